@@ -1,0 +1,158 @@
+"""The seam between the engine and whatever answers: requests, replies, engines, and the `Backend` protocol.
+
+A `Request` holds everything that decides its reply apart from the engine that answers, and its digest covers exactly
+that; an `Engine` says which model, version and load options answer. Adapters (`ollama.py`, `embedded.py`,
+`scripted.py`) and wrappers (`cache.py`, `retry.py`, `pool.py`) are Backends alike. Knows nothing of stages or prompts.
+
+    reply = backend.complete(Request((Message("user", "Hello"),), Sampling(num_predict=32)))
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import asdict, dataclass, field
+from enum import StrEnum
+from typing import Literal, Protocol
+
+from pydantic import BaseModel, ConfigDict
+
+
+@dataclass(frozen=True, slots=True)
+class Image:
+    """A JPEG or PNG by its content hash; the bytes travel along but are never printed, compared or traced."""
+
+    sha256: str
+    data: bytes = field(repr=False, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """One chat message; images come before the text."""
+
+    role: Literal["system", "user", "assistant"]
+    text: str
+    images: tuple[Image, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Sampling:
+    """Every sampler pinned, so that no server default can change a figure. top_k 0 and repeat_last_n 0 mean off."""
+
+    num_predict: int = 256
+    temperature: float = 0.0
+    top_p: float = 1.0
+    top_k: int = 0
+    min_p: float = 0.0
+    repeat_penalty: float = 1.0
+    repeat_last_n: int = 64
+    presence_penalty: float = 0.0
+    frequency_penalty: float = 0.0
+    seed: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """A chat call. `schema` is a JSON schema as canonical JSON text, empty for free text; `logprobs` asks for the
+    log-probability of each generated token."""
+
+    messages: tuple[Message, ...]
+    sampling: Sampling
+    schema: str = ""
+    logprobs: bool = False
+
+    def digest(self) -> str:
+        """SHA-256 (hex) over all that decides the reply; images by their content hash."""
+        content = {
+            "messages": [[m.role, m.text, [i.sha256 for i in m.images]] for m in self.messages],
+            "sampling": asdict(self.sampling),
+            "schema": self.schema,
+            "logprobs": self.logprobs,
+        }
+        return hashlib.sha256(json.dumps(content, sort_keys=True, ensure_ascii=False).encode()).hexdigest()
+
+    @property
+    def images(self) -> tuple[Image, ...]:
+        return tuple(image for message in self.messages for image in message.images)
+
+
+class Finish(StrEnum):
+    """Why the model stopped: at its end token, at the token limit, or broken off by the server's loop guard."""
+
+    STOP = "stop"
+    LENGTH = "length"
+    ABORT = "abort"
+
+
+class TokenLogprob(BaseModel):
+    """A generated token and its natural-log probability."""
+
+    model_config = ConfigDict(frozen=True)
+
+    token: str
+    logprob: float
+
+
+class Reply(BaseModel):
+    """What came back whole from one call; whether it can be used is for the engine to judge.
+
+    prompt_tokens counts the whole prompt, reused prefix included; reused_tokens the part that the server's prefix
+    cache served, where the server says so. prompt_seconds is the server's prompt evaluation, seconds our clock around
+    the call.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    text: str
+    finish: Finish
+    thinking: str = ""
+    logprobs: tuple[TokenLogprob, ...] = ()
+    prompt_tokens: int = 0
+    reused_tokens: int | None = None
+    response_tokens: int = 0
+    prompt_seconds: float = 0.0
+    seconds: float = 0.0
+    host: str = ""
+    cached: bool = False
+
+
+class Engine(BaseModel):
+    """What answers: everything beside the request that can change a reply.
+
+    capabilities are the server's words (completion, vision, thinking, embedding). `load` holds the options with which
+    the model is loaded (num_ctx and friends). context_length is the model's own limit in tokens.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    backend: str
+    version: str
+    model: str
+    digest: str
+    capabilities: tuple[str, ...] = ()
+    context_length: int = 0
+    load: dict[str, int | str | bool | float] = {}
+
+    @property
+    def vision(self) -> bool:
+        return "vision" in self.capabilities
+
+    def key(self) -> str:
+        """SHA-256 (hex) that two engines share only if the same request may be answered from one for the other."""
+        return hashlib.sha256(json.dumps(self.model_dump(mode="json"), sort_keys=True).encode()).hexdigest()
+
+
+class Backend(Protocol):
+    """Something that answers requests. Safe to call from several threads at once."""
+
+    def describe(self) -> Engine:
+        """Which engine answers. Raises CallError where it cannot be reached or has no such model."""
+        ...
+
+    def complete(self, request: Request) -> Reply:
+        """Answer one request. Raises CallError, with the failure named, where no whole reply came back."""
+        ...
+
+    def close(self) -> None:
+        """Give back what is held and break off calls in flight (they raise CallError interrupted)."""
+        ...

@@ -1,0 +1,129 @@
+"""Turns, clips, dialogues and samples: what a corpus reader gives and everything else reads.
+
+A `Sample` splits a dialogue at its target turn. Its `Scene` is all that a model may ever be shown; the
+target is kept beside it and is not reachable from the scene (MERG, arXiv 2604.18988, section 3: given the
+history D = {(s_1,u_1), …, (s_n,u_n)} and keyframes V, produce the next turn). Knows nothing of prompts or models.
+
+    sample = cut(dialogue, target=len(dialogue.turns) - 1, labels=("joy", "sadness"))
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+
+@dataclass(frozen=True, slots=True)
+class Crop:
+    """A part of the picture, as fractions (0 to 1) of its width and height from the top left corner."""
+
+    x: float
+    y: float
+    width: float
+    height: float
+
+
+@dataclass(frozen=True, slots=True)
+class Clip:
+    """A video file, a span of it (seconds in the file; None is its start or end), and a part of the picture."""
+
+    path: Path
+    start: float | None = None
+    end: float | None = None
+    crop: Crop | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """One utterance (u_i) by one speaker (s_i). `start` and `end` are seconds on the dialogue's own clock."""
+
+    speaker: str
+    text: str
+    emotion: str | None = None
+    clip: Clip | None = None
+    start: float | None = None
+    end: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Dialogue:
+    """Turns in order. `respond_as` names who speaks next where the reply is not part of the data."""
+
+    id: str
+    turns: tuple[Turn, ...]
+    respond_as: str | None = None
+
+
+@dataclass(frozen=True)
+class Corpus:
+    """A split of a dataset as read: dialogues, label set, a digest of its files, and what was repaired or missing."""
+
+    name: str
+    split: str
+    labels: tuple[str, ...]
+    dialogues: tuple[Dialogue, ...]
+    fingerprint: str
+    notes: Mapping[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Scene:
+    """What a model may see of a sample: the history, who replies, and the labels it may choose from."""
+
+    id: str
+    history: tuple[Turn, ...]
+    responder: str
+    labels: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """A scene and its hidden target turn (None where the data holds no reply).
+
+    `dropped` names history turns (numbered from 1) whose clip was left out because it could show the target.
+    """
+
+    scene: Scene
+    dialogue_id: str
+    target: Turn | None = None
+    dropped: tuple[int, ...] = ()
+
+    @property
+    def id(self) -> str:
+        return self.scene.id
+
+
+def cut(dialogue: Dialogue, target: int, labels: tuple[str, ...]) -> Sample:
+    """The sample whose target is turn number `target` (from 0) of `dialogue`; `len(turns)` asks for the reply after
+    the last turn.
+
+    History turns lose their gold emotion, and every history clip ends where the target turn starts, so that neither
+    words, labels nor frames of the target reach a prompt (IEMOCAP turns overlap by 0.6 s in the median).
+    """
+    gold = dialogue.turns[target] if target < len(dialogue.turns) else None
+    history: list[Turn] = []
+    dropped: list[int] = []
+    for number, turn in enumerate(dialogue.turns[:target], start=1):
+        clip = turn.clip and gold and _before_target(turn, turn.clip, gold) if gold else turn.clip
+        if turn.clip and not clip:
+            dropped.append(number)
+        history.append(replace(turn, emotion=None, clip=clip or None))
+    responder = gold.speaker if gold else (dialogue.respond_as or "")
+    scene = Scene(f"{dialogue.id}/{target + 1}", tuple(history), responder, labels)
+    return Sample(scene, dialogue.id, gold, tuple(dropped))
+
+
+def _before_target(turn: Turn, clip: Clip, target: Turn) -> Clip | None:
+    """`clip` ended at the target's start, or None where nothing of it is surely before the target."""
+    end = clip.end
+    if target.clip and target.clip.path == clip.path:
+        if target.clip.start is None:
+            return None
+        end = target.clip.start if end is None else min(end, target.clip.start)
+    if turn.start is not None and target.start is not None and (turn.end is None or turn.end > target.start):
+        left = (clip.start or 0.0) + target.start - turn.start
+        end = left if end is None else min(end, left)
+    if end is not None and end <= (clip.start or 0.0):
+        return None
+    return replace(clip, end=end)

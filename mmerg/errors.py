@@ -1,0 +1,94 @@
+"""Every error that mmerg raises on purpose.
+
+MmergError              what, where, and what to do next; a command prints it and exits with 2
+├── ConfigError         a setting is wrong, or two of them do not fit together
+├── CorpusError         a dataset's root, file or line is not what it claims to be
+├── ClipError           one clip gives no frames: costs that clip, the turn goes on as text
+├── RunError            a run folder is locked, damaged or belongs to another configuration
+└── SampleError         one sample cannot be finished: counted, the others go on
+    ├── CallError       a call to a backend failed
+    └── ReplyError      a reply arrived but cannot be used, or an audit cannot be read
+
+Commands catch `MmergError` at the top; `experiment.py` catches `SampleError` per sample. Nothing else
+catches broadly, so a bug keeps its traceback.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+
+class Failure(StrEnum):
+    """How a call or a sample failed. The values stand in traces and results."""
+
+    TRUNCATED = "truncated"  # the reply reached its token limit
+    THINKING_EXHAUSTED = "thinking_exhausted"  # thinking used up the limit, no reply left
+    LOOP_ABORT = "loop_abort"  # the server broke off a repeating reply
+    EMPTY = "empty"  # a blank reply
+    SCHEMA_INVALID = "schema_invalid"  # not the JSON that was asked for
+    CONTEXT_OVERFLOW = "context_overflow"  # the prompt does not fit the context
+    IMAGE_REJECTED = "image_rejected"  # the server cannot decode or use an image
+    RUNNER_CRASH = "runner_crash"  # the model's process died or the stream broke off
+    OOM = "oom"  # out of memory
+    TIMEOUT = "timeout"  # one of our deadlines passed
+    BUSY = "busy"  # the server's queue is full
+    UNREACHABLE = "unreachable"  # nothing answers at the host
+    MODEL_NOT_FOUND = "model_not_found"  # the server has no such model
+    BAD_REQUEST = "bad_request"  # the server refuses the request as malformed
+    SERVER_ERROR = "server_error"  # any other answer that is an error
+    INTERRUPTED = "interrupted"  # the user stopped the run
+    UNAUDITED = "unaudited"  # no pass has an audit that can be read
+
+
+class MmergError(Exception):
+    """An expected failure: `what` happened, `where`, and a `hint` what to do next."""
+
+    def __init__(self, what: str, *, where: str = "", hint: str = "") -> None:
+        super().__init__(what)
+        self.what = what
+        self.where = where
+        self.hint = hint
+
+    def __str__(self) -> str:
+        parts = [self.what]
+        if self.where:
+            parts.append(f"  where: {self.where}")
+        if self.hint:
+            parts.append(f"  next:  {self.hint}")
+        return "\n".join(parts)
+
+
+class ConfigError(MmergError):
+    """A setting is wrong, or two of them do not fit together."""
+
+
+class CorpusError(MmergError):
+    """A dataset's root, file or line is not what it claims to be."""
+
+
+class ClipError(MmergError):
+    """One clip gives no frames. `reason` is a short fixed word for counting (missing, unreadable, …)."""
+
+    def __init__(self, reason: str, what: str, *, where: str = "", hint: str = "") -> None:
+        super().__init__(what, where=where, hint=hint)
+        self.reason = reason
+
+
+class RunError(MmergError):
+    """A run folder is locked, damaged or belongs to another configuration."""
+
+
+class SampleError(MmergError):
+    """One sample cannot be finished; `failure` says how."""
+
+    def __init__(self, failure: Failure, what: str, *, where: str = "", hint: str = "") -> None:
+        super().__init__(what, where=where, hint=hint)
+        self.failure = failure
+
+
+class CallError(SampleError):
+    """A call to a backend gave no whole reply."""
+
+
+class ReplyError(SampleError):
+    """A whole reply that cannot be used: blank, cut, or not what the schema asks for."""
