@@ -1,0 +1,139 @@
+"""Read a dataset's own files: bytes with our error, lines of mixed encoding, tables with damaged rows.
+
+Leaves the meaning of columns to the readers. Damage costs the line it is on, and is counted.
+
+    table = read_table(Path("test_sent_emo.csv"), ("Utterance", "Speaker"))
+    table.rows[0].line, table.rows[0].cells["Speaker"]
+"""
+
+from __future__ import annotations
+
+import csv
+import os
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from io import StringIO
+from pathlib import Path
+
+from mmerg.errors import CorpusError
+
+C1_AS_CP1252 = {code: bytes([code]).decode("cp1252", "replace") for code in range(0x80, 0xA0)}
+MAX_JOINED_LINES = 5  # an utterance quoted over more lines than this is a lost quote
+
+
+@dataclass(frozen=True)
+class Row:
+    """One record: the line of the file it starts on (from 1) and its cells, stripped, by column name."""
+
+    line: int
+    cells: dict[str, str]
+
+
+@dataclass(frozen=True)
+class Table:
+    """The records that could be read, the file's bytes, and counts of what was repaired or left out."""
+
+    data: bytes
+    rows: tuple[Row, ...]
+    notes: Counter[str] = field(default_factory=Counter)
+
+
+def root_folder(root: str | Path, hint: str) -> Path:
+    """The dataset's folder, `~` expanded. Raises CorpusError, with `hint`, where there is none."""
+    folder = Path(os.path.expanduser(root))  # noqa: PTH111  (Path.expanduser raises for an unknown user)
+    if not os.path.isdir(folder):  # noqa: PTH112  (the methods of Path raise on names that the system refuses)
+        what = f"{folder} is not a folder" if os.path.lexists(folder) else f"{folder} does not exist"
+        raise CorpusError(f"no dataset folder: {what}", where=str(folder), hint=hint)
+    return folder
+
+
+def holdings(folder: Path) -> str:
+    """What the folder holds, for an error: the first names in order, a slash after a folder's."""
+    try:
+        with os.scandir(folder) as entries:
+            names = sorted(entry.name + "/" * entry.is_dir() for entry in entries if not entry.name.startswith("."))
+    except OSError as error:
+        return f"{folder} cannot be listed ({error.strerror})"
+    return f"{folder} holds {', '.join(names[:12]) or 'nothing'}{', ...' if len(names) > 12 else ''}"
+
+
+def read_bytes(path: Path) -> bytes:
+    """The file's bytes. Raises CorpusError where the system refuses."""
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        hint = "check that it is a file and that you may read it"
+        raise CorpusError(f"cannot read {path.name}: {error.strerror}", where=str(path), hint=hint) from error
+
+
+def is_file(path: Path) -> bool:
+    """Whether a file is there and may be looked at; False also for a name that the system refuses."""
+    return os.path.isfile(path)  # noqa: PTH113  (Path.is_file raises for such a name)
+
+
+def decode_lines(data: bytes, notes: Counter[str]) -> list[str]:
+    """The lines of a UTF-8 file, some of which may be cp1252; a byte order mark and any line ending are taken off.
+
+    Each line falls back by itself, so that one wrong byte does not spoil the rest. C1 controls (U+0080 to U+009F) are
+    what a cp1252 file becomes when read as Latin-1 and saved as UTF-8: they go back through cp1252. Counts
+    `lines_cp1252` and `characters_repaired`.
+    """
+    raw_lines = data.removeprefix(b"\xef\xbb\xbf").replace(b"\r\n", b"\n").replace(b"\r", b"\n").split(b"\n")
+    lines: list[str] = []
+    for raw in raw_lines:
+        try:
+            line = raw.decode("utf-8")
+        except UnicodeDecodeError:
+            line = raw.decode("cp1252", "replace")
+            notes["lines_cp1252"] += 1
+        repaired = line.translate(C1_AS_CP1252)
+        notes["characters_repaired"] += sum(a != b for a, b in zip(line, repaired, strict=True))
+        lines.append(repaired)
+    return lines
+
+
+def read_table(path: Path, columns: Sequence[str]) -> Table:
+    """Read a comma-separated file with a header line that names at least `columns`.
+
+    A record that is misquoted, or has too few or too many cells, is left out and counted (`rows_malformed`).
+    Raises CorpusError where the file cannot be read or a column is missing.
+    """
+    data = read_bytes(path)
+    notes: Counter[str] = Counter()
+    lines = decode_lines(data, notes)
+    header = [name.strip() for name in _fields(lines[0]) or []]
+    if missing := [name for name in columns if name not in header]:
+        raise CorpusError(
+            f"{path.name} lacks the column{'s' if len(missing) > 1 else ''} {', '.join(missing)}",
+            where=f"{path}, line 1; it has: {', '.join(header)[:300] or 'nothing'}",
+            hint=f"take the file as published; needed are {', '.join(columns)}",
+        )
+    rows: list[Row] = []
+    at = 1
+    while at < len(lines):
+        fields, used = _record(lines, at, len(header))
+        if fields is not None:
+            rows.append(Row(at + 1, dict(zip(header, (cell.strip() for cell in fields), strict=False))))
+        elif lines[at].strip():
+            notes["rows_malformed"] += 1
+        at += used
+    return Table(data, tuple(rows), notes)
+
+
+def _record(lines: list[str], at: int, width: int) -> tuple[list[str] | None, int]:
+    """The record that starts on line `at`, and how many lines it takes; a bad one is None and takes its own line."""
+    for used in range(1, min(MAX_JOINED_LINES, len(lines) - at) + 1):
+        fields = _fields("\n".join(lines[at : at + used]))
+        if fields is None:
+            continue  # a quote is open: the field may go on in the next line
+        whole = len(fields) >= width and not any(cell.strip() for cell in fields[width:])
+        return (fields[:width], used) if whole else (None, 1)
+    return None, 1
+
+
+def _fields(text: str) -> list[str] | None:
+    try:
+        return next(csv.reader(StringIO(text, newline="\n"), strict=True), [])
+    except csv.Error:
+        return None

@@ -1,0 +1,167 @@
+"""Your own dialogues: a folder with `dialogues.jsonl`, a dialogue a line, and clips beside it.
+
+    {"id": "tea", "turns": [{"speaker": "Ana", "text": "I failed again.", "emotion": "sadness", "clip": "ana.mp4",
+     "start": 0.0, "end": 2.5}, {"speaker": "Ben", "text": "That must hurt.", "emotion": "sadness"}]}
+
+(on one line). The last turn is the hidden reply; with `"respond_as": "Ben"` all turns are history and Ben is to reply.
+Strict: what is wrong with the file is said at once, up to ten lines of it. Opens no clip.
+
+    corpus = Folder("my_dialogues").load()
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Self
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+
+from mmerg.corpora.files import holdings, is_file, read_bytes, root_folder
+from mmerg.corpora.meld import MELD_LABELS
+from mmerg.dialogue import Clip, Corpus, Dialogue, Turn
+from mmerg.errors import CorpusError
+
+EXAMPLE = (
+    '{"id": "tea", "turns": [{"speaker": "Ana", "text": "I failed again.", "emotion": "sadness", "clip": "ana.mp4"}, '
+    '{"speaker": "Ben", "text": "That must hurt."}]}'
+)
+MAX_PROBLEMS = 10
+
+Words = Annotated[str, Field(min_length=1)]
+Seconds = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+
+
+class TurnLine(BaseModel):
+    """A turn as written. `start` and `end` are seconds in the clip's file; without them it is the whole clip."""
+
+    model_config = ConfigDict(strict=True, extra="forbid", frozen=True, str_strip_whitespace=True)
+
+    speaker: Words
+    text: Words
+    emotion: Words | None = None
+    clip: Words | None = None
+    start: Seconds | None = None
+    end: Seconds | None = None
+
+    @field_validator("clip")
+    @classmethod
+    def _inside(cls, clip: str | None) -> str | None:
+        if clip is None:
+            return None
+        path = Path(os.path.normpath(clip))
+        if path.is_absolute() or path.parts[:1] == ("..",):
+            raise ValueError(f"{clip!r} leaves the dataset's folder; give a path inside it")
+        return str(path)
+
+    @model_validator(mode="after")
+    def _span(self) -> Self:
+        if self.clip is None and (self.start is not None or self.end is not None):
+            raise ValueError("start and end are seconds in the clip, and this turn has no clip")
+        if self.end is not None and self.end <= (self.start or 0.0):
+            raise ValueError(f"end ({self.end:g} s) is not after start ({self.start or 0.0:g} s)")
+        return self
+
+
+class DialogueLine(BaseModel):
+    """A dialogue as written, one line of the file."""
+
+    model_config = ConfigDict(strict=True, extra="forbid", frozen=True, str_strip_whitespace=True)
+
+    id: Words
+    turns: Annotated[tuple[TurnLine, ...], Field(min_length=1)]
+    respond_as: Words | None = None
+
+
+@dataclass(frozen=True)
+class Folder:
+    """A folder dataset. `labels` are the emotions that turns may carry and that a model may choose from."""
+
+    root: str | Path
+    file: str = "dialogues.jsonl"
+    labels: Sequence[str] = MELD_LABELS
+
+    def load(self) -> Corpus:
+        """Read the file. A clip whose file is missing is counted (`notes["clips_missing"]`), its turn goes on as text.
+
+        Raises CorpusError where the file is missing or empty, and with up to ten lines that cannot be used: not JSON,
+        not of the layout, an unknown label, an id used before, a clip outside the folder.
+        """
+        root = root_folder(self.root, f"set dataset.root to the folder that holds {self.file}")
+        path = root / self.file
+        if not is_file(path):
+            where = f"{path}; {holdings(root)}"
+            raise CorpusError(f"no {self.file} in the dataset's folder", where=where, hint=f"a line is: {EXAMPLE}")
+        data = read_bytes(path)
+        lines = self._read(data, path)
+        notes: Counter[str] = Counter()
+        dialogues = tuple(
+            Dialogue(line.id, tuple(_turn(turn, root, notes) for turn in line.turns), line.respond_as) for line in lines
+        )
+        return Corpus(
+            name=root.resolve().name,
+            split=path.stem,
+            labels=tuple(self.labels),
+            dialogues=dialogues,
+            fingerprint=hashlib.sha256(data).hexdigest(),
+            notes={name: count for name, count in sorted(notes.items()) if count},
+        )
+
+    def _read(self, data: bytes, path: Path) -> list[DialogueLine]:
+        lines: list[DialogueLine] = []
+        problems: list[str] = []
+        first_line: dict[str, int] = {}
+        for number, raw in enumerate(data.removeprefix(b"\xef\xbb\xbf").split(b"\n"), start=1):
+            if not raw.strip():
+                continue
+            try:
+                line = DialogueLine.model_validate_json(raw)
+            except ValidationError as error:
+                problems.append(f"line {number}: {_complaint(error)}")
+                continue
+            problems += [f"line {number}: {complaint}" for complaint in self._unknown_labels(line)]
+            if line.id in first_line:
+                problems.append(f"line {number}: id: {line.id!r} is the id of line {first_line[line.id]} already")
+            first_line.setdefault(line.id, number)
+            lines.append(line)
+        if problems:
+            shown = "\n".join(f"  {problem}" for problem in problems[:MAX_PROBLEMS])
+            more = f"\n  and {len(problems) - MAX_PROBLEMS} more" if len(problems) > MAX_PROBLEMS else ""
+            raise CorpusError(
+                f"{path.name} cannot be used as it is\n{shown}{more}", where=str(path), hint=f"a line is: {EXAMPLE}"
+            )
+        if not lines:
+            raise CorpusError(f"{path.name} holds no dialogue", where=str(path), hint=f"a line is: {EXAMPLE}")
+        return lines
+
+    def _unknown_labels(self, line: DialogueLine) -> list[str]:
+        return [
+            f"turns.{index}.emotion: {turn.emotion!r} is not one of {', '.join(self.labels)}; "
+            "correct it, or name your own set with dataset.labels=[...]"
+            for index, turn in enumerate(line.turns)
+            if turn.emotion is not None and turn.emotion not in self.labels
+        ]
+
+
+def _turn(line: TurnLine, root: Path, notes: Counter[str]) -> Turn:
+    clip = None
+    if line.clip is not None:
+        file = root / line.clip
+        if is_file(file):
+            # Resolved, so that two names of one file are known to be one when a clip is ended at the target's start.
+            clip = Clip(file.resolve(), line.start, line.end)
+        else:
+            notes["clips_missing"] += 1
+    return Turn(line.speaker, line.text, line.emotion, clip)
+
+
+def _complaint(error: ValidationError) -> str:
+    """The first complaint, as `turns.0.text: Field required`."""
+    first = error.errors(include_url=False, include_input=False)[0]
+    place = ".".join(str(part) for part in first["loc"])
+    message = first["msg"].removeprefix("Value error, ")
+    return f"{place}: {message}" if place else message

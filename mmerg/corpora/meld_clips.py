@@ -1,0 +1,45 @@
+"""Where MELD's clips lie: `dia{D}_utt{U}.mp4`, in the folders of the release or flattened.
+
+Each folder is listed once. AppleDouble files (`._dia…`), `final_videos_test…` and anything else are not clips.
+No file is opened: a clip that cannot be decoded is found when its frames are taken.
+
+    list_clips(Path("MELD.Raw"), "dev")[(3, 0)]    # .../dev/dev_splits_complete/dia3_utt0.mp4
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+
+from mmerg.errors import CorpusError
+
+Key = tuple[int, int]  # Dialogue_ID, Utterance_ID
+
+CLIP = re.compile(r"dia([0-9]{1,9})_utt([0-9]{1,9})\.mp4")
+RELEASE_FOLDER = {"train": "train_splits", "dev": "dev_splits_complete", "test": "output_repeated_splits_test"}
+
+
+def clip_folders(root: Path, split: str) -> list[Path]:
+    """The folders looked in, best first: the release's own place, then flattened ones; under MELD.Raw, then root."""
+    name = RELEASE_FOLDER[split]
+    bases = (root / "MELD.Raw", root)
+    return [base / folder for folder in (f"{split}/{name}", name, split) for base in bases]
+
+
+def list_clips(root: Path, split: str) -> dict[Key, Path]:
+    """The split's clips by (Dialogue_ID, Utterance_ID); a clip in an earlier folder hides one of the same name."""
+    clips: dict[Key, Path] = {}
+    for folder in clip_folders(root, split):
+        if not folder.is_dir():
+            continue
+        try:
+            with os.scandir(folder) as entries:
+                names = sorted(entry.name for entry in entries if CLIP.fullmatch(entry.name) and entry.is_file())
+        except OSError as error:
+            what = f"cannot list the clips of MELD's {split} split: {error.strerror}"
+            raise CorpusError(what, where=str(folder), hint="check that you may read the folder") from error
+        for name in names:
+            dialogue, utterance = map(int, re.findall(r"[0-9]+", name)[:2])
+            clips.setdefault((dialogue, utterance), folder / name)
+    return clips
