@@ -1,0 +1,124 @@
+"""Asks a backend for one stage's output: render, call, validate, and a bounded repair.
+
+A reply that cannot be used is shown to the model again with the exact complaint, at most `system.max_repairs` times
+(after that ReplyError). The only place that judges replies. A call that fails is not repaired here: CallError passes
+through. Example: see `experiment.py`, which makes an `Asker` per sample.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any, Protocol
+
+from mmerg.backends.protocol import Backend, Finish, Message, Reply, Request, Sampling
+from mmerg.engine.prompts import Prompts, visible
+from mmerg.engine.refine import Emit
+from mmerg.engine.schema import Bounds, json_schema, outline, parse
+from mmerg.engine.state import Again, Output, State
+from mmerg.errors import Failure, ReplyError
+from mmerg.records import events
+from mmerg.systems.system import Stage, System
+
+
+class Source(Protocol):
+    """Supplies an input that no stage makes (M: exemplars) for a state, or None where it has nothing."""
+
+    def __call__(self, state: State) -> Any | None: ...
+
+
+@dataclass(frozen=True)
+class Asker:
+    """Implements `refine.Ask` on a backend. `sampling` is the backbone's; a stage may override parts of it."""
+
+    system: System
+    prompts: Prompts
+    backend: Backend
+    sampling: Sampling
+    emit: Emit
+    sources: Mapping[str, Source] = field(default_factory=dict)
+
+    def __call__(self, stage: Stage, state: State, t: int, again: Again | None = None) -> Output:
+        bounds = bounds_of(self.system, stage, state)
+        schema = json_schema(stage.output, bounds) if stage.output else None
+        words = outline(schema) if schema else ""
+        messages = self.prompts.messages(stage, state, self._supplied(stage, state, t), words, again)
+        for attempt in range(self.system.max_repairs + 1):
+            request = Request(
+                messages,
+                Sampling(**{**asdict(self.sampling), **stage.sampling}),
+                json.dumps(schema, ensure_ascii=False, separators=(",", ":")) if schema else "",
+                stage.logprobs,
+            )
+            reply = self.backend.complete(request)
+            self.emit(_called(state.scene.id, t, stage.name, attempt, request, reply))
+            try:
+                return accept(stage, bounds, reply)
+            except ReplyError as error:
+                self._refused(state, t, stage, attempt, error)
+                if attempt == self.system.max_repairs:
+                    raise ReplyError(error.failure, error.what, where=f"{stage.name}, pass {t}") from error
+                complaint = self.prompts.complaint(error.what, words)
+                messages = (*request.messages, Message("assistant", reply.text.strip() or "(blank)"), complaint)
+        raise AssertionError("the loop above returns or raises")
+
+    def _supplied(self, stage: Stage, state: State, t: int) -> dict[str, Any]:
+        supplied = {}
+        for symbol, source in self.sources.items():
+            if symbol in stage.sees and (content := source(state)) is not None:
+                supplied[symbol] = content
+                self.emit(events.Supplied(sample=state.scene.id, t=t, stage=stage.name, symbol=symbol, content=content))
+        return supplied
+
+    def _refused(self, state: State, t: int, stage: Stage, attempt: int, error: ReplyError) -> None:
+        self.emit(
+            events.Refused(
+                sample=state.scene.id,
+                t=t,
+                stage=stage.name,
+                attempt=attempt,
+                failure=error.failure,
+                complaint=error.what,
+            )
+        )
+
+
+def bounds_of(system: System, stage: Stage, state: State) -> Bounds:
+    """What a reply of `stage` may refer to in `state`."""
+    return Bounds(
+        seen=frozenset(visible(system, stage, state)),
+        choices={**system.vocabulary, "emotion": state.scene.labels},
+        counts={"turn": len(state.scene.history), "frame": len(state.keyframes)},
+    )
+
+
+def accept(stage: Stage, bounds: Bounds, reply: Reply) -> Output:
+    """The output in a reply that ended by itself, is not blank, and holds to the schema; else ReplyError."""
+    limit = reply.response_tokens
+    if reply.finish is Finish.LENGTH and reply.thinking and not reply.text.strip():
+        raise ReplyError(Failure.THINKING_EXHAUSTED, f"all {limit} tokens went into thinking, no answer was given")
+    if reply.finish is Finish.LENGTH:
+        raise ReplyError(Failure.TRUNCATED, f"the answer was cut off after {limit} tokens; be much shorter")
+    if reply.finish is Finish.ABORT:
+        raise ReplyError(Failure.LOOP_ABORT, "the answer was broken off because it repeated itself")
+    if not reply.text.strip():
+        raise ReplyError(Failure.EMPTY, "the answer was blank")
+    return parse(stage.output, bounds, reply.text) if stage.output else reply.text.strip()
+
+
+def _called(sample: str, t: int, stage: str, attempt: int, request: Request, reply: Reply) -> events.Called:
+    return events.Called(
+        sample=sample,
+        t=t,
+        stage=stage,
+        attempt=attempt,
+        digest=request.digest(),
+        messages=tuple(
+            events.TracedMessage(role=m.role, text=m.text, images=tuple(i.sha256 for i in m.images))
+            for m in request.messages
+        ),
+        answer_schema=request.schema,
+        sampling=asdict(request.sampling),
+        reply=reply,
+    )

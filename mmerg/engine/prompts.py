@@ -1,0 +1,128 @@
+"""Renders a stage's prompt: what agents have in common first, byte-identical, the agent's own part last.
+
+Every stage gets one system message (`system.j2`, the same for all) and one user message: images, then `shared.j2`
+(frames, dialogue, outputs so far in stage order, each only if the agent sees it), then `<stage>.j2`. A server's prefix
+cache works by position, so this order is what makes a second agent cheap. Templates get the inputs that the stage sees
+under their symbols and nothing else; a name that is not there is an error, never an empty string.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined, TemplateError
+
+from mmerg.backends.protocol import Image, Message
+from mmerg.engine.state import Again, State
+from mmerg.errors import ConfigError
+from mmerg.systems.system import Stage, System
+
+
+@dataclass(frozen=True)
+class TurnView:
+    """A history turn as prompts may show it: number from 1, speaker, text. No label, no clip."""
+
+    number: int
+    speaker: str
+    text: str
+
+
+@dataclass(frozen=True)
+class FrameView:
+    """A keyframe as prompts may show it: number from 1, its turn, seconds into the clip, and for a model without
+    eyes the measured description."""
+
+    number: int
+    turn: int
+    time: float
+    description: str
+
+
+@dataclass(frozen=True)
+class FramesView:
+    """V: the frames, and whether they come as images, one montage, or descriptions."""
+
+    form: str
+    frames: tuple[FrameView, ...]
+
+
+class Prompts:
+    """The templates of one system."""
+
+    def __init__(self, system: System) -> None:
+        self._system = system
+        self._env = Environment(
+            loader=FileSystemLoader(system.prompts),
+            undefined=StrictUndefined,
+            trim_blocks=True,
+            lstrip_blocks=True,
+            autoescape=False,
+        )
+
+    def messages(
+        self, stage: Stage, state: State, supplied: Mapping[str, Any], outline: str, again: Again | None
+    ) -> tuple[Message, ...]:
+        """The messages that open a call of `stage`. `supplied` holds inputs from sources other than stages (M)."""
+        seen = visible(self._system, stage, state) | {k: v for k, v in supplied.items() if k in stage.sees}
+        scope = {"responder": state.scene.responder, **seen}
+        shared = self._render("shared.j2", scope)
+        checks = [(s.name, s.check) for s in self._system.stages] if stage is self._system.auditor else []
+        own = self._render(f"{stage.name}.j2", {**scope, "outline": outline, "again": again, "checks": checks})
+        images: tuple[Image, ...] = state.images if "V" in seen else ()
+        return (Message("system", self._render("system.j2", {})), Message("user", f"{shared}\n\n{own}", images))
+
+    def complaint(self, what: str, outline: str) -> Message:
+        """What the model is told of a reply that cannot be used."""
+        return Message("user", self._render("repair.j2", {"complaint": what, "outline": outline}))
+
+    def digest(self) -> str:
+        """SHA-256 (hex) over every template that this system can render."""
+        parts = []
+        for name in sorted(self._env.list_templates()):
+            source, _, _ = self._loader().get_source(self._env, name)
+            parts.append(f"{name}\0{source}\0")
+        return sha256("".join(parts).encode()).hexdigest()
+
+    def _loader(self) -> FileSystemLoader:
+        assert isinstance(self._env.loader, FileSystemLoader)
+        return self._env.loader
+
+    def _render(self, name: str, scope: Mapping[str, Any]) -> str:
+        try:
+            return self._env.get_template(name).render(scope).strip()
+        except TemplateError as error:
+            raise ConfigError(
+                f"the prompt {name} cannot be rendered: {error}",
+                where=", ".join(str(Path(folder)) for folder in self._system.prompts),
+                hint="a template may use only the inputs that its stage sees (system.stages.<name>.sees)",
+            ) from error
+
+
+def visible(system: System, stage: Stage, state: State) -> dict[str, Any]:
+    """The inputs of `state` that `stage` sees, by symbol, as templates get them; what is absent leaves no trace."""
+    seen: dict[str, Any] = {}
+    if "V" in stage.sees and state.keyframes:
+        views = tuple(
+            FrameView(number, k.turn, k.frame.time, k.description) for number, k in enumerate(state.keyframes, start=1)
+        )
+        seen["V"] = FramesView(form(state), views)
+    if "D" in stage.sees:
+        seen["D"] = tuple(TurnView(n, turn.speaker, turn.text) for n, turn in enumerate(state.scene.history, start=1))
+    for maker in system.stages:
+        output = state.get(maker.gives)
+        if maker.gives in stage.sees and output is not None:
+            seen[maker.gives] = output
+    return seen
+
+
+def form(state: State) -> str:
+    """How V travels: images, one montage of all, descriptions, or none."""
+    if not state.keyframes:
+        return "none"
+    if not state.images:
+        return "descriptions"
+    return "montage" if len(state.images) < len(state.keyframes) else "images"

@@ -1,0 +1,63 @@
+"""What an auditor answers: one finding for each audited stage, and the fault that code computes from them.
+
+MERG, arXiv 2604.18988, section 3 (GRA): binary checks c1 … c4; the earliest failed agent a* is the source of error,
+and a correction instruction f goes to it. The schema is made from the stages there are: an absent stage has no check.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+from typing import Annotated
+
+from pydantic import BaseModel, ConfigDict, Field, create_model, model_validator
+
+
+class Finding(BaseModel):
+    """The auditor's word on one stage: reason first, then the verdict, then what to do better."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    reason: Annotated[str, Field(min_length=1, max_length=240, description="what you checked and what you found")]
+    passed: Annotated[bool, Field(description="true if the check holds, false if it fails")]
+    correction: Annotated[
+        str, Field(max_length=240, description="if it fails, the instruction that mends it; otherwise empty")
+    ]
+
+    @model_validator(mode="after")
+    def _failing_says_how(self) -> Finding:
+        if not self.passed and not self.correction.strip():
+            raise ValueError("a check that fails needs a correction")
+        return self
+
+
+class Audit(BaseModel):
+    """The findings of one pass, in stage order."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    findings: dict[str, Finding]
+
+    @property
+    def checks(self) -> tuple[int, ...]:
+        """(c1, c2, …): 1 where the check passed."""
+        return tuple(int(finding.passed) for finding in self.findings.values())
+
+    @property
+    def fault(self) -> str | None:
+        """a*: the name of the earliest stage whose check failed, None if all passed."""
+        return next((name for name, finding in self.findings.items() if not finding.passed), None)
+
+
+@cache
+def audit_class(stages: tuple[str, ...]) -> type[BaseModel]:
+    """The pydantic class of an auditor's reply: a field per stage, each a `Finding`."""
+    fields: dict[str, tuple[type[Finding], object]] = dict.fromkeys(stages, (Finding, ...))
+    model: type[BaseModel] = create_model("AuditReply", __config__=ConfigDict(frozen=True, extra="forbid"), **fields)  # type: ignore[call-overload]
+    return model
+
+
+def audit_of(reply: BaseModel) -> Audit:
+    """The `Audit` in an auditor's validated reply."""
+    findings: Mapping[str, Finding] = {name: getattr(reply, name) for name in type(reply).model_fields}
+    return Audit(findings=dict(findings))

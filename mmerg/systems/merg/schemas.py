@@ -1,0 +1,70 @@
+"""What MERG's agents answer (arXiv 2604.18988, section 3): evidence E, emotion e, plan P. R is plain text.
+
+Reasoning stands before the verdict in each, since a model writes fields in order. Lengths are bounded so that a
+reply closes within its token limit; they stay under the 2,000 characters that grammars enforce. What needs the
+frames is asked for, and required, only of an agent that sees them.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from mmerg.systems.fields import Choice, Index, needs
+
+Sentence = Annotated[str, Field(min_length=1, max_length=160)]
+Reasoning = Annotated[str, Field(min_length=1, max_length=320)]
+
+
+class _Record(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class TextualCue(_Record):
+    """A cue in the words of one turn."""
+
+    turn: Annotated[int, Index("turn"), Field(description="the number of the turn it stands in")]
+    cue: Annotated[Sentence, Field(description="the words and what is audible in them")]
+
+
+class VisualCue(_Record):
+    """A cue in one keyframe."""
+
+    frame: Annotated[int, Index("frame"), Field(description="the number of the frame it is seen in")]
+    cue: Annotated[Sentence, Field(description="what is seen: face, gaze, posture, movement, distance")]
+
+
+class Evidence(_Record):
+    """E, by MPA: concrete cues, each grounded in a turn or a frame; observations, no conclusions."""
+
+    textual_cues: Annotated[tuple[TextualCue, ...], Field(min_length=1, max_length=4)]
+    visual_cues: Annotated[tuple[VisualCue, ...], Field(min_length=1, max_length=4, json_schema_extra=needs("V"))] = ()
+
+
+class Forecast(_Record):
+    """e, by CAEF: the emotion that the response should carry, with agreement or conflict of the cues made explicit."""
+
+    textual: Annotated[Sentence, Field(description="what the words say of the feeling")]
+    visual: Annotated[
+        Sentence | None, Field(description="what the frames say of the feeling", json_schema_extra=needs("V"))
+    ] = None
+    consistency: Annotated[
+        Literal["agree", "partly agree", "conflict"] | None,
+        Field(description="do words and frames agree?", json_schema_extra=needs("V")),
+    ] = None
+    reasoning: Annotated[
+        Reasoning, Field(description="which cues weigh more and why, and what the next speaker will feel")
+    ]
+    emotion: Annotated[str, Choice("emotion"), Field(description="the emotion that the next turn carries")]
+
+
+class Plan(_Record):
+    """P = (goal, stance, tactic, tone), by PSP, with a free note."""
+
+    reasoning: Annotated[Reasoning, Field(description="what the other person needs now, and why this plan fits")]
+    goal: Annotated[str, Choice("goal"), Field(description="what the reply is to achieve")]
+    stance: Annotated[str, Choice("stance"), Field(description="how the speaker stands to the other")]
+    tactic: Annotated[str, Choice("tactic"), Field(description="the pragmatic move")]
+    tone: Annotated[str, Choice("tone"), Field(description="how the words sound")]
+    note: Annotated[str, Field(max_length=160, description="anything the writer must know, or empty")]

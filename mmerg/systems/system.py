@@ -1,0 +1,156 @@
+"""A system as data: stages in order, an auditor or none, loop settings. Built from `conf/system/*.yaml`.
+
+Knows the classes that its YAML names and nothing of datasets, servers or how stages are run. Inputs go by the symbols
+of the paper (MERG, arXiv 2604.18988, section 3): D dialogue history, V keyframes, M exemplars, and one symbol for
+each stage's output (E, e, P, R for MERG's four).
+
+    system = build(yaml.safe_load(open("conf/system/merg.yaml")))
+    [stage.name for stage in system.stages]   # ['mpa', 'caef', 'psp', 'sgrg']
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields, replace
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import BaseModel
+
+from mmerg.backends.protocol import Sampling
+from mmerg.errors import ConfigError
+from mmerg.systems.audit import audit_class
+
+FOLDER = Path(__file__).parent
+GIVEN = ("D", "V", "M")  # inputs that no stage produces
+FramesSeenBy = Literal["paper", "all", "none"]
+
+
+@dataclass(frozen=True)
+class Stage:
+    """One agent: which prompt it answers, which inputs it sees, and what it gives.
+
+    output is a frozen pydantic class, or None for plain text. check says what the auditor asks of it. sampling
+    overrides the backbone's samplers (temperature, num_predict, …).
+    """
+
+    name: str
+    gives: str
+    sees: tuple[str, ...]
+    output: type[BaseModel] | None = None
+    check: str = ""
+    logprobs: bool = False
+    sampling: Mapping[str, float | int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class System:
+    """Stages in order and how they are looped. `vocabulary` holds the enumerations that schemas choose from;
+    `result` names where response, emotion and plan stand among the outputs ("R", "e.emotion", "P")."""
+
+    name: str
+    prompts: tuple[Path, ...]
+    stages: tuple[Stage, ...]
+    auditor: Stage | None
+    max_iterations: int
+    max_repairs: int
+    vocabulary: Mapping[str, tuple[str, ...]]
+    result: Mapping[str, str]
+
+    def showing_frames_to(self, seen_by: FramesSeenBy) -> System:
+        """The same system with V shown as its YAML says (paper), to every agent (all), or to none."""
+        if seen_by == "paper":
+            return self
+
+        def change(stage: Stage) -> Stage:
+            rest = tuple(symbol for symbol in stage.sees if symbol != "V")
+            return replace(stage, sees=("V", *rest) if seen_by == "all" else rest)
+
+        return replace(
+            self,
+            stages=tuple(change(stage) for stage in self.stages),
+            auditor=change(self.auditor) if self.auditor else None,
+        )
+
+
+def build(config: Mapping[str, Any]) -> System:
+    """The system that `config` (the resolved `system` node) describes. Raises ConfigError where it does not hold."""
+    where = f"system={config['name']}"
+    prompts = FOLDER / config["prompts"] / "prompts"
+    if not prompts.is_dir():
+        raise ConfigError(f"no prompts folder for {config['prompts']!r}", where=f"{where}, {prompts}")
+    stages = tuple(_stage(name, node, where) for name, node in config["stages"].items())
+    auditor = None
+    if config["auditor"]:
+        auditor = _stage(config["auditor"]["name"], {"gives": "audit", **config["auditor"]}, where)
+        auditor = replace(auditor, output=audit_class(tuple(stage.name for stage in stages)))
+    for number in ("max_iterations", "max_repairs"):
+        if config[number] < 0:
+            raise ConfigError(f"system.{number} is {config[number]}, it counts from 0", where=where)
+    system = System(
+        name=config["name"],
+        prompts=(prompts, FOLDER / "common"),
+        stages=stages,
+        auditor=auditor,
+        max_iterations=config["max_iterations"],
+        max_repairs=config["max_repairs"],
+        vocabulary={key: tuple(words) for key, words in config["vocabulary"].items()},
+        result=dict(config["result"]),
+    )
+    _check(system, where)
+    return system
+
+
+def _stage(name: str, node: Mapping[str, Any], where: str) -> Stage:
+    output = node.get("output", "text")
+    unknown = set(node.get("sampling", {})) - {sampler.name for sampler in fields(Sampling)}
+    if unknown:
+        raise ConfigError(
+            f"stage {name} sets {', '.join(sorted(unknown))}, which no sampler is called",
+            where=f"{where}, sampling",
+            hint=f"samplers: {', '.join(sampler.name for sampler in fields(Sampling))}",
+        )
+    return Stage(
+        name=name,
+        gives=node["gives"],
+        sees=tuple(node["sees"]),
+        output=None if output == "text" else _output_class(output, f"{where}, stage {name}"),
+        check=node.get("check", ""),
+        logprobs=node.get("logprobs", False),
+        sampling=dict(node.get("sampling", {})),
+    )
+
+
+def _output_class(dotted: str, where: str) -> type[BaseModel]:
+    module, _, name = dotted.rpartition(".")
+    try:
+        found = getattr(importlib.import_module(module), name)
+    except (ImportError, AttributeError, ValueError) as error:
+        raise ConfigError(
+            f"output {dotted!r} cannot be imported: {error}", where=where, hint="name a pydantic class, or text"
+        ) from error
+    if not (isinstance(found, type) and issubclass(found, BaseModel)):
+        raise ConfigError(f"output {dotted!r} is not a pydantic class", where=where)
+    return found
+
+
+def _check(system: System, where: str) -> None:
+    """Every input must be given or come from an earlier stage, and every result from some stage."""
+    if not system.stages:
+        raise ConfigError("a system needs at least one stage", where=where)
+    known = set(GIVEN)
+    for stage in (*system.stages, *([system.auditor] if system.auditor else [])):
+        unknown = [symbol for symbol in stage.sees if symbol not in known]
+        if unknown:
+            raise ConfigError(
+                f"stage {stage.name} sees {', '.join(unknown)}, which nothing before it gives",
+                where=where,
+                hint=f"known at that point: {', '.join(sorted(known))}",
+            )
+        if stage.gives in known:
+            raise ConfigError(f"stage {stage.name} gives {stage.gives}, which is already taken", where=where)
+        known.add(stage.gives)
+    for key, path in system.result.items():
+        if path.split(".")[0] not in known:
+            raise ConfigError(f"result.{key} is {path!r}, which no stage gives", where=where)
