@@ -1,0 +1,223 @@
+"""The backend that asks an Ollama server: one streamed POST /api/chat a call.
+
+Sends every sampler, never lets the server cut the prompt or shift the context (`truncate` and `shift` off), names each
+way a call can fail, and keeps four deadlines. Judges no reply: a blank or cut one is returned with its finish, and
+the engine decides. Does not retry, cache or spread calls over hosts.
+
+    backend = Ollama(host="http://127.0.0.1:11434", model="qwen2.5vl:7b", load={"num_ctx": 12288})
+    reply = backend.complete(Request((Message("user", "Hello"),), Sampling(num_predict=32)))
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import threading
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import asdict
+
+from pydantic import BaseModel, ValidationError
+
+from mmerg.backends.ollama_errors import classify
+from mmerg.backends.ollama_images import fault
+from mmerg.backends.ollama_models import describe
+from mmerg.backends.ollama_wire import Deadlines, Exchange, interrupted, split_host
+from mmerg.backends.protocol import Engine, Finish, Reply, Request, TokenLogprob
+from mmerg.errors import CallError, ConfigError, Failure
+
+__all__ = ["Deadlines", "Ollama"]
+
+# The server's options that decide how a model is loaded (api/types.go, Runner): a change of one reloads it.
+LOAD_OPTIONS = ("num_ctx", "num_batch", "num_gpu", "main_gpu", "use_mmap", "num_thread")
+
+_FINISHES = {"stop": Finish.STOP, "length": Finish.LENGTH}
+_STREAM_TYPES = {"application/x-ndjson", "application/json"}
+
+
+class _Said(BaseModel):
+    content: str = ""
+    thinking: str = ""
+
+
+class _Line(BaseModel):
+    """One line of the stream; durations in nanoseconds."""
+
+    message: _Said = _Said()
+    logprobs: tuple[TokenLogprob, ...] | None = None
+    done: bool = False
+    done_reason: str = ""
+    prompt_eval_count: int = 0
+    prompt_eval_duration: int = 0
+    eval_count: int = 0
+    error: object = None
+
+
+class Ollama:
+    """A `Backend` over one model at one Ollama host.
+
+    load: the model's load options, `num_ctx` among them (else the server picks one by its memory). keep_alive: how
+    long the model stays loaded after a call, in Go's notation (30m, 2h).
+    """
+
+    def __init__(
+        self,
+        *,
+        model: str,
+        load: Mapping[str, int | str | bool | float],
+        host: str = "http://127.0.0.1:11434",
+        think: bool = False,
+        keep_alive: str = "30m",
+        deadlines: Deadlines | None = None,
+    ) -> None:
+        self.host = host
+        self.model = model
+        self.load = dict(load)
+        self.think = think
+        self.keep_alive = keep_alive
+        self.deadlines = deadlines or Deadlines()
+        self._engine: Engine | None = None
+        self._describing = threading.Lock()
+        self._calls: set[Exchange] = set()
+        self._closed = False
+        self._lock = threading.Lock()
+
+    def describe(self) -> Engine:
+        """The engine, asked for once. Raises CallError (unreachable, model_not_found, …) or ConfigError."""
+        self._check_settings()
+        if self._closed:
+            raise interrupted(self.host)
+        with self._describing:
+            if self._engine is None:
+                limits = self.deadlines
+                self._engine = describe(self.host, self.model, self.load, limits.connect, limits.stall)
+            return self._engine
+
+    def complete(self, request: Request) -> Reply:
+        """The reply to `request`, stopped, cut or aborted. Raises CallError or ConfigError."""
+        self._check_settings()
+        body = self._body(request)
+        if request.images:
+            self._check_images(request)
+        begin = time.monotonic()
+        with self._exchange() as exchange:
+            status = exchange.post("/api/chat", json.dumps(body).encode())
+            if status != 200:
+                raise classify(status, exchange.text(), model=self.model, where=self.host)
+            if exchange.content_type not in _STREAM_TYPES:
+                raise self._not_ollama(f"the answer is {exchange.content_type or 'of no type'}, not a stream of JSON")
+            reply = self._gather(exchange.lines())
+        return reply.model_copy(update={"seconds": time.monotonic() - begin})
+
+    def close(self) -> None:
+        """Refuse new calls and break off those in flight."""
+        with self._lock:
+            self._closed = True
+            calls = tuple(self._calls)
+        for exchange in calls:
+            exchange.abort()
+
+    @contextmanager
+    def _exchange(self) -> Iterator[Exchange]:
+        exchange = Exchange(self.host, self.deadlines)
+        with self._lock:
+            if self._closed:
+                raise interrupted(self.host)
+            self._calls.add(exchange)
+        try:
+            with exchange:
+                yield exchange
+        finally:
+            with self._lock:
+                self._calls.discard(exchange)
+
+    def _body(self, request: Request) -> dict[str, object]:
+        if request.sampling.num_predict <= 0:
+            what = f"num_predict is {request.sampling.num_predict}: without a limit a model can talk for minutes"
+            raise ConfigError(what, where=f"model {self.model}", hint="set num_predict over 0")
+        messages = [
+            {"role": m.role, "content": m.text}
+            | ({"images": [base64.b64encode(i.data).decode() for i in m.images]} if m.images else {})
+            for m in request.messages
+        ]
+        body: dict[str, object] = {
+            "model": self.model,
+            "messages": messages,
+            "stream": True,
+            "think": self.think,
+            "truncate": False,
+            "shift": False,
+            "keep_alive": self.keep_alive,
+            "options": self.load | asdict(request.sampling),  # Sampling's names are Ollama's
+        }
+        if request.schema:
+            body["format"] = json.loads(request.schema)
+        if request.logprobs:
+            body["logprobs"] = True
+        return body
+
+    def _check_settings(self) -> None:
+        split_host(self.host)
+        where = f"model {self.model}"
+        if unknown := [name for name in self.load if name not in LOAD_OPTIONS]:
+            hint = f"load takes {', '.join(LOAD_OPTIONS)}; samplers belong to each request"
+            raise ConfigError(f"not a load option: {', '.join(unknown)}", where=where, hint=hint)
+        if not isinstance(self.load.get("num_ctx"), int):
+            hint = "set num_ctx, for example to 12288: five frames can be over 5,000 tokens"
+            raise ConfigError("num_ctx is not set; the server would pick one by its memory", where=where, hint=hint)
+
+    def _check_images(self, request: Request) -> None:
+        for image in request.images:
+            if wrong := fault(image.data):
+                what = f"image {image.sha256[:12]} {wrong}"
+                raise CallError(Failure.IMAGE_REJECTED, what, where=self.host, hint="take the frames anew, or larger")
+        if not self.describe().vision:
+            what = f"model {self.model} has no eyes, and the request has {len(request.images)} images"
+            hint = "use a model whose capabilities name vision, or let frames be described in words"
+            raise CallError(Failure.IMAGE_REJECTED, what, where=self.host, hint=hint)
+
+    def _gather(self, lines: Iterable[bytes]) -> Reply:
+        text: list[str] = []
+        thinking: list[str] = []
+        logprobs: list[TokenLogprob] = []
+        last = _Line()
+        for raw in lines:
+            last = self._parse(raw)
+            text.append(last.message.content)
+            thinking.append(last.message.thinking)
+            logprobs.extend(last.logprobs or ())
+            if last.done:
+                break
+        return Reply(
+            text="".join(text),
+            finish=self._finish(last),
+            thinking="".join(thinking),
+            logprobs=tuple(logprobs),
+            prompt_tokens=last.prompt_eval_count,
+            response_tokens=last.eval_count,
+            prompt_seconds=last.prompt_eval_duration / 1e9,
+            host=self.host,
+        )
+
+    def _parse(self, raw: bytes) -> _Line:
+        try:
+            line = _Line.model_validate_json(raw)
+        except ValidationError as error:
+            first = error.errors(include_url=False)[0]["msg"]
+            raise self._not_ollama(f"a line of the answer cannot be read ({first}): {raw[:100]!r}") from error
+        if line.error is not None:
+            raise classify(200, raw.decode(errors="replace"), model=self.model, where=self.host)
+        return line
+
+    def _finish(self, last: _Line) -> Finish:
+        """A stream that ends whole without its last word is the server's guard against repetition at work."""
+        if not last.done or not last.done_reason:
+            return Finish.ABORT
+        if last.done_reason not in _FINISHES:
+            raise self._not_ollama(f"the reply is done for the reason {last.done_reason!r}, not stop or length")
+        return _FINISHES[last.done_reason]
+
+    def _not_ollama(self, what: str) -> CallError:
+        hint = "check that the host's address is that of an Ollama server, without a page or proxy before it"
+        return CallError(Failure.SERVER_ERROR, what, where=self.host, hint=hint)

@@ -1,0 +1,115 @@
+"""What an error from Ollama means: status and body in, a `CallError` with its `Failure` and a hint out.
+
+The wordings are those of the server's Go source at v0.24 and of the llama-server that newer versions run as a child;
+the latter's own JSON comes nested as a string inside `error`. Knows nothing of sockets or requests.
+
+    raise classify(400, '{"error": "the input length exceeds the context length"}', model="qwen2.5vl", where=host)
+"""
+
+from __future__ import annotations
+
+import json
+
+from mmerg.errors import CallError, Failure
+
+UNWRAP_DEPTH = 3  # Ollama's own object, llama-server's as a string in it, and that one's `error` object
+SHOWN_CHARACTERS = 500
+
+_OVERFLOW = (
+    "exceeds the context length",
+    "exceeds maximum context length",
+    "exceed_context_size_error",
+    "exceeds the available context size",
+    "prompt too long",
+)
+_OOM = (
+    "cudamalloc failed",
+    "requires more system memory",
+    "out of memory",
+    "memory layout cannot be allocated",
+    "unable to allocate",
+    "failed to allocate",
+)
+_IMAGE = (
+    "failed to process inputs: image",
+    "image: unknown format",
+    "illegal base64",
+    "missing data required for image input",
+    "image input is not supported",
+    "does not support vision",
+    "does not support image",
+    "failed to load image",
+    "failed to decode image",
+)
+_CRASH = (
+    "model runner has unexpectedly stopped",
+    "runner process has terminated",
+    "runner process no longer running",
+)
+_BUSY = ("maximum pending requests exceeded", "server busy")
+_NOT_FOUND = ("pull model manifest: file does not exist", "try pulling it first")
+
+# The first wording found in the text decides; an out-of-memory text often stands inside a crash text, so it goes first.
+_BY_TEXT = (
+    (_OVERFLOW, Failure.CONTEXT_OVERFLOW),
+    (_OOM, Failure.OOM),
+    (_IMAGE, Failure.IMAGE_REJECTED),
+    (_CRASH, Failure.RUNNER_CRASH),
+    (_BUSY, Failure.BUSY),
+    (_NOT_FOUND, Failure.MODEL_NOT_FOUND),
+)
+
+_HINTS = {
+    Failure.CONTEXT_OVERFLOW: "raise num_ctx, or send fewer or smaller frames or a shorter history",
+    Failure.OOM: "use a smaller model, a smaller num_ctx, fewer or smaller frames, or OLLAMA_KV_CACHE_TYPE=q8_0",
+    Failure.IMAGE_REJECTED: "send JPEG or PNG with sides of 32 px or more, to a model whose capabilities name vision",
+    Failure.RUNNER_CRASH: "see the server's log; with images try fewer or smaller ones, else a smaller num_ctx",
+    Failure.BUSY: "lower the number of calls in flight, or raise OLLAMA_MAX_QUEUE on the server",
+    Failure.BAD_REQUEST: "the server refuses this request as such; sending it again will not help",
+    Failure.SERVER_ERROR: "see the server's log, and check that the host's address is that of an Ollama server",
+}
+
+
+def classify(status: int, body: str, *, model: str = "", where: str = "") -> CallError:
+    """The error for an answer of `status` with `body`; status 200 is an error line inside a stream."""
+    text = unwrap(body)
+    failure = _failure(status, text.lower())
+    hint = f"ollama pull {model}" if failure is Failure.MODEL_NOT_FOUND else _HINTS[failure]
+    said = " ".join(text.split())[:SHOWN_CHARACTERS] or "nothing"
+    at = f"{where} model {model}" if model and where else where or model
+    code = "an error line" if status == 200 else f"status {status}"
+    return CallError(failure, f"Ollama answered with {code}: {said}", where=at, hint=hint)
+
+
+def unwrap(body: str) -> str:
+    """The message inside `body`: JSON objects are opened, also where they stand as text inside `error`.
+
+    llama-server's `type` is kept in front of its message, as it names the failure more firmly than the wording.
+    """
+    text = body
+    for _ in range(UNWRAP_DEPTH):
+        try:
+            value = json.loads(text)
+        except ValueError:
+            return text
+        inner = value.get("error", value) if isinstance(value, dict) else value
+        if isinstance(inner, dict):
+            words = [str(inner[key]) for key in ("type", "message") if inner.get(key)]
+            return ": ".join(words) or text
+        if not isinstance(inner, str):
+            return text
+        text = inner
+    return text
+
+
+def _failure(status: int, text: str) -> Failure:
+    for wordings, failure in _BY_TEXT:
+        if any(wording in text for wording in wordings):
+            return failure
+    if status == 404 and "model" in text and "not found" in text:
+        return Failure.MODEL_NOT_FOUND
+    if status == 400:
+        return Failure.BAD_REQUEST
+    if status == 503:
+        return Failure.BUSY
+    return Failure.SERVER_ERROR
