@@ -9,9 +9,11 @@ are all k/31, and the session has 31 dialogues). Reads no file and shows nothing
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from mmerg.dialogue import Corpus, Dialogue, Sample, cut
+from mmerg.errors import ConfigError
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,3 +34,17 @@ def last_turn(corpus: Corpus) -> Selection:
 
 def _last_target(dialogue: Dialogue) -> int:
     return len(dialogue.turns) - (dialogue.respond_as is None)
+
+
+def chosen(samples: Sequence[Sample], ids: Sequence[str] | None, limit: int | None) -> list[Sample]:
+    """The samples that `ids` (None: all) and `limit` (None: no limit) leave, in order.
+
+    Raises ConfigError for an id that is not there.
+    """
+    if ids is not None:
+        unknown = sorted(set(ids) - {sample.id for sample in samples})
+        if unknown:
+            some = ", ".join(sample.id for sample in samples[:3])
+            raise ConfigError(f"no sample is called {', '.join(unknown)}", where="ids", hint=f"ids look like {some}")
+        samples = [sample for sample in samples if sample.id in ids]
+    return list(samples[:limit])

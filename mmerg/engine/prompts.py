@@ -19,6 +19,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined, TemplateError
 from mmerg.backends.protocol import Image, Message
 from mmerg.engine.state import Again, State
 from mmerg.errors import ConfigError
+from mmerg.records.events import Form
 from mmerg.systems.system import Stage, System
 
 
@@ -119,7 +120,7 @@ def visible(system: System, stage: Stage, state: State) -> dict[str, Any]:
     return seen
 
 
-def form(state: State) -> str:
+def form(state: State) -> Form:
     """How V travels: images, one montage of all, descriptions, or none."""
     if not state.keyframes:
         return "none"

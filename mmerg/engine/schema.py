@@ -40,12 +40,14 @@ class Bounds:
 def json_schema(cls: type[BaseModel], bounds: Bounds) -> Schema:
     """The JSON schema of one call: references inlined, every field required, in class order, nothing else allowed."""
     raw = cls.model_json_schema()
-    return _concrete(raw, raw.get("$defs", {}), bounds)
+    schema = _concrete(raw, raw.get("$defs", {}), bounds)
+    schema.pop("description", None)  # a class's docstring is for readers of the code
+    return schema
 
 
 def _concrete(node: Schema, defs: Mapping[str, Schema], bounds: Bounds) -> Schema:
     if "$ref" in node:
-        target = defs[node["$ref"].rsplit("/", 1)[1]]
+        target = {k: v for k, v in defs[node["$ref"].rsplit("/", 1)[1]].items() if k != "description"}
         return _concrete({**target, **{k: v for k, v in node.items() if k != "$ref"}}, defs, bounds)
     if "anyOf" in node:  # optional only because it may not be asked for; where it is asked for, it is required
         [present] = [option for option in node["anyOf"] if option.get("type") != "null"]

@@ -16,6 +16,7 @@ from mmerg.errors import Failure
 from mmerg.frames.frame import Frame
 from mmerg.systems.audit import Audit
 
+Form = Literal["images", "montage", "descriptions", "none"]
 Ended = Literal["passed", "max_iterations", "unaudited", "unusable", "no auditor"]
 
 
@@ -51,7 +52,7 @@ class FramesTaken(_Event):
     """What the agents that see V are shown, and in which form."""
 
     kind: Literal["frames_taken"] = "frames_taken"
-    form: Literal["images", "montage", "descriptions", "none"]
+    form: Form
     turns: tuple[TurnFrames, ...]
 
 

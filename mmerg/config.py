@@ -1,0 +1,219 @@
+"""The typed shape of `conf/`: what can be set, and which of it decides results.
+
+Hydra composes `conf/config.yaml` onto these classes and refuses unknown keys and wrong types. Registered by `register`,
+called by entry points; importing does nothing.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import hydra
+from hydra.core.config_store import ConfigStore
+from omegaconf import MISSING, DictConfig, OmegaConf
+from omegaconf.errors import OmegaConfBaseException
+
+from mmerg.errors import ConfigError
+
+
+@dataclass
+class DatasetConfig:
+    """A corpus reader (`_target_` with its arguments) and the settings that its YAML passes on."""
+
+    name: str = MISSING
+    root: str | None = None
+    split: str = "test"
+    labels: list[str] = MISSING
+    reader: dict[str, Any] = MISSING
+
+
+@dataclass
+class SystemConfig:
+    """See `conf/system/merg.yaml`, which explains each key."""
+
+    name: str = MISSING
+    prompts: str = MISSING
+    max_iterations: int = 2
+    max_repairs: int = 2
+    stages: dict[str, Any] = MISSING
+    auditor: dict[str, Any] | None = None
+    vocabulary: dict[str, list[str]] = MISSING
+    result: dict[str, str] = MISSING
+
+
+@dataclass
+class BackboneConfig:
+    """A model: Ollama's name for it, or a GGUF file (with mmproj for vision) for the embedded backend.
+
+    load: options with which it is loaded, frozen for a run. max_images: in one call. image_side: pixels, long side.
+    concurrency: calls that one host takes at once. sampling: see `mmerg.backends.protocol.Sampling`.
+    """
+
+    name: str = MISSING
+    model: str = MISSING
+    gguf: str = ""
+    mmproj: str = ""
+    load: dict[str, Any] = field(default_factory=dict)
+    think: bool = False
+    max_images: int = 8
+    image_side: int = 448
+    concurrency: int = 1
+    sampling: dict[str, Any] = field(default_factory=dict)
+    note: str = ""  # printed after the replies
+
+
+@dataclass
+class BackendConfig:
+    """Where calls go: an adapter (`_target_`), made once for each host, and how failed calls are tried again."""
+
+    name: str = MISSING
+    hosts: list[str] = MISSING
+    adapter: dict[str, Any] = MISSING
+    attempts: int = 3
+    revive_after: float = 60.0
+
+
+@dataclass
+class FramesConfig:
+    """Keyframes: which agents see them (seen_by: paper, all, none), and how they are taken from the last turns."""
+
+    seen_by: str = "paper"
+    last_turns: int = 3
+    max_frames: int = 8
+    per_clip: int = 4
+    method: str = "representative"
+    long_side: int = 448
+    jpeg_quality: int = 85
+    max_seconds: float = 60.0
+
+
+@dataclass
+class Config:
+    """The whole configuration of a run."""
+
+    dataset: DatasetConfig = MISSING
+    system: SystemConfig = MISSING
+    backbone: BackboneConfig = MISSING
+    backend: BackendConfig = MISSING
+    frames: FramesConfig = MISSING
+    seed: int = 0
+    limit: int | None = None
+    ids: list[str] | None = None
+    only_failed: bool = False
+    cache: str = "on"
+    cache_dir: str = MISSING
+    runs: str = "runs"
+
+
+# What decides how results are had, not what they are: a run may go on with these changed.
+HOW = (
+    "limit",
+    "ids",
+    "only_failed",
+    "cache",
+    "cache_dir",
+    "runs",
+    "backend.hosts",
+    "backend.attempts",
+    "backend.revive_after",
+    "backend.adapter.keep_alive",
+    "backend.adapter.deadlines",
+    "backbone.concurrency",
+)
+
+
+def register() -> None:
+    """Make the schema known to Hydra as `schema`."""
+    ConfigStore.instance().store(name="schema", node=Config)
+
+
+def conf_folder() -> str:
+    """The folder of YAML files: inside the package where it is installed, beside it in a checkout."""
+    here = Path(__file__).parent
+    return str(next(folder for folder in (here / "conf", here.parent / "conf") if folder.is_dir()))
+
+
+def hydra_main(job: Callable[[DictConfig], int]) -> int:
+    """Compose the config from the command line and run `job`; its exit code, or 2 where the config does not compose."""
+    register()
+    codes: list[int] = []
+
+    @hydra.main(version_base="1.3", config_path=conf_folder(), config_name="config")
+    def composed(config: DictConfig) -> None:
+        codes.append(job(config))
+
+    try:
+        composed()
+    except SystemExit:  # Hydra has printed what does not compose
+        return 2
+    return max(codes, default=0)
+
+
+def resolve(config: DictConfig) -> dict[str, Any]:
+    """The config as plain values, paths made absolute. Raises ConfigError for a value that is missing."""
+    try:
+        plain = OmegaConf.to_container(config, resolve=True, throw_on_missing=True)
+    except OmegaConfBaseException as error:
+        key = getattr(error, "full_key", None) or "?"
+        raise ConfigError(
+            f"{key} has no value" if "issing" in type(error).__name__ else str(error).splitlines()[0],
+            where="configuration",
+            hint=f"set it on the command line: {key}=…",
+        ) from error
+    assert isinstance(plain, dict)
+    return {str(key): value for key, value in plain.items()}
+
+
+CHOICES = {
+    "cache": ("off", "read", "on"),
+    "frames.seen_by": ("paper", "all", "none"),
+    "frames.method": ("representative", "uniform"),
+}
+AT_LEAST = {
+    "limit": 1,
+    "backend.attempts": 1,
+    "backbone.max_images": 1,
+    "backbone.image_side": 32,
+    "backbone.concurrency": 1,
+    "frames.last_turns": 1,
+    "frames.max_frames": 1,
+    "frames.per_clip": 1,
+    "frames.long_side": 32,
+    "frames.jpeg_quality": 1,
+    "system.max_iterations": 0,
+    "system.max_repairs": 0,
+}
+
+
+def check(plain: dict[str, Any]) -> None:
+    """Raises ConfigError for a value that its type allows and its meaning does not."""
+    for path, allowed in CHOICES.items():
+        if (value := _at(plain, path)) not in allowed:
+            raise ConfigError(f"{path} is {value!r}", where="configuration", hint=f"one of {', '.join(allowed)}")
+    for path, least in AT_LEAST.items():
+        if (value := _at(plain, path)) is not None and value < least:
+            raise ConfigError(f"{path} is {value}", where="configuration", hint=f"at least {least}")
+
+
+def _at(plain: dict[str, Any], path: str) -> Any:
+    value: Any = plain
+    for name in path.split("."):
+        value = value[name]
+    return value
+
+
+def identity_hash(plain: dict[str, Any]) -> str:
+    """SHA-256 (hex) of what decides results in a resolved config."""
+    kept = json.loads(json.dumps(plain))
+    for path in HOW:
+        *parents, last = path.split(".")
+        node = kept
+        for name in parents:
+            node = node.get(name, {})
+        node.pop(last, None)
+    return hashlib.sha256(json.dumps(kept, sort_keys=True).encode()).hexdigest()

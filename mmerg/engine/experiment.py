@@ -1,0 +1,151 @@
+"""Runs a system over samples: several in flight, each apart, one failed sample never costs another.
+
+`Experiment.sample` is one sample from clips to result line; `in_flight` maps it over many with threads (calls wait on a
+server, decoding releases the interpreter), and is the only thing to change for another kind of parallelism.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass, field
+from typing import Any, Protocol, TypeVar
+
+from pydantic import BaseModel
+
+from mmerg.backends.protocol import Backend, Engine, Reply, Sampling
+from mmerg.dialogue import Sample
+from mmerg.engine.ask import Asker, Source
+from mmerg.engine.look import Looker
+from mmerg.engine.prompts import Prompts
+from mmerg.engine.refine import Emit, Outcome, refine
+from mmerg.engine.state import State
+from mmerg.errors import Failure, SampleError
+from mmerg.records import events
+from mmerg.records.result import Result
+from mmerg.systems.system import System
+
+Item = TypeVar("Item")
+Out = TypeVar("Out")
+
+
+class KeepFrame(Protocol):
+    """Keeps a JPEG that the trace names."""
+
+    def __call__(self, sha256: str, data: bytes) -> None: ...
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """What every sample of a run shares."""
+
+    system: System
+    prompts: Prompts
+    looker: Looker
+    sampling: Sampling
+    engine: Engine
+    max_images: int
+    sources: Mapping[str, Source] = field(default_factory=dict)
+
+    def sample(self, sample: Sample, backend: Backend, emit: Emit, keep_frame: KeepFrame) -> Result:
+        """One sample's result, failed or not. Raises CallError (interrupted) alone: then nothing is decided."""
+        started = time.monotonic()
+        calls: list[Reply] = []
+        bad_clips: set[int] = set()
+
+        def note(event: events.Event) -> None:
+            emit(event)
+            if isinstance(event, events.Called):
+                calls.append(event.reply)
+            elif isinstance(event, events.FramesTaken):
+                bad_clips.update(turn.turn for turn in event.turns if turn.problem)
+
+        scene = sample.scene
+        note(
+            events.SampleStarted(
+                sample=sample.id,
+                dialogue=sample.dialogue_id,
+                history=tuple((turn.speaker, turn.text) for turn in scene.history),
+                responder=scene.responder,
+                labels=scene.labels,
+            )
+        )
+        decided: dict[str, Any]
+        try:
+            state = self.looker.look(sample, vision=self.engine.vision, max_images=self.max_images, emit=note)
+            self._keep(state, keep_frame)
+            asker = Asker(self.system, self.prompts, backend, self.sampling, note, self.sources)
+            decided = _decided(self.system, refine(self.system, state, asker, note))
+            note(events.SampleDone(sample=sample.id))
+        except SampleError as error:
+            if error.failure is Failure.INTERRUPTED:
+                raise
+            note(
+                events.SampleFailed(
+                    sample=sample.id, failure=error.failure, what=error.what, where=error.where, hint=error.hint
+                )
+            )
+            decided = {"status": "failed", "failure": error.failure, "failure_text": str(error)}
+        return Result(
+            id=sample.id,
+            gold_response=sample.target.text if sample.target else None,
+            gold_emotion=sample.target.emotion if sample.target else None,
+            clip_problems=len(bad_clips),
+            calls=len(calls),
+            cached_calls=sum(reply.cached for reply in calls),
+            prompt_tokens=sum(reply.prompt_tokens for reply in calls),
+            response_tokens=sum(reply.response_tokens for reply in calls),
+            seconds=round(time.monotonic() - started, 3),
+            **decided,
+        )
+
+    def _keep(self, state: State, keep_frame: KeepFrame) -> None:
+        for keyframe in state.keyframes:
+            keep_frame(keyframe.frame.sha256, self.looker.store.read(keyframe.frame.sha256))
+        for image in state.images:
+            keep_frame(image.sha256, image.data)
+
+
+def _decided(system: System, outcome: Outcome) -> dict[str, Any]:
+    chosen = outcome.selected
+    audit = chosen.audit
+    return {
+        "status": "ok",
+        "selected_pass": chosen.t,
+        "passes": len(outcome.passes),
+        "ended": outcome.ended,
+        "audit": {name: int(finding.passed) for name, finding in audit.findings.items()} if audit else None,
+        **{key: _at(chosen.state, path) for key, path in system.result.items()},
+    }
+
+
+def _at(state: State, path: str) -> Any:
+    """The output, or the field of it, that a path such as "e.emotion" names."""
+    symbol, *fields = path.split(".")
+    value: Any = state.get(symbol)
+    for name in fields:
+        value = getattr(value, name)
+    return value.model_dump(mode="json") if isinstance(value, BaseModel) else value
+
+
+def in_flight(
+    items: Iterable[Item], work: Callable[[Item], Out], slots: int, stop: Callable[[], None]
+) -> Iterator[Out]:
+    """`work` over `items`, at most `slots` at a time, results as they come. On an error or Ctrl-C `stop` is called so
+    that calls in flight break off, and nothing more is begun."""
+    waiting = iter(items)
+    with ThreadPoolExecutor(slots, thread_name_prefix="sample") as threads:
+        running: set[Future[Out]] = set()
+        try:
+            while True:
+                while len(running) < slots and (item := next(waiting, None)) is not None:
+                    running.add(threads.submit(work, item))
+                if not running:
+                    return
+                done, running = wait(running, return_when=FIRST_COMPLETED)
+                for future in done:
+                    yield future.result()
+        except BaseException:
+            stop()
+            raise

@@ -1,0 +1,86 @@
+"""What a run shows while it works: samples done, failed and in flight, calls, tokens/s, time left.
+
+A line that redraws itself on a terminal, plain lines elsewhere. Reads events and results only.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from types import TracebackType
+
+from rich.console import Console
+from rich.live import Live
+from rich.text import Text
+
+from mmerg.records import events
+from mmerg.records.result import Result
+
+PLAIN_EVERY = 15.0  # seconds between plain lines while no sample ends
+
+
+class Progress:
+    """Counts a run. `total` is what this command is to do, `kept` what an earlier one did."""
+
+    def __init__(self, console: Console, total: int, kept: int) -> None:
+        self._console = console
+        self._total, self._kept = total, kept
+        self._done = self._failed = self._started = self._calls = self._cached = self._tokens = 0
+        self._begun = time.monotonic()
+        self._last_line = self._begun
+        self._guard = threading.Lock()
+        self._live = Live(console=console, refresh_per_second=4, get_renderable=self._text) if self._tty else None
+
+    @property
+    def _tty(self) -> bool:
+        return self._console.is_terminal
+
+    def __enter__(self) -> Progress:
+        if self._kept:
+            self._console.print(f"{self._kept} samples are finished already and are kept")
+        if self._live:
+            self._live.__enter__()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
+        if self._live:
+            self._live.__exit__(kind, error, tb)
+
+    def event(self, event: events.Event) -> None:
+        with self._guard:
+            if isinstance(event, events.SampleStarted):
+                self._started += 1
+            elif isinstance(event, events.Called):
+                self._calls += 1
+                self._cached += event.reply.cached
+                self._tokens += 0 if event.reply.cached else event.reply.response_tokens
+            due = not self._tty and time.monotonic() - self._last_line > PLAIN_EVERY
+        if due:
+            self._line()
+
+    def result(self, result: Result) -> None:
+        with self._guard:
+            self._done += result.status == "ok"
+            self._failed += result.status == "failed"
+        if not self._tty:
+            self._line()
+
+    def _line(self) -> None:
+        self._last_line = time.monotonic()
+        self._console.print(str(self._text()))
+
+    def _text(self) -> Text:
+        seconds = max(time.monotonic() - self._begun, 1e-6)
+        ended = self._done + self._failed
+        left = "?" if not ended else _clock(seconds / ended * (self._total - ended))
+        calls = f"{self._calls} calls" + (f" ({self._cached} cached)" if self._cached else "")
+        return Text(
+            f"{ended}/{self._total} samples · {self._failed} failed · {self._started - ended} in flight · {calls}"
+            f" · {self._tokens / seconds:.0f} tokens/s · {left} left"
+        )
+
+
+def _clock(seconds: float) -> str:
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"

@@ -1,0 +1,53 @@
+"""A sample's result line in `results.jsonl`, and what of it is comparable between two runs.
+
+Figures are sums over the calls of the sample's last try. `cached_calls` and `seconds` tell how the answer was had, not
+what it is: they differ between a run and its replay, all else is equal byte for byte.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict
+
+from mmerg.errors import Failure
+
+HOW = frozenset({"cached_calls", "seconds"})
+
+
+class Result(BaseModel):
+    """One line a sample. tokens are the server's counts, seconds our clock from the sample's start to its end.
+
+    gold_response and gold_emotion are the hidden target, for scoring; no prompt sees them. selected_pass counts from 0,
+    passes is how many were completed, ended says why the loop stopped, clip_problems counts turns without their frames.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    id: str
+    status: Literal["ok", "failed"]
+    response: str | None = None
+    emotion: str | None = None
+    plan: dict[str, Any] | None = None
+    audit: dict[str, int] | None = None
+    selected_pass: int | None = None
+    passes: int = 0
+    ended: str | None = None
+    gold_response: str | None = None
+    gold_emotion: str | None = None
+    clip_problems: int = 0
+    calls: int = 0
+    cached_calls: int = 0
+    prompt_tokens: int = 0
+    response_tokens: int = 0
+    seconds: float = 0.0
+    failure: Failure | None = None
+    failure_text: str | None = None
+
+    def line(self) -> str:
+        return json.dumps(self.model_dump(mode="json"), ensure_ascii=False) + "\n"
+
+    def comparable(self) -> dict[str, Any]:
+        """What two runs with the same replies share."""
+        return self.model_dump(mode="json", exclude=set(HOW))

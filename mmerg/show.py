@@ -1,0 +1,71 @@
+"""Prints a run, or the whole story of one of its samples: `python -m mmerg.show RUN [SAMPLE] [--prompts]`.
+
+Reads the run folder alone: frames, evidence, emotion, plan, reply and audit of every pass, what was run again and why,
+and which pass won. `--prompts` adds every call's prompt and raw reply.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from rich.console import Console
+from rich.rule import Rule
+from rich.text import Text
+
+from mmerg.errors import RunError
+from mmerg.records.run import TRACE, read_manifest, read_results
+from mmerg.records.trace import story
+from mmerg.story import heading, lines
+from mmerg.tables import failures, replies
+from mmerg.terminal import console, guarded
+
+
+def show_run(out: Console, path: Path) -> int:
+    """The table of a run and how it was made."""
+    manifest = read_manifest(path)
+    results = list(read_results(path).values())
+    engine = manifest["engine"]
+    out.print(Text(f"{path}: {engine['model']} on {engine['backend']} {engine['version']}"))
+    out.print(replies(results))
+    failed = [result for result in results if result.status == "failed"]
+    if failed:
+        out.print(failures(failed))
+    return 0
+
+
+def show_sample(out: Console, path: Path, sample: str, prompts: bool) -> int:
+    """The story of one sample. Raises RunError where the run has no such sample."""
+    read_manifest(path)
+    found = story(path / TRACE, sample)
+    if not found:
+        known = ", ".join(list(read_results(path))[:8]) or "none yet"
+        raise RunError(f"the run has no sample {sample!r}", where=str(path), hint=f"samples: {known}")
+    for event in found:
+        if title := heading(event):
+            out.print(Rule(Text(title)))
+        for line in lines(event, prompts):
+            out.print(Text(line))
+    result = read_results(path).get(sample)
+    if result and (result.gold_response or result.gold_emotion):
+        out.print(Rule(Text("the data's own reply, never shown to the model")))
+        out.print(Text(f"{result.gold_response} ({result.gold_emotion or 'no label'})"))
+    return 0
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """The command."""
+    parser = argparse.ArgumentParser(prog="python -m mmerg.show", description=__doc__)
+    parser.add_argument("run", type=Path, metavar="RUN", help="a run folder, such as runs/demo-merg-smollm2-135m-…")
+    parser.add_argument("sample", nargs="?", metavar="SAMPLE", help="a sample's id; without it the table of the run")
+    parser.add_argument("--prompts", action="store_true", help="print every call's prompt and raw reply, too")
+    given = parser.parse_args(arguments)
+    if given.sample is None:
+        return guarded(lambda: show_run(console(), given.run))
+    return guarded(lambda: show_sample(console(), given.run, given.sample, given.prompts))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

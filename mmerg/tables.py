@@ -1,0 +1,60 @@
+"""Tables of a run for the terminal: the replies, and what failed. Reads results only."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+from rich.table import Table
+from rich.text import Text
+
+from mmerg.records.result import Result
+
+
+def replies(results: Sequence[Result]) -> Table:
+    """A row a sample: emotion, plan, audit, passes, selected pass, response."""
+    ok = sum(result.status == "ok" for result in results)
+    calls, cached = sum(result.calls for result in results), sum(result.cached_calls for result in results)
+    table = Table(
+        title=f"{len(results)} samples: {ok} ok, {len(results) - ok} failed; {calls} calls, {cached} of them cached",
+        title_justify="left",
+        show_lines=True,
+    )
+    for name in ("sample", "emotion", "plan", "audit", "passes", "selected"):
+        table.add_column(name, overflow="fold")
+    table.add_column("response", ratio=1, overflow="fold")
+    for result in results:
+        if result.status == "ok":
+            table.add_row(
+                Text(result.id),
+                Text(result.emotion or "–"),
+                Text(plan(result)),
+                Text(" ".join(f"{name}:{check}" for name, check in (result.audit or {}).items()) or "–"),
+                str(result.passes),
+                str(result.selected_pass),
+                Text(result.response or ""),
+            )
+        else:
+            table.add_row(Text(result.id), "–", "–", "–", "–", "–", Text(f"failed: {result.failure}"))
+    return table
+
+
+def plan(result: Result) -> str:
+    """The plan's four dimensions in one line."""
+    dimensions = result.plan or {}
+    return (
+        " / ".join(str(dimensions[name]) for name in ("goal", "stance", "tactic", "tone") if name in dimensions) or "–"
+    )
+
+
+def failures(failed: Sequence[Result]) -> Table:
+    """Failures by class, with the first message of each."""
+    counts = Counter(result.failure for result in failed)
+    table = Table(title=f"{len(failed)} failed; only_failed=true takes them up again", title_justify="left")
+    table.add_column("failure")
+    table.add_column("samples", justify="right")
+    table.add_column("first", ratio=1, overflow="fold")
+    for failure, count in counts.most_common():
+        first = next(result for result in failed if result.failure == failure)
+        table.add_row(str(failure), str(count), Text(f"{first.id}: {first.failure_text}"))
+    return table

@@ -1,0 +1,113 @@
+"""Makes the parts of a run from a resolved config. Called by entry points only; the one place that instantiates."""
+
+from __future__ import annotations
+
+import sys
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from subprocess import run as run_process
+from typing import Any
+
+from hydra.errors import InstantiationException
+from hydra.utils import instantiate
+
+from mmerg.backends.cache import Cache
+from mmerg.backends.pool import Host, Pool
+from mmerg.backends.protocol import Engine, Sampling
+from mmerg.backends.retry import Retry
+from mmerg.dialogue import Corpus
+from mmerg.engine.experiment import Experiment
+from mmerg.engine.look import Looker
+from mmerg.engine.prompts import Prompts
+from mmerg.errors import ConfigError
+from mmerg.frames.frame import FrameSettings
+from mmerg.frames.store import FrameStore
+from mmerg.systems.system import build
+
+PACKAGES = ("mmerg", "ollama", "xllamacpp", "opencv-python-headless", "numpy", "pydantic", "jinja2")
+
+
+def make(node: dict[str, Any], **more: Any) -> Any:
+    """The object that a node with `_target_` describes. Raises ConfigError where it cannot be made."""
+    try:
+        return instantiate(node, **more, _convert_="all")
+    except InstantiationException as error:
+        raise ConfigError(
+            f"{node.get('_target_')} cannot be made: {str(error).splitlines()[0]}", where="configuration"
+        ) from error
+
+
+def corpus_of(plain: dict[str, Any]) -> Corpus:
+    """The corpus, read."""
+    loaded: Corpus = make(plain["dataset"]["reader"]).load()
+    return loaded
+
+
+def pool_of(plain: dict[str, Any]) -> Pool:
+    """A host for each address, each with the reply cache and its retries, none of them called yet."""
+    node = plain["backend"]
+    if not node["hosts"]:
+        raise ConfigError(
+            "backend.hosts is empty", where="configuration", hint="backend.hosts=[http://127.0.0.1:11434]"
+        )
+    replies = Path(plain["cache_dir"]) / "replies.sqlite"
+    hosts = []
+    for address in node["hosts"]:
+        backend = Cache(Retry(make(node["adapter"], host=address), node["attempts"]), replies, plain["cache"])
+        hosts.append(Host(backend, plain["backbone"]["concurrency"], address))
+    return Pool(hosts, node["revive_after"])
+
+
+def sampling_of(plain: dict[str, Any]) -> Sampling:
+    """The backbone's samplers with the run's seed."""
+    try:
+        return Sampling(**plain["backbone"]["sampling"], seed=plain["seed"])
+    except TypeError as error:
+        raise ConfigError(
+            f"backbone.sampling: {error}",
+            where=f"backbone={plain['backbone']['name']}",
+            hint=f"samplers: {', '.join(name for name in Sampling.__slots__ if name != 'seed')}; the seed is seed=…",
+        ) from error
+
+
+def experiment_of(plain: dict[str, Any], engine: Engine) -> Experiment:
+    """What all samples share."""
+    frames = plain["frames"]
+    system = build(plain["system"]).showing_frames_to(frames["seen_by"])
+    settings = FrameSettings(
+        **{key: frames[key] for key in ("per_clip", "method", "long_side", "jpeg_quality", "max_seconds")}
+    )
+    store = FrameStore(Path(plain["cache_dir"]) / "frames")
+    return Experiment(
+        system=system,
+        prompts=Prompts(system),
+        looker=Looker(settings, frames["max_frames"], frames["last_turns"], store),
+        sampling=sampling_of(plain),
+        engine=engine,
+        max_images=plain["backbone"]["max_images"],
+    )
+
+
+def versions() -> dict[str, str]:
+    """Versions of Python and of the packages that can change a result."""
+    found = {"python": sys.version.split()[0]}
+    for package in PACKAGES:
+        try:
+            found[package] = version(package)
+        except PackageNotFoundError:
+            continue
+    return found
+
+
+def git_commit() -> str | None:
+    """The commit of the checkout that the code runs from, "-dirty" behind it where files were changed."""
+    here = Path(__file__).parent
+    if not (here.parent / ".git").exists():
+        return None
+    done = run_process(
+        ["git", "-C", str(here), "describe", "--always", "--dirty", "--abbrev=40"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    return done.stdout.strip() or None

@@ -1,0 +1,92 @@
+"""Parts that engine tests share: a scene, keyframes, the real MERG system, and outputs for each stage."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import yaml
+from pydantic import BaseModel
+
+from mmerg.backends.protocol import Image, Request
+from mmerg.dialogue import Scene, Turn
+from mmerg.engine.state import Keyframe, State
+from mmerg.frames.frame import Frame
+from mmerg.systems.audit import audit_class
+from mmerg.systems.merg.schemas import Evidence, Forecast, Plan, TextualCue, VisualCue
+from mmerg.systems.system import System, build
+
+ROOT = Path(__file__).parents[2]
+STAGES = ("mpa", "caef", "psp", "sgrg")
+TASKS = {
+    "mpa": "Your step: perception",
+    "caef": "Your step: emotion forecast",
+    "psp": "Your step: the plan",
+    "sgrg": "Your step: write the next turn",
+    "gra": "Your step: the audit",
+}
+SCENE = Scene(
+    "d1/4",
+    (Turn("Ana", "I did not get the job."), Turn("Ben", "Oh no."), Turn("Ana", "It's fine. Really.")),
+    "Ben",
+    ("neutral", "joy", "sadness"),
+)
+
+
+def merg(**changes: Any) -> System:
+    """The system of conf/system/merg.yaml."""
+    system = build(yaml.safe_load((ROOT / "conf/system/merg.yaml").read_text(encoding="utf-8")))
+    return replace(system, **changes)
+
+
+def keyframes(count: int, described: bool = False) -> tuple[Keyframe, ...]:
+    """Keyframes of the last turn."""
+    return tuple(
+        Keyframe(3, Frame(sha256=f"{n:064x}", source="c.mp4", time=n / 2, width=64, height=48), "dark." * described)
+        for n in range(1, count + 1)
+    )
+
+
+def with_images(count: int = 2) -> State:
+    frames = keyframes(count)
+    return State(SCENE, frames, tuple(Image(k.frame.sha256, b"jpeg") for k in frames))
+
+
+def outputs(mark: str = "") -> dict[str, BaseModel | str]:
+    """A valid output for each stage; `mark` tells one pass's from another's."""
+    return {
+        "mpa": Evidence(
+            textual_cues=(TextualCue(turn=3, cue=f"says fine twice{mark}"),),
+            visual_cues=(VisualCue(frame=1, cue=f"looks down{mark}"),),
+        ),
+        "caef": Forecast(
+            textual="calm", visual="sad", consistency="conflict", reasoning=f"face wins{mark}", emotion="sadness"
+        ),
+        "psp": Plan(
+            reasoning=f"needs comfort{mark}", goal="comfort", stance="warm", tactic="question", tone="gentle", note=""
+        ),
+        "sgrg": f"That must hurt.{mark}",
+    }
+
+
+def audit(checks: Mapping[str, bool]) -> BaseModel:
+    """An auditor's reply with the given verdicts."""
+    findings = {
+        name: {"reason": f"{name} looked at", "passed": passed, "correction": "" if passed else f"mend {name}"}
+        for name, passed in checks.items()
+    }
+    return audit_class(tuple(checks)).model_validate(findings)
+
+
+def stage_of(request: Request) -> str:
+    """Which stage asks, by its own part of the prompt."""
+    [user] = [message for message in request.messages if message.role == "user"][:1]
+    [name] = [name for name, task in TASKS.items() if task in user.text]
+    return name
+
+
+def as_text(output: BaseModel | str) -> str:
+    return output if isinstance(output, str) else json.dumps(output.model_dump(mode="json", exclude_none=True))

@@ -1,0 +1,113 @@
+"""Asking: the accept rule, bounded repair with the exact complaint, and what is sent and traced."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from mmerg.backends.protocol import Finish, Reply, Sampling
+from mmerg.backends.scripted import Answer, Scripted
+from mmerg.engine.ask import Asker
+from mmerg.engine.prompts import Prompts
+from mmerg.engine.state import Output, State
+from mmerg.errors import CallError, Failure, ReplyError
+from mmerg.records import events
+from mmerg.systems.system import System
+from tests.engine.parts import as_text, merg, outputs, with_images
+
+GOOD = as_text(outputs()["mpa"])
+
+
+def ask(answers: list[Answer], name: str = "mpa", **changes: int) -> tuple[Output, Scripted, list[events.Event]]:
+    system, backend, log = merg(**changes), Scripted(answers), list[events.Event]()
+    return asker(system, backend, log)(system.stages[STAGE[name]], with_images(), 0), backend, log
+
+
+def asker(system: System, backend: Scripted, log: list[events.Event]) -> Asker:
+    return Asker(system, Prompts(system), backend, Sampling(seed=7, top_k=5), log.append)
+
+
+STAGE = {"mpa": 0, "caef": 1, "psp": 2, "sgrg": 3}
+
+
+def test_a_good_reply_is_one_call() -> None:
+    output, backend, log = ask([GOOD])
+    assert output == outputs()["mpa"]
+    assert backend.calls == 1
+    [called] = log
+    assert isinstance(called, events.Called)
+    assert called.digest == backend.requests[0].digest()
+    assert called.messages[1].images == tuple(image.sha256 for image in backend.requests[0].images)
+
+
+@pytest.mark.parametrize(
+    ("bad", "failure", "raw"),
+    [
+        ("not json", Failure.SCHEMA_INVALID, "not json"),
+        (Reply(text=GOOD, finish=Finish.LENGTH, response_tokens=9), Failure.TRUNCATED, GOOD),
+        (Reply(text="", finish=Finish.LENGTH, thinking="h", response_tokens=9), Failure.THINKING_EXHAUSTED, "(blank)"),
+        (Reply(text=GOOD, finish=Finish.ABORT), Failure.LOOP_ABORT, GOOD),
+        (Reply(text=" \n", finish=Finish.STOP), Failure.EMPTY, "(blank)"),
+    ],
+)
+def test_an_unusable_reply_is_shown_with_its_complaint_and_asked_for_again(
+    bad: Answer, failure: Failure, raw: str
+) -> None:
+    output, backend, log = ask([bad, GOOD])
+    assert output == outputs()["mpa"]
+    [refused] = [event for event in log if isinstance(event, events.Refused)]
+    assert refused.failure is failure
+    first, second = backend.requests
+    assert second.messages[:2] == first.messages
+    shown, complaint = second.messages[2:]
+    assert (shown.role, complaint.role) == ("assistant", "user")
+    assert shown.text == raw
+    assert refused.complaint in complaint.text
+
+
+@pytest.mark.parametrize("repairs", [0, 1, 3])
+def test_repair_is_bounded_and_the_last_complaint_is_the_error(repairs: int) -> None:
+    backend, log, system = Scripted(lambda _: "nope"), list[events.Event](), merg(max_repairs=repairs)
+    with pytest.raises(ReplyError) as caught:
+        asker(system, backend, log)(system.stages[0], with_images(), 2)
+    assert backend.calls == repairs + 1
+    assert caught.value.failure is Failure.SCHEMA_INVALID
+    assert caught.value.where == "mpa, pass 2"
+
+
+def test_a_repair_shows_only_the_latest_attempt() -> None:
+    _, backend, _ = ask(["one", "two", GOOD])
+    assert [len(request.messages) for request in backend.requests] == [2, 4, 6]
+    assert backend.requests[2].messages[-2].text == "two"
+
+
+def test_a_failed_call_passes_through_unrepaired() -> None:
+    backend, log, system = Scripted([CallError(Failure.OOM, "no memory"), GOOD]), list[events.Event](), merg()
+    with pytest.raises(CallError):
+        asker(system, backend, log)(system.stages[0], with_images(), 0)
+    assert backend.calls == 1
+
+
+def test_text_has_no_schema_but_log_probabilities() -> None:
+    output, backend, _ = ask(["  That must hurt.\n"], "sgrg")
+    assert output == "That must hurt."
+    [request] = backend.requests
+    assert (request.schema, request.logprobs, request.sampling.num_predict) == ("", True, 160)
+
+
+def test_the_schema_travels_in_class_order_and_samplers_are_pinned() -> None:
+    _, backend, _ = ask([GOOD])
+    [request] = backend.requests
+    assert list(json.loads(request.schema)["properties"]) == ["textual_cues", "visual_cues"]
+    assert (request.sampling.seed, request.sampling.top_k, request.sampling.num_predict) == (7, 5, 1024)
+
+
+def test_a_source_supplies_what_no_stage_makes() -> None:
+    system, backend, log = merg(), Scripted(["Hm."]), list[events.Event]()
+    made = Asker(
+        system, Prompts(system), backend, Sampling(), log.append, {"M": lambda _: ({"reply": "I am here for you."},)}
+    )
+    made(system.stages[3], State(with_images().scene), 0)
+    assert "- I am here for you." in backend.requests[0].messages[1].text
+    assert [event.symbol for event in log if isinstance(event, events.Supplied)] == ["M"]

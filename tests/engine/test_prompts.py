@@ -1,0 +1,141 @@
+"""Prompts as rendered: a golden file an agent, who sees what, common beginnings, and nothing of the target."""
+
+from __future__ import annotations
+
+import itertools
+import os
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from mmerg.backends.protocol import Message
+from mmerg.dialogue import Clip, Dialogue, Turn, cut
+from mmerg.engine.ask import bounds_of
+from mmerg.engine.prompts import Prompts
+from mmerg.engine.schema import json_schema, outline
+from mmerg.engine.state import Again, State
+from mmerg.errors import ConfigError
+from mmerg.systems.system import Stage, System
+from tests.engine.parts import SCENE, keyframes, merg, outputs, with_images
+
+GOLDEN = Path(__file__).parent / "golden"
+SYMBOLS = {"mpa": "E", "caef": "e", "psp": "P", "sgrg": "R"}
+
+
+def stage_named(system: System, name: str) -> Stage:
+    return next(s for s in (*system.stages, *([system.auditor] if system.auditor else [])) if s.name == name)
+
+
+def full(state: State, until: str) -> State:
+    for name, symbol in SYMBOLS.items():
+        if name == until:
+            break
+        state = state.with_(symbol, outputs()[name])
+    return state
+
+
+def render(name: str, start: State, system: System | None = None, again: Again | None = None) -> tuple[Message, ...]:
+    system = system or merg()
+    stage, state = stage_named(system, name), full(start, name)
+    words = outline(json_schema(stage.output, bounds_of(system, stage, state))) if stage.output else ""
+    return Prompts(system).messages(stage, state, {}, words, again)
+
+
+def as_file(messages: tuple[Message, ...]) -> str:
+    return "\n".join(f"=== {m.role}, {len(m.images)} images\n{m.text}" for m in messages) + "\n"
+
+
+AGENTS = [*SYMBOLS, "gra"]
+CASES = {
+    **{name: as_file(render(name, with_images())) for name in AGENTS},
+    "mpa-descriptions": as_file(render("mpa", State(SCENE, keyframes(2, described=True)))),
+    "mpa-text": as_file(render("mpa", State(SCENE))),
+    "caef-text": as_file(render("caef", State(SCENE))),
+    "caef-again": as_file(
+        render("caef", with_images(), again=Again("caef", outputs()["caef"], "too calm", "weigh the face"))
+    ),
+    "sgrg-again": as_file(render("sgrg", with_images(), again=Again("sgrg", "Cheer up!", "too blunt", "be gentle"))),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_prompt_is_as_in_its_golden_file(case: str) -> None:
+    file = GOLDEN / f"{case}.txt"
+    if os.environ.get("MMERG_WRITE_GOLDEN"):
+        file.write_text(CASES[case], encoding="utf-8")
+    assert CASES[case] == file.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("seen_by", "with_frames"), [("paper", {"mpa", "caef", "gra"}), ("all", set(AGENTS)), ("none", set())]
+)
+def test_frames_reach_the_agents_they_are_for(seen_by: str, with_frames: set[str]) -> None:
+    system = merg().showing_frames_to(seen_by)  # type: ignore[arg-type]
+    for name in AGENTS:
+        user = render(name, with_images(), system)[1]
+        assert (len(user.images) > 0) == (name in with_frames)
+        assert ("Keyframes" in user.text) == (name in with_frames)
+
+
+def test_what_agents_share_comes_first_and_is_byte_identical() -> None:
+    system = merg().showing_frames_to("all")
+    prompts = [render(name, with_images(), system) for name in AGENTS]
+    assert len({messages[0].text for messages in prompts}) == 1
+    assert len({messages[1].images for messages in prompts}) == 1
+    texts = [messages[1].text for messages in prompts]
+    for earlier, later in itertools.pairwise(texts):
+        common = earlier[: earlier.index("Your step")].rstrip()
+        assert later.startswith(common)
+        assert len(later[: later.index("Your step")].rstrip()) > len(common)
+
+
+def test_each_agent_sees_only_what_its_yaml_lists() -> None:
+    marks = {"E": "Evidence:", "e": "Emotion of the next turn:", "P": "Plan for the next turn:", "R": "as written:"}
+    for name in AGENTS:
+        shared = render(name, with_images())[1].text.split("Your step")[0]
+        sees = stage_named(merg(), name).sees
+        assert {symbol for symbol, mark in marks.items() if mark in shared} == set(sees) & set(marks)
+
+
+def test_an_absent_output_leaves_no_trace() -> None:
+    for name in ("psp", "sgrg", "gra"):
+        text = Prompts(merg()).messages(stage_named(merg(), name), State(SCENE), {}, "", None)[1].text
+        for mark in ("Evidence", "Emotion of", "Plan for", "as written", "None", "Undefined"):
+            assert mark not in text
+
+
+def test_nothing_of_the_target_and_no_label_reaches_a_prompt(tmp_path: Path) -> None:
+    turns = (
+        Turn("Ana", "hello there", "joy", Clip(tmp_path / "a.mp4")),
+        Turn("Ben", "SECRET words", "sadness", Clip(tmp_path / "SECRET.mp4")),
+    )
+    sample = cut(Dialogue("d", turns), 1, ("labelA", "labelB"))
+    assert "SECRET" not in repr(sample.scene)
+    assert sample.target is not None
+    state = State(sample.scene, keyframes(1, described=True))
+    for name in ("mpa", "caef"):
+        told = as_file(render(name, replace(state, keyframes=())))
+        assert "SECRET" not in told
+        assert "joy" not in told
+
+
+def test_text_that_looks_like_a_template_stays_text() -> None:
+    scene = replace(SCENE, history=(Turn("{{ responder }}", "{% if x %}{{ 7 * 7 }}"),))
+    text = render("mpa", State(scene))[1].text
+    assert "{{ responder }}: {% if x %}{{ 7 * 7 }}" in text
+
+
+def test_a_template_that_uses_an_input_its_stage_does_not_see_is_an_error(tmp_path: Path) -> None:
+    for name, text in {"system.j2": "s", "shared.j2": "d", "psp.j2": "{{ V.frames }}"}.items():
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    system = merg(prompts=(tmp_path,))
+    with pytest.raises(ConfigError, match=r"psp\.j2 cannot be rendered"):
+        Prompts(system).messages(stage_named(system, "psp"), with_images(), {}, "", None)
+
+
+def test_the_digest_changes_with_a_template(tmp_path: Path) -> None:
+    (tmp_path / "a.j2").write_text("one", encoding="utf-8")
+    before = Prompts(merg(prompts=(tmp_path,))).digest()
+    (tmp_path / "a.j2").write_text("two", encoding="utf-8")
+    assert Prompts(merg(prompts=(tmp_path,))).digest() != before

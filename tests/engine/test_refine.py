@@ -1,0 +1,171 @@
+"""The loop, the stop rule and the selection, driven by a function that answers for stages."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import pytest
+
+from mmerg.engine.refine import refine, select
+from mmerg.engine.state import Again, Output, Pass, State
+from mmerg.errors import CallError, Failure, ReplyError
+from mmerg.records import events
+from mmerg.systems.audit import audit_of
+from mmerg.systems.system import Stage
+from tests.engine.parts import SCENE, STAGES, audit, merg, outputs
+
+Verdicts = tuple[bool, bool, bool, bool]
+TUPLES: list[Verdicts] = [(a, b, c, d) for a, b, c, d in itertools.product((False, True), repeat=4)]
+
+
+@dataclass
+class Answers:
+    """Answers each stage; audits come from `verdicts` in order. `breaks` maps (stage, t) to an error."""
+
+    verdicts: Sequence[Verdicts]
+    breaks: dict[tuple[str, int], Exception] = field(default_factory=dict)
+    asked: list[tuple[int, str, Again | None]] = field(default_factory=list)
+    seen: list[State] = field(default_factory=list)
+
+    def __call__(self, stage: Stage, state: State, t: int, again: Again | None = None) -> Output:
+        self.asked.append((t, stage.name, again))
+        self.seen.append(state)
+        if error := self.breaks.get((stage.name, t)):
+            raise error
+        if stage.name == "gra":
+            return audit(dict(zip(STAGES, self.verdicts[t], strict=True)))
+        return outputs(f" {t}")[stage.name]
+
+
+def fail(stage: str) -> Verdicts:
+    a, b, c, d = (name != stage for name in STAGES)
+    return a, b, c, d
+
+
+ALL: Verdicts = (True, True, True, True)
+
+
+@pytest.mark.parametrize("stage", STAGES)
+def test_a_fault_reruns_exactly_the_suffix_with_its_instruction(stage: str) -> None:
+    answers, log = Answers([fail(stage), ALL]), list[events.Event]()
+    outcome = refine(merg(), State(SCENE), answers, log.append)
+    again = [(name, why) for t, name, why in answers.asked if t == 1]
+    assert [name for name, _ in again] == [*STAGES[STAGES.index(stage) :], "gra"]
+    first = again[0][1]
+    assert first is not None
+    assert (first.stage, first.correction, first.reason) == (stage, f"mend {stage}", f"{stage} looked at")
+    assert first.previous == outputs(" 0")[stage]
+    assert all(why is None for _, why in again[1:])
+    kept, fresh = STAGES[: STAGES.index(stage)], STAGES[STAGES.index(stage) :]
+    gives = dict(zip(STAGES, "EePR", strict=True))
+    final = outcome.passes[1].state
+    assert [final.get(gives[name]) for name in kept] == [outputs(" 0")[name] for name in kept]
+    assert [final.get(gives[name]) for name in fresh] == [outputs(" 1")[name] for name in fresh]
+    [rerun] = [event for event in log if isinstance(event, events.Rerun)]
+    assert (rerun.t, rerun.stage, rerun.correction) == (1, stage, f"mend {stage}")
+
+
+def test_the_earliest_of_several_faults_is_the_source() -> None:
+    answers = Answers([(True, False, True, False), ALL])
+    refine(merg(), State(SCENE), answers, lambda _: None)
+    assert [name for t, name, _ in answers.asked if t == 1] == ["caef", "psp", "sgrg", "gra"]
+
+
+@pytest.mark.parametrize("most", [0, 1, 2, 5])
+def test_every_pass_is_audited_and_their_number_is_bounded(most: int) -> None:
+    answers = Answers([fail("sgrg")] * 6)
+    outcome = refine(merg(max_iterations=most), State(SCENE), answers, lambda _: None)
+    assert len(outcome.passes) == most + 1
+    assert all(p.audit is not None for p in outcome.passes)
+    assert [t for t, name, _ in answers.asked if name == "gra"] == list(range(most + 1))
+    assert outcome.ended == "max_iterations"
+    assert outcome.selected.t == 0
+
+
+def test_the_loop_stops_when_all_checks_pass() -> None:
+    answers = Answers([ALL, ALL, ALL])
+    outcome = refine(merg(), State(SCENE), answers, lambda _: None)
+    assert (len(outcome.passes), outcome.ended, outcome.selected.t) == (1, "passed", 0)
+
+
+def passes(*verdicts: Verdicts) -> list[Pass]:
+    made = []
+    for t, verdict in enumerate(verdicts):
+        made.append(Pass(t, State(SCENE), audit_of(audit(dict(zip(STAGES, verdict, strict=True))))))
+    return made
+
+
+@pytest.mark.parametrize("verdict", TUPLES)
+def test_a_tie_goes_to_the_earlier_pass(verdict: Verdicts) -> None:
+    assert select(passes(verdict, verdict, verdict)).t == 0
+
+
+@pytest.mark.parametrize(("first", "second"), list(itertools.permutations(TUPLES, 2)))
+def test_upstream_checks_outrank_downstream_ones(first: Verdicts, second: Verdicts) -> None:
+    differs = next(i for i in range(4) if first[i] != second[i])
+    assert select(passes(first, second)).t == (0 if first[differs] else 1)
+
+
+def test_the_fault_is_the_first_failed_check_of_all_16() -> None:
+    for verdict in TUPLES:
+        found = audit_of(audit(dict(zip(STAGES, verdict, strict=True))))
+        assert found.checks == tuple(map(int, verdict))
+        assert found.fault == next((name for name, ok in zip(STAGES, verdict, strict=True) if not ok), None)
+
+
+UNREADABLE = ReplyError(Failure.SCHEMA_INVALID, "no JSON")
+
+
+def test_an_unreadable_first_audit_fails_the_sample() -> None:
+    with pytest.raises(ReplyError) as caught:
+        refine(merg(), State(SCENE), Answers([ALL], {("gra", 0): UNREADABLE}), lambda _: None)
+    assert caught.value.failure is Failure.UNAUDITED
+
+
+def test_an_unreadable_later_audit_ends_the_loop_and_its_pass_cannot_win() -> None:
+    answers, log = Answers([fail("mpa"), ALL], {("gra", 1): UNREADABLE}), list[events.Event]()
+    outcome = refine(merg(), State(SCENE), answers, log.append)
+    assert (outcome.ended, outcome.selected.t, len(outcome.passes)) == ("unaudited", 0, 2)
+    assert outcome.passes[1].audit is None
+    assert [event.t for event in log if isinstance(event, events.Unaudited)] == [1]
+
+
+def test_a_later_pass_that_cannot_be_finished_ends_the_loop() -> None:
+    answers, log = Answers([fail("caef"), ALL], {("psp", 1): UNREADABLE}), list[events.Event]()
+    outcome = refine(merg(), State(SCENE), answers, log.append)
+    assert (outcome.ended, outcome.selected.t, len(outcome.passes)) == ("unusable", 0, 1)
+    assert [event.t for event in log if isinstance(event, events.PassLost)] == [1]
+
+
+def test_a_first_pass_that_cannot_be_finished_fails_the_sample() -> None:
+    with pytest.raises(ReplyError, match="no JSON"):
+        refine(merg(), State(SCENE), Answers([ALL], {("caef", 0): UNREADABLE}), lambda _: None)
+
+
+@pytest.mark.parametrize("t", [0, 1])
+def test_a_failed_call_fails_the_sample_in_any_pass(t: int) -> None:
+    answers = Answers([fail("mpa"), ALL], {("caef", t): CallError(Failure.TIMEOUT, "late")})
+    with pytest.raises(CallError):
+        refine(merg(), State(SCENE), answers, lambda _: None)
+
+
+def test_without_an_auditor_there_is_one_pass() -> None:
+    answers = Answers([])
+    outcome = refine(merg(auditor=None), State(SCENE), answers, lambda _: None)
+    assert (len(outcome.passes), outcome.ended, outcome.selected.state.get("R")) == (
+        1,
+        "no auditor",
+        "That must hurt. 0",
+    )
+    assert [name for _, name, _ in answers.asked] == list(STAGES)
+
+
+def test_no_state_is_changed_by_what_comes_after_it() -> None:
+    answers = Answers([fail("mpa"), fail("mpa"), ALL])
+    outcome = refine(merg(), State(SCENE), answers, lambda _: None)
+    for number, one in enumerate(outcome.passes):
+        assert [symbol for symbol, _ in one.state.outputs] == ["E", "e", "P", "R"]
+        assert one.state.get("R") == f"That must hurt. {number}"
+    assert answers.seen[0].outputs == ()

@@ -1,0 +1,137 @@
+"""Schemas per call: what the server's grammar, the prompt's outline and our validation agree on."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import jsonschema
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mmerg.engine.schema import Bounds, json_schema, outline, parse
+from mmerg.errors import Failure, ReplyError
+from mmerg.systems.audit import audit_class
+from mmerg.systems.merg.schemas import Evidence, Forecast, Plan
+from tests.engine.parts import STAGES, as_text, audit, merg, outputs
+
+BOUNDS = Bounds(
+    frozenset("DV"), {**merg().vocabulary, "emotion": ("neutral", "joy", "sadness")}, {"turn": 3, "frame": 2}
+)
+BLIND = Bounds(frozenset("D"), BOUNDS.choices, {"turn": 3, "frame": 0})
+
+
+@pytest.mark.parametrize("cls", [Evidence, Forecast, Plan, audit_class(STAGES)])
+def test_every_field_is_required_in_class_order_and_nothing_else_is_allowed(cls: Any) -> None:
+    schema = json_schema(cls, BOUNDS)
+    assert schema["required"] == list(schema["properties"]) == list(cls.model_fields)
+    assert schema["additionalProperties"] is False
+    told = json.dumps(schema)
+    for word in ("$ref", "$defs", "anyOf", "x-", "default", "title"):
+        assert word not in told
+    jsonschema.Draft202012Validator.check_schema(schema)
+
+
+@pytest.mark.parametrize("stage", ["mpa", "caef", "psp"])
+def test_valid_outputs_satisfy_schema_and_parser_alike(stage: str) -> None:
+    output = outputs()[stage]
+    assert not isinstance(output, str)
+    text = as_text(output)
+    jsonschema.validate(json.loads(text), json_schema(type(output), BOUNDS))
+    assert parse(type(output), BOUNDS, text) == output
+
+
+def test_choices_and_numbers_are_bounded_by_the_sample() -> None:
+    evidence = json_schema(Evidence, BOUNDS)["properties"]
+    assert evidence["textual_cues"]["items"]["properties"]["turn"]["maximum"] == 3
+    assert evidence["visual_cues"]["items"]["properties"]["frame"]["maximum"] == 2
+    assert json_schema(Forecast, BOUNDS)["properties"]["emotion"]["enum"] == ["neutral", "joy", "sadness"]
+
+
+def test_what_needs_frames_is_not_asked_of_an_agent_without_them() -> None:
+    assert list(json_schema(Evidence, BLIND)["properties"]) == ["textual_cues"]
+    assert list(json_schema(Forecast, BLIND)["properties"]) == ["textual", "reasoning", "emotion"]
+    assert "frame" not in outline(json_schema(Forecast, BLIND))
+
+
+def forecast(**changes: Any) -> str:
+    base = {"textual": "a", "visual": "b", "consistency": "agree", "reasoning": "c", "emotion": "joy"}
+    return json.dumps({k: v for k, v in {**base, **changes}.items() if v != "absent"})
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        ("CORRECT", "JSON"),
+        ("", "JSON"),
+        ('{"emotion": "joy"', "JSON"),
+        (f"Sure! {forecast()}", "JSON"),
+        (forecast(emotion="happy"), "'happy' is not one of neutral, joy, sadness"),
+        (forecast(emotion="absent"), "emotion: Field required"),
+        (forecast(visual="absent"), '"visual" is missing'),
+        (forecast(visual=None), '"visual" is missing'),
+        (forecast(consistency=1), "consistency"),
+        (forecast(reasoning=""), "reasoning"),
+        (forecast(reasoning="x" * 400), "reasoning"),
+        (forecast(extra=1), "extra"),
+        ("[]", "object"),
+        ("null", "object"),
+    ],
+)
+def test_a_reply_outside_the_schema_is_refused_with_the_exact_complaint(text: str, complaint: str) -> None:
+    with pytest.raises(ReplyError) as caught:
+        parse(Forecast, BOUNDS, text)
+    assert caught.value.failure is Failure.SCHEMA_INVALID
+    assert complaint in caught.value.what
+
+
+def test_evidence_must_name_turns_and_frames_that_were_shown() -> None:
+    text = json.dumps({"textual_cues": [{"turn": 4, "cue": "a"}], "visual_cues": [{"frame": 3, "cue": "b"}]})
+    with pytest.raises(ReplyError) as caught:
+        parse(Evidence, BOUNDS, text)
+    assert "there is no turn 4, they are numbered 1 to 3" in caught.value.what
+    assert "there is no frame 3" in caught.value.what
+
+
+def test_a_failing_check_needs_a_correction_and_a_verdict_is_never_guessed() -> None:
+    cls = audit_class(STAGES)
+    good = json.loads(as_text(audit(dict.fromkeys(STAGES, True))))
+    parse(cls, BOUNDS, json.dumps(good))
+    for broken in (
+        {**good, "caef": {"reason": "r", "passed": False, "correction": " "}},
+        {**good, "caef": {"reason": "r", "passed": "yes", "correction": ""}},
+        {**good, "caef": {"reason": "r", "passed": 1, "correction": ""}},
+        {name: good[name] for name in STAGES[:3]},
+    ):
+        with pytest.raises(ReplyError):
+            parse(cls, BOUNDS, json.dumps(broken))
+
+
+def test_an_absent_stage_has_no_check() -> None:
+    assert list(json_schema(audit_class(("caef", "sgrg")), BOUNDS)["properties"]) == ["caef", "sgrg"]
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=8) | st.sampled_from(["joy", "agree", "textual"]),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(list(Forecast.model_fields)), inner),
+    max_leaves=8,
+)
+
+
+@given(JSON)
+def test_parser_accepts_exactly_what_the_schema_allows(value: Any) -> None:
+    allowed = jsonschema.Draft202012Validator(json_schema(Forecast, BOUNDS)).is_valid(value)
+    try:
+        parse(Forecast, BOUNDS, json.dumps(value))
+        accepted = True
+    except ReplyError:
+        accepted = False
+    assert accepted == allowed
+
+
+def test_the_outline_names_each_field_with_its_bounds() -> None:
+    told = outline(json_schema(Evidence, BOUNDS))
+    assert '- "textual_cues": list of 1 to 4, each an object with' in told
+    assert '  - "turn": whole number from 1 to 3' in told
+    assert 'one of "neutral", "joy", "sadness"' in outline(json_schema(Forecast, BOUNDS))

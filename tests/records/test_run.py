@@ -1,0 +1,102 @@
+"""The run folder: one writer, one identity, results that survive, and the same bytes in the end."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mmerg.errors import Failure, RunError
+from mmerg.records.result import HOW, Result
+from mmerg.records.run import Run, read_manifest, read_results
+
+MANIFEST: dict[str, Any] = {"identity": {"config": "1", "engine": "e"}, "config": {"seed": 0}}
+
+
+def result(sample: str, **changes: Any) -> Result:
+    return Result.model_validate({"id": sample, "status": "ok", "response": "hi", **changes})
+
+
+def test_results_come_back_and_the_last_line_of_a_sample_counts(tmp_path: Path) -> None:
+    with Run(tmp_path / "r", MANIFEST) as run:
+        run.add(result("b", status="failed", failure=Failure.TIMEOUT))
+        run.add(result("a"))
+        run.add(result("b", response="later"))
+    assert read_results(tmp_path / "r") == {"b": result("b", response="later"), "a": result("a")}
+
+
+def test_sealing_puts_one_line_a_sample_in_corpus_order_and_adding_goes_on(tmp_path: Path) -> None:
+    with Run(tmp_path / "r", MANIFEST) as run:
+        for sample in ("c", "a", "c", "b"):
+            run.add(result(sample))
+        run.seal(["a", "b", "c", "d"])
+        run.add(result("d"))
+    lines = (tmp_path / "r" / "results.jsonl").read_text(encoding="utf-8").splitlines()
+    assert [json.loads(line)["id"] for line in lines] == ["a", "b", "c", "d"]
+
+
+def test_a_torn_last_result_is_dropped(tmp_path: Path) -> None:
+    with Run(tmp_path / "r", MANIFEST) as run:
+        run.add(result("a"))
+        run.add(result("b"))
+    file = tmp_path / "r" / "results.jsonl"
+    file.write_bytes(file.read_bytes()[:-5])
+    assert list(read_results(tmp_path / "r")) == ["a"]
+    with Run(tmp_path / "r", MANIFEST) as run:
+        run.add(result("c"))
+    assert list(read_results(tmp_path / "r")) == ["a", "c"]
+
+
+def test_another_identity_never_mixes_in(tmp_path: Path) -> None:
+    with Run(tmp_path / "r", MANIFEST):
+        pass
+    other = {**MANIFEST, "identity": {"config": "1", "engine": "other"}}
+    with pytest.raises(RunError) as caught, Run(tmp_path / "r", other):
+        pass
+    assert "engine: e then, other now" in str(caught.value)
+    assert read_manifest(tmp_path / "r") == MANIFEST
+    with Run(tmp_path / "r", MANIFEST):
+        pass
+
+
+def test_two_processes_on_one_folder_are_refused(tmp_path: Path) -> None:
+    code = (
+        "import sys; from pathlib import Path; from mmerg.records.run import Run\n"
+        "from mmerg.errors import RunError\n"
+        "try:\n  Run(Path(sys.argv[1]), {'identity': {'config': '1', 'engine': 'e'}}).__enter__()\n"
+        "except RunError as error: print(error); sys.exit(7)\n"
+    )
+    with Run(tmp_path / "r", MANIFEST):
+        done = subprocess.run(
+            [sys.executable, "-c", code, str(tmp_path / "r")], capture_output=True, text=True, check=False
+        )
+    assert done.returncode == 7
+    assert "another process is writing" in done.stdout
+
+
+def test_a_folder_that_is_no_run_is_named(tmp_path: Path) -> None:
+    with pytest.raises(RunError, match=r"no manifest\.json"):
+        read_manifest(tmp_path)
+
+
+def test_a_broken_result_line_is_named(tmp_path: Path) -> None:
+    (tmp_path / "results.jsonl").write_text('{"id": 1}\n', encoding="utf-8")
+    with pytest.raises(RunError, match="line 1"):
+        read_results(tmp_path)
+
+
+def test_how_an_answer_was_had_is_not_compared() -> None:
+    assert result("a", seconds=1.0, cached_calls=3).comparable() == result("a").comparable()
+    assert result("a", calls=3).comparable() != result("a").comparable()
+    assert set(Result.model_fields) >= HOW
+
+
+def test_a_frame_is_kept_once(tmp_path: Path) -> None:
+    with Run(tmp_path / "r", MANIFEST) as run:
+        run.keep_frame("ab", b"jpeg")
+        run.keep_frame("ab", b"jpeg")
+    assert [file.name for file in (tmp_path / "r" / "frames").iterdir()] == ["ab.jpg"]

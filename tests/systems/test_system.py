@@ -1,0 +1,77 @@
+"""Systems from YAML: MERG as the paper has it, and clear errors for one that does not hold."""
+
+from __future__ import annotations
+
+from copy import deepcopy
+from typing import Any
+
+import pytest
+import yaml
+
+from mmerg.errors import ConfigError
+from mmerg.systems.system import build
+from tests.engine.parts import ROOT, merg
+
+MERG: dict[str, Any] = yaml.safe_load((ROOT / "conf/system/merg.yaml").read_text(encoding="utf-8"))
+
+
+def test_merg_is_as_in_the_paper() -> None:
+    system = merg()
+    assert {stage.name: stage.sees for stage in system.stages} == {
+        "mpa": ("D", "V"),
+        "caef": ("D", "V", "E"),
+        "psp": ("D", "E", "e"),
+        "sgrg": ("D", "E", "e", "P", "M"),
+    }
+    assert system.auditor is not None
+    assert system.auditor.sees == ("D", "V", "E", "e", "P", "R")
+    assert system.max_iterations == 2
+    assert [stage.name for stage in system.stages if stage.output is None] == ["sgrg"]
+    assert [stage.name for stage in system.stages if stage.logprobs] == ["sgrg"]
+
+
+def changed(**paths: Any) -> dict[str, Any]:
+    config = deepcopy(MERG)
+    for path, value in paths.items():
+        *parents, last = path.split("__")
+        node = config
+        for name in parents:
+            node = node[name]
+        node[last] = value
+    return config
+
+
+@pytest.mark.parametrize(
+    ("config", "told"),
+    [
+        (changed(stages__mpa__sees=["D", "P"]), "stage mpa sees P, which nothing before it gives"),
+        (changed(stages__psp__gives="E"), "stage psp gives E, which is already taken"),
+        (changed(stages__mpa__output="mmerg.nowhere.X"), "cannot be imported"),
+        (changed(stages__mpa__output="mmerg.errors.MmergError"), "is not a pydantic class"),
+        (changed(stages__mpa__output="X"), "cannot be imported"),
+        (changed(stages__mpa__sampling={"temprature": 1}), "temprature, which no sampler is called"),
+        (changed(stages={}), "at least one stage"),
+        (changed(prompts="nowhere"), "no prompts folder"),
+        (changed(result={"response": "X"}), "result.response is 'X', which no stage gives"),
+    ],
+)
+def test_a_system_that_does_not_hold_is_refused(config: dict[str, Any], told: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        build(config)
+    assert told in str(caught.value)
+
+
+def test_a_system_may_do_without_an_auditor() -> None:
+    assert build(changed(auditor=None)).auditor is None
+
+
+def test_the_audit_asks_of_the_stages_there_are() -> None:
+    config = changed(stages__psp__sees=["D", "E", "e"])
+    del config["stages"]["psp"]
+    config["stages"]["sgrg"]["sees"] = ["D", "E", "e"]
+    config["auditor"]["sees"] = ["D", "V", "E", "e", "R"]
+    del config["result"]["plan"]
+    auditor = build(config).auditor
+    assert auditor is not None
+    assert auditor.output is not None
+    assert list(auditor.output.model_fields) == ["mpa", "caef", "sgrg"]
