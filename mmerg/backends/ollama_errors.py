@@ -31,7 +31,7 @@ _OOM = (
     "failed to allocate",
 )
 _IMAGE = (
-    "failed to process inputs: image",
+    "failed to process inputs",  # what follows is the decoder's complaint: image, png, invalid JPEG, unexpected EOF
     "image: unknown format",
     "illegal base64",
     "missing data required for image input",
@@ -45,6 +45,8 @@ _CRASH = (
     "model runner has unexpectedly stopped",
     "runner process has terminated",
     "runner process no longer running",
+    "error was encountered while running the model",
+    "error reading llm response",
 )
 _BUSY = ("maximum pending requests exceeded", "server busy")
 _NOT_FOUND = ("pull model manifest: file does not exist", "try pulling it first")

@@ -1,0 +1,159 @@
+"""A local HTTP server that answers as a test tells it to, and notes what it was asked."""
+
+from __future__ import annotations
+
+import json
+import socketserver
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from typing import Any
+
+import pytest
+
+HANG = b"hang"  # a step of an answer: say nothing more until the test ends
+DRIP = b"drip"  # a step: send `drip` every 50 ms until the client hangs up
+DESCRIPTIONS = {
+    "/api/version": {"version": "0.24.0"},
+    "/api/tags": {"models": [{"model": "m:latest", "name": "m:latest", "digest": "d1"}]},
+    "/api/show": {
+        "capabilities": ["completion", "vision"],
+        "model_info": {"general.architecture": "a", "a.context_length": 512},
+    },
+}
+
+
+class Faulty(socketserver.ThreadingTCPServer):
+    """Answers POST /api/chat (or any `path` given to `answer`) with raw bytes, the rest like a small Ollama."""
+
+    daemon_threads = True
+    allow_reuse_address = True
+
+    def __init__(self) -> None:
+        super().__init__(("127.0.0.1", 0), _Handler)
+        self.requests: list[tuple[str, Any]] = []
+        self.heads: list[str] = []
+        self.release = threading.Event()
+        self.reached_hang = threading.Event()
+        self.drip = b""  # what the step DRIP sends again and again
+        self._answers: dict[str, tuple[bytes, ...]] = {
+            path: (json_answer(content),) for path, content in DESCRIPTIONS.items()
+        }
+
+    @property
+    def host(self) -> str:
+        return f"http://127.0.0.1:{self.server_address[1]}"
+
+    def answer(self, *steps: bytes, path: str = "/api/chat") -> None:
+        self._answers[path] = steps
+
+    def steps(self, path: str) -> tuple[bytes, ...]:
+        return self._answers.get(path, (json_answer({"error": "404 page not found"}, "404 Not Found"),))
+
+    def asked(self, path: str) -> list[Any]:
+        return [body for at, body in self.requests if at == path]
+
+
+class _Handler(socketserver.StreamRequestHandler):
+    server: Faulty
+
+    def handle(self) -> None:
+        head = b""
+        while not head.endswith(b"\r\n\r\n"):
+            line = self.rfile.readline()
+            if not line:
+                return
+            head += line
+        text = head.decode()
+        path = text.split()[1]
+        lengths = [line.split(":")[1] for line in text.splitlines() if line.lower().startswith("content-length:")]
+        body = self.rfile.read(int(lengths[0])) if lengths else b""
+        self.server.heads.append(text)
+        self.server.requests.append((path, json.loads(body) if body else None))
+        for step in self.server.steps(path):
+            if step == HANG:
+                self.server.reached_hang.set()
+                self.server.release.wait()
+                return
+            if step == DRIP:
+                self._drip()
+                return
+            self.wfile.write(step)
+
+    def _drip(self) -> None:
+        with suppress(ConnectionError):
+            while not self.server.release.wait(0.05):
+                self.wfile.write(self.server.drip)
+
+
+def json_answer(content: object, status: str = "200 OK", kind: str = "application/json") -> bytes:
+    """A whole answer with its length."""
+    return whole(json.dumps(content).encode(), status, kind)
+
+
+def whole(body: bytes, status: str = "200 OK", kind: str = "application/x-ndjson") -> bytes:
+    fields = f"Content-Type: {kind}\r\nContent-Length: {len(body)}\r\nConnection: close"
+    return f"HTTP/1.1 {status}\r\n{fields}\r\n\r\n".encode() + body
+
+
+def line(text: str = "", **fields: object) -> bytes:
+    """A line of a stream."""
+    return json.dumps({"message": {"role": "assistant", "content": text}, "done": False} | fields).encode() + b"\n"
+
+
+LAST = line(done=True, done_reason="stop", prompt_eval_count=7, eval_count=2, prompt_eval_duration=5_000_000)
+
+
+def head(kind: str = "application/x-ndjson") -> bytes:
+    """The head of a chunked stream."""
+    return f"HTTP/1.1 200 OK\r\nContent-Type: {kind}\r\nTransfer-Encoding: chunked\r\n\r\n".encode()
+
+
+def chunk(data: bytes) -> bytes:
+    return f"{len(data):x}\r\n".encode() + data + b"\r\n"
+
+
+def stream(*lines: bytes) -> bytes:
+    """A whole chunked stream, each line a chunk."""
+    return head() + b"".join(chunk(one) for one in lines) + chunk(b"")
+
+
+@pytest.fixture
+def faulty() -> Iterator[Faulty]:
+    with Faulty() as server:
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
+        thread.start()
+        try:
+            yield server
+        finally:
+            server.release.set()
+            server.shutdown()
+            thread.join()
+
+
+@pytest.fixture
+def in_thread() -> Callable[[Callable[[], object]], Callable[[], object]]:
+    """Start a call in a thread; what comes back waits for its result, or raises its error."""
+
+    def start(call: Callable[[], object]) -> Callable[[], object]:
+        outcome: list[object] = []
+        errors: list[BaseException] = []
+
+        def run() -> None:
+            try:
+                outcome.append(call())
+            except BaseException as error:  # noqa: BLE001
+                errors.append(error)
+
+        thread = threading.Thread(target=run)
+        thread.start()
+
+        def result() -> object:
+            thread.join()
+            if errors:
+                raise errors[0]
+            return outcome[0]
+
+        return result
+
+    return start

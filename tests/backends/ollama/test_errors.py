@@ -1,0 +1,104 @@
+"""Each wording of an error to its failure."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mmerg.backends.ollama_errors import classify, unwrap
+from mmerg.errors import Failure
+
+LLAMA_SERVER_OVERFLOW = {
+    "error": {
+        "code": 400,
+        "message": "request (9412 tokens) exceeds the available context size (8192 tokens), try increasing it",
+        "type": "exceed_context_size_error",
+    }
+}
+STOPPED = "model runner has unexpectedly stopped, this may be due to resource limitations or an internal error"
+
+CASES = [
+    (404, "model 'nope' not found", Failure.MODEL_NOT_FOUND),
+    (404, 'model "nope" not found, try pulling it first', Failure.MODEL_NOT_FOUND),
+    (200, "pull model manifest: file does not exist", Failure.MODEL_NOT_FOUND),
+    (404, "404 page not found", Failure.SERVER_ERROR),
+    (400, "the input length exceeds the context length", Failure.CONTEXT_OVERFLOW),
+    (500, "the input length exceeds the context length", Failure.CONTEXT_OVERFLOW),
+    (400, "input exceeds maximum context length and cannot be truncated further", Failure.CONTEXT_OVERFLOW),
+    (400, "prompt too long; exceeded max context length by 12 tokens", Failure.CONTEXT_OVERFLOW),
+    (400, json.dumps(LLAMA_SERVER_OVERFLOW), Failure.CONTEXT_OVERFLOW),
+    (500, "failed to process inputs: image: unknown format", Failure.IMAGE_REJECTED),
+    (500, "failed to process inputs: invalid JPEG format: short Huffman data", Failure.IMAGE_REJECTED),
+    (500, "failed to process inputs: unexpected EOF", Failure.IMAGE_REJECTED),
+    (400, "illegal base64 data at input byte 4", Failure.IMAGE_REJECTED),
+    (500, "this model is missing data required for image input", Failure.IMAGE_REJECTED),
+    (400, '"m" does not support vision', Failure.IMAGE_REJECTED),
+    (500, "image input is not supported - hint: if this is unexpected, provide the mmproj", Failure.IMAGE_REJECTED),
+    (400, "Failed to load image or audio file", Failure.IMAGE_REJECTED),
+    (500, STOPPED, Failure.RUNNER_CRASH),
+    (500, "llama runner process has terminated: exit status 2", Failure.RUNNER_CRASH),
+    (500, "llama runner process has terminated: cudaMalloc failed: out of memory", Failure.OOM),
+    (500, "model requires more system memory (9.1 GiB) than is available (3.2 GiB)", Failure.OOM),
+    (500, "memory layout cannot be allocated with num_gpu = 99", Failure.OOM),
+    (500, "unable to allocate CUDA0 buffer", Failure.OOM),
+    (500, "failed to allocate compute buffers", Failure.OOM),
+    (503, "server busy, please try again.  maximum pending requests exceeded", Failure.BUSY),
+    (503, "Service Unavailable", Failure.BUSY),
+    (400, '"m" does not support thinking', Failure.BAD_REQUEST),
+    (400, "invalid options: num_ctxx", Failure.BAD_REQUEST),
+    (500, "invalid JSON schema in format", Failure.SERVER_ERROR),
+    (499, "request canceled", Failure.SERVER_ERROR),
+    (301, "<html>moved</html>", Failure.SERVER_ERROR),
+    (200, "an error was encountered while running the model: unexpected EOF", Failure.RUNNER_CRASH),
+    (200, "an error was encountered while running the model: CUDA error: out of memory", Failure.OOM),
+    (200, "error reading llm response: connection reset by peer", Failure.RUNNER_CRASH),
+    (500, "llama runner process no longer running: -1", Failure.RUNNER_CRASH),
+    (200, "no space left on device", Failure.SERVER_ERROR),
+]
+
+
+@pytest.mark.parametrize(("status", "said", "failure"), CASES)
+def test_wording_to_failure(status: int, said: str, failure: Failure) -> None:
+    error = classify(status, json.dumps({"error": said}), model="nope", where="http://h:1")
+    assert error.failure is failure
+    assert error.hint
+    assert "http://h:1" in error.where
+
+
+def test_missing_model_hint_is_the_pull_line() -> None:
+    error = classify(404, '{"error": "model \'qwen2.5vl:7b\' not found"}', model="qwen2.5vl:7b")
+    assert error.hint == "ollama pull qwen2.5vl:7b"
+
+
+@pytest.mark.parametrize(
+    ("body", "text"),
+    [
+        ('{"error": "plain"}', "plain"),
+        (json.dumps(LLAMA_SERVER_OVERFLOW), "exceed_context_size_error: request (9412"),
+        (json.dumps({"error": json.dumps(LLAMA_SERVER_OVERFLOW)}), "exceed_context_size_error: request (9412"),
+        (json.dumps({"error": json.dumps({"error": "inner"})}), "inner"),
+        (json.dumps({"error": json.dumps({"message": "bare object"})}), "bare object"),
+        ("<html>502</html>", "<html>502</html>"),
+        ("", ""),
+    ],
+)
+def test_unwrap(body: str, text: str) -> None:
+    assert unwrap(body).startswith(text)
+    assert bool(unwrap(body)) is bool(text)
+
+
+@given(
+    status=st.integers(100, 599),
+    body=st.text()
+    | st.recursive(
+        st.none() | st.booleans() | st.integers() | st.text(),
+        lambda inner: st.dictionaries(st.sampled_from(["error", "message", "type", "x"]), inner) | st.lists(inner),
+    ).map(json.dumps),
+)
+def test_any_body_gives_an_error_with_a_hint(status: int, body: str) -> None:
+    error = classify(status, body, model="m", where="h")
+    assert error.hint
+    assert len(error.what) < 600

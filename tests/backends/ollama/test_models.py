@@ -1,0 +1,122 @@
+"""pull, create, loaded and embed against servers that answer well and badly."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from pathlib import Path
+
+import pytest
+
+from mmerg.backends.ollama_models import Loaded, create_from_gguf, embed, full_name, loaded, pull
+from mmerg.errors import CallError, ConfigError, Failure
+from tests.backends.ollama.conftest import Faulty, json_answer, whole
+
+
+def progress_lines(*lines: dict[str, object]) -> bytes:
+    return whole(b"".join(json.dumps(one).encode() + b"\n" for one in lines))
+
+
+def test_pull_tells_its_progress(faulty: Faulty) -> None:
+    steps = progress_lines(
+        {"status": "pulling manifest"},
+        {"status": "pulling abc", "total": 10, "completed": 4},
+        {"status": "success"},
+    )
+    faulty.answer(steps, path="/api/pull")
+    told: list[tuple[str, int, int]] = []
+    pull(faulty.host, "m", lambda *step: told.append(step))
+    assert told == [("pulling manifest", 0, 0), ("pulling abc", 4, 10), ("success", 0, 0)]
+    assert faulty.asked("/api/pull")[0]["model"] == "m"
+
+
+@pytest.mark.parametrize(
+    ("answer", "failure"),
+    [
+        (progress_lines({"status": "x"}, {"error": "pull model manifest: file does not exist"}), "model_not_found"),
+        (progress_lines({"error": "no space left on device"}), "server_error"),
+        (progress_lines({"status": "pulling abc"}), "runner_crash"),
+        (whole(b""), "runner_crash"),
+        (whole(b"garbage\n"), "server_error"),
+        (whole(b'{"status": "x"}\n')[:-4], "runner_crash"),
+        (json_answer({"error": "queue"}, "503 Busy"), "busy"),
+    ],
+    ids=["unknown model", "error line", "no success", "empty", "garbage", "torn", "503"],
+)
+def test_a_pull_that_fails(faulty: Faulty, answer: bytes, failure: str) -> None:
+    faulty.answer(answer, path="/api/pull")
+    with pytest.raises(CallError) as caught:
+        pull(faulty.host, "m")
+    assert caught.value.failure == failure
+
+
+def test_create_sends_the_file_by_its_hash(faulty: Faulty, tmp_path: Path) -> None:
+    gguf = tmp_path / "x.gguf"
+    gguf.write_bytes(b"[1]")
+    digest = f"sha256:{hashlib.sha256(b'[1]').hexdigest()}"
+    faulty.answer(whole(b"", "201 Created"), path=f"/api/blobs/{digest}")
+    faulty.answer(json_answer({"status": "success"}), path="/api/create")
+    create_from_gguf(faulty.host, "new", gguf)
+    (sent,) = faulty.asked("/api/create")
+    assert (sent["model"], sent["files"]) == ("new", {"x.gguf": digest})
+
+
+def test_create_from_no_file(faulty: Faulty, tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="no such GGUF"):
+        create_from_gguf(faulty.host, "new", tmp_path / "none.gguf")
+    assert faulty.requests == []
+
+
+def test_a_failed_create_is_named(faulty: Faulty, tmp_path: Path) -> None:
+    gguf = tmp_path / "x.gguf"
+    gguf.write_bytes(b"[1]")
+    with pytest.raises(CallError) as caught:
+        create_from_gguf(faulty.host, "new", gguf)
+    assert caught.value.failure is Failure.SERVER_ERROR
+
+
+def test_loaded_reads_the_line_of_its_model(faulty: Faulty) -> None:
+    rows = [
+        {"model": "other:latest", "size": 1, "size_vram": 1, "context_length": 1},
+        {"model": "m:latest", "size": 100, "size_vram": 60, "context_length": 4096},
+    ]
+    faulty.answer(json_answer({"models": rows}), path="/api/ps")
+    found = loaded(faulty.host, "m")
+    assert found == Loaded(100, 60, 4096)
+    assert found.spilled
+    assert loaded(faulty.host, "absent") is None
+
+
+def test_embed_cuts_nothing_and_counts(faulty: Faulty) -> None:
+    faulty.answer(json_answer({"embeddings": [[0.6, 0.8]]}), path="/api/embed")
+    assert embed(faulty.host, "m", ["a"], load={"num_ctx": 512}) == [[0.6, 0.8]]
+    (sent,) = faulty.asked("/api/embed")
+    assert (sent["input"], sent["truncate"], sent["options"], sent["keep_alive"]) == (
+        ["a"],
+        False,
+        {"num_ctx": 512},
+        "30m",
+    )
+    with pytest.raises(CallError, match="1 vectors for 2 texts"):
+        embed(faulty.host, "m", ["a", "b"])
+
+
+def test_embed_of_nothing_asks_nothing(faulty: Faulty) -> None:
+    assert embed(faulty.host, "m", []) == []
+    assert faulty.requests == []
+
+
+@pytest.mark.parametrize(
+    ("given", "listed"),
+    [
+        ("m", "m:latest"),
+        ("m:7b", "m:7b"),
+        ("Qwen2.5VL:7B", "qwen2.5vl:7b"),
+        ("user/m", "user/m:latest"),
+        ("hf.co/a/B:Q4_K_M", "hf.co/a/b:q4_k_m"),
+        ("localhost:5000/a/m", "localhost:5000/a/m:latest"),
+        ("registry.ollama.ai/library/m", "m:latest"),
+    ],
+)
+def test_full_name(given: str, listed: str) -> None:
+    assert full_name(given) == listed

@@ -1,0 +1,147 @@
+"""What is sent: the whole body of a chat call, and what is refused before anything is sent."""
+
+from __future__ import annotations
+
+import base64
+import json
+from dataclasses import replace
+
+import cv2
+import numpy as np
+import pytest
+
+from mmerg.backends.ollama import Ollama
+from mmerg.backends.protocol import Image, Message, Request, Sampling
+from mmerg.errors import CallError, ConfigError, Failure
+from tests.backends.ollama.conftest import LAST, Faulty, json_answer, line, stream
+
+SAMPLING = Sampling(
+    num_predict=64,
+    temperature=0.7,
+    top_p=0.9,
+    top_k=40,
+    min_p=0.05,
+    repeat_penalty=1.1,
+    repeat_last_n=32,
+    presence_penalty=0.2,
+    frequency_penalty=0.3,
+    seed=11,
+)
+SCHEMA = '{"type":"object","properties":{"why":{"type":"string"},"emotion":{"enum":["joy"]},"a":{"type":"integer"}}}'
+PNG = cv2.imencode(".png", np.zeros((48, 64, 3), dtype=np.uint8))[1].tobytes()
+
+
+def backend(host: str) -> Ollama:
+    return Ollama(host=host, model="m", load={"num_ctx": 512, "use_mmap": False})
+
+
+def with_image(data: bytes) -> Request:
+    return Request((Message("user", "look", (Image("0" * 64, data),)),), SAMPLING)
+
+
+def test_the_whole_body(faulty: Faulty) -> None:
+    faulty.answer(stream(line("{}"), LAST))
+    messages = (Message("system", "Be kind."), Message("user", "Schön \ud83d", (Image("0" * 64, PNG),)))
+    backend(faulty.host).complete(Request(messages, SAMPLING, schema=SCHEMA, logprobs=True))
+    (body,) = faulty.asked("/api/chat")
+    assert body == {
+        "model": "m",
+        "messages": [
+            {"role": "system", "content": "Be kind."},
+            {"role": "user", "content": "Schön \ud83d", "images": [base64.b64encode(PNG).decode()]},
+        ],
+        "stream": True,
+        "think": False,
+        "truncate": False,
+        "shift": False,
+        "keep_alive": "30m",
+        "format": json.loads(SCHEMA),
+        "logprobs": True,
+        "options": {
+            "num_ctx": 512,
+            "use_mmap": False,
+            "num_predict": 64,
+            "temperature": 0.7,
+            "top_p": 0.9,
+            "top_k": 40,
+            "min_p": 0.05,
+            "repeat_penalty": 1.1,
+            "repeat_last_n": 32,
+            "presence_penalty": 0.2,
+            "frequency_penalty": 0.3,
+            "seed": 11,
+        },
+    }
+    assert list(body["format"]["properties"]) == ["why", "emotion", "a"]  # the order in which fields are written
+
+
+def test_free_text_sends_neither_format_nor_logprobs(faulty: Faulty) -> None:
+    faulty.answer(stream(line("Hi"), LAST))
+    think = Ollama(host=faulty.host, model="m", load={"num_ctx": 512}, think=True, keep_alive="2h")
+    think.complete(Request((Message("user", "Hello"),), SAMPLING))
+    (body,) = faulty.asked("/api/chat")
+    assert not {"format", "logprobs"} & body.keys()
+    assert (body["think"], body["keep_alive"]) == (True, "2h")
+    assert faulty.asked("/api/show") == []  # text needs no capabilities
+
+
+def test_a_path_in_front_of_api_is_kept(faulty: Faulty) -> None:
+    faulty.answer(stream(line("Hi"), LAST), path="/gpu1/api/chat")
+    reply = backend(faulty.host + "/gpu1/").complete(Request((Message("user", "Hello"),), SAMPLING))
+    assert reply.text == "Hi"
+
+
+def test_describe_asks_once(faulty: Faulty) -> None:
+    asking = backend(faulty.host)
+    engine = asking.describe()
+    assert asking.describe() is engine
+    assert (engine.version, engine.digest, engine.capabilities) == ("0.24.0", "d1", ("completion", "vision"))
+    assert (engine.context_length, engine.load) == (512, {"num_ctx": 512, "use_mmap": False})
+    assert [path for path, _ in faulty.requests] == ["/api/version", "/api/tags", "/api/show"]
+
+
+def test_images_for_a_model_without_eyes_are_not_sent(faulty: Faulty) -> None:
+    faulty.answer(json_answer({"capabilities": ["completion"], "model_info": {}}), path="/api/show")
+    with pytest.raises(CallError, match="no eyes") as caught:
+        backend(faulty.host).complete(with_image(PNG))
+    assert caught.value.failure is Failure.IMAGE_REJECTED
+    assert faulty.asked("/api/chat") == []
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"GIF89a",
+        cv2.imencode(".webp", np.zeros((64, 64, 3), dtype=np.uint8))[1].tobytes(),
+        cv2.imencode(".jpg", np.zeros((31, 64, 3), dtype=np.uint8))[1].tobytes(),
+    ],
+    ids=["gif", "webp", "31px"],
+)
+def test_images_that_servers_choke_on_are_not_sent(faulty: Faulty, data: bytes) -> None:
+    with pytest.raises(CallError) as caught:
+        backend(faulty.host).complete(with_image(data))
+    assert caught.value.failure is Failure.IMAGE_REJECTED
+    assert faulty.requests == []
+
+
+@pytest.mark.parametrize("num_predict", [0, -1])
+def test_a_call_without_limit_is_refused(faulty: Faulty, num_predict: int) -> None:
+    endless = Request((Message("user", "Hello"),), replace(SAMPLING, num_predict=num_predict))
+    with pytest.raises(ConfigError, match="num_predict"):
+        backend(faulty.host).complete(endless)
+    assert faulty.requests == []
+
+
+@pytest.mark.parametrize(
+    ("load", "said"),
+    [({}, "num_ctx is not set"), ({"num_ctx": 512, "temperature": 1.0}, "not a load option: temperature")],
+)
+def test_load_options(load: dict[str, int | float], said: str) -> None:
+    with pytest.raises(ConfigError, match=said):
+        Ollama(model="m", load=load).describe()
+
+
+@pytest.mark.parametrize("host", ["localhost:11434", "http://", "ftp://h", "http://h:port", "http://h/?a=1", ""])
+def test_what_is_no_address(host: str) -> None:
+    with pytest.raises(ConfigError, match="host's address"):
+        backend(host).complete(Request((Message("user", "Hello"),), SAMPLING))

@@ -1,0 +1,249 @@
+"""The adapter against a real server: a small text model, and a vision model with random weights."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import signal
+import sys
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import cv2
+import jsonschema
+import numpy as np
+import pytest
+
+from mmerg.backends.ollama import Deadlines, Ollama
+from mmerg.backends.ollama_errors import classify
+from mmerg.backends.ollama_models import create_from_gguf, embed, loaded
+from mmerg.backends.ollama_wire import Exchange
+from mmerg.backends.protocol import Finish, Image, Message, Request, Sampling
+from mmerg.errors import CallError, Failure
+from tests.ollama_server import TEXT_MODEL, VISION_MODEL, Server, gguf_of_smollm2, start_server
+
+SCHEMA = {
+    "type": "object",
+    "properties": {
+        "why": {"type": "string", "maxLength": 40},
+        "emotion": {"enum": ["joy", "sadness", "anger"]},
+        "turns": {"type": "array", "items": {"type": "integer", "minimum": 1, "maximum": 9}, "maxItems": 3},
+    },
+    "required": ["why", "emotion", "turns"],
+    "additionalProperties": False,
+}
+ROW = {"type": "array", "items": {"type": "integer", "minimum": 1, "maximum": 9}, "minItems": 60, "maxItems": 60}
+ENDLESS = {"type": "array", "items": ROW, "minItems": 60, "maxItems": 60}
+LOAD = {"num_ctx": 2048, "num_thread": 1}  # two threads that wait for each other crawl where the processors are shared
+
+
+@pytest.fixture
+def text(ollama_host: str) -> Ollama:
+    return Ollama(host=ollama_host, model=TEXT_MODEL, load=LOAD)
+
+
+@pytest.fixture
+def vision(ollama_host: str) -> Ollama:
+    return Ollama(host=ollama_host, model=VISION_MODEL, load=LOAD)
+
+
+def ask(words: str, *images: Image, num_predict: int = 24, schema: str = "") -> Request:
+    message = Message("user", words, images)
+    return Request((message,), Sampling(num_predict=num_predict, seed=5), schema=schema, logprobs=True)
+
+
+def picture(seed: int) -> Image:
+    pixels = np.random.default_rng(seed).integers(0, 255, (112, 140, 3), dtype=np.uint8)
+    data = cv2.imencode(".jpg", pixels)[1].tobytes()
+    return Image(hashlib.sha256(data).hexdigest(), data)
+
+
+def failure_of(backend: Ollama, request: Request) -> CallError:
+    with pytest.raises(CallError) as caught:
+        backend.complete(request)
+    return caught.value
+
+
+def test_describe(text: Ollama, vision: Ollama) -> None:
+    reads, sees = text.describe(), vision.describe()
+    assert (reads.vision, sees.vision) == (False, True)
+    assert (reads.context_length, sees.context_length) == (8192, 32768)
+    assert len(reads.digest) == len(sees.digest) == 64
+    assert reads.digest != sees.digest
+    assert reads.version == sees.version != ""
+
+
+def test_a_plain_reply_with_its_log_probabilities(text: Ollama) -> None:
+    reply = text.complete(ask("Name a colour in one word.", num_predict=200))
+    assert (reply.finish, bool(reply.text.strip()), reply.thinking) == (Finish.STOP, True, "")
+    assert "".join(entry.token for entry in reply.logprobs) == reply.text
+    assert sum(entry.logprob for entry in reply.logprobs) < 0
+    assert len(reply.logprobs) in {reply.response_tokens, reply.response_tokens - 1}  # the end token has none
+    assert reply.prompt_tokens > 5
+    assert reply.seconds > reply.prompt_seconds > 0
+
+
+def test_the_same_request_twice(text: Ollama) -> None:
+    request = ask("Tell me about the sea.")
+    assert text.complete(request).text == text.complete(request).text
+
+
+def test_the_token_limit(text: Ollama) -> None:
+    reply = text.complete(ask("Count to one hundred.", num_predict=3))
+    assert (reply.finish, reply.response_tokens) == (Finish.LENGTH, 3)
+
+
+@pytest.mark.parametrize("model", [TEXT_MODEL, VISION_MODEL])
+def test_a_schema_is_kept(ollama_host: str, model: str) -> None:
+    backend = Ollama(host=ollama_host, model=model, load=LOAD)
+    images = (picture(0),) if model == VISION_MODEL else ()
+    request = ask("How do they feel? Answer in JSON.", *images, num_predict=400, schema=json.dumps(SCHEMA))
+    reply = backend.complete(request)
+    assert reply.finish is Finish.STOP
+    answer = json.loads(reply.text)
+    jsonschema.validate(answer, SCHEMA)
+    assert list(answer) == ["why", "emotion", "turns"]
+
+
+def test_images_travel(vision: Ollama) -> None:
+    first, second, again, blind = (
+        vision.complete(ask("What is this?", *images)) for images in ((picture(1),), (picture(2),), (picture(1),), ())
+    )
+    assert first.logprobs[0].logprob != second.logprobs[0].logprob
+    assert again.logprobs[0].logprob == pytest.approx(first.logprobs[0].logprob, abs=1e-3)
+    assert first.prompt_tokens == second.prompt_tokens > blind.prompt_tokens
+
+
+def test_a_prefix_that_is_reused_counts_in_full(vision: Ollama) -> None:
+    shared = Message("user", "The dialogue.", (picture(3), picture(4)))
+    requests = [Request((shared, Message("user", last)), Sampling(num_predict=2)) for last in ("One?", "Two?")]
+    one, two = (vision.complete(request) for request in requests)
+    assert one.prompt_tokens == two.prompt_tokens
+
+
+def test_images_to_a_model_without_eyes(text: Ollama) -> None:
+    error = failure_of(text, ask("What is this?", picture(0)))
+    assert (error.failure, "no eyes" in error.what) == (Failure.IMAGE_REJECTED, True)
+
+
+def test_an_image_that_is_cut_after_its_header(vision: Ollama) -> None:
+    whole = picture(0)
+    torn = replace(whole, data=whole.data[:700])
+    assert failure_of(vision, ask("What is this?", torn)).failure is Failure.IMAGE_REJECTED
+
+
+def test_a_prompt_that_is_too_long(text: Ollama, vision: Ollama) -> None:
+    for backend in (text, vision):
+        error = failure_of(backend, ask("word " * 5000))
+        assert error.failure is Failure.CONTEXT_OVERFLOW
+        assert "num_ctx" in error.hint
+
+
+def test_a_context_that_fills_up_ends_the_reply(ollama_host: str) -> None:
+    small = Ollama(host=ollama_host, model=TEXT_MODEL, load=LOAD | {"num_ctx": 256})
+    words = Request((Message("user", "Tell a long story about a sea. " * 20),), Sampling(num_predict=2000))
+    reply = small.complete(words)
+    assert reply.finish is Finish.LENGTH
+    assert 0 < reply.response_tokens < 256
+
+
+def test_a_model_that_is_not_there(ollama_host: str) -> None:
+    absent = Ollama(host=ollama_host, model="absent:1b", load=LOAD)
+    for call in (absent.describe, lambda: absent.complete(ask("Hello"))):
+        with pytest.raises(CallError) as caught:
+            call()
+        assert (caught.value.failure, caught.value.hint) == (Failure.MODEL_NOT_FOUND, "ollama pull absent:1b")
+
+
+def test_thinking_of_a_model_that_cannot(ollama_host: str) -> None:
+    thinker = Ollama(host=ollama_host, model=TEXT_MODEL, load=LOAD, think=True)
+    assert failure_of(thinker, ask("Hello")).failure is Failure.BAD_REQUEST
+
+
+def test_loaded_and_embed(text: Ollama) -> None:
+    text.complete(ask("Hello", num_predict=1))
+    found = loaded(text.host, TEXT_MODEL)
+    assert found is not None
+    assert (found.context_length, found.size > 10_000_000) == (2048, True)
+    vectors = embed(text.host, TEXT_MODEL, ["The sea is calm.", "I am angry."], load=text.load)
+    assert [len(vector) for vector in vectors] == [576, 576]
+    assert [float(np.linalg.norm(vector)) for vector in vectors] == pytest.approx([1.0, 1.0], abs=1e-3)
+    assert loaded(text.host, "absent") is None
+
+
+def test_embed_of_a_text_that_is_too_long(text: Ollama) -> None:
+    with pytest.raises(CallError) as caught:
+        embed(text.host, TEXT_MODEL, ["short", "word " * 5000], load=text.load)
+    assert caught.value.failure is Failure.CONTEXT_OVERFLOW
+
+
+def test_close_breaks_off_a_call_and_frees_the_server(
+    ollama_host: str, in_thread: Callable[[Callable[[], object]], Callable[[], object]]
+) -> None:
+    load = LOAD | {"num_ctx": 2047}
+    busy = Ollama(host=ollama_host, model=TEXT_MODEL, load=load)
+    result = in_thread(lambda: busy.complete(ask("Numbers?", num_predict=1900, schema=json.dumps(ENDLESS))))
+    while (now := loaded(ollama_host, TEXT_MODEL)) is None or now.context_length != 2047:
+        time.sleep(0.02)  # until the call has had the model loaded for it
+    busy.close()
+    with pytest.raises(CallError) as caught:
+        result()
+    assert caught.value.failure is Failure.INTERRUPTED
+    other = Ollama(host=ollama_host, model=TEXT_MODEL, load=load)
+    assert other.complete(ask("Hello", num_predict=2)).response_tokens == 2
+
+
+@pytest.fixture
+def own_server(ollama_binary: Path, tmp_path: Path) -> Iterator[Server]:
+    """A server with the text model that a test may break."""
+    gguf = gguf_of_smollm2()
+    server = start_server(ollama_binary, tmp_path)
+    try:
+        create_from_gguf(server.host, TEXT_MODEL, gguf)
+        yield server
+    finally:
+        server.kill()
+
+
+def begin_a_long_reply(exchange: Exchange) -> Iterator[bytes]:
+    """The lines after the first of a reply that takes the server far longer than a test."""
+    message = {"role": "user", "content": "Numbers?"}
+    options = LOAD | {"num_predict": 1900}
+    body = {"model": TEXT_MODEL, "messages": [message], "format": ENDLESS, "options": options}
+    assert exchange.post("/api/chat", json.dumps(body).encode()) == 200
+    lines = exchange.lines()
+    assert json.loads(next(lines))["done"] is False
+    return lines
+
+
+def test_a_server_killed_in_mid_stream(own_server: Server) -> None:
+    with Exchange(own_server.host, Deadlines()) as exchange:
+        lines = begin_a_long_reply(exchange)
+        own_server.kill()
+        with pytest.raises(CallError) as caught:
+            list(lines)
+    assert caught.value.failure is Failure.RUNNER_CRASH
+    dead = Ollama(host=own_server.host, model=TEXT_MODEL, load=LOAD)
+    assert failure_of(dead, ask("Hello")).failure is Failure.UNREACHABLE
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="finds the runner's process in /proc")
+def test_a_runner_killed_in_mid_stream(own_server: Server) -> None:
+    """The server lives on, and says in the stream that its runner is gone."""
+    with Exchange(own_server.host, Deadlines()) as exchange:
+        lines = begin_a_long_reply(exchange)
+        for runner in children(own_server.process.pid):
+            os.kill(runner, signal.SIGKILL)
+        last = list(lines)[-1]
+    assert classify(200, last.decode()).failure is Failure.RUNNER_CRASH
+    backend = Ollama(host=own_server.host, model=TEXT_MODEL, load=LOAD)
+    assert backend.complete(ask("Hello", num_predict=2)).response_tokens == 2
+
+
+def children(pid: int) -> list[int]:
+    """The processes that any thread of `pid` started."""
+    lists = Path(f"/proc/{pid}/task").glob("*/children")
+    return [int(child) for one in lists for child in one.read_text().split()]

