@@ -1,0 +1,126 @@
+"""The cut at the target: neither words, label nor frames of the target reach a scene; one sample a dialogue."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mmerg.corpora.protocols import last_turn
+from mmerg.dialogue import Clip, Corpus, Dialogue, Turn, cut
+
+LABELS = ("joy", "sadness")
+FILM, OTHER = Path("film.mp4"), Path("other.mp4")
+GOLD = Turn("Ben", "the hidden words", "sadness", Clip(FILM, 6.0, 8.0))
+
+
+def only(turn: Turn, gold: Turn = GOLD) -> tuple[Clip | None, tuple[int, ...]]:
+    """What is left of the clip of a single history turn, and which turns lost theirs."""
+    sample = cut(Dialogue("d", (turn, gold)), 1, LABELS)
+    return sample.scene.history[0].clip, sample.dropped
+
+
+def test_the_scene_holds_nothing_of_the_target() -> None:
+    history = (Turn("Ana", "one", "joy", Clip(OTHER)), Turn("Ben", "two", "sadness"))
+    sample = cut(Dialogue("d", (*history, GOLD, Turn("Ana", "after", "joy"))), 2, LABELS)
+    assert sample.target == GOLD
+    assert [turn.text for turn in sample.scene.history] == ["one", "two"]
+    assert [turn.emotion for turn in sample.scene.history] == [None, None]
+    assert (sample.scene.responder, sample.scene.labels, sample.dropped) == ("Ben", LABELS, ())
+    assert "hidden" not in repr(sample.scene)
+    assert "film.mp4" not in repr(sample.scene)
+    assert (sample.id, sample.dialogue_id) == ("d/3", "d")
+
+
+@pytest.mark.parametrize(
+    ("clip", "left"),
+    [
+        (Clip(FILM, 0.0, 3.0), Clip(FILM, 0.0, 3.0)),
+        (Clip(FILM, 4.0, 7.0), Clip(FILM, 4.0, 6.0)),
+        (Clip(FILM, 4.0), Clip(FILM, 4.0, 6.0)),
+        (Clip(FILM), Clip(FILM, None, 6.0)),
+        (Clip(FILM, 6.0, 7.0), None),
+        (Clip(FILM, 9.0), None),
+        (Clip(OTHER, 4.0, 7.0), Clip(OTHER, 4.0, 7.0)),
+    ],
+)
+def test_a_clip_of_the_targets_file_ends_where_the_target_starts(clip: Clip, left: Clip | None) -> None:
+    assert only(Turn("Ana", "one", None, clip)) == (left, () if left else (1,))
+
+
+def test_a_clip_of_a_file_that_is_all_target_is_left_out() -> None:
+    gold = Turn("Ben", "hidden", "joy", Clip(FILM))
+    assert only(Turn("Ana", "one", None, Clip(FILM, 0.0, 1.0)), gold) == (None, (1,))
+
+
+@pytest.mark.parametrize(
+    ("start", "end", "left"),
+    [
+        (95.0, 99.0, Clip(OTHER)),
+        (95.0, 100.0, Clip(OTHER)),
+        (95.0, 104.0, Clip(OTHER, None, 5.0)),
+        (95.0, None, Clip(OTHER, None, 5.0)),
+        (100.0, 104.0, None),
+        (101.0, 104.0, None),
+        (None, None, Clip(OTHER)),
+    ],
+)
+def test_a_clip_on_the_same_clock_ends_where_the_target_starts(
+    start: float | None, end: float | None, left: Clip | None
+) -> None:
+    gold = Turn("Ben", "hidden", "joy", Clip(FILM), start=100.0, end=103.0)
+    assert only(Turn("Ana", "one", None, Clip(OTHER), start, end), gold) == (left, () if left else (1,))
+
+
+SECONDS = st.one_of(st.none(), st.floats(0, 20))
+
+
+@st.composite
+def turns(draw: st.DrawFn) -> Turn:
+    start, length = draw(SECONDS), draw(st.one_of(st.none(), st.floats(0.1, 5)))
+    end = (start or 0.0) + length if length else None
+    clip = draw(st.one_of(st.none(), st.just(Clip(FILM, start, end)), st.just(Clip(OTHER, start, end))))
+    clock = draw(SECONDS)
+    return Turn(draw(st.sampled_from("ab")), "words", "joy", clip, clock, clock + 2 if clock is not None else None)
+
+
+@given(st.lists(turns(), min_size=2, max_size=6), st.data())
+def test_no_history_clip_reaches_into_the_target(all_turns: list[Turn], data: st.DataObject) -> None:
+    target = data.draw(st.integers(1, len(all_turns) - 1))
+    sample = cut(Dialogue("d", tuple(all_turns)), target, LABELS)
+    gold = all_turns[target]
+    for number, (turn, shown) in enumerate(zip(all_turns[:target], sample.scene.history, strict=True), start=1):
+        assert (number in sample.dropped) == (turn.clip is not None and shown.clip is None)
+        assert shown.emotion is None
+        clip = shown.clip
+        if clip is None or turn.clip is None:
+            continue
+        assert (clip.path, clip.start) == (turn.clip.path, turn.clip.start)
+        assert clip.end is None or clip.end > (clip.start or 0.0)
+        assert turn.clip.end is None or (clip.end is not None and clip.end <= turn.clip.end)
+        if gold.clip and gold.clip.path == clip.path:
+            assert gold.clip.start is not None
+            assert clip.end is not None
+            assert clip.end <= gold.clip.start
+        if turn.start is not None and gold.start is not None and turn.end and turn.end > gold.start:
+            assert clip.end is not None
+            assert turn.start + clip.end - (clip.start or 0.0) <= gold.start + 1e-9
+
+
+def corpus(*dialogues: Dialogue) -> Corpus:
+    return Corpus("c", "s", LABELS, dialogues, "f")
+
+
+def test_one_sample_a_dialogue_and_those_without_history_are_counted() -> None:
+    one, two = Turn("Ana", "one", "joy", Clip(FILM)), Turn("Ben", "two", "sadness")
+    selection = last_turn(
+        corpus(Dialogue("a", (one, two)), Dialogue("b", (one,)), Dialogue("c", (one,), "Cem"), Dialogue("d", ()))
+    )
+    hidden, asked = selection.samples
+    assert selection.left_out == 2
+    assert (hidden.id, hidden.target, len(hidden.scene.history)) == ("a/2", two, 1)
+    assert (asked.id, asked.target, asked.scene.responder) == ("c/2", None, "Cem")
+    assert asked.scene.history[0].clip == Clip(FILM)
+    assert asked.scene.history[0].emotion is None

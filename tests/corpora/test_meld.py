@@ -1,0 +1,306 @@
+"""MELD: order, keys, times, encodings, damage and messages, on a synthetic copy; counts on the real csv files."""
+
+from __future__ import annotations
+
+import hashlib
+import tempfile
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from mmerg.corpora.meld import Meld
+from mmerg.corpora.protocols import last_turn
+from mmerg.dialogue import Corpus
+from mmerg.errors import ConfigError, CorpusError, MmergError
+
+from .meld_builder import COLUMNS, Builder, Line, three_dialogues
+
+REAL = Path(__file__).parents[2] / ".." / "shared" / "data" / "meld"
+needs_real = pytest.mark.skipif(not REAL.is_dir(), reason="the real MELD csv files are not beside this checkout")
+
+
+def load(root: Path, builder: Builder, *, clips: bool = False) -> Corpus:
+    builder.write(root)
+    return Meld(root, builder.split, clips=clips).load()
+
+
+def texts(corpus: Corpus) -> list[list[str]]:
+    return [[turn.text for turn in dialogue.turns] for dialogue in corpus.dialogues]
+
+
+def plain_texts() -> list[list[str]]:
+    lines = three_dialogues()
+    return [[line.text for line in lines if line.dialogue == number] for number in (0, 2, 3)]
+
+
+def test_the_plain_layout(tmp_path: Path) -> None:
+    builder = Builder()
+    corpus = load(tmp_path, builder)
+    assert texts(corpus) == plain_texts()
+    assert [dialogue.id for dialogue in corpus.dialogues] == ["test_dia0", "test_dia2", "test_dia3"]
+    first = corpus.dialogues[0].turns[0]
+    assert (first.speaker, first.emotion, first.clip) == ("Mark", "surprise", None)
+    assert first.text == "Where’s number 27?!"
+    assert (first.start, first.end) == (878.127, 880.378)
+    assert corpus.notes == {}
+    assert (corpus.name, corpus.split) == ("meld", "test")
+    assert corpus.fingerprint == hashlib.sha256(builder.csv_bytes()).hexdigest()
+
+
+def test_utterances_are_ordered_by_id_across_gaps(tmp_path: Path) -> None:
+    lines = [Line(f"turn {n}", "Ross", "joy", 7, n) for n in (10, 2, 9)]
+    assert texts(load(tmp_path, Builder(lines=lines))) == [["turn 2", "turn 9", "turn 10"]]
+
+
+@pytest.mark.parametrize(
+    ("cell", "seconds"),
+    [
+        ("01:00:01,250", 3601.25),
+        ("1:00:01,250", 3601.25),
+        ("0:14:56,000", 896.0),
+        ("00:05:11,82", 311.82),
+        ("00:05:11.820", 311.82),
+    ],
+)
+def test_both_time_formats_and_short_fractions(tmp_path: Path, cell: str, seconds: float) -> None:
+    line = Line("Hi.", "Ross", "joy", 0, 0, start=cell, end="2:00:00,000")
+    corpus = load(tmp_path, Builder(lines=[line]))
+    assert corpus.dialogues[0].turns[0].start == pytest.approx(seconds)
+    assert corpus.notes == {}
+
+
+@pytest.mark.parametrize("cell", ["", "soon", "00:61:00,000", "00:00:61,000", "١:٠٠:٠٠,٠٠٠", "14:56"])
+def test_an_unreadable_time_costs_the_cell(tmp_path: Path, cell: str) -> None:
+    line = Line("Hi.", "Ross", "joy", 0, 0, start=cell)
+    corpus = load(tmp_path, Builder(lines=[line]))
+    assert corpus.dialogues[0].turns[0].start is None
+    assert corpus.dialogues[0].turns[0].end == 62.5
+    assert corpus.notes == {"times_unreadable": 1}
+
+
+def test_an_absurd_span_stays_and_a_reversed_one_loses_its_end(tmp_path: Path) -> None:
+    lines = [
+        Line("Long.", "Ross", "joy", 0, 0, "00:01:00,000", "00:06:05,000"),
+        Line("Reversed.", "Ross", "joy", 0, 1, "00:07:00,000", "00:07:00,000"),
+    ]
+    corpus = load(tmp_path, Builder(lines=lines))
+    spans = [(turn.start, turn.end) for turn in corpus.dialogues[0].turns]
+    assert spans == [(60.0, 365.0), (420.0, None)]
+    assert corpus.notes == {"spans_reversed": 1}
+
+
+@pytest.mark.parametrize("newline", ["\r\n", "\n", "\r"])
+@pytest.mark.parametrize("prefix", [b"", b"\xef\xbb\xbf"])
+def test_line_endings_and_byte_order_mark(tmp_path: Path, newline: str, prefix: bytes) -> None:
+    corpus = load(tmp_path, Builder(newline=newline, prefix=prefix))
+    assert texts(corpus) == plain_texts()
+    assert corpus.notes == {}
+
+
+def test_a_cp1252_copy_reads_the_same(tmp_path: Path) -> None:
+    corpus = load(tmp_path, Builder(encoding="cp1252"))
+    assert texts(corpus) == plain_texts()
+    assert corpus.notes == {"lines_cp1252": 3}
+
+
+def test_c1_controls_go_back_through_cp1252(tmp_path: Path) -> None:
+    corpus = load(tmp_path, Builder(c1_controls=True))
+    assert texts(corpus) == plain_texts()
+    assert corpus.notes == {"characters_repaired": 3}
+
+
+def test_one_wrong_byte_does_not_spoil_other_lines(tmp_path: Path) -> None:
+    builder = Builder()
+    path = builder.write(tmp_path)
+    path.write_bytes(builder.csv_bytes().replace("sorry…".encode(), b"sorry\x85"))
+    corpus = Meld(tmp_path, clips=False).load()
+    assert texts(corpus) == plain_texts()
+    assert corpus.notes == {"lines_cp1252": 1}
+
+
+def test_line_separators_of_unicode_do_not_end_a_row(tmp_path: Path) -> None:
+    line = Line("One\u2028two\x0cthree", "Ross", "joy", 0, 0)
+    assert texts(load(tmp_path, Builder(lines=[line]))) == [["One\u2028two\x0cthree"]]
+
+
+def test_quoted_commas_quotes_and_line_breaks(tmp_path: Path) -> None:
+    lines = [Line('He said, "hi",\nthen left.', "Ross", "joy", 0, 0), Line("And?", "Carol", "joy", 0, 1)]
+    corpus = load(tmp_path, Builder(lines=lines, newline="\n"))
+    assert texts(corpus) == [['He said, "hi", then left.', "And?"]]
+    assert corpus.notes == {}
+
+
+@pytest.mark.parametrize(
+    ("extra", "note"),
+    [
+        ('7,"A lost quote,Ross,joy,positive,9,0,3,19,"00:01:00,000","00:01:01,000"\r\n', "rows_malformed"),
+        ("7,Cut off,Ross,joy\r\n", "rows_malformed"),
+        ("7,One, comma too many,Ross,joy,positive,9,0,3,19,x,y\r\n", "rows_malformed"),
+        ('7,No id,Ross,joy,positive,,0,3,19,"00:01:00,000","00:01:01,000"\r\n', "rows_incomplete"),
+        ('7,Bad id,Ross,joy,positive,9,two,3,19,"00:01:00,000","00:01:01,000"\r\n', "rows_incomplete"),
+        ('7,No speaker,,joy,positive,9,0,3,19,"00:01:00,000","00:01:01,000"\r\n', "rows_incomplete"),
+        ('7, ,Ross,joy,positive,9,0,3,19,"00:01:00,000","00:01:01,000"\r\n', "rows_incomplete"),
+    ],
+)
+def test_a_damaged_row_costs_that_row(tmp_path: Path, extra: str, note: str) -> None:
+    after = '8,Still here.,Ross,joy,positive,10,0,3,19,"00:01:00,000","00:01:01,000"\r\n'
+    corpus = load(tmp_path, Builder(extra=extra + after))
+    assert texts(corpus) == [*plain_texts(), ["Still here."]]
+    assert corpus.notes == {note: 1}
+
+
+def test_a_missing_label_is_counted(tmp_path: Path) -> None:
+    corpus = load(tmp_path, Builder(lines=[Line("Hi.", "Ross", "", 0, 0)]))
+    assert corpus.dialogues[0].turns[0].emotion is None
+    assert corpus.notes == {"labels_missing": 1}
+
+
+def test_an_unknown_label_names_file_line_and_labels(tmp_path: Path) -> None:
+    builder = Builder(lines=[*three_dialogues(), Line("Hm.", "Ross", "boredom", 9, 0)])
+    path = builder.write(tmp_path)
+    with pytest.raises(CorpusError) as caught:
+        Meld(tmp_path, clips=False).load()
+    assert "'boredom'" in caught.value.what
+    assert caught.value.where == f"{path}, line 8"
+    assert "surprise" in caught.value.hint
+    corpus = Meld(tmp_path, labels=["boredom", "joy", "anger", "sadness", "neutral", "surprise"], clips=False).load()
+    assert corpus.labels[0] == "boredom"
+
+
+def test_two_rows_for_one_turn_are_an_error(tmp_path: Path) -> None:
+    builder = Builder(lines=[*three_dialogues(), Line("Again.", "Ross", "joy", 3, 1)])
+    with pytest.raises(CorpusError, match="two rows for utterance 1 of dialogue 3") as caught:
+        load(tmp_path, builder)
+    assert caught.value.where.endswith("lines 7 and 8")
+
+
+def test_missing_columns_are_named(tmp_path: Path) -> None:
+    columns = tuple(column for column in COLUMNS if column not in {"Speaker", "EndTime"})
+    with pytest.raises(CorpusError, match="lacks the columns Speaker, EndTime") as caught:
+        load(tmp_path, Builder(columns=columns))
+    assert "Utterance" in caught.value.where
+
+
+def test_the_running_number_is_not_needed(tmp_path: Path) -> None:
+    assert texts(load(tmp_path, Builder(columns=COLUMNS[1:]))) == plain_texts()
+
+
+def test_a_file_without_rows_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(CorpusError, match="no usable row"):
+        load(tmp_path, Builder(lines=[]))
+
+
+def test_an_unknown_split_is_a_setting(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="no split 'valid'") as caught:
+        Meld(tmp_path, "valid").load()
+    assert "train, dev, test" in caught.value.hint
+
+
+@pytest.mark.parametrize("folder", ["", "MELD.Raw", "data/MELD", "test", "MELD.Raw/test"])
+def test_the_csv_is_found_in_every_layout(tmp_path: Path, folder: str) -> None:
+    assert texts(load(tmp_path, Builder(csv_folder=folder))) == plain_texts()
+
+
+def test_a_missing_csv_names_what_where_and_what_is_there(tmp_path: Path) -> None:
+    Builder(split="dev").write(tmp_path)
+    with pytest.raises(CorpusError) as caught:
+        Meld(tmp_path, "test").load()
+    error = caught.value
+    assert "test_sent_emo.csv" in error.what
+    assert str(tmp_path / "data" / "MELD") in error.where
+    assert "MELD.Raw/, dev_sent_emo.csv" in error.where
+    assert "dataset.root" in error.hint
+
+
+@pytest.mark.parametrize(("name", "complaint"), [("nowhere", "does not exist"), ("file", "is not a folder")])
+def test_a_root_that_is_no_folder(tmp_path: Path, name: str, complaint: str) -> None:
+    (tmp_path / "file").write_text("x")
+    with pytest.raises(CorpusError, match=complaint):
+        Meld(tmp_path / name).load()
+
+
+def test_a_row_full_of_damage_gives_a_corpus_or_our_error(tmp_path: Path) -> None:
+    builder = Builder(extra='"' * 7 + "x" * 200_000 + "\r\n")
+    assert load(tmp_path, builder).notes == {"rows_malformed": 1}
+
+
+HEADER = ",".join(COLUMNS).encode() + b"\r\n"
+NUMBER = st.sampled_from(["0", "1", "2", "12", "x", ""])
+ROW = st.tuples(
+    st.just("1"),
+    st.sampled_from(['"a, b"', "Hé", "", '"', "\x85", "\u2028", "a,b"]),
+    st.sampled_from(["Ross", "Rachel", "", '"']),
+    st.sampled_from(["joy", "joy", "anger", "", "boredom"]),
+    st.just("positive"),
+    NUMBER,
+    NUMBER,
+    st.just("3"),
+    st.just("19"),
+    st.sampled_from(['"00:01:00,000"', "0:00:01,5", "00:01:00,000", "", "\0"]),
+    st.sampled_from(['"00:01:02,000"', "", "x"]),
+).map(",".join)
+ROWS = st.lists(ROW, max_size=6).map("\n".join)
+ANY_CSV = st.one_of(
+    st.binary(max_size=300), st.binary(max_size=300).map(HEADER.__add__), ROWS.map(str.encode).map(HEADER.__add__)
+)
+
+
+@given(data=ANY_CSV)
+@settings(max_examples=250, deadline=None)
+def test_any_bytes_give_a_corpus_or_our_error(data: bytes) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        (Path(folder) / "test_sent_emo.csv").write_bytes(data)
+        try:
+            outcome: Corpus | MmergError = Meld(folder).load()
+        except MmergError as error:
+            outcome = error
+    if isinstance(outcome, MmergError):
+        assert outcome.hint
+    else:
+        assert all(turn.text and turn.speaker for dialogue in outcome.dialogues for turn in dialogue.turns)
+
+
+@given(data=st.data())
+@settings(max_examples=60, deadline=None)
+def test_rows_in_any_order_give_the_same_dialogues(data: st.DataObject) -> None:
+    lines = data.draw(st.permutations(three_dialogues()))
+    with tempfile.TemporaryDirectory() as folder:
+        assert texts(load(Path(folder), Builder(lines=lines))) == plain_texts()
+
+
+@needs_real
+@pytest.mark.parametrize(
+    ("split", "rows", "dialogues", "with_history"), [("dev", 1109, 114, 108), ("test", 2610, 280, 268)]
+)
+def test_the_real_csv(split: str, rows: int, dialogues: int, with_history: int) -> None:
+    corpus = Meld(REAL, split).load()
+    assert len(corpus.dialogues) == dialogues
+    assert sum(len(dialogue.turns) for dialogue in corpus.dialogues) == rows
+    selection = last_turn(corpus)
+    assert len(selection.samples) == with_history
+    assert selection.left_out == dialogues - with_history
+    assert corpus.notes["clips_missing"] == rows
+    assert all(turn.start is not None for dialogue in corpus.dialogues for turn in dialogue.turns)
+
+
+@needs_real
+def test_the_real_test_split_in_detail() -> None:
+    corpus = Meld(REAL, "test", clips=False).load()
+    labels = Counter(turn.emotion for dialogue in corpus.dialogues for turn in dialogue.turns)
+    assert labels == {
+        "neutral": 1256,
+        "surprise": 281,
+        "fear": 50,
+        "sadness": 208,
+        "joy": 402,
+        "disgust": 68,
+        "anger": 345,
+    }
+    assert corpus.notes == {"spans_reversed": 1}  # dialogue 155, utterance 3 ends when it starts
+    ends = {dialogue.id: [turn.end for turn in dialogue.turns] for dialogue in corpus.dialogues}
+    assert ends["test_dia187"][2] == 311.82
+    last = [(sample.target, sample.scene.history[-1]) for sample in last_turn(corpus).samples]
+    assert sum(target is not None and target.speaker != before.speaker for target, before in last) == 218

@@ -1,0 +1,85 @@
+"""MELD's clips: every layout people have, and the files beside them that are no clips."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from mmerg.corpora.meld import Meld
+from mmerg.dialogue import Clip, Turn
+
+from .meld_builder import RELEASE_FOLDERS, Builder
+
+LAYOUTS = [
+    (split, folder)
+    for split, release in RELEASE_FOLDERS.items()
+    for inner in (release, release.split("/")[1], split)
+    for folder in (f"MELD.Raw/{inner}", inner)
+]
+
+
+def clips(turns: tuple[Turn, ...]) -> list[str | None]:
+    return [turn.clip.path.name if turn.clip else None for turn in turns]
+
+
+@pytest.mark.parametrize(("split", "folder"), LAYOUTS)
+def test_clips_are_found_in_every_layout(tmp_path: Path, split: str, folder: str) -> None:
+    Builder(split=split, clip_folder=folder).write(tmp_path)
+    corpus = Meld(tmp_path, split).load()
+    assert corpus.dialogues[0].turns[1].clip == Clip(tmp_path / folder / "dia0_utt1.mp4")
+    assert all(turn.clip and turn.clip.path.is_file() for dialogue in corpus.dialogues for turn in dialogue.turns)
+    assert corpus.notes == {}
+
+
+@pytest.mark.parametrize("split", sorted(RELEASE_FOLDERS))
+def test_the_root_may_be_meld_raw_itself(tmp_path: Path, split: str) -> None:
+    Builder(split=split, csv_folder="MELD.Raw").write(tmp_path)
+    corpus = Meld(tmp_path / "MELD.Raw", split).load()
+    assert clips(corpus.dialogues[0].turns) == ["dia0_utt0.mp4", "dia0_utt1.mp4", "dia0_utt2.mp4"]
+
+
+def test_a_missing_clip_leaves_a_turn_of_text_and_is_counted(tmp_path: Path) -> None:
+    Builder(without_clips=frozenset({(0, 1), (3, 0)})).write(tmp_path)
+    corpus = Meld(tmp_path).load()
+    assert clips(corpus.dialogues[0].turns) == ["dia0_utt0.mp4", None, "dia0_utt2.mp4"]
+    assert corpus.notes == {"clips_missing": 2}
+
+
+def test_files_beside_the_clips_are_ignored(tmp_path: Path) -> None:
+    Builder(strangers=True).write(tmp_path)
+    corpus = Meld(tmp_path).load()
+    assert clips(corpus.dialogues[0].turns) == ["dia0_utt0.mp4", "dia0_utt1.mp4", "dia0_utt2.mp4"]
+    assert clips(corpus.dialogues[1].turns) == [None]  # a folder of a clip's name
+    assert corpus.notes == {"clips_missing": 1}
+
+
+def test_only_strangers_give_no_clip(tmp_path: Path) -> None:
+    absent = frozenset({(0, 0), (0, 1)})
+    Builder(strangers=True, without_clips=absent).write(tmp_path)
+    corpus = Meld(tmp_path).load()
+    assert clips(corpus.dialogues[0].turns) == [None, None, "dia0_utt2.mp4"]
+
+
+def test_the_clips_of_another_split_are_not_taken(tmp_path: Path) -> None:
+    Builder(split="dev").write(tmp_path)
+    Builder(split="test", without_clips=frozenset({(0, 0)})).write(tmp_path)
+    assert clips(Meld(tmp_path, "test").load().dialogues[0].turns)[0] is None
+    assert clips(Meld(tmp_path, "dev").load().dialogues[0].turns)[0] == "dia0_utt0.mp4"
+
+
+def test_the_releases_own_folder_comes_first(tmp_path: Path) -> None:
+    Builder(clip_folder="test").write(tmp_path)
+    Builder(without_clips=frozenset({(0, 1)})).write(tmp_path)
+    first, second, _ = Meld(tmp_path).load().dialogues[0].turns
+    assert first.clip
+    assert first.clip.path.parent.name == "output_repeated_splits_test"
+    assert second.clip
+    assert second.clip.path.parent == tmp_path / "test"
+
+
+def test_words_alone(tmp_path: Path) -> None:
+    Builder().write(tmp_path)
+    corpus = Meld(tmp_path, clips=False).load()
+    assert clips(corpus.dialogues[0].turns) == [None, None, None]
+    assert corpus.notes == {}
