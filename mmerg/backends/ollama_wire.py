@@ -153,6 +153,7 @@ class Exchange:
         try:
             connection.connect()
         except (OSError, UnicodeError) as error:  # refused, no such name, no route, a certificate, or the deadline
+            connection.close()
             why = f"no connection within {patience:g} s" if isinstance(error, TimeoutError) else str(error)
             raise unreachable(self.host, why) from error
         with self._lock:

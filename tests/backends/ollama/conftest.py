@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import socket
 import socketserver
+import ssl
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -35,10 +37,16 @@ class Faulty(socketserver.ThreadingTCPServer):
         self.heads: list[str] = []
         self.release = threading.Event()
         self.reached_hang = threading.Event()
+        self.wrap: Callable[[socket.socket], socket.socket] = lambda plain: plain  # TLS, where a test wants it
         self.drip = b""  # what the step DRIP sends again and again
         self._answers: dict[str, tuple[bytes, ...]] = {
             path: (json_answer(content),) for path, content in DESCRIPTIONS.items()
         }
+
+    def finish_request(self, request: Any, client_address: Any) -> None:
+        # A client that does not trust us hangs up in the handshake.
+        with suppress(ssl.SSLError, ConnectionError), self.wrap(request) as connection:
+            super().finish_request(connection, client_address)
 
     @property
     def host(self) -> str:

@@ -1,0 +1,89 @@
+"""An https host: chat and description over TLS, and a certificate that nobody vouches for."""
+
+from __future__ import annotations
+
+import shutil
+import socket
+import ssl
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from mmerg.backends.ollama import Ollama
+from mmerg.backends.protocol import Message, Request, Sampling
+from mmerg.errors import CallError, Failure
+from tests.backends.ollama.conftest import HANG, LAST, Faulty, chunk, head, line, stream
+
+REQUEST = Request((Message("user", "Hello"),), Sampling(num_predict=8))
+
+
+@pytest.fixture
+def certificate(tmp_path: Path) -> Path:
+    """A certificate for 127.0.0.1 and its key, made by the openssl program."""
+    if not shutil.which("openssl"):
+        pytest.skip("needs the openssl program to make a certificate")
+    pem = tmp_path / "both.pem"
+    key = tmp_path / "key.pem"
+    wanted = ["-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=127.0.0.1"]
+    names = ["-addext", "subjectAltName=IP:127.0.0.1"]
+    made = ["openssl", "req", "-x509", *wanted, *names, "-keyout", str(key), "-out", str(pem)]
+    subprocess.run(made, check=True, capture_output=True)
+    pem.write_text(pem.read_text() + key.read_text())
+    return pem
+
+
+@pytest.fixture
+def secure(faulty: Faulty, certificate: Path) -> Faulty:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(certificate)
+    faulty.wrap = lambda plain: context.wrap_socket(plain, server_side=True)
+    return faulty
+
+
+def backend(server: Faulty) -> Ollama:
+    return Ollama(host=server.host.replace("http:", "https:"), model="m", load={"num_ctx": 512})
+
+
+def test_chat_and_describe_over_tls(secure: Faulty, certificate: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
+    secure.answer(stream(line("Hi"), LAST))
+    assert backend(secure).complete(REQUEST).text == "Hi"
+    assert backend(secure).describe().digest == "d1"
+
+
+def test_close_over_tls(
+    secure: Faulty,
+    certificate: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    in_thread: Callable[[Callable[[], object]], Callable[[], object]],
+) -> None:
+    monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
+    secure.answer(head() + chunk(line("a")), HANG)
+    busy = backend(secure)
+    result = in_thread(lambda: busy.complete(REQUEST))
+    secure.reached_hang.wait()
+    busy.close()
+    with pytest.raises(CallError) as caught:
+        result()
+    assert caught.value.failure is Failure.INTERRUPTED
+
+
+@pytest.mark.parametrize("call", [lambda b: b.describe(), lambda b: b.complete(REQUEST)], ids=["describe", "complete"])
+def test_a_certificate_nobody_vouches_for(secure: Faulty, call: Callable[[Ollama], object]) -> None:
+    with pytest.raises(CallError, match="certificate") as caught:
+        call(backend(secure))
+    assert caught.value.failure is Failure.UNREACHABLE
+    assert secure.requests == []
+
+
+def test_a_proxy_in_the_environment_is_passed_by(faulty: Faulty, monkeypatch: pytest.MonkeyPatch) -> None:
+    with socket.socket() as nobody:
+        nobody.bind(("127.0.0.1", 0))
+        monkeypatch.setenv("http_proxy", f"http://127.0.0.1:{nobody.getsockname()[1]}")
+        monkeypatch.setenv("no_proxy", "")
+        faulty.answer(stream(line("Hi"), LAST))
+        plain = Ollama(host=faulty.host, model="m", load={"num_ctx": 512})
+        assert plain.complete(REQUEST).text == "Hi"
+        assert plain.describe().digest == "d1"
