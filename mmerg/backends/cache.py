@@ -1,0 +1,179 @@
+"""A wrapper that keeps every whole reply in an SQLite file, so that a run can be replayed exactly and at no cost.
+
+The key covers the request and the engine that answers. A reply is kept whatever its finish, so a replayed run goes
+through the same repairs again; failed calls are never kept. Several threads and processes may share one file, which
+must lie on a local disk (write-ahead log). Knows nothing of hosts or retries.
+
+    backend = Cache(Retry(Ollama(...)), Path("runs/cache.sqlite"), mode="on")
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import sqlite3
+import threading
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+from pydantic import ValidationError
+
+from mmerg.backends.protocol import Backend, Engine, Reply, Request
+from mmerg.errors import CallError, ConfigError, Failure
+
+APPLICATION_ID = 0x4D4D4552  # "MMER", in the file's header: tells our files from other programs'
+SCHEMA_VERSION = 1
+BUSY_SECONDS = 30.0  # how long to wait for another process that is writing
+
+Mode = Literal["off", "read", "on"]
+
+
+@dataclass
+class _Flight:
+    """A key that some threads are asking for now: one at a time calls the inner backend."""
+
+    lock: threading.Lock = field(default_factory=threading.Lock)
+    users: int = 0
+
+
+class Cache:
+    """`inner` with its replies kept in `path`.
+
+    mode: `on` reads and writes; `read` answers what it can from an existing file and writes nothing; `off` passes
+    every call on. A hit is the reply as it was stored (its seconds too) with `cached=True`. Identical calls in flight
+    at once reach `inner` once. Raises ConfigError where the file cannot be used, CallError as `inner` does.
+    """
+
+    def __init__(self, inner: Backend, path: Path, mode: Mode = "on") -> None:
+        self._inner = inner
+        self._path = path
+        self._mode = mode
+        self._guard = threading.Lock()  # over the connection, the engine, the flights and `closed`
+        self._database: sqlite3.Connection | None = None
+        self._engine: Engine | None = None
+        self._flights: dict[str, _Flight] = {}
+        self._closed = False
+
+    def describe(self) -> Engine:
+        engine = self._inner.describe()
+        with self._guard:
+            self._engine = engine
+        return engine
+
+    def complete(self, request: Request) -> Reply:
+        if self._mode == "off":
+            return self._inner.complete(request)
+        engine = self._engine or self.describe()
+        key = hashlib.sha256(f"{request.digest()} {engine.key()}".encode()).hexdigest()
+        if hit := self._load(key):
+            return hit
+        if self._mode == "read":
+            return self._inner.complete(request)
+        with self._alone(key):
+            return self._load(key) or self._keep(key, self._inner.complete(request))
+
+    def close(self) -> None:
+        self._inner.close()
+        with self._guard:
+            self._closed = True
+            if self._database:
+                self._database.close()
+                self._database = None
+
+    @contextmanager
+    def _alone(self, key: str) -> Iterator[None]:
+        with self._guard:
+            flight = self._flights.setdefault(key, _Flight())
+            flight.users += 1
+        try:
+            with flight.lock:
+                yield
+        finally:
+            with self._guard:
+                flight.users -= 1
+                if not flight.users:
+                    del self._flights[key]
+
+    def _load(self, key: str) -> Reply | None:
+        with self._connection() as database:
+            row = database.execute("SELECT reply FROM replies WHERE key = ?", (key,)).fetchone()
+        if row is None:
+            return None
+        try:
+            reply = Reply.model_validate(json.loads(row[0]))
+        except (ValueError, ValidationError) as error:
+            raise self._unusable(f"a stored reply cannot be read: {error}") from error
+        return reply.model_copy(update={"cached": True})
+
+    def _keep(self, key: str, reply: Reply) -> Reply:
+        """Stores `reply`; where another process was first, its reply is the one to go on with, as replays will."""
+        text = json.dumps(reply.model_dump(mode="json"), ensure_ascii=False)
+        with self._connection() as database:
+            stored = database.execute("INSERT OR IGNORE INTO replies VALUES (?, ?)", (key, text)).rowcount
+        return reply if stored else self._load(key) or reply
+
+    @contextmanager
+    def _connection(self) -> Iterator[sqlite3.Connection]:
+        with self._guard:
+            if self._closed:
+                raise CallError(Failure.INTERRUPTED, "the cache is closed", where=str(self._path))
+            try:
+                if self._database is None:
+                    self._database = self._open()
+                yield self._database
+            except sqlite3.Error as error:
+                raise self._unusable(str(error)) from error
+
+    def _open(self) -> sqlite3.Connection:
+        if self._mode == "read" and not self._path.exists():
+            hint = "make it with mode `on` first, or point to the file of an earlier run"
+            raise ConfigError("there is no cache file to read from", where=str(self._path), hint=hint)
+        if self._mode == "on":
+            self._path.parent.mkdir(parents=True, exist_ok=True)
+        access = "rwc" if self._mode == "on" else "ro"
+        database = sqlite3.connect(
+            f"{self._path.absolute().as_uri()}?mode={access}",
+            uri=True,
+            timeout=BUSY_SECONDS,
+            isolation_level=None,
+            check_same_thread=False,
+        )
+        try:
+            self._prepare(database)
+        except BaseException:
+            database.close()
+            raise
+        return database
+
+    def _prepare(self, database: sqlite3.Connection) -> None:
+        """Makes the table in an empty file; anything but our own file of this version is refused untouched."""
+        if self._mode == "on":
+            database.execute("BEGIN IMMEDIATE")
+        application = _pragma(database, "application_id")
+        empty = application == 0 and not database.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
+        if not empty and application != APPLICATION_ID:
+            raise self._unusable("this SQLite file is not a reply cache of mmerg")
+        version = _pragma(database, "user_version")
+        if not empty and version != SCHEMA_VERSION:
+            raise self._unusable(f"it is a reply cache of version {version}, this mmerg reads version {SCHEMA_VERSION}")
+        if self._mode == "on":
+            database.execute("CREATE TABLE IF NOT EXISTS replies (key TEXT PRIMARY KEY, reply TEXT NOT NULL)")
+            database.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+            database.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
+            database.execute("COMMIT")
+            database.execute("PRAGMA journal_mode = WAL")
+            database.execute("PRAGMA synchronous = NORMAL")
+        elif empty:
+            raise self._unusable("this file holds no replies")
+
+    def _unusable(self, why: str) -> ConfigError:
+        hint = "move the file away (a new one is made) or set another path for the cache"
+        return ConfigError(f"the reply cache cannot be used: {why}", where=str(self._path), hint=hint)
+
+
+def _pragma(database: sqlite3.Connection, name: str) -> int:
+    with closing(database.execute(f"PRAGMA {name}")) as cursor:
+        return int(cursor.fetchone()[0])

@@ -1,0 +1,238 @@
+"""Several hosts that serve the same engine: a sample leases a place on one of them for all its calls.
+
+A host's prefix cache serves a sample's calls only if they run back to back on it, so the lease, not the call, is
+dealt out: no more samples on a host than it has slots, first come first served, on the host with the most room. A
+host that dies is left out and its calls move on; after `revive_after` seconds one sample tries it again. Where all
+hosts are down, each call still tries every one of them once before it fails. Knows nothing of samples or retries.
+
+    pool = Pool([Host(Retry(Ollama("http://a:11434", …)), 2, "a"), Host(Retry(Ollama("http://b:11434", …)), 2, "b")])
+    engine = pool.describe()
+    with pool.lease() as backend:
+        reply = backend.complete(request)
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from mmerg.backends.protocol import Backend, Engine, Reply, Request
+from mmerg.errors import CallError, ConfigError, Failure
+
+DEAD = frozenset({Failure.UNREACHABLE, Failure.RUNNER_CRASH})
+
+
+@dataclass(frozen=True)
+class Host:
+    """A backend, how many samples may use it at once, and the name that errors give it."""
+
+    backend: Backend
+    slots: int
+    name: str
+
+
+@dataclass(eq=False)
+class _Place:
+    """What the pool knows of a host. `down` says why it is left out; `trying` that one lease tries it again."""
+
+    host: Host
+    number: int
+    used: int = 0
+    down: CallError | None = None
+    since: float = 0.0
+    trying: bool = False
+
+
+class Pool:
+    """Deals out the slots of `hosts`. `clock` gives seconds and never goes back."""
+
+    def __init__(
+        self, hosts: Sequence[Host], revive_after: float = 60.0, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._places = [_Place(host, number) for number, host in enumerate(hosts)]
+        self._revive_after = revive_after
+        self._clock = clock
+        self._change = threading.Condition()
+        self._queue: deque[object] = deque()
+        self._engine: Engine | None = None
+        self._closed = False
+
+    @property
+    def slots(self) -> int:
+        """How many samples can run at once when every host is up."""
+        return sum(place.host.slots for place in self._places)
+
+    def down(self) -> dict[str, str]:
+        """The hosts that are left out now, by name, and why."""
+        with self._change:
+            return {place.host.name: place.down.what for place in self._places if place.down}
+
+    def describe(self) -> Engine:
+        """The engine that all reachable hosts serve; call it before the first lease.
+
+        Raises ConfigError where hosts differ in model, version or load options, and CallError where none answers.
+        """
+        if not self._places:
+            raise ConfigError("the pool has no hosts", hint="name at least one host for the backend")
+        engines: dict[str, Engine] = {}
+        for place in self._places:
+            try:
+                engines[place.host.name] = place.host.backend.describe()
+            except CallError as error:
+                if error.failure not in DEAD:
+                    raise
+                self._failed(place, error)
+            else:
+                self._works(place)
+        if not engines:
+            raise self._places[0].down or _closed()
+        first, *others = engines
+        differ = [name for name in others if engines[name].key() != engines[first].key()]
+        if differ:
+            told = "; ".join(f"{name}: {_brief(engines[name])}" for name in (first, *differ))
+            hint = "serve the same model, version and options on every host, or leave the odd ones out"
+            raise ConfigError("the hosts do not serve the same engine", where=told, hint=hint)
+        with self._change:
+            self._engine = engines[first]
+        return engines[first]
+
+    @contextmanager
+    def lease(self) -> Iterator[Backend]:
+        """A backend bound to one slot of one host for as long as the block runs; waits for a free one.
+
+        Raises CallError interrupted once the pool is closed.
+        """
+        leased = _Lease(self)
+        leased._hold(())
+        try:
+            yield leased
+        finally:
+            leased.close()
+
+    def close(self) -> None:
+        """Closes every host; whoever waits for a slot gets CallError interrupted."""
+        with self._change:
+            self._closed = True
+            self._change.notify_all()
+        for place in self._places:
+            place.host.backend.close()
+
+    def _take(self, tried: Sequence[_Place]) -> tuple[_Place, bool]:
+        """A slot of a host not in `tried`, and whether it is that host's trial after being down.
+
+        Raises the error of the last one tried where none is left.
+        """
+        ticket = object()
+        with self._change:
+            self._queue.append(ticket)
+            try:
+                while True:
+                    if self._closed:
+                        raise _closed()
+                    open_places = [place for place in self._places if place not in tried]
+                    if not open_places:
+                        raise tried[-1].down or _closed()
+                    place = self._best(open_places) if self._queue[0] is ticket else None
+                    if place:
+                        trial = place.down is not None
+                        place.used += 1
+                        place.trying = place.trying or trial
+                        return place, trial
+                    self._change.wait(self._until_due())
+            finally:
+                self._queue.remove(ticket)
+                self._change.notify_all()
+
+    def _best(self, places: Sequence[_Place]) -> _Place | None:
+        """The place to use now: the least loaded that is up, else one to try again; None means wait."""
+        free = [place for place in places if place.used < place.host.slots]
+        up = [place for place in free if not place.down]
+        if up:
+            return min(up, key=lambda place: (place.used / place.host.slots, place.number))
+        hopeless = all(place.down for place in places)  # nothing to lose: do not wait until one is due
+        due = [p for p in free if not p.trying and (hopeless or self._clock() - p.since >= self._revive_after)]
+        return min(due, key=lambda place: (place.since, place.number), default=None)
+
+    def _until_due(self) -> float | None:
+        waits = [p.since + self._revive_after - self._clock() for p in self._places if p.down and not p.trying]
+        return max(min(waits), 0.01) if waits else None
+
+    def _give_back(self, place: _Place, trial: bool) -> None:
+        with self._change:
+            place.used -= 1
+            if trial:
+                place.trying = False
+            self._change.notify_all()
+
+    def _failed(self, place: _Place, error: CallError) -> None:
+        with self._change:
+            place.down, place.since = error, self._clock()
+
+    def _works(self, place: _Place) -> None:
+        with self._change:
+            if place.down:
+                place.down, place.trying = None, False
+                self._change.notify_all()
+
+    def _call(self, place: _Place, trial: bool, request: Request) -> Reply:
+        if trial and place.down:
+            self._check_same(place.host)
+        reply = place.host.backend.complete(request)
+        self._works(place)
+        return reply
+
+    def _check_same(self, host: Host) -> None:
+        """A host that comes back may have been updated in the meantime: then it stays out."""
+        engine = host.backend.describe()
+        if self._engine and engine.key() != self._engine.key():
+            what = f"the host came back with another engine: {_brief(engine)}"
+            hint = f"serve {_brief(self._engine)} there as when the run began"
+            raise CallError(Failure.UNREACHABLE, what, where=host.name, hint=hint)
+
+
+class _Lease:
+    """One slot, as a Backend for one thread; it moves to another host when its own dies."""
+
+    def __init__(self, pool: Pool) -> None:
+        self._pool = pool
+        self._held: tuple[_Place, bool] | None = None
+
+    def describe(self) -> Engine:
+        place, _ = self._hold(())
+        return place.host.backend.describe()
+
+    def complete(self, request: Request) -> Reply:
+        tried: list[_Place] = []
+        while True:
+            place, trial = self._hold(tried)
+            try:
+                return self._pool._call(place, trial, request)
+            except CallError as error:
+                if error.failure not in DEAD:
+                    raise
+                self._pool._failed(place, error)
+            tried.append(place)
+            self.close()
+
+    def close(self) -> None:
+        """Gives the slot back; the host itself goes on."""
+        held, self._held = self._held, None
+        if held:
+            self._pool._give_back(*held)
+
+    def _hold(self, tried: Sequence[_Place]) -> tuple[_Place, bool]:
+        """The slot that is held, or a new one."""
+        self._held = self._held or self._pool._take(tried)
+        return self._held
+
+
+def _closed() -> CallError:
+    return CallError(Failure.INTERRUPTED, "the pool is closed", hint="run again to take up from here")
+
+
+def _brief(engine: Engine) -> str:
+    return f"{engine.backend} {engine.version}, {engine.model} {engine.digest[:12]}, load {engine.load}"

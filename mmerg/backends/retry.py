@@ -1,0 +1,60 @@
+"""A wrapper that tries a call again where another try can help: crashes, deadlines, a full queue, a lost server.
+
+Waits grow twofold from `wait` seconds and hold no randomness. What is wrong with the request itself (refused, too
+long, no such model) is never tried again, nor is a call that the user broke off. Knows nothing of hosts: `pool.py`
+moves a call elsewhere once the tries here are used up.
+
+    backend = Retry(Ollama(...), attempts=3, wait=1.0)
+"""
+
+from __future__ import annotations
+
+import threading
+
+from mmerg.backends.protocol import Backend, Engine, Reply, Request
+from mmerg.errors import CallError, Failure
+
+RETRIED = frozenset({Failure.RUNNER_CRASH, Failure.TIMEOUT, Failure.BUSY, Failure.SERVER_ERROR, Failure.UNREACHABLE})
+
+
+class Retry:
+    """Calls `inner` up to `attempts` times (at least once), waiting wait, 2·wait, 4·wait, … seconds in between.
+
+    Raises the last CallError, with the number of tries in its message; interrupted where `close` ends a wait.
+    `describe` is not tried again: it is asked when a run starts, and a user should see at once what is wrong.
+    """
+
+    def __init__(self, inner: Backend, attempts: int = 3, wait: float = 1.0) -> None:
+        self._inner = inner
+        self._attempts = attempts
+        self._wait = wait
+        self._closed = threading.Event()
+
+    def describe(self) -> Engine:
+        return self._inner.describe()
+
+    def complete(self, request: Request) -> Reply:
+        tries = 0
+        while True:
+            tries += 1
+            try:
+                return self._inner.complete(request)
+            except CallError as error:
+                if error.failure not in RETRIED or tries >= self._attempts:
+                    if tries == 1:
+                        raise
+                    what = f"{error.what} (tried {tries} times)"
+                    raise CallError(error.failure, what, where=error.where, hint=error.hint) from error
+                last = error
+            if self._closed.wait(pause(self._wait, tries)):
+                what = f"stopped while waiting to try again after: {last.what}"
+                raise CallError(Failure.INTERRUPTED, what, where=last.where) from last
+
+    def close(self) -> None:
+        self._closed.set()
+        self._inner.close()
+
+
+def pause(wait: float, tries: int) -> float:
+    """Seconds to wait after `tries` tries."""
+    return float(wait * 2 ** (tries - 1))

@@ -1,0 +1,79 @@
+"""A backend that answers from a script: a function of the request, or a list of answers in order.
+
+Shipped for trying things without a model: tests at the seam, dry runs, and measuring what the framework itself costs.
+It keeps every request, answers from several threads at once, and counts tokens as words, so figures repeat exactly.
+It does not look at schemas: what the script says is what comes back.
+
+    backend = Scripted(lambda request: '{"emotion": "joy"}')
+    backend = Scripted(["first reply", CallError(Failure.BUSY, "queue full"), "third reply"])
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Callable, Sequence
+
+from mmerg.backends.protocol import Engine, Finish, Reply, Request, TokenLogprob
+from mmerg.errors import CallError, Failure
+
+Answer = str | Reply | Exception
+Script = Callable[[Request], Answer] | Sequence[Answer]
+
+ENGINE = Engine(backend="scripted", version="1", model="script", digest="0" * 64, capabilities=("completion", "vision"))
+WORD_LOGPROB = -1.0  # of every word of a scripted text, where log-probabilities are asked for
+
+
+class Scripted:
+    """Answers by calling `script`, or with its next item; an exception is raised, a string becomes a whole reply.
+
+    `latency` is seconds that each call takes. `requests` holds every request so far, in the order of arrival.
+    Raises CallError: server_error when a list has run out, interrupted once closed.
+    """
+
+    def __init__(self, script: Script, engine: Engine = ENGINE, latency: float = 0.0) -> None:
+        self._script = script if callable(script) else None
+        self._left = deque(() if callable(script) else script)
+        self._engine = engine
+        self._latency = latency
+        self._lock = threading.Lock()
+        self._closed = threading.Event()
+        self.requests: list[Request] = []
+
+    @property
+    def calls(self) -> int:
+        """How many calls have arrived so far."""
+        return len(self.requests)
+
+    def describe(self) -> Engine:
+        return self._engine
+
+    def complete(self, request: Request) -> Reply:
+        with self._lock:
+            self.requests.append(request)
+            answer = self._left.popleft() if self._left else None
+        if self._closed.wait(self._latency) if self._latency else self._closed.is_set():
+            raise CallError(Failure.INTERRUPTED, "the backend is closed", where="scripted")
+        if self._script:
+            answer = self._script(request)
+        if answer is None:
+            hint = "give the script one answer for each call"
+            raise CallError(Failure.SERVER_ERROR, "the script has no answer left", where="scripted", hint=hint)
+        if isinstance(answer, Exception):
+            raise answer
+        return self._reply(request, answer) if isinstance(answer, str) else answer
+
+    def close(self) -> None:
+        self._closed.set()
+
+    def _reply(self, request: Request, text: str) -> Reply:
+        words = text.split()
+        return Reply(
+            text=text,
+            finish=Finish.STOP,
+            logprobs=tuple(TokenLogprob(token=w, logprob=WORD_LOGPROB) for w in words) if request.logprobs else (),
+            prompt_tokens=sum(len(message.text.split()) for message in request.messages),
+            response_tokens=len(words),
+            seconds=self._latency,
+            host="scripted",
+        )

@@ -1,0 +1,379 @@
+"""The reply cache: exact replay, what is part of the key, one call for many askers, and a file that survives."""
+
+from __future__ import annotations
+
+import json
+import signal
+import sqlite3
+import subprocess
+import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import fields, replace
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from mmerg.backends.cache import Cache, Mode
+from mmerg.backends.protocol import Engine, Finish, Image, Message, Reply, Request, Sampling, TokenLogprob
+from mmerg.backends.scripted import ENGINE, Scripted
+from mmerg.errors import CallError, ConfigError, Failure
+
+REQUEST = Request((Message("system", "be kind"), Message("user", "hello", (Image("ab" * 32, b"jpeg"),))), Sampling())
+
+WRITER = """
+import sys
+from pathlib import Path
+from mmerg.backends.cache import Cache
+from mmerg.backends.protocol import Message, Request, Sampling
+from mmerg.backends.scripted import Scripted
+path, start, count = Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3])
+backend = Cache(Scripted(lambda request: request.messages[0].text * 200), path)
+for number in range(start, start + count):
+    backend.complete(Request((Message("user", f"number {number} "),), Sampling()))
+    print(number, flush=True)
+backend.close()
+"""
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "deep" / "cache.sqlite"
+
+
+def count(path: Path) -> int:
+    database = sqlite3.connect(path)
+    try:
+        return int(database.execute("SELECT count(*) FROM replies").fetchone()[0])
+    finally:
+        database.close()
+
+
+def test_a_miss_asks_and_a_hit_repeats_the_stored_reply_exactly(path: Path) -> None:
+    reply = Reply(
+        text="ça va — 😀",
+        finish=Finish.LENGTH,
+        thinking="hm",
+        logprobs=(TokenLogprob(token="\n", logprob=-0.1), TokenLogprob(token="😀", logprob=float("-inf"))),
+        prompt_tokens=7,
+        reused_tokens=3,
+        response_tokens=2,
+        prompt_seconds=0.1 + 0.2,
+        seconds=1 / 3,
+        host="http://127.0.0.1:1",
+    )
+    inner = Scripted([reply])
+    backend = Cache(inner, path)
+    assert backend.complete(REQUEST) == reply
+    assert backend.complete(REQUEST) == reply.model_copy(update={"cached": True})
+    backend.close()
+    again = Cache(Scripted([]), path)
+    assert again.complete(REQUEST) == reply.model_copy(update={"cached": True})
+    again.close()
+    assert inner.calls == 1
+
+
+reply_strategy = st.builds(
+    Reply,
+    text=st.text(),
+    finish=st.sampled_from(Finish),
+    thinking=st.text(),
+    logprobs=st.lists(
+        st.builds(TokenLogprob, token=st.text(), logprob=st.floats(max_value=0, allow_nan=False)), max_size=3
+    ).map(tuple),
+    prompt_tokens=st.integers(0, 10**9),
+    reused_tokens=st.none() | st.integers(0, 10**9),
+    response_tokens=st.integers(0, 10**9),
+    prompt_seconds=st.floats(0, 1e6),
+    seconds=st.floats(0, 1e6),
+    host=st.text(),
+)
+
+
+@settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(reply=reply_strategy)
+def test_any_reply_comes_back_as_it_was(path: Path, reply: Reply) -> None:
+    path.unlink(missing_ok=True)
+    backend = Cache(Scripted([reply]), path)
+    backend.complete(REQUEST)
+    assert backend.complete(REQUEST) == reply.model_copy(update={"cached": True})
+    backend.close()
+
+
+def variants() -> list[Request]:
+    """Requests that differ from REQUEST in one field each."""
+    system, user = REQUEST.messages
+    changed = [
+        replace(REQUEST, sampling=replace(REQUEST.sampling, **{field.name: getattr(REQUEST.sampling, field.name) + 1}))
+        for field in fields(Sampling)
+    ]
+    return [
+        *changed,
+        replace(REQUEST, schema='{"type":"object"}'),
+        replace(REQUEST, logprobs=True),
+        replace(REQUEST, messages=(system,)),
+        replace(REQUEST, messages=(user, system)),
+        replace(REQUEST, messages=(system, replace(user, text="hello "))),
+        replace(REQUEST, messages=(system, replace(user, role="assistant"))),
+        replace(REQUEST, messages=(system, replace(user, images=()))),
+        replace(REQUEST, messages=(system, replace(user, images=(Image("cd" * 32, b"jpeg"),)))),
+        replace(REQUEST, messages=(system, replace(user, images=user.images * 2))),
+    ]
+
+
+def test_every_field_of_a_request_is_part_of_the_key(path: Path) -> None:
+    inner = Scripted(lambda request: "x")
+    backend = Cache(inner, path)
+    requests = [REQUEST, *variants()]
+    assert [backend.complete(request).cached for request in requests] == [False] * len(requests)
+    assert [backend.complete(request).cached for request in requests] == [True] * len(requests)
+    assert inner.calls == len(requests) == count(path)
+    backend.close()
+
+
+ENGINE_CHANGES: list[dict[str, object]] = [
+    {"backend": "other"},
+    {"version": "2"},
+    {"model": "other"},
+    {"digest": "1" * 64},
+    {"capabilities": ("completion",)},
+    {"context_length": 1},
+    {"load": {"num_ctx": 1}},
+]
+
+
+def test_every_field_of_an_engine_is_named_here() -> None:
+    assert sorted(name for change in ENGINE_CHANGES for name in change) == sorted(Engine.model_fields)
+
+
+@pytest.mark.parametrize("change", ENGINE_CHANGES, ids=lambda change: next(iter(change)))
+def test_another_engine_shares_no_replies(path: Path, change: dict[str, object]) -> None:
+    for engine, cached in ((ENGINE, False), (ENGINE.model_copy(update=change), False), (ENGINE, True)):
+        backend = Cache(Scripted(lambda request: "x", engine), path)
+        assert backend.complete(REQUEST).cached is cached
+        backend.close()
+
+
+def test_describing_again_notices_another_engine(path: Path) -> None:
+    class Updated(Scripted):
+        engine = ENGINE
+
+        def describe(self) -> Engine:
+            return self.engine
+
+    inner = Updated(lambda request: "x")
+    backend = Cache(inner, path)
+    backend.complete(REQUEST)
+    inner.engine = ENGINE.model_copy(update={"version": "2"})
+    assert backend.describe().version == "2"
+    assert not backend.complete(REQUEST).cached
+    backend.close()
+
+
+def test_off_touches_no_file(path: Path) -> None:
+    inner = Scripted(lambda request: "x")
+    backend = Cache(inner, path, mode="off")
+    assert [backend.complete(REQUEST).cached for _ in range(2)] == [False, False]
+    backend.close()
+    assert (inner.calls, path.parent.exists()) == (2, False)
+
+
+def test_read_answers_from_the_file_and_writes_nothing(path: Path) -> None:
+    writer = Cache(Scripted(["stored"]), path)
+    writer.complete(REQUEST)
+    writer.close()
+    before = path.read_bytes()
+    other = replace(REQUEST, logprobs=True)
+    inner = Scripted(lambda request: "asked")
+    backend = Cache(inner, path, mode="read")
+    replies = [backend.complete(request) for request in (REQUEST, other, other)]
+    backend.close()
+    assert [(reply.text, reply.cached) for reply in replies] == [("stored", True), ("asked", False), ("asked", False)]
+    assert path.read_bytes() == before
+
+
+def test_failed_calls_are_not_kept(path: Path) -> None:
+    backend = Cache(Scripted([CallError(Failure.TIMEOUT, "late"), "fine"]), path)
+    with pytest.raises(CallError, match="late"):
+        backend.complete(REQUEST)
+    assert [backend.complete(REQUEST).cached for _ in range(2)] == [False, True]
+    backend.close()
+
+
+def test_the_same_call_from_many_threads_is_asked_once(path: Path) -> None:
+    gate = threading.Barrier(6)
+    inner = Scripted(lambda request: "x", latency=0.05)
+    backend = Cache(inner, path)
+
+    def ask(_: int) -> bool:
+        gate.wait()
+        return backend.complete(REQUEST).cached
+
+    with ThreadPoolExecutor(6) as threads:
+        cached = list(threads.map(ask, range(6)))
+    backend.close()
+    assert (inner.calls, cached.count(False)) == (1, 1)
+
+
+def test_where_the_first_asker_fails_the_next_asks_itself(path: Path) -> None:
+    gate = threading.Barrier(3)
+    backend = Cache(Scripted([CallError(Failure.BUSY, "full"), "fine"], latency=0.05), path)
+
+    def ask(_: int) -> str:
+        gate.wait()
+        try:
+            reply = backend.complete(REQUEST)
+        except CallError as error:
+            return error.what
+        return f"{reply.text} {reply.cached}"
+
+    with ThreadPoolExecutor(3) as threads:
+        seen = sorted(threads.map(ask, range(3)))
+    backend.close()
+    assert seen == ["fine False", "fine True", "full"]
+
+
+def test_different_calls_do_not_wait_for_each_other(path: Path) -> None:
+    both_in = threading.Barrier(2)
+
+    def answer(request: Request) -> str:
+        both_in.wait(60)  # breaks, and so fails the call, unless two calls are inside at once
+        return "x"
+
+    backend = Cache(Scripted(answer), path)
+    with ThreadPoolExecutor(2) as threads:
+        replies = list(threads.map(backend.complete, [REQUEST, replace(REQUEST, logprobs=True)]))
+    backend.close()
+    assert [reply.text for reply in replies] == ["x", "x"]
+
+
+def test_the_reply_that_was_stored_first_is_the_one_to_go_on_with(path: Path) -> None:
+    other = Cache(Scripted(["first"]), path)
+
+    def answer(request: Request) -> str:
+        other.complete(REQUEST)  # another process stores its own reply while this call is under way
+        return "second"
+
+    backend = Cache(Scripted(answer), path)
+    assert backend.complete(REQUEST).text == "first"
+    backend.close()
+    other.close()
+
+
+def start(path: Path, first: int, number: int) -> subprocess.Popen[str]:
+    command = [sys.executable, "-c", WRITER, str(path), str(first), str(number)]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+
+
+def read_line(process: subprocess.Popen[str]) -> str:
+    assert process.stdout
+    return process.stdout.readline()
+
+
+def test_a_process_killed_while_writing_leaves_a_file_that_works(path: Path) -> None:
+    with start(path, 0, 10**6) as process:
+        for _ in range(20):
+            last = read_line(process)
+        process.send_signal(signal.SIGKILL)
+    assert process.returncode == -signal.SIGKILL
+    assert count(path) > int(last)  # all that was reported as answered
+    inner = Scripted(lambda request: "new")
+    backend = Cache(inner, path)
+    kept = [backend.complete(Request((Message("user", f"number {n} "),), Sampling())) for n in range(int(last) + 1)]
+    assert all(reply.cached and reply.text.startswith("number") for reply in kept)
+    assert backend.complete(REQUEST).text == "new"
+    backend.close()
+
+
+def test_processes_share_one_file_from_the_first_moment(path: Path) -> None:
+    processes = [start(path, 25 * number, 50) for number in range(3)]
+    for process in processes:
+        out, _ = process.communicate()
+        assert (process.returncode, len(out.splitlines())) == (0, 50)
+    assert count(path) == 100
+
+
+def expect_unusable(path: Path, mode: Mode = "on") -> ConfigError:
+    inner = Scripted(lambda request: "x")
+    backend = Cache(inner, path, mode)
+    with pytest.raises(ConfigError) as caught:
+        backend.complete(REQUEST)
+    backend.close()
+    assert (caught.value.where, inner.calls) == (str(path), 0)
+    assert caught.value.hint
+    return caught.value
+
+
+def test_a_missing_file_cannot_be_read(tmp_path: Path) -> None:
+    assert "no cache file" in expect_unusable(tmp_path / "none.sqlite", "read").what
+    assert not (tmp_path / "none.sqlite").exists()
+
+
+@pytest.mark.parametrize("mode", ["read", "on"])
+def test_a_file_that_is_no_database_is_refused_untouched(tmp_path: Path, mode: Mode) -> None:
+    path = tmp_path / "notes.txt"
+    path.write_text("my notes, " * 200)
+    assert "not a database" in expect_unusable(path, mode).what
+    assert path.read_text() == "my notes, " * 200
+
+
+@pytest.mark.parametrize("mode", ["read", "on"])
+def test_another_programs_database_is_refused_untouched(tmp_path: Path, mode: Mode) -> None:
+    path = tmp_path / "bank.sqlite"
+    database = sqlite3.connect(path)
+    database.execute("CREATE TABLE replies (key TEXT, reply TEXT)")
+    database.close()
+    before = path.read_bytes()
+    assert "not a reply cache" in expect_unusable(path, mode).what
+    assert path.read_bytes() == before
+
+
+def test_a_cache_of_another_version_is_refused(path: Path) -> None:
+    made = Cache(Scripted(["x"]), path)
+    made.complete(REQUEST)
+    made.close()
+    database = sqlite3.connect(path)
+    database.execute("PRAGMA user_version = 99")
+    database.close()
+    assert "version 99" in expect_unusable(path).what
+
+
+def test_a_torn_file_is_refused(path: Path) -> None:
+    made = Cache(Scripted(lambda request: "long " * 2000), path)
+    for number in range(20):
+        made.complete(replace(REQUEST, sampling=Sampling(seed=number)))
+    made.close()
+    content = path.read_bytes()
+    path.write_bytes(content[:4096] + b"\xff" * (len(content) - 4096))
+    assert "cannot be used" in expect_unusable(path).what
+
+
+def test_a_stored_reply_of_the_wrong_shape_is_refused(path: Path) -> None:
+    made = Cache(Scripted(["x"]), path)
+    made.complete(REQUEST)
+    made.close()
+    database = sqlite3.connect(path)
+    with database:
+        database.execute("UPDATE replies SET reply = ?", (json.dumps({"text": 3}),))
+    database.close()
+    assert "cannot be read" in expect_unusable(path).what
+
+
+def test_a_folder_that_cannot_hold_the_file_is_named(tmp_path: Path) -> None:
+    (tmp_path / "cache.sqlite").mkdir()
+    assert "unable to open" in expect_unusable(tmp_path / "cache.sqlite").what
+
+
+def test_closing_closes_inside_and_interrupts_later_calls(path: Path) -> None:
+    inner = Scripted(lambda request: "x")
+    backend = Cache(inner, path)
+    assert backend.describe() == ENGINE
+    backend.complete(REQUEST)
+    backend.close()
+    for closed in (backend, inner):
+        with pytest.raises(CallError) as caught:
+            closed.complete(REQUEST)
+        assert caught.value.failure is Failure.INTERRUPTED
+    assert not path.with_name("cache.sqlite-wal").exists()

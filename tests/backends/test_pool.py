@@ -1,0 +1,379 @@
+"""The pool: no host over its slots, a sample stays on its host, dead hosts are left out and come back."""
+
+from __future__ import annotations
+
+import random
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, suppress
+
+import pytest
+
+from mmerg.backends.pool import DEAD, Host, Pool
+from mmerg.backends.protocol import Backend, Engine, Message, Reply, Request, Sampling
+from mmerg.backends.scripted import ENGINE, Scripted
+from mmerg.errors import CallError, ConfigError, Failure
+
+REQUEST = Request((Message("user", "hello"),), Sampling())
+OTHER = ENGINE.model_copy(update={"version": "2"})
+
+
+class Clock:
+    """Seconds that pass when told to."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+class Server:
+    """A host that can be switched off and updated, and that knows how many calls are inside it."""
+
+    def __init__(self, name: str, engine: Engine = ENGINE, failure: Failure | None = None, seconds: float = 0) -> None:
+        self.name = name
+        self.engine = engine
+        self.failure = failure
+        self.seconds = seconds
+        self.inside = 0
+        self.most = 0
+        self.calls = 0
+        self.closed = False
+        self.lock = threading.Lock()
+
+    def check(self) -> None:
+        if self.failure:
+            raise CallError(self.failure, f"{self.name} is gone", where=self.name)
+
+    def describe(self) -> Engine:
+        self.check()
+        return self.engine
+
+    def complete(self, request: Request) -> Reply:
+        with self.lock:
+            self.calls += 1
+            self.inside += 1
+            self.most = max(self.most, self.inside)
+        try:
+            time.sleep(self.seconds)
+            self.check()
+            return Reply(text=self.name, finish="stop", host=self.name)  # type: ignore[arg-type]
+        finally:
+            with self.lock:
+                self.inside -= 1
+
+    def close(self) -> None:
+        self.closed = True
+
+
+def servers(text: str) -> list[Server]:
+    return [Server(name) for name in text]
+
+
+def pool_of(hosts: Sequence[Server], slots: int = 1, clock: Callable[[], float] | None = None) -> Pool:
+    listed = [Host(server, slots, server.name) for server in hosts]
+    return Pool(listed, revive_after=60.0, clock=clock or Clock())
+
+
+def say(backend: Backend) -> str:
+    return backend.complete(REQUEST).text
+
+
+def test_leases_go_to_the_host_with_the_most_room() -> None:
+    a, b = servers("ab")
+    pool = Pool([Host(a, 1, "a"), Host(b, 3, "b")])
+    assert pool.slots == 4
+    with ExitStack() as stack:
+        taken = [say(stack.enter_context(pool.lease())) for _ in range(4)]
+    assert taken == ["a", "b", "b", "b"]
+    with pool.lease() as first, pool.lease() as second:
+        assert [say(first), say(second)] == ["a", "b"]
+
+
+def test_no_host_is_over_its_slots_and_a_sample_stays_on_its_host() -> None:
+    hosts = servers("abc")
+    for server in hosts:
+        server.seconds = 0.001
+    pool = Pool([Host(server, number, server.name) for number, server in enumerate(hosts, start=1)])
+
+    def sample(_: int) -> set[str]:
+        with pool.lease() as backend:
+            return {say(backend) for _ in range(4)}
+
+    with ThreadPoolExecutor(12) as threads:
+        seen = list(threads.map(sample, range(60)))
+    assert all(len(names) == 1 for names in seen)
+    assert all(server.most <= number for number, server in enumerate(hosts, start=1))
+    assert sum(server.calls for server in hosts) == 240
+    assert min(Counter(name for names in seen for name in names).values()) > 0
+
+
+def test_who_waits_is_served_in_order() -> None:
+    [server] = servers("a")
+    pool = pool_of([server])
+    order: list[int] = []
+
+    def wait(number: int) -> None:
+        with pool.lease():
+            order.append(number)
+
+    threads = [threading.Thread(target=wait, args=(number,)) for number in range(5)]
+    with pool.lease():
+        for number, thread in enumerate(threads):
+            thread.start()
+            while len(pool._queue) <= number:
+                time.sleep(0.001)
+        assert order == []
+    for thread in threads:
+        thread.join()
+    assert order == [0, 1, 2, 3, 4]
+
+
+@pytest.mark.parametrize("failure", sorted(DEAD))
+def test_a_call_moves_on_when_its_host_dies_and_stays_there(failure: Failure) -> None:
+    a, b = servers("ab")
+    pool = pool_of([a, b])
+    pool.describe()
+    with pool.lease() as backend:
+        assert say(backend) == "a"
+        a.failure = failure
+        assert [say(backend), say(backend)] == ["b", "b"]
+    assert pool.down() == {"a": "a is gone"}
+    with pool.lease() as backend:
+        assert say(backend) == "b"
+    assert a.calls == 2
+
+
+@pytest.mark.parametrize("failure", sorted(set(Failure) - DEAD))
+def test_other_failures_stay_with_the_sample(failure: Failure) -> None:
+    a, b = servers("ab")
+    pool = pool_of([a, b])
+    a.failure = failure
+    with pool.lease() as backend, pytest.raises(CallError, match="a is gone"):
+        say(backend)
+    assert (pool.down(), b.calls) == ({}, 0)
+
+
+def test_a_dead_host_is_tried_again_when_its_time_has_come() -> None:
+    a, b = servers("ab")
+    clock = Clock()
+    pool = pool_of([a, b], clock=clock)
+    pool.describe()
+    a.failure = Failure.UNREACHABLE
+    with pool.lease() as backend:
+        say(backend)
+    a.failure = None
+    clock.now = 59.0
+    with pool.lease() as one:
+        assert (say(one), list(pool.down())) == ("b", ["a"])
+        clock.now = 60.0
+        with pool.lease() as two:
+            assert (say(two), pool.down()) == ("a", {})
+
+
+def test_a_host_that_is_still_dead_waits_another_turn() -> None:
+    a, b = servers("ab")
+    clock = Clock()
+    pool = pool_of([a, b], clock=clock)
+    a.failure = Failure.UNREACHABLE
+    pool.describe()
+    clock.now = 60.0
+    with pool.lease() as backend:
+        assert say(backend) == "b"  # b is up and free, so nobody needs a
+    with ExitStack() as holder:
+        holder.enter_context(pool.lease())
+        with pool.lease() as trial_of_a:
+            holder.close()
+            assert say(trial_of_a) == "b"
+    clock.now = 119.0
+    with pool.lease():
+        took = threading.Event()
+
+        def third() -> None:
+            with pool.lease() as backend:
+                say(backend)
+                took.set()
+
+        thread = threading.Thread(target=third)
+        thread.start()
+        assert not took.wait(0.05)
+        a.failure = None
+        clock.now = 120.0
+        thread.join()
+    assert (took.is_set(), pool.down()) == (True, {})
+
+
+def test_one_lease_at_a_time_tries_a_dead_host() -> None:
+    a, b = servers("ab")
+    clock = Clock()
+    pool = Pool([Host(a, 5, "a"), Host(b, 1, "b")], revive_after=60.0, clock=clock)
+    a.failure = Failure.UNREACHABLE
+    pool.describe()
+    clock.now = 60.0
+    with pool.lease() as busy, pool.lease() as trial:
+        assert say(busy) == "b"
+        took = threading.Event()
+
+        def third() -> None:
+            with pool.lease() as backend:
+                took.set()
+                say(backend)
+
+        thread = threading.Thread(target=third)
+        thread.start()
+        assert not took.wait(0.05)  # a has four free slots, but its trial is not over
+        a.failure = None
+        assert say(trial) == "a"
+        thread.join()
+    assert took.is_set()
+
+
+def test_a_host_that_comes_back_with_another_engine_stays_out() -> None:
+    a, b = servers("ab")
+    clock = Clock()
+    pool = pool_of([a, b], clock=clock)
+    a.failure = Failure.UNREACHABLE
+    pool.describe()
+    a.failure, a.engine = None, OTHER
+    clock.now = 60.0
+    with ExitStack() as holder:
+        holder.enter_context(pool.lease())
+        with pool.lease() as trial_of_a:
+            holder.close()
+            assert say(trial_of_a) == "b"
+    assert "another engine: scripted 2" in pool.down()["a"]
+    assert a.calls == 0
+
+
+def test_all_dead_raises_after_each_was_tried_once_and_a_later_call_tries_again() -> None:
+    hosts = servers("abc")
+    pool = pool_of(hosts)
+    pool.describe()
+    for server in hosts:
+        server.failure = Failure.UNREACHABLE
+    with pool.lease() as backend:
+        with pytest.raises(CallError, match="c is gone") as caught:
+            say(backend)
+        assert (caught.value.failure, [server.calls for server in hosts]) == (Failure.UNREACHABLE, [1, 1, 1])
+        assert list(pool.down()) == ["a", "b", "c"]
+        hosts[1].failure = None
+        assert say(backend) == "b"
+    assert list(pool.down()) == ["a", "c"]
+    assert all(place.used == 0 and not place.trying for place in pool._places)
+
+
+def test_one_crash_on_the_only_host_does_not_fail_the_next_sample() -> None:
+    [server] = servers("a")
+    pool = pool_of([server])
+    pool.describe()
+    server.failure = Failure.RUNNER_CRASH
+    with pool.lease() as backend, pytest.raises(CallError):
+        say(backend)
+    server.failure = None
+    with pool.lease() as backend:
+        assert say(backend) == "a"
+    assert pool.down() == {}
+
+
+def test_engines_that_differ_are_named() -> None:
+    a, b, c, d = servers("abcd")
+    b.engine = OTHER
+    d.engine = ENGINE.model_copy(update={"digest": "f" * 64})
+    with pytest.raises(ConfigError) as caught:
+        pool_of([a, b, c, d]).describe()
+    assert "b: scripted 2" in caught.value.where
+    assert f"d: scripted 1, script {'f' * 12}" in caught.value.where
+    assert "c:" not in caught.value.where
+
+
+def test_hosts_that_cannot_be_reached_at_the_start_are_left_out() -> None:
+    a, b = servers("ab")
+    a.failure = Failure.UNREACHABLE
+    pool = pool_of([a, b])
+    assert pool.describe() == ENGINE
+    assert pool.down() == {"a": "a is gone"}
+    with pool.lease() as backend:
+        assert (say(backend), backend.describe()) == ("b", ENGINE)
+    assert a.calls == 0
+
+
+def test_no_host_that_can_be_reached_raises_its_error() -> None:
+    a, b = servers("ab")
+    a.failure = b.failure = Failure.UNREACHABLE
+    with pytest.raises(CallError, match="a is gone"):
+        pool_of([a, b]).describe()
+
+
+def test_a_host_without_the_model_is_not_left_out_silently() -> None:
+    a, b = servers("ab")
+    b.failure = Failure.MODEL_NOT_FOUND
+    with pytest.raises(CallError) as caught:
+        pool_of([a, b]).describe()
+    assert caught.value.failure is Failure.MODEL_NOT_FOUND
+
+
+def test_a_pool_of_nothing_is_refused() -> None:
+    with pytest.raises(ConfigError, match="no hosts"):
+        Pool([]).describe()
+
+
+def test_closing_closes_the_hosts_and_wakes_who_waits() -> None:
+    hosts = servers("ab")
+    pool = pool_of(hosts)
+    caught: list[CallError] = []
+
+    def wait() -> None:
+        try:
+            with pool.lease():
+                pass
+        except CallError as error:
+            caught.append(error)
+
+    with pool.lease(), pool.lease():
+        thread = threading.Thread(target=wait)
+        thread.start()
+        while not pool._queue:
+            time.sleep(0.001)
+        pool.close()
+        thread.join()
+    assert [error.failure for error in caught] == [Failure.INTERRUPTED]
+    assert all(server.closed for server in hosts)
+    with pytest.raises(CallError), pool.lease():
+        pass
+
+
+def test_hosts_that_come_and_go_neither_lose_slots_nor_lock_up() -> None:
+    hosts = servers("abc")
+    pool = Pool([Host(server, 2, server.name) for server in hosts], revive_after=0.001)
+    pool.describe()
+
+    def sample(seed: int) -> int:
+        dice = random.Random(seed)
+        done = 0
+        with pool.lease() as backend:
+            for _ in range(10):
+                dice.choice(hosts).failure = dice.choice([None, None, Failure.UNREACHABLE])
+                with suppress(CallError):
+                    done += say(backend) in "abc"
+        return done
+
+    with ThreadPoolExecutor(8) as threads:
+        done = sum(threads.map(sample, range(60)))
+    assert done > 0
+    assert all((place.used, place.trying) == (0, False) for place in pool._places)
+    assert all(server.most <= 2 for server in hosts)
+    for server in hosts:
+        server.failure = None
+    with ExitStack() as stack:
+        leases = [stack.enter_context(pool.lease()) for _ in range(pool.slots - 1)]
+        assert {say(lease) for lease in leases} <= set("abc")
+
+
+def test_the_shipped_fake_is_a_host_too() -> None:
+    pool = Pool([Host(Scripted(lambda request: "x"), 1, "scripted")])
+    with pool.lease() as backend:
+        assert say(backend) == "x"
