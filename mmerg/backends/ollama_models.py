@@ -27,12 +27,11 @@ CONNECT_SECONDS = 5.0
 READ_SECONDS = 60.0
 SLOW_READ_SECONDS = 900.0  # a pull says nothing while it verifies, a create while it copies tens of gigabytes
 
+_DEFAULT_PREFIXES = ("registry.ollama.ai/", "library/")
+
 
 class _Version(BaseModel):
     version: str
-
-
-_DEFAULT_PREFIXES = ("registry.ollama.ai/", "library/")
 
 
 @dataclass(frozen=True)
