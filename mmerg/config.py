@@ -110,6 +110,14 @@ class Config:
     runs: str = "runs"
 
 
+@dataclass
+class DoctorConfig:
+    """A backbone and where it is served."""
+
+    backbone: BackboneConfig = MISSING
+    backend: BackendConfig = MISSING
+
+
 # What decides how results are had, not what they are: a run may go on with these changed.
 HOW = (
     "limit",
@@ -128,8 +136,9 @@ HOW = (
 
 
 def register() -> None:
-    """Make the schema known to Hydra as `schema`."""
+    """Make the schemas known to Hydra, by the names that `conf/*.yaml` give them."""
     ConfigStore.instance().store(name="schema", node=Config)
+    ConfigStore.instance().store(name="doctor_schema", node=DoctorConfig)
 
 
 def conf_folder() -> str:
@@ -138,12 +147,12 @@ def conf_folder() -> str:
     return str(next(folder for folder in (here / "conf", here.parent / "conf") if folder.is_dir()))
 
 
-def hydra_main(job: Callable[[DictConfig], int]) -> int:
+def hydra_main(job: Callable[[DictConfig], int], name: str = "config") -> int:
     """Compose the config from the command line and run `job`; its exit code, or 2 where the config does not compose."""
     register()
     codes: list[int] = []
 
-    @hydra.main(version_base="1.3", config_path=conf_folder(), config_name="config")
+    @hydra.main(version_base="1.3", config_path=conf_folder(), config_name=name)
     def composed(config: DictConfig) -> None:
         codes.append(job(config))
 

