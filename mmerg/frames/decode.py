@@ -1,0 +1,213 @@
+"""One pass over a video file that gathers candidate frames for every span wanted of it.
+
+Frames are grabbed one after another and converted only where a span wants a candidate; nothing is ever sought, since a
+short clip is one group of pictures and a seek past the end of a truncated file gives a stale frame. Headers are not
+believed: frames count as they are grabbed, and their times are their own timestamps. A span is half open: no frame at
+or after its end is taken. Which candidates become keyframes is not decided here.
+
+    for index, found in candidates(Path("clip.mp4"), [Span(0.0, 2.5), Span(2.5, None)], FrameSettings()):
+        ...  # found: list[Candidate], or the ClipError of that span
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from mmerg.dialogue import Crop
+from mmerg.errors import ClipError
+from mmerg.frames.frame import FrameSettings
+from mmerg.frames.opencv import load_cv2
+from mmerg.frames.picture import Picture, cropped, fitted, halved
+
+MIN_SIDE = 32  # pixels; vision encoders work on patches of 14 to 28
+_USUAL_FPS = 25.0
+
+
+class Span(NamedTuple):
+    """A part of a file: seconds from its start (None: its start or its end), and a part of the picture."""
+
+    start: float | None = None
+    end: float | None = None
+    crop: Crop | None = None
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A frame that may become a keyframe: its time in the file (seconds), and its size as a keyframe (pixels).
+
+    `picture` is cropped, at least that large and less than twice the wanted long side.
+    """
+
+    time: float
+    picture: Picture
+    size: tuple[int, int]
+
+
+def candidates(
+    path: Path, spans: Sequence[Span], settings: FrameSettings, threads: int = 0
+) -> Iterator[tuple[int, list[Candidate] | ClipError]]:
+    """Each index of `spans` once, as its span ends, with evenly spread candidates in order of time, or why there are
+    none. Holds no more pictures than the spans open at one time need. `threads` of the decoder: 0 lets FFmpeg choose.
+
+    Errors (as values): unreadable, empty, outside, too_long, too_small; of the whole file, for every span.
+    """
+    gathers = [_Gather(index, span, path, settings) for index, span in enumerate(spans)]
+    for gather in _pass(path, gathers, threads):
+        yield gather.index, gather.found()
+    # The header promised far more than there was (a truncated file): spread the candidates over what there is.
+    again = [gather.anew() for gather in gathers if gather.sparse]
+    for gather in _pass(path, again, threads) if again else ():
+        yield gather.index, gather.found()
+
+
+def _pass(path: Path, gathers: Sequence[_Gather], threads: int) -> Iterator[_Gather]:
+    """Grab frames until every span has ended; give back each gather once it is complete and not sparse."""
+    cv2 = load_cv2()
+    # The backend is named, or OpenCV would try others (image sequences, cameras) with the name.
+    capture = cv2.VideoCapture(str(path), cv2.CAP_FFMPEG, [cv2.CAP_PROP_N_THREADS, threads])
+    try:
+        fps = capture.get(cv2.CAP_PROP_FPS)
+        fps = fps if 1.0 <= fps <= 240.0 else _USUAL_FPS
+        claimed = capture.get(cv2.CAP_PROP_FRAME_COUNT) / fps
+        for gather in gathers:
+            gather.plan(claimed)
+        yield from (gather for gather in gathers if gather.closed)
+        ahead = sorted((gather for gather in gathers if not gather.closed), key=_Gather.opens, reverse=True)
+        inside: list[_Gather] = []
+        last, buffer = -math.inf, None
+        while (ahead or inside) and capture.grab():
+            time = capture.get(cv2.CAP_PROP_POS_MSEC) / 1000.0
+            if not last < time < math.inf:  # no timestamp, or one that goes back
+                time = last + 1.0 / fps if last > -math.inf else 0.0
+            last = time
+            while ahead and ahead[-1].opens() <= time:
+                inside.append(ahead.pop())
+            keen = [gather for gather in inside if gather.wants(time)]
+            if keen:
+                whole, buffer = capture.retrieve(buffer)  # a fresh 720p array costs more than the conversion
+                for gather in keen if whole else ():
+                    gather.add(time, buffer)
+            if any(gather.closed for gather in inside):
+                yield from (gather for gather in inside if gather.closed)
+                inside = [gather for gather in inside if not gather.closed]
+        for gather in (*inside, *reversed(ahead)):
+            gather.end_of_file(last, 1.0 / fps)
+            if not gather.sparse:
+                yield gather
+    finally:
+        capture.release()
+
+
+@dataclass
+class _Gather:
+    """What one span has seen so far. Complete once `closed`; `sparse` asks for a second pass with `extent` known."""
+
+    index: int
+    span: Span
+    path: Path
+    settings: FrameSettings
+    extent: float | None = None  # seconds that the span really covers, where a first pass has found out
+    kept: list[Candidate] = field(default_factory=list)
+    error: ClipError | None = None
+    closed: bool = False
+    sparse: bool = False
+    begin: float = 0.0
+    step: float = 0.0
+    slot: int = -1
+    seen: bool = False
+
+    @property
+    def density(self) -> int:
+        """How many candidates to aim for: four to choose from for each keyframe. More cost more than they improve."""
+        return max(16, 4 * self.settings.per_clip)
+
+    def opens(self) -> float:
+        """When the span starts (seconds)."""
+        return -math.inf if self.span.start is None else self.span.start
+
+    def plan(self, claimed: float) -> None:
+        """Space the candidates over what the header claims of the span (0 or less: unknown), or close it as too long.
+
+        A claim may be wrong, so only one of more than twice the limit is believed without decoding.
+        """
+        start = self.span.start or 0.0
+        end = math.inf if self.span.end is None else self.span.end
+        extent = self.extent or (min(end, claimed) if claimed > start else end) - start
+        self.step = (extent if extent < math.inf else self.density / _USUAL_FPS) / self.density
+        if 2.0 * self.settings.max_seconds < extent < math.inf:
+            self._too_long(f"the file claims {extent:.0f} s")
+
+    def wants(self, time: float) -> bool:
+        """Whether the frame at `time`, which is not before the span, is to be added; closes the span once past it."""
+        if self.span.end is not None and time >= self.span.end:
+            self._close()
+            return False
+        if not self.seen:
+            self.seen, self.begin = True, time if self.span.start is None else self.span.start
+        if time - self.begin >= self.settings.max_seconds:
+            self._too_long(f"it goes on for more than {self.settings.max_seconds:g} s")
+            return False
+        return self._slot(time) > self.slot
+
+    def add(self, time: float, whole: Picture) -> None:
+        """Keep the part of the frame that is wanted, at a bounded size."""
+        part = cropped(whole, self.span.crop)
+        size = fitted(part.shape[1], part.shape[0], self.settings.long_side)
+        if min(size) < MIN_SIDE:
+            what = f"a frame of {size[0]}x{size[1]} pixels is left, under {MIN_SIDE} on its short side"
+            self._fail("too_small", what, "raise frames.long_side, or take the whole picture")
+            return
+        self.slot = self._slot(time)
+        self.kept.append(Candidate(time, halved(part, 2 * self.settings.long_side), size))
+        if len(self.kept) >= 2 * self.density:  # the header claimed too little
+            self.kept = self.kept[::2]
+            self.step *= 2.0
+            self.slot = self._slot(time)
+
+    def end_of_file(self, last: float, gap: float) -> None:
+        """The file is over, its last frame at `last`; `gap` is the usual time between two frames (seconds)."""
+        start = self.span.start
+        if last == -math.inf:
+            self._fail("unreadable", "no frame of the file can be decoded", "play it; copy or download it again")
+        elif start is not None and start >= last + gap:
+            what = f"the span starts at {start:g} s, after the file's end at {last + gap:.2f} s"
+            self._fail("outside", what, "check the times in the corpus")
+        elif self.extent is None and self.kept and len(self.kept) < self.density // 2:
+            covered = last + gap - self.begin
+            self.sparse = covered < self.step * self.density / 2.0
+            self.extent = covered
+        self._close()
+
+    def anew(self) -> _Gather:
+        """The same span, to be gathered again now that its extent is known."""
+        return _Gather(self.index, self.span, self.path, self.settings, extent=self.extent)
+
+    def found(self) -> list[Candidate] | ClipError:
+        """The candidates or the error, handed over: the pictures are not held any longer."""
+        if self.error is None and not self.kept:
+            self._fail("empty", "no frame lies in the span", "check the times in the corpus")
+        kept, self.kept = self.kept, []
+        return self.error or kept
+
+    def _slot(self, time: float) -> int:
+        return math.floor((time - self.begin) / self.step + 1e-6)
+
+    def _too_long(self, what: str) -> None:
+        self._fail("too_long", what, "the clip is cut wrongly; if it is not, raise frames.max_seconds")
+
+    def _fail(self, reason: str, what: str, hint: str) -> None:
+        self.error = ClipError(reason, what, where=describe(self.path, self.span), hint=hint)
+        self._close()
+
+    def _close(self) -> None:
+        self.closed = True
+
+
+def describe(path: Path, span: Span) -> str:
+    """The file and the span in words, for messages."""
+    edges: tuple[Any, Any] = ("start" if span.start is None else span.start, "end" if span.end is None else span.end)
+    return f"{path} [{edges[0]} to {edges[1]}]"

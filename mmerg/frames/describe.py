@@ -1,0 +1,140 @@
+"""Measurements of keyframes in plain words, for models without eyes.
+
+Only what can be measured is said: light, contrast, sharpness, change, and where faces are found. No expression, mood or
+action is named, and the face finder (OpenCV's frontal-face cascade) misses turned faces and now and then sees one
+where there is none.
+
+    for measured in measure(jpegs, times):
+        print(sentence(measured))
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import BaseModel, ConfigDict
+
+from mmerg.errors import ConfigError
+from mmerg.frames.opencv import load_cv2
+from mmerg.frames.picture import from_jpeg, sharpness
+
+_CASCADE = "haarcascade_frontalface_default.xml"
+_GRID = (64, 36)  # pixels; on it frames are compared, so that noise does not count as motion
+
+
+class Face(BaseModel):
+    """A face found: its box as percentages of the picture's width and height, from the top left corner."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    x: float
+    y: float
+    width: float
+    height: float
+
+    def place(self) -> str:
+        """Where its middle lies and how wide it is, as in `left, upper third, 22% of the width`."""
+        across = ("left", "centre", "right")[_third(self.x + self.width / 2)]
+        down = ("upper", "middle", "lower")[_third(self.y + self.height / 2)]
+        return f"{across}, {down} third, {self.width:.0f}% of the width"
+
+
+class Measures(BaseModel):
+    """What is measured of one frame.
+
+    time: seconds in its file. brightness, contrast: mean and standard deviation of luma in percent of its range.
+    sharpness: variance of the Laplacian of luma (0 to 255). motion: mean absolute change of luma since the previous
+    frame of the same clip, in percent of its range; None for the first. faces: from left to right.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    time: float
+    brightness: float
+    contrast: float
+    sharpness: float
+    motion: float | None
+    faces: tuple[Face, ...]
+
+
+def measure(jpegs: Sequence[bytes], times: Sequence[float]) -> tuple[Measures, ...]:
+    """Measures of the frames of one clip, given in order of time with their times in seconds.
+
+    Raises ClipError `unreadable` where bytes are no picture, ConfigError where OpenCV's face cascade is not installed.
+    """
+    cv2 = load_cv2()
+    finder = _face_finder()
+    measured: list[Measures] = []
+    before: NDArray[np.float64] | None = None
+    for data, time in zip(jpegs, times, strict=True):
+        grey = cv2.cvtColor(from_jpeg(data), cv2.COLOR_BGR2GRAY)
+        grid = cv2.resize(grey, _GRID, interpolation=cv2.INTER_AREA).astype(np.float64)
+        measured.append(
+            Measures(
+                time=round(time, 2),
+                brightness=_percent(float(grey.mean())),
+                contrast=_percent(float(grey.std())),
+                sharpness=round(sharpness(grey), 1),
+                motion=None if before is None else _percent(float(np.abs(grid - before).mean())),
+                faces=_faces(finder, grey),
+            )
+        )
+        before = grid
+    return tuple(measured)
+
+
+def sentence(measured: Measures) -> str:
+    """The measures of one frame as one English sentence."""
+    parts = [
+        f"brightness {measured.brightness:.0f}%",
+        f"contrast {measured.contrast:.0f}%",
+        f"sharpness {measured.sharpness:.0f}",
+    ]
+    if measured.motion is not None:
+        parts.append(f"changed by {measured.motion:.1f}% since the frame before")
+    places = [face.place() for face in measured.faces]
+    found = {0: "no face found", 1: "one face found"}.get(len(places), f"{len(places)} faces found")
+    parts.append(f"{found} ({'; '.join(places)})" if places else found)
+    return f"At {measured.time:.1f} s: {', '.join(parts)}."
+
+
+def _face_finder() -> Any:
+    cv2 = load_cv2()
+    file = Path(cv2.data.haarcascades) / _CASCADE
+    finder = cv2.CascadeClassifier(str(file)) if file.is_file() else None
+    if finder is None or finder.empty():
+        raise ConfigError(
+            "OpenCV's face cascade is not installed",
+            where=str(file),
+            hint="install opencv-python-headless, whose wheel holds it",
+        )
+    return finder
+
+
+def _faces(finder: Any, grey: NDArray[np.uint8]) -> tuple[Face, ...]:
+    """Faces at least a twelfth of the short side wide, from left to right, then from top to bottom."""
+    height, width = grey.shape
+    least = max(24, min(height, width) // 12)
+    # Several threads report into one list, so its order is not fixed.
+    boxes = sorted(map(tuple, finder.detectMultiScale(grey, 1.1, 6, minSize=(least, least))))
+    return tuple(
+        Face(
+            x=round(100 * int(x) / width, 1),
+            y=round(100 * int(y) / height, 1),
+            width=round(100 * int(w) / width, 1),
+            height=round(100 * int(h) / height, 1),
+        )
+        for x, y, w, h in boxes
+    )
+
+
+def _percent(luma: float) -> float:
+    return round(100.0 * luma / 255.0, 1)
+
+
+def _third(percent: float) -> int:
+    return min(2, int(percent * 3 / 100))

@@ -1,0 +1,20 @@
+"""The one place that imports OpenCV, quietly.
+
+OpenCV and the FFmpeg inside it print a line to stderr for every damaged packet; both read the environment variables
+that silence them once, at import. A value set by the user is left alone.
+
+    cv2 = load_cv2()
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+from types import ModuleType
+
+
+def load_cv2() -> ModuleType:
+    """The module `cv2`, imported with its log and FFmpeg's log turned down to errors and to nothing."""
+    os.environ.setdefault("OPENCV_LOG_LEVEL", "ERROR")
+    os.environ.setdefault("OPENCV_FFMPEG_LOGLEVEL", "-8")
+    return importlib.import_module("cv2")

@@ -1,0 +1,91 @@
+"""Which candidates of a clip become its keyframes: plain arithmetic on times, thumbnails and sharpness.
+
+Both ways give indices into the candidates, rising and without repeats: `k` of them, or all where there are fewer.
+Taking the k largest differences between neighbours is left out on purpose: they cluster around cuts.
+
+    representative(times, thumbs, sharpness, 4)  ->  [2, 7, 13, 18]
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+
+# How much a clip's whole duration weighs against visual change. Thumbnails are compared as mean squared differences of
+# values in 0 to 1: a cut is worth about 0.05, somebody talking about 0.001. So cuts decide where segments end, and a
+# clip in which little changes is split evenly.
+_TIME_WEIGHT = 0.02
+_SHARP_ENOUGH = 0.7  # of the sharpest in the segment; below that a frame is only taken where nothing better is
+
+
+def uniform(times: Sequence[float], k: int) -> list[int]:
+    """The candidates nearest to the middles of `k` equal windows from the first to the last of `times` (seconds)."""
+    if k >= len(times):
+        return list(range(len(times)))
+    width = (times[-1] - times[0]) / k
+    taken: list[int] = []
+    for window in range(k):
+        middle = times[0] + (window + 0.5) * width
+        # Leave enough candidates for the windows to come, and never go back.
+        free = range(taken[-1] + 1 if taken else 0, len(times) - (k - window - 1))
+        taken.append(min(free, key=lambda i: abs(times[i] - middle)))
+    return taken
+
+
+def representative(
+    times: Sequence[float], thumbs: Sequence[NDArray[np.float32]], sharpness: Sequence[float], k: int
+) -> list[int]:
+    """One typical and sharp candidate from each of the `k` consecutive segments that differ least within themselves.
+
+    times: seconds, rising. thumbs: one small picture each, all of one shape, values 0 to 1. sharpness: any measure that
+    grows with it. The segments are the exact optimum of k-means restricted to consecutive frames (Fisher, "On grouping
+    for maximum homogeneity", 1958), over thumbnails and time together; within a segment the frame nearest to its mean
+    is taken among those that are sharp enough.
+    """
+    if k >= len(times):
+        return list(range(len(times)))
+    points = _points(times, thumbs)
+    taken: list[int] = []
+    for first, last in _segments(points, k):
+        block = points[first:last]
+        distance = ((block - block.mean(axis=0)) ** 2).sum(axis=1)
+        sharp = np.asarray(sharpness[first:last], dtype=np.float64)
+        distance[sharp < _SHARP_ENOUGH * sharp.max()] = np.inf
+        taken.append(first + int(np.argmin(distance)))
+    return taken
+
+
+def _points(times: Sequence[float], thumbs: Sequence[NDArray[np.float32]]) -> NDArray[np.float64]:
+    """A row per candidate whose squared distances are mean squared differences of thumbnails plus weighted time."""
+    flat = np.stack([np.asarray(thumb, dtype=np.float64).ravel() for thumb in thumbs])
+    clock = np.asarray(times, dtype=np.float64)
+    clock = (clock - clock[0]) / max(float(clock[-1] - clock[0]), 1e-9)
+    return np.hstack([flat / np.sqrt(flat.shape[1]), np.sqrt(_TIME_WEIGHT) * clock[:, None]])
+
+
+def _segments(points: NDArray[np.float64], k: int) -> list[tuple[int, int]]:
+    """The `k` consecutive half-open index ranges with the least sum of squared distances to their means."""
+    n = len(points)
+    # A segment's spread is its sum of squares less the squared norm of its sum over its length; the norms of all sums
+    # are block sums of the matrix of inner products.
+    area = np.pad((points @ points.T).cumsum(axis=0).cumsum(axis=1), ((1, 0), (1, 0)))
+    corner = np.diag(area)
+    squares = np.concatenate([[0.0], np.cumsum((points**2).sum(axis=1))])
+    length = np.arange(n + 1)[None, :] - np.arange(n + 1)[:, None]
+    norms = corner[None, :] - area - area.T + corner[:, None]
+    spread = np.where(length > 0, squares[None, :] - squares[:, None] - norms / np.maximum(length, 1), np.inf)
+    best = spread[0].copy()  # best[j]: of points 0 to j - 1 in the segments so far
+    cuts: list[NDArray[np.intp]] = []
+    for _ in range(k - 1):
+        total = best[:, None] + spread
+        cuts.append(np.argmin(total, axis=0))
+        best = total.min(axis=0)
+    bounds = [n]
+    for cut in reversed(cuts):
+        bounds.append(int(cut[bounds[-1]]))
+    bounds.append(0)
+    bounds.reverse()
+    return list(pairwise(bounds))
