@@ -164,8 +164,10 @@ def hydra_main(job: Callable[[DictConfig], int], name: str = "config") -> int:
 
 
 def resolve(config: DictConfig) -> dict[str, Any]:
-    """The config as plain values, paths made absolute. Raises ConfigError for a value that is missing."""
+    """The config as plain values, `dataset.root` made absolute. Raises ConfigError for a value that is missing."""
     try:
+        if root := OmegaConf.select(config, "dataset.root"):
+            config.dataset.root = str(Path(root).expanduser().absolute())
         plain = OmegaConf.to_container(config, resolve=True, throw_on_missing=True)
     except OmegaConfBaseException as error:
         key = getattr(error, "full_key", None) or "?"

@@ -33,7 +33,7 @@ def make(node: dict[str, Any], **more: Any) -> Any:
         return instantiate(node, **more, _convert_="all")
     except InstantiationException as error:
         raise ConfigError(
-            f"{node.get('_target_')} cannot be made: {str(error).splitlines()[0]}", where="configuration"
+            f"{node.get('_target_')} cannot be made: {' '.join(str(error).split())}", where="configuration"
         ) from error
 
 

@@ -46,12 +46,19 @@ class Embedded:
 
     model: a GGUF's path, or "package:NAME/FILE" for one inside an installed package (which is not imported). mmproj:
     the projector's path or reference, which gives vision. load: see `embedded_server.DEFAULTS`. total: seconds that a
-    call may take, waiting for a free slot included. Raises ConfigError where the model cannot be loaded.
+    call may take, waiting for a free slot included. host: how replies name this process. Raises ConfigError where the
+    model cannot be loaded.
     """
 
     def __init__(
-        self, model: str, mmproj: str = "", load: Mapping[str, int] | None = None, total: float = 600.0
+        self,
+        model: str,
+        mmproj: str = "",
+        load: Mapping[str, int] | None = None,
+        total: float = 600.0,
+        host: str = "in process",
     ) -> None:
+        self._host = host
         self._model = model
         self._mmproj = mmproj
         self._load = load or {}
@@ -75,7 +82,7 @@ class Embedded:
         status, answer = server.call("POST", "/v1/chat/completions", _body(request), seconds=self._total)
         if status != 200:
             raise _failure(answer, engine.model)
-        return _reply(request, answer, engine.model, time.monotonic() - start)
+        return _reply(request, answer, engine.model, time.monotonic() - start, self._host)
 
     def close(self) -> None:
         with self._lock:
@@ -182,7 +189,7 @@ def _data_url(image: Image) -> str:
     return f"data:image/{kind};base64,{base64.b64encode(image.data).decode()}"
 
 
-def _reply(request: Request, answer: Mapping[str, Any], model: str, seconds: float) -> Reply:
+def _reply(request: Request, answer: Mapping[str, Any], model: str, seconds: float, host: str) -> Reply:
     choice, usage, timings = answer["choices"][0], answer["usage"], answer["timings"]
     text = choice["message"].get("content") or ""
     finish = _FINISH.get(choice["finish_reason"], Finish.ABORT)
@@ -199,7 +206,7 @@ def _reply(request: Request, answer: Mapping[str, Any], model: str, seconds: flo
         response_tokens=usage["completion_tokens"],
         prompt_seconds=timings["prompt_ms"] / 1000,
         seconds=seconds,
-        host="embedded",
+        host=host,
     )
 
 

@@ -61,7 +61,8 @@ class Looker:
         return state
 
     def _describe(self, frames: Sequence[Frame]) -> tuple[str, ...]:
-        return tuple(sentence(m) for m in measure([self.store.read(frame.sha256) for frame in frames]))
+        measured = measure([self.store.read(frame.sha256) for frame in frames], [frame.time for frame in frames])
+        return tuple(map(sentence, measured))
 
     def _images(self, keyframes: Sequence[Keyframe], max_images: int) -> tuple[Image, ...]:
         images = tuple(Image(k.frame.sha256, self.store.read(k.frame.sha256)) for k in keyframes)
