@@ -72,18 +72,18 @@ def _pass(path: Path, gathers: Sequence[_Gather], threads: int) -> Iterator[_Gat
     try:
         fps = capture.get(cv2.CAP_PROP_FPS)
         fps = fps if 1.0 <= fps <= 240.0 else _USUAL_FPS
-        claimed = capture.get(cv2.CAP_PROP_FRAME_COUNT) / fps
+        claimed = capture.get(cv2.CAP_PROP_FRAME_COUNT)
         for gather in gathers:
-            gather.plan(claimed)
+            gather.plan(claimed / fps)
         yield from (gather for gather in gathers if gather.closed)
         ahead = sorted((gather for gather in gathers if not gather.closed), key=_Gather.opens, reverse=True)
         inside: list[_Gather] = []
-        last, buffer = -math.inf, None
+        last, count, buffer = -math.inf, 0, None
         while (ahead or inside) and capture.grab():
             time = capture.get(cv2.CAP_PROP_POS_MSEC) / 1000.0
             if not last < time < math.inf:  # no timestamp, or one that goes back
                 time = last + 1.0 / fps if last > -math.inf else 0.0
-            last = time
+            last, count = time, count + 1
             while ahead and ahead[-1].opens() <= time:
                 inside.append(ahead.pop())
             keen = [gather for gather in inside if gather.wants(time)]
@@ -95,7 +95,7 @@ def _pass(path: Path, gathers: Sequence[_Gather], threads: int) -> Iterator[_Gat
                 yield from (gather for gather in inside if gather.closed)
                 inside = [gather for gather in inside if not gather.closed]
         for gather in (*inside, *reversed(ahead)):
-            gather.end_of_file(last, 1.0 / fps)
+            gather.end_of_file(last, 1.0 / fps, cut_off=count < claimed)
             if not gather.sparse:
                 yield gather
     finally:
@@ -168,9 +168,14 @@ class _Gather:
             self.step *= 2.0
             self.slot = self._slot(time)
 
-    def end_of_file(self, last: float, gap: float) -> None:
-        """The file is over, its last frame at `last`; `gap` is the usual time between two frames (seconds)."""
+    def end_of_file(self, last: float, gap: float, *, cut_off: bool) -> None:
+        """The file is over, its last frame at `last`; `gap` is the usual time between two frames (seconds).
+
+        Where fewer frames came than claimed, the last one may be a torn packet: it is left out if there are others.
+        """
         start = self.span.start
+        if cut_off and len(self.kept) > 1 and self.kept[-1].time == last:
+            self.kept.pop()
         if last == -math.inf:
             self._fail("unreadable", "no frame of the file can be decoded", "play it; copy or download it again")
         elif start is not None and start >= last + gap:

@@ -1,0 +1,151 @@
+"""How long keyframes take, against decoding the same clips with `ffmpeg -f null`.
+
+Makes clips of 1280x720 at 25 frames a second, 3 to 5 s long (a textured scene that pans, with cuts): H.264 where an
+`ffmpeg` with libx264 is on the PATH, else MPEG-4 part 2 as OpenCV writes it. Then, in alternation within each round so
+that a busy machine slows all alike:
+
+    base      `ffmpeg -i CLIP -f null -`, process start included; without ffmpeg, cv2 `read()` of every frame
+    grab      cv2 `grab()` of every frame and nothing else: the floor under any way of taking frames from all of a clip
+    one       `extract` of each clip alone, 4 frames a clip, a fresh store each time
+    together  `extract` of all clips in one call
+
+Prints medians over rounds of the times and of their ratios to the base as text, then one line of JSON. Times are this
+machine's; ratios carry over roughly, and differ with codec, content and the number of cores.
+
+    python benchmarks/keyframes.py --clips 10 --rounds 5
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from time import perf_counter
+
+import numpy as np
+
+from mmerg.dialogue import Clip
+from mmerg.errors import ClipError
+from mmerg.frames.extract import extract
+from mmerg.frames.frame import FrameSettings
+from mmerg.frames.opencv import load_cv2
+from mmerg.frames.store import FrameStore
+
+WIDTH, HEIGHT, FPS = 1280, 720, 25
+
+
+def make_clip(path: Path, seed: int) -> None:
+    """A clip of 3 to 5 s: a window that glides over a rough picture, a new picture about every second and a half."""
+    cv2 = load_cv2()
+    rng = np.random.default_rng(seed)
+    writer = cv2.VideoWriter(str(path), cv2.CAP_FFMPEG, cv2.VideoWriter_fourcc(*"mp4v"), FPS, (WIDTH, HEIGHT))
+    scene = np.zeros((0, 0, 3), np.uint8)
+    for number in range(FPS * (3 + seed % 3)):
+        at = number % 38
+        if at == 0:
+            rough = rng.integers(0, 256, (120, 200, 3), dtype=np.uint8)
+            scene = cv2.resize(rough, (WIDTH + 160, HEIGHT + 80), interpolation=cv2.INTER_CUBIC)
+        writer.write(scene[at * 2 : at * 2 + HEIGHT, at * 4 : at * 4 + WIDTH])
+    writer.release()
+
+
+def to_h264(path: Path, ffmpeg: str) -> bool:
+    """Encode the clip again as H.264, in place; False where this ffmpeg has no libx264."""
+    encoded = path.with_suffix(".h264.mp4")
+    command = [ffmpeg, "-v", "quiet", "-y", "-i", str(path), "-c:v", "libx264", "-preset", "medium", str(encoded)]
+    if subprocess.run(command, check=False).returncode != 0:
+        return False
+    encoded.replace(path)
+    return True
+
+
+def decode_all(path: Path, ffmpeg: str | None) -> None:
+    """The base: decode every frame and throw it away."""
+    if ffmpeg:
+        subprocess.run([ffmpeg, "-v", "error", "-i", str(path), "-f", "null", "-"], check=True)
+        return
+    cv2 = load_cv2()
+    capture = cv2.VideoCapture(str(path), cv2.CAP_FFMPEG)
+    while capture.read()[0]:
+        pass
+    capture.release()
+
+
+def grab_all(path: Path) -> None:
+    """The floor: decode every frame, convert none."""
+    cv2 = load_cv2()
+    capture = cv2.VideoCapture(str(path), cv2.CAP_FFMPEG)
+    while capture.grab():
+        pass
+    capture.release()
+
+
+def take(paths: Sequence[Path], scratch: Path) -> None:
+    """Extract 4 keyframes a clip into a store of its own."""
+    with tempfile.TemporaryDirectory(dir=scratch) as folder:
+        found = extract([Clip(path) for path in paths], FrameSettings(), FrameStore(Path(folder)))
+    for one in found:
+        if isinstance(one, ClipError):
+            raise one
+
+
+def seconds(work: Callable[[], None]) -> float:
+    """Wall time of `work`."""
+    start = perf_counter()
+    work()
+    return perf_counter() - start
+
+
+def main() -> None:
+    """Make clips, time them, print."""
+    parser = argparse.ArgumentParser(description="Time keyframe extraction against decoding the same clips.")
+    parser.add_argument("--clips", type=int, default=10)
+    parser.add_argument("--rounds", type=int, default=5)
+    options = parser.parse_args()
+    ffmpeg = shutil.which("ffmpeg")
+    rounds: list[tuple[float, float, float, float]] = []
+    with tempfile.TemporaryDirectory() as name:
+        scratch = Path(name)
+        paths = [scratch / f"clip{number}.mp4" for number in range(options.clips)]
+        codec = "mpeg4"
+        for seed, path in enumerate(paths):
+            make_clip(path, seed)
+            codec = "h264" if ffmpeg and to_h264(path, ffmpeg) else "mpeg4"
+        take(paths[:1], scratch)  # imports, caches
+        for _ in range(options.rounds):
+            base = grab = one = 0.0
+            for path in paths:
+                base += seconds(lambda path=path: decode_all(path, ffmpeg))  # type: ignore[misc]
+                grab += seconds(lambda path=path: grab_all(path))  # type: ignore[misc]
+                one += seconds(lambda path=path: take([path], scratch))  # type: ignore[misc]
+            rounds.append((base, grab, one, seconds(lambda: take(paths, scratch))))
+    names = ("base", "grab", "one", "together")
+    columns = dict(zip(names, zip(*rounds, strict=True), strict=True))
+    each = {name: 1000 * statistics.median(column) / options.clips for name, column in columns.items()}
+    ratio = {name: statistics.median(row[i] / row[0] for row in rounds) for i, name in enumerate(names)}
+    result = {
+        "benchmark": "keyframes",
+        "clips": options.clips,
+        "rounds": options.rounds,
+        "codec": codec,
+        "cores": os.cpu_count(),
+        "base": "ffmpeg" if ffmpeg else "cv2 read",
+        "ms_a_clip": {name: round(value, 1) for name, value in each.items()},
+        "ratio": {name: round(value, 3) for name, value in ratio.items()},
+    }
+    table = "".join(f"  {name:<9}{each[name]:6.0f}{ratio[name]:8.2f}\n" for name in names)
+    sys.stdout.write(
+        f"{options.clips} clips of {codec}, 720p, base {result['base']}, medians of {options.rounds} rounds: "
+        f"milliseconds a clip, ratio to the base\n{table}{json.dumps(result)}\n"
+    )
+
+
+if __name__ == "__main__":
+    main()

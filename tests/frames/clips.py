@@ -1,0 +1,88 @@
+"""Clips whose frames say which they are: a code of black and white blocks along the bottom of either half.
+
+The left half shows the frame's number, the right half the same plus 512. Above the code stands a scene: a colour and a
+rough texture, blurred where asked. 320x192 pixels, 25 frames a second, so frame n is shown at n / 25 s.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+import numpy as np
+
+from mmerg.errors import ClipError
+from mmerg.frames.frame import Frame
+from mmerg.frames.opencv import load_cv2
+from mmerg.frames.picture import Picture, from_jpeg
+from mmerg.frames.store import FrameStore
+
+FPS = 25
+WIDTH, HEIGHT = 320, 192
+BITS = 10
+COLOURS = ((60, 60, 190), (60, 190, 60), (190, 60, 60), (190, 190, 60))
+RIGHT = 512  # added to the number in the right half
+
+
+def picture(number: int, scene: int = 0, *, blurred: bool = False) -> Picture:
+    """Frame `number` of `scene`."""
+    cv2 = load_cv2()
+    rng = np.random.default_rng(scene)
+    rough = rng.integers(-60, 60, (48, 80, 1)) + np.array(COLOURS[scene % len(COLOURS)])
+    image = cv2.resize(rough.clip(0, 255).astype(np.uint8), (WIDTH, HEIGHT), interpolation=cv2.INTER_NEAREST)
+    if blurred:
+        image = cv2.GaussianBlur(image, (0, 0), 4)
+    block = WIDTH // 2 // BITS
+    for half, value in enumerate((number, number + RIGHT)):
+        for bit in range(BITS):
+            left = half * WIDTH // 2 + bit * block
+            image[-32:, left : left + block] = 255 * (value >> bit & 1)
+    return np.asarray(image)
+
+
+def code(shown: Picture, *, halves: int = 2) -> int:
+    """The number in the left half of a picture, or in all of it where it is one half only (`halves` 1)."""
+    height, width = shown.shape[:2]
+    block = width / halves / BITS
+    row = shown[round(height - height / 12)]
+    return sum(int(row[round((bit + 0.5) * block)].mean() > 127) << bit for bit in range(BITS))
+
+
+def codes(found: tuple[Frame, ...] | ClipError, store: FrameStore, *, halves: int = 2) -> list[int]:
+    """The numbers of the frames taken; fails on an error."""
+    assert isinstance(found, tuple), found
+    return [code(from_jpeg(store.read(frame.sha256)), halves=halves) for frame in found]
+
+
+def write(path: Path, pictures: Iterable[Picture], fourcc: str = "mp4v") -> Path:
+    """A video file of `pictures`, in the container that the file's name asks for."""
+    cv2 = load_cv2()
+    writer = cv2.VideoWriter(str(path), cv2.CAP_FFMPEG, cv2.VideoWriter_fourcc(*fourcc), FPS, (WIDTH, HEIGHT))
+    assert writer.isOpened()
+    for image in pictures:
+        writer.write(image)
+    writer.release()
+    return path
+
+
+def numbered(path: Path, count: int, fourcc: str = "mp4v", scene: Callable[[int], int] = lambda _: 0) -> Path:
+    """A video file of frames 0 to `count` - 1."""
+    return write(path, (picture(number, scene(number)) for number in range(count)), fourcc)
+
+
+def moov_first(data: bytes) -> bytes:
+    """An mp4 file with its table of contents moved to the front, so that a cut-off rest still opens."""
+    boxes: dict[bytes, bytes] = {}
+    at = 0
+    while at < len(data):
+        size, kind = struct.unpack(">I4s", data[at : at + 8])
+        boxes[kind] = data[at : at + size]
+        at += size
+    moov = bytearray(boxes.pop(b"moov"))
+    table = moov.index(b"stco") + 8  # chunk offsets from the start of the file, which move by the moov's size
+    (count,) = struct.unpack(">I", moov[table : table + 4])
+    for entry in range(table + 4, table + 4 + 4 * count, 4):
+        (offset,) = struct.unpack(">I", moov[entry : entry + 4])
+        moov[entry : entry + 4] = struct.pack(">I", offset + len(moov))
+    return boxes.pop(b"ftyp") + bytes(moov) + b"".join(boxes.values())

@@ -1,0 +1,169 @@
+"""Files and spans that give no frames, or fewer than they promise."""
+
+from __future__ import annotations
+
+import math
+import subprocess
+import sys
+import wave
+from pathlib import Path
+
+import pytest
+
+from mmerg.dialogue import Clip, Crop
+from mmerg.errors import ClipError
+from mmerg.frames.extract import extract
+from mmerg.frames.frame import FrameSettings
+from mmerg.frames.store import FrameStore
+from tests.frames.clips import codes, moov_first, numbered
+
+SETTINGS = FrameSettings()
+
+
+def reason(found: object) -> str:
+    assert isinstance(found, ClipError), found
+    assert found.what
+    assert found.hint
+    return found.reason
+
+
+def test_files_that_are_no_video_are_unreadable(tmp_path: Path, clip100: Path, store: FrameStore) -> None:
+    whole = clip100.read_bytes()
+    contents = {
+        "empty.mp4": b"",
+        "text.mp4": b"This is a note about a clip, not the clip.\n" * 200,
+        "noise.mp4": bytes(range(256)) * 64,
+        "cut.mp4": whole[: len(whole) // 2],  # its table of contents stood at the end
+        "no_frames.mp4": moov_first(whole)[: -len(whole) + whole.index(b"mdat") + 4],
+    }
+    for name, data in contents.items():
+        (tmp_path / name).write_bytes(data)
+    with wave.open(str(tmp_path / "sound.mp4"), "wb") as sound:
+        sound.setnchannels(1)
+        sound.setsampwidth(2)
+        sound.setframerate(16000)
+        sound.writeframes(bytes(32000))
+    (tmp_path / "folder.mp4").mkdir()
+    names = [*contents, "sound.mp4", "folder.mp4"]
+    found = extract([Clip(tmp_path / name) for name in names], SETTINGS, store)
+    assert {name: reason(one) for name, one in zip(names, found, strict=True)} == dict.fromkeys(names, "unreadable")
+
+
+def test_a_missing_file_is_missing(tmp_path: Path, clip100: Path, store: FrameStore) -> None:
+    found = extract([Clip(tmp_path / "gone.mp4"), Clip(clip100 / "below_a_file.mp4")], SETTINGS, store)
+    assert [reason(one) for one in found] == ["missing", "missing"]
+
+
+def test_a_bad_clip_costs_no_other(tmp_path: Path, clip100: Path, store: FrameStore) -> None:
+    (tmp_path / "bad.mp4").write_bytes(b"bad")
+    clips = [
+        Clip(tmp_path / "bad.mp4"),
+        Clip(clip100, 0.0, 1.0),
+        Clip(clip100, 9.0, 10.0),
+        Clip(tmp_path / "gone.mp4"),
+        Clip(clip100, 2.0, 1.0),
+        Clip(clip100, 1.0, 2.0, Crop(0.9, 0.0, 0.05, 1.0)),
+        Clip(clip100, 1.0, 2.0),
+    ]
+    found = extract(clips, SETTINGS, store)
+    assert [reason(found[i]) for i in (0, 2, 3, 4, 5)] == ["unreadable", "outside", "missing", "bad_span", "too_small"]
+    assert all(0 <= number < 25 for number in codes(found[1], store))
+    assert all(25 <= number < 50 for number in codes(found[6], store))
+
+
+@pytest.mark.parametrize(
+    ("start", "end"), [(1.0, 1.0), (2.0, 1.0), (None, 0.0), (None, -1.0), (math.nan, None), (0.0, math.nan)]
+)
+def test_a_span_that_ends_before_it_starts_is_bad(
+    clip100: Path, store: FrameStore, start: float | None, end: float | None
+) -> None:
+    (found,) = extract([Clip(clip100, start, end)], SETTINGS, store)
+    assert reason(found) == "bad_span"
+
+
+def test_a_span_between_two_frames_is_empty(clip100: Path, store: FrameStore) -> None:
+    (found,) = extract([Clip(clip100, 1.01, 1.03)], SETTINGS, store)
+    assert reason(found) == "empty"
+
+
+@pytest.mark.parametrize(
+    "crop", [Crop(0.0, 0.0, 0.05, 1.0), Crop(0.0, 0.9, 1.0, 0.1), Crop(1.5, 0.0, 0.5, 1.0), Crop(0.5, 0.5, 0.0, 0.0)]
+)
+def test_a_crop_that_leaves_too_little_is_too_small(clip100: Path, store: FrameStore, crop: Crop) -> None:
+    (found,) = extract([Clip(clip100, crop=crop)], SETTINGS, store)
+    assert reason(found) == "too_small"
+
+
+def test_a_picture_shrunk_too_far_is_too_small(clip100: Path, store: FrameStore) -> None:
+    (found,) = extract([Clip(clip100)], FrameSettings(long_side=52), store)  # 52 x 31
+    assert reason(found) == "too_small"
+    (found,) = extract([Clip(clip100)], FrameSettings(long_side=54), store)  # 54 x 32
+    assert isinstance(found, tuple)
+
+
+@pytest.mark.parametrize(("limit", "expected"), [(1.0, "too_long"), (3.0, "too_long"), (3.96, "too_long"), (4.0, "")])
+def test_a_clip_longer_than_the_limit_is_refused(clip100: Path, store: FrameStore, limit: float, expected: str) -> None:
+    (found,) = extract([Clip(clip100)], FrameSettings(max_seconds=limit), store)
+    assert (reason(found) if isinstance(found, ClipError) else "") == expected
+
+
+def test_the_limit_is_for_spans_not_for_the_file(clip100: Path, store: FrameStore) -> None:
+    clips = [Clip(clip100, 0.0, 1.5), Clip(clip100, 2.5), Clip(clip100, 0.0, 2.5), Clip(clip100, 1.0)]
+    found = extract(clips, FrameSettings(max_seconds=2.0), store)
+    assert all(0 <= number < 38 for number in codes(found[0], store))
+    assert all(63 <= number < 100 for number in codes(found[1], store))
+    assert [reason(one) for one in found[2:]] == ["too_long", "too_long"]
+
+
+def test_a_file_shorter_than_its_span_gives_what_is_there(tmp_path: Path, store: FrameStore) -> None:
+    path = numbered(tmp_path / "short.mp4", 20)
+    (found,) = extract([Clip(path, 0.4, 30.0)], SETTINGS, store)
+    numbers = codes(found, store)
+    assert len(numbers) == 4
+    assert all(10 <= number < 20 for number in numbers)
+
+
+@pytest.mark.parametrize("kept", [0.1, 0.3, 0.7])
+@pytest.mark.parametrize("container", ["mp4", "avi"])
+def test_a_truncated_file_gives_frames_spread_over_what_is_left(
+    tmp_path: Path, store: FrameStore, container: str, kept: float
+) -> None:
+    path = numbered(tmp_path / f"clip.{container}", 100, "mp4v" if container == "mp4" else "MJPG", scene=int)
+    data = moov_first(path.read_bytes()) if container == "mp4" else path.read_bytes()
+    path.write_bytes(data[: round(len(data) * kept)])  # the header still claims 100 frames
+    spans = [(None, None), (0.0, 4.0), (0.04, None)]
+    for found in extract([Clip(path, start, end) for start, end in spans], SETTINGS, store):
+        numbers = codes(found, store)
+        assert len(numbers) == 4
+        assert numbers == sorted(set(numbers))
+        assert numbers[-1] - numbers[0] >= 100 * kept / 4
+
+
+def test_a_video_under_a_wrong_name_is_read(tmp_path: Path, store: FrameStore) -> None:
+    numbered(tmp_path / "clip.avi", 30, "MJPG").rename(tmp_path / "clip.mp4")
+    (tmp_path / "50%03d.mp4").write_bytes((tmp_path / "clip.mp4").read_bytes())  # not a pattern for many files
+    found = extract([Clip(tmp_path / "clip.mp4"), Clip(tmp_path / "50%03d.mp4")], SETTINGS, store)
+    assert [len(codes(one, store)) for one in found] == [4, 4]
+
+
+def test_damaged_files_print_nothing(tmp_path: Path, clip100: Path) -> None:
+    data = bytearray(clip100.read_bytes())
+    middle = len(data) // 2
+    data[middle : middle + 3000] = bytes(range(250)) * 12
+    (tmp_path / "damaged.mp4").write_bytes(data)
+    (tmp_path / "cut.mp4").write_bytes(data[:middle])
+    script = (
+        "import sys; from pathlib import Path; from mmerg.dialogue import Clip;"
+        "from mmerg.frames.extract import extract; from mmerg.frames.frame import FrameSettings;"
+        "from mmerg.frames.store import FrameStore;"
+        "found = extract([Clip(Path(p)) for p in sys.argv[2:]], FrameSettings(), FrameStore(Path(sys.argv[1])));"
+        "print([getattr(one, 'reason', 'frames') for one in found])"
+    )
+    ran = subprocess.run(
+        [sys.executable, "-c", script, tmp_path / "store", tmp_path / "damaged.mp4", tmp_path / "cut.mp4"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert ran.stdout.strip() == "['frames', 'unreadable']"
+    assert ran.stderr == ""

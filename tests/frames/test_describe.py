@@ -1,0 +1,84 @@
+"""What is measured of frames, and the sentence it becomes."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from mmerg.errors import ClipError
+from mmerg.frames.describe import Face, Measures, measure, sentence
+from mmerg.frames.picture import to_jpeg
+from tests.frames.clips import picture
+
+
+def flat(level: int) -> bytes:
+    return to_jpeg(np.full((120, 160, 3), level, np.uint8), 95)
+
+
+def test_light_contrast_and_motion_are_percentages_of_the_range() -> None:
+    black, grey, white = measure([flat(0), flat(128), flat(255)], [0.0, 1.0, 2.0])
+    assert [one.brightness for one in (black, grey, white)] == pytest.approx([0, 50, 100], abs=0.5)
+    assert [one.motion for one in (black, grey, white)] == [
+        None,
+        pytest.approx(50, abs=0.5),
+        pytest.approx(50, abs=0.5),
+    ]
+    assert {one.contrast for one in (black, grey, white)} == {0.0}
+    halves = np.zeros((120, 160, 3), np.uint8)
+    halves[:, 80:] = 255
+    (one,) = measure([to_jpeg(halves, 95)], [0.0])
+    assert one.contrast == pytest.approx(50, abs=0.5)
+
+
+def test_a_blurred_picture_is_less_sharp() -> None:
+    clear, blurred = measure([to_jpeg(picture(3), 95), to_jpeg(picture(3, blurred=True), 95)], [0.0, 0.04])
+    assert blurred.sharpness < 0.6 * clear.sharpness
+    assert flat_sharpness() == 0.0
+
+
+def flat_sharpness() -> float:
+    return measure([flat(90)], [0.0])[0].sharpness
+
+
+def test_the_same_bytes_measure_the_same() -> None:
+    jpegs = [to_jpeg(picture(number, number), 85) for number in range(3)]
+    assert measure(jpegs, [0.0, 0.5, 1.0]) == measure(jpegs, [0.0, 0.5, 1.0])
+
+
+@pytest.mark.parametrize(
+    ("face", "place"),
+    [
+        (Face(x=5, y=4, width=22.4, height=30), "left, upper third, 22% of the width"),
+        (Face(x=40, y=40, width=20, height=20), "centre, middle third, 20% of the width"),
+        (Face(x=80, y=80, width=20, height=20), "right, lower third, 20% of the width"),
+        (Face(x=100, y=100, width=0, height=0), "right, lower third, 0% of the width"),
+    ],
+)
+def test_a_face_is_placed_in_plain_words(face: Face, place: str) -> None:
+    assert face.place() == place
+
+
+def test_the_sentence_says_what_was_measured_and_no_more() -> None:
+    left, right = Face(x=5, y=4, width=22, height=30), Face(x=70, y=40, width=18, height=24)
+    first = Measures(time=0.5, brightness=43.2, contrast=18.4, sharpness=120.3, motion=None, faces=())
+    assert sentence(first) == "At 0.5 s: brightness 43%, contrast 18%, sharpness 120, no face found."
+    one = first.model_copy(update={"motion": 2.14, "faces": (left,)})
+    assert sentence(one) == (
+        "At 0.5 s: brightness 43%, contrast 18%, sharpness 120, changed by 2.1% since the frame before, "
+        "one face found (left, upper third, 22% of the width)."
+    )
+    two = first.model_copy(update={"faces": (left, right)})
+    assert sentence(two).endswith(
+        "2 faces found (left, upper third, 22% of the width; right, middle third, 18% of the width)."
+    )
+
+
+def test_no_frames_measure_nothing() -> None:
+    assert measure([], []) == ()
+
+
+@pytest.mark.parametrize("data", [b"", b"not a picture"])
+def test_bytes_that_are_no_picture_are_refused(data: bytes) -> None:
+    with pytest.raises(ClipError) as caught:
+        measure([data], [0.0])
+    assert caught.value.reason == "unreadable"

@@ -1,0 +1,186 @@
+"""Which frames are taken from clips whose frames say which they are."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from mmerg.dialogue import Clip, Crop
+from mmerg.errors import ClipError
+from mmerg.frames.decode import Span, candidates
+from mmerg.frames.extract import extract
+from mmerg.frames.frame import Frame, FrameSettings
+from mmerg.frames.picture import from_jpeg
+from mmerg.frames.store import FrameStore
+from tests.frames.clips import FPS, RIGHT, codes, numbered, picture, write
+
+LEFT_HALF, RIGHT_HALF = Crop(0.0, 0.0, 0.5, 1.0), Crop(0.5, 0.0, 0.5, 1.0)
+SETTINGS = FrameSettings()
+# Hundredths of a second: frames of the shared clip stand at every fourth.
+hundredths = st.none() | st.integers(0, 450)
+
+
+def seconds(value: int | None) -> float | None:
+    return None if value is None else value / 100
+
+
+def fresh(factory: pytest.TempPathFactory) -> FrameStore:
+    return FrameStore(factory.mktemp("frames"))
+
+
+def test_whole_clip_gives_frames_in_order_with_their_times(clip100: Path, store: FrameStore) -> None:
+    (found,) = extract([Clip(clip100)], SETTINGS, store)
+    numbers = codes(found, store)
+    assert isinstance(found, tuple)
+    assert len(numbers) == 4
+    assert numbers == sorted(set(numbers))
+    assert [frame.time for frame in found] == pytest.approx([number / FPS for number in numbers])
+    assert {(frame.source, frame.width, frame.height) for frame in found} == {("clip100.mp4", 320, 192)}
+    assert all(hashlib.sha256(store.read(frame.sha256)).hexdigest() == frame.sha256 for frame in found)
+
+
+@settings(max_examples=60)
+@given(start=hundredths, end=hundredths, method=st.sampled_from(["representative", "uniform"]), k=st.integers(1, 6))
+@example(start=100, end=104, method="representative", k=4)  # one frame, the next one stands at the end
+@example(start=101, end=104, method="representative", k=4)  # between two frames
+@example(start=398, end=None, method="uniform", k=4)  # after the last frame, before the file's end
+def test_a_span_is_half_open_and_gives_as_many_frames_as_it_can(
+    clip100: Path, tmp_path_factory: pytest.TempPathFactory, start: int | None, end: int | None, method: str, k: int
+) -> None:
+    store = fresh(tmp_path_factory)
+    kept = FrameSettings(per_clip=k, method="uniform" if method == "uniform" else "representative")
+    (found,) = extract([Clip(clip100, seconds(start), seconds(end))], kept, store)
+    inside = [n for n in range(100) if (start or 0) <= 4 * n and (end is None or 4 * n < end)]
+    if end is not None and end <= (start or 0):
+        assert isinstance(found, ClipError)
+        assert found.reason == "bad_span"
+    elif not inside:
+        assert isinstance(found, ClipError)
+        assert found.reason == ("outside" if (start or 0) >= 400 else "empty")
+    else:
+        numbers = codes(found, store)
+        assert len(numbers) == min(k, len(inside))
+        assert numbers == sorted(set(numbers))
+        assert set(numbers) <= set(inside)
+
+
+@settings(max_examples=15)
+@given(
+    spans=st.lists(
+        st.tuples(st.integers(0, 350), st.integers(1, 250), st.sampled_from([None, LEFT_HALF, RIGHT_HALF])),
+        min_size=2,
+        max_size=6,
+    )
+)
+def test_one_pass_for_many_spans_equals_a_pass_for_each(
+    clip100: Path, tmp_path_factory: pytest.TempPathFactory, spans: list[tuple[int, int, Crop | None]]
+) -> None:
+    clips = [Clip(clip100, start / 100, (start + length) / 100, crop) for start, length, crop in spans]
+    together = extract(clips, SETTINGS, fresh(tmp_path_factory))
+    apart = [extract([clip], SETTINGS, fresh(tmp_path_factory))[0] for clip in clips]
+    assert [str(found) for found in together] == [str(found) for found in apart]
+
+
+def test_a_crop_takes_its_half(clip100: Path, store: FrameStore) -> None:
+    left, right, whole = extract(
+        [Clip(clip100, 1.0, 3.0, LEFT_HALF), Clip(clip100, 1.0, 3.0, RIGHT_HALF), Clip(clip100, 1.0, 3.0)],
+        SETTINGS,
+        store,
+    )
+    assert isinstance(right, tuple)
+    assert {(frame.width, frame.height) for frame in right} == {(160, 192)}
+    assert all(25 <= number < 75 for number in codes(left, store, halves=1))
+    assert all(25 + RIGHT <= number < 75 + RIGHT for number in codes(right, store, halves=1))
+    assert all(25 <= number < 75 for number in codes(whole, store))
+
+
+def test_frames_are_shrunk_to_the_long_side_and_never_enlarged(clip100: Path, store: FrameStore) -> None:
+    for long_side, size in ((100, (100, 60)), (319, (319, 191)), (2000, (320, 192))):
+        (found,) = extract([Clip(clip100)], FrameSettings(long_side=long_side), store)
+        assert isinstance(found, tuple)
+        for frame in found:
+            shown = from_jpeg(store.read(frame.sha256))
+            assert (frame.width, frame.height) == size == (shown.shape[1], shown.shape[0])
+        numbers = codes(found, store)
+        assert [frame.time for frame in found] == pytest.approx([number / FPS for number in numbers])
+
+
+def test_every_scene_of_a_clip_with_cuts_is_shown_and_blurred_frames_are_avoided(
+    tmp_path: Path, store: FrameStore
+) -> None:
+    # Scene by scene: how many frames, the first half of them blurred.
+    lengths = (40, 20, 30, 30)
+    starts = [sum(lengths[:i]) for i in range(len(lengths))]
+    frames = [
+        picture(starts[scene] + i, scene, blurred=i < length // 2)
+        for scene, length in enumerate(lengths)
+        for i in range(length)
+    ]
+    (found,) = extract([Clip(write(tmp_path / "cuts.mp4", frames))], SETTINGS, store)
+    numbers = codes(found, store)
+    for number, start, length in zip(numbers, starts, lengths, strict=True):
+        assert start + length // 2 <= number < start + length
+
+
+def test_uniform_frames_stand_near_the_middles_of_equal_windows(clip100: Path, store: FrameStore) -> None:
+    (found,) = extract([Clip(clip100)], FrameSettings(method="uniform"), store)
+    spacing = 100 / 16  # of the candidates, in frames
+    assert codes(found, store) == pytest.approx([12.5, 37.5, 62.5, 87.5], abs=spacing)
+
+
+def test_a_short_clip_gives_all_its_frames(tmp_path: Path, store: FrameStore) -> None:
+    one, three = numbered(tmp_path / "one.mp4", 1), numbered(tmp_path / "three.mp4", 3)
+    found = extract([Clip(one), Clip(three)], SETTINGS, store)
+    assert [codes(frames, store) for frames in found] == [[0], [0, 1, 2]]
+
+
+def test_more_frames_than_usual_can_be_asked_for(clip100: Path, store: FrameStore) -> None:
+    (found,) = extract([Clip(clip100)], FrameSettings(per_clip=60), store)
+    numbers = codes(found, store)
+    assert len(numbers) == 60
+    assert numbers == sorted(set(numbers))
+
+
+def test_a_long_file_with_many_spans_keeps_to_each_of_them(tmp_path: Path, store: FrameStore) -> None:
+    path = numbered(tmp_path / "dialogue.avi", 500, "MJPG")
+    clips = [Clip(path, i * 0.8, i * 0.8 + 1.2, RIGHT_HALF if i % 2 else LEFT_HALF) for i in range(24)]
+    for i, found in enumerate(extract(list(reversed(clips)), SETTINGS, store)):
+        clip = clips[-1 - i]
+        numbers = [number % RIGHT for number in codes(found, store, halves=1)]
+        assert len(numbers) == 4
+        assert all((clip.start or 0) - 1e-9 <= n / FPS < (clip.end or 0) - 1e-9 for n in numbers)
+
+
+def test_candidates_of_a_span_stay_few_and_small(clip100: Path) -> None:
+    ((_, found),) = candidates(clip100, [Span()], FrameSettings(long_side=64))
+    assert isinstance(found, list)
+    assert 12 <= len(found) <= 32
+    assert all(max(candidate.picture.shape) < 128 for candidate in found)
+    assert all(candidate.size == (64, 38) for candidate in found)
+
+
+def test_the_same_clips_give_the_same_bytes_however_they_are_decoded(
+    clip100: Path, tmp_path: Path, store: FrameStore
+) -> None:
+    others = [numbered(tmp_path / f"{name}.mp4", 30 + 10 * name) for name in range(4)]
+    clips = [Clip(path) for path in (clip100, *others)]
+    together = extract(clips, SETTINGS, store)
+    one_by_one: list[tuple[Frame, ...] | ClipError] = []
+    for number, clip in enumerate(clips):
+        one_by_one += extract([clip], SETTINGS, FrameStore(tmp_path / f"again{number}"))
+    assert together == one_by_one
+
+
+def test_a_clip_asked_for_twice_is_answered_twice(clip100: Path, store: FrameStore) -> None:
+    first, second = extract([Clip(clip100, 0.0, 1.0), Clip(clip100, 0.0, 1.0)], SETTINGS, store)
+    assert isinstance(first, tuple)
+    assert first == second
+
+
+def test_no_clips_give_nothing(store: FrameStore) -> None:
+    assert extract([], SETTINGS, store) == []
+    assert not store.folder.exists()

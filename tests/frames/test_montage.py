@@ -1,0 +1,64 @@
+"""Several frames in one picture."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from mmerg.errors import ClipError
+from mmerg.frames.montage import montage
+from mmerg.frames.picture import from_jpeg, to_jpeg
+
+COLOURS = ((200, 40, 40), (40, 200, 40), (40, 40, 200), (200, 200, 40))
+
+
+def flat(colour: tuple[int, int, int], width: int = 160, height: int = 120) -> bytes:
+    return to_jpeg(np.full((height, width, 3), colour, np.uint8), 95)
+
+
+def test_frames_stand_left_to_right_and_top_to_bottom() -> None:
+    sheet = from_jpeg(montage([flat(colour) for colour in COLOURS], 896, 95))
+    assert sheet.shape == (240, 320, 3)
+    for (y, x), colour in zip(((80, 80), (80, 240), (200, 80), (200, 240)), COLOURS, strict=True):
+        assert sheet[y, x] == pytest.approx(colour, abs=8)
+
+
+def test_each_frame_has_its_own_number_in_its_corner() -> None:
+    frame = flat((200, 200, 200))
+    sheet = from_jpeg(montage([frame] * 4, 896, 95))
+    corners = [sheet[y : y + 20, x : x + 20].astype(int) for y in (0, 120) for x in (0, 160)]
+    for i, corner in enumerate(corners):
+        assert corner.min() < 60  # the box
+        assert corner.max() > 200  # the digit
+        assert all(np.abs(corner - other).mean() > 10 for other in corners[i + 1 :])
+
+
+@settings(max_examples=40)
+@given(
+    sizes=st.lists(st.tuples(st.integers(33, 300), st.integers(33, 300)), min_size=1, max_size=12),
+    long_side=st.integers(64, 700),
+)
+def test_the_sheet_fits_and_is_the_same_each_time(sizes: list[tuple[int, int]], long_side: int) -> None:
+    jpegs = [flat(COLOURS[i % 4], *size) for i, size in enumerate(sizes)]
+    data = montage(jpegs, long_side, 85)
+    assert max(from_jpeg(data).shape) <= long_side
+    assert montage(jpegs, long_side, 85) == data
+
+
+def test_frames_of_other_proportions_stand_in_the_middle_on_black() -> None:
+    sheet = from_jpeg(montage([flat((200, 200, 200), 160, 120), flat((200, 200, 200), 60, 120)], 896, 95))
+    second = sheet[-120:, -160:]
+    assert second[60, 80].min() > 180
+    assert second[60, 20].max() < 20
+    assert second[60, 140].max() < 20
+
+
+def test_nothing_to_show_is_refused() -> None:
+    with pytest.raises(ClipError) as caught:
+        montage([], 896, 85)
+    assert caught.value.reason == "empty"
+    with pytest.raises(ClipError) as caught:
+        montage([b"no picture"], 896, 85)
+    assert caught.value.reason == "unreadable"

@@ -1,0 +1,40 @@
+"""Two real clips: a man talking in a car, and street scenes with bicycles."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from mmerg.dialogue import Clip
+from mmerg.frames.describe import measure
+from mmerg.frames.extract import extract
+from mmerg.frames.frame import Frame, FrameSettings
+from mmerg.frames.store import FrameStore
+
+FOLDER = Path(__file__).parents[2] / ".." / "shared" / "data" / "video"
+
+
+def frames_of(name: str, store: FrameStore, per_clip: int = 4) -> tuple[Frame, ...]:
+    path = FOLDER / name
+    if not path.is_file():
+        pytest.skip(f"the real clip {name} is not on this machine")
+    (found,) = extract([Clip(path)], FrameSettings(per_clip=per_clip), store)
+    assert isinstance(found, tuple), found
+    return found
+
+
+def test_a_talking_head_is_covered_and_his_face_is_found(store: FrameStore) -> None:
+    frames = frames_of("carphone_pristine.mp4", store)
+    assert [(frame.width, frame.height) for frame in frames] == [(176, 144)] * 4
+    assert [int(frame.time) for frame in frames] == [0, 1, 2, 3]
+    measured = measure([store.read(frame.sha256) for frame in frames], [frame.time for frame in frames])
+    (face,) = measured[0].faces
+    assert face.place().startswith("centre, middle third, 3")
+
+
+def test_each_street_scene_is_shown_once(store: FrameStore) -> None:
+    frames = frames_of("bikes.mp4", store, per_clip=5)
+    cuts = (0.0, 1.2, 2.9, 5.2, 7.2, 10.0)  # seconds, read off the clip
+    assert [sum(cut <= frame.time for cut in cuts) for frame in frames] == [1, 2, 3, 4, 5]
+    assert {(frame.width, frame.height) for frame in frames} == {(448, 190)}

@@ -1,0 +1,103 @@
+"""Frames are found again while nothing has changed, and taken again when anything has."""
+
+from __future__ import annotations
+
+import os
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from mmerg.dialogue import Clip, Crop
+from mmerg.errors import ClipError
+from mmerg.frames.extract import extract
+from mmerg.frames.frame import Frame, FrameSettings
+from mmerg.frames.store import FrameStore
+from tests.frames.clips import numbered
+
+SETTINGS = FrameSettings()
+
+
+def taken(clip: Clip, store: FrameStore, settings: FrameSettings = SETTINGS) -> tuple[Frame, ...]:
+    (found,) = extract([clip], settings, store)
+    assert isinstance(found, tuple), found
+    return found
+
+
+def test_frames_are_found_again_until_the_file_changes(tmp_path: Path, store: FrameStore) -> None:
+    path = numbered(tmp_path / "clip.mp4", 30)
+    first = taken(Clip(path), store)
+    status = path.stat()
+    # The same size and time, but nothing to decode: only the index can answer.
+    path.write_bytes(bytes(status.st_size))
+    os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
+    assert taken(Clip(path), FrameStore(store.folder)) == first
+    os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns + 1))
+    (found,) = extract([Clip(path)], SETTINGS, store)
+    assert isinstance(found, ClipError)
+
+
+def test_a_bad_clip_is_tried_again(tmp_path: Path, store: FrameStore) -> None:
+    path = numbered(tmp_path / "clip.mp4", 30)
+    data, status = path.read_bytes(), path.stat()
+    path.write_bytes(bytes(len(data)))
+    os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
+    (found,) = extract([Clip(path)], SETTINGS, store)
+    assert isinstance(found, ClipError)
+    path.write_bytes(data)
+    os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
+    assert len(taken(Clip(path), store)) == 4
+
+
+def test_span_crop_and_every_setting_are_part_of_the_key(clip100: Path, store: FrameStore) -> None:
+    clip = Clip(clip100, 0.0, 2.0)
+    asked = [
+        (clip, SETTINGS),
+        (replace(clip, start=0.04), SETTINGS),
+        (replace(clip, end=1.0), SETTINGS),
+        (replace(clip, crop=Crop(0.5, 0.0, 0.5, 1.0)), SETTINGS),
+        (clip, replace(SETTINGS, per_clip=3)),
+        (clip, replace(SETTINGS, method="uniform")),
+        (clip, replace(SETTINGS, long_side=200)),
+        (clip, replace(SETTINGS, jpeg_quality=50)),
+        (clip, replace(SETTINGS, max_seconds=30.0)),
+    ]
+    frames = [taken(one, store, settings) for one, settings in asked]
+    assert len(list((store.folder / "taken").iterdir())) == len(asked)
+    assert [taken(one, store, settings) for one, settings in asked] == frames
+
+
+@pytest.mark.parametrize("damage", [b"", b"\xff\xd8 not what its name says", None])
+def test_a_damaged_or_lost_jpeg_is_taken_again(clip100: Path, store: FrameStore, damage: bytes | None) -> None:
+    first = taken(Clip(clip100), store)
+    blob = store.folder / "jpeg" / f"{first[2].sha256}.jpg"
+    whole = blob.read_bytes()
+    if damage is None:
+        blob.unlink()
+    else:
+        blob.write_bytes(damage)
+    with pytest.raises(ClipError) as caught:
+        store.read(first[2].sha256)
+    assert caught.value.reason == "lost"
+    assert taken(Clip(clip100), store) == first
+    assert store.read(first[2].sha256) == whole
+
+
+@pytest.mark.parametrize("damage", [b"", b"{", b'{"frames": []}', b'{"taken_from": "another clip", "frames": []}'])
+def test_a_damaged_index_is_not_believed(clip100: Path, store: FrameStore, damage: bytes) -> None:
+    first = taken(Clip(clip100), store)
+    (entry,) = (store.folder / "taken").iterdir()
+    whole = entry.read_bytes()
+    entry.write_bytes(damage)
+    assert taken(Clip(clip100), store) == first
+    assert entry.read_bytes() == whole
+
+
+def test_writers_side_by_side_leave_whole_files_only(store: FrameStore) -> None:
+    data = bytes(range(256)) * 200
+    with ThreadPoolExecutor(8) as pool:
+        names = set(pool.map(store.write, [data] * 40))
+    (name,) = names
+    assert store.read(name) == data
+    assert [path.name for path in (store.folder / "jpeg").iterdir()] == [f"{name}.jpg"]
