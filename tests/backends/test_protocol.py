@@ -1,0 +1,136 @@
+"""The seam itself: what digests and keys cover, and that its records cannot be changed."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import FrozenInstanceError, fields, replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import ValidationError
+
+from mmerg.backends.cache import Cache
+from mmerg.backends.embedded import Embedded
+from mmerg.backends.pool import Host, Pool
+from mmerg.backends.protocol import Backend, Engine, Finish, Image, Message, Reply, Request, Sampling
+from mmerg.backends.retry import Retry
+from mmerg.backends.scripted import Scripted
+
+IMAGE = Image("ab" * 32, b"jpeg")
+REQUEST = Request((Message("system", "be kind"), Message("user", "hello", (IMAGE,))), Sampling())
+ENGINE = Engine(
+    backend="ollama",
+    version="0.24.0",
+    model="m",
+    digest="d",
+    capabilities=("completion",),
+    context_length=8,
+    load={"num_ctx": 8},
+)
+
+
+def test_the_digest_of_a_request_is_the_same_in_every_run() -> None:
+    assert REQUEST.digest() == "cca3a46df4623dbc21549eab648fcd22c5fccaa7d6f4bc0508ad542486d9991f"
+
+
+def test_the_bytes_of_an_image_stand_behind_its_hash() -> None:
+    assert Image("ab", b"one") == Image("ab", b"two")
+    assert "jpeg" not in repr(REQUEST)
+    other = replace(
+        REQUEST, messages=(Message("system", "be kind"), Message("user", "hello", (Image("ab" * 32, b""),)))
+    )
+    assert other.digest() == REQUEST.digest()
+
+
+@pytest.mark.parametrize("name", [field.name for field in fields(Sampling)])
+def test_every_sampler_is_in_the_digest(name: str) -> None:
+    sampling = replace(REQUEST.sampling, **{name: getattr(REQUEST.sampling, name) + 1})
+    assert replace(REQUEST, sampling=sampling).digest() != REQUEST.digest()
+
+
+def test_every_other_part_of_a_request_is_in_the_digest() -> None:
+    system, user = REQUEST.messages
+    changed = [
+        replace(REQUEST, schema="{}"),
+        replace(REQUEST, logprobs=True),
+        replace(REQUEST, messages=(user,)),
+        replace(REQUEST, messages=(user, system)),
+        replace(REQUEST, messages=(system, replace(user, role="assistant"))),
+        replace(REQUEST, messages=(system, replace(user, text="hello!"))),
+        replace(REQUEST, messages=(system, replace(user, images=()))),
+        replace(REQUEST, messages=(system, replace(user, images=(IMAGE, IMAGE)))),
+        replace(REQUEST, messages=(replace(system, images=(IMAGE,)), replace(user, images=()))),
+    ]
+    assert len({request.digest() for request in [REQUEST, *changed]}) == len(changed) + 1
+    assert {field.name for field in fields(Request)} == {"messages", "sampling", "schema", "logprobs"}
+
+
+texts = st.lists(st.text(max_size=4), max_size=3)
+
+
+@given(texts, texts)
+def test_text_cannot_move_between_messages_unseen(one: list[str], two: list[str]) -> None:
+    first, second = (
+        Request(tuple(Message("user", text) for text in texts), Sampling()).digest() for texts in (one, two)
+    )
+    assert (first == second) == (one == two)
+
+
+def test_images_of_a_request_come_in_the_order_of_its_messages() -> None:
+    images = tuple(Image(str(number), b"") for number in range(3))
+    request = Request((Message("user", "a", images[:2]), Message("user", "b", images[2:])), Sampling())
+    assert request.images == images
+
+
+def test_every_part_of_an_engine_is_in_its_key() -> None:
+    changes: list[dict[str, object]] = [
+        {"backend": "x"},
+        {"version": "x"},
+        {"model": "x"},
+        {"digest": "x"},
+        {"capabilities": ()},
+        {"context_length": 9},
+        {"load": {"num_ctx": 9}},
+    ]
+    assert {name for change in changes for name in change} == set(Engine.model_fields)
+    keys = {ENGINE.model_copy(update=change).key() for change in changes}
+    assert len(keys | {ENGINE.key()}) == len(changes) + 1
+
+
+def test_the_order_of_load_options_does_not_matter() -> None:
+    one, two = ({"a": 1, "b": 2}, {"b": 2, "a": 1})
+    assert ENGINE.model_copy(update={"load": one}).key() == ENGINE.model_copy(update={"load": two}).key()
+
+
+def test_vision_is_a_capability() -> None:
+    assert not ENGINE.vision
+    assert ENGINE.model_copy(update={"capabilities": ("completion", "vision")}).vision
+
+
+def test_records_cannot_be_changed_and_take_no_unknown_field() -> None:
+    reply = Reply(text="x", finish=Finish.STOP)
+    with pytest.raises(ValidationError):
+        reply.text = "y"
+    with pytest.raises(ValidationError):
+        Reply.model_validate({"text": "x", "finish": "stop", "tokens": 1})
+    with pytest.raises(FrozenInstanceError):
+        REQUEST.logprobs = True  # type: ignore[misc]
+
+
+def test_a_reply_and_an_engine_survive_json() -> None:
+    reply = Reply(text="x", finish=Finish.LENGTH, reused_tokens=3, seconds=0.1)
+    assert Reply.model_validate(json.loads(reply.model_dump_json())) == reply
+    assert Engine.model_validate(json.loads(ENGINE.model_dump_json())) == ENGINE
+
+
+def test_adapters_and_wrappers_are_backends(tmp_path_factory: pytest.TempPathFactory) -> None:
+    path = tmp_path_factory.mktemp("cache") / "replies.sqlite"
+    scripted = Scripted(lambda request: "x")
+    with Pool([Host(scripted, 1, "a")]).lease() as leased:
+        backends: list[Backend] = [scripted, Retry(scripted), Cache(scripted, path), leased]
+        assert [backend.complete(REQUEST).text for backend in backends] == ["x"] * 4
+        for backend in reversed(backends):
+            backend.close()
+    unopened: Backend = Embedded("nowhere.gguf")
+    unopened.close()
