@@ -48,10 +48,10 @@ class Candidate:
 
 
 def candidates(
-    path: Path, spans: Sequence[Span], settings: FrameSettings, threads: int = 0
+    path: Path, spans: Sequence[Span], settings: FrameSettings, threads: int = 1
 ) -> Iterator[tuple[int, list[Candidate] | ClipError]]:
     """Each index of `spans` once, as its span ends, with evenly spread candidates in order of time, or why there are
-    none. Holds no more pictures than the spans open at one time need. `threads` of the decoder: 0 lets FFmpeg choose.
+    none. Holds no more pictures than the spans open at one time need. `threads` are for the decoder.
 
     Errors (as values): unreadable, empty, outside, too_long, too_small; of the whole file, for every span.
     """

@@ -50,10 +50,11 @@ def extract(clips: Sequence[Clip], settings: FrameSettings, store: FrameStore) -
             wanted.setdefault(path, {})[span] = known
         else:
             found[path, span] = known
-    # Files side by side, each with a single decoder thread, use the cores better than one file after another.
-    workers = min(len(wanted), os.cpu_count() or 1)
-    with ThreadPoolExecutor(max(workers, 1)) as pool:
-        jobs = [pool.submit(_take, path, spans, settings, store, int(workers > 1)) for path, spans in wanted.items()]
+    # Files side by side use the cores better than several decoder threads on one file after another.
+    cores = os.cpu_count() or 1
+    workers = max(1, min(len(wanted), cores))
+    with ThreadPoolExecutor(workers) as pool:
+        jobs = [pool.submit(_take, path, spans, settings, store, cores // workers) for path, spans in wanted.items()]
         for path, job in zip(wanted, jobs, strict=True):
             found.update({(path, span): result for span, result in job.result().items()})
     return [found[path, Span(clip.start, clip.end, clip.crop)] for path, clip in zip(absolute, clips, strict=True)]
@@ -67,9 +68,11 @@ def _known(path: Path, span: Span, settings: FrameSettings, store: FrameStore) -
         return ClipError(
             "bad_span", "the span ends before it starts", where=where, hint="check the times in the corpus"
         )
+    if not _sayable(path):  # OpenCV crashes on such a name
+        return ClipError("unreadable", "the file's name is not UTF-8", where=ascii(where), hint="rename the file")
     try:
         status = path.stat()
-    except (FileNotFoundError, NotADirectoryError):
+    except (FileNotFoundError, NotADirectoryError, ValueError):  # ValueError: a null byte in the name
         return ClipError("missing", "there is no such file", where=where, hint="check the corpus's root folder")
     except OSError as error:
         what = f"the file cannot be read: {error.strerror}"
@@ -80,6 +83,11 @@ def _known(path: Path, span: Span, settings: FrameSettings, store: FrameStore) -
     taken_from = TakenFrom(str(path), status.st_size, status.st_mtime_ns, span, settings)
     kept = store.find(taken_from)
     return taken_from if kept is None else kept
+
+
+def _sayable(path: Path) -> bool:
+    """Whether the name is proper Unicode; bytes of another encoding stand in it as lone surrogates."""
+    return not any("\ud800" <= letter <= "\udfff" for letter in str(path))
 
 
 def _take(

@@ -14,7 +14,7 @@ from types import ModuleType
 
 
 def load_cv2() -> ModuleType:
-    """The module `cv2`, imported with its log and FFmpeg's log turned down to errors and to nothing."""
-    os.environ.setdefault("OPENCV_LOG_LEVEL", "ERROR")
+    """The module `cv2`, imported with its own log and that of FFmpeg off: what goes wrong is ours to say."""
+    os.environ.setdefault("OPENCV_LOG_LEVEL", "FATAL")
     os.environ.setdefault("OPENCV_FFMPEG_LOGLEVEL", "-8")
     return importlib.import_module("cv2")

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import math
+import os
 import subprocess
 import sys
 import wave
 from pathlib import Path
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from mmerg.dialogue import Clip, Crop
 from mmerg.errors import ClipError
@@ -52,6 +55,46 @@ def test_files_that_are_no_video_are_unreadable(tmp_path: Path, clip100: Path, s
 def test_a_missing_file_is_missing(tmp_path: Path, clip100: Path, store: FrameStore) -> None:
     found = extract([Clip(tmp_path / "gone.mp4"), Clip(clip100 / "below_a_file.mp4")], SETTINGS, store)
     assert [reason(one) for one in found] == ["missing", "missing"]
+
+
+def test_a_name_that_is_not_utf8_is_refused(tmp_path: Path, clip100: Path, store: FrameStore) -> None:
+    path = tmp_path / os.fsdecode(b"caf\xe9.mp4")
+    try:
+        path.write_bytes(clip100.read_bytes())
+    except OSError:
+        pytest.skip("this file system takes UTF-8 names only")
+    found = extract([Clip(path), Clip(tmp_path / "null\0.mp4"), Clip(clip100)], SETTINGS, store)
+    assert [reason(one) for one in found[:2]] == ["unreadable", "missing"]
+    assert isinstance(found[2], tuple)
+
+
+@settings(max_examples=30)
+@given(
+    container=st.sampled_from(["mp4", "avi"]),
+    kept=st.floats(0.0, 1.0),
+    hits=st.lists(st.tuples(st.floats(0.0, 1.0, exclude_max=True), st.integers(0, 255)), max_size=40),
+)
+def test_no_damage_costs_another_file(
+    tmp_path_factory: pytest.TempPathFactory,
+    clip100: Path,
+    clip30_avi: Path,
+    container: str,
+    kept: float,
+    hits: list[tuple[float, int]],
+) -> None:
+    folder = tmp_path_factory.mktemp("damaged")
+    source = clip100 if container == "mp4" else clip30_avi
+    data = bytearray(moov_first(source.read_bytes()) if container == "mp4" else source.read_bytes())
+    for place, value in hits:
+        data[int(place * len(data))] = value
+    path = folder / f"damaged.{container}"
+    path.write_bytes(data[: round(kept * len(data))])
+    damaged, whole = extract([Clip(path, 0.2, 1.0), Clip(clip100, 0.2, 1.0)], SETTINGS, FrameStore(folder / "frames"))
+    assert len(codes(whole, FrameStore(folder / "frames"))) == 4
+    if isinstance(damaged, ClipError):
+        assert reason(damaged) in {"unreadable", "empty", "outside", "too_small"}
+    else:
+        assert all(0.2 <= frame.time < 1.0 for frame in damaged)
 
 
 def test_a_bad_clip_costs_no_other(tmp_path: Path, clip100: Path, store: FrameStore) -> None:
