@@ -50,14 +50,18 @@ class SystemConfig:
 class BackboneConfig:
     """A model: Ollama's name for it, or a GGUF file (with mmproj for vision) for the embedded backend.
 
-    load: options with which it is loaded, frozen for a run. max_images: in one call. image_side: pixels, long side.
-    concurrency: calls that one host takes at once. sampling: see `mmerg.backends.protocol.Sampling`.
+    workers, threads: how many copies of the model the embedded backend runs, each under a name of its own, and the
+    threads of each (0: all cores but one). load: options with which the model is loaded, frozen for a run. max_images:
+    in one call. image_side: pixels, long side. concurrency: calls that one host takes at once. sampling: see
+    `mmerg.backends.protocol.Sampling`.
     """
 
     name: str = MISSING
     model: str = MISSING
     gguf: str = ""
     mmproj: str = ""
+    workers: list[str] = field(default_factory=lambda: ["in process"])
+    threads: int = 0
     load: dict[str, Any] = field(default_factory=dict)
     think: bool = False
     max_images: int = 8
@@ -131,7 +135,10 @@ HOW = (
     "backend.revive_after",
     "backend.adapter.keep_alive",
     "backend.adapter.deadlines",
+    "backend.adapter.load.threads",
     "backbone.concurrency",
+    "backbone.workers",
+    "backbone.threads",
 )
 
 

@@ -81,6 +81,8 @@ _ENDED = {
 def _turn_frames(turn: events.TurnFrames) -> Iterator[str]:
     if turn.problem:
         yield f"{INDENT}turn {turn.turn}: no frames ({turn.problem}), it goes on as text"
+    elif not turn.frames:
+        yield f"{INDENT}turn {turn.turn}: no clip, it goes on as text"
     for number, frame in enumerate(turn.frames):
         described = f": {turn.descriptions[number]}" if turn.descriptions else ""
         yield (

@@ -84,7 +84,7 @@ def test_a_run_writes_everything_down_and_ends_with_its_folder(run: Runner) -> N
     assert [result.id for result in results] == [f"d{n}/4" for n in range(DIALOGUES)]
     assert {result.status for result in results} == {"ok"}
     assert max(result.passes for result in results) > 1
-    assert {result.clip_problems for result in results} == {1}
+    assert "clips_missing 4" in done.stdout
     manifest = read_manifest(run.folder())
     assert manifest["engine"]["version"] == "0.24.0"
     assert manifest["config"]["system"]["max_iterations"] == 2

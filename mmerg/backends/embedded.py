@@ -158,6 +158,7 @@ def _body(request: Request) -> dict[str, Any]:
         "presence_penalty": sampling.presence_penalty,
         "frequency_penalty": sampling.frequency_penalty,
         "seed": sampling.seed,
+        "stop": list(sampling.stop),
         **PINNED,
     }
     if request.schema:

@@ -37,7 +37,10 @@ class Message:
 
 @dataclass(frozen=True, slots=True)
 class Sampling:
-    """Every sampler pinned, so that no server default can change a figure. top_k 0 and repeat_last_n 0 mean off."""
+    """Every sampler pinned, so that no server default can change a figure. top_k 0 and repeat_last_n 0 mean off.
+
+    stop: texts at which a reply ends, themselves left out.
+    """
 
     num_predict: int = 256
     temperature: float = 0.0
@@ -49,6 +52,7 @@ class Sampling:
     presence_penalty: float = 0.0
     frequency_penalty: float = 0.0
     seed: int = 0
+    stop: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

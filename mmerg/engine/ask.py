@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Protocol
 
 from mmerg.backends.protocol import Backend, Finish, Message, Reply, Request, Sampling
@@ -47,7 +47,7 @@ class Asker:
         for attempt in range(self.system.max_repairs + 1):
             request = Request(
                 messages,
-                Sampling(**{**asdict(self.sampling), **stage.sampling}),
+                sampling_for(self.sampling, stage),
                 json.dumps(schema, ensure_ascii=False, separators=(",", ":")) if schema else "",
                 stage.logprobs,
             )
@@ -82,6 +82,14 @@ class Asker:
                 complaint=error.what,
             )
         )
+
+
+def sampling_for(base: Sampling, stage: Stage) -> Sampling:
+    """The backbone's samplers with what the stage overrides."""
+    own = dict(stage.sampling)
+    if "stop" in own:
+        own["stop"] = tuple(own["stop"])
+    return replace(base, **own)
 
 
 def bounds_of(system: System, stage: Stage, state: State) -> Bounds:

@@ -13,6 +13,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import groupby
 from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
@@ -77,9 +78,11 @@ def outline(schema: Schema) -> str:
 
 def _lines(properties: Mapping[str, Schema], indent: str) -> list[str]:
     lines = []
-    for name, node in properties.items():
+    for node, alike in groupby(properties, key=lambda name: properties[name]):
+        names = list(alike)
         about = f" ({node['description']})" if "description" in node else ""
-        lines.append(f'{indent}- "{name}": {_kind(node)}{about}')
+        told = ", ".join(f'"{name}"' for name in names)
+        lines.append(f"{indent}- {told}: {'each ' if len(names) > 1 else ''}{_kind(node)}{about}")
         inner = node.get("items", node)
         if inner.get("type") == "object":
             lines += _lines(inner["properties"], indent + "  ")

@@ -76,7 +76,7 @@ class Called(_Event):
     digest: str
     messages: tuple[TracedMessage, ...]
     answer_schema: str
-    sampling: dict[str, float | int]
+    sampling: dict[str, float | int | tuple[str, ...]]
     reply: Reply
 
 

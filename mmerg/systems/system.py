@@ -41,7 +41,7 @@ class Stage:
     output: type[BaseModel] | None = None
     check: str = ""
     logprobs: bool = False
-    sampling: Mapping[str, float | int] = field(default_factory=dict)
+    sampling: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

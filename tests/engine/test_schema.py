@@ -75,6 +75,7 @@ def forecast(**changes: Any) -> str:
         (forecast(reasoning=""), "reasoning"),
         (forecast(reasoning="x" * 400), "reasoning"),
         (forecast(extra=1), "extra"),
+        (forecast(reasoning="x").replace('"x"', '"\\udde6"'), "surrogate"),
         ("[]", "object"),
         ("null", "object"),
     ],
