@@ -14,14 +14,13 @@ from functools import partial
 from typing import Any
 
 from omegaconf import DictConfig
-from rich.text import Text
 
 from mmerg import probes
 from mmerg.backends.ollama_models import embed, loaded
 from mmerg.backends.protocol import Backend, Engine
 from mmerg.config import hydra_main, resolve
 from mmerg.probes import Found, safely
-from mmerg.terminal import console, guarded
+from mmerg.terminal import console, guarded, harmless
 from mmerg.wiring import make
 
 MARKS = {"ok": "✓", "failed": "✗", "open": "?"}
@@ -34,9 +33,9 @@ def examine(config: DictConfig) -> int:
     failed = 0
     for host in plain["backend"]["hosts"]:
         with closing(make(plain["backend"]["adapter"], host=host)) as backend:
-            out.print(Text(f"{host}, backbone {plain['backbone']['name']}"))
+            out.print(harmless(f"{host}, backbone {plain['backbone']['name']}"))
             for found in report(backend, host, plain):
-                out.print(Text(f"  {MARKS[found.status]} {found.probe}: {found.text}"), soft_wrap=True)
+                out.print(harmless(f"  {MARKS[found.status]} {found.probe}: {found.text}"), soft_wrap=True)
                 failed += found.status == "failed"
     out.print(f"{failed} checks failed" if failed else "nothing failed")
     return 1 if failed else 0

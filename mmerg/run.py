@@ -27,7 +27,7 @@ from mmerg.records.events import Event
 from mmerg.records.result import Result
 from mmerg.records.run import Run
 from mmerg.tables import failures, replies
-from mmerg.terminal import console, guarded
+from mmerg.terminal import console, guarded, harmless
 from mmerg.wiring import corpus_of, experiment_of, git_commit, pool_of, versions
 
 
@@ -47,7 +47,7 @@ def launch(config: DictConfig) -> int:
         experiment = experiment_of(plain, engine)
         _announce(out, plain, corpus, wanted, engine)
         for host, why in pool.down().items():
-            out.print(f"host {host} is left out for now: {why}")
+            out.print(harmless(f"host {host} is left out for now: {why}"))
         path = Path(plain["runs"]) / _name(plain)
         with Run(path, _manifest(plain, corpus, experiment)) as run:
             todo = _todo(wanted, run.results, plain["only_failed"])
@@ -109,8 +109,9 @@ def _manifest(plain: Mapping[str, Any], corpus: Corpus, experiment: Experiment) 
 
 def _announce(out: Console, plain: Mapping[str, Any], corpus: Corpus, wanted: list[Sample], engine: Engine) -> None:
     notes = "".join(f", {name} {count}" for name, count in corpus.notes.items() if count)
-    out.print(f"{corpus.name} {corpus.split}: {len(wanted)} samples of {len(corpus.dialogues)} dialogues{notes}")
-    out.print(f"{engine.model} on {engine.backend} {engine.version}, seed {plain['seed']}")
+    told = f"{corpus.name} {corpus.split}: {len(wanted)} samples of {len(corpus.dialogues)} dialogues{notes}"
+    out.print(harmless(told))
+    out.print(harmless(f"{engine.model} on {engine.backend} {engine.version}, seed {plain['seed']}"))
     if not engine.vision and plain["frames"]["seen_by"] != "none":
         out.print("this model has no eyes: it gets measured frame descriptions in place of the images")
 

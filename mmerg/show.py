@@ -13,14 +13,13 @@ from pathlib import Path
 
 from rich.console import Console
 from rich.rule import Rule
-from rich.text import Text
 
 from mmerg.errors import RunError
 from mmerg.records.run import TRACE, read_manifest, read_results
 from mmerg.records.trace import story
 from mmerg.story import heading, lines
 from mmerg.tables import failures, replies
-from mmerg.terminal import console, guarded
+from mmerg.terminal import console, guarded, harmless
 
 
 def show_run(out: Console, path: Path) -> int:
@@ -28,7 +27,7 @@ def show_run(out: Console, path: Path) -> int:
     manifest = read_manifest(path)
     results = list(read_results(path).values())
     engine = manifest["engine"]
-    out.print(Text(f"{path}: {engine['model']} on {engine['backend']} {engine['version']}"))
+    out.print(harmless(f"{path}: {engine['model']} on {engine['backend']} {engine['version']}"))
     out.print(replies(results))
     failed = [result for result in results if result.status == "failed"]
     if failed:
@@ -45,13 +44,13 @@ def show_sample(out: Console, path: Path, sample: str, prompts: bool) -> int:
         raise RunError(f"the run has no sample {sample!r}", where=str(path), hint=f"samples: {known}")
     for event in found:
         if title := heading(event):
-            out.print(Rule(Text(title)))
+            out.print(Rule(harmless(title)))
         for line in lines(event, prompts):
-            out.print(Text(line))
+            out.print(harmless(line), soft_wrap=True)
     result = read_results(path).get(sample)
     if result and (result.gold_response or result.gold_emotion):
-        out.print(Rule(Text("the data's own reply, never shown to the model")))
-        out.print(Text(f"{result.gold_response} ({result.gold_emotion or 'no label'})"))
+        out.print(Rule(harmless("the data's own reply, never shown to the model")))
+        out.print(harmless(f"{result.gold_response} ({result.gold_emotion or 'no label'})"))
     return 0
 
 

@@ -6,9 +6,9 @@ from collections import Counter
 from collections.abc import Sequence
 
 from rich.table import Table
-from rich.text import Text
 
 from mmerg.records.result import Result
+from mmerg.terminal import harmless
 
 
 def replies(results: Sequence[Result]) -> Table:
@@ -26,16 +26,16 @@ def replies(results: Sequence[Result]) -> Table:
     for result in results:
         if result.status == "ok":
             table.add_row(
-                Text(result.id),
-                Text(result.emotion or "–"),
-                Text(plan(result)),
-                Text(" ".join(f"{name}:{check}" for name, check in (result.audit or {}).items()) or "–"),
+                harmless(result.id),
+                harmless(result.emotion or "–"),
+                harmless(plan(result)),
+                harmless(" ".join(f"{name}:{check}" for name, check in (result.audit or {}).items()) or "–"),
                 str(result.passes),
                 str(result.selected_pass),
-                Text(result.response or ""),
+                harmless(result.response or ""),
             )
         else:
-            table.add_row(Text(result.id), "–", "–", "–", "–", "–", Text(f"failed: {result.failure}"))
+            table.add_row(harmless(result.id), "–", "–", "–", "–", "–", harmless(f"failed: {result.failure}"))
     return table
 
 
@@ -56,5 +56,5 @@ def failures(failed: Sequence[Result]) -> Table:
     table.add_column("first", ratio=1, overflow="fold")
     for failure, count in counts.most_common():
         first = next(result for result in failed if result.failure == failure)
-        table.add_row(str(failure), str(count), Text(f"{first.id}: {first.failure_text}"))
+        table.add_row(str(failure), str(count), harmless(f"{first.id}: {first.failure_text}"))
     return table

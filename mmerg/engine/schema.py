@@ -94,9 +94,9 @@ def _kind(node: Schema) -> str:
         return "one of " + ", ".join(json.dumps(word, ensure_ascii=False) for word in node["enum"])
     match node["type"]:
         case "string":
-            return f"text of at most {node['maxLength']} characters" if "maxLength" in node else "text"
+            return f"text, at most {node['maxLength']} characters" if "maxLength" in node else "text"
         case "integer":
-            return f"whole number from {node['minimum']} to {node['maximum']}" if "maximum" in node else "whole number"
+            return f"number {node['minimum']} to {node['maximum']}" if "maximum" in node else "whole number"
         case "boolean":
             return "true or false"
         case "array":

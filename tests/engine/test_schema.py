@@ -134,5 +134,5 @@ def test_parser_accepts_exactly_what_the_schema_allows(value: Any) -> None:
 def test_the_outline_names_each_field_with_its_bounds() -> None:
     told = outline(json_schema(Evidence, BOUNDS))
     assert '- "textual_cues": list of 1 to 4, each an object with' in told
-    assert '  - "turn": whole number from 1 to 3' in told
+    assert '  - "turn": number 1 to 3' in told
     assert 'one of "neutral", "joy", "sadness"' in outline(json_schema(Forecast, BOUNDS))
