@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -135,11 +137,15 @@ HOW = (
     "backend.revive_after",
     "backend.adapter.keep_alive",
     "backend.adapter.deadlines",
+    "backend.adapter.total",
     "backend.adapter.load.threads",
     "backbone.concurrency",
     "backbone.workers",
     "backbone.threads",
 )
+
+# Settings that are paths: on the command line they may hold what Hydra's grammar would stumble over.
+PATHS = ("dataset.root", "backbone.gguf", "backbone.mmproj", "cache_dir", "runs")
 
 
 def register() -> None:
@@ -154,9 +160,20 @@ def conf_folder() -> str:
     return str(next(folder for folder in (here / "conf", here.parent / "conf") if folder.is_dir()))
 
 
+def quoted(argument: str) -> str:
+    """A command-line argument that sets a path, as Hydra takes it: to its grammar ~, blanks and brackets mean something
+    else, and few shells expand the ~ of `dataset.root=~/MELD`."""
+    key, _, path = argument.partition("=")
+    if key not in PATHS or not path or path[0] in "'\"" or path.endswith("\\"):
+        return argument
+    escaped = os.path.expanduser(path).replace("'", "\\'")  # noqa: PTH111  (Path.expanduser raises for an unknown user)
+    return f"{key}='{escaped}'"
+
+
 def hydra_main(job: Callable[[DictConfig], int], name: str = "config") -> int:
     """Compose the config from the command line and run `job`; its exit code, or 2 where the config does not compose."""
     register()
+    sys.argv[1:] = map(quoted, sys.argv[1:])
     codes: list[int] = []
 
     @hydra.main(version_base="1.3", config_path=conf_folder(), config_name=name)
@@ -210,6 +227,10 @@ AT_LEAST = {
 
 def check(plain: dict[str, Any]) -> None:
     """Raises ConfigError for a value that its type allows and its meaning does not."""
+    if not plain["dataset"]["reader"].get("root", "given"):
+        raise ConfigError(
+            "dataset.root has no value", where="configuration", hint="set it on the command line: dataset.root=…"
+        )
     for path, allowed in CHOICES.items():
         if (value := _at(plain, path)) not in allowed:
             raise ConfigError(f"{path} is {value!r}", where="configuration", hint=f"one of {', '.join(allowed)}")
