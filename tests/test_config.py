@@ -1,0 +1,341 @@
+"""Every option of conf/ composes and makes its part; which settings decide results; what is refused."""
+
+from __future__ import annotations
+
+import copy
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mmerg.backends.protocol import Sampling
+from mmerg.backends.scripted import ENGINE
+from mmerg.config import AT_LEAST, CHOICES, HOW, check, conf_folder, identity_hash, quoted, resolve
+from mmerg.corpora.folder import Folder
+from mmerg.corpora.meld import Meld
+from mmerg.errors import ConfigError, CorpusError
+from mmerg.wiring import corpus_of, experiment_of, make, pool_of, sampling_of
+from tests.composed import composed
+
+CONF = Path(conf_folder())
+OPTIONS = sorted((file.parent.name, file.stem) for file in CONF.glob("*/*.yaml"))
+BASE = ("dataset=folder", "dataset.root=/data")
+
+
+def plain_of(*overrides: str) -> dict[str, Any]:
+    return resolve(composed(*overrides))
+
+
+@pytest.fixture(scope="module")
+def base() -> dict[str, Any]:
+    return plain_of(*BASE)
+
+
+def test_the_groups_are_all_there() -> None:
+    assert {group for group, _ in OPTIONS} == {"dataset", "system", "backbone", "backend", "frames"}
+
+
+@pytest.mark.parametrize(("group", "option"), OPTIONS, ids=[f"{group}={option}" for group, option in OPTIONS])
+def test_every_option_composes_and_makes_its_parts(group: str, option: str, tmp_path: Path) -> None:
+    dataset = () if group == "dataset" else ("dataset=folder",)
+    root = () if option == "demo" else (f"dataset.root={tmp_path}",)
+    plain = plain_of(*dataset, f"{group}={option}", *root, f"cache_dir={tmp_path}/cache")
+    check(plain)
+    assert group == "frames" or plain[group]["name"] == option
+    reader = make(plain["dataset"]["reader"])
+    assert isinstance(reader, Folder | Meld)
+    assert tuple(reader.labels) == tuple(plain["dataset"]["labels"])
+    with closing(pool_of(plain)) as pool:
+        assert pool.slots == len(plain["backend"]["hosts"]) * plain["backbone"]["concurrency"]
+    experiment = experiment_of(plain, ENGINE)
+    assert [stage.name for stage in experiment.system.stages] == ["mpa", "caef", "psp", "sgrg"]
+    assert experiment.looker.settings.long_side == plain["backbone"]["image_side"]
+    assert experiment.sampling == sampling_of(plain)
+    assert not (tmp_path / "cache").exists()  # making parts does nothing yet
+
+
+@pytest.mark.parametrize("option", sorted(file.stem for file in (CONF / "backbone").glob("*.yaml")))
+def test_every_backbone_composes_for_the_doctor(option: str) -> None:
+    plain = resolve(composed(f"backbone={option}", name="doctor"))
+    assert set(plain) == {"backbone", "backend"}
+    with closing(make(plain["backend"]["adapter"], host="http://127.0.0.1:11434")) as backend:
+        assert (backend.model, backend.load) == (plain["backbone"]["model"], plain["backbone"]["load"])
+
+
+@pytest.mark.parametrize(
+    ("backbone", "model"),
+    [
+        ("qwen3.5-27b", "qwen3.5:27b"),
+        ("qwen3.5-9b", "qwen3.5:9b"),
+        ("qwen3-vl-32b", "qwen3-vl:32b-instruct"),
+        ("qwen2.5vl-7b", "qwen2.5vl:7b"),
+        ("gemma3-12b", "gemma3:12b"),
+        ("llava-13b", "llava:13b"),
+    ],
+)
+def test_the_backbones_of_the_paper(backbone: str, model: str) -> None:
+    plain = plain_of(*BASE, f"backbone={backbone}")
+    assert plain["backend"]["adapter"]["model"] == plain["backbone"]["model"] == model
+    assert plain["backend"]["adapter"]["load"]["num_ctx"] >= 4096
+    assert not plain["backend"]["adapter"]["think"]
+    assert sampling_of(plain) == Sampling()  # greedy
+
+
+def test_the_defaults(base: dict[str, Any]) -> None:
+    names = [base[group]["name"] for group in ("backbone", "backend", "system")]
+    assert names == ["qwen3.5-27b", "ollama", "merg"]
+    assert base["frames"]["seen_by"] == "paper"
+    assert base["system"]["max_iterations"] == 2
+    assert base["cache_dir"] == "runs/.cache"
+
+
+@pytest.mark.parametrize(
+    ("overrides", "backend", "backbone"),
+    [
+        (("dataset=demo",), "embedded", "smollm2-135m"),
+        (("dataset=demo", "backend=embedded"), "embedded", "smollm2-135m"),
+        (("dataset=demo", "backend=ollama"), "ollama", "qwen3.5-27b"),
+        (("dataset=demo", "backend=ollama", "backbone=qwen2.5vl-7b"), "ollama", "qwen2.5vl-7b"),
+        ((*BASE, "backend=embedded"), "embedded", "smollm2-135m"),
+        ((*BASE, "backend=embedded", "backbone=gemma3-12b"), "embedded", "gemma3-12b"),
+    ],
+)
+def test_what_overrides_what(overrides: tuple[str, ...], backend: str, backbone: str) -> None:
+    plain = plain_of(*overrides)
+    assert (plain["backend"]["name"], plain["backbone"]["name"]) == (backend, backbone)
+    adapter = plain["backend"]["adapter"]
+    if backend == "embedded":
+        assert adapter["model"] == plain["backbone"]["gguf"]
+        assert adapter["load"]["num_ctx"] == plain["backbone"]["load"]["num_ctx"]
+    else:
+        assert adapter["model"] == plain["backbone"]["model"]
+
+
+@pytest.mark.parametrize("setting", ["system.max_iterations=3", "frames.per_clip=7", "frames.max_frames=5"])
+def test_the_command_line_has_the_last_word_over_the_demo(setting: str) -> None:
+    path, _, value = setting.partition("=")
+    group, name = path.split(".")
+    assert plain_of("dataset=demo", setting)[group][name] == int(value)
+
+
+def test_the_demo_is_read_from_the_package() -> None:
+    corpus = corpus_of(plain_of("dataset=demo"))
+    assert len(corpus.dialogues) == 5
+    assert not corpus.notes
+
+
+@pytest.mark.parametrize("dataset", ["folder", "meld"])
+def test_an_absent_root_is_found_when_the_corpus_is_read(dataset: str, tmp_path: Path) -> None:
+    plain = plain_of(f"dataset={dataset}", f"dataset.root={tmp_path}/nowhere")
+    with pytest.raises(CorpusError, match="nowhere"):
+        corpus_of(plain)
+
+
+def leaves(node: dict[str, Any], path: str = "") -> Iterator[str]:
+    for key, value in node.items():
+        here = f"{path}.{key}" if path else key
+        if isinstance(value, dict) and value:
+            yield from leaves(value, here)
+        else:
+            yield here
+
+
+def other(value: Any) -> Any:
+    """A value of the same kind that is another."""
+    match value:
+        case bool():
+            return not value
+        case int() | float():
+            return value + 1
+        case str():
+            return f"{value}x"
+        case list():
+            return [*value, "x"]
+        case _:
+            return {"x": 1} if isinstance(value, dict) else "x"
+
+
+def test_only_how_results_are_had_leaves_the_identity_alone(base: dict[str, Any]) -> None:
+    before = identity_hash(base)
+    unmoved = set()
+    for path in leaves(base):
+        changed = copy.deepcopy(base)
+        *parents, last = path.split(".")
+        node = changed
+        for name in parents:
+            node = node[name]
+        node[last] = other(node[last])
+        if identity_hash(changed) == before:
+            unmoved.add(path)
+    ours = {path for path in leaves(base) if any(path == key or path.startswith(f"{key}.") for key in HOW)}
+    assert unmoved == ours
+    assert identity_hash(copy.deepcopy(base)) == before
+
+
+@pytest.mark.parametrize(
+    "setting",
+    [
+        "limit=3",
+        "ids=[d0/4]",
+        "only_failed=true",
+        "cache=off",
+        "cache_dir=/elsewhere",
+        "runs=/elsewhere",
+        "backend.hosts=[http://a:1,http://b:2]",
+        "backend.attempts=9",
+        "backend.revive_after=1.0",
+        "backend.adapter.keep_alive=1h",
+        "backend.adapter.deadlines.total=5.0",
+        "backbone.concurrency=4",
+    ],
+)
+def test_a_run_goes_on_with_another_way_to_have_its_results(setting: str, base: dict[str, Any]) -> None:
+    changed = plain_of(*BASE, setting)
+    assert changed != base
+    assert identity_hash(changed) == identity_hash(base)
+
+
+@pytest.mark.parametrize(
+    "setting", ["backbone.workers=[one]", "backbone.threads=3", "backend.adapter.total=5.0", "backend.attempts=2"]
+)
+def test_so_does_a_run_without_a_server(setting: str) -> None:
+    demo = plain_of("dataset=demo")
+    changed = plain_of("dataset=demo", setting)
+    assert changed != demo
+    assert identity_hash(changed) == identity_hash(demo)
+
+
+@pytest.mark.parametrize(
+    "setting",
+    [
+        "seed=1",
+        "frames=all",
+        "frames.per_clip=1",
+        "backbone=gemma3-12b",
+        "+backbone.sampling.top_k=5",
+        "backbone.load.num_ctx=4096",
+        "system.max_iterations=3",
+        "system.stages.mpa.sampling.num_predict=9",
+        "system.auditor=null",
+        "dataset.labels=[joy,sadness]",
+    ],
+)
+def test_what_decides_results_begins_another_run(setting: str, base: dict[str, Any]) -> None:
+    assert identity_hash(plain_of(*BASE, setting)) != identity_hash(base)
+
+
+@pytest.mark.parametrize(
+    ("given", "found"),
+    [
+        ("clips", "here/clips"),
+        ("~/clips", "home/clips"),
+        ("'~/clips'", "home/clips"),
+        ("~/my clips (1)/a=b,[c]", "home/my clips (1)/a=b,[c]"),
+        ("it's", "here/it's"),
+        ("null", "here/null"),
+    ],
+)
+def test_the_root_is_made_absolute(given: str, found: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    plain = plain_of("dataset=folder", quoted(f"dataset.root={given}"))
+    assert plain["dataset"]["root"] == plain["dataset"]["reader"]["root"] == str(tmp_path / found)
+
+
+def test_only_paths_are_quoted_for_hydra(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", "/home/ana")
+    assert quoted("runs=~/runs") == "runs='/home/ana/runs'"
+    same = ("limit=3", "dataset.root=", "dataset.root", "ids=[~a]", "~system.auditor", "runs='~/x'", 'cache_dir="x y"')
+    assert [quoted(argument) for argument in same] == list(same)
+
+
+def test_an_absolute_root_stays() -> None:
+    plain = plain_of("dataset=folder", "dataset.root=/clips")
+    assert plain["dataset"]["root"] == plain["dataset"]["reader"]["root"] == "/clips"
+    assert plain_of("dataset=demo")["dataset"]["root"] is None
+
+
+@pytest.mark.parametrize(
+    ("overrides", "key"),
+    [
+        (("dataset=folder",), "dataset.root"),
+        (("dataset=meld",), "dataset.root"),
+        (("dataset=meld", "dataset.root="), "dataset.root"),
+        (("dataset=meld", "dataset.root=null"), "dataset.root"),
+        ((*BASE, "backbone.model=???"), "backbone.model"),
+        ((*BASE, "backbone.load.num_ctx=${backbone.nowhere}"), "backbone.load.num_ctx"),
+    ],
+)
+def test_a_value_that_is_not_there_is_named(overrides: tuple[str, ...], key: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        check(plain_of(*overrides))
+    assert key in str(caught.value)
+    assert caught.value.hint.startswith(f"set it on the command line: {key}=")
+
+
+def at(plain: dict[str, Any], path: str, value: Any) -> dict[str, Any]:
+    """A copy of `plain` with one value set."""
+    changed = copy.deepcopy(plain)
+    *parents, last = path.split(".")
+    node = changed
+    for name in parents:
+        node = node[name]
+    assert last in node
+    node[last] = value
+    return changed
+
+
+@pytest.mark.parametrize(("path", "least"), AT_LEAST.items())
+def test_numbers_have_a_least_value(path: str, least: int, base: dict[str, Any]) -> None:
+    check(at(base, path, least))
+    with pytest.raises(ConfigError, match=f"{path} is {least - 1}\n") as caught:
+        check(at(base, path, least - 1))
+    assert caught.value.hint == f"at least {least}"
+
+
+@pytest.mark.parametrize(("path", "allowed"), CHOICES.items())
+def test_words_are_of_a_fixed_set(path: str, allowed: tuple[str, ...], base: dict[str, Any]) -> None:
+    for word in allowed:
+        check(at(base, path, word))
+    for word in ("", allowed[0].upper(), f"{allowed[0]} "):
+        with pytest.raises(ConfigError, match=path):
+            check(at(base, path, word))
+
+
+def test_no_limit_is_fine(base: dict[str, Any]) -> None:
+    assert base["limit"] is None
+    check(base)
+
+
+def test_a_seed_among_the_samplers_is_refused() -> None:
+    with pytest.raises(ConfigError, match="the seed is seed="):
+        sampling_of(plain_of(*BASE, "+backbone.sampling.seed=3"))
+
+
+def test_the_seed_reaches_the_samplers() -> None:
+    assert sampling_of(plain_of(*BASE, "seed=11")).seed == 11
+
+
+def test_no_hosts_is_refused() -> None:
+    with pytest.raises(ConfigError, match="hosts is empty"):
+        pool_of(plain_of(*BASE, "backend.hosts=[]"))
+
+
+def test_a_part_that_cannot_be_made_says_why() -> None:
+    with pytest.raises(ConfigError, match="unheard_of"):
+        pool_of(plain_of(*BASE, "+backend.adapter.unheard_of=1"))
+
+
+def test_the_command_takes_a_path_as_it_is_typed(tmp_path: Path) -> None:
+    environment = {**os.environ, "PYTHONPATH": str(CONF.parent), "HOME": str(tmp_path)}
+    command = [sys.executable, "-m", "mmerg.run", "dataset=meld", "dataset.root=~/my MELD (1)"]
+    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert f"{tmp_path}/my MELD (1) does not exist" in done.stderr
+    assert "Traceback" not in done.stderr
