@@ -12,7 +12,7 @@ from mmerg.terminal import harmless
 
 
 def replies(results: Sequence[Result]) -> Table:
-    """A row a sample: emotion, plan, audit, passes, selected pass, response."""
+    """A row a sample: emotion, plan, audit (a mark a stage, in order), passes, selected pass, response."""
     ok = sum(result.status == "ok" for result in results)
     calls, cached = sum(result.calls for result in results), sum(result.cached_calls for result in results)
     table = Table(
@@ -21,15 +21,15 @@ def replies(results: Sequence[Result]) -> Table:
         show_lines=True,
     )
     for name in ("sample", "emotion", "plan", "audit", "passes", "selected"):
-        table.add_column(name, overflow="fold")
-    table.add_column("response", ratio=1, overflow="fold")
+        table.add_column(name, overflow="fold", max_width=20)
+    table.add_column("response", ratio=1, overflow="fold", min_width=30)
     for result in results:
         if result.status == "ok":
             table.add_row(
                 harmless(result.id),
                 harmless(result.emotion or "–"),
                 harmless(plan(result)),
-                harmless(" ".join(f"{name}:{check}" for name, check in (result.audit or {}).items()) or "–"),
+                "".join("✓" if check else "✗" for check in (result.audit or {}).values()) or "–",
                 str(result.passes),
                 str(result.selected_pass),
                 harmless(result.response or ""),
