@@ -1,0 +1,213 @@
+"""From clips to what agents see: the budget, images, one montage, descriptions, and turns that go on as text."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mmerg.dialogue import Clip, Sample, Scene, Turn
+from mmerg.engine.look import Looker, budget
+from mmerg.engine.prompts import form
+from mmerg.engine.state import State
+from mmerg.frames.frame import Frame, FrameSettings
+from mmerg.frames.picture import from_jpeg
+from mmerg.frames.store import FrameStore
+from mmerg.records import events
+from tests.frames.clips import numbered
+
+
+def taken(count: int) -> tuple[Frame, ...]:
+    return tuple(Frame(sha256=f"{n:064x}", source="c.mp4", time=n / 10, width=64, height=48) for n in range(count))
+
+
+TAKEN = st.dictionaries(st.integers(1, 30), st.integers(0, 12).map(taken), max_size=6)
+
+
+@given(TAKEN, st.integers(1, 20))
+def test_the_budget_is_used_up_and_never_passed(frames: dict[int, tuple[Frame, ...]], bound: int) -> None:
+    kept = budget(frames, bound)
+    assert sum(map(len, kept.values())) == min(bound, sum(map(len, frames.values())))
+    assert list(kept) == sorted(kept)
+
+
+@given(TAKEN, st.integers(1, 20))
+def test_the_latest_turns_are_served_first(frames: dict[int, tuple[Frame, ...]], bound: int) -> None:
+    kept = budget(frames, bound)
+    left = bound
+    for number in sorted(frames, reverse=True):
+        take = min(left, len(frames[number]))
+        assert len(kept.get(number, ())) == take
+        left -= take
+
+
+@given(TAKEN, st.integers(1, 20))
+def test_a_turn_cut_short_keeps_an_even_spread(frames: dict[int, tuple[Frame, ...]], bound: int) -> None:
+    for number, some in budget(frames, bound).items():
+        places = [frames[number].index(frame) for frame in some]
+        gaps = [b - a for a, b in pairwise(places)]
+        assert all(gap > 0 for gap in gaps)
+        assert max(gaps, default=0) - min(gaps, default=0) <= 1
+        assert abs(places[0] - (len(frames[number]) - 1 - places[-1])) <= 1  # as far from the start as from the end
+
+
+@pytest.fixture(scope="module")
+def clips(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """Three clips that show different scenes, one that is no video, one that is not there."""
+    folder = tmp_path_factory.mktemp("clips")
+    made = {name: numbered(folder / f"{name}.avi", 30, "MJPG", scenes) for name, scenes in SCENES.items()}
+    (folder / "bad.mp4").write_bytes(b"this is no video")
+    return made | {"bad": folder / "bad.mp4", "gone": folder / "gone.mp4"}
+
+
+SCENES: dict[str, Callable[[int], int]] = {
+    "one": lambda number: number // 10,
+    "two": lambda number: 3 + number // 10,
+    "three": lambda number: 6 + number // 10,
+}
+
+
+def sample(*paths: Path | None, dropped: tuple[int, ...] = ()) -> Sample:
+    """A turn for each path; None is a turn without a clip."""
+    turns = tuple(Turn("Ana", f"turn {n}", clip=Clip(path) if path else None) for n, path in enumerate(paths, start=1))
+    return Sample(Scene("d/9", turns, "Ben", ("joy",)), "d", Turn("Ben", "hidden"), dropped)
+
+
+class Looked:
+    """What a look gave: the state and its one event."""
+
+    def __init__(self, sample: Sample, folder: Path, *, vision: bool = True, max_images: int = 8, **own: int) -> None:
+        log: list[events.Event] = []
+        settings = FrameSettings(per_clip=own.get("per_clip", 2), long_side=96)
+        looker = Looker(settings, own.get("max_frames", 8), own.get("last_turns", 3), FrameStore(folder))
+        self.store = looker.store
+        self.state: State = looker.look(sample, vision=vision, max_images=max_images, emit=log.append)
+        [event] = log
+        assert isinstance(event, events.FramesTaken)
+        assert event.sample == sample.id
+        self.event = event
+
+    @property
+    def turns(self) -> list[int]:
+        return [keyframe.turn for keyframe in self.state.keyframes]
+
+    @property
+    def problems(self) -> dict[int, str]:
+        return {turn.turn: turn.problem for turn in self.event.turns if turn.problem}
+
+
+def test_a_model_with_eyes_gets_images(clips: dict[str, Path], tmp_path: Path) -> None:
+    looked = Looked(sample(clips["one"], None, clips["two"]), tmp_path)
+    assert looked.turns == [1, 1, 3, 3]
+    assert [image.sha256 for image in looked.state.images] == [k.frame.sha256 for k in looked.state.keyframes]
+    assert [image.data for image in looked.state.images] == [
+        looked.store.read(k.frame.sha256) for k in looked.state.keyframes
+    ]
+    assert {k.description for k in looked.state.keyframes} == {""}
+    assert [k.frame.source for k in looked.state.keyframes] == ["one.avi", "one.avi", "two.avi", "two.avi"]
+    assert looked.event.form == form(looked.state) == "images"
+    assert [(t.turn, len(t.frames), t.descriptions, t.problem) for t in looked.event.turns] == [
+        (1, 2, (), ""),
+        (2, 0, (), ""),
+        (3, 2, (), ""),
+    ]
+
+
+def test_a_model_that_takes_one_image_gets_one_grid_of_all(clips: dict[str, Path], tmp_path: Path) -> None:
+    looked = Looked(sample(clips["one"], clips["two"]), tmp_path, max_images=1)
+    assert looked.turns == [1, 1, 2, 2]
+    [grid] = looked.state.images
+    assert grid.sha256 not in {k.frame.sha256 for k in looked.state.keyframes}
+    height, width = from_jpeg(grid.data).shape[:2]
+    frame = looked.state.keyframes[0].frame
+    assert (width, height) == (2 * frame.width, 2 * frame.height)
+    assert looked.event.form == "montage"
+
+
+def test_a_single_frame_needs_no_grid(clips: dict[str, Path], tmp_path: Path) -> None:
+    looked = Looked(sample(clips["one"]), tmp_path, max_images=1, per_clip=1)
+    [image] = looked.state.images
+    assert image.sha256 == looked.state.keyframes[0].frame.sha256
+    assert looked.event.form == "images"
+
+
+def test_a_model_without_eyes_gets_descriptions_and_no_image(clips: dict[str, Path], tmp_path: Path) -> None:
+    looked = Looked(sample(clips["one"], clips["two"]), tmp_path, vision=False, max_images=1)
+    assert looked.state.images == ()
+    assert looked.event.form == "descriptions"
+    told = [keyframe.description for keyframe in looked.state.keyframes]
+    assert all("brightness" in text for text in told)
+    # Each clip is measured by itself: its first frame has none before it.
+    assert ["changed by" in text for text in told] == [False, True, False, True]
+    assert [text for turn in looked.event.turns for text in turn.descriptions] == told
+
+
+@pytest.mark.parametrize("vision", [True, False])
+@pytest.mark.parametrize(("clip", "problem"), [("bad", "unreadable"), ("gone", "missing")])
+def test_a_bad_clip_costs_its_turn_the_frames(
+    clips: dict[str, Path], tmp_path: Path, clip: str, problem: str, vision: bool
+) -> None:
+    looked = Looked(sample(clips["one"], clips[clip]), tmp_path, vision=vision)
+    assert looked.problems == {2: problem}
+    assert looked.turns == [1, 1]
+    assert [turn.text for turn in looked.state.scene.history] == ["turn 1", "turn 2"]
+
+
+def test_nothing_but_bad_clips(clips: dict[str, Path], tmp_path: Path) -> None:
+    looked = Looked(sample(clips["bad"], clips["gone"]), tmp_path)
+    assert (looked.state.keyframes, looked.state.images, looked.event.form) == ((), (), "none")
+    assert looked.problems == {1: "unreadable", 2: "missing"}
+
+
+def test_a_clip_that_could_show_the_target_is_named(clips: dict[str, Path], tmp_path: Path) -> None:
+    looked = Looked(sample(None, clips["one"], None, dropped=(1, 3)), tmp_path)
+    assert looked.problems == {1: "could_show_target", 3: "could_show_target"}
+    assert looked.turns == [2, 2]
+
+
+@pytest.mark.parametrize(("last_turns", "turns"), [(1, [4]), (2, [3, 4]), (3, [2, 3, 4]), (9, [1, 2, 3, 4])])
+def test_only_the_last_turns_are_looked_at(
+    clips: dict[str, Path], tmp_path: Path, last_turns: int, turns: list[int]
+) -> None:
+    paths = (clips["bad"], clips["one"], clips["two"], clips["three"])
+    looked = Looked(sample(*paths), tmp_path, last_turns=last_turns, per_clip=1)
+    assert [turn.turn for turn in looked.event.turns] == turns
+    assert looked.turns == [turn for turn in turns if turn != 1]
+    assert set(looked.problems) == {1} & set(turns)
+
+
+@pytest.mark.parametrize(
+    ("vision", "max_images", "max_frames", "turns"),
+    [
+        (True, 3, 8, [2, 3, 3]),  # the model's own bound
+        (True, 8, 3, [2, 3, 3]),  # the setting's
+        (True, 1, 5, [1, 2, 2, 3, 3]),  # a grid is one image however many frames it holds
+        (False, 1, 5, [1, 2, 2, 3, 3]),  # words are no images
+        (False, 3, 8, [1, 1, 2, 2, 3, 3]),
+    ],
+)
+def test_the_bound_is_the_settings_or_the_models(
+    clips: dict[str, Path], tmp_path: Path, vision: bool, max_images: int, max_frames: int, turns: list[int]
+) -> None:
+    three = sample(clips["one"], clips["two"], clips["three"])
+    looked = Looked(three, tmp_path, vision=vision, max_images=max_images, max_frames=max_frames)
+    assert looked.turns == turns
+    assert len(looked.state.images) <= max_images
+
+
+def test_no_clips_at_all(tmp_path: Path) -> None:
+    looked = Looked(sample(None, None), tmp_path)
+    assert (looked.state.keyframes, looked.state.images, looked.event.form) == ((), (), "none")
+    assert [(turn.turn, turn.frames, turn.problem) for turn in looked.event.turns] == [(1, (), ""), (2, (), "")]
+    assert not list(tmp_path.iterdir())
+
+
+def test_the_same_sample_gives_the_same_state(clips: dict[str, Path], tmp_path: Path) -> None:
+    one = sample(clips["one"], clips["two"])
+    first, second = (Looked(one, tmp_path / name, max_images=1) for name in ("a", "b"))
+    assert first.state == second.state
+    assert first.event.turns == second.event.turns
