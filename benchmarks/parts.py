@@ -1,0 +1,144 @@
+"""What the programs of this folder share: variants in turn, medians with their range, a scripted MERG, and a server.
+
+Every figure that is printed as a ratio comes from one round: all variants of a round run right after each other, so a
+busy machine slows them alike, and who goes first changes from round to round.
+
+    rounds = alternating({"one": work_one, "four": work_four}, rounds=5)
+    str(ratio(rounds, "one", "four"))   # '3.96 (3.91 to 3.98)'
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from time import perf_counter
+
+from mmerg.backends.protocol import Request, Sampling
+from mmerg.backends.scripted import ENGINE
+from mmerg.corpora.demo import demo_root
+from mmerg.corpora.folder import Folder
+from mmerg.corpora.protocols import last_turn
+from mmerg.dialogue import Sample
+from mmerg.engine.experiment import Experiment
+from mmerg.engine.look import Looker
+from mmerg.engine.prompts import Prompts
+from mmerg.frames.frame import FrameSettings
+from mmerg.frames.store import FrameStore
+from mmerg.records.events import Event
+from mmerg.systems.system import FramesSeenBy
+from tests.engine.parts import STAGES, as_text, audit, merg, outputs, stage_of
+from tests.ollama_server import ROOT, Server, start_server
+
+LABELS = ("neutral", "joy", "sadness", "anger", "surprise", "fear", "disgust")
+ANSWERS = {
+    **{name: as_text(output) for name, output in outputs().items()},
+    "gra": as_text(audit(dict.fromkeys(STAGES, True))),
+}
+
+
+@dataclass(frozen=True)
+class Spread:
+    """The median of some figures, and their smallest and largest."""
+
+    median: float
+    low: float
+    high: float
+
+    def __str__(self) -> str:
+        return f"{self.median:.2f} ({self.low:.2f} to {self.high:.2f})"
+
+    def rounded(self) -> list[float]:
+        """[median, smallest, largest] for the line of JSON."""
+        return [float(f"{value:.4g}") for value in (self.median, self.low, self.high)]
+
+
+def spread(values: Sequence[float]) -> Spread:
+    """The spread of `values`, of which there must be one at least."""
+    return Spread(statistics.median(values), min(values), max(values))
+
+
+def ratio(rounds: Sequence[Mapping[str, float]], over: str, under: str) -> Spread:
+    """The spread, over rounds, of one variant's figure divided by the other's of the same round."""
+    return spread([row[over] / row[under] for row in rounds])
+
+
+def alternating(variants: Mapping[str, Callable[[], float]], rounds: int) -> list[dict[str, float]]:
+    """What each variant gives, round by round; each round begins with the next variant."""
+    names = list(variants)
+    found = []
+    for number in range(rounds):
+        first = number % len(names)
+        found.append({name: variants[name]() for name in (*names[first:], *names[:first])})
+    return found
+
+
+def seconds(work: Callable[[], object]) -> float:
+    """Wall time of `work`."""
+    start = perf_counter()
+    work()
+    return perf_counter() - start
+
+
+def publish(lines: Sequence[str], result: Mapping[str, object]) -> None:
+    """Print the lines, then `result` with the number of cores and the load of the machine as one line of JSON."""
+    machine = {"cores": os.cpu_count(), "load": round(os.getloadavg()[0], 2)}
+    sys.stdout.write("".join(f"{line}\n" for line in (*lines, json.dumps({**result, **machine}))))
+
+
+def answer(request: Request) -> str:
+    """A valid reply for the agent that asks; the audit passes, so a sample is five calls."""
+    return ANSWERS[stage_of(request)]
+
+
+def samples(count: int) -> list[Sample]:
+    """Samples of the demo corpus, over and over, each with a number in its first turn: no two ask the same."""
+    drawn = last_turn(Folder(demo_root(), labels=LABELS).load()).samples
+    return [_numbered(drawn[number % len(drawn)], number) for number in range(count)]
+
+
+def _numbered(sample: Sample, number: int) -> Sample:
+    first, *others = sample.scene.history
+    history = (replace(first, text=f"{first.text} ({number})"), *others)
+    return replace(sample, scene=replace(sample.scene, id=f"{sample.id}.{number}", history=history))
+
+
+def experiment(folder: Path, seen_by: FramesSeenBy = "paper", max_iterations: int = 2) -> Experiment:
+    """MERG with images as `conf/` sets it up, its frame store in `folder`."""
+    system = merg(max_iterations=max_iterations).showing_frames_to(seen_by)
+    looker = Looker(FrameSettings(), 8, 3, FrameStore(folder / "frames"))
+    return Experiment(system, Prompts(system), looker, Sampling(), ENGINE, max_images=8)
+
+
+def ignore(event: Event) -> None:
+    """Throws an event away."""
+
+
+def keep_nothing(sha256: str, data: bytes) -> None:
+    """Throws a keyframe away."""
+
+
+@contextmanager
+def server() -> Iterator[Server]:
+    """An Ollama server of our own on a free port, with its home in a folder that goes with it.
+
+    Where there is no ollama binary the program ends here, saying so, with exit code 0.
+    """
+    tool = [sys.executable, str(ROOT / "tools" / "get_ollama.py"), "--check"]
+    found = subprocess.run(tool, capture_output=True, text=True, check=False)
+    if found.returncode:
+        sys.stdout.write(f"not measured: {found.stderr.strip()}\n")
+        sys.exit(0)
+    with tempfile.TemporaryDirectory() as folder:
+        started = start_server(Path(found.stdout.strip().splitlines()[-1]), Path(folder))
+        try:
+            yield started
+        finally:
+            started.kill()
