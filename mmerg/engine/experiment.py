@@ -7,7 +7,7 @@ server, decoding releases the interpreter), and is the only thing to change for 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterable, Mapping
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeVar
@@ -131,9 +131,9 @@ def _at(state: State, path: str) -> Any:
 
 def in_flight(
     items: Iterable[Item], work: Callable[[Item], Out], slots: int, stop: Callable[[], None]
-) -> Iterator[Out]:
-    """`work` over `items`, at most `slots` at a time, results as they come. On an error or Ctrl-C `stop` is called so
-    that calls in flight break off, and nothing more is begun."""
+) -> Generator[Out, None, None]:
+    """`work` over `items`, at most `slots` at a time, results as they come. On an error or Ctrl-C nothing more is begun
+    and `stop` is called so that calls in flight break off; what still ends well comes before the error."""
     waiting = iter(items)
     with ThreadPoolExecutor(slots, thread_name_prefix="sample") as threads:
         running: set[Future[Out]] = set()
@@ -143,9 +143,15 @@ def in_flight(
                     running.add(threads.submit(work, item))
                 if not running:
                     return
-                done, running = wait(running, return_when=FIRST_COMPLETED)
-                for future in done:
+                for future in wait(running, return_when=FIRST_COMPLETED).done:
+                    running.remove(future)
                     yield future.result()
+        except GeneratorExit:  # nobody takes results any more
+            stop()
+            raise
         except BaseException:
             stop()
+            for future in running:
+                if future.exception() is None:
+                    yield future.result()
             raise
