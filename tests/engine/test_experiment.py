@@ -1,0 +1,360 @@
+"""One sample from clips to result line, failed or not, and many samples in flight."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mmerg.backends.cache import Cache
+from mmerg.backends.protocol import Backend, Finish, Reply, Request, Sampling
+from mmerg.backends.scripted import ENGINE, Answer, Scripted
+from mmerg.dialogue import Clip, Sample, Turn
+from mmerg.engine.experiment import Experiment, in_flight
+from mmerg.engine.look import Looker
+from mmerg.engine.prompts import Prompts
+from mmerg.errors import CallError, Failure
+from mmerg.frames.frame import FrameSettings
+from mmerg.frames.store import FrameStore
+from mmerg.records import events
+from mmerg.records.result import Result
+from mmerg.systems.system import System
+from tests.engine.parts import SCENE, STAGES, as_text, audit, merg, outputs, stage_of
+from tests.frames.clips import numbered
+
+SAMPLE = Sample(SCENE, "d1", Turn("Ben", "SECRET words", "sadness"))
+
+
+def answer(request: Request) -> str:
+    """A valid reply for the stage that asks; every check passes."""
+    stage = stage_of(request)
+    if stage == "gra":
+        return as_text(audit(dict.fromkeys(STAGES, True)))
+    output = as_text(outputs()[stage])
+    if stage == "sgrg":
+        return output
+    asked = json.loads(request.schema)["properties"]
+    return json.dumps({name: value for name, value in json.loads(output).items() if name in asked})
+
+
+def scripted(**instead: Callable[[Request], Answer]) -> Scripted:
+    """A backend that answers well except for the stages named."""
+    return Scripted(lambda request: instead.get(stage_of(request), answer)(request))
+
+
+class Lab:
+    """Runs samples as a run does, and keeps what they emit and keep."""
+
+    def __init__(self, folder: Path, system: System | None = None) -> None:
+        system = system or merg()
+        self.experiment = Experiment(
+            system=system,
+            prompts=Prompts(system),
+            looker=Looker(FrameSettings(per_clip=2, long_side=96), 8, 3, FrameStore(folder / "frames")),
+            sampling=Sampling(seed=3),
+            engine=ENGINE,
+            max_images=8,
+        )
+        self.events: list[events.Event] = []
+        self.kept: dict[str, bytes] = {}
+
+    def __call__(self, backend: Backend, sample: Sample = SAMPLE) -> Result:
+        return self.experiment.sample(sample, backend, self.events.append, self.keep)
+
+    def keep(self, sha256: str, data: bytes) -> None:
+        self.kept[sha256] = data
+
+    def kinds(self) -> list[str]:
+        return [event.kind for event in self.events]
+
+
+@pytest.fixture
+def lab(tmp_path: Path) -> Lab:
+    return Lab(tmp_path)
+
+
+def test_a_finished_sample(lab: Lab) -> None:
+    backend = scripted()
+    result = lab(backend)
+    assert result.model_dump(exclude={"seconds"}) == {
+        "id": "d1/4",
+        "status": "ok",
+        "response": "That must hurt.",
+        "emotion": "sadness",
+        "plan": json.loads(as_text(outputs()["psp"])),
+        "audit": dict.fromkeys(STAGES, 1),
+        "selected_pass": 0,
+        "passes": 1,
+        "ended": "passed",
+        "gold_response": "SECRET words",
+        "gold_emotion": "sadness",
+        "clip_problems": 0,
+        "calls": 5,
+        "cached_calls": 0,
+        "prompt_tokens": sum(len(m.text.split()) for request in backend.requests for m in request.messages),
+        "response_tokens": sum(event.reply.response_tokens for event in lab.events if event.kind == "called"),
+        "failure": None,
+        "failure_text": None,
+    }
+    assert result.seconds >= 0
+    assert [stage_of(request) for request in backend.requests] == [*STAGES, "gra"]
+    assert lab.kinds() == [
+        *("sample_started", "frames_taken"),
+        *("called", "produced") * 4,
+        *("called", "audited", "selected", "sample_done"),
+    ]
+
+
+def test_the_target_stands_in_the_result_alone(lab: Lab) -> None:
+    backend = scripted()
+    lab(backend)
+    assert not any("SECRET" in message.text for request in backend.requests for message in request.messages)
+    assert not any("SECRET" in event.model_dump_json() for event in lab.events)
+
+
+def test_a_sample_without_a_target(lab: Lab) -> None:
+    result = lab(scripted(), replace(SAMPLE, target=None))
+    assert (result.status, result.gold_response, result.gold_emotion) == ("ok", None, None)
+
+
+def test_the_selected_pass_is_the_result(lab: Lab) -> None:
+    """The first audit fails psp, whose second plan and reply pass."""
+    audits = iter([{**dict.fromkeys(STAGES, True), "psp": False}, dict.fromkeys(STAGES, True)])
+    replies = iter(["First.", "Second."])
+    result = lab(scripted(gra=lambda _: as_text(audit(next(audits))), sgrg=lambda _: next(replies)))
+    assert (result.response, result.selected_pass, result.passes, result.ended) == ("Second.", 1, 2, "passed")
+    assert result.calls == 5 + 3
+    assert result.audit == dict.fromkeys(STAGES, 1)
+
+
+def test_a_system_without_an_auditor_or_a_plan(tmp_path: Path) -> None:
+    system = merg(auditor=None)
+    lab = Lab(tmp_path, replace(system, result={"response": "R", "emotion": "e.emotion"}))
+    result = lab(scripted())
+    assert (result.status, result.audit, result.plan, result.ended) == ("ok", None, None, "no auditor")
+    assert result.calls == 4
+
+
+def test_repairs_count_as_calls(lab: Lab) -> None:
+    plans = iter(["no plan", "still none", answer])
+    result = lab(scripted(psp=lambda request: text(next(plans), request)))
+    assert (result.status, result.calls) == ("ok", 7)
+    assert [event.kind for event in lab.events].count("refused") == 2
+
+
+def text(given: Any, request: Request) -> str:
+    return given if isinstance(given, str) else str(given(request))
+
+
+def error(failure: Failure) -> CallError:
+    return CallError(failure, "it broke", where="host 1", hint="mend it")
+
+
+CUT = Reply(text="That", finish=Finish.LENGTH, response_tokens=9)
+FAILURES: list[tuple[dict[str, Answer], Failure, str, int]] = [
+    ({"mpa": "no JSON"}, Failure.SCHEMA_INVALID, "mpa, pass 0", 3),
+    ({"sgrg": " "}, Failure.EMPTY, "sgrg, pass 0", 3 + 3),
+    ({"sgrg": CUT}, Failure.TRUNCATED, "cut off after 9 tokens", 3 + 3),
+    ({"gra": "all CORRECT"}, Failure.UNAUDITED, "no pass has an audit", 4 + 3),
+    ({"caef": error(Failure.TIMEOUT)}, Failure.TIMEOUT, "it broke\n  where: host 1\n  next:  mend it", 1),
+    ({"gra": error(Failure.CONTEXT_OVERFLOW)}, Failure.CONTEXT_OVERFLOW, "mend it", 4),
+]
+
+
+@pytest.mark.parametrize(("script", "failure", "told", "calls"), FAILURES, ids=[str(case[1]) for case in FAILURES])
+def test_a_failed_sample(script: dict[str, Answer], failure: Failure, told: str, calls: int, lab: Lab) -> None:
+    result = lab(scripted(**{stage: lambda _, bad=bad: bad for stage, bad in script.items()}))
+    assert (result.status, result.failure) == ("failed", failure)
+    assert told in (result.failure_text or "")
+    assert (result.response, result.emotion, result.plan, result.audit, result.selected_pass) == (None,) * 5
+    assert (result.gold_response, result.calls) == ("SECRET words", calls)
+    failed = lab.events[-1]
+    assert isinstance(failed, events.SampleFailed)
+    assert (failed.failure, "sample_done" in lab.kinds()) == (failure, False)
+
+
+def test_an_interrupted_sample_is_undecided(lab: Lab) -> None:
+    with pytest.raises(CallError) as caught:
+        lab(scripted(psp=lambda _: error(Failure.INTERRUPTED)))
+    assert caught.value.failure is Failure.INTERRUPTED
+    assert not {"sample_done", "sample_failed"} & set(lab.kinds())
+
+
+def test_a_bug_is_no_failed_sample(lab: Lab) -> None:
+    with pytest.raises(ZeroDivisionError):
+        lab(scripted(psp=lambda _: ZeroDivisionError()))
+
+
+def test_a_replay_differs_only_in_how_it_was_had(lab: Lab, tmp_path: Path) -> None:
+    backend = scripted()
+    with closing(Cache(backend, tmp_path / "replies.sqlite")) as cache:
+        first, second = lab(cache), lab(cache)
+    assert (first.cached_calls, second.cached_calls, backend.calls) == (0, 5, 5)
+    assert first.comparable() == second.comparable()
+
+
+def test_frames_are_kept_and_bad_clips_counted(lab: Lab, tmp_path: Path) -> None:
+    clip = numbered(tmp_path / "one.avi", 20, "MJPG")
+    seen, gone, none = SCENE.history
+    history = (replace(seen, clip=Clip(clip)), replace(gone, clip=Clip(tmp_path / "gone.mp4")), none)
+    backend = scripted()
+    result = lab(backend, replace(SAMPLE, scene=replace(SCENE, history=history), dropped=(3,)))
+    assert (result.status, result.clip_problems) == ("ok", 2)
+    images = {stage_of(request): [image.sha256 for image in request.images] for request in backend.requests}
+    assert len(images["mpa"]) == 2
+    assert images == {"mpa": images["mpa"], "caef": images["mpa"], "gra": images["mpa"], "psp": [], "sgrg": []}
+    assert set(lab.kept) == set(images["mpa"])
+    assert all(data.startswith(b"\xff\xd8") for data in lab.kept.values())
+
+
+def test_a_grid_is_kept_beside_its_frames(lab: Lab, tmp_path: Path) -> None:
+    clip = numbered(tmp_path / "one.avi", 20, "MJPG")
+    lab.experiment = replace(lab.experiment, max_images=1)
+    history = (replace(SCENE.history[0], clip=Clip(clip)),)
+    backend = scripted(mpa=lambda _: '{"textual_cues":[{"turn":1,"cue":"a"}],"visual_cues":[{"frame":2,"cue":"b"}]}')
+    lab(backend, replace(SAMPLE, scene=replace(SCENE, history=history)))
+    [grid] = backend.requests[0].images
+    assert lab.kept[grid.sha256] == grid.data
+    assert len(lab.kept) == 3
+
+
+def samples(count: int) -> list[Sample]:
+    return [
+        replace(SAMPLE, scene=replace(SCENE, id=f"d{n}/4", history=(Turn("Ana", f"number {n}"), *SCENE.history[1:])))
+        for n in range(count)
+    ]
+
+
+def by_content(request: Request) -> str:
+    """Replies and verdicts that follow from the request alone."""
+    good = answer(request)
+    bad = request.digest() < "6"
+    if stage_of(request) == "gra":
+        return as_text(audit({name: not (bad and name == "caef") for name in STAGES}))
+    return f"{good} {request.digest()[:6]}" if stage_of(request) == "sgrg" else good
+
+
+@pytest.mark.parametrize("slots", [1, 3, 8])
+def test_neither_order_nor_company_changes_a_result(lab: Lab, slots: int) -> None:
+    todo = samples(8)
+
+    def work(sample: Sample) -> Result:
+        return lab(Scripted(by_content), sample)
+
+    alone = {sample.id: work(sample).comparable() for sample in todo}
+    assert len({result["response"] for result in alone.values()}) == len(todo)
+    together = list(in_flight(reversed(todo), work, slots, lambda: None))
+    assert {result.id: result.comparable() for result in together} == alone
+
+
+@given(st.integers(0, 30), st.integers(1, 9))
+def test_nothing_is_lost_and_nothing_is_done_twice(count: int, slots: int) -> None:
+    assert sorted(in_flight(range(count), lambda n: n * n, slots, lambda: None)) == [n * n for n in range(count)]
+
+
+def test_so_many_at_once_and_no_more() -> None:
+    slots, guard, now, most = 3, threading.Lock(), [0], [0]
+    meeting = threading.Barrier(slots)  # passed only if so many are at work at once
+
+    def work(item: int) -> int:
+        with guard:
+            now[0] += 1
+            most[0] = max(most[0], now[0])
+        meeting.wait(60)
+        with guard:
+            now[0] -= 1
+        return item
+
+    assert sorted(in_flight(range(4 * slots), work, slots, lambda: None)) == list(range(4 * slots))
+    assert most == [slots]
+
+
+def test_results_come_when_they_are_there() -> None:
+    release = threading.Event()
+
+    def work(item: str) -> str:
+        if item == "slow":
+            release.wait()
+        return item
+
+    results = in_flight(["slow", "fast", "later"], work, 2, lambda: None)
+    assert [next(results), next(results)] == ["fast", "later"]
+    release.set()
+    assert list(results) == ["slow"]
+
+
+def test_items_are_taken_only_when_there_is_room() -> None:
+    taken: list[int] = []
+
+    def items() -> Iterator[int]:
+        for number in range(9):
+            taken.append(number)
+            yield number
+
+    results = in_flight(items(), lambda n: n, 2, lambda: None)
+    next(results)
+    assert taken == [0, 1]
+    results.close()
+    assert taken == [0, 1]
+
+
+def test_an_error_stops_the_rest_and_keeps_what_ended_well() -> None:
+    """`b` fails while `a` and `c` are at work: told to stop, `c` breaks off and `a` ends well. `d` never begins."""
+    stopped, begun = threading.Event(), threading.Barrier(3)
+    started: list[str] = []
+
+    def work(item: str) -> str:
+        started.append(item)
+        begun.wait(60)
+        if item == "b":
+            raise CallError(Failure.INTERRUPTED, "b broke")
+        stopped.wait()
+        if item == "c":
+            raise CallError(Failure.INTERRUPTED, "c was told to stop")
+        return item
+
+    results = in_flight("abcd", work, 3, stopped.set)
+    got: list[str] = []
+    with pytest.raises(CallError, match="b broke"):
+        got.extend(results)
+    assert got == ["a"]
+    assert sorted(started) == ["a", "b", "c"]
+
+
+def test_a_reader_that_gives_up_stops_the_rest() -> None:
+    stopped = threading.Event()
+
+    def work(item: int) -> int:
+        if item:
+            stopped.wait()
+        return item
+
+    results = in_flight(range(9), work, 2, stopped.set)
+    assert next(results) == 0
+    results.close()
+    assert stopped.is_set()
+
+
+def test_an_item_that_cannot_be_had_stops_the_rest() -> None:
+    stopped = threading.Event()
+
+    def items() -> Iterator[int]:
+        yield 1
+        raise OSError("no more to read")
+
+    def work(item: int) -> int:
+        stopped.wait()
+        return item
+
+    got: list[int] = []
+    with pytest.raises(OSError, match="no more to read"):
+        got.extend(in_flight(items(), work, 2, stopped.set))
+    assert got == [1]
