@@ -1,0 +1,135 @@
+"""What a run says while it works, as plain lines and on a terminal."""
+
+from __future__ import annotations
+
+import re
+from io import StringIO
+
+import pytest
+from rich.console import Console
+
+from mmerg.backends.protocol import Finish, Reply
+from mmerg.errors import Failure
+from mmerg.progress import Progress
+from mmerg.records.events import Called, FramesTaken, SampleStarted
+from mmerg.records.result import Result
+
+LINE = re.compile(
+    r"(?P<ended>\d+)/(?P<total>\d+) samples · (?P<failed>\d+) failed · (?P<flying>\d+) in flight · "
+    r"(?P<calls>\d+) calls(?: \((?P<cached>\d+) cached\))? · (?P<rate>\d+) tokens/s · (?P<left>\?|[\d:]+) left"
+)
+
+
+class Watched:
+    """A Progress that writes to text, and what happens in a run."""
+
+    def __init__(self, total: int, kept: int = 0, *, terminal: bool = False) -> None:
+        self.out = StringIO()
+        console = Console(file=self.out, force_terminal=terminal, width=160)
+        self.progress = Progress(console, total, kept)
+
+    def start(self, sample: str) -> None:
+        started = SampleStarted(sample=sample, dialogue="d", history=(), responder="Ana", labels=())
+        self.progress.event(started)
+        self.progress.event(FramesTaken(sample=sample, form="none", turns=()))
+
+    def call(self, sample: str, *, cached: bool = False) -> None:
+        reply = Reply(text="a b", finish=Finish.STOP, response_tokens=2, cached=cached)
+        event = Called(
+            sample=sample,
+            t=0,
+            stage="mpa",
+            attempt=0,
+            digest="",
+            messages=(),
+            answer_schema="",
+            sampling={},
+            reply=reply,
+        )
+        self.progress.event(event)
+
+    def end(self, sample: str, failure: Failure | None = None) -> None:
+        self.progress.result(Result(id=sample, status="failed" if failure else "ok", failure=failure))
+
+    @property
+    def lines(self) -> list[str]:
+        return self.out.getvalue().splitlines()
+
+    def last(self, *names: str) -> list[int]:
+        """Figures of the last line."""
+        found = LINE.fullmatch(self.lines[-1])
+        assert found, self.lines
+        return [int(found[name] or 0) for name in names]
+
+
+def test_a_line_each_time_a_sample_ends() -> None:
+    run = Watched(3)
+    with run.progress:
+        run.start("a")
+        run.start("b")
+        run.call("a")
+        run.call("b", cached=True)
+        assert run.lines == []
+        run.end("a")
+        assert run.last("ended", "total", "failed", "flying", "calls", "cached") == [1, 3, 0, 1, 2, 1]
+        run.end("b", Failure.TIMEOUT)
+        assert run.last("ended", "total", "failed", "flying", "calls", "cached") == [2, 3, 1, 0, 2, 1]
+        run.start("c")
+        run.call("c")
+        run.end("c")
+        assert run.last("ended", "total", "failed", "flying", "calls", "cached") == [3, 3, 1, 0, 3, 1]
+    assert len(run.lines) == 3
+    assert run.lines[-1].endswith("0:00 left")
+
+
+def test_calls_from_the_cache_are_told_only_where_there_are_any() -> None:
+    run = Watched(1)
+    run.start("a")
+    run.call("a")
+    run.end("a")
+    assert "cached" not in run.lines[-1]
+
+
+def test_tokens_from_the_cache_are_no_speed() -> None:
+    run = Watched(1)
+    run.start("a")
+    run.call("a", cached=True)
+    run.end("a")
+    assert run.last("rate") == [0]
+
+
+def test_what_an_earlier_command_did_is_told_once() -> None:
+    run = Watched(2, kept=5)
+    with run.progress:
+        run.start("a")
+        run.end("a")
+    assert run.lines[0] == "5 samples are finished already and are kept"
+    assert run.last("ended", "total") == [1, 2]
+
+
+@pytest.mark.parametrize("terminal", [False, True])
+def test_nothing_to_do(terminal: bool) -> None:
+    run = Watched(0, terminal=terminal)
+    with run.progress:
+        pass
+    assert ("0/0 samples" in run.out.getvalue()) == terminal
+    assert "error" not in run.out.getvalue().lower()
+
+
+def test_the_first_of_all_samples_fails_before_any_call() -> None:
+    run = Watched(1)
+    run.start("a")
+    run.end("a", Failure.UNREACHABLE)
+    assert run.last("ended", "failed", "calls", "rate") == [1, 1, 0, 0]
+
+
+def test_a_terminal_gets_one_line_that_is_redrawn() -> None:
+    run = Watched(2, terminal=True)
+    with run.progress:
+        run.start("a")
+        run.call("a")
+        run.end("a")
+        run.start("b")
+    shown = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", run.out.getvalue())
+    assert [(match["ended"], match["flying"]) for match in LINE.finditer(shown)][-1] == ("1", "1")
+    assert "\n" not in shown.strip()
