@@ -1,0 +1,225 @@
+"""What `show` prints of a run and of its samples, from the run folder alone."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mmerg.records.run import read_results
+from mmerg.run import launch
+from mmerg.show import main
+from tests.composed import composed
+from tests.engine.parts import STAGES, as_text, audit
+from tests.frames.clips import numbered
+from tests.scripted_ollama import ScriptedOllama, merg_answer, scripted_ollama
+
+TURNS = [
+    {"speaker": "Ana", "text": "I lost my keys.", "clip": "one.avi"},
+    {"speaker": "Ben [bold]", "text": "Again?\u202e \x1b[31m"},
+    {"speaker": "Ana", "text": "Again.", "clip": "bad.avi"},
+    {"speaker": "Ben", "text": "SECRET words", "emotion": "sadness"},
+]
+
+
+class Answers:
+    """Valid replies; but the first plan fails its audit, and no audit of a dialogue that is ILL can be read."""
+
+    def __init__(self) -> None:
+        self.plans = 0
+
+    def __call__(self, body: dict[str, Any]) -> str:
+        prompt = body["messages"][1]["content"]
+        if "Your step: the audit" in prompt:
+            return (
+                "all CORRECT" if "ILL" in prompt else as_text(audit({n: n != "psp" or self.plans > 1 for n in STAGES}))
+            )
+        self.plans += "Your step: the plan" in prompt
+        text = merg_answer(body)
+        return f"{text} [/red]" if "Your step: write the next turn" in prompt else text
+
+
+class Shown:
+    """A finished run, and the command over it."""
+
+    def __init__(self, folder: Path, server: ScriptedOllama) -> None:
+        self.folder = folder
+        self.server = server
+
+    def __call__(self, *arguments: str) -> int:
+        return main([str(self.folder), *arguments])
+
+
+@pytest.fixture(scope="module")
+def show(tmp_path_factory: pytest.TempPathFactory) -> Shown:
+    """Two samples: one that is run again from its plan, and one whose audits cannot be read."""
+    folder = tmp_path_factory.mktemp("show")
+    numbered(folder / "one.avi", 20, "MJPG")
+    (folder / "bad.avi").write_bytes(b"no video")
+    ill = [{**TURNS[0], "text": "ILL"}, TURNS[-1]]
+    lines = [{"id": "story", "turns": TURNS}, {"id": "ill", "turns": ill}]
+    (folder / "dialogues.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+    with scripted_ollama(answer=Answers()) as server:
+        settings = [
+            f"backend.hosts=[{server.url}]",
+            f"runs={folder}/runs",
+            "backbone=qwen2.5vl-7b",
+            "frames.per_clip=2",
+        ]
+        assert launch(composed("dataset=folder", f"dataset.root={folder}", *settings)) == 1
+    [run] = (folder / "runs").glob("folder-*")
+    return Shown(run, server)
+
+
+def test_the_story_of_a_sample(show: Shown, capsys: pytest.CaptureFixture[str]) -> None:
+    assert show("story/4") == 0
+    shown = capsys.readouterr().out
+    result = read_results(show.folder)["story/4"]
+    order = [
+        "reply by Ben",
+        "Ana: I lost my keys.",
+        "pass 0",
+        "one.avi",
+        "mpa",
+        "words ",  # a cue of E
+        "a face ",
+        "caef",
+        f"emotion: {result.emotion}",
+        "psp",
+        "tactic: question",
+        "sgrg",
+        "I hear you",
+        "(1, 1, 0, 1)",
+        "psp looked at",
+        "mend psp",
+        "pass 1",
+        "psp",
+        "correction",
+        "mend psp",
+        "(1, 1, 1, 1)",
+        "selected: pass 1",
+        "(1, 1, 0, 1, 0)",
+        "(1, 1, 1, 1, -1)",
+        "never shown to the model",
+        "SECRET words (sadness)",
+    ]
+    place = 0
+    for part in order:
+        found = shown.find(part, place)
+        assert found >= 0, f"{part!r} is not there after {shown[max(0, place - 200) : place]!r}\n{shown}"
+        place = found + len(part)
+    assert "(1, 1, 1, 1, -1)  <- the largest" in shown
+    assert (result.selected_pass, str(result.response) in shown) == (1, True)
+
+
+def test_frames_are_named_by_the_files_that_hold_them(show: Shown, capsys: pytest.CaptureFixture[str]) -> None:
+    show("story/4")
+    shown = capsys.readouterr().out
+    names = re.findall(r"turn 1: one\.avi at \d+\.\d\d s, 320x192, frames/([0-9a-f]{64}\.jpg)", shown)
+    assert len(names) == 2
+    assert sorted(names) == sorted(file.name for file in (show.folder / "frames").iterdir())
+    assert "sent as images" in shown
+    assert "turn 2: no clip" in shown
+    assert "turn 3: no frames (unreadable)" in shown
+
+
+def test_foreign_text_neither_steers_the_terminal_nor_is_markup(
+    show: Shown, capsys: pytest.CaptureFixture[str]
+) -> None:
+    show("story/4", "--prompts")
+    show()
+    shown = capsys.readouterr().out
+    assert not re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e]", shown)
+    assert "Ben [bold]: Again?\\u202e \\u001b[31m" in shown
+    assert "[/red]" in shown
+
+
+def test_prompts_are_shown_only_where_asked_for(show: Shown, capsys: pytest.CaptureFixture[str]) -> None:
+    show("story/4")
+    without = capsys.readouterr().out
+    assert show("story/4", "--prompts") == 0
+    shown = capsys.readouterr().out
+    assert "Your step: perception" not in without
+    for part in (
+        "Your step: perception",
+        "Your step: the audit",
+        "--- system",
+        "--- user [2 images]",
+        '"textual_cues"',
+    ):
+        assert part in shown
+    before_the_reveal = shown[: shown.index("never shown to the model")]
+    assert "SECRET" not in before_the_reveal
+
+
+def test_calls_are_told_with_their_cost(show: Shown, capsys: pytest.CaptureFixture[str]) -> None:
+    show("story/4")
+    calls = re.findall(r"call of (\w+): 10 \+ \d+ tokens, \d+\.\d\d s on http://127", capsys.readouterr().out)
+    assert calls == [*STAGES, "gra", "psp", "sgrg", "gra"]
+
+
+def test_a_failed_sample(show: Shown, capsys: pytest.CaptureFixture[str]) -> None:
+    assert show("ill/2") == 0
+    shown = capsys.readouterr().out
+    assert shown.count("gra could not be used (schema_invalid)") == 3
+    assert "unaudited (schema_invalid)" in shown
+    assert "failed (unaudited): no pass has an audit that can be read" in shown
+    assert "selected" not in shown.replace("cannot be selected", "")
+
+
+def test_the_table_of_a_run(show: Shown, capsys: pytest.CaptureFixture[str]) -> None:
+    assert show() == 0
+    shown = capsys.readouterr().out
+    assert f"{show.folder}: qwen2.5vl:7b on ollama 0.24.0" in shown.replace("\n", "")
+    assert "2 samples: 1 ok, 1 failed" in shown
+    assert re.search(r"story/4 .*│ 2 +│ 1 +│", shown)
+    assert "1 failed" in shown
+    assert re.search(r"│ unaudited │ +1 │ ill/2: no pass has an audit", shown)
+
+
+def test_showing_calls_no_server_and_changes_nothing(show: Shown, capsys: pytest.CaptureFixture[str]) -> None:
+    before = {file: file.read_bytes() for file in show.folder.rglob("*") if file.is_file()}
+    calls = show.server.calls
+    show("story/4", "--prompts")
+    show()
+    assert {file: file.read_bytes() for file in show.folder.rglob("*") if file.is_file()} == before
+    assert show.server.calls == calls
+
+
+def test_an_unknown_sample(show: Shown, capsys: pytest.CaptureFixture[str]) -> None:
+    assert show("story/9") == 2
+    shown = capsys.readouterr()
+    assert shown.out == ""
+    assert "the run has no sample 'story/9'" in shown.err
+    assert "samples: story/4, ill/2" in shown.err
+
+
+@pytest.mark.parametrize("arguments", [(), ("story/4",)])
+def test_a_folder_that_is_no_run(
+    arguments: tuple[str, ...], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for folder in (tmp_path, tmp_path / "nowhere"):
+        assert main([str(folder), *arguments]) == 2
+        assert "this is not a run folder" in capsys.readouterr().err
+    (tmp_path / "manifest.json").write_text("{", encoding="utf-8")
+    assert main([str(tmp_path), *arguments]) == 2
+    assert "the manifest cannot be read" in capsys.readouterr().err
+
+
+def test_a_run_without_results_yet(show: Shown, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "manifest.json").write_bytes((show.folder / "manifest.json").read_bytes())
+    assert main([str(tmp_path)]) == 0
+    assert "0 samples" in capsys.readouterr().out
+    assert main([str(tmp_path), "story/4"]) == 2
+    assert "none yet" in capsys.readouterr().err
+
+
+def test_arguments_that_are_wrong(capsys: pytest.CaptureFixture[str]) -> None:
+    for arguments in ([], ["run", "sample", "more"], ["run", "--unheard-of"]):
+        with pytest.raises(SystemExit) as caught:
+            main(arguments)
+        assert caught.value.code == 2
+        assert "usage: python -m mmerg.show" in capsys.readouterr().err
