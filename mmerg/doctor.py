@@ -21,7 +21,7 @@ from mmerg.backends.protocol import Backend, Engine
 from mmerg.config import hydra_main, resolve
 from mmerg.probes import Found, safely
 from mmerg.terminal import console, guarded, harmless
-from mmerg.wiring import make
+from mmerg.wiring import hosts_of, make
 
 MARKS = {"ok": "✓", "failed": "✗", "open": "?"}
 
@@ -31,7 +31,7 @@ def examine(config: DictConfig) -> int:
     plain = resolve(config)
     out = console()
     failed = 0
-    for host in plain["backend"]["hosts"]:
+    for host in hosts_of(plain):
         with closing(make(plain["backend"]["adapter"], host=host)) as backend:
             out.print(harmless(f"{host}, backbone {plain['backbone']['name']}"))
             for found in report(backend, host, plain):

@@ -43,16 +43,22 @@ def corpus_of(plain: dict[str, Any]) -> Corpus:
     return loaded
 
 
-def pool_of(plain: dict[str, Any]) -> Pool:
-    """A host for each address, each with the reply cache and its retries, none of them called yet."""
-    node = plain["backend"]
-    if not node["hosts"]:
+def hosts_of(plain: dict[str, Any]) -> list[str]:
+    """The addresses of the hosts. Raises ConfigError where there is none."""
+    hosts: list[str] = plain["backend"]["hosts"]
+    if not hosts:
         raise ConfigError(
             "backend.hosts is empty", where="configuration", hint="backend.hosts=[http://127.0.0.1:11434]"
         )
+    return hosts
+
+
+def pool_of(plain: dict[str, Any]) -> Pool:
+    """A host for each address, each with the reply cache and its retries, none of them called yet."""
+    node = plain["backend"]
     replies = Path(plain["cache_dir"]) / "replies.sqlite"
     hosts = []
-    for address in node["hosts"]:
+    for address in hosts_of(plain):
         backend = Cache(Retry(make(node["adapter"], host=address), node["attempts"]), replies, plain["cache"])
         hosts.append(Host(backend, plain["backbone"]["concurrency"], address))
     return Pool(hosts, node["revive_after"])
