@@ -1,0 +1,312 @@
+"""What the doctor finds: on scripted servers with one fault each, and on a real server with two small models."""
+
+from __future__ import annotations
+
+import base64
+import json
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from hashlib import sha256
+from itertools import count
+from typing import Any
+
+import numpy as np
+import pytest
+
+from mmerg.doctor import examine
+from mmerg.frames.picture import from_jpeg
+from mmerg.probes import COLOURS
+from mmerg.terminal import guarded
+from tests.backends.ollama.conftest import LAST, Faulty, json_answer, line, stream
+from tests.composed import composed
+from tests.engine.parts import ROOT
+from tests.ollama_server import TEXT_MODEL, VISION_MODEL
+from tests.scripted_ollama import scripted_ollama
+
+Answer = Callable[[dict[str, Any]], str]
+
+
+def colour(image: str) -> str:
+    """The name of the colour that a picture is filled with."""
+    mean = from_jpeg(base64.b64decode(image)).reshape(-1, 3).mean(axis=0)
+    return min(COLOURS, key=lambda name: float(np.abs(mean - COLOURS[name]).sum()))
+
+
+def good(body: dict[str, Any]) -> str:
+    """As a model answers that looks at its images and holds to its schema."""
+    images = body["messages"][0].get("images", [])
+    if "format" in body:
+        shown = dict(zip(("first", "second"), map(colour, images), strict=False))
+        return json.dumps(shown if images else {"steps": [3, 5], "mood": "calm"})
+    return f"It shows {sha256(images[0].encode()).hexdigest()[:8]}." if images else "Hello there."
+
+
+class Doctor:
+    """Runs the doctor in this process; `found` is the mark of each check, `text` all that it said."""
+
+    def __init__(self, capsys: pytest.CaptureFixture[str]) -> None:
+        self.capsys = capsys
+        self.found: dict[str, str] = {}
+        self.text = ""
+
+    def __call__(self, url: str, *settings: str) -> int:
+        config = composed("backbone=qwen2.5vl-7b", f"backend.hosts=[{url}]", *settings, name="doctor")
+        code = guarded(lambda: examine(config))
+        self.text = "".join(self.capsys.readouterr())
+        self.found = marks(self.text)
+        return code
+
+
+def marks(text: str) -> dict[str, str]:
+    lines = [line.strip() for line in text.splitlines() if line.startswith("  ") and line.strip()[0] in "✓✗?"]
+    return {line[2 : line.index(":")]: line[0] for line in lines}
+
+
+@pytest.fixture
+def doctor(capsys: pytest.CaptureFixture[str]) -> Doctor:
+    return Doctor(capsys)
+
+
+ALL_WELL = {
+    **dict.fromkeys(("server", "model", "context", "reply", "schema", "logprobs", "two images", "parallel"), "✓"),
+    **{"memory": "✓", "embeddings": "?"},
+}
+
+
+def test_all_is_well(doctor: Doctor) -> None:
+    with scripted_ollama(answer=good) as server:
+        assert doctor(server.url) == 0
+    assert doctor.found == ALL_WELL
+    assert doctor.text.splitlines()[0] == f"{server.url}, backbone qwen2.5vl-7b"
+    assert doctor.text.splitlines()[-1] == "nothing failed"
+    assert "ollama 0.24.0" in doctor.text
+    assert "num_ctx 16384 of 32768 tokens" in doctor.text
+    assert "3 of 3 pairs" in doctor.text
+
+
+def bad_schema(body: dict[str, Any]) -> str:
+    return '{"steps": [1, 2, 3], "mood": "fine"}' if "mood" in str(body.get("format")) else good(body)
+
+
+def prose(body: dict[str, Any]) -> str:
+    return good(body) if "format" not in body else "Here is what I think of it."
+
+
+def blank(body: dict[str, Any]) -> str:
+    return good(body) if "format" in body else " "
+
+
+def first_alone(body: dict[str, Any]) -> str:
+    """A model that sees only the first of its images."""
+    images = body["messages"][0].get("images", [])
+    if len(images) > 1:
+        return json.dumps({"first": colour(images[0]), "second": colour(images[0])})
+    return good(body)
+
+
+FAULTS: list[tuple[Answer, dict[str, str], str]] = [
+    (bad_schema, {"schema": "✗"}, "update the server"),
+    (prose, {"schema": "✗", "two images": "?"}, "Here is what I think"),
+    (blank, {"reply": "✗", "logprobs": "✗"}, "the reply is blank"),
+    (first_alone, {"two images": "?"}, "backbone.max_images=1"),
+]
+
+
+@pytest.mark.parametrize(("answer", "differs", "told"), FAULTS, ids=[case[0].__name__ for case in FAULTS])
+def test_a_model_with_a_fault(answer: Answer, differs: dict[str, str], told: str, doctor: Doctor) -> None:
+    with scripted_ollama(answer=answer) as server:
+        code = doctor(server.url)
+    assert doctor.found == ALL_WELL | differs
+    assert code == int("✗" in differs.values())
+    assert told in doctor.text
+
+
+@pytest.mark.parametrize(("concurrency", "mark", "code"), [(1, "✓", 0), (2, "✗", 1)])
+def test_calls_at_once_that_disturb_each_other(concurrency: int, mark: str, code: int, doctor: Doctor) -> None:
+    numbers, guard = count(), threading.Lock()
+
+    def unsteady(body: dict[str, Any]) -> str:
+        with guard:
+            return f"{good(body)} {next(numbers)}" if "format" not in body else good(body)
+
+    with scripted_ollama(answer=unsteady) as server:
+        assert doctor(server.url, f"backbone.concurrency={concurrency}") == code
+    assert doctor.found == ALL_WELL | {"parallel": mark}
+    assert "3 of 3 pairs of calls at once gave other answers" in doctor.text
+    assert "backbone.concurrency=1" in doctor.text
+
+
+def test_more_context_than_the_model_has(doctor: Doctor) -> None:
+    with scripted_ollama(answer=good) as server:
+        assert doctor(server.url, "backbone.load.num_ctx=65536") == 1
+    assert doctor.found == ALL_WELL | {"context": "✗"}
+    assert "set backbone.load.num_ctx=32768" in doctor.text
+    assert doctor.text.splitlines()[-1] == "1 checks failed"
+
+
+def test_a_model_without_eyes_is_asked_about_no_image(doctor: Doctor) -> None:
+    with scripted_ollama(answer=good, capabilities=("completion",)) as server:
+        assert doctor(server.url) == 0
+    assert set(ALL_WELL) - set(doctor.found) == {"two images", "parallel"}
+    assert doctor.found["eyes"] == "✓"
+
+
+def test_a_model_that_takes_one_image_is_not_asked_about_two(doctor: Doctor) -> None:
+    with scripted_ollama(answer=good) as server:
+        assert doctor(server.url, "backbone.max_images=1") == 0
+    assert set(ALL_WELL) - set(doctor.found) == {"two images"}
+
+
+def test_every_host_is_looked_at(doctor: Doctor) -> None:
+    with scripted_ollama(answer=good) as one, scripted_ollama(answer=prose) as two:
+        assert doctor(f"{one.url},{two.url}") == 1
+    healthy, _, ill = doctor.text.partition(two.url)
+    assert (marks(healthy)["schema"], marks(ill)["schema"]) == ("✓", "✗")
+
+
+@contextmanager
+def serving(**answers: bytes) -> Iterator[Faulty]:
+    """A server whose paths under /api answer with fixed bytes; its model `m` has 512 tokens of context."""
+    with Faulty() as server:
+        for path, answer in answers.items():
+            server.answer(answer, path=f"/api/{path}")
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
+        thread.start()
+        try:
+            yield server
+        finally:
+            server.release.set()
+            server.shutdown()
+            thread.join()
+
+
+M = ("backbone.model=m", "backbone.load.num_ctx=512")
+WORDS = stream(line("Hello."), LAST)
+
+
+def ps(**fields: int) -> bytes:
+    return json_answer({"models": [{"model": "m:latest", "name": "m:latest", **fields}]})
+
+
+def test_a_server_that_gives_no_log_probabilities(doctor: Doctor) -> None:
+    with serving(chat=WORDS, ps=ps(size=100, size_vram=100, context_length=512)) as server:
+        assert doctor(server.host, *M) == 1
+    assert (doctor.found["reply"], doctor.found["logprobs"], doctor.found["memory"]) == ("✓", "✗", "✓")
+    assert "self_ppl cannot be computed" in doctor.text
+
+
+@pytest.mark.parametrize(
+    ("answer", "mark", "told"),
+    [
+        (ps(size=2**31, size_vram=2**31, context_length=512), "✓", "2.0 GiB, context 512 as loaded, all of it on"),
+        (ps(size=2**31, size_vram=2**30, context_length=512), "?", "50 % of it on the CPU"),
+        (ps(size=2**31, size_vram=2**31, context_length=256), "✗", "context 256 as loaded, 512 was asked for"),
+        (json_answer({"models": []}), "✗", "the model is not loaded after a call"),
+        (json_answer({"error": "no such page"}, "404 Not Found"), "✗", "no such page"),
+    ],
+)
+def test_how_the_model_is_loaded(answer: bytes, mark: str, told: str, doctor: Doctor) -> None:
+    with serving(chat=WORDS, ps=answer) as server:
+        doctor(server.host, *M)
+    assert doctor.found["memory"] == mark
+    assert told in doctor.text
+
+
+@pytest.mark.parametrize(
+    ("answer", "mark", "told"),
+    [
+        (json_answer({"embeddings": [[0.6, 0.8, 0.0], [1.0, 0.0, 0.0]]}), "✓", "3 dimensions"),
+        (json_answer({"embeddings": [[0.6, 0.8]]}), "✗", "1 vectors for 2 texts"),
+        (json_answer({"error": "this model does not support embeddings"}, "501 Not Implemented"), "✗", "embeddings"),
+    ],
+)
+def test_embeddings(answer: bytes, mark: str, told: str, doctor: Doctor) -> None:
+    show = json_answer({"capabilities": ["completion", "embedding"], "model_info": {}})
+    with serving(chat=WORDS, show=show, embed=answer) as server:
+        doctor(server.host, *M)
+    assert doctor.found["embeddings"] == mark
+    assert told in doctor.text
+
+
+def test_calls_that_fail_are_findings(doctor: Doctor) -> None:
+    failed = json_answer({"error": "CUDA error: out of memory"}, "500 Internal Server Error")
+    with serving(chat=failed, ps=ps(size=1, size_vram=1, context_length=512)) as server:
+        assert doctor(server.host, *M) == 1
+    assert {name for name, mark in doctor.found.items() if mark == "✗"} == {
+        *("reply", "schema", "logprobs", "two images", "parallel")
+    }
+    assert "oom: " in doctor.text
+
+
+def test_what_a_server_says_cannot_steer_the_terminal(doctor: Doctor) -> None:
+    with serving(chat=stream(line("\x1b[2J[/red]"), LAST)) as server:
+        doctor(server.host, *M)
+    assert "\x1b" not in doctor.text
+    assert "[/red]" in doctor.text
+
+
+@pytest.mark.parametrize(
+    ("settings", "told"),
+    [
+        (("backbone.model=absent:1b",), "ollama pull absent:1b"),
+        (("backend.hosts=[]",), "backend.hosts is empty"),
+        (("backend.hosts=[http://127.0.0.1:9]",), "http://127.0.0.1:9"),
+        (("backend.hosts=[nonsense]",), "nonsense"),
+        (("+backbone.load.heat=1",), "not a load option: heat"),
+    ],
+)
+def test_what_is_wrong_is_said(settings: tuple[str, ...], told: str, doctor: Doctor) -> None:
+    with scripted_ollama(answer=good) as server:
+        assert doctor(server.url, *settings) == 2
+    assert told in doctor.text
+
+
+def command(*settings: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "mmerg.doctor", *settings], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+
+
+def test_the_command() -> None:
+    with scripted_ollama(answer=prose) as server:
+        done = command("backbone=qwen2.5vl-7b", f"backend.hosts=[{server.url}]")
+    assert (done.returncode, done.stderr) == (1, "")
+    assert marks(done.stdout) == ALL_WELL | {"schema": "✗", "two images": "?"}
+
+
+@pytest.mark.parametrize("settings", [("backbone=unheard-of",), ("backend.hosts=[http://127.0.0.1:9]",)])
+def test_the_command_fails_without_a_traceback(settings: tuple[str, ...]) -> None:
+    done = command(*settings)
+    assert done.returncode == 2
+    assert done.stderr
+    assert "Traceback" not in done.stderr
+
+
+SMALL = ("backbone.load.num_ctx=2048", "+backbone.load.num_thread=1")
+
+
+def test_a_real_text_model(ollama_host: str) -> None:
+    done = command("backbone=smollm2-135m", f"backbone.model={TEXT_MODEL}", f"backend.hosts=[{ollama_host}]", *SMALL)
+    assert done.returncode == 0, done.stdout + done.stderr
+    found = marks(done.stdout)
+    well = ("server", "model", "context", "eyes", "reply", "schema", "logprobs")
+    assert {name: found[name] for name in well} == dict.fromkeys(well, "✓")
+    assert "context 2048 as loaded" in done.stdout
+
+
+def test_a_real_model_with_random_weights_is_not_said_to_see(ollama_host: str) -> None:
+    settings = (f"backbone.model={VISION_MODEL}", f"backend.hosts=[{ollama_host}]", *SMALL)
+    done = command("backbone=qwen2.5vl-7b", *settings)
+    assert done.returncode == 0, done.stdout + done.stderr
+    found = marks(done.stdout)
+    assert found["two images"] == "?"
+    assert (found["schema"], found["logprobs"], found["parallel"]) == ("✓", "✓", "✓")
+
+
+def test_a_real_server_without_the_model(ollama_host: str) -> None:
+    done = command("backbone=gemma3-12b", f"backend.hosts=[{ollama_host}]", *SMALL)
+    assert done.returncode == 2
+    assert "ollama pull gemma3:12b" in done.stderr
