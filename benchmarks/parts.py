@@ -121,8 +121,8 @@ def ignore(event: Event) -> None:
     """Throws an event away."""
 
 
-def keep_nothing(sha256: str, data: bytes) -> None:
-    """Throws a keyframe away."""
+def keep_nothing(sha256: str, read: Callable[[], bytes]) -> None:
+    """Leaves a keyframe where it is."""
 
 
 @contextmanager

@@ -182,13 +182,19 @@ def hydra_main(job: Callable[[DictConfig], int], name: str = "config") -> int:
 
     try:
         composed()
-    except SystemExit:  # Hydra has printed what does not compose
-        return 2
+    except SystemExit as stop:  # Hydra has printed what does not compose, or its help
+        return 2 if stop.code else 0
     return max(codes, default=0)
 
 
 def resolve(config: DictConfig) -> dict[str, Any]:
     """The config as plain values, `dataset.root` made absolute. Raises ConfigError for a value that is missing."""
+    if OmegaConf.is_missing(config, "dataset"):
+        raise ConfigError(
+            "no dataset is chosen",
+            where="configuration",
+            hint="dataset=demo, dataset=meld dataset.root=…, or dataset=folder dataset.root=…",
+        )
     try:
         if root := OmegaConf.select(config, "dataset.root"):
             config.dataset.root = str(Path(root).expanduser().absolute())

@@ -6,119 +6,24 @@ Exit code 0 all fine, 1 some samples failed, 2 configuration or input wrong, 130
 
 from __future__ import annotations
 
-import json
 import sys
-from collections.abc import Mapping
-from contextlib import closing
-from pathlib import Path
-from typing import Any
 
 from omegaconf import DictConfig
-from rich.console import Console
 
-from mmerg.backends.protocol import Engine
-from mmerg.config import check, hydra_main, identity_hash, resolve
-from mmerg.corpora.protocols import chosen, last_turn
-from mmerg.dialogue import Corpus, Sample
-from mmerg.engine.experiment import Experiment, in_flight
-from mmerg.errors import CorpusError
-from mmerg.progress import Progress
-from mmerg.records.events import Event
-from mmerg.records.result import Result
-from mmerg.records.run import Run
-from mmerg.tables import failures, replies
-from mmerg.terminal import console, guarded, harmless
-from mmerg.wiring import corpus_of, experiment_of, git_commit, pool_of, versions
+from mmerg.config import hydra_main
+from mmerg.terminal import guarded
 
 
-def launch(config: DictConfig) -> int:
-    """One run, from a composed config to an exit code."""
-    plain = resolve(config)
-    check(plain)
-    out = console()
-    corpus = corpus_of(plain)
-    selection = last_turn(corpus)
-    if not selection.samples:
-        raise CorpusError("no dialogue has a target turn with a history", where=f"dataset={corpus.name}")
-    wanted = chosen(selection.samples, plain["ids"], plain["limit"])
+def job(config: DictConfig) -> int:
+    """The run, its errors printed."""
+    from mmerg.launch import launch  # only once there is something to run: --help stays quick
 
-    with closing(pool_of(plain)) as pool:
-        engine = pool.describe()
-        experiment = experiment_of(plain, engine)
-        _announce(out, plain, corpus, wanted, engine)
-        for host, why in pool.down().items():
-            out.print(harmless(f"host {host} is left out for now: {why}"))
-        path = Path(plain["runs"]) / _name(plain)
-        with Run(path, _manifest(plain, corpus, experiment)) as run:
-            todo = _todo(wanted, run.results, plain["only_failed"])
-            progress = Progress(out, len(todo), len(wanted) - len(todo))
-
-            def emit(event: Event) -> None:
-                run.trace.emit(event)
-                progress.event(event)
-
-            def work(sample: Sample) -> Result:
-                with pool.lease() as backend:
-                    return experiment.sample(sample, backend, emit, run.keep_frame)
-
-            with progress:
-                for result in in_flight(todo, work, pool.slots, pool.close):
-                    run.add(result)
-                    progress.result(result)
-            run.seal([sample.id for sample in selection.samples])
-            results = [run.results[sample.id] for sample in wanted if sample.id in run.results]
-
-    out.print(replies(results))
-    failed = [result for result in results if result.status == "failed"]
-    if failed:
-        out.print(failures(failed))
-    if plain["backbone"]["note"]:
-        out.print(plain["backbone"]["note"])
-    print(f"run: {path}")  # noqa: T201 - the last line is for programs to read: no wrapping
-    return 1 if failed else 0
-
-
-def _name(plain: Mapping[str, Any]) -> str:
-    parts = [plain[part]["name"] for part in ("dataset", "system", "backbone")]
-    return "-".join([*parts, identity_hash(dict(plain))[:8]])
-
-
-def _todo(wanted: list[Sample], results: Mapping[str, Result], only_failed: bool) -> list[Sample]:
-    """Samples without a result; with `only_failed` those whose result is a failure."""
-    if only_failed:
-        return [sample for sample in wanted if sample.id in results and results[sample.id].status == "failed"]
-    return [sample for sample in wanted if sample.id not in results]
-
-
-def _manifest(plain: Mapping[str, Any], corpus: Corpus, experiment: Experiment) -> dict[str, Any]:
-    engine = experiment.engine.model_dump(mode="json")
-    return {
-        "identity": {
-            "config": identity_hash(dict(plain)),
-            "corpus": corpus.fingerprint,
-            "engine": json.dumps(engine, sort_keys=True),
-            "prompts": experiment.prompts.digest(),
-        },
-        "engine": engine,
-        "corpus": {"name": corpus.name, "split": corpus.split, "notes": dict(corpus.notes)},
-        "versions": versions(),
-        "git_commit": git_commit(),
-        "config": dict(plain),
-    }
-
-
-def _announce(out: Console, plain: Mapping[str, Any], corpus: Corpus, wanted: list[Sample], engine: Engine) -> None:
-    notes = "".join(f", {name} {count}" for name, count in corpus.notes.items() if count)
-    told = f"{corpus.name} {corpus.split}: {len(wanted)} samples of {len(corpus.dialogues)} dialogues{notes}"
-    out.print(harmless(told))
-    out.print(harmless(f"{engine.model} on {engine.backend} {engine.version}, seed {plain['seed']}"))
-    if not engine.vision and plain["frames"]["seen_by"] != "none":
-        out.print("this model has no eyes: it gets measured frame descriptions in place of the images")
+    return guarded(lambda: launch(config))
 
 
 def main() -> int:
     """The command."""
-    return hydra_main(lambda config: guarded(lambda: launch(config)))
+    return hydra_main(job)
 
 
 if __name__ == "__main__":

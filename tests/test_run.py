@@ -248,4 +248,14 @@ def test_what_is_wrong_is_said_without_a_traceback(run: Runner, arguments: tuple
 def test_a_missing_dataset_is_asked_for() -> None:
     done = subprocess.run([sys.executable, "-m", "mmerg.run"], cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 2
-    assert "dataset=<OPTION>" in done.stderr
+    assert "no dataset is chosen" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_help_needs_no_dataset() -> None:
+    for module in ("mmerg.run", "mmerg.doctor"):
+        done = subprocess.run(
+            [sys.executable, "-m", module, "--help"], cwd=ROOT, capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 0, done.stderr
+        assert "Exit code: 0" in done.stdout

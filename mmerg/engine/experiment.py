@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Generator, Iterable, Mapping
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Protocol, TypeVar
 
 from pydantic import BaseModel
@@ -31,9 +32,9 @@ Out = TypeVar("Out")
 
 
 class KeepFrame(Protocol):
-    """Keeps a JPEG that the trace names."""
+    """Keeps a JPEG that the trace names; `read` gives its bytes where it is not there yet."""
 
-    def __call__(self, sha256: str, data: bytes) -> None: ...
+    def __call__(self, sha256: str, read: Callable[[], bytes]) -> None: ...
 
 
 @dataclass(frozen=True)
@@ -102,9 +103,9 @@ class Experiment:
 
     def _keep(self, state: State, keep_frame: KeepFrame) -> None:
         for keyframe in state.keyframes:
-            keep_frame(keyframe.frame.sha256, self.looker.store.read(keyframe.frame.sha256))
+            keep_frame(keyframe.frame.sha256, partial(self.looker.store.read, keyframe.frame.sha256))
         for image in state.images:
-            keep_frame(image.sha256, image.data)
+            keep_frame(image.sha256, partial(bytes, image.data))
 
 
 def _decided(system: System, outcome: Outcome) -> dict[str, Any]:

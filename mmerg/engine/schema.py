@@ -13,6 +13,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
 from itertools import groupby
 from typing import Any, TypeVar
 
@@ -40,10 +41,15 @@ class Bounds:
 
 def json_schema(cls: type[BaseModel], bounds: Bounds) -> Schema:
     """The JSON schema of one call: references inlined, every field required, in class order, nothing else allowed."""
-    raw = cls.model_json_schema()
+    raw = _raw(cls)
     schema = _concrete(raw, raw.get("$defs", {}), bounds)
     schema.pop("description", None)  # a class's docstring is for readers of the code
     return schema
+
+
+@cache
+def _raw(cls: type[BaseModel]) -> Schema:
+    return cls.model_json_schema()
 
 
 def _concrete(node: Schema, defs: Mapping[str, Schema], bounds: Bounds) -> Schema:

@@ -14,7 +14,7 @@ from __future__ import annotations
 import json
 import os
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -85,12 +85,12 @@ class Run:
             self._file.flush()
             self.results[result.id] = result
 
-    def keep_frame(self, sha256: str, data: bytes) -> None:
-        """Put a JPEG beside the trace, once."""
+    def keep_frame(self, sha256: str, read: Callable[[], bytes]) -> None:
+        """Put a JPEG beside the trace, once; `read` gives its bytes."""
         path = self.path / FRAMES / f"{sha256}.jpg"
         if not path.exists():
             part = path.with_suffix(f".{threading.get_ident()}.part")
-            part.write_bytes(data)
+            part.write_bytes(read())
             part.replace(path)
 
     def seal(self, order: Sequence[str]) -> None:

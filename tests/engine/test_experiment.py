@@ -69,8 +69,8 @@ class Lab:
     def __call__(self, backend: Backend, sample: Sample = SAMPLE) -> Result:
         return self.experiment.sample(sample, backend, self.events.append, self.keep)
 
-    def keep(self, sha256: str, data: bytes) -> None:
-        self.kept[sha256] = data
+    def keep(self, sha256: str, read: Callable[[], bytes]) -> None:
+        self.kept[sha256] = read()
 
     def kinds(self) -> list[str]:
         return [event.kind for event in self.events]

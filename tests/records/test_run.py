@@ -97,6 +97,6 @@ def test_how_an_answer_was_had_is_not_compared() -> None:
 
 def test_a_frame_is_kept_once(tmp_path: Path) -> None:
     with Run(tmp_path / "r", MANIFEST) as run:
-        run.keep_frame("ab", b"jpeg")
-        run.keep_frame("ab", b"jpeg")
+        run.keep_frame("ab", lambda: b"jpeg")
+        run.keep_frame("ab", lambda: b"jpeg")
     assert [file.name for file in (tmp_path / "r" / "frames").iterdir()] == ["ab.jpg"]
