@@ -84,10 +84,11 @@ def experiment_of(plain: dict[str, Any], engine: Engine) -> Experiment:
         **{key: frames[key] for key in ("per_clip", "method", "long_side", "jpeg_quality", "max_seconds")}
     )
     store = FrameStore(Path(plain["cache_dir"]) / "frames")
+    looked_at = 0 if frames["seen_by"] == "none" else frames["last_turns"]  # no clip is opened that nobody sees
     return Experiment(
         system=system,
         prompts=Prompts(system),
-        looker=Looker(settings, frames["max_frames"], frames["last_turns"], store),
+        looker=Looker(settings, frames["max_frames"], looked_at, store),
         sampling=sampling_of(plain),
         engine=engine,
         max_images=plain["backbone"]["max_images"],
