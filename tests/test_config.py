@@ -313,6 +313,13 @@ def test_no_limit_is_fine(base: dict[str, Any]) -> None:
     check(base)
 
 
+@pytest.mark.parametrize(("option", "turns"), [("paper", 3), ("all", 3), ("none", 0)])
+def test_no_clip_is_opened_that_nobody_sees(option: str, turns: int) -> None:
+    experiment = experiment_of(plain_of(*BASE, f"frames={option}"), ENGINE)
+    seeing = [stage.name for stage in experiment.system.stages if "V" in stage.sees]
+    assert (experiment.looker.last_turns, bool(seeing)) == (turns, turns > 0)
+
+
 def test_a_seed_among_the_samplers_is_refused() -> None:
     with pytest.raises(ConfigError, match="the seed is seed="):
         sampling_of(plain_of(*BASE, "+backbone.sampling.seed=3"))

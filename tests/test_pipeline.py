@@ -29,12 +29,15 @@ from tests.frames.clips import numbered
 from tests.ollama_server import TEXT_MODEL, VISION_MODEL
 
 MELD = ROOT.parent / "shared" / "data" / "meld"
-WORDS_THAT_END = "system.stages.sgrg.sampling.stop=['/',']','.',')','%']"  # random words end at one of these
+WORDS_THAT_END = (  # random letters run on and on, until one of these
+    "system.stages.sgrg.sampling.stop=['/',']','.',')','%']",
+    "+system.stages.sgrg.sampling.temperature=1.0",
+)
 QUICK = ("system.max_iterations=0", "+backbone.load.num_thread=1", "frames.per_clip=2")
 WHOLE = tuple(f"system.stages.{stage}.sampling.num_predict=4000" for stage in ("mpa", "caef", "psp"))
 VISION = (
     *("backbone=qwen2.5vl-7b", f"backbone.model={VISION_MODEL}", "backbone.image_side=112"),
-    *(*QUICK, *WHOLE, WORDS_THAT_END, "system.auditor.sampling.num_predict=4000", "system.max_repairs=1"),
+    *(*QUICK, *WHOLE, *WORDS_THAT_END, "system.auditor.sampling.num_predict=4000"),
 )
 
 
@@ -106,7 +109,7 @@ def check_whatever_the_end(ran: Ran, ids: list[str]) -> None:
         if call.answer_schema and call.reply.finish is Finish.STOP:
             jsonschema.validate(json.loads(call.reply.text), json.loads(call.answer_schema))
         assert bool(call.answer_schema) == (call.stage != "sgrg")
-        assert bool(call.reply.logprobs) == (call.stage == "sgrg")
+        assert bool(call.reply.logprobs) == (call.stage == "sgrg" and call.reply.text != "")
         gold = gold_of[call.sample]
         assert not any(gold and gold in message.text for message in call.messages)
     for event in ran.events:
@@ -149,6 +152,16 @@ def test_every_agent_sees_the_keyframes_where_all_may(corpus: Path, ollama_host:
     assert {"psp", "sgrg"} <= set(images)
     assert set.union(*images.values()) == images["mpa"]
     assert len(next(iter(images["mpa"]))) == 4
+
+
+def test_nobody_sees_the_keyframes_where_none_may(corpus: Path, ollama_host: str, tmp_path: Path) -> None:
+    settings = ("dataset=folder", f"dataset.root={corpus}", f"backend.hosts=[{ollama_host}]", *VISION)
+    ran = Ran(tmp_path / "runs", *settings, "frames=none", "limit=1")
+    check_whatever_the_end(ran, ["d0/3"])
+    assert [(event.form, event.turns) for event in ran.frames] == [("none", ())]
+    assert set.union(*ran.images().values()) == {()}
+    assert not any("rame 1" in message.text for call in ran.calls for message in call.messages)
+    assert not list((ran.folder / "frames").iterdir())
 
 
 def test_a_model_that_takes_one_image_sees_a_grid(corpus: Path, ollama_host: str, tmp_path: Path) -> None:
