@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from hydra import compose, initialize_config_dir
 from omegaconf import DictConfig
 
-from mmerg.config import conf_folder, register
+from mmerg.config import conf_folder, register, resolve
+
+BASE = ("dataset=folder", "dataset.root=/data")
 
 
 def composed(*overrides: str, name: str = "config") -> DictConfig:
@@ -13,3 +17,8 @@ def composed(*overrides: str, name: str = "config") -> DictConfig:
     register()
     with initialize_config_dir(conf_folder(), version_base="1.3"):
         return compose(name, list(overrides))
+
+
+def plain_of(*overrides: str) -> dict[str, Any]:
+    """The same as plain values, resolved as for a run."""
+    return resolve(composed(*overrides))

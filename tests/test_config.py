@@ -1,4 +1,4 @@
-"""Every option of conf/ composes and makes its part; which settings decide results; what is refused."""
+"""Every option of conf/ composes and makes its parts; what overrides what; what is refused."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import copy
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -15,20 +14,15 @@ import pytest
 
 from mmerg.backends.protocol import Sampling
 from mmerg.backends.scripted import ENGINE
-from mmerg.config import AT_LEAST, CHOICES, HOW, check, conf_folder, identity_hash, quoted, resolve
+from mmerg.config import AT_LEAST, CHOICES, check, conf_folder, quoted, resolve
 from mmerg.corpora.folder import Folder
 from mmerg.corpora.meld import Meld
 from mmerg.errors import ConfigError, CorpusError
 from mmerg.wiring import corpus_of, experiment_of, make, pool_of, sampling_of
-from tests.composed import composed
+from tests.composed import BASE, composed, plain_of
 
 CONF = Path(conf_folder())
 OPTIONS = sorted((file.parent.name, file.stem) for file in CONF.glob("*/*.yaml"))
-BASE = ("dataset=folder", "dataset.root=/data")
-
-
-def plain_of(*overrides: str) -> dict[str, Any]:
-    return resolve(composed(*overrides))
 
 
 @pytest.fixture(scope="module")
@@ -134,99 +128,6 @@ def test_an_absent_root_is_found_when_the_corpus_is_read(dataset: str, tmp_path:
     plain = plain_of(f"dataset={dataset}", f"dataset.root={tmp_path}/nowhere")
     with pytest.raises(CorpusError, match="nowhere"):
         corpus_of(plain)
-
-
-def leaves(node: dict[str, Any], path: str = "") -> Iterator[str]:
-    for key, value in node.items():
-        here = f"{path}.{key}" if path else key
-        if isinstance(value, dict) and value:
-            yield from leaves(value, here)
-        else:
-            yield here
-
-
-def other(value: Any) -> Any:
-    """A value of the same kind that is another."""
-    match value:
-        case bool():
-            return not value
-        case int() | float():
-            return value + 1
-        case str():
-            return f"{value}x"
-        case list():
-            return [*value, "x"]
-        case _:
-            return {"x": 1} if isinstance(value, dict) else "x"
-
-
-def test_only_how_results_are_had_leaves_the_identity_alone(base: dict[str, Any]) -> None:
-    before = identity_hash(base)
-    unmoved = set()
-    for path in leaves(base):
-        changed = copy.deepcopy(base)
-        *parents, last = path.split(".")
-        node = changed
-        for name in parents:
-            node = node[name]
-        node[last] = other(node[last])
-        if identity_hash(changed) == before:
-            unmoved.add(path)
-    ours = {path for path in leaves(base) if any(path == key or path.startswith(f"{key}.") for key in HOW)}
-    assert unmoved == ours
-    assert identity_hash(copy.deepcopy(base)) == before
-
-
-@pytest.mark.parametrize(
-    "setting",
-    [
-        "limit=3",
-        "ids=[d0/4]",
-        "only_failed=true",
-        "cache=off",
-        "cache_dir=/elsewhere",
-        "runs=/elsewhere",
-        "backend.hosts=[http://a:1,http://b:2]",
-        "backend.attempts=9",
-        "backend.revive_after=1.0",
-        "backend.adapter.keep_alive=1h",
-        "backend.adapter.deadlines.total=5.0",
-        "backbone.concurrency=4",
-    ],
-)
-def test_a_run_goes_on_with_another_way_to_have_its_results(setting: str, base: dict[str, Any]) -> None:
-    changed = plain_of(*BASE, setting)
-    assert changed != base
-    assert identity_hash(changed) == identity_hash(base)
-
-
-@pytest.mark.parametrize(
-    "setting", ["backbone.workers=[one]", "backbone.threads=3", "backend.adapter.total=5.0", "backend.attempts=2"]
-)
-def test_so_does_a_run_without_a_server(setting: str) -> None:
-    demo = plain_of("dataset=demo")
-    changed = plain_of("dataset=demo", setting)
-    assert changed != demo
-    assert identity_hash(changed) == identity_hash(demo)
-
-
-@pytest.mark.parametrize(
-    "setting",
-    [
-        "seed=1",
-        "frames=all",
-        "frames.per_clip=1",
-        "backbone=gemma3-12b",
-        "+backbone.sampling.top_k=5",
-        "backbone.load.num_ctx=4096",
-        "system.max_iterations=3",
-        "system.stages.mpa.sampling.num_predict=9",
-        "system.auditor=null",
-        "dataset.labels=[joy,sadness]",
-    ],
-)
-def test_what_decides_results_begins_another_run(setting: str, base: dict[str, Any]) -> None:
-    assert identity_hash(plain_of(*BASE, setting)) != identity_hash(base)
 
 
 @pytest.mark.parametrize(
