@@ -15,6 +15,7 @@ from mmerg.backends.cache import Cache
 from mmerg.backends.pool import Host, Pool
 from mmerg.backends.protocol import Engine, Sampling
 from mmerg.backends.retry import Retry
+from mmerg.backends.sampling import sampling
 from mmerg.dialogue import Corpus
 from mmerg.engine.experiment import Experiment
 from mmerg.engine.look import Looker
@@ -66,14 +67,8 @@ def pool_of(plain: dict[str, Any]) -> Pool:
 
 def sampling_of(plain: dict[str, Any]) -> Sampling:
     """The backbone's samplers with the run's seed."""
-    try:
-        return Sampling(**plain["backbone"]["sampling"], seed=plain["seed"])
-    except TypeError as error:
-        raise ConfigError(
-            f"backbone.sampling: {error}",
-            where=f"backbone={plain['backbone']['name']}",
-            hint=f"samplers: {', '.join(name for name in Sampling.__slots__ if name != 'seed')}; the seed is seed=…",
-        ) from error
+    backbone = plain["backbone"]
+    return sampling(Sampling(seed=plain["seed"]), backbone["sampling"], f"backbone={backbone['name']}")
 
 
 def experiment_of(plain: dict[str, Any], engine: Engine) -> Experiment:
