@@ -141,6 +141,9 @@ class Ollama:
             | ({"images": [base64.b64encode(i.data).decode() for i in m.images]} if m.images else {})
             for m in request.messages
         ]
+        samplers = asdict(request.sampling)  # their names are Ollama's
+        if not request.sampling.stop:
+            del samplers["stop"]  # then the stop texts of the model's own Modelfile hold
         body: dict[str, object] = {
             "model": self.model,
             "messages": messages,
@@ -149,7 +152,7 @@ class Ollama:
             "truncate": False,
             "shift": False,
             "keep_alive": self.keep_alive,
-            "options": self.load | asdict(request.sampling),  # Sampling's names are Ollama's
+            "options": self.load | samplers,
         }
         if request.schema:
             body["format"] = json.loads(request.schema)

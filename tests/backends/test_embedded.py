@@ -161,6 +161,13 @@ def test_each_penalty_acts_within_its_window(backend: Embedded, penalty: dict[st
     assert backend.complete(ask(text, 16, **penalty, repeat_last_n=0)).text == plain
 
 
+def test_a_reply_ends_before_a_stop_text(backend: Embedded) -> None:
+    whole = backend.complete(ask(STORY, 24)).text
+    word = whole.split()[5]
+    cut = backend.complete(ask(STORY, 24, stop=("no such text", word)))
+    assert (cut.text, cut.finish) == (whole[: whole.index(word)], Finish.STOP)
+
+
 # Schemas
 
 

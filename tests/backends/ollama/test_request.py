@@ -85,6 +85,17 @@ def test_free_text_sends_neither_format_nor_logprobs(faulty: Faulty) -> None:
     assert faulty.asked("/api/show") == []  # text needs no capabilities
 
 
+@pytest.mark.parametrize(("stop", "sent"), [((), None), (("\n\n", "User:"), ["\n\n", "User:"])])
+def test_stop_texts_are_sent_as_a_list_where_there_are_any(
+    faulty: Faulty, stop: tuple[str, ...], sent: list[str] | None
+) -> None:
+    faulty.answer(stream(line("Hi"), LAST))
+    backend(faulty.host).complete(Request((Message("user", "Hello"),), replace(SAMPLING, stop=stop)))
+    (body,) = faulty.asked("/api/chat")
+    assert body["options"].get("stop") == sent
+    assert ("stop" in body["options"]) is bool(stop)
+
+
 def test_a_path_in_front_of_api_is_kept(faulty: Faulty) -> None:
     faulty.answer(stream(line("Hi"), LAST), path="/gpu1/api/chat")
     reply = backend(faulty.host + "/gpu1/").complete(Request((Message("user", "Hello"),), SAMPLING))
