@@ -78,21 +78,18 @@ class Ollama:
         self.keep_alive = keep_alive
         self.deadlines = deadlines or Deadlines()
         self._engine: Engine | None = None
-        self._describing = threading.Lock()
         self._calls: set[Exchange] = set()
         self._closed = False
         self._lock = threading.Lock()
 
     def describe(self) -> Engine:
-        """The engine, asked for once. Raises CallError (unreachable, model_not_found, …) or ConfigError."""
+        """The engine as the host answers now. Raises CallError (unreachable, model_not_found, …) or ConfigError."""
         self._check_settings()
         if self._closed:
             raise interrupted(self.host)
-        with self._describing:
-            if self._engine is None:
-                limits = self.deadlines
-                self._engine = describe(self.host, self.model, self.load, limits.connect, limits.stall)
-            return self._engine
+        limits = self.deadlines
+        self._engine = describe(self.host, self.model, self.load, limits.connect, limits.stall)
+        return self._engine
 
     def complete(self, request: Request) -> Reply:
         """The reply to `request`, stopped, cut or aborted. Raises CallError or ConfigError."""
@@ -175,7 +172,7 @@ class Ollama:
             if wrong := fault(image.data):
                 what = f"image {image.sha256[:12]} {wrong}"
                 raise CallError(Failure.IMAGE_REJECTED, what, where=self.host, hint="take the frames anew, or larger")
-        if not self.describe().vision:
+        if not (self._engine or self.describe()).vision:
             what = f"model {self.model} has no eyes, and the request has {len(request.images)} images"
             hint = "use a model whose capabilities name vision, or let frames be described in words"
             raise CallError(Failure.IMAGE_REJECTED, what, where=self.host, hint=hint)

@@ -178,8 +178,8 @@ class Pool:
                 place.down, place.trying = None, False
                 self._change.notify_all()
 
-    def _call(self, place: _Place, trial: bool, request: Request) -> Reply:
-        if trial and place.down:
+    def _call(self, place: _Place, request: Request) -> Reply:
+        if place.down:
             self._check_same(place.host)
         reply = place.host.backend.complete(request)
         self._works(place)
@@ -187,7 +187,13 @@ class Pool:
 
     def _check_same(self, host: Host) -> None:
         """A host that comes back may have been updated in the meantime: then it stays out."""
-        engine = host.backend.describe()
+        try:
+            engine = host.backend.describe()
+        except (CallError, ConfigError) as error:
+            if isinstance(error, CallError) and error.failure in DEAD | {Failure.INTERRUPTED}:
+                raise
+            what = f"the host came back unfit: {error.what}"
+            raise CallError(Failure.UNREACHABLE, what, where=host.name, hint=error.hint) from error
         if self._engine and engine.key() != self._engine.key():
             what = f"the host came back with another engine: {_brief(engine)}"
             hint = f"serve {_brief(self._engine)} there as when the run began"
@@ -208,9 +214,9 @@ class _Lease:
     def complete(self, request: Request) -> Reply:
         tried: list[_Place] = []
         while True:
-            place, trial = self._hold(tried)
+            place, _ = self._hold(tried)
             try:
-                return self._pool._call(place, trial, request)
+                return self._pool._call(place, request)
             except CallError as error:
                 if error.failure not in DEAD:
                     raise

@@ -102,10 +102,23 @@ def test_a_path_in_front_of_api_is_kept(faulty: Faulty) -> None:
     assert reply.text == "Hi"
 
 
-def test_describe_asks_once(faulty: Faulty) -> None:
+def test_describe_asks_anew_and_notices_an_update(faulty: Faulty) -> None:
     asking = backend(faulty.host)
-    engine = asking.describe()
-    assert asking.describe() is engine
+    assert asking.describe().version == "0.24.0"
+    faulty.answer(json_answer({"version": "0.25.0"}), path="/api/version")
+    assert asking.describe().version == "0.25.0"
+
+
+def test_images_do_not_ask_again_who_answers(faulty: Faulty) -> None:
+    faulty.answer(stream(line("Hi"), LAST))
+    asking = backend(faulty.host)
+    for _ in range(2):
+        asking.complete(with_image(PNG))
+    assert len(faulty.asked("/api/show")) == 1
+
+
+def test_what_describe_asks_and_tells(faulty: Faulty) -> None:
+    engine = backend(faulty.host).describe()
     assert (engine.version, engine.digest, engine.capabilities) == ("0.24.0", "d1", ("completion", "vision"))
     assert (engine.context_length, engine.load) == (512, {"num_ctx": 512, "use_mmap": False})
     assert [path for path, _ in faulty.requests] == ["/api/version", "/api/tags", "/api/show"]
