@@ -52,9 +52,8 @@ from mmerg.backends.scripted import ENGINE, Scripted
 from mmerg.dialogue import Sample
 from mmerg.engine.ask import bounds_of
 from mmerg.engine.experiment import Experiment, KeepFrame
-from mmerg.engine.refine import Emit
 from mmerg.engine.schema import json_schema, outline, parse
-from mmerg.records.events import EVENT, Called, Event
+from mmerg.records.events import EVENT, Called, Emit, Event
 from mmerg.records.run import Run
 
 CALLS = 5
@@ -134,9 +133,9 @@ class Bench:
             cache.complete(request)
 
         def look() -> object:
-            return run.looker.look(sample, vision=True, max_images=run.max_images, emit=ignore)
+            return run.looker.look(sample.scene, vision=True, max_images=run.max_images, emit=ignore)
 
-        state = run.looker.look(sample, vision=True, max_images=run.max_images, emit=ignore)
+        state = run.looker.look(sample.scene, vision=True, max_images=run.max_images, emit=ignore)
         states = []
         for stage, reply in zip(run.system.stages, called, strict=False):
             states.append((stage, state))

@@ -121,7 +121,7 @@ def _before_target(turn: Turn, clip: Clip, target: Turn) -> Clip | None:
         if target.clip.start is None:
             return None
         end = target.clip.start if end is None else min(end, target.clip.start)
-    if turn.start is not None and target.start is not None and (turn.end is None or turn.end > target.start):
+    if turn.start is not None and target.start is not None:  # whatever `turn.end` says: files are cut wrongly
         left = (clip.start or 0.0) + target.start - turn.start
         end = left if end is None else min(end, left)
     if end is not None and end <= (clip.start or 0.0):

@@ -16,7 +16,8 @@ from rich.console import Console
 
 from mmerg.backends.protocol import Engine
 from mmerg.config import check, identity_hash, resolve
-from mmerg.corpora.protocols import chosen, last_turn
+from mmerg.corpora.files import clips_digest
+from mmerg.corpora.protocols import Selection, chosen, last_turn
 from mmerg.dialogue import Corpus, Sample
 from mmerg.engine.experiment import Experiment, in_flight
 from mmerg.errors import CorpusError
@@ -43,11 +44,11 @@ def launch(config: DictConfig) -> int:
     with closing(pool_of(plain)) as pool:
         engine = pool.describe()
         experiment = experiment_of(plain, engine)
-        _announce(out, plain, corpus, wanted, engine)
+        _announce(out, plain, corpus, selection.left_out, wanted, engine)
         for host, why in pool.down().items():
             out.print(harmless(f"host {host} is left out for now: {why}"))
         path = Path(plain["runs"]) / _name(plain)
-        with Run(path, _manifest(plain, corpus, experiment)) as run:
+        with Run(path, _manifest(plain, corpus, selection, experiment)) as run:
             todo = _todo(wanted, run.results, plain["only_failed"])
             progress = Progress(out, len(todo), len(wanted) - len(todo))
 
@@ -71,7 +72,7 @@ def launch(config: DictConfig) -> int:
     if failed:
         out.print(failures(failed))
     if plain["backbone"]["note"]:
-        out.print(plain["backbone"]["note"])
+        out.print(harmless(plain["backbone"]["note"]))
     print(f"run: {path}")  # noqa: T201 - the last line is for programs to read: no wrapping
     return 1 if failed else 0
 
@@ -88,25 +89,30 @@ def _todo(wanted: list[Sample], results: Mapping[str, Result], only_failed: bool
     return [sample for sample in wanted if sample.id not in results]
 
 
-def _manifest(plain: Mapping[str, Any], corpus: Corpus, experiment: Experiment) -> dict[str, Any]:
+def _manifest(plain: Mapping[str, Any], corpus: Corpus, selection: Selection, experiment: Experiment) -> dict[str, Any]:
     engine = experiment.engine.model_dump(mode="json")
     return {
         "identity": {
             "config": identity_hash(dict(plain)),
             "corpus": corpus.fingerprint,
+            "clips": clips_digest(corpus),
             "engine": json.dumps(engine, sort_keys=True),
             "prompts": experiment.prompts.digest(),
         },
         "engine": engine,
         "corpus": {"name": corpus.name, "split": corpus.split, "notes": dict(corpus.notes)},
+        "protocol": {"targets": "last", "samples": len(selection.samples), "left_out": selection.left_out},
         "versions": versions(),
         "git_commit": git_commit(),
         "config": dict(plain),
     }
 
 
-def _announce(out: Console, plain: Mapping[str, Any], corpus: Corpus, wanted: list[Sample], engine: Engine) -> None:
-    notes = "".join(f", {name} {count}" for name, count in corpus.notes.items() if count)
+def _announce(
+    out: Console, plain: Mapping[str, Any], corpus: Corpus, left_out: int, wanted: list[Sample], engine: Engine
+) -> None:
+    counted = {**({"left out for want of a history": left_out} if left_out else {}), **corpus.notes}
+    notes = "".join(f", {name} {count}" for name, count in counted.items())
     told = f"{corpus.name} {corpus.split}: {len(wanted)} samples of {len(corpus.dialogues)} dialogues{notes}"
     out.print(harmless(told))
     out.print(harmless(f"{engine.model} on {engine.backend} {engine.version}, seed {plain['seed']}"))

@@ -112,9 +112,15 @@ def _value(value: Any, indent: str) -> Iterator[str]:
             if isinstance(inner, list):
                 yield f"{indent}{key}:"
                 for item in inner:
-                    told = " ".join(f"{k} {v}:" if isinstance(v, int) else str(v) for k, v in item.items())
-                    yield f"{indent}  - {told}"
+                    yield f"{indent}  - {_item(item)}"
             elif inner is not None:
                 yield f"{indent}{key}: {inner}"
     else:
         yield from (indent + line for line in str(value).splitlines())
+
+
+def _item(item: Any) -> str:
+    """One of a list: "turn 3: what was seen there"."""
+    if not isinstance(item, dict):
+        return str(item)
+    return " ".join(f"{key} {value}:" if isinstance(value, int) else str(value) for key, value in item.items())

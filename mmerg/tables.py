@@ -41,6 +41,8 @@ def replies(results: Sequence[Result]) -> Table:
 
 def plan(result: Result) -> str:
     """The plan's four dimensions in one line."""
+    if isinstance(result.plan, str):
+        return result.plan
     dimensions = result.plan or {}
     return (
         " / ".join(str(dimensions[name]) for name in ("goal", "stance", "tactic", "tone") if name in dimensions) or "–"
@@ -50,7 +52,8 @@ def plan(result: Result) -> str:
 def failures(failed: Sequence[Result]) -> Table:
     """Failures by class, with the first message of each."""
     counts = Counter(result.failure for result in failed)
-    table = Table(title=f"{len(failed)} failed; only_failed=true takes them up again", title_justify="left")
+    again = "only_failed=true takes them up again, with cache=off where the model's own replies were the fault"
+    table = Table(title=f"{len(failed)} failed; {again}", title_justify="left")
     table.add_column("failure")
     table.add_column("samples", justify="right")
     table.add_column("first", ratio=1, overflow="fold")

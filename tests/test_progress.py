@@ -44,6 +44,7 @@ class Watched:
             messages=(),
             answer_schema="",
             sampling={},
+            logprobs=False,
             reply=reply,
         )
         self.progress.event(event)

@@ -166,7 +166,7 @@ def test_a_failed_sample(show: Shown, capsys: pytest.CaptureFixture[str]) -> Non
     shown = capsys.readouterr().out
     assert shown.count("gra could not be used (schema_invalid)") == 3
     assert "unaudited (schema_invalid)" in shown
-    assert "failed (unaudited): no pass has an audit that can be read" in shown
+    assert "failed (unaudited): the audit cannot be used (schema_invalid)" in shown
     assert "selected" not in shown.replace("cannot be selected", "")
 
 
@@ -177,7 +177,7 @@ def test_the_table_of_a_run(show: Shown, capsys: pytest.CaptureFixture[str]) -> 
     assert "2 samples: 1 ok, 1 failed" in shown
     assert re.search(r"story/4 .*│ 2 +│ 1 +│", shown)
     assert "1 failed" in shown
-    assert re.search(r"│ unaudited │ +1 │ ill/2: no pass has an audit", shown)
+    assert re.search(r"│ unaudited │ +1 │ ill/2: the audit cannot be used", shown)
 
 
 def test_showing_calls_no_server_and_changes_nothing(show: Shown, capsys: pytest.CaptureFixture[str]) -> None:

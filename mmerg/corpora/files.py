@@ -13,9 +13,11 @@ import os
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from hashlib import sha256
 from io import StringIO
 from pathlib import Path
 
+from mmerg.dialogue import Corpus
 from mmerg.errors import CorpusError
 
 C1_AS_CP1252 = {code: bytes([code]).decode("cp1252", "replace") for code in range(0x80, 0xA0)}
@@ -137,3 +139,11 @@ def _fields(text: str) -> list[str] | None:
         return next(csv.reader(StringIO(text, newline="\n"), strict=True), [])
     except csv.Error:
         return None
+
+
+def clips_digest(corpus: Corpus) -> str:
+    """SHA-256 (hex) over the names and sizes of the clips that are there, so that an archive unpacked further in the
+    meantime is noticed."""
+    clips = {turn.clip.path for dialogue in corpus.dialogues for turn in dialogue.turns if turn.clip}
+    told = [f"{path.name}\0{path.stat().st_size}\n" for path in sorted(clips) if path.is_file()]
+    return sha256("".join(told).encode(errors="surrogateescape")).hexdigest()

@@ -9,16 +9,17 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from typing import Any, Protocol
 
 from mmerg.backends.protocol import Backend, Finish, Message, Reply, Request, Sampling
+from mmerg.backends.sampling import sampling
 from mmerg.engine.prompts import Prompts, visible
-from mmerg.engine.refine import Emit
 from mmerg.engine.schema import Bounds, json_schema, outline, parse
 from mmerg.engine.state import Again, Output, State
 from mmerg.errors import Failure, ReplyError
 from mmerg.records import events
+from mmerg.records.events import Emit
 from mmerg.systems.system import Stage, System
 
 
@@ -47,7 +48,7 @@ class Asker:
         for attempt in range(self.system.max_repairs + 1):
             request = Request(
                 messages,
-                sampling_for(self.sampling, stage),
+                sampling(self.sampling, stage.sampling, stage.name),
                 json.dumps(schema, ensure_ascii=False, separators=(",", ":")) if schema else "",
                 stage.logprobs,
             )
@@ -82,14 +83,6 @@ class Asker:
                 complaint=error.what,
             )
         )
-
-
-def sampling_for(base: Sampling, stage: Stage) -> Sampling:
-    """The backbone's samplers with what the stage overrides."""
-    own = dict(stage.sampling)
-    if "stop" in own:
-        own["stop"] = tuple(own["stop"])
-    return replace(base, **own)
 
 
 def bounds_of(system: System, stage: Stage, state: State) -> Bounds:
@@ -128,5 +121,6 @@ def _called(sample: str, t: int, stage: str, attempt: int, request: Request, rep
         ),
         answer_schema=request.schema,
         sampling=asdict(request.sampling),
+        logprobs=request.logprobs,
         reply=reply,
     )

@@ -18,12 +18,13 @@ from pydantic import BaseModel
 from mmerg.backends.protocol import Backend, Engine, Reply, Sampling
 from mmerg.dialogue import Sample
 from mmerg.engine.ask import Asker, Source
-from mmerg.engine.look import Looker
+from mmerg.engine.look import OVER_BUDGET, Looker
 from mmerg.engine.prompts import Prompts
-from mmerg.engine.refine import Emit, Outcome, refine
+from mmerg.engine.refine import Outcome, refine
 from mmerg.engine.state import State
 from mmerg.errors import Failure, SampleError
 from mmerg.records import events
+from mmerg.records.events import Emit
 from mmerg.records.result import Result
 from mmerg.systems.system import System
 
@@ -39,7 +40,8 @@ class KeepFrame(Protocol):
 
 @dataclass(frozen=True)
 class Experiment:
-    """What every sample of a run shares."""
+    """What every sample of a run shares. sources make, for a sample, what supplies an input that no stage makes; they
+    may know its dialogue and target (to guard against leaks), what they supply goes into prompts."""
 
     system: System
     prompts: Prompts
@@ -47,10 +49,11 @@ class Experiment:
     sampling: Sampling
     engine: Engine
     max_images: int
-    sources: Mapping[str, Source] = field(default_factory=dict)
+    sources: Mapping[str, Callable[[Sample], Source]] = field(default_factory=dict)
 
     def sample(self, sample: Sample, backend: Backend, emit: Emit, keep_frame: KeepFrame) -> Result:
-        """One sample's result, failed or not. Raises CallError (interrupted) alone: then nothing is decided."""
+        """One sample's result, failed or not. Raises CallError (interrupted), after which nothing is decided, and
+        ConfigError for what would fail every sample."""
         started = time.monotonic()
         calls: list[Reply] = []
         bad_clips: set[int] = set()
@@ -60,7 +63,7 @@ class Experiment:
             if isinstance(event, events.Called):
                 calls.append(event.reply)
             elif isinstance(event, events.FramesTaken):
-                bad_clips.update(turn.turn for turn in event.turns if turn.problem)
+                bad_clips.update(turn.turn for turn in event.turns if turn.problem not in ("", OVER_BUDGET))
 
         scene = sample.scene
         note(
@@ -74,9 +77,11 @@ class Experiment:
         )
         decided: dict[str, Any]
         try:
-            state = self.looker.look(sample, vision=self.engine.vision, max_images=self.max_images, emit=note)
+            vision = self.engine.vision
+            state = self.looker.look(scene, sample.dropped, vision=vision, max_images=self.max_images, emit=note)
             self._keep(state, keep_frame)
-            asker = Asker(self.system, self.prompts, backend, self.sampling, note, self.sources)
+            sources = {symbol: source(sample) for symbol, source in self.sources.items()}
+            asker = Asker(self.system, self.prompts, backend, self.sampling, note, sources)
             decided = _decided(self.system, refine(self.system, state, asker, note))
             note(events.SampleDone(sample=sample.id))
         except SampleError as error:
@@ -90,6 +95,7 @@ class Experiment:
             decided = {"status": "failed", "failure": error.failure, "failure_text": str(error)}
         return Result(
             id=sample.id,
+            dialogue=sample.dialogue_id,
             gold_response=sample.target.text if sample.target else None,
             gold_emotion=sample.target.emotion if sample.target else None,
             clip_problems=len(bad_clips),

@@ -3,7 +3,7 @@
 A model with eyes gets JPEGs (all in one grid if it takes one image only), one without gets what image processing
 measures. A turn whose clip is missing or bad goes on as text, and the trace says why.
 
-    state = Looker(settings, 8, 3, store).look(scene, vision=True, max_images=8, emit=trace.emit)
+    state = Looker(settings, 8, 2, store).look(scene, vision=True, max_images=8, emit=trace.emit)
 """
 
 from __future__ import annotations
@@ -13,9 +13,8 @@ from dataclasses import dataclass
 from hashlib import sha256
 
 from mmerg.backends.protocol import Image
-from mmerg.dialogue import Sample
+from mmerg.dialogue import Scene
 from mmerg.engine.prompts import form
-from mmerg.engine.refine import Emit
 from mmerg.engine.state import Keyframe, State
 from mmerg.errors import ClipError
 from mmerg.frames.describe import measure, sentence
@@ -24,6 +23,9 @@ from mmerg.frames.frame import Frame, FrameSettings
 from mmerg.frames.montage import montage
 from mmerg.frames.store import FrameStore
 from mmerg.records import events
+from mmerg.records.events import Emit
+
+OVER_BUDGET = "over_budget"  # the turn's frames are good, later turns took all that a sample may have
 
 
 @dataclass(frozen=True)
@@ -35,39 +37,38 @@ class Looker:
     last_turns: int
     store: FrameStore
 
-    def look(self, sample: Sample, *, vision: bool, max_images: int, emit: Emit) -> State:
-        """The state that a sample's work starts from; `max_images` is what the model takes in one call."""
-        scene = sample.scene
+    def look(self, scene: Scene, dropped: Sequence[int] = (), *, vision: bool, max_images: int, emit: Emit) -> State:
+        """The state that a sample's work starts from. `dropped` names turns whose clip could show the target;
+        `max_images` is what the model takes in one call."""
         first = max(0, len(scene.history) - self.last_turns)
-        numbered = [(n, turn.clip) for n, turn in enumerate(scene.history[first:], start=first + 1)]
-        with_clip = [(n, clip) for n, clip in numbered if clip]
-        taken = dict(
-            zip(
-                (n for n, _ in with_clip),
-                extract([clip for _, clip in with_clip], self.settings, self.store),
-                strict=True,
-            )
-        )
-        bound = min(self.max_frames, max_images) if vision and max_images > 1 else self.max_frames
-        kept = budget({n: frames for n, frames in taken.items() if not isinstance(frames, ClipError)}, bound)
-        keyframes: list[Keyframe] = []
-        for number, frames in kept.items():
-            descriptions = self._describe(frames) if not vision else ("",) * len(frames)
-            keyframes += [Keyframe(number, f, text) for f, text in zip(frames, descriptions, strict=True)]
-        state = State(scene, tuple(keyframes), self._images(keyframes, max_images) if vision else ())
+        clips = {n: turn.clip for n, turn in enumerate(scene.history[first:], start=first + 1)}
+        with_clip = {n: clip for n, clip in clips.items() if clip}
+        taken = dict(zip(with_clip, extract(list(with_clip.values()), self.settings, self.store), strict=True))
         problems = {n: found.reason for n, found in taken.items() if isinstance(found, ClipError)}
-        problems |= dict.fromkeys(sample.dropped, "could_show_target")
-        emit(_event(state, [n for n, _ in numbered], problems))
+        problems |= dict.fromkeys(dropped, "could_show_target")
+        good = {n: frames for n, frames in taken.items() if not isinstance(frames, ClipError)}
+        kept = budget(good, min(self.max_frames, max_images) if vision and max_images > 1 else self.max_frames)
+        problems |= dict.fromkeys(good.keys() - kept.keys(), OVER_BUDGET)
+
+        keyframes: list[Keyframe] = []
+        images: list[Image] = []
+        for number, frames in kept.items():
+            try:
+                jpegs = [self.store.read(frame.sha256) for frame in frames]
+            except ClipError as error:  # the store was emptied in this moment
+                problems[number] = error.reason
+                continue
+            texts = [""] * len(frames) if vision else map(sentence, measure(jpegs, [frame.time for frame in frames]))
+            keyframes += [Keyframe(number, frame, text) for frame, text in zip(frames, texts, strict=True)]
+            images += [Image(frame.sha256, data) for frame, data in zip(frames, jpegs, strict=True)]
+        state = State(scene, tuple(keyframes), self._travelling(images, max_images) if vision else ())
+        emit(_event(state, sorted(clips), problems))
         return state
 
-    def _describe(self, frames: Sequence[Frame]) -> tuple[str, ...]:
-        measured = measure([self.store.read(frame.sha256) for frame in frames], [frame.time for frame in frames])
-        return tuple(map(sentence, measured))
-
-    def _images(self, keyframes: Sequence[Keyframe], max_images: int) -> tuple[Image, ...]:
-        images = tuple(Image(k.frame.sha256, self.store.read(k.frame.sha256)) for k in keyframes)
+    def _travelling(self, images: Sequence[Image], max_images: int) -> tuple[Image, ...]:
+        """The images, or one numbered grid of them where they are more than the model takes."""
         if len(images) <= max_images:
-            return images
+            return tuple(images)
         grid = montage([image.data for image in images], self.settings.long_side * 2, self.settings.jpeg_quality)
         return (Image(sha256(grid).hexdigest(), grid),)
 

@@ -8,13 +8,14 @@ under their symbols and nothing else; a name that is not there is an error, neve
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined, TemplateError
+from jinja2 import Environment, FileSystemLoader, StrictUndefined, Template, TemplateError, TemplateNotFound
 
 from mmerg.backends.protocol import Image, Message
 from mmerg.engine.state import Again, State
@@ -34,11 +35,12 @@ class TurnView:
 
 @dataclass(frozen=True)
 class FrameView:
-    """A keyframe as prompts may show it: number from 1, its turn, seconds into the clip, and for a model without
-    eyes the measured description."""
+    """A keyframe as prompts may show it: number from 1, its turn and who speaks it, seconds in its video, and for a
+    model without eyes the measured description."""
 
     number: int
     turn: int
+    speaker: str
     time: float
     description: str
 
@@ -55,6 +57,7 @@ class Prompts:
     """The templates of one system."""
 
     def __init__(self, system: System) -> None:
+        """Raises ConfigError where a stage has no template."""
         self._system = system
         self._env = Environment(
             loader=FileSystemLoader(system.prompts),
@@ -63,15 +66,20 @@ class Prompts:
             lstrip_blocks=True,
             autoescape=False,
         )
+        stages = (*system.stages, *([system.auditor] if system.auditor else []))
+        for name in ("system.j2", "shared.j2", "repair.j2", *(f"{stage.name}.j2" for stage in stages)):
+            self._template(name)
 
     def messages(
         self, stage: Stage, state: State, supplied: Mapping[str, Any], outline: str, again: Again | None
     ) -> tuple[Message, ...]:
         """The messages that open a call of `stage`. `supplied` holds inputs from sources other than stages (M)."""
         seen = visible(self._system, stage, state) | {k: v for k, v in supplied.items() if k in stage.sees}
-        scope = {"responder": state.scene.responder, **seen}
+        scope = {"responder": _line(state.scene.responder), **seen}
         shared = self._render("shared.j2", scope)
-        checks = [(s.name, s.check) for s in self._system.stages] if stage is self._system.auditor else []
+        auditor = self._system.auditor
+        audits = auditor is not None and stage.name == auditor.name
+        checks = [(s.name, s.check) for s in self._system.stages] if audits else []
         own = self._render(f"{stage.name}.j2", {**scope, "outline": outline, "again": again, "checks": checks})
         images: tuple[Image, ...] = state.images if "V" in seen else ()
         return (Message("system", self._render("system.j2", {})), Message("user", f"{shared}\n\n{own}", images))
@@ -81,8 +89,9 @@ class Prompts:
         return Message("user", self._render("repair.j2", {"complaint": what, "outline": outline}))
 
     def digest(self) -> str:
-        """SHA-256 (hex) over every template that this system can render."""
-        parts = []
+        """SHA-256 (hex) over every template that this system can render, and over the schemas of its outputs."""
+        stages = (*self._system.stages, *([self._system.auditor] if self._system.auditor else []))
+        parts = [json.dumps(stage.output.model_json_schema()) for stage in stages if stage.output]
         for name in sorted(self._env.list_templates()):
             source, _, _ = self._loader().get_source(self._env, name)
             parts.append(f"{name}\0{source}\0")
@@ -92,9 +101,19 @@ class Prompts:
         assert isinstance(self._env.loader, FileSystemLoader)
         return self._env.loader
 
+    def _template(self, name: str) -> Template:
+        try:
+            return self._env.get_template(name)
+        except TemplateNotFound as error:
+            folders = ", ".join(map(str, self._system.prompts))
+            hint = "every stage needs a template <stage>.j2 beside system.j2 and shared.j2"
+            raise ConfigError(f"the system {self._system.name} has no {error}", where=folders, hint=hint) from error
+        except TemplateError as error:
+            raise ConfigError(f"the prompt {name} is no Jinja template: {error}", where=name) from error
+
     def _render(self, name: str, scope: Mapping[str, Any]) -> str:
         try:
-            return self._env.get_template(name).render(scope).strip()
+            return self._template(name).render(scope).strip()
         except TemplateError as error:
             raise ConfigError(
                 f"the prompt {name} cannot be rendered: {error}",
@@ -107,12 +126,16 @@ def visible(system: System, stage: Stage, state: State) -> dict[str, Any]:
     """The inputs of `state` that `stage` sees, by symbol, as templates get them; what is absent leaves no trace."""
     seen: dict[str, Any] = {}
     if "V" in stage.sees and state.keyframes:
+        speakers = [turn.speaker for turn in state.scene.history]
         views = tuple(
-            FrameView(number, k.turn, k.frame.time, k.description) for number, k in enumerate(state.keyframes, start=1)
+            FrameView(number, k.turn, _line(speakers[k.turn - 1]), k.frame.time, k.description)
+            for number, k in enumerate(state.keyframes, start=1)
         )
         seen["V"] = FramesView(form(state), views)
     if "D" in stage.sees:
-        seen["D"] = tuple(TurnView(n, turn.speaker, turn.text) for n, turn in enumerate(state.scene.history, start=1))
+        seen["D"] = tuple(
+            TurnView(n, _line(turn.speaker), _line(turn.text)) for n, turn in enumerate(state.scene.history, start=1)
+        )
     for maker in system.stages:
         output = state.get(maker.gives)
         if maker.gives in stage.sees and output is not None:
@@ -127,3 +150,8 @@ def form(state: State) -> Form:
     if not state.images:
         return "descriptions"
     return "montage" if len(state.images) < len(state.keyframes) else "images"
+
+
+def _line(text: str) -> str:
+    """White space as single blanks: a line feed in a transcript must not read as another turn."""
+    return " ".join(text.split())

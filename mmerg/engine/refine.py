@@ -11,17 +11,16 @@ audited, the last one too; at most `max_iterations` refinements; the response co
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
 from mmerg.engine.state import Again, Output, Pass, State
-from mmerg.errors import Failure, ReplyError
+from mmerg.errors import CallError, Failure, ReplyError, SampleError
 from mmerg.records import events
+from mmerg.records.events import Emit
 from mmerg.systems.audit import Audit, audit_of
 from mmerg.systems.system import Stage, System
-
-Emit = Callable[[events.Event], None]
 
 
 class Ask(Protocol):
@@ -51,8 +50,8 @@ def refine(system: System, state: State, ask: Ask, emit: Emit) -> Outcome:
     for t in range(system.max_iterations + 1):
         try:
             state = _complete(system, state, ask, emit, t, again)
-        except ReplyError as error:
-            if not passes:
+        except SampleError as error:
+            if not passes or not _final(error):
                 raise
             emit(events.PassLost(sample=sample, t=t, failure=error.failure, what=error.what))
             return _finish(sample, passes, "unusable", emit)
@@ -62,9 +61,18 @@ def refine(system: System, state: State, ask: Ask, emit: Emit) -> Outcome:
             return Outcome((only,), only, "no auditor")
         try:
             reply = ask(system.auditor, state, t)
-        except ReplyError as error:
+        except SampleError as error:
+            if not _final(error) or (isinstance(error, CallError) and not passes):
+                raise
             passes.append(Pass(t, state, None, again))
             emit(events.Unaudited(sample=sample, t=t, failure=error.failure, what=error.what))
+            if len(passes) == 1:
+                raise ReplyError(
+                    Failure.UNAUDITED,
+                    f"the audit cannot be used ({error.failure}): {error.what}",
+                    where=error.where,
+                    hint="see the raw replies: python -m mmerg.show RUN SAMPLE --prompts",
+                ) from error
             return _finish(sample, passes, "unaudited", emit)
         assert not isinstance(reply, str)
         audit = audit_of(reply)
@@ -90,6 +98,14 @@ def _complete(system: System, state: State, ask: Ask, emit: Emit, t: int, again:
             state = state.with_(stage.gives, output)
             emit(events.Produced.of(state.scene.id, t, stage.name, stage.gives, output))
     return state
+
+
+REFUSED = frozenset({Failure.CONTEXT_OVERFLOW, Failure.IMAGE_REJECTED, Failure.BAD_REQUEST})
+
+
+def _final(error: SampleError) -> bool:
+    """Whether asking again cannot help: the model's own reply, or a prompt that grew over what the server takes."""
+    return isinstance(error, ReplyError) or error.failure in REFUSED
 
 
 def _back_to(system: System, state: State, audit: Audit) -> tuple[State, Again]:

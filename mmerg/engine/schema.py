@@ -98,17 +98,16 @@ def _lines(properties: Mapping[str, Schema], indent: str) -> list[str]:
 def _kind(node: Schema) -> str:
     if "enum" in node:
         return "one of " + ", ".join(json.dumps(word, ensure_ascii=False) for word in node["enum"])
+    plain = {"string": "text", "integer": "whole number", "number": "number", "boolean": "true or false"}
     match node["type"]:
-        case "string":
-            return f"text, at most {node['maxLength']} characters" if "maxLength" in node else "text"
-        case "integer":
-            return f"number {node['minimum']} to {node['maximum']}" if "maximum" in node else "whole number"
-        case "boolean":
-            return "true or false"
+        case "string" if "maxLength" in node:
+            return f"text, at most {node['maxLength']} characters"
+        case "integer" if "maximum" in node:
+            return f"number {node['minimum']} to {node['maximum']}"
         case "array":
-            return f"list of {node.get('minItems', 0)} to {node.get('maxItems', 'many')}, each an object with"
-        case _:
-            return "an object with"
+            return f"list of {node.get('minItems', 0)} to {node.get('maxItems', 'many')}, each {_kind(node['items'])}"
+        case kind:
+            return plain.get(kind, "an object with")
 
 
 def parse(cls: type[Record], bounds: Bounds, text: str) -> Record:
@@ -117,7 +116,10 @@ def parse(cls: type[Record], bounds: Bounds, text: str) -> Record:
         record = cls.model_validate_json(text, strict=True, context=bounds.context)
     except ValidationError as error:
         raise ReplyError(Failure.SCHEMA_INVALID, _complaint(error)) from error
-    for name in json_schema(cls, bounds)["required"]:
+    asked = json_schema(cls, bounds)["required"]
+    if unasked := sorted(record.model_fields_set - set(asked)):
+        raise ReplyError(Failure.SCHEMA_INVALID, f"{', '.join(unasked)}: was not asked for")
+    for name in asked:
         if name not in record.model_fields_set or getattr(record, name) is None:
             raise ReplyError(Failure.SCHEMA_INVALID, f'"{name}" is missing')
     return record
@@ -128,5 +130,6 @@ def _complaint(error: ValidationError) -> str:
     lines = []
     for item in error.errors(include_url=False, include_input=False)[:8]:
         place = ".".join(str(part) for part in item["loc"])
-        lines.append(f"{place}: {item['msg']}" if place else item["msg"])
+        what = item["msg"].removeprefix("Value error, ")
+        lines.append(f"{place}: {what}" if place else what)
     return "; ".join(lines)

@@ -6,6 +6,7 @@ field that differs between two runs that did the same.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Annotated, Any, Literal
 
@@ -77,6 +78,7 @@ class Called(_Event):
     messages: tuple[TracedMessage, ...]
     answer_schema: str
     sampling: dict[str, float | int | tuple[str, ...]]
+    logprobs: bool
     reply: Reply
 
 
@@ -196,3 +198,4 @@ Event = Annotated[
     Field(discriminator="kind"),
 ]
 EVENT: TypeAdapter[Event] = TypeAdapter(Event)
+Emit = Callable[[Event], None]

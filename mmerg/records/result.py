@@ -27,9 +27,10 @@ class Result(BaseModel):
 
     id: str
     status: Literal["ok", "failed"]
+    dialogue: str = ""
     response: str | None = None
     emotion: str | None = None
-    plan: dict[str, Any] | None = None
+    plan: dict[str, Any] | str | None = None
     audit: dict[str, int] | None = None
     selected_pass: int | None = None
     passes: int = 0

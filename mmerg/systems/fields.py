@@ -58,3 +58,13 @@ class Index:
 def needs(symbol: str) -> dict[str, str]:
     """`json_schema_extra` for a field that is asked for only where the agent sees the input `symbol`."""
     return {NEEDS: symbol}
+
+
+def chosen_from(schema: Any) -> set[str]:
+    """The vocabularies that a class's JSON schema chooses from, at any depth."""
+    if isinstance(schema, list):
+        return set().union(*map(chosen_from, schema))
+    if not isinstance(schema, dict):
+        return set()
+    own = {schema[CHOICE]} if isinstance(schema.get(CHOICE), str) else set()
+    return own.union(*map(chosen_from, schema.values()))

@@ -12,18 +12,21 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
 from pydantic import BaseModel
 
 from mmerg.backends.protocol import Sampling
+from mmerg.backends.sampling import sampling
 from mmerg.errors import ConfigError
 from mmerg.systems.audit import audit_class
+from mmerg.systems.fields import chosen_from
 
 FOLDER = Path(__file__).parent
-GIVEN = ("D", "V", "M")  # inputs that no stage produces
+ALWAYS = ("D", "V")  # inputs that every sample brings
+RESULTS = ("response", "emotion", "plan")
 FramesSeenBy = Literal["paper", "all", "none"]
 
 
@@ -77,6 +80,7 @@ class System:
 def build(config: Mapping[str, Any]) -> System:
     """The system that `config` (the resolved `system` node) describes. Raises ConfigError where it does not hold."""
     where = f"system={config['name']}"
+    _check_shape(config, where)
     prompts = FOLDER / config["prompts"] / "prompts"
     if not prompts.is_dir():
         raise ConfigError(f"no prompts folder for {config['prompts']!r}", where=f"{where}, {prompts}")
@@ -98,19 +102,26 @@ def build(config: Mapping[str, Any]) -> System:
         vocabulary={key: tuple(words) for key, words in config["vocabulary"].items()},
         result=dict(config["result"]),
     )
-    _check(system, where)
+    _check(system, {*ALWAYS, *config.get("given", ())}, where)
     return system
+
+
+def _check_shape(config: Mapping[str, Any], where: str) -> None:
+    """What YAML may leave out by mistake: a stage's keys, and words for a field that chooses among them."""
+    for name, node in {**config["stages"], **({"auditor": config["auditor"]} if config["auditor"] else {})}.items():
+        needed = ("name", "sees") if name == "auditor" else ("sees", "gives")
+        if lacking := [key for key in needed if not isinstance(node, Mapping) or not node.get(key)]:
+            raise ConfigError(
+                f"{name} has no {' and no '.join(lacking)}", where=where, hint="see conf/system/merg.yaml"
+            )
+    for dimension, words in config["vocabulary"].items():
+        if not words:
+            raise ConfigError(f"vocabulary.{dimension} is empty", where=where)
 
 
 def _stage(name: str, node: Mapping[str, Any], where: str) -> Stage:
     output = node.get("output", "text")
-    unknown = set(node.get("sampling", {})) - {sampler.name for sampler in fields(Sampling)}
-    if unknown:
-        raise ConfigError(
-            f"stage {name} sets {', '.join(sorted(unknown))}, which no sampler is called",
-            where=f"{where}, sampling",
-            hint=f"samplers: {', '.join(sampler.name for sampler in fields(Sampling))}",
-        )
+    sampling(Sampling(), node.get("sampling", {}), f"{where}, stage {name}")  # refused here, before anything is asked
     return Stage(
         name=name,
         gives=node["gives"],
@@ -135,11 +146,10 @@ def _output_class(dotted: str, where: str) -> type[BaseModel]:
     return found
 
 
-def _check(system: System, where: str) -> None:
-    """Every input must be given or come from an earlier stage, and every result from some stage."""
+def _check(system: System, known: set[str], where: str) -> None:
+    """Every input must be given or come from an earlier stage, and every result from some stage's output."""
     if not system.stages:
         raise ConfigError("a system needs at least one stage", where=where)
-    known = set(GIVEN)
     for stage in (*system.stages, *([system.auditor] if system.auditor else [])):
         unknown = [symbol for symbol in stage.sees if symbol not in known]
         if unknown:
@@ -148,9 +158,24 @@ def _check(system: System, where: str) -> None:
                 where=where,
                 hint=f"known at that point: {', '.join(sorted(known))}",
             )
+        words = {"emotion", *system.vocabulary}
+        if lacking := sorted(chosen_from(stage.output.model_json_schema()) - words) if stage.output else []:
+            raise ConfigError(
+                f"stage {stage.name} chooses from {', '.join(lacking)}, for which there are no words",
+                where=where,
+                hint=f"add them under system.vocabulary, which has {', '.join(sorted(words))}",
+            )
         if stage.gives in known:
             raise ConfigError(f"stage {stage.name} gives {stage.gives}, which is already taken", where=where)
         known.add(stage.gives)
     for key, path in system.result.items():
-        if path.split(".")[0] not in known:
+        symbol, *fields_of = path.split(".")
+        maker = next((stage for stage in system.stages if stage.gives == symbol), None)
+        if key not in RESULTS:
+            raise ConfigError(f"result.{key} is not kept", where=where, hint=f"results: {', '.join(RESULTS)}")
+        if maker is None:
             raise ConfigError(f"result.{key} is {path!r}, which no stage gives", where=where)
+        have = maker.output.model_fields if maker.output else {}
+        if fields_of and (len(fields_of) > 1 or fields_of[0] not in have):
+            what = f"result.{key} is {path!r}, which {maker.name} does not give"
+            raise ConfigError(what, where=where, hint=f"fields: {', '.join(have)}")

@@ -58,8 +58,8 @@ def test_a_clip_of_a_file_that_is_all_target_is_left_out() -> None:
 @pytest.mark.parametrize(
     ("start", "end", "left"),
     [
-        (95.0, 99.0, Clip(OTHER)),
-        (95.0, 100.0, Clip(OTHER)),
+        (95.0, 99.0, Clip(OTHER, None, 5.0)),  # the file may be longer than the turn
+        (95.0, 100.0, Clip(OTHER, None, 5.0)),
         (95.0, 104.0, Clip(OTHER, None, 5.0)),
         (95.0, None, Clip(OTHER, None, 5.0)),
         (100.0, 104.0, None),

@@ -83,6 +83,7 @@ def test_a_finished_sample(lab: Lab) -> None:
     result = lab(backend)
     assert result.model_dump(exclude={"seconds"}) == {
         "id": "d1/4",
+        "dialogue": "d1",
         "status": "ok",
         "response": "That must hurt.",
         "emotion": "sadness",
@@ -160,7 +161,7 @@ FAILURES: list[tuple[dict[str, Answer], Failure, str, int]] = [
     ({"mpa": "no JSON"}, Failure.SCHEMA_INVALID, "mpa, pass 0", 3),
     ({"sgrg": " "}, Failure.EMPTY, "sgrg, pass 0", 3 + 3),
     ({"sgrg": CUT}, Failure.TRUNCATED, "cut off after 9 tokens", 3 + 3),
-    ({"gra": "all CORRECT"}, Failure.UNAUDITED, "no pass has an audit", 4 + 3),
+    ({"gra": "all CORRECT"}, Failure.UNAUDITED, "the audit cannot be used", 4 + 3),
     ({"caef": error(Failure.TIMEOUT)}, Failure.TIMEOUT, "it broke\n  where: host 1\n  next:  mend it", 1),
     ({"gra": error(Failure.CONTEXT_OVERFLOW)}, Failure.CONTEXT_OVERFLOW, "mend it", 4),
 ]

@@ -85,7 +85,9 @@ class Looked:
         settings = FrameSettings(per_clip=own.get("per_clip", 2), long_side=96)
         looker = Looker(settings, own.get("max_frames", 8), own.get("last_turns", 3), FrameStore(folder))
         self.store = looker.store
-        self.state: State = looker.look(sample, vision=vision, max_images=max_images, emit=log.append)
+        self.state: State = looker.look(
+            sample.scene, sample.dropped, vision=vision, max_images=max_images, emit=log.append
+        )
         [event] = log
         assert isinstance(event, events.FramesTaken)
         assert event.sample == sample.id
@@ -211,3 +213,10 @@ def test_the_same_sample_gives_the_same_state(clips: dict[str, Path], tmp_path: 
     first, second = (Looked(one, tmp_path / name, max_images=1) for name in ("a", "b"))
     assert first.state == second.state
     assert first.event.turns == second.event.turns
+
+
+def test_a_turn_whose_frames_later_turns_took_is_said_to_be_over_budget(clips: dict[str, Path], tmp_path: Path) -> None:
+    looked = Looked(sample(clips["one"], clips["one"], clips["one"]), tmp_path, per_clip=2, max_frames=2)
+    told = {turn.turn: turn.problem for turn in looked.event.turns}
+    assert "over_budget" in told.values()
+    assert told[max(told)] == ""

@@ -169,3 +169,13 @@ def test_no_state_is_changed_by_what_comes_after_it() -> None:
         assert [symbol for symbol, _ in one.state.outputs] == ["E", "e", "P", "R"]
         assert one.state.get("R") == f"That must hurt. {number}"
     assert answers.seen[0].outputs == ()
+
+
+@pytest.mark.parametrize("failure", [Failure.CONTEXT_OVERFLOW, Failure.IMAGE_REJECTED, Failure.BAD_REQUEST])
+def test_a_later_prompt_that_the_server_refuses_ends_the_loop(failure: Failure) -> None:
+    refused = CallError(failure, "too long")
+    for stage, ended in (("caef", "unusable"), ("gra", "unaudited")):
+        outcome = refine(merg(), State(SCENE), Answers([fail("mpa"), ALL], {(stage, 1): refused}), lambda _: None)
+        assert (outcome.ended, outcome.selected.t) == (ended, 0)
+        with pytest.raises(CallError, match="too long"):
+            refine(merg(), State(SCENE), Answers([ALL], {(stage, 0): refused}), lambda _: None)

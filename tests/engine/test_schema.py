@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import Annotated, Any
 
 import jsonschema
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pydantic import BaseModel, Field
 
 from mmerg.engine.schema import Bounds, json_schema, outline, parse
 from mmerg.errors import Failure, ReplyError
@@ -136,3 +137,22 @@ def test_the_outline_names_each_field_with_its_bounds() -> None:
     assert '- "textual_cues": list of 1 to 4, each an object with' in told
     assert '  - "turn": number 1 to 3' in told
     assert 'one of "neutral", "joy", "sadness"' in outline(json_schema(Forecast, BOUNDS))
+
+
+def test_what_was_not_asked_for_is_refused() -> None:
+    with pytest.raises(ReplyError, match="consistency, visual: was not asked for"):
+        parse(Forecast, BLIND, forecast())
+    cues = {"textual_cues": [{"turn": 1, "cue": "a"}], "visual_cues": [{"frame": 1, "cue": "b"}]}
+    sees_none = Bounds(frozenset("D"), BOUNDS.choices, BOUNDS.counts)
+    with pytest.raises(ReplyError, match="visual_cues: was not asked for"):
+        parse(Evidence, sees_none, json.dumps(cues))
+
+
+class Spans(BaseModel):
+    trigger: Annotated[tuple[str, ...], Field(min_length=1, max_length=2)]
+    weight: float
+
+
+def test_lists_of_plain_values_and_numbers_are_told_as_such() -> None:
+    told = outline(json_schema(Spans, BOUNDS))
+    assert told.splitlines() == ['- "trigger": list of 1 to 2, each text', '- "weight": number']

@@ -49,10 +49,17 @@ def changed(**paths: Any) -> dict[str, Any]:
         (changed(stages__mpa__output="mmerg.nowhere.X"), "cannot be imported"),
         (changed(stages__mpa__output="mmerg.errors.MmergError"), "is not a pydantic class"),
         (changed(stages__mpa__output="X"), "cannot be imported"),
-        (changed(stages__mpa__sampling={"temprature": 1}), "temprature, which no sampler is called"),
+        (changed(stages__mpa__sampling={"temprature": 1}), "no sampler is called temprature"),
         (changed(stages={}), "at least one stage"),
         (changed(prompts="nowhere"), "no prompts folder"),
+        (changed(stages__mpa__sampling={"stop": 3}), "sampler stop is 3"),
         (changed(result={"response": "X"}), "result.response is 'X', which no stage gives"),
+        (changed(result={"emotion": "e.emo"}), "result.emotion is 'e.emo', which caef does not give"),
+        (changed(result={"cause": "E"}), "result.cause is not kept"),
+        (changed(stages__mpa={"sees": ["D"]}), "mpa has no gives"),
+        (changed(vocabulary={"goal": []}), "vocabulary.goal is empty"),
+        (changed(vocabulary={"goal": ["comfort"]}), "chooses from stance, tactic, tone, for which there are no words"),
+        (changed(given=[]), "stage sgrg sees M"),
     ],
 )
 def test_a_system_that_does_not_hold_is_refused(config: dict[str, Any], told: str) -> None:

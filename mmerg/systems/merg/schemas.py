@@ -25,7 +25,7 @@ class TextualCue(_Record):
     """A cue in the words of one turn."""
 
     turn: Annotated[int, Index("turn"), Field(description="the number of the turn it stands in")]
-    cue: Annotated[Sentence, Field(description="the words and what is audible in them")]
+    cue: Annotated[Sentence, Field(description="the words, quoted, and what stands out in them")]
 
 
 class VisualCue(_Record):
@@ -39,7 +39,7 @@ class Evidence(_Record):
     """E, by MPA: concrete cues, each grounded in a turn or a frame; observations, no conclusions."""
 
     textual_cues: Annotated[tuple[TextualCue, ...], Field(min_length=1, max_length=4)]
-    visual_cues: Annotated[tuple[VisualCue, ...], Field(min_length=1, max_length=4, json_schema_extra=needs("V"))] = ()
+    visual_cues: Annotated[tuple[VisualCue, ...], Field(max_length=4, json_schema_extra=needs("V"))] = ()
 
 
 class Forecast(_Record):
