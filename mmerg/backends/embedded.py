@@ -38,6 +38,10 @@ PINNED: Mapping[str, Any] = {
     "stream": False,
     "chat_template_kwargs": {"enable_thinking": False},
 }
+# Part of the engine, and so of the keys of stored replies. Raise it with every change of what `_body`, `_grammar` or
+# PINNED send for the same request, or of what `_reply` reads from the same answer: else replies from before the change
+# go on being served.
+REVISION = 1
 _FINISH = {"stop": Finish.STOP, "length": Finish.LENGTH}
 
 
@@ -128,6 +132,7 @@ def _engine(server: LlamaServer, model: Path, mmproj: Path | None, options: Mapp
         what = f"num_ctx {options['num_ctx']} is more than the model's {limit} tokens"
         raise ConfigError(what, where=str(model), hint=f"set num_ctx to {limit} or less")
     load: dict[str, int | str | bool | float] = {k: v for k, v in options.items() if k not in NEUTRAL}
+    load["adapter"] = REVISION
     return Engine(
         backend="embedded",
         version=version("xllamacpp"),

@@ -22,15 +22,16 @@ from pydantic import BaseModel, ValidationError
 
 from mmerg.backends.ollama_errors import classify
 from mmerg.backends.ollama_images import fault
-from mmerg.backends.ollama_models import describe
+from mmerg.backends.ollama_models import LOAD_OPTIONS, describe
 from mmerg.backends.ollama_wire import Deadlines, Exchange, interrupted, split_host
 from mmerg.backends.protocol import Engine, Finish, Reply, Request, TokenLogprob
 from mmerg.errors import CallError, ConfigError, Failure
 
 __all__ = ["Deadlines", "Ollama"]
 
-# The server's options that decide how a model is loaded (api/types.go, Runner): a change of one reloads it.
-LOAD_OPTIONS = ("num_ctx", "num_batch", "num_gpu", "main_gpu", "use_mmap", "num_thread")
+# Part of the engine, and so of the keys of stored replies. Raise it with every change of what `_body` sends for the
+# same request, or of what `_gather` reads from the same answer: else replies from before the change go on being served.
+REVISION = 1
 
 _FINISHES = {"stop": Finish.STOP, "length": Finish.LENGTH}
 _STREAM_TYPES = {"application/x-ndjson", "application/json"}
@@ -57,7 +58,8 @@ class _Line(BaseModel):
 class Ollama:
     """A `Backend` over one model at one Ollama host.
 
-    load: the model's load options, `num_ctx` among them (else the server picks one by its memory). keep_alive: how
+    load: the model's load options, `num_ctx` among them (else the server picks one by its memory). think: whether the
+    model thinks before it replies, for models that can. keep_alive: how
     long the model stays loaded after a call, in Go's notation (30m, 2h).
     """
 
@@ -88,8 +90,14 @@ class Ollama:
         if self._closed:
             raise interrupted(self.host)
         limits = self.deadlines
-        self._engine = describe(self.host, self.model, self.load, limits.connect, limits.stall)
-        return self._engine
+        told = self.load | {"think": self.think, "adapter": REVISION}
+        engine = describe(self.host, self.model, told, limits.connect, limits.stall)
+        if self.think and "thinking" not in engine.capabilities:
+            what = f"model {self.model} cannot think, and think is on"
+            hint = "set backbone.think=false, or use a model whose capabilities name thinking"
+            raise ConfigError(what, where=self.host, hint=hint)
+        self._engine = engine
+        return engine
 
     def complete(self, request: Request) -> Reply:
         """The reply to `request`, stopped, cut or aborted. Raises CallError or ConfigError."""

@@ -27,6 +27,9 @@ CONNECT_SECONDS = 5.0
 READ_SECONDS = 60.0
 SLOW_READ_SECONDS = 900.0  # a pull says nothing while it verifies, a create while it copies tens of gigabytes
 
+# The server's options that decide how a model is loaded (api/types.go, Runner): a change of one reloads it.
+LOAD_OPTIONS = ("num_ctx", "num_batch", "num_gpu", "main_gpu", "use_mmap", "num_thread")
+
 _DEFAULT_PREFIXES = ("registry.ollama.ai/", "library/")
 
 
@@ -124,11 +127,15 @@ def embed(
     keep_alive: str = "30m",
     read: float = READ_SECONDS,
 ) -> list[list[float]]:
-    """One vector for each text, L2-normalised by the server. Nothing is cut: a text that is too long fails all."""
+    """One vector for each text, L2-normalised by the server. Nothing is cut: a text that is too long fails all.
+
+    load: an engine's; of it, only the server's own load options are sent.
+    """
     if not texts:
         return []
+    options = {name: value for name, value in (load or {}).items() if name in LOAD_OPTIONS}
     with _client(host, model, read=read) as client:
-        answer = client.embed(model, list(texts), truncate=False, options=dict(load or {}), keep_alive=keep_alive)
+        answer = client.embed(model, list(texts), truncate=False, options=options, keep_alive=keep_alive)
     vectors = [list(vector) for vector in answer.embeddings]
     if len(vectors) != len(texts):
         what = f"{len(vectors)} vectors for {len(texts)} texts"

@@ -124,7 +124,9 @@ class Engine(BaseModel):
     """What answers: everything beside the request that can change a reply.
 
     capabilities are the server's words (completion, vision, thinking, embedding). `load` holds the options with which
-    the model is loaded (num_ctx and friends). context_length is the model's own limit in tokens.
+    the model is loaded (num_ctx and friends), what else is set once for all calls (think), and as `adapter` the
+    revision of the code that turns a request into what the model gets. context_length is the model's own limit in
+    tokens.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")

@@ -21,7 +21,7 @@ import jsonschema
 import numpy as np
 import pytest
 
-from mmerg.backends.embedded import Embedded, locate
+from mmerg.backends.embedded import REVISION, Embedded, locate
 from mmerg.backends.embedded_server import load_options, thread_count
 from mmerg.backends.protocol import Finish, Image, Message, Request, Sampling
 from mmerg.errors import CallError, ConfigError, Failure
@@ -63,8 +63,8 @@ def test_the_engine_is_described_by_its_file(backend: Embedded) -> None:
     assert engine.digest == hashlib.sha256(locate(MODEL).read_bytes()).hexdigest()
     assert engine.context_length == 8192
     assert engine.vision
-    assert sorted(engine.load) == ["gpu_layers", "mmproj", "num_batch", "num_ctx", "parallel"]
-    assert engine.load["num_ctx"] == 512
+    assert sorted(engine.load) == ["adapter", "gpu_layers", "mmproj", "num_batch", "num_ctx", "parallel"]
+    assert (engine.load["num_ctx"], engine.load["adapter"]) == (512, REVISION)
 
 
 def test_threads_and_spare_memory_are_no_part_of_the_engine() -> None:

@@ -15,7 +15,7 @@ import pytest
 
 HANG = b"hang"  # a step of an answer: say nothing more until the test ends
 DRIP = b"drip"  # a step: send `drip` every 50 ms until the client hangs up
-DESCRIPTIONS = {
+DESCRIPTIONS: dict[str, dict[str, Any]] = {
     "/api/version": {"version": "0.24.0"},
     "/api/tags": {"models": [{"model": "m:latest", "name": "m:latest", "digest": "d1"}]},
     "/api/show": {

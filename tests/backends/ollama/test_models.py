@@ -89,7 +89,7 @@ def test_loaded_reads_the_line_of_its_model(faulty: Faulty) -> None:
 
 def test_embed_cuts_nothing_and_counts(faulty: Faulty) -> None:
     faulty.answer(json_answer({"embeddings": [[0.6, 0.8]]}), path="/api/embed")
-    assert embed(faulty.host, "m", ["a"], load={"num_ctx": 512}) == [[0.6, 0.8]]
+    assert embed(faulty.host, "m", ["a"], load={"num_ctx": 512, "think": False, "adapter": 1}) == [[0.6, 0.8]]
     (sent,) = faulty.asked("/api/embed")
     assert (sent["input"], sent["truncate"], sent["options"], sent["keep_alive"]) == (
         ["a"],

@@ -5,15 +5,17 @@ from __future__ import annotations
 import base64
 import json
 from dataclasses import replace
+from pathlib import Path
 
 import cv2
 import numpy as np
 import pytest
 
+from mmerg.backends.cache import Cache
 from mmerg.backends.ollama import Ollama
 from mmerg.backends.protocol import Image, Message, Request, Sampling
 from mmerg.errors import CallError, ConfigError, Failure
-from tests.backends.ollama.conftest import LAST, Faulty, json_answer, line, stream
+from tests.backends.ollama.conftest import DESCRIPTIONS, LAST, Faulty, json_answer, line, stream
 
 SAMPLING = Sampling(
     num_predict=64,
@@ -120,8 +122,32 @@ def test_images_do_not_ask_again_who_answers(faulty: Faulty) -> None:
 def test_what_describe_asks_and_tells(faulty: Faulty) -> None:
     engine = backend(faulty.host).describe()
     assert (engine.version, engine.digest, engine.capabilities) == ("0.24.0", "d1", ("completion", "vision"))
-    assert (engine.context_length, engine.load) == (512, {"num_ctx": 512, "use_mmap": False})
+    assert (engine.context_length, engine.load) == (
+        512,
+        {"num_ctx": 512, "use_mmap": False, "think": False, "adapter": 1},
+    )
     assert [path for path, _ in faulty.requests] == ["/api/version", "/api/tags", "/api/show"]
+
+
+def test_thinking_and_not_thinking_share_no_replies(faulty: Faulty, tmp_path: Path) -> None:
+    thinks = DESCRIPTIONS["/api/show"] | {"capabilities": ["completion", "thinking"]}
+    faulty.answer(json_answer(thinks), path="/api/show")
+    request = Request((Message("user", "Hello"),), SAMPLING)
+    seen = []
+    for think in (False, True, False, True):
+        faulty.answer(stream(line(f"think {think}"), LAST))
+        adapter = Ollama(host=faulty.host, model="m", load={"num_ctx": 512}, think=think)
+        cache = Cache(adapter, tmp_path / "replies.sqlite")
+        reply = cache.complete(request)
+        seen.append((reply.text, reply.cached))
+        cache.close()
+    assert seen == [("think False", False), ("think True", False), ("think False", True), ("think True", True)]
+
+
+def test_thinking_of_a_model_that_cannot_is_refused(faulty: Faulty) -> None:
+    with pytest.raises(ConfigError, match="cannot think") as caught:
+        Ollama(host=faulty.host, model="m", load={"num_ctx": 512}, think=True).describe()
+    assert (caught.value.where, "backbone.think=false" in caught.value.hint) == (faulty.host, True)
 
 
 def test_images_for_a_model_without_eyes_are_not_sent(faulty: Faulty) -> None:
