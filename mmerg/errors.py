@@ -15,6 +15,7 @@ catches broadly, so a bug keeps its traceback.
 
 from __future__ import annotations
 
+import errno
 from enum import StrEnum
 
 
@@ -76,6 +77,17 @@ class ClipError(MmergError):
 
 class RunError(MmergError):
     """A run folder is locked, damaged or belongs to another configuration."""
+
+
+def unwritable(error: OSError, path: object) -> RunError:
+    """What to raise where a file of a run or of its caches cannot be written: it ends the run."""
+    if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+        what = "the disk is full, or a limit on its use is reached"
+        hint = "make room; the same command then goes on from here"
+    else:
+        what = f"this cannot be written: {error.strerror or error}"
+        hint = "check the path and its permissions, or set runs=… and cache_dir=… to folders that can be written"
+    return RunError(what, where=str(path), hint=hint)
 
 
 class SampleError(MmergError):

@@ -23,7 +23,7 @@ from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from mmerg.errors import ClipError
+from mmerg.errors import ClipError, unwritable
 from mmerg.frames.decode import Span
 from mmerg.frames.frame import Frame, FrameSettings
 
@@ -61,7 +61,7 @@ class _Entry(BaseModel):
 
 
 class FrameStore:
-    """Frames under `folder`, which is made on the first write."""
+    """Frames under `folder`, which is made on the first write. Raises RunError where it cannot be written."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -115,7 +115,20 @@ class FrameStore:
 
 
 def _write_whole(path: Path, data: bytes) -> None:
-    """Write beside `path` and move into place, so that no reader ever sees half of it."""
+    """Write beside `path` and move into place, so that no reader ever sees half of it.
+
+    Somebody may empty the store meanwhile (it is a cache): then once more. Raises RunError where it cannot be written.
+    """
+    try:
+        try:
+            _write_once(path, data)
+        except FileNotFoundError:
+            _write_once(path, data)
+    except OSError as error:
+        raise unwritable(error, path) from error
+
+
+def _write_once(path: Path, data: bytes) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     handle, name = tempfile.mkstemp(dir=path.parent, suffix=".part")
     try:

@@ -1,7 +1,8 @@
 """A run folder: manifest, trace, frames and results, written by one process at a time, resumed by the same command.
 
     runs/meld-merg-qwen3.5-27b-1a2b3c4d/
-      manifest.json   config, identity (corpus, engine, prompts, config), versions, git commit
+      manifest.json   config, identity (corpus, engine, prompts, config), versions and git commit of the first start,
+                      and of every start in `sessions`
       trace.jsonl     typed events as they happen
       results.jsonl   a line a sample; in corpus order once the command has ended
       frames/         the JPEGs that the trace names by hash
@@ -14,23 +15,30 @@ from __future__ import annotations
 import json
 import os
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
 from typing import Any
 
 from filelock import FileLock, Timeout
-from pydantic import ValidationError
 
-from mmerg.errors import RunError
+from mmerg.errors import RunError, unwritable
+from mmerg.records.lines import SAFE, Lines, why
 from mmerg.records.result import Result
-from mmerg.records.trace import Trace, append_lines
+from mmerg.records.trace import Trace
 
 MANIFEST, TRACE, RESULTS, FRAMES = "manifest.json", "trace.jsonl", "results.jsonl", "frames"
+SESSION = ("versions", "git_commit", "how")
 
 
 class Run:
-    """An open run folder. Use as a context manager; `add` and `keep_frame` are safe from several threads."""
+    """An open run folder. Use as a context manager; `add` and `keep_frame` are safe from several threads.
+
+    manifest: `identity` decides who may go on here. `versions`, `git_commit` and `how` (settings that do not decide
+    results) are noted anew at each start, in `sessions`. Raises RunError where something cannot be written.
+    """
 
     def __init__(self, path: Path, manifest: dict[str, Any]) -> None:
         self.path = path
@@ -40,77 +48,102 @@ class Run:
 
     def __enter__(self) -> Run:
         """Raises RunError where another process writes the folder or it belongs to another identity."""
-        (self.path / FRAMES).mkdir(parents=True, exist_ok=True)
-        try:
-            self._lock.acquire(timeout=0)
-        except Timeout as error:
-            raise RunError(
-                "another process is writing this run", where=str(self.path), hint="wait for it, or stop it first"
-            ) from error
+        with _written(self.path):
+            (self.path / FRAMES).mkdir(parents=True, exist_ok=True)
+            try:
+                self._lock.acquire(timeout=0)
+            except Timeout as error:
+                raise RunError(
+                    "another process is writing this run", where=str(self.path), hint="wait for it, or stop it first"
+                ) from error
         try:
             self._claim()
-            append_lines(self.path / RESULTS)
-            self.results = read_results(self.path)
-            self.trace = Trace(self.path / TRACE)
-            self._file = (self.path / RESULTS).open("a", encoding="utf-8", newline="\n")
+            self._lines = Lines(self.path / RESULTS)
+            try:
+                self.results = read_results(self.path)
+                self.trace = Trace(self.path / TRACE)
+            except BaseException:
+                self._lines.close()
+                raise
         except BaseException:
             self._lock.release()
             raise
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
-        self._file.close()
+        self._lines.close()
         self.trace.__exit__(kind, error, tb)
         self._lock.release()
 
     def _claim(self) -> None:
-        """Write the manifest, or hold the one that is there against ours."""
+        """Write the manifest, or hold the one that is there against ours; either way note that a run begins."""
         path = self.path / MANIFEST
-        if not path.exists():
-            replace_file(path, json.dumps(self._manifest, indent=2, ensure_ascii=False) + "\n")
-            return
-        old, new = read_manifest(self.path)["identity"], self._manifest["identity"]
-        changed = [f"{key}: {old.get(key)} then, {new.get(key)} now" for key in new if old.get(key) != new.get(key)]
-        if changed:
-            raise RunError(
-                "this run was begun with something else: " + "; ".join(changed),
-                where=str(path),
-                hint="rename or remove the folder to start anew, or restore what changed",
-            )
+        manifest = self._manifest
+        if path.exists():
+            manifest = read_manifest(self.path)
+            old, new = manifest["identity"], self._manifest["identity"]
+            changed = [f"{key}: {old.get(key)} then, {new.get(key)} now" for key in new if old.get(key) != new.get(key)]
+            if changed:
+                raise RunError(
+                    "this run was begun with something else: " + "; ".join(changed),
+                    where=str(path),
+                    hint="rename or remove the folder to start anew, or restore what changed",
+                )
+        session = {"at": datetime.now(UTC).isoformat(timespec="seconds")}
+        session |= {key: self._manifest[key] for key in SESSION if key in self._manifest}
+        kept = {key: value for key, value in manifest.items() if key != "how"}
+        kept["sessions"] = [*manifest.get("sessions", []), session]
+        replace_file(path, json.dumps(kept, indent=2, ensure_ascii=False) + "\n")
 
     def add(self, result: Result) -> None:
         """Append a sample's result; a later line for the same sample replaces the earlier."""
         with self._guard:
-            self._file.write(result.line())
-            self._file.flush()
+            self._lines.append(result.line())
             self.results[result.id] = result
 
     def keep_frame(self, sha256: str, read: Callable[[], bytes]) -> None:
         """Put a JPEG beside the trace, once; `read` gives its bytes."""
         path = self.path / FRAMES / f"{sha256}.jpg"
         if not path.exists():
+            data = read()
             part = path.with_suffix(f".{threading.get_ident()}.part")
-            part.write_bytes(read())
-            part.replace(path)
+            with _written(path, part):
+                part.write_bytes(data)
+                part.replace(path)
 
     def seal(self, order: Sequence[str]) -> None:
         """Rewrite the results in corpus order, a line a sample, so that the same run gives the same bytes."""
         with self._guard:
             place = {sample: number for number, sample in enumerate(order)}
             lines = sorted(self.results.values(), key=lambda result: (place.get(result.id, len(place)), result.id))
-            self._file.close()
+            self._lines.close()
             replace_file(self.path / RESULTS, "".join(result.line() for result in lines))
-            self._file = (self.path / RESULTS).open("a", encoding="utf-8", newline="\n")
+            self._lines = Lines(self.path / RESULTS)
+
+
+@contextmanager
+def _written(path: Path, part: Path | None = None) -> Iterator[None]:
+    """An error of the system as a RunError that names `path`; whatever fails, `part` does not stay behind."""
+    try:
+        yield
+    except BaseException as error:
+        if part:
+            with suppress(OSError):
+                part.unlink()
+        if isinstance(error, OSError):
+            raise unwritable(error, path) from error
+        raise
 
 
 def replace_file(path: Path, text: str) -> None:
-    """Write a file whole or not at all."""
+    """Write a file whole or not at all. Raises RunError where it cannot be written."""
     part = path.with_name(path.name + ".part")
-    with part.open("w", encoding="utf-8", newline="\n") as file:
-        file.write(text)
-        file.flush()
-        os.fsync(file.fileno())
-    part.replace(path)
+    with _written(path, part):
+        with part.open("w", encoding="utf-8", errors=SAFE, newline="\n") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        part.replace(path)
 
 
 def read_manifest(path: Path) -> dict[str, Any]:
@@ -119,9 +152,11 @@ def read_manifest(path: Path) -> dict[str, Any]:
     if not file.is_file():
         raise RunError("this is not a run folder: it has no manifest.json", where=str(path), hint="see `ls runs/`")
     try:
-        content: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
-    except ValueError as error:
+        content = json.loads(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
         raise RunError(f"the manifest cannot be read: {error}", where=str(file)) from error
+    if not isinstance(content, dict) or not isinstance(content.get("identity"), dict):
+        raise RunError("the manifest is not one of a run: it has no identity", where=str(file))
     return content
 
 
@@ -131,14 +166,16 @@ def read_results(path: Path) -> dict[str, Result]:
     found: dict[str, Result] = {}
     if not file.exists():
         return found
-    for number, line in enumerate(file.read_bytes().splitlines(keepends=True), start=1):
+    try:
+        lines = file.read_bytes().splitlines(keepends=True)
+    except OSError as error:
+        raise RunError(f"the results cannot be read: {error.strerror}", where=str(file)) from error
+    for number, line in enumerate(lines, start=1):
         if not line.endswith(b"\n"):
             break
         try:
-            result = Result.model_validate_json(line)
-        except ValidationError as error:
-            raise RunError(
-                f"line {number} is not a result of this version: {error.errors()[0]['msg']}", where=str(file)
-            ) from error
+            result = Result.model_validate(json.loads(line))
+        except ValueError as error:
+            raise RunError(f"line {number} is not a result of this version: {why(error)}", where=str(file)) from error
         found[result.id] = result
     return found

@@ -1,59 +1,36 @@
 """Appends events to `trace.jsonl` and reads them back. One line an event, handed to the system as it happens.
 
-A torn last line (a killed process) is cut off when the file is opened to append, and passed over when it is read.
+A torn last line (a killed process) is passed over when the file is read.
 """
 
 from __future__ import annotations
 
-import threading
+import json
 from collections.abc import Iterator
 from pathlib import Path
 from types import TracebackType
 
-from pydantic import ValidationError
-
 from mmerg.errors import RunError
 from mmerg.records.events import EVENT, Event, SampleStarted
-
-
-def append_lines(path: Path) -> int:
-    """Cut a torn last line off `path` so that lines can be appended; returns how many bytes were cut."""
-    if not path.exists():
-        return 0
-    with path.open("rb+") as file:
-        size = file.seek(0, 2)
-        keep = size
-        while keep > 0:
-            start = max(0, keep - 65536)
-            file.seek(start)
-            newline = file.read(keep - start).rfind(b"\n")
-            if newline >= 0:
-                keep = start + newline + 1
-                break
-            keep = start
-        file.truncate(keep)
-        return size - keep
+from mmerg.records.lines import Lines, why
 
 
 class Trace:
-    """An open trace file. `emit` is safe from several threads."""
+    """An open trace file. `emit` is safe from several threads. Raises RunError where it cannot be written."""
 
     def __init__(self, path: Path) -> None:
-        append_lines(path)
-        self._file = path.open("a", encoding="utf-8", newline="\n")
-        self._lock = threading.Lock()
+        self._lines = Lines(path)
 
     def __enter__(self) -> Trace:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
-        self._file.close()
+        self._lines.close()
 
     def emit(self, event: Event) -> None:
-        line = EVENT.dump_json(event).decode() + "\n"
-        with self._lock:
-            self._file.write(line)
-            self._file.flush()
+        # Not pydantic's own JSON: that refuses lone surrogates, which models and transcripts do hold.
+        plain = EVENT.dump_python(event, mode="json")
+        self._lines.append(json.dumps(plain, ensure_ascii=False, separators=(",", ":")) + "\n")
 
 
 def read_trace(path: Path) -> Iterator[Event]:
@@ -65,10 +42,10 @@ def read_trace(path: Path) -> Iterator[Event]:
             if not line.endswith(b"\n"):
                 return
             try:
-                yield EVENT.validate_json(line)
-            except ValidationError as error:
+                yield EVENT.validate_python(json.loads(line))
+            except ValueError as error:
                 raise RunError(
-                    f"line {number} is not an event of this version: {error.errors()[0]['msg']}",
+                    f"line {number} is not an event of this version: {why(error)}",
                     where=str(path),
                     hint="the file was changed by hand or written by another version of mmerg",
                 ) from error

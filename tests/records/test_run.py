@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -58,7 +59,9 @@ def test_another_identity_never_mixes_in(tmp_path: Path) -> None:
     with pytest.raises(RunError) as caught, Run(tmp_path / "r", other):
         pass
     assert "engine: e then, other now" in str(caught.value)
-    assert read_manifest(tmp_path / "r") == MANIFEST
+    kept = read_manifest(tmp_path / "r")
+    assert len(kept.pop("sessions")) == 1
+    assert kept == MANIFEST
     with Run(tmp_path / "r", MANIFEST):
         pass
 
@@ -100,3 +103,57 @@ def test_a_frame_is_kept_once(tmp_path: Path) -> None:
         run.keep_frame("ab", lambda: b"jpeg")
         run.keep_frame("ab", lambda: b"jpeg")
     assert [file.name for file in (tmp_path / "r" / "frames").iterdir()] == ["ab.jpg"]
+
+
+def test_every_start_leaves_its_versions_commit_and_settings(tmp_path: Path) -> None:
+    first = {**MANIFEST, "versions": {"mmerg": "1"}, "git_commit": "a", "how": {"limit": 2}}
+    second = {**MANIFEST, "versions": {"mmerg": "2"}, "git_commit": "b", "how": {"limit": 3}}
+    for manifest in (first, second):
+        with Run(tmp_path / "r", manifest):
+            pass
+    kept = read_manifest(tmp_path / "r")
+    starts = [datetime.fromisoformat(session.pop("at")) for session in kept["sessions"]]
+    assert starts == sorted(starts)
+    assert starts[0].utcoffset() == timedelta(0)
+    assert kept["sessions"] == [{key: m[key] for key in ("versions", "git_commit", "how")} for m in (first, second)]
+    assert (kept["identity"], kept["versions"], kept["git_commit"]) == (MANIFEST["identity"], {"mmerg": "1"}, "a")
+
+
+def test_lone_surrogates_of_file_names_and_replies_are_kept(tmp_path: Path) -> None:
+    odd = {**MANIFEST, "config": {"dataset": {"root": "/data/\udcff"}}}
+    with Run(tmp_path / "r", odd) as run:
+        run.add(result("a", response="\ud83d"))
+        run.seal(["a"])
+        run.add(result("b", response="\ud83d"))
+    assert read_manifest(tmp_path / "r")["config"] == odd["config"]
+    assert [found.response for found in read_results(tmp_path / "r").values()] == ["\ud83d", "\ud83d"]
+
+
+@pytest.mark.parametrize(
+    "taken", ["", "r", "r/frames", "r/.lock", "r/results.jsonl", "r/trace.jsonl", "r/manifest.json"]
+)
+def test_a_folder_that_cannot_be_used_is_our_own_error(taken: str, tmp_path: Path) -> None:
+    place = tmp_path / "runs" / taken
+    if taken in ("", "r", "r/frames"):
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_text("a file", encoding="utf-8")
+    else:
+        place.mkdir(parents=True)
+    with pytest.raises(RunError) as caught, Run(tmp_path / "runs" / "r", MANIFEST):
+        pass
+    assert str(tmp_path / "runs") in caught.value.where
+
+
+def test_a_frame_that_cannot_be_written_leaves_no_part(tmp_path: Path) -> None:
+    with Run(tmp_path / "r", MANIFEST) as run:
+        long = "f" * 245  # the part's name is too long, and that of the frame not
+        with pytest.raises(RunError, match="cannot be written"):
+            run.keep_frame(long, lambda: b"jpeg")
+        assert not list((tmp_path / "r" / "frames").iterdir())
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{}", '{"identity": 1}', "\x00"])
+def test_a_manifest_that_is_none_is_named(text: str, tmp_path: Path) -> None:
+    (tmp_path / "manifest.json").write_text(text, encoding="utf-8")
+    with pytest.raises(RunError, match="the manifest"):
+        read_manifest(tmp_path)

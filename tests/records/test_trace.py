@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import math
+import subprocess
+import sys
 import threading
 from pathlib import Path
 
@@ -13,12 +16,14 @@ from mmerg.backends.protocol import Finish, Reply, TokenLogprob
 from mmerg.errors import Failure, RunError
 from mmerg.frames.frame import Frame
 from mmerg.records import events
-from mmerg.records.trace import Trace, append_lines, read_trace, story
+from mmerg.records.lines import cut_torn
+from mmerg.records.trace import Trace, read_trace, story
 from mmerg.systems.audit import audit_of
 from tests.engine.parts import STAGES, audit, outputs
 
 FRAME = Frame(sha256="0" * 64, source="c.mp4", time=0.5, width=64, height=48)
 REPLY = Reply(text="ü\u2028", finish=Finish.STOP, logprobs=(TokenLogprob(token="ü", logprob=-0.25),), prompt_tokens=3)
+NEVER = TokenLogprob(token="x", logprob=-math.inf)
 ALL: list[events.Event] = [
     events.SampleStarted(sample="a", dialogue="d", history=(("Ana", "hi\n"),), responder="Ben", labels=("joy",)),
     events.FramesTaken(
@@ -37,7 +42,8 @@ ALL: list[events.Event] = [
         digest="f",
         messages=(events.TracedMessage(role="user", text="t", images=("0",)),),
         answer_schema="{}",
-        sampling={"seed": 1, "temperature": 0.5},
+        sampling={"seed": 1, "temperature": 0.5, "stop": ("x",)},
+        logprobs=True,
         reply=REPLY,
     ),
     events.Refused(sample="a", t=0, stage="mpa", attempt=0, failure=Failure.TRUNCATED, complaint="long"),
@@ -122,9 +128,66 @@ def test_lines_of_many_threads_stay_whole(tmp_path: Path) -> None:
     assert sum(1 for _ in read_trace(path)) == 20
 
 
+LONE = "\ud83d, alone"
+
+
+@pytest.mark.parametrize(
+    "event",
+    [
+        events.PassLost(sample="a", t=1, failure=Failure.EMPTY, what=LONE),
+        events.SampleStarted(sample="a", dialogue=LONE, history=((LONE, LONE),), responder=LONE, labels=("joy",)),
+        ALL[2].model_copy(update={"reply": REPLY.model_copy(update={"text": LONE})}),
+        events.Produced.of("a", 0, "sgrg", "R", LONE),
+        ALL[2].model_copy(update={"reply": REPLY.model_copy(update={"logprobs": (NEVER,)})}),
+    ],
+    ids=["problem", "transcript", "reply", "output", "impossible token"],
+)
+def test_what_utf_8_or_json_cannot_hold_is_read_back_all_the_same(event: events.Event, tmp_path: Path) -> None:
+    with Trace(tmp_path / "trace.jsonl") as trace:
+        trace.emit(event)
+        trace.emit(ALL[12])
+    assert list(read_trace(tmp_path / "trace.jsonl")) == [event, ALL[12]]
+
+
+def test_a_full_disk_is_our_own_error_and_nothing_follows_a_torn_line(tmp_path: Path) -> None:
+    path = tmp_path / "trace.jsonl"
+    with Trace(path) as trace:
+        trace.emit(ALL[12])
+    code = f"""
+import resource
+from pathlib import Path
+from mmerg.errors import RunError
+from mmerg.records.lines import Lines
+resource.setrlimit(resource.RLIMIT_FSIZE, ({path.stat().st_size + 5}, resource.RLIM_INFINITY))
+lines = Lines(Path({str(path)!r}))
+for line in ("longer than five\\n", "x\\n"):
+    try:
+        lines.append(line)
+    except RunError as error:
+        print(error)
+resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+try:
+    lines.append("there is room again\\n")
+except RunError as error:
+    print(error)
+lines.close()
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.count("the disk is full") == 3
+    assert done.stdout.count(str(path)) == 3
+    assert path.read_bytes().endswith(b"\nlonge")
+    assert list(read_trace(path)) == [ALL[12]]
+
+
+def test_a_trace_that_cannot_be_opened_is_named(tmp_path: Path) -> None:
+    (tmp_path / "trace.jsonl").mkdir()
+    with pytest.raises(RunError, match="cannot be written"):
+        Trace(tmp_path / "trace.jsonl")
+
+
 def test_cutting_reports_how_much_was_torn(tmp_path: Path) -> None:
     path = tmp_path / "lines"
-    assert append_lines(path) == 0
+    assert cut_torn(path) == 0
     path.write_bytes(b"one\n" + b"x" * 200_000)
-    assert append_lines(path) == 200_000
+    assert cut_torn(path) == 200_000
     assert path.read_bytes() == b"one\n"
