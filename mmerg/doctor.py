@@ -2,7 +2,8 @@
 
 For every host: reachable, version, digest, capabilities; a reply, a schema, log-probabilities; with eyes two images and
 parallel calls; on Ollama also the context as loaded, what spills to the CPU, and embeddings. A line each.
-Exit code 0 nothing failed, 1 a check failed, 2 configuration wrong or no such model.
+A host that is away or lacks the model is a failed check while another can be examined.
+Exit code 0 nothing failed, 1 a check failed, 2 configuration wrong, no server or no such model.
 """
 
 from __future__ import annotations
@@ -14,12 +15,14 @@ from functools import partial
 from typing import Any
 
 from omegaconf import DictConfig
+from rich.text import Text
 
 from mmerg import probes
 from mmerg.backends.ollama_models import embed, loaded
 from mmerg.backends.protocol import Backend, Engine
 from mmerg.config import hydra_main, resolve
-from mmerg.probes import Found, safely
+from mmerg.errors import CallError, Failure
+from mmerg.probes import Found, failed_call, safely
 from mmerg.terminal import console, guarded, harmless
 from mmerg.wiring import hosts_of, make
 
@@ -27,18 +30,37 @@ MARKS = {"ok": "✓", "failed": "✗", "open": "?"}
 
 
 def examine(config: DictConfig) -> int:
-    """Report on every host of the config; the exit code."""
+    """Report on every host of the config; the exit code. Raises CallError where not one host could be examined."""
     plain = resolve(config)
     out = console()
     failed = 0
-    for host in hosts_of(plain):
+    hosts = hosts_of(plain)
+    absent: list[CallError] = []
+    for host in hosts:
         with closing(make(plain["backend"]["adapter"], host=host)) as backend:
             out.print(harmless(f"{host}, backbone {plain['backbone']['name']}"))
-            for found in report(backend, host, plain):
-                out.print(harmless(f"  {MARKS[found.status]} {found.probe}: {found.text}"), soft_wrap=True)
-                failed += found.status == "failed"
+            try:
+                for found in report(backend, host, plain):
+                    out.print(_line(found), soft_wrap=True)
+                    failed += found.status == "failed"
+            except CallError as error:
+                out.print(_line(_absence(error)), soft_wrap=True)
+                failed += 1
+                absent.append(error)
+    if len(absent) == len(hosts):
+        raise absent[0]
     out.print(f"{failed} checks failed" if failed else "nothing failed")
     return 1 if failed else 0
+
+
+def _line(found: Found) -> Text:
+    return harmless(f"  {MARKS[found.status]} {found.probe}: {found.text}")
+
+
+def _absence(error: CallError) -> Found:
+    """A host that cannot be examined: there is no server, or it has no such model."""
+    probe = "model" if error.failure is Failure.MODEL_NOT_FOUND else "server"
+    return failed_call(probe, error)
 
 
 def report(backend: Backend, host: str, plain: dict[str, Any]) -> Iterator[Found]:

@@ -147,7 +147,12 @@ def safely(probe: str, run: Callable[[], Found]) -> Found:
     try:
         return run()
     except CallError as error:
-        return Found(probe, "failed", f"{error.failure}: {error.what}{f'; {error.hint}' if error.hint else ''}")
+        return failed_call(probe, error)
+
+
+def failed_call(probe: str, error: CallError) -> Found:
+    """A failed call as a finding."""
+    return Found(probe, "failed", f"{error.failure}: {error.what}{f'; {error.hint}' if error.hint else ''}")
 
 
 def _request(text: str, images: Sequence[Image] = (), schema: str = "", num_predict: int = 128) -> Request:

@@ -167,6 +167,32 @@ def test_every_host_is_looked_at(doctor: Doctor) -> None:
     assert (marks(healthy)["schema"], marks(ill)["schema"]) == ("✓", "✗")
 
 
+def test_a_host_that_is_away_does_not_hide_the_next(doctor: Doctor) -> None:
+    away = "http://127.0.0.1:9"
+    with scripted_ollama(answer=good) as server:
+        assert doctor(f"{away},{server.url}") == 1
+    first, _, second = doctor.text.partition(server.url)
+    assert marks(first) == {"server": "✗"}
+    assert "ollama serve" in first
+    assert marks(second) == ALL_WELL
+    assert doctor.text.splitlines()[-1] == "1 checks failed"
+
+
+def test_a_host_without_the_model_does_not_hide_the_next(doctor: Doctor) -> None:
+    with serving() as other, scripted_ollama(answer=good) as server:
+        assert doctor(f"{other.host},{server.url}") == 1
+    first, _, second = doctor.text.partition(server.url)
+    assert marks(first) == {"model": "✗"}
+    assert "ollama pull qwen2.5vl:7b" in first
+    assert marks(second) == ALL_WELL
+
+
+def test_hosts_that_are_all_away_are_all_named(doctor: Doctor) -> None:
+    assert doctor("http://127.0.0.1:9,http://127.0.0.1:7") == 2
+    assert doctor.text.count("✗ server") == 2
+    assert "nothing failed" not in doctor.text
+
+
 @contextmanager
 def serving(**answers: bytes) -> Iterator[Faulty]:
     """A server whose paths under /api answer with fixed bytes; its model `m` has 512 tokens of context."""
