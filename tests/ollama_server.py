@@ -1,7 +1,8 @@
 """A real Ollama server for tests: its own port, home and models, gone when the tests end.
 
 Fixtures: `ollama_host` (session) is the address of a server that has the models TEXT_MODEL (SmolLM2-135M) and
-VISION_MODEL (random weights, from tools/tiny_vision.py); tests skip where no ollama binary is at hand.
+VISION_MODEL (random weights, from tools/tiny_vision.py); tests skip where no ollama binary is at hand, and fail there
+where MMERG_REQUIRE_OLLAMA is set.
 `start_server` and `Server.kill` serve tests that break a server of their own.
 """
 
@@ -83,7 +84,8 @@ def ollama_binary() -> Path:
     tool = [sys.executable, str(ROOT / "tools" / "get_ollama.py"), "--check"]
     found = subprocess.run(tool, capture_output=True, text=True, check=False)
     if found.returncode:
-        pytest.skip(f"no ollama binary ({found.stderr.strip()}); tools/get_ollama.py gets one")
+        give_up = pytest.fail if os.environ.get("MMERG_REQUIRE_OLLAMA") else pytest.skip
+        give_up(f"no ollama binary ({found.stderr.strip()}); tools/get_ollama.py gets one")
     return Path(found.stdout.strip().splitlines()[-1])
 
 
