@@ -8,10 +8,13 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
+import operator
 import os
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -40,6 +43,7 @@ class SystemConfig:
 
     name: str = MISSING
     prompts: str = MISSING
+    given: list[str] = field(default_factory=list)
     max_iterations: int = 2
     max_repairs: int = 2
     stages: dict[str, Any] = MISSING
@@ -139,9 +143,11 @@ HOW = (
     "backend.adapter.deadlines",
     "backend.adapter.total",
     "backend.adapter.load.threads",
+    "backend.adapter.load.parallel",  # what a model is loaded with is the engine's identity, which a run checks itself
     "backbone.concurrency",
     "backbone.workers",
     "backbone.threads",
+    "backbone.note",
 )
 
 # Settings that are paths: on the command line they may hold what Hydra's grammar would stumble over.
@@ -197,7 +203,7 @@ def resolve(config: DictConfig) -> dict[str, Any]:
         )
     try:
         if root := OmegaConf.select(config, "dataset.root"):
-            config.dataset.root = str(Path(root).expanduser().absolute())
+            config.dataset.root = str(_home(root).absolute())
         plain = OmegaConf.to_container(config, resolve=True, throw_on_missing=True)
     except OmegaConfBaseException as error:
         key = getattr(error, "full_key", None) or "?"
@@ -210,6 +216,17 @@ def resolve(config: DictConfig) -> dict[str, Any]:
     return {str(key): value for key, value in plain.items()}
 
 
+def _home(root: str) -> Path:
+    try:
+        return Path(root).expanduser()
+    except RuntimeError as error:
+        raise ConfigError(
+            f"dataset.root is {root}, and there is no such user",
+            where="configuration",
+            hint="write the whole path; for a folder whose name begins with ~, dataset.root=./~…",
+        ) from error
+
+
 CHOICES = {
     "cache": ("off", "read", "on"),
     "frames.seen_by": ("paper", "all", "none"),
@@ -218,9 +235,11 @@ CHOICES = {
 AT_LEAST = {
     "limit": 1,
     "backend.attempts": 1,
+    "backend.revive_after": 0,
     "backbone.max_images": 1,
     "backbone.image_side": 32,
     "backbone.concurrency": 1,
+    "backbone.threads": 0,
     "frames.last_turns": 1,
     "frames.max_frames": 1,
     "frames.per_clip": 1,
@@ -229,6 +248,12 @@ AT_LEAST = {
     "system.max_iterations": 0,
     "system.max_repairs": 0,
 }
+AT_MOST = {"frames.jpeg_quality": 100}
+OVER_ZERO = (
+    "frames.max_seconds",
+    "backend.adapter.total",
+    *(f"backend.adapter.deadlines.{phase}" for phase in ("connect", "first_token", "stall", "total")),
+)
 
 
 def check(plain: dict[str, Any]) -> None:
@@ -241,15 +266,30 @@ def check(plain: dict[str, Any]) -> None:
         if (value := _at(plain, path)) not in allowed:
             raise ConfigError(f"{path} is {value!r}", where="configuration", hint=f"one of {', '.join(allowed)}")
     for path, least in AT_LEAST.items():
-        if (value := _at(plain, path)) is not None and value < least:
-            raise ConfigError(f"{path} is {value}", where="configuration", hint=f"at least {least}")
+        _number(plain, path, partial(operator.le, least), f"at least {least}")
+    for path, most in AT_MOST.items():
+        _number(plain, path, partial(operator.ge, most), f"at most {most}")
+    for path in OVER_ZERO:
+        _number(plain, path, lambda value: 0 < value < math.inf, "a number over 0")
+
+
+def _number(plain: dict[str, Any], path: str, good: Callable[[float], bool], hint: str) -> None:
+    value = _at(plain, path)
+    if value is not None and not (type(value) in (int, float) and good(value)):
+        raise ConfigError(f"{path} is {value!r}", where="configuration", hint=hint)
 
 
 def _at(plain: dict[str, Any], path: str) -> Any:
+    """The value at a dotted path, None where an adapter has no such setting."""
     value: Any = plain
     for name in path.split("."):
-        value = value[name]
+        value = value.get(name) if isinstance(value, dict) else None
     return value
+
+
+def how(plain: dict[str, Any]) -> dict[str, Any]:
+    """What a resolved config sets of HOW, by dotted path: what a start notes beside what decides results."""
+    return {path: value for path in HOW if (value := _at(plain, path)) is not None}
 
 
 def identity_hash(plain: dict[str, Any]) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import math
 import os
 import subprocess
 import sys
@@ -14,7 +15,7 @@ import pytest
 
 from mmerg.backends.protocol import Sampling
 from mmerg.backends.scripted import ENGINE
-from mmerg.config import AT_LEAST, CHOICES, check, conf_folder, quoted, resolve
+from mmerg.config import AT_LEAST, AT_MOST, CHOICES, OVER_ZERO, check, conf_folder, how, quoted, resolve
 from mmerg.corpora.folder import Folder
 from mmerg.corpora.meld import Meld
 from mmerg.errors import ConfigError, CorpusError
@@ -200,6 +201,23 @@ def test_numbers_have_a_least_value(path: str, least: int, base: dict[str, Any])
     assert caught.value.hint == f"at least {least}"
 
 
+@pytest.mark.parametrize(("path", "most"), AT_MOST.items())
+def test_numbers_have_a_greatest_value(path: str, most: int, base: dict[str, Any]) -> None:
+    check(at(base, path, most))
+    with pytest.raises(ConfigError, match=f"{path} is {most + 1}\n") as caught:
+        check(at(base, path, most + 1))
+    assert caught.value.hint == f"at most {most}"
+
+
+@pytest.mark.parametrize("path", OVER_ZERO)
+def test_times_are_over_zero(path: str, base: dict[str, Any]) -> None:
+    plain = plain_of("dataset=demo") if path == "backend.adapter.total" else base
+    check(at(plain, path, 0.1))
+    for value in (0, -1.0, math.inf, math.nan, "long", True):
+        with pytest.raises(ConfigError, match=path):
+            check(at(plain, path, value))
+
+
 @pytest.mark.parametrize(("path", "allowed"), CHOICES.items())
 def test_words_are_of_a_fixed_set(path: str, allowed: tuple[str, ...], base: dict[str, Any]) -> None:
     for word in allowed:
@@ -224,6 +242,35 @@ def test_no_clip_is_opened_that_nobody_sees(option: str, turns: int) -> None:
 def test_a_seed_among_the_samplers_is_refused() -> None:
     with pytest.raises(ConfigError, match="the seed is seed="):
         sampling_of(plain_of(*BASE, "+backbone.sampling.seed=3"))
+
+
+@pytest.mark.parametrize("setting", ["temperature=hot", "top_k=1.5", "num_predict=true", "stop=[7]", "temprature=1"])
+def test_a_wrong_sampler_is_refused(setting: str) -> None:
+    with pytest.raises(ConfigError, match=setting.partition("=")[0]) as caught:
+        sampling_of(plain_of(*BASE, f"++backbone.sampling.{setting}"))
+    assert caught.value.where == "backbone=qwen3.5-27b, sampling"
+
+
+def test_a_stop_text_stays_whole() -> None:
+    assert sampling_of(plain_of(*BASE, "+backbone.sampling.stop=STOP")).stop == ("STOP",)
+
+
+def test_the_home_of_nobody_is_no_root() -> None:
+    with pytest.raises(ConfigError, match="no such user"):
+        plain_of("dataset=folder", "dataset.root='~nosuchuser/x'")
+
+
+def test_how_is_told_by_path(base: dict[str, Any]) -> None:
+    told = how(base)
+    assert told["backend.hosts"] == base["backend"]["hosts"]
+    assert told["backend.adapter.deadlines"]["connect"] == 5.0
+    assert not {"limit", "seed", "backend.adapter.total"} & set(told)  # none is set, or it decides results
+    assert how(plain_of(*BASE, "limit=3"))["limit"] == 3
+
+
+def test_frames_differ_in_who_sees_them_alone() -> None:
+    paper, everyone, nobody = (plain_of(*BASE, f"frames={name}")["frames"] for name in ("paper", "all", "none"))
+    assert (everyone, nobody) == ({**paper, "seen_by": "all"}, {**paper, "seen_by": "none"})
 
 
 def test_the_seed_reaches_the_samplers() -> None:

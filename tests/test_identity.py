@@ -73,6 +73,7 @@ def test_only_how_results_are_had_leaves_the_identity_alone(base: dict[str, Any]
         "backend.adapter.keep_alive=1h",
         "backend.adapter.deadlines.total=5.0",
         "backbone.concurrency=4",
+        "backbone.note=Mind this.",
     ],
 )
 def test_a_run_goes_on_with_another_way_to_have_its_results(setting: str, base: dict[str, Any]) -> None:
@@ -82,7 +83,11 @@ def test_a_run_goes_on_with_another_way_to_have_its_results(setting: str, base: 
 
 
 @pytest.mark.parametrize(
-    "setting", ["backbone.workers=[one]", "backbone.threads=3", "backend.adapter.total=5.0", "backend.attempts=2"]
+    "setting",
+    [
+        *("backbone.workers=[one]", "backbone.threads=3", "backbone.concurrency=4", "backbone.note=x"),
+        *("backend.adapter.total=5.0", "backend.attempts=2"),
+    ],
 )
 def test_so_does_a_run_without_a_server(setting: str) -> None:
     demo = plain_of("dataset=demo")
