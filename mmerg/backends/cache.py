@@ -13,6 +13,7 @@ import hashlib
 import json
 import sqlite3
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
@@ -27,6 +28,7 @@ from mmerg.errors import CallError, ConfigError, Failure
 APPLICATION_ID = 0x4D4D4552  # "MMER", in the file's header: tells our files from other programs'
 SCHEMA_VERSION = 1
 BUSY_SECONDS = 30.0  # how long to wait for another process that is writing
+BUSY_PAUSE = 0.005  # between two looks, where SQLite does not wait by itself
 
 Mode = Literal["off", "read", "on"]
 
@@ -128,11 +130,16 @@ class Cache:
                 raise self._unusable(str(error)) from error
 
     def _open(self) -> sqlite3.Connection:
-        if self._mode == "read" and not self._path.exists():
-            hint = "make it with mode `on` first, or point to the file of an earlier run"
-            raise ConfigError("there is no cache file to read from", where=str(self._path), hint=hint)
-        if self._mode == "on":
-            self._path.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            if self._mode == "on":
+                self._path.parent.mkdir(parents=True, exist_ok=True)
+            elif not self._path.exists():
+                hint = "make it with cache=on first, or point cache_dir to that of an earlier run"
+                raise ConfigError("there is no cache file to read from", where=str(self._path), hint=hint)
+        except OSError as error:
+            what = f"the reply cache's folder cannot be used: {error.strerror or error}"
+            hint = "set cache_dir to a folder that you may write to, or cache=off"
+            raise ConfigError(what, where=str(self._path.parent), hint=hint) from error
         access = "rwc" if self._mode == "on" else "ro"
         database = sqlite3.connect(
             f"{self._path.absolute().as_uri()}?mode={access}",
@@ -164,14 +171,28 @@ class Cache:
             database.execute(f"PRAGMA application_id = {APPLICATION_ID}")
             database.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
             database.execute("COMMIT")
-            database.execute("PRAGMA journal_mode = WAL")
+            _write_ahead(database)
             database.execute("PRAGMA synchronous = NORMAL")
         elif empty:
             raise self._unusable("this file holds no replies")
 
     def _unusable(self, why: str) -> ConfigError:
-        hint = "move the file away (a new one is made) or set another path for the cache"
+        hint = "move the file away (a new one is made), or set cache_dir to another folder that you may write to"
         return ConfigError(f"the reply cache cannot be used: {why}", where=str(self._path), hint=hint)
+
+
+def _write_ahead(database: sqlite3.Connection) -> None:
+    """Sets the write-ahead log, which lasts in the file. SQLite does not wait for other connections here: we do."""
+    end = time.monotonic() + BUSY_SECONDS
+    while database.execute("PRAGMA journal_mode").fetchone()[0] != "wal":
+        try:
+            database.execute("PRAGMA journal_mode = WAL")
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() > end:
+                raise
+            time.sleep(BUSY_PAUSE)
+        else:
+            return  # on file systems that cannot have one, SQLite keeps its other log
 
 
 def _pragma(database: sqlite3.Connection, name: str) -> int:

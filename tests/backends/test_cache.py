@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import sqlite3
 import subprocess
 import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from dataclasses import fields, replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from mmerg.backends.cache import Cache, Mode
+from mmerg.backends.cache import BUSY_SECONDS, Cache, Mode, _write_ahead
 from mmerg.backends.protocol import Engine, Finish, Image, Message, Reply, Request, Sampling, TokenLogprob
 from mmerg.backends.scripted import ENGINE, Scripted
 from mmerg.errors import CallError, ConfigError, Failure
@@ -105,10 +108,11 @@ def test_any_reply_comes_back_as_it_was(path: Path, reply: Reply) -> None:
 def variants() -> list[Request]:
     """Requests that differ from REQUEST in one field each."""
     system, user = REQUEST.messages
-    changed = [
-        replace(REQUEST, sampling=replace(REQUEST.sampling, **{field.name: getattr(REQUEST.sampling, field.name) + 1}))
-        for field in fields(Sampling)
-    ]
+    values = {field.name: getattr(REQUEST.sampling, field.name) for field in fields(Sampling)}
+    others: dict[str, Any] = {
+        name: (*value, "x") if isinstance(value, tuple) else value + 1 for name, value in values.items()
+    }
+    changed = [replace(REQUEST, sampling=replace(REQUEST.sampling, **{name: other})) for name, other in others.items()]
     return [
         *changed,
         replace(REQUEST, schema='{"type":"object"}'),
@@ -295,6 +299,41 @@ def test_processes_share_one_file_from_the_first_moment(path: Path) -> None:
     assert count(path) == 100
 
 
+def test_the_change_to_a_write_ahead_log_waits_for_other_connections(tmp_path: Path) -> None:
+    options: dict[str, Any] = {"isolation_level": None, "check_same_thread": False, "timeout": BUSY_SECONDS}
+    with (
+        closing(sqlite3.connect(tmp_path / "x.sqlite", **options)) as reader,
+        closing(sqlite3.connect(tmp_path / "x.sqlite", **options)) as opener,
+    ):
+        reader.execute("CREATE TABLE t (x)")
+        reader.execute("BEGIN")
+        reader.execute("SELECT * FROM t").fetchall()  # holds a lock from here on
+        with pytest.raises(sqlite3.OperationalError, match="locked"):
+            opener.execute("PRAGMA journal_mode = WAL")
+        release = threading.Timer(0.1, reader.execute, ("COMMIT",))
+        release.start()
+        _write_ahead(opener)
+        release.join()
+        assert opener.execute("PRAGMA journal_mode").fetchone() == ("wal",)
+
+
+@pytest.mark.parametrize("number", range(25))
+def test_a_new_file_may_be_opened_by_many_at_once(path: Path, number: int) -> None:
+    gate = threading.Barrier(8)
+    path.parent.mkdir()
+
+    def ask(seed: int) -> str:
+        backend = Cache(Scripted(lambda request: "x"), path)
+        gate.wait()
+        text = backend.complete(replace(REQUEST, sampling=Sampling(seed=seed))).text
+        backend.close()
+        return text
+
+    with ThreadPoolExecutor(8) as threads:
+        assert list(threads.map(ask, range(8))) == ["x"] * 8
+    assert count(path) == 8
+
+
 def expect_unusable(path: Path, mode: Mode = "on") -> ConfigError:
     inner = Scripted(lambda request: "x")
     backend = Cache(inner, path, mode)
@@ -364,6 +403,38 @@ def test_a_stored_reply_of_the_wrong_shape_is_refused(path: Path) -> None:
 def test_a_folder_that_cannot_hold_the_file_is_named(tmp_path: Path) -> None:
     (tmp_path / "cache.sqlite").mkdir()
     assert "unable to open" in expect_unusable(tmp_path / "cache.sqlite").what
+
+
+def blocked_folders(tmp_path: Path) -> dict[str, Path]:
+    (tmp_path / "file").write_text("no folder")
+    return {"a parent is a file": tmp_path / "file" / "deep", "a name that no disk takes": tmp_path / ("x" * 5000)}
+
+
+@pytest.mark.parametrize("mode", ["read", "on"])
+@pytest.mark.parametrize("which", ["a parent is a file", "a name that no disk takes"])
+def test_a_folder_that_cannot_be_made_is_named(tmp_path: Path, which: str, mode: Mode) -> None:
+    folder = blocked_folders(tmp_path)[which]
+    backend = Cache(Scripted(lambda request: "x"), folder / "replies.sqlite", mode)
+    with pytest.raises(ConfigError) as caught:
+        backend.complete(REQUEST)
+    backend.close()
+    assert str(folder) in caught.value.where
+    assert "cache_dir" in caught.value.hint
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root may write everywhere")
+@pytest.mark.parametrize("deep", ["", "deeper"])
+def test_a_folder_that_may_not_be_written_is_named(tmp_path: Path, deep: str) -> None:
+    tmp_path.chmod(0o500)
+    backend = Cache(Scripted(lambda request: "x"), tmp_path / deep / "replies.sqlite")
+    try:
+        with pytest.raises(ConfigError) as caught:
+            backend.complete(REQUEST)
+    finally:
+        tmp_path.chmod(0o700)
+        backend.close()
+    assert str(tmp_path) in caught.value.where
+    assert "cache_dir" in caught.value.hint
 
 
 def test_closing_closes_inside_and_interrupts_later_calls(path: Path) -> None:
