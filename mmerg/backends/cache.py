@@ -1,7 +1,8 @@
 """A wrapper that keeps every whole reply in an SQLite file, so that a run can be replayed exactly and at no cost.
 
-The key covers the request and the engine that answers. A reply is kept whatever its finish, so a replayed run goes
-through the same repairs again; failed calls are never kept. Several threads and processes may share one file, which
+The key covers the request and the engine that answers. A cut reply is kept too, so a replayed run goes through the
+same repairs again. Never kept are failed calls, and replies that broke off: a proxy or a server that shuts down can
+end a stream as the guard against repetition does. Several threads and processes may share one file, which
 must lie on a local disk (write-ahead log). Knows nothing of hosts or retries.
 
     backend = Cache(Retry(Ollama(...)), Path("runs/cache.sqlite"), mode="on")
@@ -22,7 +23,7 @@ from typing import Literal
 
 from pydantic import ValidationError
 
-from mmerg.backends.protocol import Backend, Engine, Reply, Request
+from mmerg.backends.protocol import Backend, Engine, Finish, Reply, Request
 from mmerg.errors import CallError, ConfigError, Failure
 
 APPLICATION_ID = 0x4D4D4552  # "MMER", in the file's header: tells our files from other programs'
@@ -112,6 +113,8 @@ class Cache:
 
     def _keep(self, key: str, reply: Reply) -> Reply:
         """Stores `reply`; where another process was first, its reply is the one to go on with, as replays will."""
+        if reply.finish is Finish.ABORT:
+            return reply
         text = json.dumps(reply.model_dump(mode="json"), ensure_ascii=False)
         with self._connection() as database:
             stored = database.execute("INSERT OR IGNORE INTO replies VALUES (?, ?)", (key, text)).rowcount

@@ -81,7 +81,7 @@ def test_a_miss_asks_and_a_hit_repeats_the_stored_reply_exactly(path: Path) -> N
 reply_strategy = st.builds(
     Reply,
     text=st.text(),
-    finish=st.sampled_from(Finish),
+    finish=st.sampled_from([Finish.STOP, Finish.LENGTH]),
     thinking=st.text(),
     logprobs=st.lists(
         st.builds(TokenLogprob, token=st.text(), logprob=st.floats(max_value=0, allow_nan=False)), max_size=3
@@ -204,6 +204,13 @@ def test_failed_calls_are_not_kept(path: Path) -> None:
         backend.complete(REQUEST)
     assert [backend.complete(REQUEST).cached for _ in range(2)] == [False, True]
     backend.close()
+
+
+def test_a_reply_that_broke_off_is_not_kept(path: Path) -> None:
+    backend = Cache(Scripted([Reply(text="I I I", finish=Finish.ABORT), "whole"]), path)
+    replies = [backend.complete(REQUEST) for _ in range(3)]
+    backend.close()
+    assert [(reply.text, reply.cached) for reply in replies] == [("I I I", False), ("whole", False), ("whole", True)]
 
 
 def test_the_same_call_from_many_threads_is_asked_once(path: Path) -> None:
