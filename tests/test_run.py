@@ -24,7 +24,11 @@ DIALOGUES = 4
 
 @pytest.fixture
 def corpus(tmp_path: Path) -> Path:
-    root = tmp_path / "corpus"
+    return corpus_in(tmp_path)
+
+
+def corpus_in(folder: Path) -> Path:
+    root = folder / "corpus"
     root.mkdir()
     lines = []
     for number in range(DIALOGUES):
@@ -133,11 +137,20 @@ def read_if_run(path: Path) -> int | None:
     return int(read_manifest(path)["config"]["system"]["max_iterations"]) if is_run else None
 
 
-@pytest.mark.parametrize("fatal", [1, 3, 5, 6, 9, 14, 20])
-def test_a_killed_run_goes_on_to_the_results_of_an_undisturbed_one(corpus: Path, tmp_path: Path, fatal: int) -> None:
+@pytest.fixture(scope="module")
+def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> list[Result]:
+    folder = tmp_path_factory.mktemp("undisturbed")
     with scripted_ollama() as server:
-        whole = Runner(corpus, tmp_path / "whole", server.url)
+        whole = Runner(corpus_in(folder), folder / "runs", server.url)
         assert whole("cache=off").returncode == 0
+    return whole.results()
+
+
+# The first call, an audit, the first of the second sample, amid that, and late.
+@pytest.mark.parametrize("fatal", [1, 5, 6, 14, 20])
+def test_a_killed_run_goes_on_to_the_results_of_an_undisturbed_one(
+    corpus: Path, tmp_path: Path, undisturbed: list[Result], fatal: int
+) -> None:
     killed: list[subprocess.Popen[bytes]] = []
 
     def kill(number: int) -> None:
@@ -154,13 +167,9 @@ def test_a_killed_run_goes_on_to_the_results_of_an_undisturbed_one(corpus: Path,
         ended_before = len(read_results(broken.folder()))
         calls_before = server.calls
         assert broken("cache=off").returncode == 0
-        lost = calls_before - sum(r.calls for r in list(read_results(whole.folder()).values())[:ended_before])
+        lost = calls_before - sum(result.calls for result in undisturbed[:ended_before])
     assert 0 <= lost <= 15  # at most the calls of the one sample in flight
-    assert comparable_lines(broken.folder()) == comparable_lines(whole.folder())
-
-
-def comparable_lines(path: Path) -> list[dict[str, Any]]:
-    return [result.comparable() for result in read_results(path).values()]
+    assert [result.comparable() for result in broken.results()] == [result.comparable() for result in undisturbed]
 
 
 def test_one_failed_sample_costs_one_sample_and_can_be_taken_up_again(corpus: Path, tmp_path: Path) -> None:
@@ -234,6 +243,10 @@ WRONG: list[Wrong] = [
     (("+backbone.sampling.temprature=1",), "temprature"),
     (("dataset.labels=[joy]",), "sadness"),
     (("+system.stages.mpa.sampling.heat=1",), "heat"),
+    (("+backbone.sampling.top_k=1.5",), "top_k is 1.5"),
+    (("runs=dialogues.jsonl", "cache=off"), "dialogues.jsonl"),
+    (("runs=/proc/nowhere", "cache=off"), "/proc/nowhere"),
+    (("dataset.root=~nosuchuser/x",), "~nosuchuser/x"),
 ]
 
 
@@ -243,6 +256,32 @@ def test_what_is_wrong_is_said_without_a_traceback(run: Runner, arguments: tuple
     assert done.returncode == 2, done.stdout + done.stderr
     assert told in done.stdout + done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_a_full_disk_ends_the_run_and_the_same_command_goes_on(run: Runner) -> None:
+    limited = "import resource, runpy; resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, resource.RLIM_INFINITY)); "
+    limited += "runpy.run_module('mmerg.run', run_name='__main__', alter_sys=True)"
+    command = [sys.executable, "-c", limited, *run.arguments("cache=off")[3:]]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    done = subprocess.run(command, cwd=run.corpus, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 2, done.stdout + done.stderr
+    assert "the disk is full" in done.stderr
+    assert f"{run.folder()}/trace.jsonl" in done.stderr
+    assert "Traceback" not in done.stderr
+    finished = run.results()
+    assert 0 < len(finished) < DIALOGUES
+    assert run("cache=off").returncode == 0
+    assert len(run.results()) == DIALOGUES
+    assert run.results()[: len(finished)] == finished  # not done again
+
+
+def test_a_dataset_whose_path_is_not_utf_8(run: Runner) -> None:
+    odd = Path(os.fsdecode(os.fsencode(run.corpus.parent) + b"/caf\xe9"))
+    run.corpus.rename(odd)
+    run.corpus = odd
+    done = run("limit=1")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert read_manifest(run.folder())["config"]["dataset"]["root"] == str(odd)
 
 
 def test_a_missing_dataset_is_asked_for() -> None:
