@@ -13,9 +13,9 @@ import hashlib
 import json
 from dataclasses import asdict, dataclass, field
 from enum import StrEnum
-from typing import Literal, Protocol
+from typing import Annotated, Literal, Protocol
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import AfterValidator, BaseModel, ConfigDict
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +73,8 @@ class Request:
             "schema": self.schema,
             "logprobs": self.logprobs,
         }
-        return hashlib.sha256(json.dumps(content, sort_keys=True, ensure_ascii=False).encode()).hexdigest()
+        text = json.dumps(content, sort_keys=True, ensure_ascii=False)
+        return hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()
 
     @property
     def images(self) -> tuple[Image, ...]:
@@ -88,17 +89,26 @@ class Finish(StrEnum):
     ABORT = "abort"
 
 
+def _readable(text: str) -> str:
+    """`text` as UTF-8 can hold it: JSON may name half of a surrogate pair, which no file then takes."""
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
+Text = Annotated[str, AfterValidator(_readable)]
+
+
 class TokenLogprob(BaseModel):
     """A generated token and its natural-log probability."""
 
     model_config = ConfigDict(frozen=True)
 
-    token: str
+    token: Text
     logprob: float
 
 
 class Reply(BaseModel):
-    """What came back whole from one call; whether it can be used is for the engine to judge.
+    """What came back whole from one call; whether it can be used is for the engine to judge. Halves of surrogate pairs
+    in its texts become U+FFFD.
 
     prompt_tokens counts the whole prompt, reused prefix included; reused_tokens the part that the server's prefix
     cache served, where the server says so. prompt_seconds is the server's prompt evaluation, seconds our clock around
@@ -107,9 +117,9 @@ class Reply(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    text: str
+    text: Text
     finish: Finish
-    thinking: str = ""
+    thinking: Text = ""
     logprobs: tuple[TokenLogprob, ...] = ()
     prompt_tokens: int = 0
     reused_tokens: int | None = None

@@ -78,6 +78,22 @@ def test_a_miss_asks_and_a_hit_repeats_the_stored_reply_exactly(path: Path) -> N
     assert inner.calls == 1
 
 
+@pytest.mark.parametrize(
+    ("said", "kept"),
+    [("a\ud83d", "a\ufffd"), ("\ude00\ud83d.", "\ufffd\ufffd."), ("\ud83d\ude00", "😀"), ("\0a\0", "\0a\0")],
+    ids=["half a pair", "two halves in the wrong order", "a pair in two halves", "NUL"],
+)
+def test_texts_that_no_file_takes_survive(path: Path, said: str, kept: str) -> None:
+    request = Request((Message("user", said),), replace(REQUEST.sampling, stop=(said,)))
+    logprobs = (TokenLogprob(token=said, logprob=-0.1),)
+    backend = Cache(Scripted([Reply(text=said, thinking=said, finish=Finish.STOP, logprobs=logprobs)]), path)
+    for cached in (False, True):
+        reply = backend.complete(request)
+        assert (reply.text, reply.thinking, reply.logprobs[0].token, reply.cached) == (kept, kept, kept, cached)
+        assert Reply.model_validate_json(reply.model_dump_json()) == reply
+    backend.close()
+
+
 reply_strategy = st.builds(
     Reply,
     text=st.text(),
