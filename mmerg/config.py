@@ -203,7 +203,7 @@ def resolve(config: DictConfig) -> dict[str, Any]:
         )
     try:
         if root := OmegaConf.select(config, "dataset.root"):
-            config.dataset.root = str(_home(root).absolute())
+            config.dataset.root = str(_home("dataset.root", root).absolute())
         plain = OmegaConf.to_container(config, resolve=True, throw_on_missing=True)
     except OmegaConfBaseException as error:
         key = getattr(error, "full_key", None) or "?"
@@ -213,17 +213,20 @@ def resolve(config: DictConfig) -> dict[str, Any]:
             hint=f"set it on the command line: {key}=…",
         ) from error
     assert isinstance(plain, dict)
-    return {str(key): value for key, value in plain.items()}
+    resolved = {str(key): value for key, value in plain.items()}
+    for key in PATHS:
+        _home(key, _at(resolved, key) or "")
+    return resolved
 
 
-def _home(root: str) -> Path:
+def _home(key: str, path: str) -> Path:
     try:
-        return Path(root).expanduser()
+        return Path(path).expanduser()
     except RuntimeError as error:
         raise ConfigError(
-            f"dataset.root is {root}, and there is no such user",
+            f"{key} is {path}, and there is no such user",
             where="configuration",
-            hint="write the whole path; for a folder whose name begins with ~, dataset.root=./~…",
+            hint=f"write the whole path; for a name that begins with ~, {key}=./~…",
         ) from error
 
 

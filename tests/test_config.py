@@ -15,7 +15,7 @@ import pytest
 
 from mmerg.backends.protocol import Sampling
 from mmerg.backends.scripted import ENGINE
-from mmerg.config import AT_LEAST, AT_MOST, CHOICES, OVER_ZERO, check, conf_folder, how, quoted, resolve
+from mmerg.config import AT_LEAST, AT_MOST, CHOICES, OVER_ZERO, PATHS, check, conf_folder, how, quoted, resolve
 from mmerg.corpora.folder import Folder
 from mmerg.corpora.meld import Meld
 from mmerg.errors import ConfigError, CorpusError
@@ -255,9 +255,10 @@ def test_a_stop_text_stays_whole() -> None:
     assert sampling_of(plain_of(*BASE, "+backbone.sampling.stop=STOP")).stop == ("STOP",)
 
 
-def test_the_home_of_nobody_is_no_root() -> None:
-    with pytest.raises(ConfigError, match="no such user"):
-        plain_of("dataset=folder", "dataset.root='~nosuchuser/x'")
+@pytest.mark.parametrize("key", PATHS)
+def test_the_home_of_nobody_is_no_path(key: str) -> None:
+    with pytest.raises(ConfigError, match=f"{key} is ~nosuchuser/x, and there is no such user"):
+        plain_of(*BASE, f"{key}='~nosuchuser/x'")
 
 
 def test_how_is_told_by_path(base: dict[str, Any]) -> None:

@@ -100,7 +100,10 @@ def test_arrows_are_found() -> None:
         ("mmerg.corpora", ("mmerg.corpora", "mmerg.dialogue", "mmerg.errors")),
         ("mmerg.frames", ("mmerg.frames", "mmerg.dialogue", "mmerg.errors")),
         ("mmerg.backends", ("mmerg.backends", "mmerg.errors")),
-        ("mmerg.systems", ("mmerg.systems", "mmerg.backends.protocol", "mmerg.errors")),
+        (
+            "mmerg.systems",
+            ("mmerg.systems", "mmerg.backends.protocol", "mmerg.backends.sampling", "mmerg.errors"),
+        ),
         (
             "mmerg.records",  # events hold replies, frames and audits as the types that made them
             ("mmerg.records", "mmerg.errors", "mmerg.backends.protocol", "mmerg.frames.frame", "mmerg.systems.audit"),
@@ -109,7 +112,7 @@ def test_arrows_are_found() -> None:
             "mmerg.engine",
             (
                 *("mmerg.engine", "mmerg.dialogue", "mmerg.errors", "mmerg.backends.protocol"),
-                *("mmerg.frames", "mmerg.records", "mmerg.systems"),
+                *("mmerg.backends.sampling", "mmerg.frames", "mmerg.records", "mmerg.systems"),
             ),
         ),
     ],

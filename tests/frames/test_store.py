@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from mmerg.dialogue import Clip, Crop
-from mmerg.errors import ClipError
+from mmerg.errors import ClipError, RunError
 from mmerg.frames.extract import extract
 from mmerg.frames.frame import Frame, FrameSettings
 from mmerg.frames.store import FrameStore
@@ -101,3 +101,10 @@ def test_writers_side_by_side_leave_whole_files_only(store: FrameStore) -> None:
     (name,) = names
     assert store.read(name) == data
     assert [path.name for path in (store.folder / "jpeg").iterdir()] == [f"{name}.jpg"]
+
+
+def test_a_store_that_cannot_be_written_ends_the_run(tmp_path: Path) -> None:
+    (tmp_path / "frames").write_text("a file", encoding="utf-8")
+    with pytest.raises(RunError, match="cannot be written") as caught:
+        FrameStore(tmp_path / "frames").write(b"jpeg")
+    assert str(tmp_path / "frames") in caught.value.where
