@@ -151,7 +151,7 @@ HOW = (
 )
 
 # Settings that are paths: on the command line they may hold what Hydra's grammar would stumble over.
-PATHS = ("dataset.root", "backbone.gguf", "backbone.mmproj", "cache_dir", "runs")
+PATHS = ("dataset.root", "backbone.gguf", "backbone.mmproj", "runs", "cache_dir")
 
 
 def register() -> None:
