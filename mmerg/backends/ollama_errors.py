@@ -71,12 +71,24 @@ _HINTS = {
     Failure.SERVER_ERROR: "see the server's log, and check that the host's address is that of an Ollama server",
 }
 
+_LOGIN = "the server, or a proxy before it, wants a login: name a host that answers without one"
+_ADDRESS = "check that the host's address is that of an Ollama server, without a page or proxy before it"
+_REFUSALS = {
+    401: _LOGIN,
+    403: _LOGIN,
+    404: _ADDRESS,
+    405: _ADDRESS,
+    413: "send fewer or smaller frames, or raise the limit on request bodies of the proxy before the server",
+}
+_BUSY_STATUSES = {408, 429, 503}
+CANCELED = 499  # the server thinks that we hung up; we are still there, so another try can help
+
 
 def classify(status: int, body: str, *, model: str = "", where: str = "") -> CallError:
     """The error for an answer of `status` with `body`; status 200 is an error line inside a stream."""
     text = unwrap(body)
     failure = _failure(status, text.lower())
-    hint = f"ollama pull {model}" if failure is Failure.MODEL_NOT_FOUND else _HINTS[failure]
+    hint = f"ollama pull {model}" if failure is Failure.MODEL_NOT_FOUND else _hint(status, failure)
     said = " ".join(text.split())[:SHOWN_CHARACTERS] or "nothing"
     at = f"{where} model {model}" if model and where else where or model
     code = "an error line" if status == 200 else f"status {status}"
@@ -110,8 +122,13 @@ def _failure(status: int, text: str) -> Failure:
             return failure
     if status == 404 and "model" in text and "not found" in text:
         return Failure.MODEL_NOT_FOUND
-    if status == 400:
-        return Failure.BAD_REQUEST
-    if status == 503:
+    if status in _BUSY_STATUSES:
         return Failure.BUSY
+    if 400 <= status < 500 and status != CANCELED:
+        return Failure.BAD_REQUEST
     return Failure.SERVER_ERROR
+
+
+def _hint(status: int, failure: Failure) -> str:
+    """A refusal's status says more about what to do than that it is one."""
+    return _REFUSALS.get(status, _HINTS[failure]) if failure is Failure.BAD_REQUEST else _HINTS[failure]

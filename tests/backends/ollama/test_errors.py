@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mmerg.backends.ollama_errors import classify, unwrap
+from mmerg.backends.retry import RETRIED
 from mmerg.errors import Failure
 
 LLAMA_SERVER_OVERFLOW = {
@@ -24,7 +25,15 @@ CASES = [
     (404, "model 'nope' not found", Failure.MODEL_NOT_FOUND),
     (404, 'model "nope" not found, try pulling it first', Failure.MODEL_NOT_FOUND),
     (200, "pull model manifest: file does not exist", Failure.MODEL_NOT_FOUND),
-    (404, "404 page not found", Failure.SERVER_ERROR),
+    (404, "404 page not found", Failure.BAD_REQUEST),
+    (401, "unauthorized", Failure.BAD_REQUEST),
+    (403, "Forbidden", Failure.BAD_REQUEST),
+    (405, "405 method not allowed", Failure.BAD_REQUEST),
+    (413, "Request Entity Too Large", Failure.BAD_REQUEST),
+    (418, "a status that nobody knows", Failure.BAD_REQUEST),
+    (408, "Request Timeout", Failure.BUSY),
+    (429, "Too Many Requests", Failure.BUSY),
+    (404, "model 'm' not found", Failure.MODEL_NOT_FOUND),
     (400, "the input length exceeds the context length", Failure.CONTEXT_OVERFLOW),
     (500, "the input length exceeds the context length", Failure.CONTEXT_OVERFLOW),
     (400, "input exceeds maximum context length and cannot be truncated further", Failure.CONTEXT_OVERFLOW),
@@ -66,6 +75,18 @@ def test_wording_to_failure(status: int, said: str, failure: Failure) -> None:
     assert error.failure is failure
     assert error.hint
     assert "http://h:1" in error.where
+
+
+@pytest.mark.parametrize("status", range(400, 500))
+def test_only_refusals_that_may_pass_are_tried_again(status: int) -> None:
+    assert (classify(status, "no").failure in RETRIED) is (status in {408, 429, 499})
+
+
+@pytest.mark.parametrize(
+    ("status", "hint"), [(401, "login"), (403, "login"), (404, "address"), (405, "address"), (413, "smaller frames")]
+)
+def test_a_refusal_says_what_to_do(status: int, hint: str) -> None:
+    assert hint in classify(status, "no").hint
 
 
 def test_missing_model_hint_is_the_pull_line() -> None:
