@@ -136,11 +136,11 @@ LONE = "\ud83d, alone"
     [
         events.PassLost(sample="a", t=1, failure=Failure.EMPTY, what=LONE),
         events.SampleStarted(sample="a", dialogue=LONE, history=((LONE, LONE),), responder=LONE, labels=("joy",)),
-        ALL[2].model_copy(update={"reply": REPLY.model_copy(update={"text": LONE})}),
+        ALL[2].model_copy(update={"messages": (events.TracedMessage(role="user", text=LONE),)}),
         events.Produced.of("a", 0, "sgrg", "R", LONE),
         ALL[2].model_copy(update={"reply": REPLY.model_copy(update={"logprobs": (NEVER,)})}),
     ],
-    ids=["problem", "transcript", "reply", "output", "impossible token"],
+    ids=["problem", "transcript", "prompt", "output", "impossible token"],
 )
 def test_what_utf_8_or_json_cannot_hold_is_read_back_all_the_same(event: events.Event, tmp_path: Path) -> None:
     with Trace(tmp_path / "trace.jsonl") as trace:
