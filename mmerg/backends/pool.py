@@ -2,8 +2,8 @@
 
 A host's prefix cache serves a sample's calls only if they run back to back on it, so the lease, not the call, is
 dealt out: no more samples on a host than it has slots, first come first served, on the host with the most room. A
-host that dies is left out and its calls move on; after `revive_after` seconds one sample tries it again. Where all
-hosts are down, each call still tries every one of them once before it fails. Knows nothing of samples or retries.
+host that dies or hangs is left out and its calls move on; after `revive_after` seconds one sample tries it again.
+Where all hosts are down, each call still tries every one of them once before it fails. Knows nothing of retries.
 
     pool = Pool([Host(Retry(Ollama("http://a:11434", …)), 2, "a"), Host(Retry(Ollama("http://b:11434", …)), 2, "b")])
     engine = pool.describe()
@@ -16,14 +16,14 @@ from __future__ import annotations
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
 from mmerg.backends.protocol import Backend, Engine, Reply, Request
 from mmerg.errors import CallError, ConfigError, Failure
 
-DEAD = frozenset({Failure.UNREACHABLE, Failure.RUNNER_CRASH})
+DEAD = frozenset({Failure.UNREACHABLE, Failure.RUNNER_CRASH, Failure.TIMEOUT})  # a host that hangs is as good as dead
 
 
 @dataclass(frozen=True)
@@ -107,7 +107,7 @@ class Pool:
         Raises CallError interrupted once the pool is closed.
         """
         leased = _Lease(self)
-        leased._hold(())
+        leased._hold({})
         try:
             yield leased
         finally:
@@ -121,10 +121,10 @@ class Pool:
         for place in self._places:
             place.host.backend.close()
 
-    def _take(self, tried: Sequence[_Place]) -> tuple[_Place, bool]:
+    def _take(self, tried: Mapping[_Place, CallError]) -> tuple[_Place, bool]:
         """A slot of a host not in `tried`, and whether it is that host's trial after being down.
 
-        Raises the error of the last one tried where none is left.
+        Raises what the last one tried failed with where none is left.
         """
         ticket = object()
         with self._change:
@@ -135,7 +135,7 @@ class Pool:
                         raise _closed()
                     open_places = [place for place in self._places if place not in tried]
                     if not open_places:
-                        raise tried[-1].down or _closed()
+                        raise list(tried.values())[-1]
                     place = self._best(open_places) if self._queue[0] is ticket else None
                     if place:
                         trial = place.down is not None
@@ -208,11 +208,11 @@ class _Lease:
         self._held: tuple[_Place, bool] | None = None
 
     def describe(self) -> Engine:
-        place, _ = self._hold(())
+        place, _ = self._hold({})
         return place.host.backend.describe()
 
     def complete(self, request: Request) -> Reply:
-        tried: list[_Place] = []
+        tried: dict[_Place, CallError] = {}
         while True:
             place, _ = self._hold(tried)
             try:
@@ -221,7 +221,7 @@ class _Lease:
                 if error.failure not in DEAD:
                     raise
                 self._pool._failed(place, error)
-            tried.append(place)
+                tried[place] = error
             self.close()
 
     def close(self) -> None:
@@ -230,7 +230,7 @@ class _Lease:
         if held:
             self._pool._give_back(*held)
 
-    def _hold(self, tried: Sequence[_Place]) -> tuple[_Place, bool]:
+    def _hold(self, tried: Mapping[_Place, CallError]) -> tuple[_Place, bool]:
         """The slot that is held, or a new one."""
         self._held = self._held or self._pool._take(tried)
         return self._held

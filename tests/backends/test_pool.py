@@ -9,6 +9,8 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, suppress
+from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -249,6 +251,10 @@ def test_a_host_that_comes_back_with_another_engine_stays_out() -> None:
     assert a.calls == 0
 
 
+def test_a_host_that_hangs_is_dead_too() -> None:
+    assert Failure.TIMEOUT in DEAD  # so that the tests over DEAD are about it
+
+
 def test_all_dead_raises_after_each_was_tried_once_and_a_later_call_tries_again() -> None:
     hosts = servers("abc")
     pool = pool_of(hosts)
@@ -279,6 +285,62 @@ def test_one_crash_on_the_only_host_does_not_fail_the_next_sample() -> None:
     assert pool.down() == {}
 
 
+def test_a_call_that_hangs_on_the_only_host_fails_alone() -> None:
+    """Two samples on one host: while one call times out, the other's reply shows that the host is alive."""
+    asked, answered = threading.Event(), threading.Event()
+
+    class Slow(Server):
+        def complete(self, request: Request) -> Reply:
+            if request.logprobs:
+                asked.set()
+                answered.wait(60)
+                raise CallError(Failure.TIMEOUT, "no reply in time")
+            return super().complete(request)
+
+    pool = pool_of([Slow("a")], slots=2)
+    pool.describe()
+    caught: list[CallError] = []
+
+    def hang() -> None:
+        with pool.lease() as backend:
+            try:
+                backend.complete(replace(REQUEST, logprobs=True))
+            except CallError as error:
+                caught.append(error)
+
+    thread = threading.Thread(target=hang)
+    with pool.lease() as other:
+        thread.start()
+        asked.wait(60)
+        assert say(other) == "a"
+        answered.set()
+        thread.join(60)
+        assert pool.down() == {"a": "no reply in time"}
+        assert say(other) == "a"
+    assert ([error.failure for error in caught], pool.down()) == ([Failure.TIMEOUT], {})
+
+
+def test_a_failure_keeps_its_name_though_others_find_the_host_alive() -> None:
+    """A call fails and, before its error is raised, a neighbour's success has put the host in service again."""
+    server = Server("a")
+
+    class Late(Pool):
+        """Lets the neighbour speak right after a failure was noted."""
+
+        def _failed(self, place: Any, error: CallError) -> None:
+            super()._failed(place, error)
+            server.failure = None
+            assert say(other) == "a"
+
+    pool = Late([Host(server, 2, "a")])
+    pool.describe()
+    with pool.lease() as other, pool.lease() as backend:
+        server.failure = Failure.TIMEOUT
+        with pytest.raises(CallError) as caught:
+            say(backend)
+    assert (caught.value.failure, pool.down()) == (Failure.TIMEOUT, {})
+
+
 def test_engines_that_differ_are_named() -> None:
     a, b, c, d = servers("abcd")
     b.engine = OTHER
@@ -290,9 +352,10 @@ def test_engines_that_differ_are_named() -> None:
     assert "c:" not in caught.value.where
 
 
-def test_hosts_that_cannot_be_reached_at_the_start_are_left_out() -> None:
+@pytest.mark.parametrize("failure", sorted(DEAD))
+def test_hosts_that_do_not_answer_at_the_start_are_left_out(failure: Failure) -> None:
     a, b = servers("ab")
-    a.failure = Failure.UNREACHABLE
+    a.failure = failure
     pool = pool_of([a, b])
     assert pool.describe() == ENGINE
     assert pool.down() == {"a": "a is gone"}
