@@ -72,7 +72,7 @@ def test_a_failed_create_is_named(faulty: Faulty, tmp_path: Path) -> None:
     gguf.write_bytes(b"[1]")
     with pytest.raises(CallError) as caught:
         create_from_gguf(faulty.host, "new", gguf)
-    assert caught.value.failure is Failure.SERVER_ERROR
+    assert caught.value.failure is Failure.BAD_REQUEST
 
 
 def test_loaded_reads_the_line_of_its_model(faulty: Faulty) -> None:
