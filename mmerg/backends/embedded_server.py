@@ -37,14 +37,22 @@ DEFAULTS: Mapping[str, int] = MappingProxyType(
         "cache_ram": 512,  # MiB for prefixes that left their slot
     }
 )
+AT_LEAST = MappingProxyType(
+    {"num_ctx": 1, "num_batch": 1, "parallel": 1, "gpu_layers": -1, "threads": 0, "cache_ram": 0}
+)
 NEUTRAL = frozenset({"threads", "cache_ram"})  # of these, replies do not depend
 
 
 def load_options(load: Mapping[str, int]) -> dict[str, int]:
-    """`load` over the defaults. Raises ConfigError on an unknown name."""
+    """`load` over the defaults. Raises ConfigError on an unknown name, and on what is no number or too small."""
     if unknown := sorted(set(load) - set(DEFAULTS)):
         hint = f"known are {', '.join(DEFAULTS)}"
         raise ConfigError(f"unknown load option {', '.join(unknown)} for the embedded backend", hint=hint)
+    for name, value in load.items():
+        if type(value) is not int or value < AT_LEAST[name]:  # a bool is an int, too
+            what = f"{name} is {value!r}, not a whole number of at least {AT_LEAST[name]}"
+            hint = f"set it to a number; the default is {DEFAULTS[name]}"
+            raise ConfigError(what, where=f"{name} of the embedded backend", hint=hint)
     return {**DEFAULTS, **load}
 
 

@@ -171,9 +171,12 @@ class Ollama:
         if unknown := [name for name in self.load if name not in LOAD_OPTIONS]:
             hint = f"load takes {', '.join(LOAD_OPTIONS)}; samplers belong to each request"
             raise ConfigError(f"not a load option: {', '.join(unknown)}", where=where, hint=hint)
-        if not isinstance(self.load.get("num_ctx"), int):
-            hint = "set num_ctx, for example to 12288: five frames can be over 5,000 tokens"
+        hint = "set backbone.load.num_ctx, for example to 12288: five frames can be over 5,000 tokens"
+        if "num_ctx" not in self.load:
             raise ConfigError("num_ctx is not set; the server would pick one by its memory", where=where, hint=hint)
+        num_ctx = self.load["num_ctx"]
+        if type(num_ctx) is not int or num_ctx < 1:  # a bool is an int, too
+            raise ConfigError(f"num_ctx is {num_ctx!r}, not a whole number over 0", where=where, hint=hint)
 
     def _check_images(self, request: Request) -> None:
         for image in request.images:

@@ -22,7 +22,7 @@ import numpy as np
 import pytest
 
 from mmerg.backends.embedded import REVISION, Embedded, locate
-from mmerg.backends.embedded_server import load_options, thread_count
+from mmerg.backends.embedded_server import DEFAULTS, load_options, thread_count
 from mmerg.backends.protocol import Finish, Image, Message, Request, Sampling
 from mmerg.errors import CallError, ConfigError, Failure
 
@@ -425,6 +425,21 @@ def test_an_unknown_load_option_is_refused() -> None:
         load_options({"num_ctxx": 1})
     assert "num_ctx," in caught.value.hint
     assert load_options({"parallel": 2})["parallel"] == 2
+
+
+@pytest.mark.parametrize(
+    "load", [{"num_ctx": "abc"}, {"num_ctx": 0}, {"num_ctx": None}, {"parallel": 1.5}, {"num_batch": True}]
+)
+def test_a_load_option_that_is_no_number_is_refused(load: dict[str, Any]) -> None:
+    [(name, value)] = load.items()
+    with pytest.raises(ConfigError, match=f"{name} is {value!r}, not a whole number") as caught:
+        Embedded(MODEL, load=load).describe()
+    assert name in caught.value.where
+    assert "the default is" in caught.value.hint
+
+
+def test_the_defaults_are_in_their_own_ranges() -> None:
+    assert load_options(DEFAULTS) == DEFAULTS
 
 
 def test_threads_never_outnumber_the_cores() -> None:

@@ -184,11 +184,20 @@ def test_a_call_without_limit_is_refused(faulty: Faulty, num_predict: int) -> No
 
 @pytest.mark.parametrize(
     ("load", "said"),
-    [({}, "num_ctx is not set"), ({"num_ctx": 512, "temperature": 1.0}, "not a load option: temperature")],
+    [
+        ({}, "num_ctx is not set"),
+        ({"num_ctx": "abc"}, "num_ctx is 'abc', not a whole number"),
+        ({"num_ctx": "512"}, "num_ctx is '512', not a whole number"),
+        ({"num_ctx": 0}, "num_ctx is 0, not"),
+        ({"num_ctx": True}, "num_ctx is True, not"),
+        ({"num_ctx": 512, "temperature": 1.0}, "not a load option: temperature"),
+    ],
 )
-def test_load_options(load: dict[str, int | float], said: str) -> None:
-    with pytest.raises(ConfigError, match=said):
+def test_load_options(load: dict[str, int | float | str | bool], said: str) -> None:
+    with pytest.raises(ConfigError, match=said) as caught:
         Ollama(model="m", load=load).describe()
+    assert caught.value.where == "model m"
+    assert caught.value.hint
 
 
 @pytest.mark.parametrize("host", ["localhost:11434", "http://", "ftp://h", "http://h:port", "http://h/?a=1", ""])
