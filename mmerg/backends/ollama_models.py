@@ -30,8 +30,6 @@ SLOW_READ_SECONDS = 900.0  # a pull says nothing while it verifies, a create whi
 # The server's options that decide how a model is loaded (api/types.go, Runner): a change of one reloads it.
 LOAD_OPTIONS = ("num_ctx", "num_batch", "num_gpu", "main_gpu", "use_mmap", "num_thread")
 
-_DEFAULT_PREFIXES = ("registry.ollama.ai/", "library/")
-
 
 class _Version(BaseModel):
     version: str
@@ -61,9 +59,9 @@ def describe(
     """The engine behind `model` at `host`: version, manifest digest, capabilities, context length."""
     version = _version(host, connect, read)
     with _client(host, model, connect, read) as client:
-        wanted = full_name(model)
         digests = {full_name(entry.model or ""): entry.digest or "" for entry in client.list().models}
-        if wanted not in digests:
+        wanted = next((name for name in names(model) if name in digests), None)
+        if wanted is None:
             raise classify(404, f"model '{model}' not found", model=model, where=host)
         shown = client.show(model)
     info = shown.modelinfo or {}
@@ -80,12 +78,16 @@ def describe(
 
 
 def full_name(model: str) -> str:
-    """The name under which the server lists `model`: with its tag (`latest` where none is given), lower case, without
-    the default registry."""
-    name = model.lower()
-    for prefix in _DEFAULT_PREFIXES:
-        name = name.removeprefix(prefix)
+    """`model` as servers list it: with its tag (`latest` where none is given), lower case, without `library/`."""
+    name = model.lower().removeprefix("library/")
     return name if ":" in name.rpartition("/")[2] else f"{name}:latest"
+
+
+def names(model: str) -> tuple[str, ...]:
+    """The names under which a server may list `model`, the likeliest first. It leaves out the host (the first part,
+    where that has a dot) of the place that models come from by default, and lists others with theirs."""
+    host, slash, rest = model.partition("/")
+    return (full_name(model), full_name(rest)) if slash and "." in host else (full_name(model),)
 
 
 def pull(host: str, model: str, progress: Callable[[str, int, int], None] | None = None) -> None:
@@ -113,10 +115,11 @@ def create_from_gguf(host: str, name: str, gguf: Path) -> None:
 def loaded(host: str, model: str) -> Loaded | None:
     """How `model` sits in the host's memory now; None where it is not loaded."""
     with _client(host, model) as client:
-        for entry in client.ps().models:
-            if full_name(entry.model or "") == full_name(model):
-                return Loaded(int(entry.size or 0), int(entry.size_vram or 0), entry.context_length or 0)
-    return None
+        entries = {full_name(entry.model or ""): entry for entry in client.ps().models}
+    entry = next((entries[name] for name in names(model) if name in entries), None)
+    if entry is None:
+        return None
+    return Loaded(int(entry.size or 0), int(entry.size_vram or 0), entry.context_length or 0)
 
 
 def embed(

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from mmerg.backends.ollama_models import Loaded, create_from_gguf, embed, full_name, loaded, pull
+from mmerg.backends.ollama_models import Loaded, create_from_gguf, describe, embed, loaded, names, pull
 from mmerg.errors import CallError, ConfigError, Failure
 from tests.backends.ollama.conftest import Faulty, json_answer, whole
 
@@ -109,14 +109,29 @@ def test_embed_of_nothing_asks_nothing(faulty: Faulty) -> None:
 @pytest.mark.parametrize(
     ("given", "listed"),
     [
-        ("m", "m:latest"),
-        ("m:7b", "m:7b"),
-        ("Qwen2.5VL:7B", "qwen2.5vl:7b"),
-        ("user/m", "user/m:latest"),
-        ("hf.co/a/B:Q4_K_M", "hf.co/a/b:q4_k_m"),
-        ("localhost:5000/a/m", "localhost:5000/a/m:latest"),
-        ("registry.ollama.ai/library/m", "m:latest"),
+        ("m", ("m:latest",)),
+        ("m:7b", ("m:7b",)),
+        ("Qwen2.5VL:7B", ("qwen2.5vl:7b",)),
+        ("library/m", ("m:latest",)),
+        ("user/m", ("user/m:latest",)),
+        ("hf.co/a/B:Q4_K_M", ("hf.co/a/b:q4_k_m", "a/b:q4_k_m")),
+        ("localhost:5000/a/m", ("localhost:5000/a/m:latest",)),
+        ("models.example/library/m", ("models.example/library/m:latest", "m:latest")),
+        ("models.example/user/m", ("models.example/user/m:latest", "user/m:latest")),
     ],
 )
-def test_full_name(given: str, listed: str) -> None:
-    assert full_name(given) == listed
+def test_names(given: str, listed: tuple[str, ...]) -> None:
+    assert names(given) == listed
+
+
+def test_of_two_models_the_one_that_is_named_with_its_host_is_meant(faulty: Faulty) -> None:
+    rows = [
+        {"model": name, "name": name, "digest": digest, "size": size}
+        for name, digest, size in (("a/m:latest", "d1", 1), ("models.example/a/m:latest", "d2", 2), ("b:7b", "d3", 3))
+    ]
+    faulty.answer(json_answer({"models": rows}), path="/api/tags")
+    asked = ("a/m", "models.example/a/m", "models.example/library/b:7b")
+    assert [describe(faulty.host, model, {}).digest for model in asked] == ["d1", "d2", "d3"]
+    for shown in (rows, rows[::-1]):
+        faulty.answer(json_answer({"models": shown}), path="/api/ps")
+        assert [found.size for model in asked if (found := loaded(faulty.host, model))] == [1, 2, 3]
