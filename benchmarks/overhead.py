@@ -137,13 +137,17 @@ class Bench:
 
         state = run.looker.look(sample.scene, vision=True, max_images=run.max_images, emit=ignore)
         states = []
-        for stage, reply in zip(run.system.stages, called, strict=False):
+        for stage, reply in zip(run.prompts.system.stages, called, strict=False):
             states.append((stage, state))
-            output = parse(stage.output, bounds_of(run.system, stage, state), reply.reply.text) if stage.output else "-"
+            output = (
+                parse(stage.output, bounds_of(run.prompts.system, stage, state), reply.reply.text)
+                if stage.output
+                else "-"
+            )
             state = state.with_(stage.gives, output)
-        if run.system.auditor:
-            states.append((run.system.auditor, state))
-        bounds = [bounds_of(run.system, stage, at) for stage, at in states]
+        if run.prompts.system.auditor:
+            states.append((run.prompts.system.auditor, state))
+        bounds = [bounds_of(run.prompts.system, stage, at) for stage, at in states]
         schemas = [json_schema(s.output, b) if s.output else None for (s, _), b in zip(states, bounds, strict=True)]
         words = [outline(schema) if schema else "" for schema in schemas]
         work: dict[str, Callable[[], object]] = {

@@ -114,7 +114,7 @@ def experiment(folder: Path, seen_by: FramesSeenBy = "paper", max_iterations: in
     """MERG with images as `conf/` sets it up, its frame store in `folder`."""
     system = merg(max_iterations=max_iterations).showing_frames_to(seen_by)
     looker = Looker(FrameSettings(), 8, 3, FrameStore(folder / "frames"))
-    return Experiment(system, Prompts(system), looker, Sampling(), ENGINE, max_images=8)
+    return Experiment(Prompts(system), looker, Sampling(), ENGINE, max_images=8)
 
 
 def ignore(event: Event) -> None:

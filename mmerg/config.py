@@ -93,7 +93,7 @@ class FramesConfig:
     """Keyframes: which agents see them (seen_by: paper, all, none), and how they are taken from the last turns."""
 
     seen_by: str = "paper"
-    last_turns: int = 3
+    last_turns: int = 2
     max_frames: int = 8
     per_clip: int = 4
     method: str = "representative"

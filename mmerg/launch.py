@@ -15,7 +15,7 @@ from omegaconf import DictConfig
 from rich.console import Console
 
 from mmerg.backends.protocol import Engine
-from mmerg.config import check, identity_hash, resolve
+from mmerg.config import check, how, identity_hash, resolve
 from mmerg.corpora.files import clips_digest
 from mmerg.corpora.protocols import Selection, chosen, last_turn
 from mmerg.dialogue import Corpus, Sample
@@ -26,8 +26,8 @@ from mmerg.records.events import Event
 from mmerg.records.result import Result
 from mmerg.records.run import Run
 from mmerg.tables import failures, replies
-from mmerg.terminal import console, harmless
-from mmerg.wiring import corpus_of, experiment_of, git_commit, pool_of, versions
+from mmerg.terminal import console, harmless, shown
+from mmerg.wiring import corpus_of, experiment_of, git_commit, pool_of, prompts_of, sampling_of, versions
 
 
 def launch(config: DictConfig) -> int:
@@ -40,10 +40,11 @@ def launch(config: DictConfig) -> int:
     if not selection.samples:
         raise CorpusError("no dialogue has a target turn with a history", where=f"dataset={corpus.name}")
     wanted = chosen(selection.samples, plain["ids"], plain["limit"])
+    prompts, sampling = prompts_of(plain), sampling_of(plain)
 
     with closing(pool_of(plain)) as pool:
         engine = pool.describe()
-        experiment = experiment_of(plain, engine)
+        experiment = experiment_of(plain, prompts, sampling, engine)
         _announce(out, plain, corpus, selection.left_out, wanted, engine)
         for host, why in pool.down().items():
             out.print(harmless(f"host {host} is left out for now: {why}"))
@@ -73,7 +74,7 @@ def launch(config: DictConfig) -> int:
         out.print(failures(failed))
     if plain["backbone"]["note"]:
         out.print(harmless(plain["backbone"]["note"]))
-    print(f"run: {path}")  # noqa: T201 - the last line is for programs to read: no wrapping
+    print(f"run: {shown(str(path))}")  # noqa: T201 - the last line is for programs to read: no wrapping
     return 1 if failed else 0
 
 
@@ -103,6 +104,7 @@ def _manifest(plain: Mapping[str, Any], corpus: Corpus, selection: Selection, ex
         "corpus": {"name": corpus.name, "split": corpus.split, "notes": dict(corpus.notes)},
         "protocol": {"targets": "last", "samples": len(selection.samples), "left_out": selection.left_out},
         "versions": versions(),
+        "how": how(dict(plain)),
         "git_commit": git_commit(),
         "config": dict(plain),
     }

@@ -109,11 +109,11 @@ def _value(value: Any, indent: str) -> Iterator[str]:
     """A validated output, a field a line."""
     if isinstance(value, dict):
         for key, inner in value.items():
-            if isinstance(inner, list):
+            if isinstance(inner, list) and inner:
                 yield f"{indent}{key}:"
                 for item in inner:
                     yield f"{indent}  - {_item(item)}"
-            elif inner is not None:
+            elif inner not in (None, []):
                 yield f"{indent}{key}: {inner}"
     else:
         yield from (indent + line for line in str(value).splitlines())

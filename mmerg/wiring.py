@@ -71,20 +71,23 @@ def sampling_of(plain: dict[str, Any]) -> Sampling:
     return sampling(Sampling(seed=plain["seed"]), backbone["sampling"], f"backbone={backbone['name']}")
 
 
-def experiment_of(plain: dict[str, Any], engine: Engine) -> Experiment:
+def prompts_of(plain: dict[str, Any]) -> Prompts:
+    """The system with its templates. Raises ConfigError where it does not hold, before any model is loaded."""
+    return Prompts(build(plain["system"]).showing_frames_to(plain["frames"]["seen_by"]))
+
+
+def experiment_of(plain: dict[str, Any], prompts: Prompts, sampling: Sampling, engine: Engine) -> Experiment:
     """What all samples share."""
     frames = plain["frames"]
-    system = build(plain["system"]).showing_frames_to(frames["seen_by"])
     settings = FrameSettings(
         **{key: frames[key] for key in ("per_clip", "method", "long_side", "jpeg_quality", "max_seconds")}
     )
     store = FrameStore(Path(plain["cache_dir"]) / "frames")
     looked_at = 0 if frames["seen_by"] == "none" else frames["last_turns"]  # no clip is opened that nobody sees
     return Experiment(
-        system=system,
-        prompts=Prompts(system),
+        prompts=prompts,
         looker=Looker(settings, frames["max_frames"], looked_at, store),
-        sampling=sampling_of(plain),
+        sampling=sampling,
         engine=engine,
         max_images=plain["backbone"]["max_images"],
     )

@@ -19,7 +19,7 @@ from mmerg.config import AT_LEAST, AT_MOST, CHOICES, OVER_ZERO, PATHS, check, co
 from mmerg.corpora.folder import Folder
 from mmerg.corpora.meld import Meld
 from mmerg.errors import ConfigError, CorpusError
-from mmerg.wiring import corpus_of, experiment_of, make, pool_of, sampling_of
+from mmerg.wiring import corpus_of, experiment_of, make, pool_of, prompts_of, sampling_of
 from tests.composed import BASE, composed, plain_of
 
 CONF = Path(conf_folder())
@@ -47,8 +47,8 @@ def test_every_option_composes_and_makes_its_parts(group: str, option: str, tmp_
     assert tuple(reader.labels) == tuple(plain["dataset"]["labels"])
     with closing(pool_of(plain)) as pool:
         assert pool.slots == len(plain["backend"]["hosts"]) * plain["backbone"]["concurrency"]
-    experiment = experiment_of(plain, ENGINE)
-    assert [stage.name for stage in experiment.system.stages] == ["mpa", "caef", "psp", "sgrg"]
+    experiment = experiment_of(plain, prompts_of(plain), sampling_of(plain), ENGINE)
+    assert [stage.name for stage in experiment.prompts.system.stages] == ["mpa", "caef", "psp", "sgrg"]
     assert experiment.looker.settings.long_side == plain["backbone"]["image_side"]
     assert experiment.sampling == sampling_of(plain)
     assert not (tmp_path / "cache").exists()  # making parts does nothing yet
@@ -232,10 +232,11 @@ def test_no_limit_is_fine(base: dict[str, Any]) -> None:
     check(base)
 
 
-@pytest.mark.parametrize(("option", "turns"), [("paper", 3), ("all", 3), ("none", 0)])
+@pytest.mark.parametrize(("option", "turns"), [("paper", 2), ("all", 2), ("none", 0)])
 def test_no_clip_is_opened_that_nobody_sees(option: str, turns: int) -> None:
-    experiment = experiment_of(plain_of(*BASE, f"frames={option}"), ENGINE)
-    seeing = [stage.name for stage in experiment.system.stages if "V" in stage.sees]
+    plain = plain_of(*BASE, f"frames={option}")
+    experiment = experiment_of(plain, prompts_of(plain), sampling_of(plain), ENGINE)
+    seeing = [stage.name for stage in experiment.prompts.system.stages if "V" in stage.sees]
     assert (experiment.looker.last_turns, bool(seeing)) == (turns, turns > 0)
 
 

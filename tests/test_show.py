@@ -68,6 +68,7 @@ def show(tmp_path_factory: pytest.TempPathFactory) -> Shown:
             f"runs={folder}/runs",
             "backbone=qwen2.5vl-7b",
             "frames.per_clip=2",
+            "frames.last_turns=3",
         ]
         assert launch(composed("dataset=folder", f"dataset.root={folder}", *settings)) == 1
     [run] = (folder / "runs").glob("folder-*")

@@ -33,7 +33,6 @@ class Source(Protocol):
 class Asker:
     """Implements `refine.Ask` on a backend. `sampling` is the backbone's; a stage may override parts of it."""
 
-    system: System
     prompts: Prompts
     backend: Backend
     sampling: Sampling
@@ -41,11 +40,11 @@ class Asker:
     sources: Mapping[str, Source] = field(default_factory=dict)
 
     def __call__(self, stage: Stage, state: State, t: int, again: Again | None = None) -> Output:
-        bounds = bounds_of(self.system, stage, state)
+        bounds = bounds_of(self.prompts.system, stage, state)
         schema = json_schema(stage.output, bounds) if stage.output else None
         words = outline(schema) if schema else ""
         messages = self.prompts.messages(stage, state, self._supplied(stage, state, t), words, again)
-        for attempt in range(self.system.max_repairs + 1):
+        for attempt in range(self.prompts.system.max_repairs + 1):
             request = Request(
                 messages,
                 sampling(self.sampling, stage.sampling, stage.name),
@@ -58,7 +57,7 @@ class Asker:
                 return accept(stage, bounds, reply)
             except ReplyError as error:
                 self._refused(state, t, stage, attempt, error)
-                if attempt == self.system.max_repairs:
+                if attempt == self.prompts.system.max_repairs:
                     raise ReplyError(error.failure, error.what, where=f"{stage.name}, pass {t}") from error
                 complaint = self.prompts.complaint(error.what, words)
                 messages = (*request.messages, Message("assistant", reply.text.strip() or "(blank)"), complaint)

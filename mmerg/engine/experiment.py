@@ -43,7 +43,6 @@ class Experiment:
     """What every sample of a run shares. sources make, for a sample, what supplies an input that no stage makes; they
     may know its dialogue and target (to guard against leaks), what they supply goes into prompts."""
 
-    system: System
     prompts: Prompts
     looker: Looker
     sampling: Sampling
@@ -81,8 +80,8 @@ class Experiment:
             state = self.looker.look(scene, sample.dropped, vision=vision, max_images=self.max_images, emit=note)
             self._keep(state, keep_frame)
             sources = {symbol: source(sample) for symbol, source in self.sources.items()}
-            asker = Asker(self.system, self.prompts, backend, self.sampling, note, sources)
-            decided = _decided(self.system, refine(self.system, state, asker, note))
+            asker = Asker(self.prompts, backend, self.sampling, note, sources)
+            decided = _decided(self.prompts.system, refine(self.prompts.system, state, asker, note))
             note(events.SampleDone(sample=sample.id))
         except SampleError as error:
             if error.failure is Failure.INTERRUPTED:

@@ -58,7 +58,7 @@ class Prompts:
 
     def __init__(self, system: System) -> None:
         """Raises ConfigError where a stage has no template."""
-        self._system = system
+        self.system = system
         self._env = Environment(
             loader=FileSystemLoader(system.prompts),
             undefined=StrictUndefined,
@@ -74,12 +74,12 @@ class Prompts:
         self, stage: Stage, state: State, supplied: Mapping[str, Any], outline: str, again: Again | None
     ) -> tuple[Message, ...]:
         """The messages that open a call of `stage`. `supplied` holds inputs from sources other than stages (M)."""
-        seen = visible(self._system, stage, state) | {k: v for k, v in supplied.items() if k in stage.sees}
+        seen = visible(self.system, stage, state) | {k: v for k, v in supplied.items() if k in stage.sees}
         scope = {"responder": _line(state.scene.responder), **seen}
         shared = self._render("shared.j2", scope)
-        auditor = self._system.auditor
+        auditor = self.system.auditor
         audits = auditor is not None and stage.name == auditor.name
-        checks = [(s.name, s.check) for s in self._system.stages] if audits else []
+        checks = [(s.name, s.check) for s in self.system.stages] if audits else []
         own = self._render(f"{stage.name}.j2", {**scope, "outline": outline, "again": again, "checks": checks})
         images: tuple[Image, ...] = state.images if "V" in seen else ()
         return (Message("system", self._render("system.j2", {})), Message("user", f"{shared}\n\n{own}", images))
@@ -90,7 +90,7 @@ class Prompts:
 
     def digest(self) -> str:
         """SHA-256 (hex) over every template that this system can render, and over the schemas of its outputs."""
-        stages = (*self._system.stages, *([self._system.auditor] if self._system.auditor else []))
+        stages = (*self.system.stages, *([self.system.auditor] if self.system.auditor else []))
         parts = [json.dumps(stage.output.model_json_schema()) for stage in stages if stage.output]
         for name in sorted(self._env.list_templates()):
             source, _, _ = self._loader().get_source(self._env, name)
@@ -105,9 +105,9 @@ class Prompts:
         try:
             return self._env.get_template(name)
         except TemplateNotFound as error:
-            folders = ", ".join(map(str, self._system.prompts))
+            folders = ", ".join(map(str, self.system.prompts))
             hint = "every stage needs a template <stage>.j2 beside system.j2 and shared.j2"
-            raise ConfigError(f"the system {self._system.name} has no {error}", where=folders, hint=hint) from error
+            raise ConfigError(f"the system {self.system.name} has no {error}", where=folders, hint=hint) from error
         except TemplateError as error:
             raise ConfigError(f"the prompt {name} is no Jinja template: {error}", where=name) from error
 
@@ -117,7 +117,7 @@ class Prompts:
         except TemplateError as error:
             raise ConfigError(
                 f"the prompt {name} cannot be rendered: {error}",
-                where=", ".join(str(Path(folder)) for folder in self._system.prompts),
+                where=", ".join(str(Path(folder)) for folder in self.system.prompts),
                 hint="a template may use only the inputs that its stage sees (system.stages.<name>.sees)",
             ) from error
 

@@ -25,7 +25,7 @@ def ask(answers: list[Answer], name: str = "mpa", **changes: int) -> tuple[Outpu
 
 
 def asker(system: System, backend: Scripted, log: list[events.Event]) -> Asker:
-    return Asker(system, Prompts(system), backend, Sampling(seed=7, top_k=5), log.append)
+    return Asker(Prompts(system), backend, Sampling(seed=7, top_k=5), log.append)
 
 
 STAGE = {"mpa": 0, "caef": 1, "psp": 2, "sgrg": 3}
@@ -105,9 +105,7 @@ def test_the_schema_travels_in_class_order_and_samplers_are_pinned() -> None:
 
 def test_a_source_supplies_what_no_stage_makes() -> None:
     system, backend, log = merg(), Scripted(["Hm."]), list[events.Event]()
-    made = Asker(
-        system, Prompts(system), backend, Sampling(), log.append, {"M": lambda _: ({"reply": "I am here for you."},)}
-    )
+    made = Asker(Prompts(system), backend, Sampling(), log.append, {"M": lambda _: ({"reply": "I am here for you."},)})
     made(system.stages[3], State(with_images().scene), 0)
     assert "- I am here for you." in backend.requests[0].messages[1].text
     assert [event.symbol for event in log if isinstance(event, events.Supplied)] == ["M"]

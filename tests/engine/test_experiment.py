@@ -53,7 +53,6 @@ class Lab:
     def __init__(self, folder: Path, system: System | None = None) -> None:
         system = system or merg()
         self.experiment = Experiment(
-            system=system,
             prompts=Prompts(system),
             looker=Looker(FrameSettings(per_clip=2, long_side=96), 8, 3, FrameStore(folder / "frames")),
             sampling=Sampling(seed=3),
