@@ -185,7 +185,8 @@ class Cache:
 
 
 def _write_ahead(database: sqlite3.Connection) -> None:
-    """Sets the write-ahead log, which lasts in the file. SQLite does not wait for other connections here: we do."""
+    """Sets the write-ahead log, which lasts in the file. SQLite does not wait here for another connection that is about
+    to write, so we do."""
     end = time.monotonic() + BUSY_SECONDS
     while database.execute("PRAGMA journal_mode").fetchone()[0] != "wal":
         try:

@@ -322,18 +322,17 @@ def test_processes_share_one_file_from_the_first_moment(path: Path) -> None:
     assert count(path) == 100
 
 
-def test_the_change_to_a_write_ahead_log_waits_for_other_connections(tmp_path: Path) -> None:
+def test_the_change_to_a_write_ahead_log_waits_for_another_writer(tmp_path: Path) -> None:
     options: dict[str, Any] = {"isolation_level": None, "check_same_thread": False, "timeout": BUSY_SECONDS}
     with (
-        closing(sqlite3.connect(tmp_path / "x.sqlite", **options)) as reader,
+        closing(sqlite3.connect(tmp_path / "x.sqlite", **options)) as writer,
         closing(sqlite3.connect(tmp_path / "x.sqlite", **options)) as opener,
     ):
-        reader.execute("CREATE TABLE t (x)")
-        reader.execute("BEGIN")
-        reader.execute("SELECT * FROM t").fetchall()  # holds a lock from here on
+        writer.execute("CREATE TABLE t (x)")
+        writer.execute("BEGIN IMMEDIATE")
         with pytest.raises(sqlite3.OperationalError, match="locked"):
             opener.execute("PRAGMA journal_mode = WAL")
-        release = threading.Timer(0.1, reader.execute, ("COMMIT",))
+        release = threading.Timer(0.1, writer.execute, ("COMMIT",))
         release.start()
         _write_ahead(opener)
         release.join()
