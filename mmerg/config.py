@@ -6,15 +6,10 @@ called by entry points; importing does nothing.
 
 from __future__ import annotations
 
-import hashlib
-import json
-import math
-import operator
 import os
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +19,7 @@ from omegaconf import MISSING, DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
 from mmerg.errors import ConfigError
+from mmerg.settings import at
 
 
 @dataclass
@@ -128,28 +124,6 @@ class DoctorConfig:
     backend: BackendConfig = MISSING
 
 
-# What decides how results are had, not what they are: a run may go on with these changed.
-HOW = (
-    "limit",
-    "ids",
-    "only_failed",
-    "cache",
-    "cache_dir",
-    "runs",
-    "backend.hosts",
-    "backend.attempts",
-    "backend.revive_after",
-    "backend.adapter.keep_alive",
-    "backend.adapter.deadlines",
-    "backend.adapter.total",
-    "backend.adapter.load.threads",
-    "backend.adapter.load.parallel",  # what a model is loaded with is the engine's identity, which a run checks itself
-    "backbone.concurrency",
-    "backbone.workers",
-    "backbone.threads",
-    "backbone.note",
-)
-
 # Settings that are paths: on the command line they may hold what Hydra's grammar would stumble over.
 PATHS = ("dataset.root", "backbone.gguf", "backbone.mmproj", "runs", "cache_dir")
 
@@ -215,7 +189,7 @@ def resolve(config: DictConfig) -> dict[str, Any]:
     assert isinstance(plain, dict)
     resolved = {str(key): value for key, value in plain.items()}
     for key in PATHS:
-        _home(key, _at(resolved, key) or "")
+        _home(key, at(resolved, key) or "")
     return resolved
 
 
@@ -228,80 +202,3 @@ def _home(key: str, path: str) -> Path:
             where="configuration",
             hint=f"write the whole path; for a name that begins with ~, {key}=./~…",
         ) from error
-
-
-CHOICES = {
-    "cache": ("off", "read", "on"),
-    "frames.seen_by": ("paper", "all", "none"),
-    "frames.method": ("representative", "uniform"),
-}
-AT_LEAST = {
-    "limit": 1,
-    "backend.attempts": 1,
-    "backend.revive_after": 0,
-    "backbone.max_images": 1,
-    "backbone.image_side": 32,
-    "backbone.concurrency": 1,
-    "backbone.threads": 0,
-    "frames.last_turns": 1,
-    "frames.max_frames": 1,
-    "frames.per_clip": 1,
-    "frames.long_side": 32,
-    "frames.jpeg_quality": 1,
-    "system.max_iterations": 0,
-    "system.max_repairs": 0,
-}
-AT_MOST = {"frames.jpeg_quality": 100}
-OVER_ZERO = (
-    "frames.max_seconds",
-    "backend.adapter.total",
-    *(f"backend.adapter.deadlines.{phase}" for phase in ("connect", "first_token", "stall", "total")),
-)
-
-
-def check(plain: dict[str, Any]) -> None:
-    """Raises ConfigError for a value that its type allows and its meaning does not."""
-    if not plain["dataset"]["reader"].get("root", "given"):
-        raise ConfigError(
-            "dataset.root has no value", where="configuration", hint="set it on the command line: dataset.root=…"
-        )
-    for path, allowed in CHOICES.items():
-        if (value := _at(plain, path)) not in allowed:
-            raise ConfigError(f"{path} is {value!r}", where="configuration", hint=f"one of {', '.join(allowed)}")
-    for path, least in AT_LEAST.items():
-        _number(plain, path, partial(operator.le, least), f"at least {least}")
-    for path, most in AT_MOST.items():
-        _number(plain, path, partial(operator.ge, most), f"at most {most}")
-    for path in OVER_ZERO:
-        _number(plain, path, lambda value: 0 < value < math.inf, "a number over 0")
-
-
-def _number(plain: dict[str, Any], path: str, good: Callable[[float], bool], hint: str) -> None:
-    value = _at(plain, path)
-    if value is not None and not (type(value) in (int, float) and good(value)):
-        raise ConfigError(f"{path} is {value!r}", where="configuration", hint=hint)
-
-
-def _at(plain: dict[str, Any], path: str) -> Any:
-    """The value at a dotted path, None where an adapter has no such setting."""
-    value: Any = plain
-    for name in path.split("."):
-        value = value.get(name) if isinstance(value, dict) else None
-    return value
-
-
-def how(plain: dict[str, Any]) -> dict[str, Any]:
-    """What a resolved config sets of HOW, by dotted path: what a start notes beside what decides results."""
-    return {path: value for path in HOW if (value := _at(plain, path)) is not None}
-
-
-def identity_hash(plain: dict[str, Any]) -> str:
-    """SHA-256 (hex) of what decides results in a resolved config."""
-    kept = json.loads(json.dumps(plain))
-    for path in HOW:
-        *parents, last = path.split(".")
-        node = kept
-        for name in parents:
-            node = node.get(name, {})
-        node.pop(last, None)
-    return hashlib.sha256(json.dumps(kept, sort_keys=True).encode()).hexdigest()

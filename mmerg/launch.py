@@ -15,7 +15,7 @@ from omegaconf import DictConfig
 from rich.console import Console
 
 from mmerg.backends.protocol import Engine
-from mmerg.config import check, how, identity_hash, resolve
+from mmerg.config import resolve
 from mmerg.corpora.files import clips_digest
 from mmerg.corpora.protocols import Selection, chosen, last_turn
 from mmerg.dialogue import Corpus, Sample
@@ -25,6 +25,7 @@ from mmerg.progress import Progress
 from mmerg.records.events import Event
 from mmerg.records.result import Result
 from mmerg.records.run import Run
+from mmerg.settings import check, how, identity_hash
 from mmerg.tables import failures, replies
 from mmerg.terminal import console, harmless, shown
 from mmerg.wiring import corpus_of, experiment_of, git_commit, pool_of, prompts_of, sampling_of, versions

@@ -15,10 +15,11 @@ import pytest
 
 from mmerg.backends.protocol import Sampling
 from mmerg.backends.scripted import ENGINE
-from mmerg.config import AT_LEAST, AT_MOST, CHOICES, OVER_ZERO, PATHS, check, conf_folder, how, quoted, resolve
+from mmerg.config import PATHS, conf_folder, quoted, resolve
 from mmerg.corpora.folder import Folder
 from mmerg.corpora.meld import Meld
 from mmerg.errors import ConfigError, CorpusError
+from mmerg.settings import AT_LEAST, AT_MOST, CHOICES, OVER_ZERO, check, how
 from mmerg.wiring import corpus_of, experiment_of, make, pool_of, prompts_of, sampling_of
 from tests.composed import BASE, composed, plain_of
 

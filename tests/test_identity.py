@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from mmerg.config import HOW, identity_hash
+from mmerg.settings import HOW, identity_hash
 from tests.composed import BASE, plain_of
 
 

@@ -1,0 +1,113 @@
+"""What a resolved config means: which values make sense, and which settings decide results.
+
+A run goes on with settings of `HOW` changed; everything else is part of its identity. Knows plain values only.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import operator
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+from mmerg.errors import ConfigError
+
+# What decides how results are had, not what they are: a run may go on with these changed.
+HOW = (
+    "limit",
+    "ids",
+    "only_failed",
+    "cache",
+    "cache_dir",
+    "runs",
+    "backend.hosts",
+    "backend.attempts",
+    "backend.revive_after",
+    "backend.adapter.keep_alive",
+    "backend.adapter.deadlines",
+    "backend.adapter.total",
+    "backend.adapter.load.threads",
+    "backend.adapter.load.parallel",  # what a model is loaded with is the engine's identity, which a run checks itself
+    "backbone.concurrency",
+    "backbone.workers",
+    "backbone.threads",
+    "backbone.note",
+)
+CHOICES = {
+    "cache": ("off", "read", "on"),
+    "frames.seen_by": ("paper", "all", "none"),
+    "frames.method": ("representative", "uniform"),
+}
+AT_LEAST = {
+    "limit": 1,
+    "backend.attempts": 1,
+    "backend.revive_after": 0,
+    "backbone.max_images": 1,
+    "backbone.image_side": 32,
+    "backbone.concurrency": 1,
+    "backbone.threads": 0,
+    "frames.last_turns": 1,
+    "frames.max_frames": 1,
+    "frames.per_clip": 1,
+    "frames.long_side": 32,
+    "frames.jpeg_quality": 1,
+    "system.max_iterations": 0,
+    "system.max_repairs": 0,
+}
+AT_MOST = {"frames.jpeg_quality": 100}
+OVER_ZERO = (
+    "frames.max_seconds",
+    "backend.adapter.total",
+    *(f"backend.adapter.deadlines.{phase}" for phase in ("connect", "first_token", "stall", "total")),
+)
+
+
+def check(plain: dict[str, Any]) -> None:
+    """Raises ConfigError for a value that its type allows and its meaning does not."""
+    if not plain["dataset"]["reader"].get("root", "given"):
+        raise ConfigError(
+            "dataset.root has no value", where="configuration", hint="set it on the command line: dataset.root=…"
+        )
+    for path, allowed in CHOICES.items():
+        if (value := at(plain, path)) not in allowed:
+            raise ConfigError(f"{path} is {value!r}", where="configuration", hint=f"one of {', '.join(allowed)}")
+    for path, least in AT_LEAST.items():
+        _number(plain, path, partial(operator.le, least), f"at least {least}")
+    for path, most in AT_MOST.items():
+        _number(plain, path, partial(operator.ge, most), f"at most {most}")
+    for path in OVER_ZERO:
+        _number(plain, path, lambda value: 0 < value < math.inf, "a number over 0")
+
+
+def _number(plain: dict[str, Any], path: str, good: Callable[[float], bool], hint: str) -> None:
+    value = at(plain, path)
+    if value is not None and not (type(value) in (int, float) and good(value)):
+        raise ConfigError(f"{path} is {value!r}", where="configuration", hint=hint)
+
+
+def at(plain: dict[str, Any], path: str) -> Any:
+    """The value at a dotted path, None where an adapter has no such setting."""
+    value: Any = plain
+    for name in path.split("."):
+        value = value.get(name) if isinstance(value, dict) else None
+    return value
+
+
+def how(plain: dict[str, Any]) -> dict[str, Any]:
+    """What a resolved config sets of HOW, by dotted path: what a start notes beside what decides results."""
+    return {path: value for path in HOW if (value := at(plain, path)) is not None}
+
+
+def identity_hash(plain: dict[str, Any]) -> str:
+    """SHA-256 (hex) of what decides results in a resolved config."""
+    kept = json.loads(json.dumps(plain))
+    for path in HOW:
+        *parents, last = path.split(".")
+        node = kept
+        for name in parents:
+            node = node.get(name, {})
+        node.pop(last, None)
+    return hashlib.sha256(json.dumps(kept, sort_keys=True).encode()).hexdigest()
