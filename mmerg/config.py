@@ -9,9 +9,10 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, is_dataclass
+from difflib import get_close_matches
 from pathlib import Path
-from typing import Any
+from typing import Any, get_type_hints
 
 import hydra
 from hydra.core.config_store import ConfigStore
@@ -188,9 +189,26 @@ def resolve(config: DictConfig) -> dict[str, Any]:
         ) from error
     assert isinstance(plain, dict)
     resolved = {str(key): value for key, value in plain.items()}
+    _refuse_unknown(resolved, OmegaConf.get_type(config), "")
     for key in PATHS:
         _home(key, at(resolved, key) or "")
     return resolved
+
+
+def _refuse_unknown(node: dict[str, Any], shape: Any, above: str) -> None:
+    """A key that no setting has, which `+key=value` would add and nothing would read."""
+    if not is_dataclass(shape):
+        return
+    kinds = get_type_hints(shape)
+    for key, value in node.items():
+        if key not in kinds:
+            near = get_close_matches(key, kinds, 1)
+            hint = (
+                f"did you mean {above}{near[0]}?" if near else f"settings: {', '.join(above + kind for kind in kinds)}"
+            )
+            raise ConfigError(f"there is no setting {above}{key}", where="configuration", hint=hint)
+        if isinstance(value, dict):
+            _refuse_unknown(value, kinds[key], f"{above}{key}.")
 
 
 def _home(key: str, path: str) -> Path:

@@ -115,7 +115,7 @@ def _memory(host: str, engine: Engine) -> Found:
 
 def _embeddings(host: str, engine: Engine) -> Found:
     if "embedding" not in engine.capabilities:
-        return Found("embeddings", "open", "this model does not offer them; retrieval uses a model of its own")
+        return Found("embeddings", "open", "this model does not offer them")
     vectors = embed(host, engine.model, ["one", "two"], engine.load)
     return Found("embeddings", "ok", f"{len(vectors[0])} dimensions")
 

@@ -52,7 +52,9 @@ def launch(config: DictConfig) -> int:
         path = Path(plain["runs"]) / _name(plain)
         with Run(path, _manifest(plain, corpus, selection, experiment)) as run:
             todo = _todo(wanted, run.results, plain["only_failed"])
-            progress = Progress(out, len(todo), len(wanted) - len(todo))
+            again = {sample.id for sample in todo}
+            kept = [run.results[s.id] for s in wanted if s.id not in again and s.id in run.results]
+            progress = Progress(out, len(todo), len(kept), sum(result.status == "failed" for result in kept))
 
             def emit(event: Event) -> None:
                 run.trace.emit(event)
@@ -70,6 +72,8 @@ def launch(config: DictConfig) -> int:
             results = [run.results[sample.id] for sample in wanted if sample.id in run.results]
 
     out.print(replies(results))
+    if silent := sum(result.clip_problems for result in results):
+        out.print(f"clip problems: {silent} turns went on as text; mmerg.show RUN SAMPLE says why")
     failed = [result for result in results if result.status == "failed"]
     if failed:
         out.print(failures(failed))

@@ -20,14 +20,15 @@ PLAIN_EVERY = 15.0  # seconds between plain lines while no sample ends
 
 
 class Progress:
-    """Counts a run. `total` is what this command is to do, `kept` what an earlier one did."""
+    """Counts a run. `total` is what this command is to do, `kept` what an earlier one did, `kept_failed` of it
+    without success."""
 
-    def __init__(self, console: Console, total: int, kept: int) -> None:
+    def __init__(self, console: Console, total: int, kept: int, kept_failed: int = 0) -> None:
         self._console = console
-        self._total, self._kept = total, kept
+        self._total, self._kept, self._kept_failed = total, kept, kept_failed
         self._done = self._failed = self._started = self._calls = self._cached = self._tokens = 0
         self._begun = time.monotonic()
-        self._last_line = self._begun
+        self._last_line = self._last_end = self._begun
         self._guard = threading.Lock()
         self._live = Live(console=console, refresh_per_second=4, get_renderable=self._text) if self._tty else None
 
@@ -37,7 +38,10 @@ class Progress:
 
     def __enter__(self) -> Progress:
         if self._kept:
-            self._console.print(f"{self._kept} samples are finished already and are kept")
+            failed = f", {self._kept_failed} of them failed: only_failed=true takes those up again"
+            self._console.print(
+                f"{self._kept} samples are finished already and are kept{failed * (self._kept_failed > 0)}"
+            )
         if self._live:
             self._live.__enter__()
         return self
@@ -62,6 +66,7 @@ class Progress:
         with self._guard:
             self._done += result.status == "ok"
             self._failed += result.status == "failed"
+            self._last_end = time.monotonic()
         if not self._tty:
             self._line()
 
@@ -72,12 +77,19 @@ class Progress:
     def _text(self) -> Text:
         seconds = max(time.monotonic() - self._begun, 1e-6)
         ended = self._done + self._failed
-        left = "?" if not ended else _clock(seconds / ended * (self._total - ended))
+        left = self._left(ended)
         calls = f"{self._calls} calls" + (f" ({self._cached} cached)" if self._cached else "")
         return Text(
             f"{ended}/{self._total} samples · {self._failed} failed · {self._started - ended} in flight · {calls}"
             f" · {self._tokens / seconds:.0f} tokens/s · {left} left"
         )
+
+    def _left(self, ended: int) -> str:
+        """As the samples that ended went, counted down until the next one ends."""
+        if not ended:
+            return "?"
+        then = (self._last_end - self._begun) / ended * (self._total - ended)
+        return _clock(max(0.0, then - (time.monotonic() - self._last_end)))
 
 
 def _clock(seconds: float) -> str:

@@ -12,7 +12,7 @@ from mmerg.terminal import harmless
 
 
 def replies(results: Sequence[Result]) -> Table:
-    """A row a sample: emotion, plan, audit (a mark a stage, in order), passes, selected pass, response."""
+    """A row a sample: emotion, plan, audit (a mark a stage, in the system's order), passes, selected pass, response."""
     ok = sum(result.status == "ok" for result in results)
     calls, cached = sum(result.calls for result in results), sum(result.cached_calls for result in results)
     table = Table(
@@ -21,8 +21,8 @@ def replies(results: Sequence[Result]) -> Table:
         show_lines=True,
     )
     for name in ("sample", "emotion", "plan", "audit", "passes", "selected"):
-        table.add_column(name, overflow="fold", max_width=20)
-    table.add_column("response", ratio=1, overflow="fold", min_width=30)
+        table.add_column(name, overflow="fold")
+    table.add_column("response", ratio=1, overflow="fold")
     for result in results:
         if result.status == "ok":
             table.add_row(
@@ -40,12 +40,12 @@ def replies(results: Sequence[Result]) -> Table:
 
 
 def plan(result: Result) -> str:
-    """The plan's four dimensions in one line."""
+    """The plan's four dimensions, a line each."""
     if isinstance(result.plan, str):
         return result.plan
     dimensions = result.plan or {}
     return (
-        " / ".join(str(dimensions[name]) for name in ("goal", "stance", "tactic", "tone") if name in dimensions) or "–"
+        "\n".join(str(dimensions[name]) for name in ("goal", "stance", "tactic", "tone") if name in dimensions) or "–"
     )
 
 

@@ -242,6 +242,8 @@ WRONG: list[Wrong] = [
     (("backbone=gemma3-12b",), "ollama pull gemma3:12b"),
     (("+backbone.sampling.temprature=1",), "temprature"),
     (("dataset.labels=[joy]",), "sadness"),
+    (("+system.max_iteration=4",), "did you mean system.max_iterations?"),
+    (("+nonsense=1",), "there is no setting nonsense"),
     (("+system.stages.mpa.sampling.heat=1",), "heat"),
     (("+backbone.sampling.top_k=1.5",), "top_k is 1.5"),
     (("runs=dialogues.jsonl", "cache=off"), "dialogues.jsonl"),

@@ -113,6 +113,9 @@ class Embedded:
 
 def locate(reference: str) -> Path:
     """The file that a path or a "package:NAME/FILE" reference names. Raises ConfigError where it is not there."""
+    if not reference:
+        hint = "backbone.gguf=/path/model.gguf, or backbone=smollm2-135m"
+        raise ConfigError("the backbone names no GGUF file for the embedded backend", where="backbone.gguf", hint=hint)
     path = Path(reference).expanduser()
     if reference.startswith("package:"):
         name, _, file = reference.removeprefix("package:").partition("/")

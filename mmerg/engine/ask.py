@@ -22,6 +22,12 @@ from mmerg.records import events
 from mmerg.records.events import Emit
 from mmerg.systems.system import Stage, System
 
+HINTS = {
+    Failure.TRUNCATED: "give the stage more tokens: its sampling.num_predict",
+    Failure.THINKING_EXHAUSTED: "backbone.think=false, or more tokens: the stage's sampling.num_predict",
+    Failure.SCHEMA_INVALID: "see the raw replies: python -m mmerg.show RUN SAMPLE --prompts",
+}
+
 
 class Source(Protocol):
     """Supplies an input that no stage makes (M: exemplars) for a state, or None where it has nothing."""
@@ -58,7 +64,8 @@ class Asker:
             except ReplyError as error:
                 self._refused(state, t, stage, attempt, error)
                 if attempt == self.prompts.system.max_repairs:
-                    raise ReplyError(error.failure, error.what, where=f"{stage.name}, pass {t}") from error
+                    where, hint = f"{stage.name}, pass {t}", HINTS.get(error.failure, "")
+                    raise ReplyError(error.failure, error.what, where=where, hint=hint) from error
                 complaint = self.prompts.complaint(error.what, words)
                 messages = (*request.messages, Message("assistant", reply.text.strip() or "(blank)"), complaint)
         raise AssertionError("the loop above returns or raises")

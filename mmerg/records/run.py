@@ -82,7 +82,7 @@ class Run:
         if path.exists():
             manifest = read_manifest(self.path)
             old, new = manifest["identity"], self._manifest["identity"]
-            changed = [f"{key}: {old.get(key)} then, {new.get(key)} now" for key in new if old.get(key) != new.get(key)]
+            changed = [_change(key, old.get(key), new[key]) for key in new if old.get(key) != new[key]]
             if changed:
                 raise RunError(
                     "this run was begun with something else: " + "; ".join(changed),
@@ -133,6 +133,12 @@ def _written(path: Path, part: Path | None = None) -> Iterator[None]:
         if isinstance(error, OSError):
             raise unwritable(error, path) from error
         raise
+
+
+def _change(key: str, then: object, now: object) -> str:
+    """What changed, long digests cut to what tells them apart."""
+    told = [f"{value[:12]}…" if isinstance(value, str) and len(value) == 64 else str(value) for value in (then, now)]
+    return f"{key}: {told[0]} then, {told[1]} now"
 
 
 def replace_file(path: Path, text: str) -> None:

@@ -1,0 +1,40 @@
+"""Tables of a run: no word is lost however narrow the terminal."""
+
+from __future__ import annotations
+
+import io
+
+import pytest
+from rich.console import Console
+
+from mmerg.errors import Failure
+from mmerg.records.result import Result
+from mmerg.tables import failures, replies
+
+PLAN = {"goal": "de-escalate", "stance": "confrontational", "tactic": "reflection of feelings", "tone": "enthusiastic"}
+WORDS = "That must have been very hard for you and I am glad you told me extraordinarily"
+GOOD = Result(
+    id="test_dia12/8",
+    status="ok",
+    response=WORDS,
+    emotion="surprise",
+    plan=PLAN,
+    audit={"mpa": 1, "caef": 0, "psp": 1, "sgrg": 0},
+    selected_pass=1,
+    passes=2,
+)
+BAD = Result(id="d/2", status="failed", failure=Failure.TRUNCATED, failure_text="the answer was cut off")
+
+
+@pytest.mark.parametrize("width", [60, 80, 100, 120, 200])
+def test_every_word_of_a_reply_is_shown(width: int) -> None:
+    out = io.StringIO()
+    Console(file=out, width=width).print(replies([GOOD, BAD]), failures([BAD]))
+    lines = out.getvalue().splitlines()
+    assert max(map(len, lines)) <= width
+    cells = [line.split("│")[-2].strip() for line in lines if line.count("│") == 8]
+    shown = "".join(cells)
+    for word in WORDS.split():
+        assert word in shown
+    assert "✓✗✓✗" in out.getvalue()
+    assert "failed: truncated" in " ".join(cells)
