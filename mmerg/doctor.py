@@ -23,7 +23,7 @@ from mmerg.backends.protocol import Backend, Engine
 from mmerg.config import hydra_main, resolve
 from mmerg.errors import CallError, Failure
 from mmerg.probes import Found, failed_call, safely
-from mmerg.terminal import console, guarded, harmless
+from mmerg.terminal import console, forgiving, guarded, harmless
 from mmerg.wiring import hosts_of, make
 
 MARKS = {"ok": "✓", "failed": "✗", "open": "?"}
@@ -126,4 +126,5 @@ def main() -> int:
 
 
 if __name__ == "__main__":
+    forgiving()
     sys.exit(main())

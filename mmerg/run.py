@@ -11,7 +11,7 @@ import sys
 from omegaconf import DictConfig
 
 from mmerg.config import hydra_main
-from mmerg.terminal import guarded
+from mmerg.terminal import forgiving, guarded
 
 
 def job(config: DictConfig) -> int:
@@ -27,4 +27,5 @@ def main() -> int:
 
 
 if __name__ == "__main__":
+    forgiving()
     sys.exit(main())

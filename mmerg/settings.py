@@ -9,6 +9,7 @@ import hashlib
 import json
 import math
 import operator
+import re
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -71,6 +72,14 @@ def check(plain: dict[str, Any]) -> None:
         raise ConfigError(
             "dataset.root has no value", where="configuration", hint="set it on the command line: dataset.root=…"
         )
+    for group in ("dataset", "system", "backbone"):
+        name = plain[group]["name"]
+        if not re.fullmatch(r"[\w.+-]*\w[\w.+-]*", name):
+            raise ConfigError(
+                f"{group}.name is {name!r}", where="configuration", hint="letters, digits, '.', '_', '+' and '-' only"
+            )
+    if plain["ids"] == []:
+        raise ConfigError("ids is empty", where="configuration", hint="ids=[test_dia0/3], or leave it out for all")
     for path, allowed in CHOICES.items():
         if (value := at(plain, path)) not in allowed:
             raise ConfigError(f"{path} is {value!r}", where="configuration", hint=f"one of {', '.join(allowed)}")

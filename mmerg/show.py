@@ -19,7 +19,7 @@ from mmerg.records.run import TRACE, read_manifest, read_results
 from mmerg.records.trace import story
 from mmerg.story import heading, lines
 from mmerg.tables import failures, replies
-from mmerg.terminal import console, guarded, harmless
+from mmerg.terminal import console, forgiving, guarded, harmless
 
 
 def show_run(out: Console, path: Path) -> int:
@@ -67,4 +67,5 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
+    forgiving()
     sys.exit(main())

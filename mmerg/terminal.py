@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import io
+import os
 import re
 import sys
 from collections.abc import Callable
+from typing import TextIO
 
 from rich.console import Console
 from rich.text import Text
@@ -14,7 +17,7 @@ from mmerg.errors import MmergError
 WRONG, INTERRUPTED = 2, 130
 
 # Control characters could steer the terminal, bidi controls could reorder what is read. Line feed and tab may stay.
-_STEERING = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+_STEERING = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 
 
 def shown(text: str) -> str:
@@ -31,6 +34,52 @@ def console() -> Console:
     """Where tables go. Piped output gets a fixed width, so that it reads the same everywhere."""
     made = Console(highlight=False)
     return made if made.is_terminal else Console(highlight=False, width=120)
+
+
+def forgiving() -> None:
+    """Let no display end a run: what a terminal cannot show is replaced, and where nobody reads on (`| head`, a full
+    disk behind `>`) output stops and work goes on."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")
+    sys.stdout = _Forgiving(sys.stdout)
+
+
+class _Forgiving(io.TextIOBase):
+    """A text stream that falls silent when it can no longer be written to."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+        self._silent = False
+
+    @property
+    def encoding(self) -> str:  # type: ignore[override]
+        return self._stream.encoding
+
+    def fileno(self) -> int:
+        return self._stream.fileno()
+
+    def isatty(self) -> bool:
+        return self._stream.isatty()
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, text: str) -> int:
+        self._try(lambda: self._stream.write(text))
+        return len(text)
+
+    def flush(self) -> None:
+        self._try(self._stream.flush)
+
+    def _try(self, act: Callable[[], object]) -> None:
+        if not self._silent:
+            try:
+                act()
+            except OSError:
+                self._silent = True
+                # What is still buffered would fail again when the interpreter ends.
+                os.dup2(os.open(os.devnull, os.O_WRONLY), self._stream.fileno())
 
 
 def guarded(command: Callable[[], int]) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections import Counter
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from subprocess import run as run_process
@@ -50,6 +51,13 @@ def hosts_of(plain: dict[str, Any]) -> list[str]:
     if not hosts:
         raise ConfigError(
             "backend.hosts is empty", where="configuration", hint="backend.hosts=[http://127.0.0.1:11434]"
+        )
+    named = Counter(host.rstrip("/").lower() for host in hosts)
+    if twice := [host for host, count in named.items() if count > 1]:
+        raise ConfigError(
+            f"{', '.join(twice)} is listed twice: it would be given more calls at once than backbone.concurrency says",
+            where="backend.hosts",
+            hint="name each host once; backbone.concurrency says how many calls it takes at once",
         )
     return hosts
 

@@ -218,6 +218,14 @@ def test_ctrl_c_gives_130_and_keeps_what_is_finished(corpus: Path, tmp_path: Pat
         assert len(run.results()) == DIALOGUES
 
 
+def test_a_folder_whose_manifest_is_gone_is_not_gone_on_with(run: Runner) -> None:
+    run("limit=1")
+    (run.folder() / "manifest.json").unlink()
+    done = run()
+    assert done.returncode == 2
+    assert "holds results and no manifest.json" in done.stderr
+
+
 def test_a_corpus_that_changed_never_mixes_in(run: Runner) -> None:
     run("limit=1")
     file = run.corpus / "dialogues.jsonl"
@@ -244,6 +252,9 @@ WRONG: list[Wrong] = [
     (("dataset.labels=[joy]",), "sadness"),
     (("+system.max_iteration=4",), "did you mean system.max_iterations?"),
     (("+nonsense=1",), "there is no setting nonsense"),
+    (("ids=[]",), "ids is empty"),
+    (("backbone.name=../x",), "backbone.name is"),
+    (("backend.hosts=[http://127.0.0.1:1,http://127.0.0.1:1/]",), "is listed twice"),
     (("+system.stages.mpa.sampling.heat=1",), "heat"),
     (("+backbone.sampling.top_k=1.5",), "top_k is 1.5"),
     (("runs=dialogues.jsonl", "cache=off"), "dialogues.jsonl"),

@@ -21,8 +21,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
-from pydantic import ValidationError
-
 from mmerg.backends.protocol import Backend, Engine, Finish, Reply, Request
 from mmerg.errors import CallError, ConfigError, Failure
 
@@ -107,7 +105,7 @@ class Cache:
             return None
         try:
             reply = Reply.model_validate(json.loads(row[0]))
-        except (ValueError, ValidationError) as error:
+        except (ValueError, RecursionError) as error:
             raise self._unusable(f"a stored reply cannot be read: {error}") from error
         return reply.model_copy(update={"cached": True})
 
@@ -129,7 +127,7 @@ class Cache:
                 if self._database is None:
                     self._database = self._open()
                 yield self._database
-            except sqlite3.Error as error:
+            except (sqlite3.Error, UnicodeDecodeError) as error:
                 raise self._unusable(str(error)) from error
 
     def _open(self) -> sqlite3.Connection:
@@ -181,6 +179,8 @@ class Cache:
 
     def _unusable(self, why: str) -> ConfigError:
         hint = "move the file away (a new one is made), or set cache_dir to another folder that you may write to"
+        if any(word in why for word in ("full", "I/O", "readonly")):  # nothing is wrong with what is in it
+            hint = "make room, or let the file be written; the same command goes on. cache=off does without it"
         return ConfigError(f"the reply cache cannot be used: {why}", where=str(self._path), hint=hint)
 
 

@@ -17,8 +17,9 @@ import time
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict
+from typing import Annotated
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, Field, ValidationError
 
 from mmerg.backends.ollama_errors import classify
 from mmerg.backends.ollama_images import fault
@@ -42,6 +43,9 @@ class _Said(BaseModel):
     thinking: str = ""
 
 
+Count = Annotated[int, Field(ge=0, le=2**62)]
+
+
 class _Line(BaseModel):
     """One line of the stream; durations in nanoseconds."""
 
@@ -49,9 +53,9 @@ class _Line(BaseModel):
     logprobs: tuple[TokenLogprob, ...] | None = None
     done: bool = False
     done_reason: str = ""
-    prompt_eval_count: int = 0
-    prompt_eval_duration: int = 0
-    eval_count: int = 0
+    prompt_eval_count: Count = 0
+    prompt_eval_duration: Count = 0
+    eval_count: Count = 0
     error: object = None
 
 

@@ -99,8 +99,10 @@ class Folder:
         data = read_bytes(path)
         lines = self._read(data, path)
         notes: Counter[str] = Counter()
+        names: dict[tuple[int, int], Path] = {}
         dialogues = tuple(
-            Dialogue(line.id, tuple(_turn(turn, root, notes) for turn in line.turns), line.respond_as) for line in lines
+            Dialogue(line.id, tuple(_turn(turn, root, notes, names) for turn in line.turns), line.respond_as)
+            for line in lines
         )
         return Corpus(
             name=root.resolve().name,
@@ -147,13 +149,14 @@ class Folder:
         ]
 
 
-def _turn(line: TurnLine, root: Path, notes: Counter[str]) -> Turn:
+def _turn(line: TurnLine, root: Path, notes: Counter[str], names: dict[tuple[int, int], Path]) -> Turn:
     clip = None
     if line.clip is not None:
         file = root / line.clip
         if is_file(file):
-            # Resolved, so that two names of one file are known to be one when a clip is ended at the target's start.
-            clip = Clip(file.resolve(), line.start, line.end)
+            # Two names of one file must be known to be one when a clip is ended at the target's start.
+            status = file.stat()
+            clip = Clip(names.setdefault((status.st_dev, status.st_ino), file.resolve()), line.start, line.end)
         else:
             notes["clips_missing"] += 1
     return Turn(line.speaker, line.text, line.emotion, clip)

@@ -111,7 +111,15 @@ def accept(stage: Stage, bounds: Bounds, reply: Reply) -> Output:
         raise ReplyError(Failure.LOOP_ABORT, "the answer was broken off because it repeated itself")
     if not reply.text.strip():
         raise ReplyError(Failure.EMPTY, "the answer was blank")
-    return parse(stage.output, bounds, reply.text) if stage.output else reply.text.strip()
+    return parse(stage.output, bounds, reply.text) if stage.output else _spoken(stage, reply.text)
+
+
+def _spoken(stage: Stage, text: str) -> str:
+    """A text up to the first of the stage's stop texts, for servers that do not heed them."""
+    stops = stage.sampling.get("stop", ())
+    for stop in (stops,) if isinstance(stops, str) else stops:
+        text = text.strip().split(stop, 1)[0]
+    return text.strip()
 
 
 def _called(sample: str, t: int, stage: str, attempt: int, request: Request, reply: Reply) -> events.Called:

@@ -80,6 +80,6 @@ def cut_torn(path: Path) -> int:
         return size - keep
 
 
-def why(error: ValueError) -> str:
+def why(error: ValueError | RecursionError) -> str:
     """What is wrong with a line, in a few words."""
     return error.errors()[0]["msg"] if isinstance(error, ValidationError) else str(error)

@@ -12,6 +12,7 @@ Knows nothing of stages. Two runs may share a folder only if their identity is t
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import threading
@@ -45,6 +46,7 @@ class Run:
         self._manifest = manifest
         self._lock = FileLock(path / ".lock")
         self._guard = threading.Lock()
+        self._sound_frames: set[str] = set()
 
     def __enter__(self) -> Run:
         """Raises RunError where another process writes the folder or it belongs to another identity."""
@@ -89,10 +91,17 @@ class Run:
                     where=str(path),
                     hint="rename or remove the folder to start anew, or restore what changed",
                 )
+        elif any((self.path / name).exists() and (self.path / name).stat().st_size for name in (RESULTS, TRACE)):
+            raise RunError(
+                "the folder holds results and no manifest.json: what they were made with cannot be known",
+                where=str(self.path),
+                hint="rename or remove the folder to start anew, or put its manifest.json back",
+            )
         session = {"at": datetime.now(UTC).isoformat(timespec="seconds")}
         session |= {key: self._manifest[key] for key in SESSION if key in self._manifest}
         kept = {key: value for key, value in manifest.items() if key != "how"}
-        kept["sessions"] = [*manifest.get("sessions", []), session]
+        before = manifest.get("sessions", [])
+        kept["sessions"] = [*(before if isinstance(before, list) else []), session]
         replace_file(path, json.dumps(kept, indent=2, ensure_ascii=False) + "\n")
 
     def add(self, result: Result) -> None:
@@ -104,12 +113,13 @@ class Run:
     def keep_frame(self, sha256: str, read: Callable[[], bytes]) -> None:
         """Put a JPEG beside the trace, once; `read` gives its bytes."""
         path = self.path / FRAMES / f"{sha256}.jpg"
-        if not path.exists():
+        if sha256 not in self._sound_frames and not _holds(path, sha256):
             data = read()
             part = path.with_suffix(f".{threading.get_ident()}.part")
             with _written(path, part):
                 part.write_bytes(data)
                 part.replace(path)
+        self._sound_frames.add(sha256)
 
     def seal(self, order: Sequence[str]) -> None:
         """Rewrite the results in corpus order, a line a sample, so that the same run gives the same bytes."""
@@ -133,6 +143,11 @@ def _written(path: Path, part: Path | None = None) -> Iterator[None]:
         if isinstance(error, OSError):
             raise unwritable(error, path) from error
         raise
+
+
+def _holds(path: Path, sha256: str) -> bool:
+    """Whether a frame's file is there and whole."""
+    return path.is_file() and hashlib.sha256(path.read_bytes()).hexdigest() == sha256
 
 
 def _change(key: str, then: object, now: object) -> str:
@@ -181,7 +196,7 @@ def read_results(path: Path) -> dict[str, Result]:
             break
         try:
             result = Result.model_validate(json.loads(line))
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise RunError(f"line {number} is not a result of this version: {why(error)}", where=str(file)) from error
         found[result.id] = result
     return found

@@ -23,6 +23,7 @@ from mmerg.backends.sampling import sampling
 from mmerg.errors import ConfigError
 from mmerg.systems.audit import audit_class
 from mmerg.systems.fields import chosen_from
+from mmerg.systems.shape import StageNode, shape_of
 
 FOLDER = Path(__file__).parent
 ALWAYS = ("D", "V")  # inputs that every sample brings
@@ -80,14 +81,17 @@ class System:
 def build(config: Mapping[str, Any]) -> System:
     """The system that `config` (the resolved `system` node) describes. Raises ConfigError where it does not hold."""
     where = f"system={config['name']}"
-    _check_shape(config, where)
+    shape = shape_of(config, where)
     prompts = FOLDER / config["prompts"] / "prompts"
     if not prompts.is_dir():
         raise ConfigError(f"no prompts folder for {config['prompts']!r}", where=f"{where}, {prompts}")
-    stages = tuple(_stage(name, node, where) for name, node in config["stages"].items())
+    stages = tuple(_stage(name, node, where) for name, node in shape.stages.items())
     auditor = None
-    if config["auditor"]:
-        auditor = _stage(config["auditor"]["name"], {"gives": "audit", **config["auditor"]}, where)
+    if shape.auditor:
+        if shape.auditor.name in shape.stages:
+            raise ConfigError(f"the auditor is called {shape.auditor.name}, as a stage is", where=where)
+        own = StageNode(gives="audit", sees=shape.auditor.sees, sampling=shape.auditor.sampling)
+        auditor = _stage(shape.auditor.name, own, where)
         auditor = replace(auditor, output=audit_class(tuple(stage.name for stage in stages)))
     for number in ("max_iterations", "max_repairs"):
         if config[number] < 0:
@@ -99,37 +103,23 @@ def build(config: Mapping[str, Any]) -> System:
         auditor=auditor,
         max_iterations=config["max_iterations"],
         max_repairs=config["max_repairs"],
-        vocabulary={key: tuple(words) for key, words in config["vocabulary"].items()},
+        vocabulary={key: tuple(words) for key, words in shape.vocabulary.items()},
         result=dict(config["result"]),
     )
     _check(system, {*ALWAYS, *config.get("given", ())}, where)
     return system
 
 
-def _check_shape(config: Mapping[str, Any], where: str) -> None:
-    """What YAML may leave out by mistake: a stage's keys, and words for a field that chooses among them."""
-    for name, node in {**config["stages"], **({"auditor": config["auditor"]} if config["auditor"] else {})}.items():
-        needed = ("name", "sees") if name == "auditor" else ("sees", "gives")
-        if lacking := [key for key in needed if not isinstance(node, Mapping) or not node.get(key)]:
-            raise ConfigError(
-                f"{name} has no {' and no '.join(lacking)}", where=where, hint="see conf/system/merg.yaml"
-            )
-    for dimension, words in config["vocabulary"].items():
-        if not words:
-            raise ConfigError(f"vocabulary.{dimension} is empty", where=where)
-
-
-def _stage(name: str, node: Mapping[str, Any], where: str) -> Stage:
-    output = node.get("output", "text")
-    sampling(Sampling(), node.get("sampling", {}), f"{where}, stage {name}")  # refused here, before anything is asked
+def _stage(name: str, node: StageNode, where: str) -> Stage:
+    sampling(Sampling(), node.sampling, f"{where}, stage {name}")  # refused here, before anything is asked
     return Stage(
         name=name,
-        gives=node["gives"],
-        sees=tuple(node["sees"]),
-        output=None if output == "text" else _output_class(output, f"{where}, stage {name}"),
-        check=node.get("check", ""),
-        logprobs=node.get("logprobs", False),
-        sampling=dict(node.get("sampling", {})),
+        gives=node.gives,
+        sees=tuple(node.sees),
+        output=None if node.output == "text" else _output_class(node.output, f"{where}, stage {name}"),
+        check=node.check,
+        logprobs=node.logprobs,
+        sampling=node.sampling,
     )
 
 
@@ -141,15 +131,13 @@ def _output_class(dotted: str, where: str) -> type[BaseModel]:
         raise ConfigError(
             f"output {dotted!r} cannot be imported: {error}", where=where, hint="name a pydantic class, or text"
         ) from error
-    if not (isinstance(found, type) and issubclass(found, BaseModel)):
-        raise ConfigError(f"output {dotted!r} is not a pydantic class", where=where)
+    if not (isinstance(found, type) and issubclass(found, BaseModel) and found.model_fields):
+        raise ConfigError(f"output {dotted!r} is not a pydantic class with fields", where=where)
     return found
 
 
 def _check(system: System, known: set[str], where: str) -> None:
     """Every input must be given or come from an earlier stage, and every result from some stage's output."""
-    if not system.stages:
-        raise ConfigError("a system needs at least one stage", where=where)
     for stage in (*system.stages, *([system.auditor] if system.auditor else [])):
         unknown = [symbol for symbol in stage.sees if symbol not in known]
         if unknown:
@@ -179,3 +167,6 @@ def _check(system: System, known: set[str], where: str) -> None:
         if fields_of and (len(fields_of) > 1 or fields_of[0] not in have):
             what = f"result.{key} is {path!r}, which {maker.name} does not give"
             raise ConfigError(what, where=where, hint=f"fields: {', '.join(have)}")
+        text = have[fields_of[0]].annotation is str if fields_of else maker.output is None
+        if not text and (fields_of or key != "plan"):
+            raise ConfigError(f"result.{key} is {path!r}, which is no text", where=where)

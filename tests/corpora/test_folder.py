@@ -188,3 +188,17 @@ def test_any_bytes_give_a_corpus_or_our_error(data: bytes) -> None:
         except MmergError as error:
             outcome = error
     assert outcome.hint if isinstance(outcome, MmergError) else outcome.dialogues
+
+
+def test_a_hard_link_is_known_to_be_the_same_file(tmp_path: Path) -> None:
+    (tmp_path / "v.mp4").write_bytes(b"video")
+    (tmp_path / "w.mp4").hardlink_to(tmp_path / "v.mp4")
+    turns = [
+        {"speaker": "Ana", "text": "Hi.", "clip": "w.mp4"},
+        {"speaker": "Ben", "text": "hidden", "clip": "v.mp4", "start": 2},
+    ]
+    (tmp_path / "dialogues.jsonl").write_text(json.dumps({"id": "d", "turns": turns}) + "\n", encoding="utf-8")
+    [sample] = last_turn(Folder(tmp_path).load()).samples
+    [turn] = sample.scene.history
+    assert turn.clip is not None
+    assert turn.clip.end == 2.0

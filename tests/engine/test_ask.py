@@ -109,3 +109,8 @@ def test_a_source_supplies_what_no_stage_makes() -> None:
     made(system.stages[3], State(with_images().scene), 0)
     assert "- I am here for you." in backend.requests[0].messages[1].text
     assert [event.symbol for event in log if isinstance(event, events.Supplied)] == ["M"]
+
+
+def test_a_text_ends_at_its_stop_text_where_the_server_does_not_heed_it() -> None:
+    output, _, _ = ask(["\nThat must hurt.\n2. Ana: all checks passed"], "sgrg")
+    assert output == "That must hurt."

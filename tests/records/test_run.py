@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import subprocess
 import sys
@@ -157,3 +158,15 @@ def test_a_manifest_that_is_none_is_named(text: str, tmp_path: Path) -> None:
     (tmp_path / "manifest.json").write_text(text, encoding="utf-8")
     with pytest.raises(RunError, match="the manifest"):
         read_manifest(tmp_path)
+
+
+def test_a_damaged_frame_is_put_right(tmp_path: Path) -> None:
+    data = b"jpeg"
+    name = hashlib.sha256(data).hexdigest()
+    with Run(tmp_path / "r", MANIFEST) as run:
+        run.keep_frame(name, lambda: data)
+    file = tmp_path / "r" / "frames" / f"{name}.jpg"
+    file.write_bytes(b"j")
+    with Run(tmp_path / "r", MANIFEST) as run:
+        run.keep_frame(name, lambda: data)
+    assert file.read_bytes() == data

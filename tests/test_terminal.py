@@ -1,0 +1,48 @@
+"""What a terminal cannot take never decides a run."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from mmerg.terminal import shown
+from tests.engine.parts import ROOT
+
+TALKS = (
+    "import sys; from mmerg.terminal import forgiving; forgiving()\n"
+    "for n in range(20000): print('wörter ✓ ' * 10)\n"
+    "sys.stdout.flush(); open(sys.argv[1], 'w').write('done')"
+)
+
+
+def talk(mark: Path, **how: object) -> subprocess.Popen[bytes]:
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONIOENCODING": "ascii"}
+    return subprocess.Popen([sys.executable, "-c", TALKS, str(mark)], env=environment, stderr=subprocess.PIPE, **how)  # type: ignore[call-overload,no-any-return]
+
+
+def test_work_goes_on_when_nobody_reads_on(tmp_path: Path) -> None:
+    mark = tmp_path / "mark"
+    process = talk(mark, stdout=subprocess.PIPE)
+    assert process.stdout is not None
+    process.stdout.readline()
+    process.stdout.close()
+    _, told = process.communicate(timeout=60)
+    assert (process.returncode, told, mark.read_text()) == (0, b"", "done")
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
+def test_work_goes_on_when_the_output_cannot_be_written(tmp_path: Path) -> None:
+    mark = tmp_path / "mark"
+    with Path("/dev/full").open("wb") as full:
+        process = talk(mark, stdout=full)
+        _, told = process.communicate(timeout=60)
+    assert (process.returncode, told, mark.read_text()) == (0, b"", "done")
+
+
+def test_controls_are_spelled_out() -> None:
+    assert shown("a\u061cb\u2028c\x1b[31m") == "a\\u061cb\\u2028c\\u001b[31m"
+    assert shown("wörter\n\tok ✓") == "wörter\n\tok ✓"
