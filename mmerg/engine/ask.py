@@ -50,13 +50,10 @@ class Asker:
         schema = json_schema(stage.output, bounds) if stage.output else None
         words = outline(schema) if schema else ""
         messages = self.prompts.messages(stage, state, self._supplied(stage, state, t), words, again)
+        samplers = sampling(self.sampling, stage.sampling, stage.name)
+        answer_schema = json.dumps(schema, ensure_ascii=False, separators=(",", ":")) if schema else ""
         for attempt in range(self.prompts.system.max_repairs + 1):
-            request = Request(
-                messages,
-                sampling(self.sampling, stage.sampling, stage.name),
-                json.dumps(schema, ensure_ascii=False, separators=(",", ":")) if schema else "",
-                stage.logprobs,
-            )
+            request = Request(messages, samplers, answer_schema, stage.logprobs)
             reply = self.backend.complete(request)
             self.emit(_called(state.scene.id, t, stage.name, attempt, request, reply))
             try:

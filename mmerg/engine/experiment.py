@@ -107,10 +107,10 @@ class Experiment:
         )
 
     def _keep(self, state: State, keep_frame: KeepFrame) -> None:
+        for image in state.images:  # first: these bytes are at hand, a frame among them need not be read again
+            keep_frame(image.sha256, partial(bytes, image.data))
         for keyframe in state.keyframes:
             keep_frame(keyframe.frame.sha256, partial(self.looker.store.read, keyframe.frame.sha256))
-        for image in state.images:
-            keep_frame(image.sha256, partial(bytes, image.data))
 
 
 def _decided(system: System, outcome: Outcome) -> dict[str, Any]:

@@ -12,7 +12,6 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from hashlib import sha256
-from pathlib import Path
 from typing import Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined, Template, TemplateError, TemplateNotFound
@@ -66,8 +65,7 @@ class Prompts:
             lstrip_blocks=True,
             autoescape=False,
         )
-        stages = (*system.stages, *([system.auditor] if system.auditor else []))
-        for name in ("system.j2", "shared.j2", "repair.j2", *(f"{stage.name}.j2" for stage in stages)):
+        for name in ("system.j2", "shared.j2", "repair.j2", *(f"{stage.name}.j2" for stage in system.agents)):
             self._template(name)
 
     def messages(
@@ -90,8 +88,7 @@ class Prompts:
 
     def digest(self) -> str:
         """SHA-256 (hex) over every template that this system can render, and over the schemas of its outputs."""
-        stages = (*self.system.stages, *([self.system.auditor] if self.system.auditor else []))
-        parts = [json.dumps(stage.output.model_json_schema()) for stage in stages if stage.output]
+        parts = [json.dumps(stage.output.model_json_schema()) for stage in self.system.agents if stage.output]
         for name in sorted(self._env.list_templates()):
             source, _, _ = self._loader().get_source(self._env, name)
             parts.append(f"{name}\0{source}\0")
@@ -117,7 +114,7 @@ class Prompts:
         except TemplateError as error:
             raise ConfigError(
                 f"the prompt {name} cannot be rendered: {error}",
-                where=", ".join(str(Path(folder)) for folder in self.system.prompts),
+                where=", ".join(map(str, self.system.prompts)),
                 hint="a template may use only the inputs that its stage sees (system.stages.<name>.sees)",
             ) from error
 

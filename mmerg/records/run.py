@@ -174,7 +174,7 @@ def read_manifest(path: Path) -> dict[str, Any]:
         raise RunError("this is not a run folder: it has no manifest.json", where=str(path), hint="see `ls runs/`")
     try:
         content = json.loads(file.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise RunError(f"the manifest cannot be read: {error}", where=str(file)) from error
     if not isinstance(content, dict) or not isinstance(content.get("identity"), dict):
         raise RunError("the manifest is not one of a run: it has no identity", where=str(file))

@@ -43,7 +43,7 @@ def read_trace(path: Path) -> Iterator[Event]:
                 return
             try:
                 yield EVENT.validate_python(json.loads(line))
-            except ValueError as error:
+            except (ValueError, RecursionError) as error:
                 raise RunError(
                     f"line {number} is not an event of this version: {why(error)}",
                     where=str(path),

@@ -62,6 +62,11 @@ class System:
     vocabulary: Mapping[str, tuple[str, ...]]
     result: Mapping[str, str]
 
+    @property
+    def agents(self) -> tuple[Stage, ...]:
+        """Everything that is asked: the stages, and the auditor where there is one."""
+        return (*self.stages, self.auditor) if self.auditor else self.stages
+
     def showing_frames_to(self, seen_by: FramesSeenBy) -> System:
         """The same system with V shown as its YAML says (paper), to every agent (all), or to none."""
         if seen_by == "paper":
@@ -138,7 +143,7 @@ def _output_class(dotted: str, where: str) -> type[BaseModel]:
 
 def _check(system: System, known: set[str], where: str) -> None:
     """Every input must be given or come from an earlier stage, and every result from some stage's output."""
-    for stage in (*system.stages, *([system.auditor] if system.auditor else [])):
+    for stage in system.agents:
         unknown = [symbol for symbol in stage.sees if symbol not in known]
         if unknown:
             raise ConfigError(

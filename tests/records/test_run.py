@@ -170,3 +170,9 @@ def test_a_damaged_frame_is_put_right(tmp_path: Path) -> None:
     with Run(tmp_path / "r", MANIFEST) as run:
         run.keep_frame(name, lambda: data)
     assert file.read_bytes() == data
+
+
+def test_a_manifest_too_deep_to_read_is_named(tmp_path: Path) -> None:
+    (tmp_path / "manifest.json").write_text("[" * 200_000, encoding="utf-8")
+    with pytest.raises(RunError, match="the manifest cannot be read"):
+        read_manifest(tmp_path)

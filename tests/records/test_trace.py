@@ -191,3 +191,10 @@ def test_cutting_reports_how_much_was_torn(tmp_path: Path) -> None:
     path.write_bytes(b"one\n" + b"x" * 200_000)
     assert cut_torn(path) == 200_000
     assert path.read_bytes() == b"one\n"
+
+
+def test_a_line_too_deep_to_read_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "trace.jsonl"
+    path.write_text("[" * 200_000 + "\n", encoding="utf-8")
+    with pytest.raises(RunError, match="line 1"):
+        list(read_trace(path))
