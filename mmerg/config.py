@@ -100,10 +100,24 @@ class FramesConfig:
 
 
 @dataclass
+class ProtocolConfig:
+    """Which turns are targets: see `mmerg.corpora.protocols.Protocol`."""
+
+    name: str = MISSING
+    targets: str = "last"
+    emotions: Any = "all"
+    max_per_dialogue: int | None = None
+    sample: int | None = None
+    seed: int = 0
+    history: int | None = None
+
+
+@dataclass
 class Config:
     """The whole configuration of a run."""
 
     dataset: DatasetConfig = MISSING
+    protocol: ProtocolConfig = MISSING
     system: SystemConfig = MISSING
     backbone: BackboneConfig = MISSING
     backend: BackendConfig = MISSING

@@ -48,11 +48,20 @@ class Turn:
 
 @dataclass(frozen=True, slots=True)
 class Dialogue:
-    """Turns in order. `respond_as` names who speaks next where the reply is not part of the data."""
+    """Turns in order. `respond_as` names who speaks next where the reply is not part of the data.
+
+    responders: whose turns may be targets, empty for everybody's. situation: what the dialogue is about, as one of
+    its speakers wrote it down before. script: the play it performs, which other dialogues perform, too. episode: what
+    its turns' times are on the clock of. None of these reaches a scene: they serve protocols, retrieval and its guards.
+    """
 
     id: str
     turns: tuple[Turn, ...]
     respond_as: str | None = None
+    responders: tuple[str, ...] = ()
+    situation: str | None = None
+    script: str | None = None
+    episode: str | None = None
 
 
 @dataclass(frozen=True)
@@ -94,23 +103,24 @@ class Sample:
         return self.scene.id
 
 
-def cut(dialogue: Dialogue, target: int, labels: tuple[str, ...]) -> Sample:
+def cut(dialogue: Dialogue, target: int, labels: tuple[str, ...], history: int | None = None) -> Sample:
     """The sample whose target is turn number `target` (from 0) of `dialogue`; `len(turns)` asks for the reply after
-    the last turn.
+    the last turn. `history` keeps so many turns before the target (None: all); turns are numbered within them.
 
     History turns lose their gold emotion, and every history clip ends where the target turn starts, so that neither
     words, labels nor frames of the target reach a prompt (IEMOCAP turns overlap by 0.6 s in the median).
     """
     gold = dialogue.turns[target] if target < len(dialogue.turns) else None
-    history: list[Turn] = []
+    kept: list[Turn] = []
     dropped: list[int] = []
-    for number, turn in enumerate(dialogue.turns[:target], start=1):
+    first = 0 if history is None else max(0, target - history)
+    for number, turn in enumerate(dialogue.turns[first:target], start=1):
         clip = turn.clip and gold and _before_target(turn, turn.clip, gold) if gold else turn.clip
         if turn.clip and not clip:
             dropped.append(number)
-        history.append(replace(turn, emotion=None, clip=clip or None))
+        kept.append(replace(turn, emotion=None, clip=clip or None))
     responder = gold.speaker if gold else (dialogue.respond_as or "")
-    scene = Scene(f"{dialogue.id}/{target + 1}", tuple(history), responder, labels)
+    scene = Scene(f"{dialogue.id}/{target + 1}", tuple(kept), responder, labels)
     return Sample(scene, dialogue.id, gold, tuple(dropped))
 
 

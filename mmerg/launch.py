@@ -17,7 +17,7 @@ from rich.console import Console
 from mmerg.backends.protocol import Engine
 from mmerg.config import resolve
 from mmerg.corpora.files import clips_digest
-from mmerg.corpora.protocols import Selection, chosen, last_turn
+from mmerg.corpora.protocols import Protocol, Selection, chosen
 from mmerg.dialogue import Corpus, Sample
 from mmerg.engine.experiment import Experiment, in_flight
 from mmerg.errors import CorpusError
@@ -25,10 +25,10 @@ from mmerg.progress import Progress
 from mmerg.records.events import Event
 from mmerg.records.result import Result
 from mmerg.records.run import Run
+from mmerg.run_tables import failures, replies
 from mmerg.settings import check, how, identity_hash
-from mmerg.tables import failures, replies
 from mmerg.terminal import console, harmless, shown
-from mmerg.wiring import corpus_of, experiment_of, git_commit, pool_of, prompts_of, sampling_of, versions
+from mmerg.wiring import corpus_of, experiment_of, git_commit, pool_of, prompts_of, protocol_of, sampling_of, versions
 
 
 def launch(config: DictConfig) -> int:
@@ -37,20 +37,25 @@ def launch(config: DictConfig) -> int:
     check(plain)
     out = console()
     corpus = corpus_of(plain)
-    selection = last_turn(corpus)
+    protocol = protocol_of(plain)
+    selection = protocol.select(corpus)
     if not selection.samples:
-        raise CorpusError("no dialogue has a target turn with a history", where=f"dataset={corpus.name}")
+        raise CorpusError(
+            f"the protocol leaves no sample: {protocol.told(selection)}",
+            where=f"dataset={corpus.name}, {len(corpus.dialogues)} dialogues",
+            hint="see python -m mmerg.run --cfg job -p protocol",
+        )
     wanted = chosen(selection.samples, plain["ids"], plain["limit"])
     prompts, sampling = prompts_of(plain), sampling_of(plain)
 
     with closing(pool_of(plain)) as pool:
         engine = pool.describe()
         experiment = experiment_of(plain, prompts, sampling, engine)
-        _announce(out, plain, corpus, selection.left_out, wanted, engine)
+        _announce(out, plain, corpus, protocol.told(selection), wanted, engine)
         for host, why in pool.down().items():
             out.print(harmless(f"host {host} is left out for now: {why}"))
         path = Path(plain["runs"]) / _name(plain)
-        with Run(path, _manifest(plain, corpus, selection, experiment)) as run:
+        with Run(path, _manifest(plain, corpus, protocol, selection, experiment)) as run:
             todo = _todo(wanted, run.results, plain["only_failed"])
             again = {sample.id for sample in todo}
             kept = [run.results[s.id] for s in wanted if s.id not in again and s.id in run.results]
@@ -95,7 +100,9 @@ def _todo(wanted: list[Sample], results: Mapping[str, Result], only_failed: bool
     return [sample for sample in wanted if sample.id not in results]
 
 
-def _manifest(plain: Mapping[str, Any], corpus: Corpus, selection: Selection, experiment: Experiment) -> dict[str, Any]:
+def _manifest(
+    plain: Mapping[str, Any], corpus: Corpus, protocol: Protocol, selection: Selection, experiment: Experiment
+) -> dict[str, Any]:
     engine = experiment.engine.model_dump(mode="json")
     return {
         "identity": {
@@ -107,7 +114,13 @@ def _manifest(plain: Mapping[str, Any], corpus: Corpus, selection: Selection, ex
         },
         "engine": engine,
         "corpus": {"name": corpus.name, "split": corpus.split, "notes": dict(corpus.notes)},
-        "protocol": {"targets": "last", "samples": len(selection.samples), "left_out": selection.left_out},
+        "protocol": {
+            **plain["protocol"],
+            "samples": len(selection.samples),
+            "dialogues": len(corpus.dialogues),
+            "left_out": dict(selection.left_out),
+            "told": protocol.told(selection),
+        },
         "versions": versions(),
         "how": how(dict(plain)),
         "git_commit": git_commit(),
@@ -116,12 +129,11 @@ def _manifest(plain: Mapping[str, Any], corpus: Corpus, selection: Selection, ex
 
 
 def _announce(
-    out: Console, plain: Mapping[str, Any], corpus: Corpus, left_out: int, wanted: list[Sample], engine: Engine
+    out: Console, plain: Mapping[str, Any], corpus: Corpus, protocol: str, wanted: list[Sample], engine: Engine
 ) -> None:
-    counted = {**({"left out for want of a history": left_out} if left_out else {}), **corpus.notes}
-    notes = "".join(f", {name} {count}" for name, count in counted.items())
-    told = f"{corpus.name} {corpus.split}: {len(wanted)} samples of {len(corpus.dialogues)} dialogues{notes}"
-    out.print(harmless(told))
+    notes = "".join(f", {name} {count}" for name, count in corpus.notes.items())
+    out.print(harmless(f"{corpus.name} {corpus.split}: {len(corpus.dialogues)} dialogues{notes}"))
+    out.print(harmless(f"protocol: {protocol}; {len(wanted)} wanted now"))
     out.print(harmless(f"{engine.model} on {engine.backend} {engine.version}, seed {plain['seed']}"))
     if not engine.vision and plain["frames"]["seen_by"] != "none":
         out.print("this model has no eyes: it gets measured frame descriptions in place of the images")

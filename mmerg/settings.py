@@ -39,6 +39,7 @@ HOW = (
 )
 CHOICES = {
     "cache": ("off", "read", "on"),
+    "protocol.targets": ("last", "all", "labelled"),
     "frames.seen_by": ("paper", "all", "none"),
     "frames.method": ("representative", "uniform"),
 }
@@ -55,6 +56,9 @@ AT_LEAST = {
     "frames.per_clip": 1,
     "frames.long_side": 32,
     "frames.jpeg_quality": 1,
+    "protocol.max_per_dialogue": 1,
+    "protocol.sample": 1,
+    "protocol.history": 1,
     "system.max_iterations": 0,
     "system.max_repairs": 0,
 }
@@ -83,6 +87,11 @@ def check(plain: dict[str, Any]) -> None:
     for path, allowed in CHOICES.items():
         if (value := at(plain, path)) not in allowed:
             raise ConfigError(f"{path} is {value!r}", where="configuration", hint=f"one of {', '.join(allowed)}")
+    emotions = plain["protocol"]["emotions"]
+    if emotions not in ("all", "nonneutral") and not (isinstance(emotions, list) and emotions):
+        raise ConfigError(
+            f"protocol.emotions is {emotions!r}", where="configuration", hint="all, nonneutral, or a list: [joy,anger]"
+        )
     for path, least in AT_LEAST.items():
         _number(plain, path, partial(operator.le, least), f"at least {least}")
     for path, most in AT_MOST.items():

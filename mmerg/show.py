@@ -17,8 +17,8 @@ from rich.rule import Rule
 from mmerg.errors import RunError
 from mmerg.records.run import TRACE, read_manifest, read_results
 from mmerg.records.trace import story
+from mmerg.run_tables import failures, replies
 from mmerg.story import heading, lines
-from mmerg.tables import failures, replies
 from mmerg.terminal import console, forgiving, guarded, harmless
 
 

@@ -17,6 +17,7 @@ from mmerg.backends.pool import Host, Pool
 from mmerg.backends.protocol import Engine, Sampling
 from mmerg.backends.retry import Retry
 from mmerg.backends.sampling import sampling
+from mmerg.corpora.protocols import Protocol
 from mmerg.dialogue import Corpus
 from mmerg.engine.experiment import Experiment
 from mmerg.engine.look import Looker
@@ -43,6 +44,11 @@ def corpus_of(plain: dict[str, Any]) -> Corpus:
     """The corpus, read."""
     loaded: Corpus = make(plain["dataset"]["reader"]).load()
     return loaded
+
+
+def protocol_of(plain: dict[str, Any]) -> Protocol:
+    """Which turns are targets."""
+    return Protocol(**{key: value for key, value in plain["protocol"].items() if key != "name"})
 
 
 def hosts_of(plain: dict[str, Any]) -> list[str]:

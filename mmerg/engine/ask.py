@@ -29,10 +29,18 @@ HINTS = {
 }
 
 
-class Source(Protocol):
-    """Supplies an input that no stage makes (M: exemplars) for a state, or None where it has nothing."""
+@dataclass(frozen=True, slots=True)
+class Supply:
+    """What a source has for a prompt (empty: the prompt goes without), and what it kept back, for the trace alone."""
 
-    def __call__(self, state: State) -> Any | None: ...
+    content: tuple[Mapping[str, Any], ...]
+    excluded: tuple[events.Excluded, ...] = ()
+
+
+class Source(Protocol):
+    """Supplies an input that no stage makes (M: exemplars) for a state."""
+
+    def __call__(self, state: State) -> Supply: ...
 
 
 @dataclass(frozen=True)
@@ -70,9 +78,20 @@ class Asker:
     def _supplied(self, stage: Stage, state: State, t: int) -> dict[str, Any]:
         supplied = {}
         for symbol, source in self.sources.items():
-            if symbol in stage.sees and (content := source(state)) is not None:
-                supplied[symbol] = content
-                self.emit(events.Supplied(sample=state.scene.id, t=t, stage=stage.name, symbol=symbol, content=content))
+            if symbol not in stage.sees:
+                continue
+            supply = source(state)
+            told = events.Supplied(
+                sample=state.scene.id,
+                t=t,
+                stage=stage.name,
+                symbol=symbol,
+                content=tuple(dict(item) for item in supply.content),
+                excluded=supply.excluded,
+            )
+            self.emit(told)
+            if supply.content:
+                supplied[symbol] = supply.content
         return supplied
 
     def _refused(self, state: State, t: int, stage: Stage, attempt: int, error: ReplyError) -> None:

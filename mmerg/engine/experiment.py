@@ -7,6 +7,7 @@ server, decoding releases the interpreter), and is the only thing to change for 
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Callable, Generator, Iterable, Mapping
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
@@ -56,11 +57,16 @@ class Experiment:
         started = time.monotonic()
         calls: list[Reply] = []
         bad_clips: set[int] = set()
+        shown: set[str] = set()
+        excluded: set[tuple[str, str]] = set()
 
         def note(event: events.Event) -> None:
             emit(event)
             if isinstance(event, events.Called):
                 calls.append(event.reply)
+            elif isinstance(event, events.Supplied):
+                shown.update(str(item["id"]) for item in event.content)
+                excluded.update((kept.guard, kept.id) for kept in event.excluded)
             elif isinstance(event, events.FramesTaken):
                 bad_clips.update(turn.turn for turn in event.turns if turn.problem not in ("", OVER_BUDGET))
 
@@ -98,6 +104,8 @@ class Experiment:
             gold_response=sample.target.text if sample.target else None,
             gold_emotion=sample.target.emotion if sample.target else None,
             clip_problems=len(bad_clips),
+            exemplars=len(shown),
+            excluded=dict(sorted(Counter(guard for guard, _ in excluded).items())),
             calls=len(calls),
             cached_calls=sum(reply.cached for reply in calls),
             prompt_tokens=sum(reply.prompt_tokens for reply in calls),

@@ -93,14 +93,26 @@ class Refused(_Event):
     complaint: str
 
 
+class Excluded(BaseModel):
+    """What a source would have given but for a guard against leaks: an entry of the memory, and which guard."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    id: str
+    guard: str
+    similarity: float
+    reply: str
+
+
 class Supplied(_Event):
-    """What a source other than a stage gave to a prompt (M: the exemplars)."""
+    """What a source other than a stage gave to a prompt (M: the exemplars), and what its guards kept back."""
 
     kind: Literal["supplied"] = "supplied"
     t: int
     stage: str
     symbol: str
-    content: Any
+    content: tuple[dict[str, Any], ...]
+    excluded: tuple[Excluded, ...] = ()
 
 
 class Produced(_Event):

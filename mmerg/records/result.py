@@ -20,7 +20,8 @@ class Result(BaseModel):
     """One line a sample. tokens are the server's counts, seconds our clock from the sample's start to its end.
 
     gold_response and gold_emotion are the hidden target, for scoring; no prompt sees them. selected_pass counts from 0,
-    passes is how many were completed, ended says why the loop stopped, clip_problems counts turns without their frames.
+    passes is how many were completed, ended says why the loop stopped, clip_problems counts turns without their frames,
+    exemplars are those that any pass was shown, excluded counts what each guard kept back from the memory's best.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -38,6 +39,8 @@ class Result(BaseModel):
     gold_response: str | None = None
     gold_emotion: str | None = None
     clip_problems: int = 0
+    exemplars: int = 0
+    excluded: dict[str, int] = {}
     calls: int = 0
     cached_calls: int = 0
     prompt_tokens: int = 0

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mmerg.corpora.protocols import last_turn
+from mmerg.corpora.protocols import Protocol
 from mmerg.dialogue import Clip, Corpus, Dialogue, Turn, cut
 
 LABELS = ("joy", "sadness")
@@ -115,11 +115,11 @@ def corpus(*dialogues: Dialogue) -> Corpus:
 
 def test_one_sample_a_dialogue_and_those_without_history_are_counted() -> None:
     one, two = Turn("Ana", "one", "joy", Clip(FILM)), Turn("Ben", "two", "sadness")
-    selection = last_turn(
+    selection = Protocol().select(
         corpus(Dialogue("a", (one, two)), Dialogue("b", (one,)), Dialogue("c", (one,), "Cem"), Dialogue("d", ()))
     )
     hidden, asked = selection.samples
-    assert selection.left_out == 2
+    assert selection.left_out == {"dialogues without a history": 2}
     assert (hidden.id, hidden.target, len(hidden.scene.history)) == ("a/2", two, 1)
     assert (asked.id, asked.target, asked.scene.responder) == ("c/2", None, "Cem")
     assert asked.scene.history[0].clip == Clip(FILM)

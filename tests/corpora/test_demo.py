@@ -13,7 +13,7 @@ import pytest
 
 from mmerg.corpora.demo import demo_root
 from mmerg.corpora.folder import Folder
-from mmerg.corpora.protocols import last_turn
+from mmerg.corpora.protocols import Protocol
 from mmerg.dialogue import Clip
 
 TOOL = Path(__file__).parents[2] / "tools" / "draw_demo.py"
@@ -47,15 +47,15 @@ def test_it_loads_clean() -> None:
 
 
 def test_every_dialogue_gives_a_sample_with_a_gold_reply() -> None:
-    selection = last_turn(Folder(demo_root()).load())
-    assert selection.left_out == 0
+    selection = Protocol().select(Folder(demo_root()).load())
+    assert selection.left_out == {}
     assert all(sample.target and sample.target.emotion for sample in selection.samples)
     assert all(sample.dropped == () for sample in selection.samples)
     assert all(any(turn.clip for turn in sample.scene.history) for sample in selection.samples)
 
 
 def test_the_shared_clip_is_shown_up_to_the_hidden_reply() -> None:
-    (sample,) = (s for s in last_turn(Folder(demo_root()).load()).samples if s.dialogue_id == "fine")
+    (sample,) = (s for s in Protocol().select(Folder(demo_root()).load()).samples if s.dialogue_id == "fine")
     spans = [(turn.clip.path.name, turn.clip.start, turn.clip.end) for turn in sample.scene.history if turn.clip]
     assert spans == [("fine_1.mp4", None, None), ("fine_talk.mp4", 0.0, 3.0), ("fine_talk.mp4", 3.0, 6.5)]
     assert sample.scene.history[2].clip is None

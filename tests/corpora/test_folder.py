@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mmerg.corpora.folder import EXAMPLE, Folder
-from mmerg.corpora.protocols import last_turn
+from mmerg.corpora.protocols import Protocol
 from mmerg.dialogue import Clip, Corpus
 from mmerg.errors import CorpusError, MmergError
 
@@ -52,7 +52,7 @@ def test_a_dialogue_as_written(tmp_path: Path) -> None:
 def test_the_example_in_the_messages_is_right(tmp_path: Path) -> None:
     corpus = Folder(write(tmp_path, EXAMPLE, clips=("ana.mp4",))).load()
     assert corpus.notes == {}
-    assert len(last_turn(corpus).samples) == 1
+    assert len(Protocol().select(corpus).samples) == 1
 
 
 def test_windows_files_are_read(tmp_path: Path) -> None:
@@ -198,7 +198,7 @@ def test_a_hard_link_is_known_to_be_the_same_file(tmp_path: Path) -> None:
         {"speaker": "Ben", "text": "hidden", "clip": "v.mp4", "start": 2},
     ]
     (tmp_path / "dialogues.jsonl").write_text(json.dumps({"id": "d", "turns": turns}) + "\n", encoding="utf-8")
-    [sample] = last_turn(Folder(tmp_path).load()).samples
+    [sample] = Protocol().select(Folder(tmp_path).load()).samples
     [turn] = sample.scene.history
     assert turn.clip is not None
     assert turn.clip.end == 2.0

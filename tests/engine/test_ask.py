@@ -8,7 +8,7 @@ import pytest
 
 from mmerg.backends.protocol import Finish, Reply, Sampling
 from mmerg.backends.scripted import Answer, Scripted
-from mmerg.engine.ask import Asker
+from mmerg.engine.ask import Asker, Supply
 from mmerg.engine.prompts import Prompts
 from mmerg.engine.state import Output, State
 from mmerg.errors import CallError, Failure, ReplyError
@@ -105,10 +105,26 @@ def test_the_schema_travels_in_class_order_and_samplers_are_pinned() -> None:
 
 def test_a_source_supplies_what_no_stage_makes() -> None:
     system, backend, log = merg(), Scripted(["Hm."]), list[events.Event]()
-    made = Asker(Prompts(system), backend, Sampling(), log.append, {"M": lambda _: ({"reply": "I am here for you."},)})
+    kept_back = events.Excluded(id="d9/2", guard="same reply", similarity=0.9, reply="Leaked.")
+    supply = Supply(({"id": "d7/2", "reply": "I am here for you."},), (kept_back,))
+    made = Asker(Prompts(system), backend, Sampling(), log.append, {"M": lambda _: supply})
     made(system.stages[3], State(with_images().scene), 0)
     assert "- I am here for you." in backend.requests[0].messages[1].text
-    assert [event.symbol for event in log if isinstance(event, events.Supplied)] == ["M"]
+    assert "Leaked" not in str(backend.requests[0].messages)
+    [told] = [event for event in log if isinstance(event, events.Supplied)]
+    assert (told.symbol, told.content, told.excluded) == ("M", supply.content, (kept_back,))
+
+
+def test_a_source_that_has_nothing_leaves_no_trace_in_the_prompt() -> None:
+    system, log = merg(), list[events.Event]()
+    prompts = []
+    for sources in ({}, {"M": lambda _: Supply(())}):
+        backend = Scripted(["Hm."])
+        Asker(Prompts(system), backend, Sampling(), log.append, sources)(
+            system.stages[3], State(with_images().scene), 0
+        )
+        prompts.append(backend.requests[0].messages)
+    assert prompts[0] == prompts[1]
 
 
 def test_a_text_ends_at_its_stop_text_where_the_server_does_not_heed_it() -> None:

@@ -94,6 +94,8 @@ def test_a_finished_sample(lab: Lab) -> None:
         "gold_response": "SECRET words",
         "gold_emotion": "sadness",
         "clip_problems": 0,
+        "exemplars": 0,
+        "excluded": {},
         "calls": 5,
         "cached_calls": 0,
         "prompt_tokens": sum(len(m.text.split()) for request in backend.requests for m in request.messages),

@@ -9,7 +9,7 @@ from rich.console import Console
 
 from mmerg.errors import Failure
 from mmerg.records.result import Result
-from mmerg.tables import failures, replies
+from mmerg.run_tables import failures, replies
 
 PLAN = {"goal": "de-escalate", "stance": "confrontational", "tactic": "reflection of feelings", "tone": "enthusiastic"}
 WORDS = "That must have been very hard for you and I am glad you told me extraordinarily"
