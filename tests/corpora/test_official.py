@@ -1,0 +1,104 @@
+"""The official counts: consistent in themselves, summed over sessions, unknown where nothing is known."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from omegaconf import OmegaConf
+
+from mmerg.corpora import official
+from mmerg.corpora.meld import MELD_LABELS
+from mmerg.corpora.official import Expected, expected
+
+FIGURES = OmegaConf.to_container(OmegaConf.load(Path(official.__file__).with_name("official.yaml")))
+assert isinstance(FIGURES, dict)
+SPLITS = [(str(name), str(split)) for name, corpus in FIGURES.items() for split in corpus["splits"]]
+
+
+def known(name: str, split: str) -> Expected:
+    found = expected(name, split)
+    assert found is not None
+    return found
+
+
+@pytest.mark.parametrize(("name", "split"), SPLITS)
+def test_every_split_has_counts_that_fit_each_other(name: str, split: str) -> None:
+    found = known(name, split)
+    assert found.dialogues is not None
+    assert found.turns is not None
+    assert 0 < found.dialogues <= found.turns
+    assert not found.labels or sum(found.labels.values()) == found.turns
+    assert found.replies is None or found.replies <= found.turns
+    assert found.source
+
+
+@pytest.mark.parametrize("name", ["meld", "meld-dyadic"])
+@pytest.mark.parametrize("split", ["train", "dev", "test"])
+def test_meld_counts_its_seven_labels(name: str, split: str) -> None:
+    assert tuple(known(name, split).labels) == MELD_LABELS
+
+
+@pytest.mark.parametrize(
+    ("name", "rows"),
+    [("meld", (9989, 1109, 2610)), ("meld-dyadic", (12840, 1462, 3400))],
+)
+def test_the_rows_that_meld_publishes(name: str, rows: tuple[int, ...]) -> None:
+    assert tuple(known(name, split).turns for split in ("train", "dev", "test")) == rows
+
+
+def test_the_rows_and_replies_of_empathetic_dialogues() -> None:
+    found = [known("empathetic", split) for split in ("train", "valid", "test")]
+    assert [one.turns for one in found] == [76673, 12030, 10943]
+    assert [one.replies for one in found] == [40250, 5734, 5255]
+    assert [one.labels for one in found] == [{}, {}, {}]
+
+
+def test_a_session_alone() -> None:
+    found = known("iemocap", "session5")
+    assert (found.dialogues, found.turns, found.labels, found.replies) == (31, 2170, {}, None)
+
+
+def test_all_sessions_carry_the_labels() -> None:
+    found = known("iemocap", "session1+2+3+4+5")
+    assert (found.dialogues, found.turns) == (151, 10039)
+    assert sum(found.labels[label] for label in ("hap", "sad", "neu", "ang", "exc", "fru")) == 7380
+
+
+@given(st.lists(st.integers(1, 5), min_size=1, max_size=5, unique=True))
+def test_sessions_are_summed_in_any_order(sessions: list[int]) -> None:
+    found = known("iemocap", f"session{'+'.join(map(str, sessions))}")
+    parts = [known("iemocap", f"session{session}") for session in sessions]
+    assert found.dialogues == sum(part.dialogues or 0 for part in parts)
+    assert found.turns == sum(part.turns or 0 for part in parts)
+    assert bool(found.labels) == (len(sessions) == 5)
+
+
+@pytest.mark.parametrize(
+    ("name", "split"),
+    [
+        ("my_dialogues", "all"),
+        ("meld", "valid"),
+        ("meld", "session5"),
+        ("meld", "test+dev"),
+        ("iemocap", "session6"),
+        ("iemocap", "session2+2"),
+        ("iemocap", "session"),
+        ("iemocap", "2+5"),
+        ("iemocap", ""),
+    ],
+)
+def test_what_is_not_known_is_none(name: str, split: str) -> None:
+    assert expected(name, split) is None
+
+
+@given(st.text(), st.text())
+def test_any_name_is_answered(name: str, split: str) -> None:
+    assert expected(name, split) is None or (name, split) in SPLITS
+
+
+def test_the_counts_cannot_be_changed_by_a_reader() -> None:
+    with pytest.raises(TypeError):
+        known("meld", "test").labels["neutral"] = 0  # type: ignore[index]
