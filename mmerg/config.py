@@ -43,6 +43,9 @@ class SystemConfig:
     given: list[str] = field(default_factory=list)
     max_iterations: int = 2
     max_repairs: int = 2
+    without: list[str] = field(default_factory=list)
+    organization: str = "cascaded"
+    final_selection: str = "lexicographic"
     stages: dict[str, Any] = MISSING
     auditor: dict[str, Any] | None = None
     vocabulary: dict[str, list[str]] = MISSING

@@ -40,6 +40,8 @@ HOW = (
 CHOICES = {
     "cache": ("off", "read", "on"),
     "protocol.targets": ("last", "all", "labelled"),
+    "system.organization": ("cascaded", "independent"),
+    "system.final_selection": ("lexicographic", "last"),
     "frames.seen_by": ("paper", "all", "none"),
     "frames.method": ("representative", "uniform"),
 }

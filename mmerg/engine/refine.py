@@ -20,7 +20,7 @@ from mmerg.errors import CallError, Failure, ReplyError, SampleError
 from mmerg.records import events
 from mmerg.records.events import Emit
 from mmerg.systems.audit import Audit, audit_of
-from mmerg.systems.system import Stage, System
+from mmerg.systems.system import FinalSelection, Stage, System
 
 
 class Ask(Protocol):
@@ -54,7 +54,7 @@ def refine(system: System, state: State, ask: Ask, emit: Emit) -> Outcome:
             if not passes or not _final(error):
                 raise
             emit(events.PassLost(sample=sample, t=t, failure=error.failure, what=error.what))
-            return _finish(sample, passes, "unusable", emit)
+            return _finish(system, sample, passes, "unusable", emit)
         if system.auditor is None:
             only = Pass(t, state, None, again)
             emit(events.Selected(sample=sample, t=t, ranks={}, ended="no auditor"))
@@ -73,13 +73,13 @@ def refine(system: System, state: State, ask: Ask, emit: Emit) -> Outcome:
                     where=error.where,
                     hint="see the raw replies: python -m mmerg.show RUN SAMPLE --prompts",
                 ) from error
-            return _finish(sample, passes, "unaudited", emit)
+            return _finish(system, sample, passes, "unaudited", emit)
         assert not isinstance(reply, str)
         audit = audit_of(reply)
         passes.append(Pass(t, state, audit, again))
         emit(events.Audited(sample=sample, t=t, audit=audit, checks=audit.checks, fault=audit.fault))
         if audit.fault is None:
-            return _finish(sample, passes, "passed", emit)
+            return _finish(system, sample, passes, "passed", emit)
         if t < system.max_iterations:
             state, again = _back_to(system, state, audit)
             emit(
@@ -87,7 +87,7 @@ def refine(system: System, state: State, ask: Ask, emit: Emit) -> Outcome:
                     sample=sample, t=t + 1, stage=again.stage, reason=again.reason, correction=again.correction
                 )
             )
-    return _finish(sample, passes, "max_iterations", emit)
+    return _finish(system, sample, passes, "max_iterations", emit)
 
 
 def _complete(system: System, state: State, ask: Ask, emit: Emit, t: int, again: Again | None) -> State:
@@ -117,17 +117,18 @@ def _back_to(system: System, state: State, audit: Audit) -> tuple[State, Again]:
     return state.before(stage.gives), Again(stage.name, previous, finding.reason, finding.correction)
 
 
-def select(passes: Sequence[Pass]) -> Pass:
+def select(passes: Sequence[Pass], by: FinalSelection = "lexicographic") -> Pass:
     """The pass with the lexicographic maximum of (c1, …, cn, -t): upstream checks outrank downstream ones and the
-    earlier pass wins a tie. An unaudited pass is no candidate. Raises ReplyError (unaudited) if there is none."""
+    earlier pass wins a tie; `last` takes the latest candidate instead (the paper's row without final selection).
+    An unaudited pass is no candidate. Raises ReplyError (unaudited) if there is none."""
     ranked = [(rank, candidate) for candidate in passes if (rank := candidate.rank()) is not None]
     if not ranked:
         raise ReplyError(Failure.UNAUDITED, "no pass has an audit that can be read")
-    return max(ranked, key=lambda pair: pair[0])[1]
+    return ranked[-1][1] if by == "last" else max(ranked, key=lambda pair: pair[0])[1]
 
 
-def _finish(sample: str, passes: list[Pass], ended: events.Ended, emit: Emit) -> Outcome:
-    selected = select(passes)
+def _finish(system: System, sample: str, passes: list[Pass], ended: events.Ended, emit: Emit) -> Outcome:
+    selected = select(passes, system.final_selection)
     ranks = {candidate.t: rank for candidate in passes if (rank := candidate.rank()) is not None}
-    emit(events.Selected(sample=sample, t=selected.t, ranks=ranks, ended=ended))
+    emit(events.Selected(sample=sample, t=selected.t, ranks=ranks, ended=ended, by=system.final_selection))
     return Outcome(tuple(passes), selected, ended)

@@ -169,12 +169,13 @@ class Rerun(_Event):
 
 
 class Selected(_Event):
-    """The pass whose response is final, with the tuples it was compared by."""
+    """The pass whose response is final, with the tuples it was compared by, or `by` being the last of them."""
 
     kind: Literal["selected"] = "selected"
     t: int
     ranks: dict[int, tuple[int, ...]]
     ended: Ended
+    by: Literal["lexicographic", "last"] = "lexicographic"
 
 
 class SampleDone(_Event):

@@ -21,6 +21,7 @@ from pydantic import BaseModel
 from mmerg.backends.protocol import Sampling
 from mmerg.backends.sampling import sampling
 from mmerg.errors import ConfigError
+from mmerg.systems.ablate import ablated
 from mmerg.systems.audit import audit_class
 from mmerg.systems.fields import chosen_from
 from mmerg.systems.shape import StageNode, shape_of
@@ -29,6 +30,7 @@ FOLDER = Path(__file__).parent
 ALWAYS = ("D", "V")  # inputs that every sample brings
 RESULTS = ("response", "emotion", "plan")
 FramesSeenBy = Literal["paper", "all", "none"]
+FinalSelection = Literal["lexicographic", "last"]
 
 
 @dataclass(frozen=True)
@@ -51,7 +53,8 @@ class Stage:
 @dataclass(frozen=True)
 class System:
     """Stages in order and how they are looped. `vocabulary` holds the enumerations that schemas choose from;
-    `result` names where response, emotion and plan stand among the outputs ("R", "e.emotion", "P")."""
+    `result` names where response, emotion and plan stand among the outputs ("R", "e.emotion", "P"). final_selection
+    says which pass the response comes from: the best by its audit, or the last that was audited."""
 
     name: str
     prompts: tuple[Path, ...]
@@ -61,6 +64,7 @@ class System:
     max_repairs: int
     vocabulary: Mapping[str, tuple[str, ...]]
     result: Mapping[str, str]
+    final_selection: FinalSelection = "lexicographic"
 
     @property
     def agents(self) -> tuple[Stage, ...]:
@@ -86,7 +90,17 @@ class System:
 def build(config: Mapping[str, Any]) -> System:
     """The system that `config` (the resolved `system` node) describes. Raises ConfigError where it does not hold."""
     where = f"system={config['name']}"
-    shape = shape_of(config, where)
+    organization, final_selection = (
+        config.get("organization", "cascaded"),
+        config.get("final_selection", "lexicographic"),
+    )
+    shape, result = ablated(shape_of(config, where), config["result"], config.get("without", ()), organization, where)
+    if shape.auditor is None and final_selection == "last":
+        raise ConfigError(
+            "system.final_selection=last has no meaning without an auditor: there is one pass",
+            where=where,
+            hint="leave final_selection as it is",
+        )
     prompts = FOLDER / config["prompts"] / "prompts"
     if not prompts.is_dir():
         raise ConfigError(f"no prompts folder for {config['prompts']!r}", where=f"{where}, {prompts}")
@@ -109,7 +123,8 @@ def build(config: Mapping[str, Any]) -> System:
         max_iterations=config["max_iterations"],
         max_repairs=config["max_repairs"],
         vocabulary={key: tuple(words) for key, words in shape.vocabulary.items()},
-        result=dict(config["result"]),
+        result=result,
+        final_selection=final_selection,
     )
     _check(system, {*ALWAYS, *config.get("given", ())}, where)
     return system

@@ -1,0 +1,80 @@
+"""Ablations as configuration: what is taken out is gone everywhere, and what makes no sense is refused."""
+
+from __future__ import annotations
+
+from copy import deepcopy
+from typing import Any
+
+import pytest
+import yaml
+
+from mmerg.errors import ConfigError
+from mmerg.systems.system import System, build
+from tests.engine.parts import ROOT
+
+MERG: dict[str, Any] = yaml.safe_load((ROOT / "conf/system/merg.yaml").read_text(encoding="utf-8"))
+SYMBOL = {"mpa": "E", "caef": "e", "psp": "P"}
+
+
+def ablation(**changes: Any) -> System:
+    return build({**deepcopy(MERG), **changes})
+
+
+@pytest.mark.parametrize("name", SYMBOL)
+def test_an_absent_stage_is_absent_from_every_list(name: str) -> None:
+    system = ablation(without=[name])
+    assert name not in [stage.name for stage in system.stages]
+    assert all(SYMBOL[name] not in agent.sees for agent in system.agents)
+    assert system.auditor is not None
+    assert system.auditor.output is not None
+    assert name not in system.auditor.output.model_fields
+    assert all(path.split(".")[0] != SYMBOL[name] for path in system.result.values())
+
+
+def test_without_the_auditor_the_stages_are_as_before() -> None:
+    system = ablation(without=["gra"])
+    assert system.auditor is None
+    assert system.stages == build(MERG).stages
+
+
+def test_without_the_forecast_there_is_no_emotion_in_the_result() -> None:
+    assert set(ablation(without=["caef"]).result) == {"response", "plan"}
+
+
+def test_several_agents_may_go() -> None:
+    system = ablation(without=["mpa", "caef", "psp", "gra"])
+    assert [(agent.name, agent.sees) for agent in system.agents] == [("sgrg", ("D", "M"))]
+
+
+def test_no_stage_sees_another_when_they_are_independent_and_the_auditor_sees_all() -> None:
+    system = ablation(organization="independent")
+    assert {stage.name: stage.sees for stage in system.stages} == {
+        "mpa": ("D", "V"),
+        "caef": ("D", "V"),
+        "psp": ("D",),
+        "sgrg": ("D", "M"),
+    }
+    assert system.auditor == build(MERG).auditor
+    assert system.result == build(MERG).result
+
+
+def test_what_is_left_out_changes_nothing_else() -> None:
+    assert ablation(without=[], organization="cascaded", final_selection="lexicographic") == build(MERG)
+
+
+@pytest.mark.parametrize(
+    ("changes", "told"),
+    [
+        ({"without": ["mpx"]}, "mpx is no agent of this system"),
+        ({"without": ["sgrg"]}, "without sgrg nobody writes the response"),
+        ({"without": ["gra"], "final_selection": "last"}, "has no meaning without an auditor"),
+        (
+            {"stages": MERG["stages"] | {"psp": MERG["stages"]["psp"] | {"sees": ["E"]}}, "without": ["mpa"]},
+            "stage psp",
+        ),
+    ],
+)
+def test_what_makes_no_sense_is_refused(changes: dict[str, Any], told: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        ablation(**changes)
+    assert told in str(caught.value)
