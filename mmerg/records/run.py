@@ -7,7 +7,8 @@
       results.jsonl   a line a sample; in corpus order once the command has ended
       frames/         the JPEGs that the trace names by hash
 
-Knows nothing of stages. Two runs may share a folder only if their identity is the same.
+Knows nothing of stages. Two runs may share a folder only if their identity is the same. `Folder` is what a run has in
+common with other work that is done a sample at a time.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import Any, Generic, Protocol, Self, TypeVar
 
 from filelock import FileLock, Timeout
 
@@ -34,24 +35,41 @@ MANIFEST, TRACE, RESULTS, FRAMES = "manifest.json", "trace.jsonl", "results.json
 SESSION = ("versions", "git_commit", "how")
 
 
-class Run:
-    """An open run folder. Use as a context manager; `add` and `keep_frame` are safe from several threads.
+class Record(Protocol):
+    """What a folder holds a line of for each sample: a pydantic class."""
+
+    @property
+    def id(self) -> str: ...
+
+    def line(self) -> str: ...
+
+    @classmethod
+    def model_validate(cls, obj: Any) -> Self: ...
+
+
+Line = TypeVar("Line", bound=Record)
+
+
+class Folder(Generic[Line]):
+    """An open folder with a manifest, a trace, and a `record` a sample in `file`. Use as a context manager; `add` is
+    safe from several threads.
 
     manifest: `identity` decides who may go on here. `versions`, `git_commit` and `how` (settings that do not decide
     results) are noted anew at each start, in `sessions`. Raises RunError where something cannot be written.
     """
 
-    def __init__(self, path: Path, manifest: dict[str, Any]) -> None:
+    def __init__(self, path: Path, manifest: dict[str, Any], record: type[Line], file: str) -> None:
         self.path = path
         self._manifest = manifest
+        self._record = record
+        self._file = path / file
         self._lock = FileLock(path / ".lock")
         self._guard = threading.Lock()
-        self._sound_frames: set[str] = set()
 
-    def __enter__(self) -> Run:
+    def __enter__(self) -> Self:
         """Raises RunError where another process writes the folder or it belongs to another identity."""
         with _written(self.path):
-            (self.path / FRAMES).mkdir(parents=True, exist_ok=True)
+            self.path.mkdir(parents=True, exist_ok=True)
             try:
                 self._lock.acquire(timeout=0)
             except Timeout as error:
@@ -60,9 +78,9 @@ class Run:
                 ) from error
         try:
             self._claim()
-            self._lines = Lines(self.path / RESULTS)
+            self._lines = Lines(self._file)
             try:
-                self.results = read_results(self.path)
+                self.results = read_records(self._file, self._record)
                 self.trace = Trace(self.path / TRACE)
             except BaseException:
                 self._lines.close()
@@ -91,7 +109,7 @@ class Run:
                     where=str(path),
                     hint="rename or remove the folder to start anew, or restore what changed",
                 )
-        elif any((self.path / name).exists() and (self.path / name).stat().st_size for name in (RESULTS, TRACE)):
+        elif any(file.exists() and file.stat().st_size for file in (self._file, self.path / TRACE)):
             raise RunError(
                 "the folder holds results and no manifest.json: what they were made with cannot be known",
                 where=str(self.path),
@@ -104,11 +122,33 @@ class Run:
         kept["sessions"] = [*(before if isinstance(before, list) else []), session]
         replace_file(path, json.dumps(kept, indent=2, ensure_ascii=False) + "\n")
 
-    def add(self, result: Result) -> None:
+    def add(self, result: Line) -> None:
         """Append a sample's result; a later line for the same sample replaces the earlier."""
         with self._guard:
             self._lines.append(result.line())
             self.results[result.id] = result
+
+    def seal(self, order: Sequence[str]) -> None:
+        """Rewrite the results in corpus order, a line a sample, so that the same run gives the same bytes."""
+        with self._guard:
+            place = {sample: number for number, sample in enumerate(order)}
+            lines = sorted(self.results.values(), key=lambda result: (place.get(result.id, len(place)), result.id))
+            self._lines.close()
+            replace_file(self._file, "".join(result.line() for result in lines))
+            self._lines = Lines(self._file)
+
+
+class Run(Folder[Result]):
+    """An open run folder; `keep_frame` is safe from several threads, too."""
+
+    def __init__(self, path: Path, manifest: dict[str, Any]) -> None:
+        super().__init__(path, manifest, Result, RESULTS)
+        self._sound_frames: set[str] = set()
+
+    def __enter__(self) -> Self:
+        with _written(self.path):
+            (self.path / FRAMES).mkdir(parents=True, exist_ok=True)
+        return super().__enter__()
 
     def keep_frame(self, sha256: str, read: Callable[[], bytes]) -> None:
         """Put a JPEG beside the trace, once; `read` gives its bytes."""
@@ -120,15 +160,6 @@ class Run:
                 part.write_bytes(data)
                 part.replace(path)
         self._sound_frames.add(sha256)
-
-    def seal(self, order: Sequence[str]) -> None:
-        """Rewrite the results in corpus order, a line a sample, so that the same run gives the same bytes."""
-        with self._guard:
-            place = {sample: number for number, sample in enumerate(order)}
-            lines = sorted(self.results.values(), key=lambda result: (place.get(result.id, len(place)), result.id))
-            self._lines.close()
-            replace_file(self.path / RESULTS, "".join(result.line() for result in lines))
-            self._lines = Lines(self.path / RESULTS)
 
 
 @contextmanager
@@ -182,9 +213,13 @@ def read_manifest(path: Path) -> dict[str, Any]:
 
 
 def read_results(path: Path) -> dict[str, Result]:
-    """The last result of each sample, by id, in file order; a torn last line is passed over."""
-    file = path / RESULTS
-    found: dict[str, Result] = {}
+    """The last result of each sample of a run folder, by id, in file order; a torn last line is passed over."""
+    return read_records(path / RESULTS, Result)
+
+
+def read_records(file: Path, record: type[Line]) -> dict[str, Line]:
+    """The last record of each sample, by id, in file order; a torn last line is passed over."""
+    found: dict[str, Line] = {}
     if not file.exists():
         return found
     try:
@@ -195,8 +230,8 @@ def read_results(path: Path) -> dict[str, Result]:
         if not line.endswith(b"\n"):
             break
         try:
-            result = Result.model_validate(json.loads(line))
+            result = record.model_validate(json.loads(line))
         except (ValueError, RecursionError) as error:
-            raise RunError(f"line {number} is not a result of this version: {why(error)}", where=str(file)) from error
+            raise RunError(f"line {number} is not a record of this version: {why(error)}", where=str(file)) from error
         found[result.id] = result
     return found
