@@ -87,9 +87,10 @@ class System:
         )
 
 
-def build(config: Mapping[str, Any]) -> System:
-    """The system that `config` (the resolved `system` node) describes. Raises ConfigError where it does not hold."""
-    where = f"system={config['name']}"
+def build(config: Mapping[str, Any], folder: Path = FOLDER, group: str = "system") -> System:
+    """The system that `config` (the resolved node of the config group `group`) describes, its prompts' folder being
+    under `folder`. Raises ConfigError where it does not hold."""
+    where = f"{group}={config['name']}"
     organization, final_selection = (
         config.get("organization", "cascaded"),
         config.get("final_selection", "lexicographic"),
@@ -101,7 +102,7 @@ def build(config: Mapping[str, Any]) -> System:
             where=where,
             hint="leave final_selection as it is",
         )
-    prompts = FOLDER / config["prompts"] / "prompts"
+    prompts = folder / config["prompts"] / "prompts"
     if not prompts.is_dir():
         raise ConfigError(f"no prompts folder for {config['prompts']!r}", where=f"{where}, {prompts}")
     stages = tuple(_stage(name, node, where) for name, node in shape.stages.items())
