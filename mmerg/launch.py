@@ -50,7 +50,7 @@ def launch(config: DictConfig) -> int:
 
     with closing(pool_of(plain)) as pool:
         engine = pool.describe()
-        experiment = experiment_of(plain, prompts, sampling, engine)
+        experiment = experiment_of(plain, prompts, sampling, engine, wanted)
         _announce(out, plain, corpus, protocol.told(selection), wanted, engine)
         for host, why in pool.down().items():
             out.print(harmless(f"host {host} is left out for now: {why}"))

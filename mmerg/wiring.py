@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
+from collections.abc import Sequence
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from subprocess import run as run_process
@@ -18,9 +19,10 @@ from mmerg.backends.protocol import Engine, Sampling
 from mmerg.backends.retry import Retry
 from mmerg.backends.sampling import sampling
 from mmerg.corpora.protocols import Protocol
-from mmerg.dialogue import Corpus
+from mmerg.dialogue import Corpus, Sample
 from mmerg.engine.experiment import Experiment
 from mmerg.engine.look import Looker
+from mmerg.engine.plan import Ahead, clips_by_file
 from mmerg.engine.prompts import Prompts
 from mmerg.errors import ConfigError
 from mmerg.frames.frame import FrameSettings
@@ -90,8 +92,10 @@ def prompts_of(plain: dict[str, Any]) -> Prompts:
     return Prompts(build(plain["system"]).showing_frames_to(plain["frames"]["seen_by"]))
 
 
-def experiment_of(plain: dict[str, Any], prompts: Prompts, sampling: Sampling, engine: Engine) -> Experiment:
-    """What all samples share."""
+def experiment_of(
+    plain: dict[str, Any], prompts: Prompts, sampling: Sampling, engine: Engine, samples: Sequence[Sample] = ()
+) -> Experiment:
+    """What all samples share; `samples` are those of the run, of whose files each is decoded once."""
     frames = plain["frames"]
     settings = FrameSettings(
         **{key: frames[key] for key in ("per_clip", "method", "long_side", "jpeg_quality", "max_seconds")}
@@ -100,7 +104,7 @@ def experiment_of(plain: dict[str, Any], prompts: Prompts, sampling: Sampling, e
     looked_at = 0 if frames["seen_by"] == "none" else frames["last_turns"]  # no clip is opened that nobody sees
     return Experiment(
         prompts=prompts,
-        looker=Looker(settings, frames["max_frames"], looked_at, store),
+        looker=Looker(settings, frames["max_frames"], looked_at, store, Ahead(clips_by_file(samples, looked_at))),
         sampling=sampling,
         engine=engine,
         max_images=plain["backbone"]["max_images"],

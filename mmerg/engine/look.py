@@ -9,16 +9,16 @@ measures. A turn whose clip is missing or bad goes on as text, and the trace say
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from hashlib import sha256
 
 from mmerg.backends.protocol import Image
 from mmerg.dialogue import Scene
+from mmerg.engine.plan import Ahead, looked_at
 from mmerg.engine.prompts import form
 from mmerg.engine.state import Keyframe, State
 from mmerg.errors import ClipError
 from mmerg.frames.describe import measure, sentence
-from mmerg.frames.extract import extract
 from mmerg.frames.frame import Frame, FrameSettings
 from mmerg.frames.montage import montage
 from mmerg.frames.store import FrameStore
@@ -30,20 +30,22 @@ OVER_BUDGET = "over_budget"  # the turn's frames are good, later turns took all 
 
 @dataclass(frozen=True)
 class Looker:
-    """Takes keyframes for samples. max_frames bounds a sample, last_turns says how far back clips are looked at."""
+    """Takes keyframes for samples. max_frames bounds a sample, last_turns says how far back clips are looked at;
+    `ahead` knows what other samples of the run will look at in the same files."""
 
     settings: FrameSettings
     max_frames: int
     last_turns: int
     store: FrameStore
+    ahead: Ahead = field(default_factory=Ahead)
 
     def look(self, scene: Scene, dropped: Sequence[int] = (), *, vision: bool, max_images: int, emit: Emit) -> State:
         """The state that a sample's work starts from. `dropped` names turns whose clip could show the target;
         `max_images` is what the model takes in one call."""
-        first = max(0, len(scene.history) - self.last_turns)
-        clips = {n: turn.clip for n, turn in enumerate(scene.history[first:], start=first + 1)}
+        clips = looked_at(scene, self.last_turns)
         with_clip = {n: clip for n, clip in clips.items() if clip}
-        taken = dict(zip(with_clip, extract(list(with_clip.values()), self.settings, self.store), strict=True))
+        found = self.ahead.extract(list(with_clip.values()), self.settings, self.store)
+        taken = dict(zip(with_clip, found, strict=True))
         problems = {n: found.reason for n, found in taken.items() if isinstance(found, ClipError)}
         problems |= dict.fromkeys(dropped, "could_show_target")
         good = {n: frames for n, frames in taken.items() if not isinstance(frames, ClipError)}

@@ -1,0 +1,66 @@
+"""Which clips a run will look at, file by file, so that a file is decoded once for all samples that use it.
+
+Where many turns share one file (an IEMOCAP dialogue is one avi of minutes), a pass for each sample would decode the
+file from its start again and again. The first sample that touches such a file has everything taken from it.
+
+    planned = clips_by_file(samples, last_turns=2)    # {Path("Ses05F_impro01.avi"): (Clip(...), Clip(...))}
+    Ahead(planned).extract(clips, FrameSettings(), store)
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from mmerg.dialogue import Clip, Sample, Scene
+from mmerg.errors import ClipError
+from mmerg.frames.extract import Found, extract
+from mmerg.frames.frame import FrameSettings
+from mmerg.frames.store import FrameStore
+
+
+def looked_at(scene: Scene, last_turns: int) -> dict[int, Clip | None]:
+    """The clips of the last turns, by turn number from 1; None for a turn that has none."""
+    first = max(0, len(scene.history) - last_turns)
+    return {number: turn.clip for number, turn in enumerate(scene.history[first:], start=first + 1)}
+
+
+def clips_by_file(samples: Iterable[Sample], last_turns: int) -> dict[Path, tuple[Clip, ...]]:
+    """All distinct clips that the samples look at, for files of which there is more than one."""
+    files: dict[Path, dict[Clip, None]] = {}
+    for sample in samples:
+        for clip in looked_at(sample.scene, last_turns).values():
+            if clip:
+                files.setdefault(clip.path, {})[clip] = None
+    return {path: tuple(clips) for path, clips in files.items() if len(clips) > 1}
+
+
+@dataclass(frozen=True)
+class Ahead:
+    """Takes the clips of planned files ahead of their use: each file once, whichever thread comes first.
+
+    What was taken is found again in the store. Failures are not kept there, so they are kept here: a span that lies
+    outside its file would cost a whole pass once more.
+    """
+
+    planned: Mapping[Path, tuple[Clip, ...]] = field(default_factory=dict)
+    _locks: dict[Path, threading.Lock] = field(init=False)
+    _taken: set[Path] = field(init=False, default_factory=set)
+    _failed: dict[Clip, ClipError] = field(init=False, default_factory=dict)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_locks", {path: threading.Lock() for path in self.planned})
+
+    def extract(self, clips: Sequence[Clip], settings: FrameSettings, store: FrameStore) -> list[Found]:
+        """As `mmerg.frames.extract.extract`; the first call for a planned file takes all of the plan's clips of it."""
+        for path in dict.fromkeys(clip.path for clip in clips if clip.path in self.planned):
+            with self._locks[path]:
+                if path not in self._taken:
+                    found = extract(self.planned[path], settings, store)
+                    pairs = zip(self.planned[path], found, strict=True)
+                    self._failed.update({clip: error for clip, error in pairs if isinstance(error, ClipError)})
+                    self._taken.add(path)
+        left = iter(extract([clip for clip in clips if clip not in self._failed], settings, store))
+        return [self._failed[clip] if clip in self._failed else next(left) for clip in clips]

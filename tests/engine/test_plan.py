@@ -1,0 +1,134 @@
+"""Clips planned by file: one decoding pass for all samples of a run that share a file, whoever comes first."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from threading import Barrier, Lock
+
+import pytest
+
+from mmerg.dialogue import Clip, Dialogue, Sample, Turn, cut
+from mmerg.engine.look import Looker
+from mmerg.engine.plan import Ahead, clips_by_file, looked_at
+from mmerg.engine.state import State
+from mmerg.frames.frame import Frame, FrameSettings
+from mmerg.frames.picture import from_jpeg
+from mmerg.frames.store import FrameStore, TakenFrom
+from tests.frames.clips import FPS, code, numbered
+
+SECONDS = 12
+SETTINGS = FrameSettings(per_clip=2, long_side=320)
+
+
+def talk(film: Path, seconds: int = SECONDS) -> Dialogue:
+    """Turns of a second and a half, one each second: every turn overlaps the next."""
+    turns = (Turn("ab"[n % 2], f"turn {n}", "joy", Clip(film, n, n + 1.5), n, n + 1.5) for n in range(seconds))
+    return Dialogue("talk", tuple(turns))
+
+
+def all_samples(dialogue: Dialogue) -> list[Sample]:
+    return [cut(dialogue, target, ("joy",)) for target in range(1, len(dialogue.turns))]
+
+
+class CountingStore(FrameStore):
+    """A frame store that counts how often a clip's frames are noted down: once a decoding pass."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder)
+        self.noted: Counter[str] = Counter()
+        self.lock = Lock()
+
+    def remember(self, taken_from: TakenFrom, frames: Sequence[Frame]) -> None:
+        with self.lock:
+            self.noted[taken_from.canonical()] += 1
+        super().remember(taken_from, frames)
+
+
+def look(looker: Looker, sample: Sample) -> State:
+    return looker.look(sample.scene, sample.dropped, vision=True, max_images=8, emit=lambda event: None)
+
+
+def looker(store: FrameStore, samples: Sequence[Sample]) -> Looker:
+    return Looker(SETTINGS, 8, 2, store, Ahead(clips_by_file(samples, 2)))
+
+
+def spoil(film: Path) -> None:
+    """Make the film undecodable so that nothing but its bytes changes."""
+    status = film.stat()
+    film.write_bytes(b"\0" * status.st_size)
+    os.utime(film, ns=(status.st_atime_ns, status.st_mtime_ns))
+
+
+@pytest.fixture
+def film(tmp_path: Path) -> Path:
+    return numbered(tmp_path / "film.avi", SECONDS * FPS, "MJPG")
+
+
+def test_the_plan_holds_each_clip_once_and_only_files_that_several_share() -> None:
+    film, other = Path("film.avi"), Path("other.avi")
+    one, two, three = Clip(film, 0, 1), Clip(film, 1, 2), Clip(film, 2, 3)
+    turns = (Turn("a", "1", clip=one), Turn("b", "2", clip=two), Turn("a", "3", clip=Clip(other)), Turn("b", "4"))
+    samples = [
+        cut(Dialogue("d", (*turns, Turn("a", "5", clip=three))), 4, ()),
+        cut(Dialogue("d", turns), 2, ()),
+        cut(Dialogue("d", turns), 2, ()),
+    ]
+    assert clips_by_file(samples, 9) == {film: (one, two)}
+    assert clips_by_file(samples, 2) == {film: (one, two)}
+    assert clips_by_file(samples, 1) == {}  # of film, the second alone
+    assert clips_by_file(samples, 0) == {}
+
+
+def test_only_the_last_turns_are_looked_at() -> None:
+    sample = all_samples(talk(Path("film.avi")))[2]
+    assert list(looked_at(sample.scene, 2)) == [2, 3]
+    assert looked_at(sample.scene, 9) == {n: turn.clip for n, turn in enumerate(sample.scene.history, start=1)}
+    assert looked_at(sample.scene, 0) == {}
+
+
+def test_the_first_sample_takes_what_the_others_need(film: Path, tmp_path: Path) -> None:
+    samples = all_samples(talk(film))
+    apart = [look(Looker(SETTINGS, 8, 2, FrameStore(tmp_path / "apart")), sample) for sample in samples]
+    together = looker(FrameStore(tmp_path / "together"), samples)
+    last = look(together, samples[-1])
+    spoil(film)
+    assert [look(together, sample) for sample in samples] == apart
+    assert last == apart[-1]
+    for sample, state in zip(samples, apart, strict=True):
+        assert state.keyframes
+        assert sample.target
+        assert sample.target.start is not None
+        seen = [code(from_jpeg(image.data)) for image in state.images]
+        assert max(seen) < sample.target.start * FPS
+
+
+def test_samples_in_flight_decode_a_file_once(film: Path, tmp_path: Path) -> None:
+    samples = all_samples(talk(film))
+    store = CountingStore(tmp_path / "frames")
+    together = looker(store, samples)
+    ready = Barrier(4)
+
+    def work(sample: Sample) -> State:
+        ready.wait(60)
+        return look(together, sample)
+
+    with ThreadPoolExecutor(4) as threads:
+        states = list(threads.map(work, samples[:4]))
+    assert all(state.keyframes for state in states)
+    assert set(store.noted.values()) == {1}
+    assert len(store.noted) == len(clips_by_file(samples, 2)[film])
+
+
+def test_a_span_that_failed_is_not_decoded_again(film: Path, tmp_path: Path) -> None:
+    """The turn after the film's end fails; so it does for the next sample, although the film has grown meanwhile."""
+    samples = all_samples(talk(film, SECONDS + 3))
+    together = looker(FrameStore(tmp_path / "frames"), samples)
+    state = look(together, samples[-1])
+    assert not state.keyframes
+    numbered(film, (SECONDS + 3) * FPS, "MJPG")
+    assert look(together, samples[-1]) == state
+    assert look(Looker(SETTINGS, 8, 2, together.store), samples[-1]).keyframes
