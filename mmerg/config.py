@@ -30,6 +30,7 @@ class DatasetConfig:
     name: str = MISSING
     root: str | None = None
     split: str = "test"
+    sessions: list[int] | None = None  # in place of a split, where a corpus comes in sessions
     labels: list[str] = MISSING
     reader: dict[str, Any] = MISSING
 
