@@ -25,7 +25,8 @@ from mmerg.settings import at
 
 @dataclass
 class DatasetConfig:
-    """A corpus reader (`_target_` with its arguments) and the settings that its YAML passes on."""
+    """A corpus reader (`_target_` with its arguments) and the settings that its YAML passes on. memory: the corpus that
+    exemplars come from, never the one that is evaluated, as a node with a `reader` of its own; null: there is none."""
 
     name: str = MISSING
     root: str | None = None
@@ -33,6 +34,7 @@ class DatasetConfig:
     sessions: list[int] | None = None  # in place of a split, where a corpus comes in sessions
     labels: list[str] = MISSING
     reader: dict[str, Any] = MISSING
+    memory: dict[str, Any] | None = None
 
 
 @dataclass
@@ -117,6 +119,31 @@ class ProtocolConfig:
 
 
 @dataclass
+class KeyConfig:
+    """What text is embedded: see `mmerg.memory.entries.Key`."""
+
+    text: str = "history"
+    turns: int = 3
+    emotion: bool = False
+
+
+@dataclass
+class MemoryConfig:
+    """The retrieval memory that supplies M: see `conf/memory/minilm.yaml`, which explains each key."""
+
+    name: str = MISSING
+    top_k: int = 1
+    key: KeyConfig = field(default_factory=KeyConfig)
+    emotion: str = "any"
+    min_similarity: float | None = None
+    exclude_same_script: bool = True
+    exclude_same_scene: bool = True
+    exclude_same_reply: bool = True
+    exclude_similarity: float | None = 0.98
+    embedder: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass
 class Config:
     """The whole configuration of a run."""
 
@@ -126,6 +153,7 @@ class Config:
     backbone: BackboneConfig = MISSING
     backend: BackendConfig = MISSING
     frames: FramesConfig = MISSING
+    memory: MemoryConfig = MISSING
     seed: int = 0
     limit: int | None = None
     ids: list[str] | None = None
@@ -144,7 +172,10 @@ class DoctorConfig:
 
 
 # Settings that are paths: on the command line they may hold what Hydra's grammar would stumble over.
-PATHS = ("dataset.root", "backbone.gguf", "backbone.mmproj", "runs", "cache_dir")
+PATHS = (
+    *("dataset.root", "dataset.memory.root", "memory.embedder.folder"),
+    *("backbone.gguf", "backbone.mmproj", "runs", "cache_dir"),
+)
 
 
 def register() -> None:
@@ -187,7 +218,7 @@ def hydra_main(job: Callable[[DictConfig], int], name: str = "config") -> int:
 
 
 def resolve(config: DictConfig) -> dict[str, Any]:
-    """The config as plain values, `dataset.root` made absolute. Raises ConfigError for a value that is missing."""
+    """The config as plain values, the datasets' roots made absolute. Raises ConfigError for a value that is missing."""
     if OmegaConf.is_missing(config, "dataset"):
         raise ConfigError(
             "no dataset is chosen",
@@ -195,8 +226,9 @@ def resolve(config: DictConfig) -> dict[str, Any]:
             hint="dataset=demo, dataset=meld dataset.root=…, or dataset=folder dataset.root=…",
         )
     try:
-        if root := OmegaConf.select(config, "dataset.root"):
-            config.dataset.root = str(_home("dataset.root", root).absolute())
+        for key in ("dataset.root", "dataset.memory.root"):
+            if root := OmegaConf.select(config, key):
+                OmegaConf.update(config, key, str(_home(key, root).absolute()))
         plain = OmegaConf.to_container(config, resolve=True, throw_on_missing=True)
     except OmegaConfBaseException as error:
         key = getattr(error, "full_key", None) or "?"

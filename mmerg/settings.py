@@ -36,6 +36,8 @@ HOW = (
     "backbone.workers",
     "backbone.threads",
     "backbone.note",
+    "memory.embedder.threads",
+    "memory.embedder.hosts",
 )
 CHOICES = {
     "cache": ("off", "read", "on"),
@@ -44,6 +46,8 @@ CHOICES = {
     "system.final_selection": ("lexicographic", "last"),
     "frames.seen_by": ("paper", "all", "none"),
     "frames.method": ("representative", "uniform"),
+    "memory.key.text": ("history", "situation"),
+    "memory.emotion": ("any", "prefer", "require"),
 }
 AT_LEAST = {
     "limit": 1,
@@ -61,10 +65,21 @@ AT_LEAST = {
     "protocol.max_per_dialogue": 1,
     "protocol.sample": 1,
     "protocol.history": 1,
+    "memory.top_k": 0,
+    "memory.key.turns": 1,
+    "memory.min_similarity": -1,
+    "memory.exclude_similarity": -1,
+    "memory.embedder.threads": 0,
+    "memory.embedder.max_length": 8,
     "system.max_iterations": 0,
     "system.max_repairs": 0,
 }
-AT_MOST = {"frames.jpeg_quality": 100}
+AT_MOST = {
+    "frames.jpeg_quality": 100,
+    "memory.top_k": 50,
+    "memory.min_similarity": 1,
+    "memory.exclude_similarity": 1,
+}
 OVER_ZERO = (
     "frames.max_seconds",
     "backend.adapter.total",
@@ -125,9 +140,8 @@ def identity_hash(plain: dict[str, Any]) -> str:
     """SHA-256 (hex) of what decides results in a resolved config."""
     kept = json.loads(json.dumps(plain))
     for path in HOW:
-        *parents, last = path.split(".")
-        node = kept
-        for name in parents:
-            node = node.get(name, {})
-        node.pop(last, None)
+        above, _, last = path.rpartition(".")
+        node = at(kept, above) if above else kept
+        if isinstance(node, dict):
+            node.pop(last, None)
     return hashlib.sha256(json.dumps(kept, sort_keys=True).encode()).hexdigest()

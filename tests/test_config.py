@@ -29,11 +29,12 @@ OPTIONS = sorted((file.parent.name, file.stem) for file in CONF.glob("*/*.yaml")
 
 @pytest.fixture(scope="module")
 def base() -> dict[str, Any]:
-    return plain_of(*BASE)
+    return plain_of(*BASE, "memory=minilm")
 
 
 def test_the_groups_are_all_there() -> None:
-    assert {group for group, _ in OPTIONS} == {"dataset", "protocol", "system", "backbone", "backend", "frames"}
+    groups = {"dataset", "protocol", "system", "backbone", "backend", "frames", "memory"}
+    assert {group for group, _ in OPTIONS} == groups
 
 
 @pytest.mark.parametrize(("group", "option"), OPTIONS, ids=[f"{group}={option}" for group, option in OPTIONS])
@@ -260,7 +261,7 @@ def test_a_stop_text_stays_whole() -> None:
 @pytest.mark.parametrize("key", PATHS)
 def test_the_home_of_nobody_is_no_path(key: str) -> None:
     with pytest.raises(ConfigError, match=f"{key} is ~nosuchuser/x, and there is no such user"):
-        plain_of(*BASE, f"{key}='~nosuchuser/x'")
+        plain_of(*BASE, "memory=minilm", f"{key}='~nosuchuser/x'")
 
 
 def test_how_is_told_by_path(base: dict[str, Any]) -> None:
