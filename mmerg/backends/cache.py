@@ -17,10 +17,10 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
+from mmerg.backends.flights import Flights
 from mmerg.backends.protocol import Backend, Engine, Finish, Reply, Request
 from mmerg.errors import CallError, ConfigError, Failure
 
@@ -32,30 +32,23 @@ BUSY_PAUSE = 0.005  # between two looks, where SQLite does not wait by itself
 Mode = Literal["off", "read", "on"]
 
 
-@dataclass
-class _Flight:
-    """A key that some threads are asking for now: one at a time calls the inner backend."""
-
-    lock: threading.Lock = field(default_factory=threading.Lock)
-    users: int = 0
-
-
 class Cache:
     """`inner` with its replies kept in `path`.
 
     mode: `on` reads and writes; `read` answers what it can from an existing file and writes nothing; `off` passes
     every call on. A hit is the reply as it was stored (its seconds too) with `cached=True`. Identical calls in flight
-    at once reach `inner` once. Raises ConfigError where the file cannot be used, CallError as `inner` does.
+    at once, from other processes too, reach `inner` once. Raises ConfigError where the file cannot be used, CallError
+    as `inner` does.
     """
 
     def __init__(self, inner: Backend, path: Path, mode: Mode = "on") -> None:
         self._inner = inner
         self._path = path
         self._mode = mode
-        self._guard = threading.Lock()  # over the connection, the engine, the flights and `closed`
+        self._guard = threading.Lock()  # over the connection, the engine and `closed`
         self._database: sqlite3.Connection | None = None
         self._engine: Engine | None = None
-        self._flights: dict[str, _Flight] = {}
+        self._flights = Flights(path.with_name(path.name + ".flights"))
         self._closed = False
 
     def describe(self) -> Engine:
@@ -73,7 +66,7 @@ class Cache:
             return hit
         if self._mode == "read":
             return self._inner.complete(request)
-        with self._alone(key):
+        with self._flights.alone(key):
             return self._load(key) or self._keep(key, self._inner.complete(request))
 
     def close(self) -> None:
@@ -83,20 +76,7 @@ class Cache:
             if self._database:
                 self._database.close()
                 self._database = None
-
-    @contextmanager
-    def _alone(self, key: str) -> Iterator[None]:
-        with self._guard:
-            flight = self._flights.setdefault(key, _Flight())
-            flight.users += 1
-        try:
-            with flight.lock:
-                yield
-        finally:
-            with self._guard:
-                flight.users -= 1
-                if not flight.users:
-                    del self._flights[key]
+        self._flights.close()
 
     def _load(self, key: str) -> Reply | None:
         with self._connection() as database:

@@ -470,3 +470,29 @@ def test_closing_closes_inside_and_interrupts_later_calls(path: Path) -> None:
             closed.complete(REQUEST)
         assert caught.value.failure is Failure.INTERRUPTED
     assert not path.with_name("cache.sqlite-wal").exists()
+
+
+ASKER = """
+import sys
+from pathlib import Path
+from mmerg.backends.cache import Cache
+from mmerg.backends.protocol import Message, Request, Sampling
+from mmerg.backends.scripted import Scripted
+folder = Path(sys.argv[1])
+def answer(request):
+    with (folder / "calls").open("a") as file:
+        file.write("called\\n")
+    return "the answer"
+cache = Cache(Scripted(answer, latency=0.5), folder / "replies.sqlite")
+print(cache.complete(Request((Message("user", "hello"),), Sampling())).text)
+cache.close()
+"""
+
+
+def test_processes_that_ask_the_same_at_once_call_once(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", ASKER, str(tmp_path)]
+    askers = [
+        subprocess.Popen(command, cwd=Path(__file__).parents[2], stdout=subprocess.PIPE, text=True) for _ in range(3)
+    ]
+    assert [asker.communicate(timeout=60)[0] for asker in askers] == ["the answer\n"] * 3
+    assert (tmp_path / "calls").read_text() == "called\n"
