@@ -20,6 +20,7 @@ from omegaconf import MISSING, DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
 from mmerg.errors import ConfigError
+from mmerg.sweep import Swept
 from mmerg.settings import at
 
 
@@ -161,6 +162,9 @@ class Config:
     cache: str = "on"
     cache_dir: str = MISSING
     runs: str = "runs"
+    repeats: int = 1
+    rows: dict[str, Any] = field(default_factory=dict)  # an experiment's settings by row: conf/experiment/
+    row: str | None = None
 
 
 @dataclass
@@ -169,6 +173,35 @@ class DoctorConfig:
 
     backbone: BackboneConfig = MISSING
     backend: BackendConfig = MISSING
+
+
+@dataclass
+class JudgeConfig:
+    """How replies are judged: see `conf/judge/likert.yaml`, which explains each key."""
+
+    name: str = MISSING
+    prompts: str = MISSING
+    replies: int = MISSING
+    repeats: int = 1
+    temperature: float = 0.0
+    sample: int | None = None
+    max_repairs: int = 2
+    aspects: dict[str, Any] = MISSING
+
+
+@dataclass
+class JudgeCommandConfig:
+    """How finished runs are judged, by which backbone, and where it is served."""
+
+    judge: JudgeConfig = MISSING
+    backbone: BackboneConfig = MISSING
+    backend: BackendConfig = MISSING
+    seed: int = 0
+    limit: int | None = None
+    only_failed: bool = False
+    cache: str = "on"
+    cache_dir: str = MISSING
+    runs: str = "runs"
 
 
 # Settings that are paths: on the command line they may hold what Hydra's grammar would stumble over.
@@ -182,6 +215,7 @@ def register() -> None:
     """Make the schemas known to Hydra, by the names that `conf/*.yaml` give them."""
     ConfigStore.instance().store(name="schema", node=Config)
     ConfigStore.instance().store(name="doctor_schema", node=DoctorConfig)
+    ConfigStore.instance().store(name="judge_schema", node=JudgeCommandConfig)
 
 
 def conf_folder() -> str:
@@ -212,6 +246,8 @@ def hydra_main(job: Callable[[DictConfig], int], name: str = "config") -> int:
 
     try:
         composed()
+    except Swept as swept:
+        return swept.worst
     except SystemExit as stop:  # Hydra has printed what does not compose, or its help
         return 2 if stop.code else 0
     return max(codes, default=0)
@@ -226,6 +262,7 @@ def resolve(config: DictConfig) -> dict[str, Any]:
             hint="dataset=demo, dataset=meld dataset.root=…, or dataset=folder dataset.root=…",
         )
     try:
+        config = _with_row(config)
         for key in ("dataset.root", "dataset.memory.root"):
             if root := OmegaConf.select(config, key):
                 OmegaConf.update(config, key, str(_home(key, root).absolute()))
@@ -238,11 +275,28 @@ def resolve(config: DictConfig) -> dict[str, Any]:
             hint=f"set it on the command line: {key}=…",
         ) from error
     assert isinstance(plain, dict)
-    resolved = {str(key): value for key, value in plain.items()}
+    resolved = {str(key): value for key, value in plain.items() if key not in ("row", "rows")}
     _refuse_unknown(resolved, OmegaConf.get_type(config), "")
     for key in PATHS:
         _home(key, at(resolved, key) or "")
     return resolved
+
+
+def _with_row(config: DictConfig) -> DictConfig:
+    """The config with the settings of the row that was asked for. Where they came from then no longer matters: the same
+    settings are the same run in every experiment."""
+    row = OmegaConf.select(config, "row")
+    if row is None:
+        return config
+    if row not in config.rows:
+        raise ConfigError(
+            f"there is no row {row!r}",
+            where="configuration",
+            hint=f"rows: {', '.join(config.rows) or 'none; they come with +experiment=…'}",
+        )
+    merged = OmegaConf.merge(config, config.rows[row])
+    assert isinstance(merged, DictConfig)
+    return merged
 
 
 def _refuse_unknown(node: dict[str, Any], shape: Any, above: str) -> None:

@@ -1,6 +1,6 @@
 """What a run shows while it works: samples done, failed and in flight, calls, tokens/s, time left.
 
-A line that redraws itself on a terminal, plain lines elsewhere. Reads events and results only.
+A line that redraws itself on a terminal, plain lines elsewhere. Reads events and records only.
 """
 
 from __future__ import annotations
@@ -8,15 +8,22 @@ from __future__ import annotations
 import threading
 import time
 from types import TracebackType
+from typing import Protocol
 
 from rich.console import Console
 from rich.live import Live
 from rich.text import Text
 
 from mmerg.records import events
-from mmerg.records.result import Result
 
 PLAIN_EVERY = 15.0  # seconds between plain lines while no sample ends
+
+
+class Finished(Protocol):
+    """A sample's record."""
+
+    @property
+    def status(self) -> str: ...
 
 
 class Progress:
@@ -62,7 +69,7 @@ class Progress:
         if due:
             self._line()
 
-    def result(self, result: Result) -> None:
+    def result(self, result: Finished) -> None:
         with self._guard:
             self._done += result.status == "ok"
             self._failed += result.status == "failed"

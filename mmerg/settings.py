@@ -24,6 +24,7 @@ HOW = (
     "cache",
     "cache_dir",
     "runs",
+    "repeats",
     "backend.hosts",
     "backend.attempts",
     "backend.revive_after",
@@ -51,6 +52,7 @@ CHOICES = {
 }
 AT_LEAST = {
     "limit": 1,
+    "repeats": 1,
     "backend.attempts": 1,
     "backend.revive_after": 0,
     "backbone.max_images": 1,
@@ -93,22 +95,29 @@ def check(plain: dict[str, Any]) -> None:
         raise ConfigError(
             "dataset.root has no value", where="configuration", hint="set it on the command line: dataset.root=…"
         )
-    for group in ("dataset", "system", "backbone"):
-        name = plain[group]["name"]
-        if not re.fullmatch(r"[\w.+-]*\w[\w.+-]*", name):
-            raise ConfigError(
-                f"{group}.name is {name!r}", where="configuration", hint="letters, digits, '.', '_', '+' and '-' only"
-            )
     if plain["ids"] == []:
         raise ConfigError("ids is empty", where="configuration", hint="ids=[test_dia0/3], or leave it out for all")
-    for path, allowed in CHOICES.items():
-        if (value := at(plain, path)) not in allowed:
-            raise ConfigError(f"{path} is {value!r}", where="configuration", hint=f"one of {', '.join(allowed)}")
     emotions = plain["protocol"]["emotions"]
     if emotions not in ("all", "nonneutral") and not (isinstance(emotions, list) and emotions):
         raise ConfigError(
             f"protocol.emotions is {emotions!r}", where="configuration", hint="all, nonneutral, or a list: [joy,anger]"
         )
+    check_bounds(plain, ("dataset", "system", "backbone"))
+
+
+def check_bounds(plain: dict[str, Any], named: tuple[str, ...]) -> None:
+    """The part of `check` that every command's config goes through: names of the groups `named`, which become parts of
+    paths, words of a fixed set and bounds of numbers, as far as the config has such settings."""
+    for group in named:
+        name = plain[group]["name"]
+        if not re.fullmatch(r"[\w.+-]*\w[\w.+-]*", name):
+            raise ConfigError(
+                f"{group}.name is {name!r}", where="configuration", hint="letters, digits, '.', '_', '+' and '-' only"
+            )
+    for path, allowed in CHOICES.items():
+        value = at(plain, path)
+        if value is not None and value not in allowed:
+            raise ConfigError(f"{path} is {value!r}", where="configuration", hint=f"one of {', '.join(allowed)}")
     for path, least in AT_LEAST.items():
         _number(plain, path, partial(operator.le, least), f"at least {least}")
     for path, most in AT_MOST.items():

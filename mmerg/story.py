@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from mmerg.records import events
+from mmerg.records.verdict import Verdict
 
 INDENT = "    "
 
@@ -56,6 +57,8 @@ def lines(event: events.Event, prompts: bool) -> Iterator[str]:  # noqa: PLR0912
             yield f"selected: pass {event.t}; the loop ended: {_ENDED[event.ended]}"
             for t, rank in event.ranks.items():
                 yield f"{INDENT}pass {t}: {rank}{'  <- the largest' if t == event.t else ''}"
+        case events.Judged():
+            yield from _verdict(event.verdict)
         case events.SampleFailed():
             yield f"failed ({event.failure}): {event.what}"
             yield from (f"{INDENT}{part}" for part in (event.where, event.hint) if part)
@@ -103,6 +106,15 @@ def _call(event: events.Called, prompts: bool) -> Iterator[str]:
             yield from (INDENT + line for line in message.text.splitlines())
         yield f"{INDENT}--- reply ({reply.finish})"
         yield from (INDENT + line for line in reply.text.splitlines())
+
+
+def _verdict(verdict: Verdict) -> Iterator[str]:
+    said = verdict.score if verdict.score is not None else verdict.choice
+    shown = f", run {verdict.order[0] + 1} shown first" if len(verdict.order) > 1 else ""
+    told = said if verdict.usable else f"unusable ({verdict.failure})"
+    yield f"{verdict.aspect}, repeat {verdict.repeat}{shown}: {told}"
+    if verdict.reason:
+        yield f"{INDENT}{verdict.reason}"
 
 
 def _value(value: Any, indent: str) -> Iterator[str]:

@@ -24,7 +24,7 @@ from mmerg.wiring import corpus_of, experiment_of, make, pool_of, prompts_of, sa
 from tests.composed import BASE, composed, plain_of
 
 CONF = Path(conf_folder())
-OPTIONS = sorted((file.parent.name, file.stem) for file in CONF.glob("*/*.yaml"))
+OPTIONS = sorted((file.parent.name, file.stem) for file in CONF.glob("*/*.yaml") if file.parent.name != "judge")
 
 
 @pytest.fixture(scope="module")

@@ -15,6 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 from mmerg.backends.protocol import Reply
 from mmerg.errors import Failure
 from mmerg.frames.frame import Frame
+from mmerg.records.verdict import Verdict
 from mmerg.systems.audit import Audit
 
 Form = Literal["images", "montage", "descriptions", "none"]
@@ -178,6 +179,14 @@ class Selected(_Event):
     by: Literal["lexicographic", "last"] = "lexicographic"
 
 
+class Judged(_Event):
+    """A judge's verdict on one aspect in round t: which answer it was, or why it could not be used."""
+
+    kind: Literal["judged"] = "judged"
+    t: int
+    verdict: Verdict
+
+
 class SampleDone(_Event):
     """The sample is finished; its result line follows."""
 
@@ -206,6 +215,7 @@ Event = Annotated[
     | PassLost
     | Rerun
     | Selected
+    | Judged
     | SampleDone
     | SampleFailed,
     Field(discriminator="kind"),

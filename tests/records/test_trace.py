@@ -18,6 +18,7 @@ from mmerg.frames.frame import Frame
 from mmerg.records import events
 from mmerg.records.lines import cut_torn
 from mmerg.records.trace import Trace, read_trace, story
+from mmerg.records.verdict import Verdict
 from mmerg.systems.audit import audit_of
 from tests.engine.parts import STAGES, audit, outputs
 
@@ -61,6 +62,7 @@ ALL: list[events.Event] = [
     events.PassLost(sample="a", t=1, failure=Failure.EMPTY, what="w"),
     events.Rerun(sample="a", t=1, stage="mpa", reason="r", correction="c"),
     events.Selected(sample="a", t=0, ranks={0: (0, 0, 0, 0, 0)}, ended="unaudited"),
+    events.Judged(sample="a", t=1, verdict=Verdict(aspect="empathy", round=1, order=(1, 0), repeat=0, seed=3)),
     events.SampleDone(sample="a"),
     events.SampleFailed(sample="a", failure=Failure.OOM, what="w", where="x", hint="h"),
 ]

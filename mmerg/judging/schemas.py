@@ -1,0 +1,30 @@
+"""What a judge answers: a level for one reply, or which of two is better. The reason stands before the verdict, since a
+model writes fields in order."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+Reason = Annotated[str, Field(min_length=1, max_length=400)]
+
+
+class Rating(BaseModel):
+    """A level from 1 to 5, as the aspect's anchors describe them."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    reason: Annotated[Reason, Field(description="what in the reply decides the level")]
+    score: Annotated[Literal[1, 2, 3, 4, 5], Field(description="the level that describes the reply best")]
+
+
+class Preference(BaseModel):
+    """The better of two replies, or a tie."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    reason: Annotated[Reason, Field(description="what in the two replies decides it")]
+    better: Annotated[
+        Literal["Reply 1", "Reply 2", "tie"], Field(description="tie if neither is better on this question")
+    ]
