@@ -11,13 +11,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from mmerg.errors import RunError
 from mmerg.records.result import Result
+from mmerg.records.run import TRACE, read_manifest, read_results
+from mmerg.scoring.told import Told, told
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
     """A sample as it came out. logprobs: natural logarithms, one a token of the selected pass's response as it was
-    generated; None where the trace holds none. history: (speaker, text) of the turns that were shown."""
+    generated (see `tokens`); None where the trace holds none. history: (speaker, text) of the turns that were shown."""
 
     result: Result
     logprobs: tuple[float, ...] | None
@@ -48,3 +51,49 @@ class ScoredRun:
     def protocol(self) -> str:
         """The protocol with its n, as the run told it."""
         return str(self.manifest["protocol"]["told"])
+
+
+_AGAIN = "run it again with this version; finished samples come from the reply cache"
+
+
+def read_run(path: Path) -> ScoredRun:
+    """The run in folder `path`, finished or not. Raises RunError where it is none, or its files do not hold."""
+    manifest = read_manifest(path)
+    _check(manifest, path)
+    results = read_results(path)
+    stage, field = _response_stage(manifest, path)
+    facts = told(path / TRACE, results, stage, field)
+    nothing = Told()
+    answers = []
+    for result in results.values():
+        fact = facts.get(result.id, nothing)
+        answers.append(Answer(result, fact.logprobs if result.status == "ok" else None, fact.history))
+    return ScoredRun(path, manifest, tuple(answers))
+
+
+def _check(manifest: Mapping[str, Any], path: Path) -> None:
+    """Whether the manifest holds what figures are told with."""
+    needed: dict[str, dict[str, type]] = {
+        "protocol": {"told": str, "samples": int},
+        "engine": {"backend": str, "version": str, "model": str, "digest": str},
+        "corpus": {"name": str, "split": str},
+    }
+    for part, fields in needed.items():
+        node = manifest.get(part)
+        for name, kind in fields.items():
+            if not isinstance(node, dict) or not isinstance(node.get(name), kind):
+                raise RunError(
+                    f"the manifest has no {part}.{name}, which figures are told with", where=str(path), hint=_AGAIN
+                )
+
+
+def _response_stage(manifest: Mapping[str, Any], path: Path) -> tuple[str, str]:
+    """The stage that gives the response, and in which field of its output ("" where it is the text itself)."""
+    try:
+        system = manifest["config"]["system"]
+        symbol, _, field = system["result"]["response"].partition(".")
+        [stage] = [name for name, node in system["stages"].items() if node["gives"] == symbol]
+    except (KeyError, TypeError, AttributeError, ValueError) as error:
+        what = "the manifest does not say which stage gives the response"
+        raise RunError(what, where=str(path), hint=_AGAIN) from error
+    return stage, field

@@ -10,7 +10,7 @@ tests (two runs' answers in one list, exchanged pairwise).
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Protocol, TypeAlias
+from typing import Literal, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +19,8 @@ from mmerg.scoring.answers import Answer
 
 Indices: TypeAlias = NDArray[np.intp]
 Value: TypeAlias = Callable[[Indices], float]  # NaN where none of the answers counts
+Floats: TypeAlias = NDArray[np.float64]
+IntervalBy = Literal["wilson", "bootstrap", "jackknife"]  # see `intervals`
 
 
 class Metric(Protocol):
@@ -39,8 +41,23 @@ class Metric(Protocol):
     def signature(self) -> str:
         """The options, versions and model hashes that decide the figure, as `key:value` joined by `|`."""
 
+    @property
+    def interval_by(self) -> IntervalBy:
+        """Which interval suits it: wilson for shares (0 or 100 an answer), jackknife for what repeated answers lower
+        (distinct n-grams), bootstrap for all else."""
+
     def counted(self, answers: Sequence[Answer]) -> NDArray[np.bool_]:
         """Shape [answers]: which of them the figure is over."""
 
     def ready(self, answers: Sequence[Answer]) -> Value:
         """Prepare, once, what `answers` give; indices into them are what the value is asked for."""
+
+
+def ratio(numerators: Floats, denominators: Floats) -> Value:
+    """The sum of `numerators` over the sum of `denominators`, one of each an answer: means, and rates by token."""
+
+    def value(indices: Indices) -> float:
+        under = float(denominators[indices].sum())
+        return float(numerators[indices].sum()) / under if under else float("nan")
+
+    return value

@@ -1,0 +1,70 @@
+"""Distinct-n: the share of n-grams that are distinct (Li et al. 2016, arXiv 1510.03055).
+
+Over all replies of a run together (corpus), or within each reply and then averaged (response): these differ by a
+factor of ten. It falls with the number of replies, so compare it at the same n only. ×100, higher is better.
+
+    Distinct(n=2).ready(run.answers)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mmerg.scoring.answers import Answer
+from mmerg.scoring.metric import Indices, IntervalBy, Value, ratio
+from mmerg.scoring.ngrams import Grams
+from mmerg.scoring.words import Tokenizer, tokenizer, tokenizer_signature
+
+Level = Literal["corpus", "response"]
+
+
+@dataclass(frozen=True)
+class Distinct:
+    """Distinct n-grams over all n-grams. A failed sample and a reply of fewer than n tokens have none: not counted."""
+
+    n: int
+    tokenizer: Tokenizer = "nltk"
+    level: Level = "corpus"
+    lower: bool = True
+    higher_is_better: bool | None = True
+
+    @property
+    def name(self) -> str:
+        return f"dist{self.n}"
+
+    @property
+    def signature(self) -> str:
+        cut = tokenizer_signature(self.tokenizer, lower=self.lower)
+        return f"n:{self.n}|{cut}|level:{self.level}|scale:100"
+
+    @property
+    def interval_by(self) -> IntervalBy:
+        return "jackknife" if self.level == "corpus" else "bootstrap"
+
+    def counted(self, answers: Sequence[Answer]) -> NDArray[np.bool_]:
+        return self._grams(answers).lengths > 0
+
+    def ready(self, answers: Sequence[Answer]) -> Value:
+        grams = self._grams(answers)
+        if self.level == "response":
+            shares = 100.0 * grams.own_distinct() / np.maximum(grams.lengths, 1)
+            return ratio(shares, (grams.lengths > 0).astype(float))
+
+        def value(indices: Indices) -> float:
+            total = grams.total(indices)
+            return 100.0 * grams.distinct(indices) / total if total else float("nan")
+
+        return value
+
+    def _grams(self, answers: Sequence[Answer]) -> Grams:
+        return Grams.of(spoken(answers), tokenizer(self.tokenizer, lower=self.lower), self.n)
+
+
+def spoken(answers: Sequence[Answer]) -> list[str | None]:
+    """The replies, None where there is none."""
+    return [answer.result.response if answer.ok else None for answer in answers]
