@@ -33,6 +33,9 @@ class DatasetConfig:
     root: str | None = None
     split: str = "test"
     sessions: list[int] | None = None  # in place of a split, where a corpus comes in sessions
+    variant: str | None = None  # of a corpus that is published in several
+    label_set: str | None = None  # names one of label_sets, which then is `labels`
+    label_sets: dict[str, list[str]] = field(default_factory=dict)
     labels: list[str] = MISSING
     reader: dict[str, Any] = MISSING
     memory: dict[str, Any] | None = None

@@ -5,9 +5,15 @@ A line of `test_sent_emo.csv`, the file this reads, by the split's name:
     Sr No.,Utterance,Speaker,Emotion,Sentiment,Dialogue_ID,Utterance_ID,Season,Episode,StartTime,EndTime
     1,"Oh. That’s so...",Rachel,anger,negative,0,1,3,19,"00:14:40,629","00:14:47,385"
 
-Order comes from Utterance_ID, which has gaps. Sentiment, season and episode are not used; no clip is opened.
+Order comes from Utterance_ID, which has gaps. Sentiment is not used; no clip is opened.
+
+The dyadic variant cuts each dialogue into talks of two; turns recur in several of them. `test_sent_emo_dya.csv` has no
+`Sr No.`; its Old_Dialogue_ID and Old_Utterance_ID are those of the row that it was, and name the clip:
+
+    Utterance,Speaker,Emotion,Sentiment,Dialogue_ID,Utterance_ID,Old_Dialogue_ID,Old_Utterance_ID,Season,Episode,…
 
     corpus = Meld("~/data/MELD.Raw", split="test").load()
+    dyads = Meld("~/data/MELD", split="test", variant="dyadic").load()
 """
 
 from __future__ import annotations
@@ -18,17 +24,19 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal, get_args
 
-from mmerg.corpora.files import Row, holdings, is_file, read_table, root_folder
+from mmerg.corpora.files import Row, read_table, root_folder
 from mmerg.corpora.meld_clips import Key, list_clips
+from mmerg.corpora.meld_csv import ROOT_HINT, SPLITS, find_csv, other_files
+from mmerg.corpora.mixed_up import Held, refuse_mixed_up
 from mmerg.dialogue import Clip, Corpus, Dialogue, Turn
 from mmerg.errors import ConfigError, CorpusError
 
 MELD_LABELS = ("neutral", "joy", "sadness", "anger", "surprise", "fear", "disgust")
-SPLITS = ("train", "dev", "test")
+Variant = Literal["multi", "dyadic"]
 COLUMNS = ("Utterance", "Speaker", "Emotion", "Dialogue_ID", "Utterance_ID", "StartTime", "EndTime")
-CSV_FOLDERS = ("", "MELD.Raw", "data/MELD", "{split}", "MELD.Raw/{split}")
-ROOT_HINT = "set dataset.root to the folder that holds the csv files or MELD.Raw (layouts: docs/datasets.md)"
+OLD_COLUMNS = ("Old_Dialogue_ID", "Old_Utterance_ID")
 TIME = re.compile(r"([0-9]{1,2}):([0-5][0-9]):([0-5][0-9])[,.]([0-9]{1,3})")
 NUMBER = re.compile(r"[0-9]{1,9}")
 
@@ -37,40 +45,58 @@ NUMBER = re.compile(r"[0-9]{1,9}")
 class Meld:
     """One split of MELD. `root` is the folder with the csv files, MELD.Raw itself, or a folder that holds either.
 
-    `clips=False` reads the words alone. Turn times are seconds on the episode's clock, a clip has no span of its own.
+    `variant` is multi (as published first) or dyadic. `clips=False` reads the words alone. Turn times are seconds on
+    the clock of the episode, which a dialogue names (`s03e19`); a clip has no span of its own.
     """
 
     root: str | Path
     split: str = "test"
     labels: Sequence[str] = MELD_LABELS
     clips: bool = True
+    variant: Variant = "multi"
 
     def load(self) -> Corpus:
-        """Read the split.
+        """Read the split. Dialogues are called `test_dia3`, dyads `test_dyad3`.
 
         `notes` counts rows left out (`rows_malformed`: misquoted or cut; `rows_incomplete`: no id, speaker or words),
         cells left out (`times_unreadable`, `spans_reversed`: an end not after its start), `labels_missing`,
-        `clips_missing`, and repairs of the encoding. Raises ConfigError for an unknown split, CorpusError for a
-        missing file or column, an unknown label, two rows for one turn, and a file without a usable row.
+        `clips_missing`, and repairs of the encoding. Raises ConfigError for an unknown split or variant, CorpusError
+        for a missing file or column, an unknown label, two rows for one turn, a file without a usable row, one that
+        holds another split or variant, and clips that are not unpacked.
         """
         if self.split not in SPLITS:
             raise ConfigError(f"MELD has no split {self.split!r}", hint=f"dataset.split is one of {', '.join(SPLITS)}")
+        if self.variant not in (variants := get_args(Variant)):
+            hint = f"dataset.variant is one of {', '.join(variants)}"
+            raise ConfigError(f"MELD has no variant {self.variant!r}", hint=hint)
+        dyadic = self.variant == "dyadic"
         root = root_folder(self.root, ROOT_HINT)
-        path = _find_csv(root, self.split)
-        table = read_table(path, COLUMNS)
+        path = find_csv(root, self.split, self.variant)
+        table = read_table(path, (*COLUMNS, *OLD_COLUMNS) if dyadic else COLUMNS)
         notes = Counter(table.notes)
         rows = _keyed(table.rows, path, notes)
+        if not dyadic and OLD_COLUMNS[0] in table.rows[0].cells:
+            hint = "call it by its published name (…_dya.csv) and set dataset.variant=dyadic"
+            raise CorpusError(f"{path.name} holds MELD's dyadic variant", where=f"{path}, line 1", hint=hint)
         clips = list_clips(root, self.split) if self.clips else {}
-        dialogues: dict[int, list[Turn]] = {}
+        turns: dict[int, list[Turn]] = {}
+        episodes: dict[int, set[str | None]] = {}
         for key, row in sorted(rows.items()):
-            clip = Clip(clips[key]) if key in clips else None
+            names_clip = _old_key(row) if dyadic else key
+            clip = Clip(clips[names_clip]) if names_clip in clips else None
             notes["clips_missing"] += self.clips and clip is None
-            dialogues.setdefault(key[0], []).append(self._turn(row, clip, path, notes))
+            turns.setdefault(key[0], []).append(self._turn(row, clip, path, notes))
+            episodes.setdefault(key[0], set()).add(_episode(row))
+        prefix = f"{self.split}_{'dyad' if dyadic else 'dia'}"
+        held = Held("meld-dyadic" if dyadic else "meld", self.split, len(turns), len(rows))
+        refuse_mixed_up(path, table.data, other_files(root, self.split, self.variant), held, SPLITS)
         return Corpus(
-            name="meld",
+            name=held.name,
             split=self.split,
             labels=tuple(self.labels),
-            dialogues=tuple(Dialogue(f"{self.split}_dia{n}", tuple(turns)) for n, turns in dialogues.items()),
+            dialogues=tuple(
+                Dialogue(f"{prefix}{n}", tuple(turns[n]), episode=_only(episodes[n] - {None})) for n in turns
+            ),
             fingerprint=hashlib.sha256(table.data).hexdigest(),
             notes={name: count for name, count in sorted(notes.items()) if count},
         )
@@ -123,11 +149,19 @@ def _seconds(cell: str, notes: Counter[str]) -> float | None:
     return int(hours) * 3600 + int(minutes) * 60 + float(f"{seconds}.{fraction}")
 
 
-def _find_csv(root: Path, split: str) -> Path:
-    name = f"{split}_sent_emo.csv"
-    folders = [root / folder.format(split=split) for folder in CSV_FOLDERS]
-    for folder in folders:
-        if is_file(folder / name):
-            return folder / name
-    where = f"looked in {', '.join(map(str, folders))}; {holdings(root)}"
-    raise CorpusError(f"no {name} for MELD's {split} split", where=where, hint=ROOT_HINT)
+def _old_key(row: Row) -> Key | None:
+    """The turn's ids before the dialogues were cut into dyads, which name its clip; None where they are no numbers."""
+    dialogue, utterance = (row.cells[column] for column in OLD_COLUMNS)
+    return (int(dialogue), int(utterance)) if NUMBER.fullmatch(dialogue) and NUMBER.fullmatch(utterance) else None
+
+
+def _episode(row: Row) -> str | None:
+    """`s03e19` for season 3, episode 19; None where a column or a cell is missing or no number."""
+    season, episode = (row.cells.get(column, "") for column in ("Season", "Episode"))
+    known = NUMBER.fullmatch(season) and NUMBER.fullmatch(episode)
+    return f"s{int(season):02}e{int(episode):02}" if known else None
+
+
+def _only(names: set[str | None]) -> str | None:
+    """The name that all turns share that have one; None where they disagree."""
+    return names.pop() if len(names) == 1 else None

@@ -12,6 +12,7 @@ import os
 import re
 from pathlib import Path
 
+from mmerg.corpora.meld_csv import packed_split
 from mmerg.errors import CorpusError
 
 Key = tuple[int, int]  # Dialogue_ID, Utterance_ID
@@ -28,7 +29,10 @@ def clip_folders(root: Path, split: str) -> list[Path]:
 
 
 def list_clips(root: Path, split: str) -> dict[Key, Path]:
-    """The split's clips by (Dialogue_ID, Utterance_ID); a clip in an earlier folder hides one of the same name."""
+    """The split's clips by (Dialogue_ID, Utterance_ID); a clip in an earlier folder hides one of the same name.
+
+    Raises CorpusError where a folder cannot be listed, and where there is no clip but the archive that holds them.
+    """
     clips: dict[Key, Path] = {}
     for folder in clip_folders(root, split):
         if not folder.is_dir():
@@ -42,4 +46,10 @@ def list_clips(root: Path, split: str) -> dict[Key, Path]:
         for name in names:
             dialogue, utterance = map(int, re.findall(r"[0-9]+", name)[:2])
             clips.setdefault((dialogue, utterance), folder / name)
+    if not clips and (packed := packed_split(root, split)):
+        raise CorpusError(
+            f"no clip of MELD's {split} split is unpacked",
+            where=f"looked in {', '.join(map(str, clip_folders(root, split)))}",
+            hint=f"unpack {packed}, or read words only: +dataset.reader.clips=false",
+        )
     return clips
