@@ -1,4 +1,4 @@
-"""One run, from a composed config to an exit code; `run.py` is its command.
+"""One run, from a composed config to how it ended; `run.py` is its command.
 
 Reads top to bottom: corpus and samples, hosts and engine, the run folder, samples in flight, the tables.
 """
@@ -6,7 +6,7 @@ Reads top to bottom: corpus and samples, hosts and engine, the run folder, sampl
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -22,20 +22,36 @@ from mmerg.dialogue import Corpus, Sample
 from mmerg.engine.experiment import Experiment, in_flight
 from mmerg.errors import CorpusError
 from mmerg.progress import Progress
+from mmerg.records.ended import Ended
 from mmerg.records.events import Event
 from mmerg.records.result import Result
 from mmerg.records.run import Run
 from mmerg.run_tables import failures, replies
 from mmerg.settings import check, how, identity_hash
 from mmerg.terminal import console, harmless, shown
-from mmerg.wiring import corpus_of, experiment_of, git_commit, pool_of, prompts_of, protocol_of, sampling_of, versions
+from mmerg.wiring import (
+    corpus_of,
+    experiment_of,
+    git_commit,
+    pool_of,
+    prompts_of,
+    protocol_of,
+    refuse_idle_repeats,
+    sampling_of,
+    versions,
+)
 
 
-def launch(config: DictConfig) -> int:
-    """Runs what `config` says: 0 all fine, 1 some samples failed. Raises MmergError where nothing could be run."""
+def launch(config: DictConfig) -> Iterator[Ended]:
+    """Runs what `config` says, once a repeat, and tells how each ended. Raises MmergError where nothing could be run."""
     plain = resolve(config)
     check(plain)
-    out = console()
+    refuse_idle_repeats(plain)
+    for seed in range(plain["seed"], plain["seed"] + plain["repeats"]):
+        yield _run({**plain, "seed": seed}, console())
+
+
+def _run(plain: dict[str, Any], out: Console) -> Ended:
     corpus = corpus_of(plain)
     protocol = protocol_of(plain)
     selection = protocol.select(corpus)
@@ -85,7 +101,7 @@ def launch(config: DictConfig) -> int:
     if plain["backbone"]["note"]:
         out.print(harmless(plain["backbone"]["note"]))
     print(f"run: {shown(str(path))}")  # noqa: T201 - the last line is for programs to read: no wrapping
-    return 1 if failed else 0
+    return Ended.of(path, results, len(kept), progress.made)
 
 
 def _name(plain: Mapping[str, Any]) -> str:

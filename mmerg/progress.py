@@ -43,6 +43,11 @@ class Progress:
     def _tty(self) -> bool:
         return self._console.is_terminal
 
+    @property
+    def made(self) -> int:
+        """Calls that reached a model: no cache had their replies."""
+        return self._calls - self._cached
+
     def __enter__(self) -> Progress:
         if self._kept:
             failed = f", {self._kept_failed} of them failed: only_failed=true takes those up again"

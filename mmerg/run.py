@@ -11,14 +11,32 @@ import sys
 from omegaconf import DictConfig
 
 from mmerg.config import hydra_main
+from mmerg.errors import MmergError
+from mmerg.records.ended import Ended
+from mmerg.sweep import in_sweep, note
 from mmerg.terminal import forgiving, guarded
 
 
 def job(config: DictConfig) -> int:
-    """The run, its errors printed."""
+    """The run, or one a repeat, its errors printed; in a sweep, word of its end is left for the report."""
     from mmerg.launch import launch  # only once there is something to run: --help stays quick
 
-    return guarded(lambda: launch(config))
+    ended: list[Ended] = []
+    error = ""
+
+    def work() -> int:
+        nonlocal error
+        try:
+            ended.extend(launch(config))
+        except MmergError as wrong:
+            error = wrong.what
+            raise
+        return max(run.code for run in ended)
+
+    code = guarded(work)
+    if in_sweep():
+        note(code, error, ended)
+    return code
 
 
 def main() -> int:

@@ -87,6 +87,17 @@ def sampling_of(plain: dict[str, Any]) -> Sampling:
     return sampling(Sampling(seed=plain["seed"]), backbone["sampling"], f"backbone={backbone['name']}")
 
 
+def refuse_idle_repeats(plain: dict[str, Any]) -> None:
+    """Raises ConfigError where runs that differ in their seed alone would say the same."""
+    own = [agent.sampling for agent in prompts_of(plain).system.agents] if plain["repeats"] > 1 else []
+    if own and not any(sampling(sampling_of(plain), overrides, "").temperature for overrides in own):
+        raise ConfigError(
+            f"repeats={plain['repeats']} would give the same replies each time: every agent's temperature is 0",
+            where="configuration",
+            hint="+backbone.sampling.temperature=0.7, or one run",
+        )
+
+
 def prompts_of(plain: dict[str, Any]) -> Prompts:
     """The system with its templates. Raises ConfigError where it does not hold, before any model is loaded."""
     return Prompts(build(plain["system"]).showing_frames_to(plain["frames"]["seen_by"]))

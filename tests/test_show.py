@@ -70,7 +70,8 @@ def show(tmp_path_factory: pytest.TempPathFactory) -> Shown:
             "frames.per_clip=2",
             "frames.last_turns=3",
         ]
-        assert launch(composed("dataset=folder", f"dataset.root={folder}", *settings)) == 1
+        [ended] = launch(composed("dataset=folder", f"dataset.root={folder}", *settings))
+        assert ended.code == 1
     [run] = (folder / "runs").glob("folder-*")
     return Shown(run, server)
 

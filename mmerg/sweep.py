@@ -1,0 +1,112 @@
+"""A sweep: one run for each row of an experiment (`python -m mmerg.run -m +experiment=… dataset=…`), and what it cost.
+
+Hydra composes and starts the members, in this process or, with another launcher, in several. Each leaves a line about
+its end in the sweep's folder; once all have ended, the report adds them up. A member that cannot run does not stop the
+others. Nothing is arranged for members to share calls: they meet in the reply cache, which asks for each call once,
+in whatever order or at the same time they come.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from hydra.core.hydra_config import HydraConfig
+from hydra.experimental.callback import Callback
+from hydra.types import RunMode
+from omegaconf import DictConfig
+from pydantic import BaseModel, ConfigDict
+from rich.table import Table
+
+from mmerg.records.ended import Ended
+from mmerg.terminal import INTERRUPTED, console, harmless
+
+ENDED = "ended.json"
+
+
+class Member(BaseModel):
+    """One member: the overrides it was composed with, its exit code, and its runs (one a repeat; none where nothing
+    could be run: then `error` says why)."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    overrides: tuple[str, ...]
+    code: int
+    error: str = ""
+    runs: tuple[Ended, ...] = ()
+
+    @property
+    def calls(self) -> int:
+        """What its samples take, however the replies were had: the cost of a run by itself."""
+        return sum(run.calls for run in self.runs)
+
+    @property
+    def made(self) -> int:
+        """The calls that reached a model in this sweep."""
+        return sum(run.made for run in self.runs)
+
+
+class Swept(SystemExit):
+    """All members have ended, or one was interrupted; `worst` is the exit code of the whole."""
+
+    def __init__(self, worst: int) -> None:
+        super().__init__(worst)
+        self.worst = worst
+
+
+def in_sweep() -> bool:
+    """Whether this is a member of a sweep."""
+    return HydraConfig.initialized() and HydraConfig.get().mode == RunMode.MULTIRUN
+
+
+def note(code: int, error: str, runs: Sequence[Ended]) -> None:
+    """Leave word of this member's end. Raises Swept where it was interrupted: then no other is begun."""
+    hydra = HydraConfig.get()
+    member = Member(overrides=tuple(hydra.overrides.task), code=code, error=error, runs=tuple(runs))
+    (Path(hydra.runtime.output_dir) / ENDED).write_text(member.model_dump_json(), encoding="utf-8")
+    if code == INTERRUPTED:
+        raise Swept(code)
+
+
+class Report(Callback):
+    """What Hydra calls once every member has ended: prints the table, and ends the command with the worst exit code."""
+
+    def on_multirun_end(self, config: DictConfig, **_: Any) -> None:
+        members = read(Path(config.hydra.sweep.dir))
+        out = console()
+        out.print(table(members))
+        out.print(cost(members))
+        raise Swept(max((member.code for member in members), default=0))
+
+
+def read(folder: Path) -> list[Member]:
+    """What the members left in the sweep's folder, in the order they were begun."""
+    files = sorted(folder.glob(f"*/{ENDED}"), key=lambda file: int(file.parent.name))
+    return [Member.model_validate_json(file.read_bytes()) for file in files]
+
+
+def table(members: Sequence[Member]) -> Table:
+    """A row a run: what tells its member from the others, its samples, and its calls."""
+    made = Table(title=f"{len(members)} members", title_justify="left")
+    made.add_column("member", overflow="fold")
+    for name in ("samples", "failed", "calls", "made", "reused"):
+        made.add_column(name, justify="right")
+    made.add_column("run", ratio=1, overflow="fold")
+    common = set.intersection(*(set(member.overrides) for member in members)) if len(members) > 1 else set[str]()
+    for member in members:
+        name = harmless(" ".join(override for override in member.overrides if override not in common))
+        for run in member.runs:
+            figures = (run.samples, run.failed, run.calls, run.made, run.calls - run.made)
+            made.add_row(name, *map(str, figures), harmless(run.run))
+        if member.error:
+            made.add_row(name, "–", "–", "–", "–", "–", harmless(f"not run: {member.error}"))
+    return made
+
+
+def cost(members: Sequence[Member]) -> str:
+    """The sweep's calls beside those of as many runs that share nothing."""
+    calls, made = (sum(getattr(member, name) for member in members) for name in ("calls", "made"))
+    most = max((member.calls for member in members), default=0)
+    ratio = f", {made / most:.2f} times those of the largest member alone" if most else ""
+    return f"{made} calls made, {calls - made} reused; separate runs take {calls}{ratio}"
