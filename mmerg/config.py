@@ -171,6 +171,15 @@ class Config:
 
 
 @dataclass
+class DataConfig(Config):
+    """A run that is not started: its corpus is checked, and its frames are drawn. See `conf/data.yaml`."""
+
+    clips: str = "open"
+    sheet: int = 0
+    out: str | None = None
+
+
+@dataclass
 class DoctorConfig:
     """A backbone and where it is served."""
 
@@ -210,13 +219,14 @@ class JudgeCommandConfig:
 # Settings that are paths: on the command line they may hold what Hydra's grammar would stumble over.
 PATHS = (
     *("dataset.root", "dataset.memory.root", "memory.embedder.folder"),
-    *("backbone.gguf", "backbone.mmproj", "runs", "cache_dir"),
+    *("backbone.gguf", "backbone.mmproj", "runs", "cache_dir", "out"),
 )
 
 
 def register() -> None:
     """Make the schemas known to Hydra, by the names that `conf/*.yaml` give them."""
     ConfigStore.instance().store(name="schema", node=Config)
+    ConfigStore.instance().store(name="data_schema", node=DataConfig)
     ConfigStore.instance().store(name="doctor_schema", node=DoctorConfig)
     ConfigStore.instance().store(name="judge_schema", node=JudgeCommandConfig)
 
