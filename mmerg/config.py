@@ -20,8 +20,8 @@ from omegaconf import MISSING, DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
 from mmerg.errors import ConfigError
-from mmerg.sweep import Swept
 from mmerg.settings import at
+from mmerg.sweep import Swept
 
 
 @dataclass
@@ -279,6 +279,7 @@ def resolve(config: DictConfig) -> dict[str, Any]:
         for key in ("dataset.root", "dataset.memory.root"):
             if root := OmegaConf.select(config, key):
                 OmegaConf.update(config, key, str(_home(key, root).absolute()))
+        _refuse_label_set(config)
         plain = OmegaConf.to_container(config, resolve=True, throw_on_missing=True)
     except OmegaConfBaseException as error:
         key = getattr(error, "full_key", None) or "?"
@@ -310,6 +311,15 @@ def _with_row(config: DictConfig) -> DictConfig:
     merged = OmegaConf.merge(config, config.rows[row])
     assert isinstance(merged, DictConfig)
     return merged
+
+
+def _refuse_label_set(config: DictConfig) -> None:
+    """A name of label set that the dataset does not have, before its labels are looked up by it."""
+    sets = OmegaConf.select(config, "dataset.label_sets")
+    if sets and (name := config.dataset.label_set) not in sets:
+        raise ConfigError(
+            f"dataset.label_set is {name!r}", where="configuration", hint=f"one of {', '.join(map(str, sets))}"
+        )
 
 
 def _refuse_unknown(node: dict[str, Any], shape: Any, above: str) -> None:

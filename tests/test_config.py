@@ -16,7 +16,9 @@ import pytest
 from mmerg.backends.protocol import Sampling
 from mmerg.backends.scripted import ENGINE
 from mmerg.config import PATHS, conf_folder, quoted, resolve
+from mmerg.corpora.empathetic import Empathetic
 from mmerg.corpora.folder import Folder
+from mmerg.corpora.iemocap import Iemocap
 from mmerg.corpora.meld import Meld
 from mmerg.errors import ConfigError, CorpusError
 from mmerg.settings import AT_LEAST, AT_MOST, CHOICES, OVER_ZERO, check, how
@@ -45,7 +47,7 @@ def test_every_option_composes_and_makes_its_parts(group: str, option: str, tmp_
     check(plain)
     assert group == "frames" or plain[group]["name"] == option
     reader = make(plain["dataset"]["reader"])
-    assert isinstance(reader, Folder | Meld)
+    assert isinstance(reader, Empathetic | Folder | Iemocap | Meld)
     assert tuple(reader.labels) == tuple(plain["dataset"]["labels"])
     with closing(pool_of(plain)) as pool:
         assert pool.slots == len(plain["backend"]["hosts"]) * plain["backbone"]["concurrency"]
@@ -126,7 +128,7 @@ def test_the_demo_is_read_from_the_package() -> None:
     assert not corpus.notes
 
 
-@pytest.mark.parametrize("dataset", ["folder", "meld"])
+@pytest.mark.parametrize("dataset", ["folder", "meld", "iemocap"])
 def test_an_absent_root_is_found_when_the_corpus_is_read(dataset: str, tmp_path: Path) -> None:
     plain = plain_of(f"dataset={dataset}", f"dataset.root={tmp_path}/nowhere")
     with pytest.raises(CorpusError, match="nowhere"):
