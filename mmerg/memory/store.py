@@ -1,0 +1,137 @@
+"""Memories on disk: each is built once, whole or not at all, and opened only as what it was built from.
+
+    cache_dir/memory/1a2b3c4d5e6f7a8b/
+      index.faiss     the vectors, mapped and not read
+      entries.jsonl   what they stand for, a line a vector, for whoever wants to look
+      manifest.json   what it was made of, and the digests of both files
+
+The folder is named by a digest over the entries, the key, the embedder and this format, so that a changed corpus or
+model begins another. Two processes that want the same memory wait for one another; a damaged one is built again.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+from filelock import FileLock, Timeout
+
+from mmerg.dialogue import Corpus
+from mmerg.errors import unwritable
+from mmerg.memory.entries import Entry, Key, entries_of, line_of
+from mmerg.memory.index import build, load, save
+from mmerg.memory.memory import Memory
+from mmerg.memory.vectors import Embedder, Vectors, checked
+
+FORMAT = 1  # raise it with every change of what an index holds for the same entries
+INDEX, ENTRIES, MANIFEST = "index.faiss", "entries.jsonl", "manifest.json"
+AT_ONCE = 128  # texts between two reports of progress
+
+
+class Watch(Protocol):
+    """Is told what a build does."""
+
+    def note(self, text: str) -> None:
+        """Something worth a line."""
+
+    def embedded(self, done: int, total: int) -> None:
+        """So many distinct texts have their vector."""
+
+
+@dataclass(frozen=True)
+class Store:
+    """A folder of memories. Raises RunError where it cannot be written."""
+
+    folder: Path
+    watch: Watch
+
+    def open(self, corpus: Corpus, key: Key, embedder: Embedder) -> tuple[Memory, Mapping[str, int]]:
+        """The memory of `corpus`, built where it is not there yet, and what of the corpus was left out."""
+        entries, left_out = entries_of(corpus, key)
+        lines = "".join(map(line_of, entries))
+        made_of = {
+            "format": FORMAT,
+            "corpus": {"name": corpus.name, "split": corpus.split, "fingerprint": corpus.fingerprint},
+            "entries": {"count": len(entries), "sha256": hashlib.sha256(lines.encode()).hexdigest()},
+            "key": asdict(key),
+            "embedder": embedder.identity(),
+        }
+        digest = hashlib.sha256(json.dumps(made_of, sort_keys=True).encode()).hexdigest()
+        path = self.folder / digest[:16]
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            with self._locked(path):
+                index = self._opened(path, made_of)
+                if index is None:
+                    self._build(path, made_of, entries, lines, key, embedder)
+                    index = load(path / INDEX)
+        except OSError as error:
+            raise unwritable(error, path) from error
+        return Memory(digest, entries, key, embedder, index), left_out
+
+    @contextmanager
+    def _locked(self, path: Path) -> Iterator[None]:
+        lock = FileLock(path.with_suffix(".lock"))
+        try:
+            lock.acquire(timeout=0)
+        except Timeout:
+            self.watch.note("another process is building this memory; waiting for it")
+            lock.acquire()
+        try:
+            yield
+        finally:
+            lock.release()
+
+    def _opened(self, path: Path, made_of: Mapping[str, Any]) -> Any | None:
+        """The index on disk, None where there is none or it is not whole."""
+        if not path.exists():
+            return None
+        try:
+            manifest = json.loads((path / MANIFEST).read_text(encoding="utf-8"))
+            sound = manifest == {"made_of": made_of, "files": {name: _sha256(path / name) for name in (INDEX, ENTRIES)}}
+        except (OSError, ValueError, RecursionError):
+            sound = False
+        if sound:
+            return load(path / INDEX)
+        self.watch.note(f"the memory in {path} is damaged; it is built again")
+        return None
+
+    def _build(
+        self, path: Path, made_of: Mapping[str, Any], entries: Sequence[Entry], lines: str, key: Key, embedder: Embedder
+    ) -> None:
+        """Beside its place, then moved there: what is found under its name is whole."""
+        texts = [key.of(entry.history, entry.situation, entry.emotion) for entry in entries]
+        vectors = checked(self._vectors(texts, embedder), [entry.id for entry in entries])
+        part = path.with_suffix(".part")
+        for left in (part, path):  # by a build that was killed; damaged
+            if left.exists():
+                shutil.rmtree(left)
+        part.mkdir()
+        save(build(vectors), part / INDEX)
+        (part / ENTRIES).write_text(lines, encoding="utf-8", newline="\n")
+        manifest = {"made_of": made_of, "files": {name: _sha256(part / name) for name in (INDEX, ENTRIES)}}
+        (part / MANIFEST).write_text(json.dumps(manifest, indent=2) + "\n", encoding="utf-8")
+        part.rename(path)
+
+    def _vectors(self, texts: Sequence[str], embedder: Embedder) -> Vectors:
+        """A vector for each text, equal texts embedded once: [texts, dimensions]."""
+        distinct = list(dict.fromkeys(texts))
+        row = {text: number for number, text in enumerate(distinct)}
+        parts = []
+        for start in range(0, len(distinct), AT_ONCE):
+            parts.append(embedder.embed(distinct[start : start + AT_ONCE]))
+            self.watch.embedded(min(start + AT_ONCE, len(distinct)), len(distinct))
+        vectors: Vectors = np.concatenate(parts)[[row[text] for text in texts]]
+        return vectors
+
+
+def _sha256(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
