@@ -43,7 +43,7 @@ from mmerg.wiring import (
 
 
 def launch(config: DictConfig) -> Iterator[Ended]:
-    """Runs what `config` says, once a repeat, and tells how each ended. Raises MmergError where nothing could be run."""
+    """Runs what `config` says, once a repeat, and tells how each ended. Raises MmergError where nothing can be run."""
     plain = resolve(config)
     check(plain)
     refuse_idle_repeats(plain)

@@ -95,12 +95,12 @@ def table(members: Sequence[Member]) -> Table:
     made.add_column("run", ratio=1, overflow="fold")
     common = set.intersection(*(set(member.overrides) for member in members)) if len(members) > 1 else set[str]()
     for member in members:
-        name = harmless(" ".join(override for override in member.overrides if override not in common))
+        own = harmless(" ".join(override for override in member.overrides if override not in common))
         for run in member.runs:
-            figures = (run.samples, run.failed, run.calls, run.made, run.calls - run.made)
-            made.add_row(name, *map(str, figures), harmless(run.run))
+            figures = map(str, (run.samples, run.failed, run.calls, run.made, run.calls - run.made))
+            made.add_row(own, *figures, harmless(run.run))
         if member.error:
-            made.add_row(name, "–", "–", "–", "–", "–", harmless(f"not run: {member.error}"))
+            made.add_row(own, "–", "–", "–", "–", "–", harmless(f"not run: {member.error}"))
     return made
 
 

@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
-from tests.engine.parts import STAGES, TASKS, as_text, audit
+from tests.engine.parts import TASKS, as_text, audit
 
 VERSION, DIGEST = "0.24.0", "d" * 64
 PLAN = {"goal": "comfort", "stance": "warm", "tactic": "question", "tone": "gentle", "note": ""}
@@ -113,4 +113,5 @@ def merg_answer(body: dict[str, Any]) -> str:
         case "sgrg":
             return f"I hear you, {mark[:6]}."
         case _:
-            return as_text(audit({name: mark[place] < "c" for place, name in enumerate(STAGES)}))
+            checks = body["format"]["properties"]
+            return as_text(audit({name: mark[place] < "c" for place, name in enumerate(checks)}))

@@ -26,7 +26,7 @@ from mmerg.wiring import corpus_of, experiment_of, make, pool_of, prompts_of, sa
 from tests.composed import BASE, composed, plain_of
 
 CONF = Path(conf_folder())
-OPTIONS = sorted((file.parent.name, file.stem) for file in CONF.glob("*/*.yaml") if file.parent.name != "judge")
+OPTIONS = sorted((f.parent.name, f.stem) for f in CONF.glob("*/*.yaml") if f.parent.name not in ("experiment", "judge"))
 
 
 @pytest.fixture(scope="module")

@@ -1,0 +1,169 @@
+"""Sweeps: every experiment composes, members share their calls, one that fails does not stop the rest."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from mmerg.config import resolve
+from mmerg.errors import ConfigError
+from mmerg.records.run import read_manifest, read_results
+from mmerg.settings import check, identity_hash
+from tests.composed import composed
+from tests.engine.parts import ROOT
+from tests.scripted_ollama import ScriptedOllama, scripted_ollama
+from tests.test_run import Runner, corpus_in
+
+EXPERIMENTS = sorted((ROOT / "conf/experiment").glob("*.yaml"))
+WITH_ROWS = [file.stem for file in EXPERIMENTS if "rows" in yaml.safe_load(file.read_text(encoding="utf-8"))]
+
+
+def swept(experiment: str) -> dict[str, list[str]]:
+    page = yaml.safe_load((ROOT / f"conf/experiment/{experiment}.yaml").read_text(encoding="utf-8"))
+    return {key: str(values).split(",") for key, values in page["hydra"]["sweeper"]["params"].items()}
+
+
+def plain_of(experiment: str, *overrides: str) -> dict[str, Any]:
+    return resolve(composed(f"+experiment={experiment}", "dataset=demo", *overrides))
+
+
+@pytest.mark.parametrize("file", EXPERIMENTS, ids=lambda file: file.stem)
+def test_every_member_of_every_experiment_composes(file: Path) -> None:
+    [(key, values)] = swept(file.stem).items()
+    identities = set()
+    for value in values:
+        plain = plain_of(file.stem, f"{key}={value}")
+        check(plain)
+        identities.add(identity_hash(plain))
+    assert len(identities) == len(values)
+
+
+@pytest.mark.parametrize("experiment", WITH_ROWS)
+def test_a_sweep_goes_over_every_row_of_its_page(experiment: str) -> None:
+    page = yaml.safe_load((ROOT / f"conf/experiment/{experiment}.yaml").read_text(encoding="utf-8"))
+    assert swept(experiment)["row"] == list(page["rows"])
+
+
+def test_a_row_that_says_what_the_defaults_say_is_the_plain_run() -> None:
+    plain = identity_hash(resolve(composed("dataset=meld", "dataset.root=/meld")))
+    for experiment, row in (("ablations", "full"), ("iterations", "t2"), ("topk", "k1"), ("table1", "merg")):
+        member = resolve(composed(f"+experiment={experiment}", "dataset=meld", "dataset.root=/meld", f"row={row}"))
+        assert identity_hash(member) == plain
+
+
+def test_a_row_that_is_not_there_is_refused_with_those_that_are() -> None:
+    with pytest.raises(ConfigError, match="there is no row 'k9'") as caught:
+        plain_of("topk", "row=k9")
+    assert "k0, k1" in caught.value.hint
+    with pytest.raises(ConfigError, match="there is no row 'k9'"):
+        resolve(composed("dataset=demo", "row=k9"))
+
+
+def test_a_row_with_a_setting_that_is_not_there_is_refused() -> None:
+    with pytest.raises(ConfigError, match="not in"):
+        resolve(composed("dataset=demo", "+rows.x.system.max_iteration=3", "row=x"))
+
+
+class Sweeper(Runner):
+    """A runner whose command is a sweep."""
+
+    def sweep(self, *more: str) -> subprocess.CompletedProcess[str]:
+        command = self.arguments(*more)
+        command.insert(3, "--multirun")
+        environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+        return subprocess.run(command, cwd=self.corpus, env=environment, capture_output=True, text=True, check=False)
+
+    def runs_by(self, *path: str) -> dict[str, Path]:
+        """Run folders by the value of a setting."""
+        found = {}
+        for manifest in sorted(self.runs.glob("folder-merg-*/manifest.json")):
+            value: Any = read_manifest(manifest.parent)["config"]
+            for name in path:
+                value = value[name]
+            found[json.dumps(value)] = manifest.parent
+        return found
+
+
+@pytest.fixture
+def server() -> Iterator[ScriptedOllama]:
+    with scripted_ollama() as made:
+        yield made
+
+
+@pytest.fixture
+def sweeper(tmp_path: Path, server: ScriptedOllama) -> Sweeper:
+    return Sweeper(corpus_in(tmp_path), tmp_path / "runs", server.url)
+
+
+def test_the_iterations_table_costs_its_longest_run(sweeper: Sweeper, server: ScriptedOllama, tmp_path: Path) -> None:
+    done = sweeper.sweep("+experiment=iterations", "memory=none")
+    assert done.returncode == 0, done.stdout + done.stderr
+    longest = sweeper.runs_by("system", "max_iterations")["6"]
+    calls = sum(result.calls for result in read_results(longest).values())
+    assert server.calls == calls
+    every = [read_results(path.parent) for path in sweeper.runs.glob("folder-merg-*/manifest.json")]
+    separate = sum(result.calls for results in every for result in results.values())
+    assert len(every) == 7
+    assert f"{calls} calls made, {separate - calls} reused; separate runs take {separate}, 1.00 times" in done.stdout
+
+    alone = Sweeper(sweeper.corpus, tmp_path / "alone", server.url)
+    assert alone("system.max_iterations=3", "memory=none").returncode == 0
+    shared = sweeper.runs_by("system", "max_iterations")["3"]
+    [apart] = alone.runs_by("system", "max_iterations").values()
+    told = [[r.comparable() for r in read_results(path).values()] for path in (shared, apart)]
+    assert told[0] == told[1]
+
+
+def test_a_sweep_that_is_called_again_makes_no_call(sweeper: Sweeper, server: ScriptedOllama) -> None:
+    assert sweeper.sweep("+experiment=ablations", "memory=none", "limit=2").returncode == 0
+    first = server.calls
+    done = sweeper.sweep("+experiment=ablations", "memory=none", "limit=2")
+    assert (done.returncode, server.calls) == (0, first)
+    assert "\n0 calls made" in done.stdout
+
+
+def test_without_the_auditor_the_first_pass_of_the_full_run_is_all_there_is(
+    sweeper: Sweeper, server: ScriptedOllama
+) -> None:
+    assert sweeper("memory=none").returncode == 0
+    before = server.calls
+    assert sweeper("memory=none", "system.without=[gra]").returncode == 0
+    assert sweeper("memory=none", "system.max_iterations=0").returncode == 0
+    assert server.calls == before
+
+
+def test_one_member_that_cannot_run_does_not_stop_the_rest(sweeper: Sweeper) -> None:
+    done = sweeper.sweep("memory=none", "limit=1", "system.without=[mpa],[nobody],[psp]")
+    assert done.returncode == 2
+    assert "error: nobody is no agent of this system" in done.stderr
+    assert len(sweeper.runs_by("system", "without")) == 2
+    assert re.search(r"not run: nobody is\s+no agent", " ".join(done.stdout.split()))
+
+
+def test_repeats_differ_in_their_seed_and_need_a_temperature(sweeper: Sweeper) -> None:
+    refused = sweeper("memory=none", "limit=1", "repeats=3")
+    assert refused.returncode == 2
+    assert "every agent's temperature is 0" in refused.stderr
+    done = sweeper("memory=none", "limit=1", "repeats=3", "backbone.sampling.temperature=0.7")
+    assert done.returncode == 0, done.stderr
+    assert sorted(sweeper.runs_by("seed")) == ["0", "1", "2"]
+
+
+def test_members_side_by_side_share_their_calls_too(sweeper: Sweeper, server: ScriptedOllama) -> None:
+    """Two processes start at once on rows that share all of a first pass."""
+    command = sweeper.arguments("memory=none", "limit=2")
+    environment = {"PYTHONPATH": str(ROOT), "PATH": "/usr/bin:/bin", "HOME": str(sweeper.runs)}
+    rows = ("system.max_iterations=0", "system.without=[gra]")
+    at_once = [subprocess.Popen([*command, row], cwd=sweeper.corpus, env=environment) for row in rows]
+    assert [process.wait(timeout=120) for process in at_once] == [0, 0]
+    assert server.calls == 5 * 2
+    assert sys.executable == command[0]
