@@ -1,0 +1,164 @@
+"""IEMOCAP: ten actors in pairs, five sessions of plays and improvisations, an avi a dialogue (Busso et al., 2008).
+
+Reads transcriptions and evaluations (`iemocap_files`) of the full release as it is unpacked (`iemocap_tree`), and names
+the video. `sentences/`, sound, motion capture and the evaluators' single votes are left alone; no video is opened.
+
+    corpus = Iemocap("~/data/IEMOCAP_full_release", sessions=(5,)).load()
+    Protocol("labelled", max_per_dialogue=1).select(corpus)    # 31 samples, one a dialogue
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+
+from mmerg.corpora.files import is_file, read_bytes, root_folder
+from mmerg.corpora.iemocap_files import Utterance, read_evaluation, read_transcription
+from mmerg.corpora.iemocap_tree import (
+    DIALOGUE,
+    EVALUATIONS,
+    FILMS,
+    ROOT_HINT,
+    TRANSCRIPTIONS,
+    dialogue_names,
+    session_folder,
+)
+from mmerg.dialogue import Clip, Corpus, Crop, Dialogue, Turn
+from mmerg.errors import ConfigError, CorpusError
+
+LABEL_SETS = {
+    "six": ("angry", "happy", "excited", "sad", "frustrated", "neutral"),
+    "four": ("angry", "happy", "sad", "neutral"),
+}
+WORDS = {"ang": "angry", "hap": "happy", "exc": "excited", "sad": "sad", "fru": "frustrated", "neu": "neutral"}
+OTHER_CODES = ("xxx", "sur", "fea", "oth", "dis")  # xxx: the evaluators have no majority
+SESSIONS = (1, 2, 3, 4, 5)
+ACTORS = {"F": "Woman", "M": "Man"}
+LEFT, RIGHT = Crop(0.0, 0.0, 0.5, 1.0), Crop(0.5, 0.0, 0.5, 1.0)
+SIDES = ("auto", "swapped", "left", "right", "full")
+
+
+@dataclass(frozen=True)
+class Iemocap:
+    """Sessions of IEMOCAP. `root` is IEMOCAP_full_release or a folder that holds it.
+
+    label_set: six, or four, which counts excited as happy; turns with a label outside the set have none.
+    speaker_side: which part of the picture a turn's clip shows. Both actors are filmed side by side; auto takes the
+    left half for the one who wears the markers (the letter in the dialogue's name) and the right half for the other,
+    swapped the opposite; left and right take that half for both, full the whole picture. `clips=False` reads the words
+    alone. Turn times and clip spans are seconds on one clock, that of the dialogue's avi.
+    """
+
+    root: str | Path
+    sessions: Sequence[int] = (5,)
+    label_set: str = "six"
+    speaker_side: str = "auto"
+    clips: bool = True
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """The words of the label set, none for a set that there is not."""
+        return LABEL_SETS.get(self.label_set, ())
+
+    def load(self) -> Corpus:
+        """Read the sessions.
+
+        `notes` counts, beside what `read_transcription` and `read_evaluation` count: `labels_missing` (turns without an
+        evaluation), `labels_xxx`, `labels_sur`, … (turns whose label is none of the set), `labels_unknown` (none of
+        IEMOCAP's), `evaluations_without_turn`, `spans_reversed` (ends not after their start: such a turn has no end and
+        no clip), `dialogues_without_turns` (left out), and `clips_missing` (turns whose avi is not there). Raises
+        ConfigError for a session, label set or side that there is not, CorpusError for a folder or file that is missing
+        and for sessions without a turn.
+        """
+        self._check()
+        root = root_folder(self.root, ROOT_HINT)
+        notes: Counter[str] = Counter()
+        digest = sha256()
+        dialogues: list[Dialogue] = []
+        for session in sorted(set(self.sessions)):
+            folder = session_folder(root, session)
+            for name in dialogue_names(folder):
+                spoken, judged = (read_bytes(folder / kind / f"{name}.txt") for kind in (TRANSCRIPTIONS, EVALUATIONS))
+                digest.update(f"{name}\0{len(spoken)}\0{len(judged)}\0".encode() + spoken + judged)
+                utterances = read_transcription(spoken, name, notes)
+                emotions = _emotions(utterances, read_evaluation(judged, notes), self._words(), notes)
+                turns = self._turns(name, folder / FILMS / f"{name}.avi", utterances, emotions, notes)
+                if turns:
+                    dialogues.append(Dialogue(name, turns, script=_script(name)))
+                notes["dialogues_without_turns"] += not turns
+        split = f"session{'+'.join(map(str, sorted(set(self.sessions))))}"
+        if not dialogues:
+            what = f"no transcription of IEMOCAP's {split} holds a turn"
+            raise CorpusError(what, where=str(root), hint=f"take {TRANSCRIPTIONS} as published")
+        return Corpus(
+            name="iemocap",
+            split=split,
+            labels=self.labels,
+            dialogues=tuple(dialogues),
+            fingerprint=digest.hexdigest(),
+            notes={name: count for name, count in sorted(notes.items()) if count},
+        )
+
+    def _check(self) -> None:
+        if not self.sessions or any(session not in SESSIONS for session in self.sessions):
+            given = ", ".join(map(str, self.sessions)) or "none"
+            hint = "dataset.sessions is a list of 1 to 5, such as [5] or [1,2,3,4]"
+            raise ConfigError(f"IEMOCAP has sessions 1 to 5; asked for: {given}", where="dataset.sessions", hint=hint)
+        for key, value, allowed in (
+            ("dataset.label_set", self.label_set, LABEL_SETS),
+            ("dataset.reader.speaker_side", self.speaker_side, SIDES),
+        ):
+            if value not in allowed:
+                raise ConfigError(f"{key} is {value!r}", where="configuration", hint=f"one of {', '.join(allowed)}")
+
+    def _words(self) -> dict[str, str]:
+        """The label for each of IEMOCAP's codes that has one in the set."""
+        merged = {"exc": "happy"} if self.label_set == "four" else {}
+        return {code: word for code, word in (WORDS | merged).items() if word in self.labels}
+
+    def _turns(
+        self,
+        dialogue: str,
+        film: Path,
+        utterances: Sequence[Utterance],
+        emotions: Sequence[str | None],
+        notes: Counter[str],
+    ) -> tuple[Turn, ...]:
+        filmed = self.clips and is_file(film)
+        turns: list[Turn] = []
+        for said, emotion in zip(utterances, emotions, strict=True):
+            end = said.end if said.end > said.start else None
+            clip = Clip(film, said.start, end, self._crop(dialogue, said.actor)) if filmed and end else None
+            notes["spans_reversed"] += end is None
+            notes["clips_missing"] += self.clips and not filmed
+            turns.append(Turn(ACTORS[said.actor], said.text, emotion, clip, said.start, end))
+        return tuple(turns)
+
+    def _crop(self, dialogue: str, actor: str) -> Crop | None:
+        if self.speaker_side in ("auto", "swapped"):
+            wears_markers = dialogue[len("Ses05")] == actor
+            return LEFT if wears_markers == (self.speaker_side == "auto") else RIGHT
+        return {"left": LEFT, "right": RIGHT}.get(self.speaker_side)
+
+
+def _emotions(
+    utterances: Sequence[Utterance], codes: Mapping[str, str], words: Mapping[str, str], notes: Counter[str]
+) -> list[str | None]:
+    """The label of each utterance, None where it has none of the set."""
+    notes["evaluations_without_turn"] += len(codes.keys() - {said.id for said in utterances})
+    emotions: list[str | None] = []
+    for said in utterances:
+        code = codes.get(said.id, "missing")
+        emotions.append(words.get(code))
+        if code not in words:
+            notes[f"labels_{code if code in (*WORDS, *OTHER_CODES, 'missing') else 'unknown'}"] += 1
+    return emotions
+
+
+def _script(dialogue: str) -> str | None:
+    """The play of a scripted dialogue, without part and take: sessions perform the same ones."""
+    match = DIALOGUE.fullmatch(dialogue)
+    return f"script{match[4]}" if match and match[3] == "script" else None
