@@ -1,0 +1,157 @@
+"""IEMOCAP's video: which half of which file a turn's clip is, and which frames a run takes from a real one.
+
+The film drawn here has 720x480 pixels, two halves with their own frame codes, and turns that overlap; every sample's
+frames must come from the speaker's half, from inside the turn, and from before the target.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from mmerg.corpora.iemocap import LEFT, RIGHT, Iemocap
+from mmerg.corpora.protocols import Protocol
+from mmerg.dialogue import Clip, Corpus, Crop, Sample
+from mmerg.engine.look import Looker
+from mmerg.engine.plan import Ahead, clips_by_file
+from mmerg.frames.frame import FrameSettings
+from mmerg.frames.opencv import load_cv2
+from mmerg.frames.picture import from_jpeg
+from mmerg.frames.store import FrameStore
+from mmerg.records import events
+from tests.frames.clips import FPS, code, picture
+from tests.frames.clips import RIGHT as RIGHT_CODE
+
+from .iemocap_builder import Builder, Said, Talk, improvised, played
+
+SECONDS = 20
+DRAWN = [
+    Said("F", 0.4, 3.1),
+    Said("M", 2.5, 5.0),  # overlaps the one before and the one after
+    Said("F", 4.2, 9.0, label="xxx"),
+    Said("M", 4.2, 6.0),  # starts with the one before, ends inside it
+    Said("F", 9.0, 12.5, label="sad"),
+    Said("M", 11.75, 13.0, label="ang"),
+    Said("F", 12.02, 18.0, label="xxx"),  # inside the turn before
+]
+
+
+def crops(corpus: Corpus) -> list[list[Crop | None]]:
+    assert all(turn.clip for dialogue in corpus.dialogues for turn in dialogue.turns)
+    return [[turn.clip.crop for turn in dialogue.turns if turn.clip] for dialogue in corpus.dialogues]
+
+
+@pytest.mark.parametrize(
+    ("side", "wearer", "other"),
+    [
+        ("auto", LEFT, RIGHT),
+        ("swapped", RIGHT, LEFT),
+        ("left", LEFT, LEFT),
+        ("right", RIGHT, RIGHT),
+        ("full", None, None),
+    ],
+)
+def test_the_one_who_wears_the_markers_is_on_the_left(
+    tmp_path: Path, side: str, wearer: Crop | None, other: Crop | None
+) -> None:
+    base = Builder([improvised("Ses05F_impro01"), played("Ses05M_script01_1b")]).write(tmp_path)
+    improvisation, play = crops(Iemocap(base, speaker_side=side).load())
+    assert improvisation == [wearer, other, wearer, other, wearer]  # the woman begins, and wears them
+    assert play == [wearer, other]  # the man begins, and wears them
+
+
+def test_a_clip_is_a_span_of_the_dialogues_film(tmp_path: Path) -> None:
+    base = Builder().write(tmp_path)
+    first = Iemocap(base).load().dialogues[0].turns[0]
+    film = base / "Session5/dialog/avi/DivX/Ses05F_impro01.avi"
+    assert first.clip == Clip(film, 6.2901, 8.2357, LEFT)
+    assert (first.start, first.end) == (6.2901, 8.2357)
+
+
+def test_a_missing_film_leaves_turns_of_text_and_is_counted(tmp_path: Path) -> None:
+    gone = frozenset({"dialog/avi/DivX/Ses05F_impro01.avi"})
+    base = Builder(without=gone, strangers=True).write(tmp_path)
+    improvisation, play = Iemocap(base).load().dialogues
+    assert not any(turn.clip for turn in improvisation.turns)
+    assert all(turn.clip for turn in play.turns)
+    assert Iemocap(base).load().notes == {"labels_xxx": 1, "clips_missing": 5}
+    assert Iemocap(base, clips=False).load().notes == {"labels_xxx": 1}
+
+
+def test_a_reversed_span_shows_nothing(tmp_path: Path) -> None:
+    base = Builder([Talk("Ses05F_impro01", [Said("F", 3, 2), Said("M", 4, 5)])]).write(tmp_path)
+    assert [bool(turn.clip) for turn in Iemocap(base).load().dialogues[0].turns] == [False, True]
+
+
+def draw(film: Path, seconds: int = SECONDS) -> None:
+    """An avi of 720x480 pixels; the left half's code is the frame's number, the right half's is 512 more."""
+    cv2 = load_cv2()
+    film.unlink()
+    fourcc = cv2.VideoWriter_fourcc(*"XVID")
+    writer = cv2.VideoWriter(str(film), cv2.CAP_FFMPEG, fourcc, FPS, (720, 480))
+    assert writer.isOpened()
+    for number in range(seconds * FPS):
+        writer.write(np.asarray(cv2.resize(picture(number), (720, 480), interpolation=cv2.INTER_NEAREST)))
+    writer.release()
+
+
+@pytest.fixture(scope="module")
+def drawn(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    base = Builder([Talk("Ses05F_impro01", DRAWN)]).write(tmp_path_factory.mktemp("drawn"))
+    draw(base / "Session5/dialog/avi/DivX/Ses05F_impro01.avi")
+    return base
+
+
+def look(sample: Sample, looker: Looker) -> tuple[dict[int, list[int]], dict[int, str]]:
+    """The codes seen of each turn, and why turns show nothing."""
+    log: list[events.Event] = []
+    state = looker.look(sample.scene, sample.dropped, vision=True, max_images=99, emit=log.append)
+    seen: dict[int, list[int]] = {}
+    for keyframe, image in zip(state.keyframes, state.images, strict=True):
+        seen.setdefault(keyframe.turn, []).append(code(from_jpeg(image.data), halves=1))
+    [event] = log
+    assert isinstance(event, events.FramesTaken)
+    return seen, {turn.turn: turn.problem for turn in event.turns if turn.problem}
+
+
+def test_every_sample_sees_the_speakers_half_inside_the_turn_and_before_the_target(drawn: Path, tmp_path: Path) -> None:
+    corpus = Iemocap(drawn).load()
+    samples = Protocol("all").select(corpus).samples
+    assert len(samples) == len(DRAWN) - 1
+    planned = clips_by_file(samples, last_turns=9)
+    looker = Looker(FrameSettings(per_clip=4, long_side=320), 99, 9, FrameStore(tmp_path), Ahead(planned))
+    together = 0
+    for sample in samples:
+        assert sample.target
+        assert sample.target.start is not None
+        seen, problems = look(sample, looker)
+        same_start = [n for n, t in enumerate(sample.scene.history, start=1) if t.start == sample.target.start]
+        assert problems == dict.fromkeys(same_start, "could_show_target")
+        together += len(same_start)
+        assert set(seen) | set(problems) == set(range(1, len(sample.scene.history) + 1))
+        for number, codes in seen.items():
+            turn = sample.scene.history[number - 1]
+            assert turn.start is not None
+            assert turn.end is not None
+            right = turn.speaker == "Man"
+            assert all((shown >= RIGHT_CODE) == right for shown in codes)
+            times = [(shown - RIGHT_CODE * right) / FPS for shown in codes]
+            assert len(times) == 4
+            assert turn.start <= min(times)
+            assert max(times) < min(turn.end, sample.target.start)
+    assert together == 1
+
+
+def test_the_target_of_the_default_protocol_is_not_seen(drawn: Path, tmp_path: Path) -> None:
+    """Its turn starts inside the one before it, and a turn without a label comes after it."""
+    [sample] = Protocol("labelled", max_per_dialogue=1).select(Iemocap(drawn).load()).samples
+    assert sample.target
+    assert (sample.target.emotion, sample.target.start) == ("angry", 11.75)
+    seen, problems = look(sample, Looker(FrameSettings(long_side=320), 8, 2, FrameStore(tmp_path)))
+    assert problems == {}
+    assert sorted(seen) == [4, 5]
+    assert min(seen[5]) >= 9.0 * FPS
+    assert max(seen[5]) < 11.75 * FPS
+    assert max(seen[4]) - RIGHT_CODE < 9.0 * FPS
