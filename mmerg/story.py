@@ -54,9 +54,10 @@ def lines(event: events.Event, prompts: bool) -> Iterator[str]:  # noqa: PLR0912
             yield f"why: {event.reason}"
             yield f"correction: {event.correction}"
         case events.Selected():
-            yield f"selected: pass {event.t}; the loop ended: {_ENDED[event.ended]}"
+            by = "" if event.by == "lexicographic" else ", the last that was audited"
+            yield f"selected: pass {event.t}{by}; the loop ended: {_ENDED[event.ended]}"
             for t, rank in event.ranks.items():
-                yield f"{INDENT}pass {t}: {rank}{'  <- the largest' if t == event.t else ''}"
+                yield f"{INDENT}pass {t}: {rank}{'  <- selected' if t == event.t else ''}"
         case events.Judged():
             yield from _verdict(event.verdict)
         case events.SampleFailed():

@@ -113,7 +113,7 @@ def test_the_story_of_a_sample(show: Shown, capsys: pytest.CaptureFixture[str]) 
         found = shown.find(part, place)
         assert found >= 0, f"{part!r} is not there after {shown[max(0, place - 200) : place]!r}\n{shown}"
         place = found + len(part)
-    assert "(1, 1, 1, 1, -1)  <- the largest" in shown
+    assert "(1, 1, 1, 1, -1)  <- selected" in shown
     assert (result.selected_pass, str(result.response) in shown) == (1, True)
 
 

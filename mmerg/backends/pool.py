@@ -2,7 +2,8 @@
 
 A host's prefix cache serves a sample's calls only if they run back to back on it, so the lease, not the call, is
 dealt out: no more samples on a host than it has slots, first come first served, on the host with the most room. A
-host that dies or hangs is left out and its calls move on; after `revive_after` seconds one sample tries it again.
+host that dies or hangs is left out and its calls move on; after `revive_after` seconds one sample tries it again. One
+that does not hold the model is left out, too.
 Where all hosts are down, each call still tries every one of them once before it fails. Knows nothing of retries.
 
     pool = Pool([Host(Retry(Ollama("http://a:11434", …)), 2, "a"), Host(Retry(Ollama("http://b:11434", …)), 2, "b")])
@@ -24,6 +25,7 @@ from mmerg.backends.protocol import Backend, Engine, Reply, Request
 from mmerg.errors import CallError, ConfigError, Failure
 
 DEAD = frozenset({Failure.UNREACHABLE, Failure.RUNNER_CRASH, Failure.TIMEOUT})  # a host that hangs is as good as dead
+OF_NO_USE = DEAD | {Failure.MODEL_NOT_FOUND}  # at the start: hosts may hold different models, each is used for its own
 
 
 @dataclass(frozen=True)
@@ -72,9 +74,9 @@ class Pool:
             return {place.host.name: place.down.what for place in self._places if place.down}
 
     def describe(self) -> Engine:
-        """The engine that all reachable hosts serve; call it before the first lease.
+        """The engine that all reachable hosts serve which hold the model; call it before the first lease.
 
-        Raises ConfigError where hosts differ in model, version or load options, and CallError where none answers.
+        Raises ConfigError where they differ in model, version or load options, and CallError where there is none.
         """
         if not self._places:
             raise ConfigError("the pool has no hosts", hint="name at least one host for the backend")
@@ -83,7 +85,7 @@ class Pool:
             try:
                 engines[place.host.name] = place.host.backend.describe()
             except CallError as error:
-                if error.failure not in DEAD:
+                if error.failure not in OF_NO_USE:
                     raise
                 self._failed(place, error)
             else:

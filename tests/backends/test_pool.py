@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from mmerg.backends.pool import DEAD, Host, Pool
+from mmerg.backends.pool import DEAD, OF_NO_USE, Host, Pool
 from mmerg.backends.protocol import Backend, Engine, Message, Reply, Request, Sampling
 from mmerg.backends.scripted import ENGINE, Scripted
 from mmerg.errors import CallError, ConfigError, Failure
@@ -352,7 +352,7 @@ def test_engines_that_differ_are_named() -> None:
     assert "c:" not in caught.value.where
 
 
-@pytest.mark.parametrize("failure", sorted(DEAD))
+@pytest.mark.parametrize("failure", sorted(OF_NO_USE))
 def test_hosts_that_do_not_answer_at_the_start_are_left_out(failure: Failure) -> None:
     a, b = servers("ab")
     a.failure = failure
@@ -371,9 +371,9 @@ def test_no_host_that_can_be_reached_raises_its_error() -> None:
         pool_of([a, b]).describe()
 
 
-def test_a_host_without_the_model_is_not_left_out_silently() -> None:
+def test_where_no_host_holds_the_model_that_is_what_is_said() -> None:
     a, b = servers("ab")
-    b.failure = Failure.MODEL_NOT_FOUND
+    a.failure = b.failure = Failure.MODEL_NOT_FOUND
     with pytest.raises(CallError) as caught:
         pool_of([a, b]).describe()
     assert caught.value.failure is Failure.MODEL_NOT_FOUND
