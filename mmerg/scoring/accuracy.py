@@ -33,6 +33,10 @@ class Accuracy:
         return "acc_ok" if self.ok_only else "acc"
 
     @property
+    def needs(self) -> str:
+        return "a gold label and a forecast" + ("" if self.ok_only else ", or a failure")
+
+    @property
     def signature(self) -> str:
         return f"label:target|failed:{'left-out' if self.ok_only else 'wrong'}|scale:100"
 

@@ -38,6 +38,10 @@ class Distinct:
         return f"dist{self.n}"
 
     @property
+    def needs(self) -> str:
+        return f"a reply of {self.n} tokens or more"
+
+    @property
     def signature(self) -> str:
         cut = tokenizer_signature(self.tokenizer, lower=self.lower)
         return f"n:{self.n}|{cut}|level:{self.level}|scale:100"

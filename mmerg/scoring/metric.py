@@ -46,6 +46,10 @@ class Metric(Protocol):
         """Which interval suits it: wilson for shares (0 or 100 an answer), jackknife for what repeated answers lower
         (distinct n-grams), bootstrap for all else."""
 
+    @property
+    def needs(self) -> str:
+        """What a sample must have to count, in a few words."""
+
     def counted(self, answers: Sequence[Answer]) -> NDArray[np.bool_]:
         """Shape [answers]: which of them the figure is over."""
 

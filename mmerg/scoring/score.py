@@ -13,7 +13,7 @@ SCORES = "scores.json"
 
 class Score(BaseModel):
     """One figure. n: samples it is over. interval: 95 %, by `method` (wilson, bootstrap, …). value None: there is no
-    figure, and `why` says for what reason. Percentages are ×100."""
+    figure, or interval None: `why` says for what reason. Percentages are ×100."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -40,7 +40,7 @@ class Confusion(BaseModel):
 
 class Scores(BaseModel):
     """All figures of a run. `n` counts its finished samples, `failed` those of them that failed, `unfinished` those of
-    the protocol that have no result yet. identity is the manifest's."""
+    the protocol that have no result yet. identity is the manifest's, answers a digest of what was scored."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -54,3 +54,4 @@ class Scores(BaseModel):
     scores: dict[str, Score]
     confusion: Confusion | None = None
     identity: dict[str, str] = {}
+    answers: str = ""

@@ -1,0 +1,97 @@
+"""What describes a run and does not judge it: lengths, passes, cost.
+
+[metric.name for metric in descriptive(words, "tok:whitespace|case:keep")]
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mmerg.scoring.answers import Answer
+from mmerg.scoring.metric import Indices, IntervalBy, Value, ratio
+from mmerg.scoring.words import Words
+
+Of = Callable[[Answer], float]
+
+
+@dataclass(frozen=True)
+class Rate:
+    """Σ of over Σ per, one of each a sample: with `per` left at 1 a mean. A sample with `per` 0 does not count."""
+
+    name: str
+    signature: str
+    needs: str
+    of: Of
+    per: Of
+    interval_by: IntervalBy = "bootstrap"
+    higher_is_better: bool | None = None
+
+    def counted(self, answers: Sequence[Answer]) -> NDArray[np.bool_]:
+        return np.array([self.per(answer) > 0 for answer in answers], bool)
+
+    def ready(self, answers: Sequence[Answer]) -> Value:
+        per = np.array([self.per(answer) for answer in answers], float)
+        of = np.array([self.of(answer) for answer in answers], float)
+        return ratio(np.where(per > 0, of, 0.0), per)
+
+
+@dataclass(frozen=True)
+class Seconds:
+    """The median time of a sample, none of whose replies came from the cache. A median, as one host that hangs can
+    outweigh a hundred samples; samples in flight together slow each other down."""
+
+    name: str = "seconds"
+    signature: str = "median|cached:left-out"
+    needs: str = "no reply from the cache"
+    interval_by: IntervalBy = "bootstrap"
+    higher_is_better: bool | None = None
+
+    def counted(self, answers: Sequence[Answer]) -> NDArray[np.bool_]:
+        return np.array([not answer.result.cached_calls for answer in answers], bool)
+
+    def ready(self, answers: Sequence[Answer]) -> Value:
+        seconds, counted = np.array([answer.result.seconds for answer in answers], float), self.counted(answers)
+
+        def value(indices: Indices) -> float:
+            kept = seconds[indices[counted[indices]]]
+            return float(np.median(kept)) if len(kept) else float("nan")
+
+        return value
+
+
+def descriptive(words: Words, words_signature: str) -> list[Rate | Seconds]:
+    """length in tokens of the reply; passes; selected, the mean number of the selected pass from 0 (the "Avg." of
+    MERG's table on iterations); corrected, the share of samples with more than one pass, ×100; calls and the server's
+    token counts, failed samples included; seconds; excluded, the share of exemplars that guards kept back, ×100."""
+    reply, sample = "a reply", "a result"
+    return [
+        Rate("length", f"mean|{words_signature}", reply, lambda a: len(words(a.result.response or "")), _ok),
+        Rate("passes", "mean", reply, lambda a: a.result.passes, _ok),
+        Rate("selected", "mean|from:0", reply, lambda a: a.result.selected_pass or 0, _ok),
+        Rate("corrected", "passes>1|scale:100", reply, lambda a: 100.0 * (a.result.passes > 1), _ok, "wilson"),
+        Rate("calls", "mean|failed:in", sample, lambda a: a.result.calls, _one),
+        Rate("prompt_tokens", "mean|failed:in", sample, lambda a: a.result.prompt_tokens, _one),
+        Rate("response_tokens", "mean|failed:in", sample, lambda a: a.result.response_tokens, _one),
+        Seconds(),
+        Rate("excluded", "kept-back/found|scale:100", "exemplars found", lambda a: 100.0 * _kept_back(a), _found),
+    ]
+
+
+def _ok(answer: Answer) -> float:
+    return float(answer.ok)
+
+
+def _one(_: Answer) -> float:
+    return 1.0
+
+
+def _kept_back(answer: Answer) -> float:
+    return float(sum(answer.result.excluded.values()))
+
+
+def _found(answer: Answer) -> float:
+    return _kept_back(answer) + answer.result.exemplars

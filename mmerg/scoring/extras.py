@@ -1,0 +1,71 @@
+"""What figures by an outside model share: its packages, how it is loaded, and which it was.
+
+require("torch", "bert_score")    # ConfigError that says: pip install 'mmerg[metrics]'
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from mmerg.errors import ConfigError
+
+
+def require(*packages: str) -> None:
+    """Raises ConfigError where one of `packages` is not installed. Imports none of them."""
+    if missing := [package for package in packages if importlib.util.find_spec(package) is None]:
+        hint = "pip install 'mmerg[metrics]'"
+        raise ConfigError(f"this figure needs packages that are not installed: {', '.join(missing)}", hint=hint)
+
+
+def device() -> str:
+    """cuda where torch finds one, else cpu."""
+    import torch
+
+    return "cuda" if torch.cuda.is_available() else "cpu"
+
+
+@contextmanager
+def quietly() -> Iterator[None]:
+    """transformers without progress bars and advice, as before afterwards."""
+    from transformers.utils import logging as told
+
+    logging: Any = told  # half of it has no types
+    level, bars = logging.get_verbosity(), logging.is_progress_bar_enabled()
+    logging.set_verbosity_error()
+    logging.disable_progress_bar()
+    try:
+        yield
+    finally:
+        logging.set_verbosity(level)
+        if bars:
+            logging.enable_progress_bar()
+
+
+@contextmanager
+def loading(reference: str, option: str) -> Iterator[None]:
+    """What transformers raises for a model that it cannot load, as ConfigError."""
+    try:
+        with quietly():
+            yield
+    except (OSError, ValueError, KeyError) as error:
+        raise ConfigError(
+            f"the model cannot be loaded: {str(error).splitlines()[0] if str(error) else type(error).__name__}",
+            where=f"{option} {reference}",
+            hint="give a folder with config, weights and tokenizer, or a name that the model hub knows",
+        ) from error
+
+
+def fingerprint(model: Any, tokenizer: Any) -> str:
+    """12 hex digits of SHA-256 over every weight as loaded and the vocabulary: the same from a folder, hub or GGUF."""
+    import torch
+
+    seen = hashlib.sha256(json.dumps(tokenizer.get_vocab(), sort_keys=True).encode(errors="surrogatepass"))
+    for name, tensor in sorted(model.state_dict().items()):
+        seen.update(name.encode())
+        seen.update(tensor.detach().cpu().contiguous().reshape(-1).view(torch.uint8).numpy())
+    return seen.hexdigest()[:12]

@@ -1,0 +1,62 @@
+"""BERTScore of pairs of texts by the bert-score package (Zhang et al. 2020, arXiv 1904.09675), each pair by itself.
+
+The package pads the texts of a batch to one length, and padding shifts a score by up to 0.005, so that a reply's score
+would depend on its neighbours. Here a batch is one text: a pair's score depends on the pair alone.
+
+    scorer = load("roberta-large", 17)
+    scorer.scores([("Oh no.", "Oh dear.")])    # [(0.97, 0.96, 0.96)]
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from mmerg.errors import ConfigError
+from mmerg.scoring.extras import device, fingerprint, loading, quietly, require
+
+Three = tuple[float, float, float]
+NOTHING: Three = (0.0, 0.0, 0.0)
+
+
+class PairScorer:
+    """A loaded scorer; keeps what it has scored."""
+
+    def __init__(self, scorer: Any, signature: str) -> None:
+        self.signature = signature
+        self._scorer = scorer
+        self._known: dict[tuple[str, str], Three] = {}
+
+    def scores(self, pairs: Sequence[tuple[str, str]]) -> list[Three]:
+        """(P, R, F1) of each (reply, reference), 0 to 1, 0 where one of them is blank (the package breaks on these)."""
+        spoken = {pair for pair in pairs if pair[0].strip() and pair[1].strip()}
+        if new := sorted(spoken - self._known.keys()):
+            with quietly():
+                found = self._scorer.score([reply for reply, _ in new], [gold for _, gold in new], batch_size=1)
+            values = zip(*(part.tolist() for part in found), strict=True)
+            self._known |= {pair: (p, r, f) for pair, (p, r, f) in zip(new, values, strict=True)}
+        return [self._known.get(pair, NOTHING) for pair in pairs]
+
+
+@lru_cache(maxsize=1)
+def load(model: str, layers: int | None) -> PairScorer:
+    """The scorer of a hub's name or a folder; `layers` None: the one that the package recommends for a name it knows.
+    Raises ConfigError where it cannot be loaded."""
+    require("torch", "transformers", "bert_score")
+    from bert_score import BERTScorer
+    from bert_score.utils import model2layers
+
+    if layers is None and model not in model2layers:
+        what = "bert-score knows no layer for this model"
+        raise ConfigError(what, where=f"--bert {model}", hint="name one with --bert-layers, 17 for roberta-large")
+    with loading(model, "--bert"):
+        scorer = BERTScorer(model_type=model, num_layers=layers, idf=False, device=device(), batch_size=1)
+    weights = fingerprint(scorer._model, scorer._tokenizer)  # it offers no public way to them
+    name = Path(model).name
+    packages = f"bert-score-{version('bert-score')}|transformers-{version('transformers')}"
+    return PairScorer(
+        scorer, f"model:{name}|weights:{weights}|L:{scorer.num_layers}|idf:no|rescale:no|batch:1|{packages}|scale:100"
+    )

@@ -1,0 +1,99 @@
+"""Scores a run: every figure with its n, interval and signature, and keeps them beside it as `scores.json`.
+
+The same run and options give the same bytes, whatever the order of its samples.
+
+    scores = score_run(read_run(folder), Options())
+    write_scores(folder, scores)
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Sequence
+from math import isfinite
+from pathlib import Path
+
+import numpy as np
+from pydantic import ValidationError
+
+from mmerg.records.run import replace_file
+from mmerg.scoring.answers import Answer, ScoredRun
+from mmerg.scoring.confusion import confusion
+from mmerg.scoring.intervals import interval
+from mmerg.scoring.metric import Metric
+from mmerg.scoring.score import SCORES, Score, Scores
+from mmerg.scoring.standard import DEFAULTS, Options, standard_metrics
+
+
+def score_run(run: ScoredRun, options: Options = DEFAULTS) -> Scores:
+    """All figures of `run` that `options` ask for. Raises ConfigError (see `standard_metrics`)."""
+    answers = sorted(run.answers, key=lambda answer: (answer.result.dialogue, answer.id))
+    manifest = run.manifest
+    engine, corpus = manifest["engine"], manifest["corpus"]
+    labels = manifest["config"].get("dataset", {}).get("labels") or ()
+    scores = {metric.name: scored(metric, answers, options) for metric in standard_metrics(run, options)}
+    return Scores(
+        run=run.name,
+        corpus=f"{corpus['name']} {corpus['split']}",
+        protocol=run.protocol,
+        engine=f"{engine['model']} on {engine['backend']} {engine['version']}",
+        n=len(answers),
+        failed=sum(not answer.ok for answer in answers),
+        unfinished=max(0, manifest["protocol"]["samples"] - len(answers)),
+        scores=scores,
+        confusion=confusion(answers, labels),
+        identity={key: str(value) for key, value in manifest["identity"].items()},
+        answers=digest(answers),
+    )
+
+
+def scored(metric: Metric, answers: Sequence[Answer], options: Options) -> Score:
+    """One figure over those of `answers` that count for it."""
+    kept = [answer for answer, counts in zip(answers, metric.counted(answers), strict=True) if counts]
+    bare = Score(
+        name=metric.name, value=None, n=len(kept), higher_is_better=metric.higher_is_better, signature=metric.signature
+    )
+    if not kept:
+        return bare.model_copy(update={"why": f"no sample has {metric.needs}"})
+    value = metric.ready(kept)
+    figure = value(np.arange(len(kept)))
+    if not isfinite(figure):
+        return bare.model_copy(update={"why": "it is not finite: a token of probability 0"})
+    names = [answer.result.dialogue or answer.id for answer in kept]
+    found = interval(metric.interval_by, value, names, resamples=options.resamples, seed=options.seed)
+    return bare.model_copy(update={"value": figure, "interval": found.ends, "method": found.method, "why": found.why})
+
+
+def digest(answers: Sequence[Answer]) -> str:
+    """SHA-256 (hex) over everything of the answers that a figure can depend on, times among it."""
+    seen = hashlib.sha256()
+    for answer in answers:
+        content = [answer.result.model_dump(mode="json"), answer.logprobs, answer.history]
+        seen.update(json.dumps(content, sort_keys=True).encode())
+    return seen.hexdigest()
+
+
+def write_scores(folder: Path, scores: Scores) -> Scores:
+    """Write `scores` into a run's folder, whole or not at all; returns what the file holds.
+
+    Figures that were not asked for this time (those by a large model, say) stay from the file before if it is of the
+    same run with the same answers: they would come out the same. Raises RunError where it cannot be written.
+    """
+    before = _read(folder / SCORES)
+    if before and (before.identity, before.answers) == (scores.identity, scores.answers):
+        scores = scores.model_copy(update={"scores": scores.scores | _others(before, scores)})
+    replace_file(folder / SCORES, scores.model_dump_json(indent=2) + "\n")
+    return scores
+
+
+def _read(path: Path) -> Scores | None:
+    """The scores in a file; one of another version, or damaged, is as good as none."""
+    try:
+        return Scores.model_validate_json(path.read_bytes())
+    except (OSError, ValidationError):
+        return None
+
+
+def _others(before: Scores, scores: Scores) -> dict[str, Score]:
+    return {name: score for name, score in before.scores.items() if name not in scores.scores}

@@ -1,0 +1,94 @@
+"""Scores as tables for a terminal: a row a run, each figure with its interval and n, then how each was had.
+
+for part in shown([scores]):
+    console.print(part)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from rich.console import RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from mmerg.scoring.score import Score, Scores
+from mmerg.terminal import harmless
+
+COLUMNS = 6
+_ARROWS = {True: " ↑", False: " ↓", None: ""}
+
+
+def shown(runs: Sequence[Scores]) -> Iterator[RenderableType]:
+    """What there is to print of `runs`, numbered from 1: which they are, their figures, what has none, signatures."""
+    for number, run in enumerate(runs, start=1):
+        yield harmless(_heading(number, run))
+    names = list(dict.fromkeys(name for run in runs for name in run.scores))
+    judging = [name for name in names if _of(runs, name)[0].higher_is_better is not None]
+    for kind in (judging, [name for name in names if name not in judging]):
+        for first in range(0, len(kind), COLUMNS):
+            yield _table(runs, kind[first : first + COLUMNS])
+    yield from _absent(runs)
+    yield Text("signatures")
+    for name in names:
+        yield from _signatures(runs, name)
+
+
+def _heading(number: int, run: Scores) -> str:
+    unfinished = (
+        f"; unfinished: {run.unfinished} of the protocol's samples have no result yet" if run.unfinished else ""
+    )
+    return (
+        f"{number}: {run.run}: {run.engine}\n"
+        f"   {run.corpus}, protocol {run.protocol}; {run.n} samples scored, {run.failed} of them failed{unfinished}"
+    )
+
+
+def _table(runs: Sequence[Scores], columns: Sequence[str]) -> Table:
+    table = Table()
+    table.add_column("run", justify="right")
+    for name in columns:
+        table.add_column(harmless(name + _ARROWS[_of(runs, name)[0].higher_is_better]), justify="right")
+    for number, run in enumerate(runs, start=1):
+        table.add_row(str(number), *(_cell(run.scores.get(name)) for name in columns))
+    return table
+
+
+def _cell(score: Score | None) -> Text:
+    if score is None:
+        return Text("–")
+    if score.value is None:
+        return Text(f"–\nn={score.n}")
+    between = f"\n[{figure(score.interval[0])}, {figure(score.interval[1])}]" if score.interval else ""
+    return Text(f"{figure(score.value)}{between}\nn={score.n}")
+
+
+def figure(value: float) -> str:
+    """Two decimals, none from a thousand on."""
+    return f"{value:.2f}" if abs(value) < 1000 else f"{value:.0f}"
+
+
+def _absent(runs: Sequence[Scores]) -> Iterator[Text]:
+    """Why a figure or an interval is not there."""
+    for number, run in enumerate(runs, start=1):
+        reasons: dict[str, list[str]] = {}
+        for score in run.scores.values():
+            if score.why:
+                reasons.setdefault(score.why, []).append(score.name)
+        for why, names in reasons.items():
+            yield harmless(f"{number}: {', '.join(names)}: {why}")
+
+
+def _signatures(runs: Sequence[Scores], name: str) -> Iterator[Text]:
+    """One line where all runs have one signature and interval; else one a run: their figures are not comparable."""
+    told = [
+        (f"{s.signature}" + f" ({s.method})" * bool(s.method) if (s := run.scores.get(name)) else "") for run in runs
+    ]
+    for text in dict.fromkeys(told):
+        of = ",".join(str(number) for number, other in enumerate(told, start=1) if other == text)
+        if text:
+            yield harmless(f"  {name}{f' of {of}' if len(set(told)) > 1 else ''}: {text}")
+
+
+def _of(runs: Sequence[Scores], name: str) -> list[Score]:
+    return [run.scores[name] for run in runs if name in run.scores]

@@ -1,0 +1,70 @@
+"""Which figures a run is given, by what was asked for.
+
+for metric in standard_metrics(run, Options(level="response")):
+    print(metric.name, metric.signature)
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from mmerg.errors import ConfigError
+from mmerg.scoring.accuracy import Accuracy
+from mmerg.scoring.answers import ScoredRun
+from mmerg.scoring.bertscore import PARTS, BertScore
+from mmerg.scoring.descriptive import descriptive
+from mmerg.scoring.distinct import Distinct, Level
+from mmerg.scoring.ead import CL100K, ExpectationAdjusted
+from mmerg.scoring.extras import require
+from mmerg.scoring.macro_f1 import MacroF1
+from mmerg.scoring.metric import Metric
+from mmerg.scoring.ref_perplexity import RefPerplexity
+from mmerg.scoring.self_perplexity import SelfPerplexity
+from mmerg.scoring.words import Tokenizer, tokenizer, tokenizer_signature
+
+
+@dataclass(frozen=True)
+class Options:
+    """What may differ. vocabulary: V of EAD. bert, ref_ppl: the models of the figures that need one, None for without.
+    resamples and seed are the bootstrap's."""
+
+    tokenizer: Tokenizer = "nltk"
+    level: Level = "corpus"
+    lower: bool = True
+    vocabulary: int = CL100K
+    bert: str | None = None
+    bert_layers: int | None = None
+    ref_ppl: str | None = None
+    ref_context: bool = False
+    resamples: int = 1000
+    seed: int = 0
+
+
+DEFAULTS = Options()
+
+
+def standard_metrics(run: ScoredRun, options: Options = DEFAULTS) -> list[Metric]:
+    """The figures of a run, those that judge first. Loads no model yet.
+
+    Raises ConfigError for an option that means nothing, and where a package of the extra `metrics` is missing.
+    """
+    _check(options)
+    words, lower = options.tokenizer, options.lower
+    metrics: list[Metric] = [Accuracy(), Accuracy(ok_only=True), MacroF1(), SelfPerplexity.of(run)]
+    if options.ref_ppl is not None:
+        metrics.append(RefPerplexity(options.ref_ppl, options.ref_context))
+    metrics += [Distinct(n, words, options.level, lower) for n in (1, 2)]
+    metrics += [ExpectationAdjusted(n, options.vocabulary, words, lower) for n in (1, 2)]
+    if options.bert is not None:
+        metrics += [BertScore(part, options.bert, options.bert_layers) for part in PARTS]
+    return [*metrics, *descriptive(tokenizer(words, lower=lower), tokenizer_signature(words, lower=lower))]
+
+
+def _check(options: Options) -> None:
+    for name, least in {"vocabulary": 1, "resamples": 1, "seed": 0}.items():
+        if (given := getattr(options, name)) < least:
+            raise ConfigError(f"{name} is {given}, it must be {least} or more", where=f"--{name}")
+    if options.bert is not None:
+        require("torch", "transformers", "bert_score")
+    if options.ref_ppl is not None:
+        require("torch", "transformers")
