@@ -1,0 +1,184 @@
+"""One check of a corpus, from a composed config to an exit code; `mmerg/data.py` is its command.
+
+Reads top to bottom: the corpus, its clips, the protocol's samples, the memory's corpus, the report, the contact sheet.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from omegaconf import DictConfig
+from rich.console import Console
+from rich.text import Text
+
+from mmerg.checking.bar import Bar
+from mmerg.checking.clips import Flaw, examine, listed, wanted_clips
+from mmerg.checking.counts import counted
+from mmerg.checking.missing import missing_clips
+from mmerg.checking.report import BadClip, Clips, Part, Report
+from mmerg.checking.tables import tables
+from mmerg.checking.targets import targets
+from mmerg.config import resolve
+from mmerg.corpora.known import known_bad
+from mmerg.corpora.official import expected
+from mmerg.corpora.protocols import chosen
+from mmerg.dialogue import Corpus, Sample
+from mmerg.engine.look import Looker
+from mmerg.errors import ConfigError, CorpusError, unwritable
+from mmerg.frames.frame import FrameSettings
+from mmerg.frames.store import FrameStore
+from mmerg.settings import check
+from mmerg.terminal import console, harmless, shown
+from mmerg.wiring import make, protocol_of
+
+MOST_ON_A_SHEET = 100  # samples; a picture of more can hardly be opened
+
+
+def check_data(config: DictConfig) -> int:
+    """Checks what `config` says: 0 sound, 1 something is wrong. Raises MmergError where it cannot be read."""
+    plain = resolve(config)
+    check(plain)
+    _check_own(plain)
+    out = console()
+    reader = make(plain["dataset"]["reader"])
+    corpus: Corpus = reader.load()
+    protocol = protocol_of(plain)
+    selection = protocol.select(corpus)
+    shown_samples = chosen(selection.samples, plain["ids"], plain["limit"])
+    looker = looker_of(plain)
+
+    clips, useless = _clips(out, plain, reader, corpus, looker)
+    memory, unread = _memory(plain)
+    report = Report(
+        corpus=part(corpus),
+        clips=clips,
+        targets=targets(protocol, selection, corpus.labels, plain["frames"]["last_turns"], useless),
+        memory=memory,
+        unread=unread,
+    )
+    for table in tables(report):
+        out.print(table, soft_wrap=isinstance(table, Text))
+    path = Path(plain["out"] or Path(plain["runs"]) / ".checks" / f"{corpus.name}-{corpus.split}.json")
+    _write(path, report.to_json())
+    problems = report.problems()
+    for problem in problems:
+        out.print(harmless(f"✗ {problem}"), soft_wrap=True)
+    if hint := _hint(plain, report):
+        out.print(harmless(f"next: {hint}"), soft_wrap=True)
+    out.print(f"{len(problems)} problem{'s' * (len(problems) > 1)}" if problems else "sound")
+    if plain["sheet"]:
+        _sheet(path.with_suffix(".png"), plain, corpus, shown_samples, looker)
+    print(f"report: {shown(str(path))}")  # noqa: T201 - the last line is for programs to read: no wrapping
+    return 1 if problems else 0
+
+
+def looker_of(plain: Mapping[str, Any]) -> Looker:
+    """What takes frames in a run of these settings (`mmerg.wiring.experiment_of`)."""
+    frames = plain["frames"]
+    settings = FrameSettings(
+        **{key: frames[key] for key in ("per_clip", "method", "long_side", "jpeg_quality", "max_seconds")}
+    )
+    store = FrameStore(Path(plain["cache_dir"]) / "frames")
+    return Looker(settings, frames["max_frames"], 0 if frames["seen_by"] == "none" else frames["last_turns"], store)
+
+
+def part(corpus: Corpus) -> Part:
+    """A corpus against its official counts."""
+    official = expected(corpus.name, corpus.split)
+    counts = counted(corpus, official)
+    source = official.source if official else None
+    return Part(corpus.name, corpus.split, corpus.fingerprint, counts, source, dict(corpus.notes))
+
+
+def _check_own(plain: Mapping[str, Any]) -> None:
+    """Raises ConfigError for a value of this command's own settings that makes no sense."""
+    if plain["clips"] not in ("open", "list"):
+        raise ConfigError(f"clips is {plain['clips']!r}", where="configuration", hint="one of open, list")
+    if not 0 <= plain["sheet"] <= MOST_ON_A_SHEET:
+        hint = f"so many samples on the sheet, from 0 to {MOST_ON_A_SHEET}"
+        raise ConfigError(f"sheet is {plain['sheet']!r}", where="configuration", hint=hint)
+    if plain["out"] is not None and Path(plain["out"]).suffix != ".json":
+        hint = "a file that ends in .json; the sheet goes beside it as .png"
+        raise ConfigError(f"out is {plain['out']!r}", where="configuration", hint=hint)
+
+
+def _clips(
+    out: Console, plain: Mapping[str, Any], reader: object, corpus: Corpus, looker: Looker
+) -> tuple[Clips | None, frozenset[Any]]:
+    """What is to be said of the clips (None: the reader looks for none), and those that give no frames."""
+    wanted = wanted_clips(corpus)
+    missing = corpus.notes.get("clips_missing", 0)
+    if not wanted and not missing:
+        return None, frozenset()
+    files = {one.clip.path for one in wanted}
+    if plain["clips"] == "list":
+        flaws = listed(wanted)
+    else:
+        with Bar(out, "clips", len(files)) as bar:
+            flaws = examine(wanted, looker.settings, looker.store, bar.step)
+    known = known_bad(corpus.name, corpus.split)
+    turns: dict[str, list[str]] = {}
+    for gone in missing_clips(reader, corpus):
+        turns.setdefault(gone.clip or gone.turn, []).append(gone.turn)
+    bad = [
+        BadClip(name, tuple(where), "missing", "there is no such file", known.get(Path(name).stem) == "missing")
+        for name, where in turns.items()
+    ]
+    bad += [_bad(flaw, plain["dataset"]["root"], known) for flaw in flaws]
+    with_clip = sum(len(one.turns) for one in wanted)
+    total = sum(len(dialogue.turns) for dialogue in corpus.dialogues)
+    useless = frozenset(flaw.clip for flaw in flaws if flaw.costs_frames)
+    return Clips(plain["clips"], len(files), with_clip, total, missing, bad), useless
+
+
+def _bad(flaw: Flaw, root: str | None, known: Mapping[str, str]) -> BadClip:
+    path = flaw.clip.path
+    places = [Path(root), Path(root).resolve()] if root else []
+    name = next((path.relative_to(place) for place in places if path.is_relative_to(place)), Path(path.name))
+    is_known = known.get(path.stem) == flaw.reason
+    return BadClip(str(name), flaw.turns, flaw.reason, flaw.what, is_known, not flaw.costs_frames)
+
+
+def _memory(plain: Mapping[str, Any]) -> tuple[Part | None, str]:
+    """The corpus that exemplars come from, if the run would use one; or why it cannot be read."""
+    node = (plain["dataset"]["memory"] or {}).get("reader")
+    if not node or not node.get("root", "given") or not plain["memory"]["top_k"]:
+        return None, ""
+    try:
+        return part(make(node).load()), ""
+    except CorpusError as error:
+        return None, "; ".join(part for part in (error.what, error.where, error.hint) if part)
+
+
+def _hint(plain: Mapping[str, Any], report: Report) -> str:
+    """What to do where no clip is there at all: mostly they were not downloaded, or lie elsewhere."""
+    if report.clips is None or report.clips.turns:
+        return ""
+    words = "dataset.reader.clips=false" if "clips" in plain["dataset"]["reader"] else "+dataset.reader.clips=false"
+    only = f"; to check the words alone: {words}" if report.corpus.name != "folder" else ""
+    return f"no clip was found: docs/datasets.md says where they are looked for under dataset.root{only}"
+
+
+def _sheet(path: Path, plain: Mapping[str, Any], corpus: Corpus, samples: Sequence[Sample], looker: Looker) -> None:
+    """Draw and write the contact sheet; its path is printed."""
+    from mmerg.checking.sheet import contact_sheet, png, spread
+
+    drawn = spread(samples, plain["sheet"])
+    if not drawn:
+        print("no sheet: there is no sample to draw")  # noqa: T201
+        return
+    frames = plain["frames"]
+    how = ", ".join(f"{key} {frames[key]}" for key in ("last_turns", "max_frames", "per_clip", "method", "long_side"))
+    title = f"{corpus.name} {corpus.split}: what {len(drawn)} of {len(samples)} samples show the model ({how})"
+    _write(path, png(contact_sheet(title, drawn, looker, plain["backbone"]["max_images"])))
+    print(f"sheet: {shown(str(path))}")  # noqa: T201
+
+
+def _write(path: Path, data: bytes) -> None:
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(data)
+    except OSError as error:
+        raise unwritable(error, path) from error

@@ -1,0 +1,183 @@
+"""Whether the clips of a corpus can be used: each file opened, its first frame decoded, its length as its header says.
+
+A header may lie, so it acquits and never convicts: whatever looks wrong by it is taken as a run would take it, and the
+run's own extractor says what is wrong. What lies behind the first frame of a clip that looks well is not decoded.
+
+    wanted = wanted_clips(corpus)
+    found = examine(wanted, FrameSettings(), store, done=lambda: None)    # a Flaw for each clip that has one
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from mmerg.dialogue import Clip, Corpus
+from mmerg.errors import ClipError
+from mmerg.frames.decode import MIN_SIDE
+from mmerg.frames.extract import extract
+from mmerg.frames.frame import FrameSettings
+from mmerg.frames.opencv import load_cv2
+from mmerg.frames.picture import cropped, fitted
+from mmerg.frames.store import FrameStore
+
+LONG, PAST_END = "long", "past_end"  # frames are taken, but the clip is worth a look
+_TIMES_AS_LONG, _SECONDS_MORE = 3.0, 5.0  # over this a clip is far longer than its turn
+_SHORTEST = 0.2  # seconds; in a shorter span there may be no frame
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """A clip and the turns that have it (`dialogue/number`, from 1). seconds: how long the last of them should take, by
+    its times (`timed`) or else at a word a second."""
+
+    clip: Clip
+    turns: tuple[str, ...]
+    seconds: float
+    timed: bool
+
+
+@dataclass(frozen=True)
+class Flaw:
+    """What is wrong with a clip. reason: that of the ClipError a run meets, or LONG or PAST_END, which cost nothing."""
+
+    clip: Clip
+    turns: tuple[str, ...]
+    reason: str
+    what: str
+
+    @property
+    def costs_frames(self) -> bool:
+        """Whether a run gets no frames of it."""
+        return self.reason not in (LONG, PAST_END)
+
+
+@dataclass(frozen=True)
+class _Header:
+    """What a file claims (seconds; None: nothing that makes sense), and its first frame's width and height."""
+
+    seconds: float | None
+    width: int
+    height: int
+
+
+def wanted_clips(corpus: Corpus) -> list[Wanted]:
+    """The distinct clips of a corpus with their turns, in its order."""
+    clips: dict[Clip, Wanted] = {}
+    for dialogue in corpus.dialogues:
+        for number, turn in enumerate(dialogue.turns, start=1):
+            if turn.clip is None:
+                continue
+            if turn.start is None or turn.end is None:
+                seconds, timed = float(len(turn.text.split())), False
+            else:
+                seconds, timed = turn.end - turn.start, True
+            before = clips.get(turn.clip)
+            turns = (*(before.turns if before else ()), f"{dialogue.id}/{number}")
+            clips[turn.clip] = Wanted(turn.clip, turns, seconds, timed)
+    return list(clips.values())
+
+
+def listed(wanted: Sequence[Wanted]) -> list[Flaw]:
+    """The clips whose file is not there, cannot be looked at, or is empty. Opens none."""
+    flaws = []
+    for one in wanted:
+        try:
+            size = os.stat(one.clip.path).st_size  # noqa: PTH116  (as os.path: a null byte is a ValueError here, too)
+        except (FileNotFoundError, NotADirectoryError, ValueError):
+            flaws.append(Flaw(one.clip, one.turns, "missing", "there is no such file"))
+        except OSError as error:
+            flaws.append(Flaw(one.clip, one.turns, "unreadable", f"the file cannot be read: {error.strerror}"))
+        else:
+            if not size:
+                flaws.append(Flaw(one.clip, one.turns, "unreadable", "the file is empty"))
+    return flaws
+
+
+def examine(
+    wanted: Sequence[Wanted], settings: FrameSettings, store: FrameStore, done: Callable[[], None]
+) -> list[Flaw]:
+    """The flaws, in the order of `wanted`. Several files at a time; `done` is called once for each file.
+
+    Raises RunError where the store, which keeps the frames of clips that had to be decoded, cannot be written.
+    """
+    files: dict[Path, list[Wanted]] = {}
+    for one in wanted:
+        files.setdefault(one.clip.path, []).append(one)
+    pool = ThreadPoolExecutor(os.cpu_count() or 1)
+    try:
+        jobs = [pool.submit(_examine_file, path, spans, settings, store) for path, spans in files.items()]
+        for _ in as_completed(jobs):
+            done()
+        found = {flaw.clip: flaw for job in jobs for flaw in job.result()}
+    finally:
+        pool.shutdown(cancel_futures=True)  # where the user stops, only the files in hand are waited for
+    return [found[one.clip] for one in wanted if one.clip in found]
+
+
+def _examine_file(path: Path, spans: Sequence[Wanted], settings: FrameSettings, store: FrameStore) -> list[Flaw]:
+    header = _header(path)
+    flaws = []
+    doubtful = [one for one in spans if header is None or _doubtful(one.clip, header, settings)]
+    for one, found in zip(doubtful, extract([one.clip for one in doubtful], settings, store), strict=True):
+        if isinstance(found, ClipError):
+            flaws.append(Flaw(one.clip, one.turns, found.reason, found.what))
+    costly = {flaw.clip for flaw in flaws}
+    for one in spans:
+        if header and header.seconds and one.clip not in costly and (flaw := _odd(one, header.seconds)):
+            flaws.append(flaw)
+    return flaws
+
+
+def _header(path: Path) -> _Header | None:
+    """What the file claims, None where its first frame cannot be had."""
+    if any("\ud800" <= letter <= "\udfff" for letter in str(path)) or "\0" in str(path):
+        return None  # OpenCV crashes on a name that is not proper Unicode
+    cv2 = load_cv2()
+    capture = cv2.VideoCapture(str(path), cv2.CAP_FFMPEG, [cv2.CAP_PROP_N_THREADS, 1])
+    try:
+        fps, frames = capture.get(cv2.CAP_PROP_FPS), capture.get(cv2.CAP_PROP_FRAME_COUNT)
+        whole, picture = capture.read()
+    finally:
+        capture.release()
+    if not whole:
+        return None
+    seconds = frames / fps if 1.0 <= fps <= 240.0 and frames > 0 else None
+    return _Header(seconds, picture.shape[1], picture.shape[0])
+
+
+def _doubtful(clip: Clip, header: _Header, settings: FrameSettings) -> bool:
+    """Whether the header leaves a doubt that a run gets frames."""
+    if header.seconds is None:
+        return True
+    start = clip.start or 0.0
+    end = header.seconds if clip.end is None else min(clip.end, header.seconds)
+    asked = end - start if clip.end is None else clip.end - start
+    if not (start >= 0.0 and end - start >= _SHORTEST and asked <= settings.max_seconds):
+        return True
+    return min(_size(clip, header, settings.long_side)) < MIN_SIDE
+
+
+def _size(clip: Clip, header: _Header, long_side: int) -> tuple[int, int]:
+    # A picture of the right shape that takes no memory: the crop's edges are rounded in one place.
+    shape = (header.height, header.width, 3)
+    part = cropped(np.broadcast_to(np.uint8(0), shape), clip.crop)
+    return fitted(part.shape[1], part.shape[0], long_side)
+
+
+def _odd(one: Wanted, claimed: float) -> Flaw | None:
+    """A clip that gives frames and is worth a look, by its container (seconds `claimed`)."""
+    clip = one.clip
+    if clip.end is not None and clip.end > claimed + 1.0:
+        what = f"the span ends at {clip.end:g} s, and the file at {claimed:.1f} s, by its container"
+        return Flaw(clip, one.turns, PAST_END, what)
+    alone = clip.start is None and clip.end is None and (one.timed or len(one.turns) == 1)
+    if alone and claimed > _TIMES_AS_LONG * one.seconds + _SECONDS_MORE:
+        says = f"{one.seconds:.1f} s by its times" if one.timed else f"{one.seconds:.0f} words"
+        return Flaw(clip, one.turns, LONG, f"{claimed:.1f} s by its container; the turn is {says}")
+    return None

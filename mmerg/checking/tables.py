@@ -1,0 +1,106 @@
+"""A report for the terminal: counts, samples, clips. Reads the report only."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from rich.console import RenderableType
+from rich.table import Table
+
+from mmerg.checking.report import SOME, BadClip, Clips, Part, Report
+from mmerg.checking.targets import Targets
+from mmerg.terminal import harmless
+
+
+def tables(report: Report) -> Iterator[RenderableType]:
+    """What to print, from top to bottom."""
+    against = f"official: {report.corpus.source}" if report.corpus.source else "no official counts are known for it"
+    yield harmless(f"{report.corpus.name} {report.corpus.split}; {against}")
+    yield counts(report.corpus)
+    if report.corpus.notes:
+        notes = ", ".join(f"{name} {count}" for name, count in report.corpus.notes.items())
+        yield harmless(f"notes of the reader: {notes}")
+    if report.memory:
+        yield harmless(f"memory: {memory(report.memory)}")
+    yield harmless(f"protocol: {report.targets.told}")
+    yield harmless(f"targets: {labels(report.targets)}")
+    if report.clips is None:
+        yield harmless("clips: the reader looks for none; samples go on as text")
+        return
+    seen = report.targets
+    yield harmless(
+        f"samples with a clip to use in the last {seen.last_turns} turns before the target: "
+        f"{seen.with_clip} of {seen.samples}"
+    )
+    yield harmless(summary(report.clips))
+    if report.clips.bad:
+        yield flaws(report.clips)
+
+
+def counts(part: Part) -> Table:
+    """A row a count: found, official, verdict."""
+    table = Table()
+    table.add_column("what")
+    table.add_column("found", justify="right")
+    table.add_column("official", justify="right")
+    table.add_column("verdict")
+    for count in part.counts:
+        verdict = "–" if count.official is None else "✗ differs" if count.wrong else "✓"
+        official = "–" if count.official is None else str(count.official)
+        table.add_row(harmless(count.what), str(count.found), official, verdict)
+    return table
+
+
+def memory(part: Part) -> str:
+    """The corpus of exemplars on one line."""
+    wrong = any(count.wrong for count in part.counts)
+    told = ", ".join(
+        f"{count.found} {count.what}" + (f" ({count.official} official)" if count.wrong else "")
+        for count in part.counts
+        if not count.what.startswith("turns ")
+    )
+    verdict = "no official counts are known for it" if part.source is None else "differs" if wrong else "as published"
+    return f"{part.name} {part.split}: {told}; {verdict}"
+
+
+def labels(found: Targets) -> str:
+    """Targets by label, with their share of the samples."""
+    total = max(found.samples, 1)
+    return ", ".join(
+        f"{label or 'no label'} {count} ({100 * count / total:.1f} %)" for label, count in found.labels.items()
+    )
+
+
+def summary(clips: Clips) -> str:
+    """One line for all clips."""
+    how = "opened, first frame decoded" if clips.looked == "open" else "looked up by name, not opened"
+    bad = sum(not one.harmless and one.reason != "missing" for one in clips.bad)
+    known = sum(one.known for one in clips.bad)
+    told = f"clips: {clips.turns} of {clips.of} turns have one; {clips.files} files {how}; {clips.missing} missing"
+    return f"{told}, {bad} cannot be used" + (f"; {known} of these are bad in the published release" * bool(known))
+
+
+def flaws(clips: Clips) -> Table:
+    """The first clips of each kind of flaw; those of the release and harmless ones say so."""
+    table = Table(title="clips to look at", title_justify="left")
+    table.add_column("flaw")
+    table.add_column("clip", overflow="fold")
+    table.add_column("turn", overflow="fold")
+    table.add_column("what", ratio=1, overflow="fold")
+    for reason, known, harmless_one, bad in _groups(clips):
+        for one in bad[:SOME]:
+            told = one.what + ("; known in the published release" if known else "")
+            told += "; frames are taken all the same" if harmless_one else ""
+            more = f" +{len(one.turns) - 1}" if len(one.turns) > 1 else ""
+            table.add_row(reason, harmless(one.clip or "?"), harmless(one.turns[0] + more), harmless(told))
+        if len(bad) > SOME:
+            table.add_row(reason, f"and {len(bad) - SOME} more", "", "all are named in the JSON file")
+    return table
+
+
+def _groups(clips: Clips) -> list[tuple[str, bool, bool, list[BadClip]]]:
+    """Those of one kind together: what is wrong first, then what is known, then what is harmless."""
+    groups: dict[tuple[bool, bool, str], list[BadClip]] = {}
+    for one in clips.bad:
+        groups.setdefault((one.harmless, one.known, one.reason), []).append(one)
+    return [(reason, known, fine, bad) for (fine, known, reason), bad in sorted(groups.items())]

@@ -1,0 +1,32 @@
+"""Checks a corpus and its clips before a run is spent on them: `python -m mmerg.data dataset=meld dataset.root=…`.
+
+Counts against the official ones, clips missing or that give no frames, what the protocol takes; asks no model. With
+`sheet=12` it draws the frames that twelve samples would show. Takes the settings of `python -m mmerg.run`.
+Exit code 0 sound, 1 something is wrong with the data, 2 configuration or input wrong, 130 interrupted.
+"""
+
+from __future__ import annotations
+
+import sys
+
+from omegaconf import DictConfig
+
+from mmerg.config import hydra_main
+from mmerg.terminal import forgiving, guarded
+
+
+def job(config: DictConfig) -> int:
+    """The check, its errors printed."""
+    from mmerg.checking.check import check_data  # only once there is something to check: --help stays quick
+
+    return guarded(lambda: check_data(config))
+
+
+def main() -> int:
+    """The command."""
+    return hydra_main(job, "data")
+
+
+if __name__ == "__main__":
+    forgiving()
+    sys.exit(main())
