@@ -15,12 +15,15 @@ from omegaconf import DictConfig
 from rich.console import Console
 
 from mmerg.backends.protocol import Engine
+from mmerg.building import Building
 from mmerg.config import resolve
 from mmerg.corpora.files import clips_digest
 from mmerg.corpora.protocols import Protocol, Selection, chosen
 from mmerg.dialogue import Corpus, Sample
 from mmerg.engine.experiment import Experiment, in_flight
 from mmerg.errors import CorpusError
+from mmerg.exclusions import tally, told, told_kept_back
+from mmerg.exemplars import Exemplars
 from mmerg.progress import Progress
 from mmerg.records.ended import Ended
 from mmerg.records.events import Event
@@ -31,8 +34,10 @@ from mmerg.settings import check, how, identity_hash
 from mmerg.terminal import console, harmless, shown
 from mmerg.wiring import (
     corpus_of,
+    exemplars_of,
     experiment_of,
     git_commit,
+    memory_corpus_of,
     pool_of,
     prompts_of,
     protocol_of,
@@ -63,15 +68,22 @@ def _run(plain: dict[str, Any], out: Console) -> Ended:
         )
     wanted = chosen(selection.samples, plain["ids"], plain["limit"])
     prompts, sampling = prompts_of(plain), sampling_of(plain)
+    source = memory_corpus_of(plain, prompts.system, corpus)
 
     with closing(pool_of(plain)) as pool:
         engine = pool.describe()
-        experiment = experiment_of(plain, prompts, sampling, engine, wanted)
+        exemplars = None
+        if source:
+            with Building(out) as watch:
+                exemplars = exemplars_of(plain, prompts.system, corpus, source, wanted, watch)
+        experiment = experiment_of(plain, prompts, sampling, engine, wanted, exemplars)
         _announce(out, plain, corpus, protocol.told(selection), wanted, engine)
+        if exemplars:
+            out.print(harmless(told(exemplars.section())))
         for host, why in pool.down().items():
             out.print(harmless(f"host {host} is left out for now: {why}"))
         path = Path(plain["runs"]) / _name(plain)
-        with Run(path, _manifest(plain, corpus, protocol, selection, experiment)) as run:
+        with Run(path, _manifest(plain, corpus, protocol, selection, experiment, exemplars)) as run:
             todo = _todo(wanted, run.results, plain["only_failed"])
             again = {sample.id for sample in todo}
             kept = [run.results[s.id] for s in wanted if s.id not in again and s.id in run.results]
@@ -90,11 +102,15 @@ def _run(plain: dict[str, Any], out: Console) -> Ended:
                     run.add(result)
                     progress.result(result)
             run.seal([sample.id for sample in selection.samples])
+            if exemplars:
+                run.note("memory", exemplars.section() | {"excluded": tally(run.results.values())})
             results = [run.results[sample.id] for sample in wanted if sample.id in run.results]
 
     out.print(replies(results))
     if silent := sum(result.clip_problems for result in results):
         out.print(f"clip problems: {silent} turns went on as text; mmerg.show RUN SAMPLE says why")
+    if kept_back := told_kept_back(results):
+        out.print(kept_back)
     failed = [result for result in results if result.status == "failed"]
     if failed:
         out.print(failures(failed))
@@ -117,7 +133,12 @@ def _todo(wanted: list[Sample], results: Mapping[str, Result], only_failed: bool
 
 
 def _manifest(
-    plain: Mapping[str, Any], corpus: Corpus, protocol: Protocol, selection: Selection, experiment: Experiment
+    plain: Mapping[str, Any],
+    corpus: Corpus,
+    protocol: Protocol,
+    selection: Selection,
+    experiment: Experiment,
+    exemplars: Exemplars | None,
 ) -> dict[str, Any]:
     engine = experiment.engine.model_dump(mode="json")
     return {
@@ -127,6 +148,7 @@ def _manifest(
             "clips": clips_digest(corpus),
             "engine": json.dumps(engine, sort_keys=True),
             "prompts": experiment.prompts.digest(),
+            "memory": exemplars.memory.digest if exemplars else "none",
         },
         "engine": engine,
         "corpus": {"name": corpus.name, "split": corpus.split, "notes": dict(corpus.notes)},

@@ -15,6 +15,7 @@ from rich.console import Console
 from rich.rule import Rule
 
 from mmerg.errors import RunError
+from mmerg.exclusions import told, told_kept_back
 from mmerg.records.run import TRACE, read_manifest, read_results
 from mmerg.records.trace import story
 from mmerg.run_tables import failures, replies
@@ -29,6 +30,8 @@ def show_run(out: Console, path: Path) -> int:
     engine = manifest["engine"]
     out.print(harmless(f"{path}: {engine['model']} on {engine['backend']} {engine['version']}"))
     out.print(replies(results))
+    if memory := manifest.get("memory"):
+        out.print(harmless(f"{told(memory)}; {told_kept_back(results) or 'no exemplar was kept back'}"))
     failed = [result for result in results if result.status == "failed"]
     if failed:
         out.print(failures(failed))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from mmerg.records import events
@@ -35,8 +35,11 @@ def lines(event: events.Event, prompts: bool) -> Iterator[str]:  # noqa: PLR0912
         case events.Refused():
             yield f"{INDENT}{event.stage} could not be used ({event.failure}): {event.complaint}"
         case events.Supplied():
-            yield f"{event.symbol}, supplied to {event.stage}:"
-            yield from _value(event.content, INDENT)
+            yield f"{event.symbol}, supplied to {event.stage}:{'' if event.content else ' nothing'}"
+            for item in event.content:
+                yield from _exemplar(item)
+            for kept in event.excluded:
+                yield f"{INDENT}kept back ({kept.guard}): {kept.id}, similarity {kept.similarity:.3f}: {kept.reply}"
         case events.Produced():
             yield f"{event.symbol}, by {event.stage}:"
             yield from _value(event.output, INDENT)
@@ -116,6 +119,17 @@ def _verdict(verdict: Verdict) -> Iterator[str]:
     yield f"{verdict.aspect}, repeat {verdict.repeat}{shown}: {told}"
     if verdict.reason:
         yield f"{INDENT}{verdict.reason}"
+
+
+def _exemplar(item: Mapping[str, Any]) -> Iterator[str]:
+    """An item of a source: its reply, and of an exemplar from a memory where it is from and what it answers."""
+    if "similarity" not in item:
+        yield f"{INDENT}{item['reply']}"
+        return
+    yield f"{INDENT}{item['reply']} ({item['emotion'] or 'no label'})"
+    yield f"{INDENT}  {item['id']} of {item['from']}, similarity {item['similarity']:.3f}"
+    for turn in item["history"][-1:]:
+        yield f"{INDENT}  after {turn['speaker']}: {turn['text']}"
 
 
 def _value(value: Any, indent: str) -> Iterator[str]:

@@ -25,11 +25,19 @@ from mmerg.engine.look import Looker
 from mmerg.engine.plan import Ahead, clips_by_file
 from mmerg.engine.prompts import Prompts
 from mmerg.errors import ConfigError
+from mmerg.exemplars import SYMBOL, Exemplars, Wanted, refuse_without_forecast, wants_exemplars
 from mmerg.frames.frame import FrameSettings
 from mmerg.frames.store import FrameStore
-from mmerg.systems.system import build
+from mmerg.memory.entries import Key
+from mmerg.memory.guards import Guards
+from mmerg.memory.source import refuse_evaluated
+from mmerg.memory.store import Store, Watch
+from mmerg.systems.system import System, build
 
-PACKAGES = ("mmerg", "ollama", "xllamacpp", "opencv-python-headless", "numpy", "pydantic", "jinja2")
+PACKAGES = (
+    *("mmerg", "ollama", "xllamacpp", "opencv-python-headless", "numpy", "pydantic", "jinja2"),
+    *("faiss-cpu", "onnxruntime", "tokenizers"),
+)
 
 
 def make(node: dict[str, Any], **more: Any) -> Any:
@@ -103,8 +111,51 @@ def prompts_of(plain: dict[str, Any]) -> Prompts:
     return Prompts(build(plain["system"]).showing_frames_to(plain["frames"]["seen_by"]))
 
 
+def memory_corpus_of(plain: dict[str, Any], system: System, evaluated: Corpus) -> Corpus | None:
+    """The corpus that exemplars come from, read; None where no stage sees any or none are wanted. Raises ConfigError
+    where the settings do not fit each other, the system or the corpus that is evaluated."""
+    settings, node = plain["memory"], plain["dataset"]["memory"]
+    if not settings["top_k"] or not wants_exemplars(system):
+        return None
+    if not settings["embedder"]:
+        raise ConfigError(
+            f"memory={settings['name']} has no embedder", where="memory.top_k", hint="memory=minilm, or memory.top_k=0"
+        )
+    if not node or not node["reader"].get("root", "given"):
+        what = "dataset.memory.root has no value" if node else f"dataset={evaluated.name} names no corpus for exemplars"
+        hint = "dataset.memory.root=…, or memory=none" if node else "memory=none, or a reader as dataset.memory"
+        raise ConfigError(what, where="dataset.memory", hint=hint)
+    refuse_without_forecast(system, settings)
+    source: Corpus = make(node["reader"]).load()
+    refuse_evaluated(source, evaluated)
+    return source
+
+
+def exemplars_of(
+    plain: dict[str, Any], system: System, evaluated: Corpus, source: Corpus, samples: Sequence[Sample], watch: Watch
+) -> Exemplars:
+    """What supplies M to `samples` of the evaluated corpus; the memory is built where it is not there yet."""
+    settings = plain["memory"]
+    embedder = make(settings["embedder"])
+    memory, left_out = Store(Path(plain["cache_dir"]) / "memory", watch).open(source, Key(**settings["key"]), embedder)
+    guards = Guards(**{name: settings[name] for name in Guards.__dataclass_fields__})
+    wanted = Wanted(
+        **{name: settings[name] for name in ("top_k", "emotion", "min_similarity")},
+        guards=guards,
+        forecast=system.result.get("emotion"),
+    )
+    exemplars = Exemplars(memory, source, evaluated, wanted, left_out)
+    exemplars.refuse_wordless(samples)
+    return exemplars
+
+
 def experiment_of(
-    plain: dict[str, Any], prompts: Prompts, sampling: Sampling, engine: Engine, samples: Sequence[Sample] = ()
+    plain: dict[str, Any],
+    prompts: Prompts,
+    sampling: Sampling,
+    engine: Engine,
+    samples: Sequence[Sample] = (),
+    exemplars: Exemplars | None = None,
 ) -> Experiment:
     """What all samples share; `samples` are those of the run, of whose files each is decoded once."""
     frames = plain["frames"]
@@ -119,6 +170,7 @@ def experiment_of(
         sampling=sampling,
         engine=engine,
         max_images=plain["backbone"]["max_images"],
+        sources={SYMBOL: exemplars} if exemplars else {},
     )
 
 

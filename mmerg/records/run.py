@@ -120,13 +120,18 @@ class Folder(Generic[Line]):
         kept = {key: value for key, value in manifest.items() if key != "how"}
         before = manifest.get("sessions", [])
         kept["sessions"] = [*(before if isinstance(before, list) else []), session]
-        replace_file(path, json.dumps(kept, indent=2, ensure_ascii=False) + "\n")
+        replace_file(path, _text(kept))
 
     def add(self, result: Line) -> None:
         """Append a sample's result; a later line for the same sample replaces the earlier."""
         with self._guard:
             self._lines.append(result.line())
             self.results[result.id] = result
+
+    def note(self, section: str, content: object) -> None:
+        """Put a section of the manifest in place of what it says there: what is known only once results are."""
+        with self._guard:
+            replace_file(self.path / MANIFEST, _text({**read_manifest(self.path), section: content}))
 
     def seal(self, order: Sequence[str]) -> None:
         """Rewrite the results in corpus order, a line a sample, so that the same run gives the same bytes."""
@@ -160,6 +165,10 @@ class Run(Folder[Result]):
                 part.write_bytes(data)
                 part.replace(path)
         self._sound_frames.add(sha256)
+
+
+def _text(manifest: dict[str, Any]) -> str:
+    return json.dumps(manifest, indent=2, ensure_ascii=False) + "\n"
 
 
 @contextmanager

@@ -1,0 +1,150 @@
+"""What supplies M: the memory as the engine asks for it, a source a sample.
+
+The sample's dialogue and hidden reply go to the guards alone. What is supplied are the exemplars with where they come
+from, for the trace; a prompt shows of it what its template names (`exemplar.reply`).
+
+    experiment = replace(experiment, sources={"M": Exemplars(memory, source, evaluated, Wanted(top_k=1))})
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from mmerg.dialogue import Corpus, Sample
+from mmerg.engine.ask import Source, Supply
+from mmerg.engine.state import State
+from mmerg.errors import ConfigError, CorpusError
+from mmerg.memory.entries import history_text, origin_of, spoken
+from mmerg.memory.guards import Guards, Query
+from mmerg.memory.memory import Emotion, Hit, Memory
+from mmerg.records.events import Excluded
+from mmerg.systems.system import System
+
+SYMBOL = "M"
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What is asked of a memory: see `Memory.nearest`. forecast: where the state holds the forecast emotion, as in a
+    system's results ("e.emotion"); None where no stage gives one."""
+
+    top_k: int = 1
+    emotion: Emotion = "any"
+    min_similarity: float | None = None
+    guards: Guards = field(default_factory=Guards)
+    forecast: str | None = None
+
+
+class Exemplars:
+    """Makes a sample's source. source: the memory's corpus, left_out: what of it is no entry. evaluated: the corpus of
+    the samples."""
+
+    def __init__(
+        self,
+        memory: Memory,
+        source: Corpus,
+        evaluated: Corpus,
+        wanted: Wanted,
+        left_out: Mapping[str, int] | None = None,
+    ) -> None:
+        self.memory, self.wanted = memory, wanted
+        self._corpus = {"name": source.name, "split": source.split}
+        self._left_out = dict(left_out or {})
+        self._situations = {dialogue.id: dialogue.situation for dialogue in evaluated.dialogues}
+        self._origins = {dialogue.id: origin_of(dialogue) for dialogue in evaluated.dialogues}
+
+    def __call__(self, sample: Sample) -> Source:
+        """The source of a sample of the evaluated corpus."""
+
+        def source(state: State) -> Supply:
+            wanted = self.wanted
+            query = self.query(sample, _forecast(state, wanted.forecast))
+            found = self.memory.nearest(query, wanted.top_k, wanted.emotion, wanted.min_similarity, wanted.guards)
+            return Supply(tuple(map(self._told, found.hits)), tuple(map(_excluded, found.excluded)))
+
+        return source
+
+    def query(self, sample: Sample, emotion: str | None = None) -> Query:
+        """The sample as the memory is asked for it."""
+        key = self.memory.key
+        history = spoken(sample.scene.history[-key.turns :])
+        return Query(
+            sample=sample.id,
+            origin=self._origins[sample.dialogue_id],
+            text=key.of(history, self._situations[sample.dialogue_id], emotion),
+            history=history_text(history),
+            emotion=emotion,
+            reply=sample.target.text if sample.target else None,
+        )
+
+    def refuse_wordless(self, samples: Sequence[Sample]) -> None:
+        """Raises CorpusError for a sample that has no text to search the memory by."""
+        for sample in samples:
+            if not self.query(sample).text:
+                raise CorpusError(
+                    f"sample {sample.id} has no {self.memory.key.text} to search the memory by",
+                    where="memory.key.text",
+                    hint="memory=none, memory.key.text=history for a missing situation, or leave the sample out",
+                )
+
+    def section(self) -> dict[str, Any]:
+        """What a manifest says of the memory."""
+        return {
+            "corpus": self._corpus,
+            "entries": len(self.memory.entries),
+            "left_out": self._left_out,
+            "top_k": self.wanted.top_k,
+            "embedder": self.memory.embedder.identity(),
+            "digest": self.memory.digest,
+        }
+
+    def _told(self, hit: Hit) -> Mapping[str, Any]:
+        entry = hit.entry
+        told = {
+            "id": entry.id,
+            "from": " ".join(self._corpus.values()),
+            "similarity": hit.similarity,
+            "history": [{"speaker": speaker, "text": text} for speaker, text in entry.history],
+            "reply": entry.reply,
+            "emotion": entry.emotion,
+        }
+        return told | ({"situation": entry.situation} if entry.situation else {})
+
+
+def refuse_without_forecast(system: System, settings: Mapping[str, Any]) -> None:
+    """Raises ConfigError where the memory's settings need a forecast emotion that nothing has given by the time M is
+    asked for."""
+    needing = {
+        "memory.emotion=require": settings["emotion"] == "require",
+        "memory.key.emotion=true": settings["key"]["emotion"],
+    }
+    needed = [setting for setting, on in needing.items() if on]
+    path = system.result.get("emotion")
+    symbol = path.split(".")[0] if path else None
+    gives = [stage.gives for stage in system.stages]
+    asks = next(number for number, stage in enumerate(system.stages) if SYMBOL in stage.sees)
+    if needed and (symbol is None or symbol not in gives[:asks]):
+        raise ConfigError(
+            f"{needed[0]} needs the forecast emotion, and no stage gives one before {system.stages[asks].name}",
+            where=f"system={system.name}",
+            hint="memory.emotion=any memory.key.emotion=false",
+        )
+
+
+def wants_exemplars(system: System) -> bool:
+    """Whether any stage sees M."""
+    return any(SYMBOL in stage.sees for stage in system.stages)
+
+
+def _forecast(state: State, path: str | None) -> str | None:
+    """The emotion that stands in the state at a path such as "e.emotion", None where it is not there."""
+    symbol, _, name = (path or "").partition(".")
+    output = state.get(symbol)
+    found = getattr(output, name, None) if name else output
+    return found if isinstance(found, str) else None
+
+
+def _excluded(hit: Hit) -> Excluded:
+    return Excluded(id=hit.entry.id, guard=hit.guard, similarity=hit.similarity, reply=hit.entry.reply)
