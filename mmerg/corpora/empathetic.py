@@ -62,7 +62,7 @@ class Empathetic:
     def load(self) -> Corpus:
         """Read the split. Only listeners' turns may be targets; dialogues are called `test_hit:0_conv:1`.
 
-        `notes` counts rows left out (`rows_malformed`: too few fields; `rows_incomplete`: no id, number or words;
+        `notes` counts rows left out (`rows_malformed`: cut or shifted; `rows_incomplete`: no id, number or words;
         `rows_repeated`: a number that the talk has already), rows whose context is none of the 32 or not the talk's
         (`labels_unknown`, `labels_differing`), turns of talks without any known context (`labels_missing`), and repairs
         of the encoding. Raises ConfigError for an unknown split or label set, CorpusError for a missing file or column,
@@ -122,7 +122,7 @@ def _records(lines: Sequence[str], path: Path, notes: Counter[str]) -> Iterator[
         )
     for line in lines[1:]:
         fields = [field.strip().replace("_comma_", ",") for field in line.split(",")[: len(COLUMNS)]]
-        if len(fields) < UNCUT:
+        if len(fields) < UNCUT or not fields[4].isdecimal():  # cut, or moved along by a comma that is not written out
             notes["rows_malformed"] += bool(line.strip())
         elif CONVERSATION.fullmatch(fields[0]) and NUMBER.fullmatch(fields[1]) and fields[5]:
             yield fields

@@ -1,0 +1,79 @@
+"""Write a small EmpatheticDialogues in the published layout, each of its traps switched on by name."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+COLUMNS = "conv_id,utterance_idx,context,prompt,speaker_idx,utterance,selfeval,tags"
+EMOTIONS = ["afraid", "guilty", "joyful", "sentimental", "prepared", "furious", "disgusted", "anticipating"]
+
+
+@dataclass
+class Line:
+    """A row; commas in its cells are written as the release writes them."""
+
+    conversation: str
+    number: int | str
+    text: str
+    context: str = "guilty"
+    prompt: str = "I forgot her birthday, again."
+    speaker: int = 0
+    selfeval: str = "5|5|5_5|5|5"
+    tail: str = ","  # an empty last field; the release has longer ones, too
+
+    def row(self) -> str:
+        cells = [self.conversation, str(self.number), self.context, self.prompt, str(self.speaker), self.text]
+        return ",".join(cell.replace(",", "_comma_") for cell in [*cells, self.selfeval]) + self.tail
+
+
+def two_conversations() -> list[Line]:
+    """A talk of four turns and one of three."""
+    first, second = "hit:0_conv:1", "hit:1_conv:3"
+    fear = {"context": "afraid", "prompt": "Something moved in the cellar."}
+    return [
+        Line(first, 1, "I forgot her birthday, and she knows."),
+        Line(first, 2, "Did you call her, at least?", speaker=1),
+        Line(first, 3, 'She said "whatever" and hung up.'),
+        Line(first, 4, "Give her a day.", speaker=1),
+        Line(second, 1, "It’s dark down there.", speaker=7, **fear),
+        Line(second, 2, "Take a lamp, and a friend.", speaker=4, **fear),
+        Line(second, 3, "I will.", speaker=7, **fear),
+    ]
+
+
+@dataclass
+class Builder:
+    """`write(root)` writes the csv; the switches are the traps."""
+
+    split: str = "test"
+    lines: list[Line] = field(default_factory=two_conversations)
+    header: str = COLUMNS
+    newline: str = "\n"
+    prefix: bytes = b""  # a byte order mark
+    encoding: str = "utf-8"
+    extra: str = ""  # raw text put after the rows
+    folder: str = ""
+
+    def csv_bytes(self) -> bytes:
+        text = self.newline.join([self.header, *(line.row() for line in self.lines), ""]) + self.extra
+        return self.prefix + text.encode(self.encoding)
+
+    def write(self, root: Path) -> Path:
+        (root / self.folder).mkdir(parents=True, exist_ok=True)
+        path = root / self.folder / f"{self.split}.csv"
+        path.write_bytes(self.csv_bytes())
+        return path
+
+
+def of_size(dialogues: int, turns: int, replies: int) -> Iterator[Line]:
+    """So many rows in so many talks, so many of them a listener's; words of the corpus's usual length."""
+    words = ["and", "then", "I", "told", "them,", "in", "the", "end,", "what", "it", "had", "been", "like", "for", "me"]
+    longer, odd = replies % dialogues, turns - 2 * replies
+    for talk in range(dialogues):
+        situation = f"Situation {talk}: " + " ".join(words)
+        for number in range(1, 1 + 2 * (replies // dialogues + (talk < longer)) + (talk < odd)):
+            text = " ".join(words[(talk + number + step) % len(words)] for step in range(14))
+            name = f"hit:{talk}_conv:{talk * 2}"
+            yield Line(name, number, text, EMOTIONS[talk % len(EMOTIONS)], situation, talk % 800)

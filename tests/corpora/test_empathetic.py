@@ -1,0 +1,222 @@
+"""EmpatheticDialogues: fields, roles, order, situations, labels and damage, on a synthetic copy."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+
+import pytest
+
+from mmerg.corpora.empathetic import Empathetic
+from mmerg.corpora.empathetic_labels import EKMAN, LABEL_SETS
+from mmerg.corpora.official import expected
+from mmerg.corpora.protocols import Protocol
+from mmerg.dialogue import Corpus
+from mmerg.errors import ConfigError
+from tests.composed import plain_of
+
+from .empathetic_builder import COLUMNS, Builder, Line, of_size, two_conversations
+
+
+def load(root: Path, builder: Builder) -> Corpus:
+    builder.write(root)
+    return Empathetic(root, builder.split).load()
+
+
+def texts(corpus: Corpus) -> list[list[str]]:
+    return [[turn.text for turn in dialogue.turns] for dialogue in corpus.dialogues]
+
+
+def plain_texts() -> list[list[str]]:
+    lines = two_conversations()
+    return [[line.text for line in lines[:4]], [line.text for line in lines[4:]]]
+
+
+def test_the_plain_layout(tmp_path: Path) -> None:
+    builder = Builder()
+    corpus = load(tmp_path, builder)
+    assert texts(corpus) == plain_texts()
+    assert [dialogue.id for dialogue in corpus.dialogues] == ["test_hit:0_conv:1", "test_hit:1_conv:3"]
+    assert (corpus.name, corpus.split, corpus.notes) == ("empathetic", "test", {})
+    assert corpus.fingerprint == hashlib.sha256(builder.csv_bytes()).hexdigest()
+    first = corpus.dialogues[0]
+    assert [turn.speaker for turn in first.turns] == ["Speaker", "Listener", "Speaker", "Listener"]
+    assert first.situation == "I forgot her birthday, again."
+    assert (first.responders, first.respond_as, first.script, first.episode) == (("Listener",), None, None, None)
+    assert all(turn.clip is None and turn.start is None for turn in first.turns)
+
+
+def test_the_emotion_of_the_conversation_is_that_of_each_turn(tmp_path: Path) -> None:
+    corpus = load(tmp_path, Builder())
+    assert [{turn.emotion for turn in dialogue.turns} for dialogue in corpus.dialogues] == [{"guilty"}, {"afraid"}]
+    merged = Empathetic(tmp_path, label_set="ekman").load()
+    assert [{turn.emotion for turn in dialogue.turns} for dialogue in merged.dialogues] == [{"sadness"}, {"fear"}]
+    assert merged.labels == LABEL_SETS["ekman"]
+    assert merged.fingerprint == corpus.fingerprint
+
+
+def test_listeners_turns_alone_are_targets(tmp_path: Path) -> None:
+    corpus = load(tmp_path, Builder())
+    samples = Protocol(targets="all").select(corpus).samples
+    assert [sample.id for sample in samples] == [
+        "test_hit:0_conv:1/2",
+        "test_hit:0_conv:1/4",
+        "test_hit:1_conv:3/2",
+    ]
+    assert {sample.scene.responder for sample in samples} == {"Listener"}
+    assert all(turn.emotion is None for sample in samples for turn in sample.scene.history)
+    assert [sample.target and sample.target.emotion for sample in samples] == ["guilty", "guilty", "afraid"]
+
+
+def test_the_situation_reaches_no_scene(tmp_path: Path) -> None:
+    for sample in Protocol(targets="all").select(load(tmp_path, Builder())).samples:
+        assert "cellar" not in repr(sample)
+        assert "again." not in repr(sample)
+
+
+def test_rows_in_any_order_and_talks_in_the_order_of_their_first_row(tmp_path: Path) -> None:
+    lines = [*reversed(two_conversations()[4:]), *reversed(two_conversations()[:4])]
+    assert texts(load(tmp_path, Builder(lines=lines))) == plain_texts()[::-1]
+
+
+def test_numbers_are_ordered_as_numbers_and_may_have_gaps(tmp_path: Path) -> None:
+    lines = [Line("hit:0_conv:1", number, f"turn {number}") for number in (10, 2, 9, 1)]
+    dialogue = load(tmp_path, Builder(lines=lines)).dialogues[0]
+    assert [(turn.text, turn.speaker) for turn in dialogue.turns] == [
+        ("turn 1", "Speaker"),
+        ("turn 2", "Listener"),
+        ("turn 9", "Speaker"),
+        ("turn 10", "Listener"),
+    ]
+
+
+def test_a_listener_who_begins_has_nothing_to_reply_to(tmp_path: Path) -> None:
+    lines = [Line("hit:0_conv:1", number, f"turn {number}") for number in (2, 3, 4)]
+    samples = Protocol(targets="all").select(load(tmp_path, Builder(lines=lines))).samples
+    assert [sample.id for sample in samples] == ["test_hit:0_conv:1/3"]
+
+
+def test_nothing_is_quoted_and_commas_are_words(tmp_path: Path) -> None:
+    extra = 'hit:9_conv:9,1,guilty,"A quote_comma_ unclosed,3,He said "no_comma_ no",5|5,\n'
+    dialogue = load(tmp_path, Builder(extra=extra)).dialogues[2]
+    assert dialogue.turns[0].text == 'He said "no, no"'
+    assert dialogue.situation == '"A quote, unclosed'
+
+
+@pytest.mark.parametrize("tail", ["", ",", ",<HYPERBOLE>", ",tags,cand one|cand two,more,", ",,,,"])
+def test_fields_beyond_the_eighth_are_dropped_and_the_tags_may_be_missing(tmp_path: Path, tail: str) -> None:
+    lines = [Line("hit:0_conv:1", number, f"turn {number}", tail=tail) for number in (1, 2)]
+    corpus = load(tmp_path, Builder(lines=lines))
+    assert texts(corpus) == [["turn 1", "turn 2"]]
+    assert corpus.notes == {}
+
+
+@pytest.mark.parametrize("newline", ["\r\n", "\n", "\r"])
+@pytest.mark.parametrize("prefix", [b"", b"\xef\xbb\xbf"])
+def test_line_endings_and_byte_order_mark(tmp_path: Path, newline: str, prefix: bytes) -> None:
+    corpus = load(tmp_path, Builder(newline=newline, prefix=prefix))
+    assert texts(corpus) == plain_texts()
+    assert corpus.notes == {}
+
+
+def test_a_cp1252_copy_reads_the_same(tmp_path: Path) -> None:
+    corpus = load(tmp_path, Builder(encoding="cp1252"))
+    assert texts(corpus) == plain_texts()
+    assert corpus.notes == {"lines_cp1252": 1}
+
+
+@pytest.mark.parametrize(
+    ("extra", "note"),
+    [
+        ("hit:9_conv:9,1,guilty,A prompt,3,cut with", "rows_malformed"),
+        ("hit:9_conv:9,1", "rows_malformed"),
+        ("one word", "rows_malformed"),
+        ("hit:9_conv:9,1,guilty,A prompt, with a comma,3,Words.,5,", "rows_malformed"),
+        (",1,guilty,A prompt,3,No id.,5,", "rows_incomplete"),
+        ("conv 9,1,guilty,A prompt,3,Bad id.,5,", "rows_incomplete"),
+        ("hit:9_conv:9,0,guilty,A prompt,3,No such number.,5,", "rows_incomplete"),
+        ("hit:9_conv:9,first,guilty,A prompt,3,No number.,5,", "rows_incomplete"),
+        ("hit:9_conv:9,1,guilty,A prompt,3, ,5,", "rows_incomplete"),
+        ("hit:0_conv:1,4,guilty,A prompt,3,Once more.,5,", "rows_repeated"),
+    ],
+)
+def test_a_damaged_row_costs_that_row(tmp_path: Path, extra: str, note: str) -> None:
+    after = "\nhit:7_conv:7,1,proud,A prompt,3,Still here.,5,\n\n"
+    corpus = load(tmp_path, Builder(extra=extra + after))
+    assert texts(corpus) == [*plain_texts(), ["Still here."]]
+    assert corpus.notes == {note: 1}
+
+
+def test_one_wrong_context_costs_a_count_and_the_talk_keeps_its_emotion(tmp_path: Path) -> None:
+    lines = two_conversations()
+    lines[0].context, lines[6].context = "gulity", "joyful"
+    corpus = load(tmp_path, Builder(lines=lines))
+    assert texts(corpus) == plain_texts()
+    assert [{turn.emotion for turn in dialogue.turns} for dialogue in corpus.dialogues] == [{"guilty"}, {"afraid"}]
+    assert corpus.notes == {"labels_unknown": 1, "labels_differing": 1}
+
+
+def test_a_talk_without_a_known_context_has_no_labels(tmp_path: Path) -> None:
+    lines = two_conversations()
+    for line in lines[4:]:
+        line.context = "Afraid"
+    corpus = load(tmp_path, Builder(lines=lines))
+    assert {turn.emotion for turn in corpus.dialogues[1].turns} == {None}
+    assert corpus.notes == {"labels_unknown": 3, "labels_missing": 3}
+
+
+def test_a_situation_that_is_not_written_down(tmp_path: Path) -> None:
+    lines = [Line("hit:0_conv:1", 1, "Hi.", prompt=""), Line("hit:0_conv:1", 2, "Oh?", prompt="Said late.")]
+    lines += [Line("hit:0_conv:2", 1, "Hi.", prompt="")]
+    corpus = load(tmp_path, Builder(lines=lines))
+    assert [dialogue.situation for dialogue in corpus.dialogues] == ["Said late.", None]
+
+
+def test_the_label_sets_fit_each_other() -> None:
+    assert len(LABEL_SETS["32"]) == len(EKMAN) == 32
+    assert list(LABEL_SETS["32"]) == sorted(EKMAN)
+    assert set(EKMAN.values()) == set(LABEL_SETS["ekman"])
+    assert [EKMAN[emotion] for emotion in ("prepared", "sentimental", "nostalgic", "jealous", "anticipating")] == [
+        "happiness",
+        "happiness",
+        "sadness",
+        "anger",
+        "surprise",
+    ]
+
+
+@pytest.mark.parametrize("label_set", ["32", "ekman"])
+def test_the_configuration_names_the_labels_of_the_reader(label_set: str) -> None:
+    plain = plain_of("dataset=empathetic", "dataset.root=/data", f"dataset.label_set={label_set}")
+    assert tuple(plain["dataset"]["labels"]) == LABEL_SETS[label_set]
+    assert plain["dataset"]["reader"]["label_set"] == plain["dataset"]["memory"]["reader"]["label_set"] == label_set
+    assert (plain["protocol"]["name"], plain["protocol"]["targets"]) == ("every", "all")
+    assert plain["dataset"]["memory"]["reader"]["split"] == "train" != plain["dataset"]["reader"]["split"]
+
+
+def test_an_unknown_label_set_is_a_setting(tmp_path: Path) -> None:
+    Builder().write(tmp_path)
+    with pytest.raises(ConfigError, match="no label set 'six'") as caught:
+        Empathetic(tmp_path, label_set="six").load()  # type: ignore[arg-type]
+    assert "32, ekman" in caught.value.hint
+    with pytest.raises(ConfigError, match=r"dataset\.label_set is 'six'"):
+        plain_of("dataset=empathetic", "dataset.root=/data", "dataset.label_set=six")
+
+
+@pytest.mark.parametrize("split", ["valid", "test"])
+def test_a_copy_of_official_size_has_the_official_counts(tmp_path: Path, split: str) -> None:
+    figures = expected("empathetic", split)
+    assert figures
+    assert figures.dialogues
+    assert figures.turns
+    assert figures.replies
+    lines = list(of_size(figures.dialogues, figures.turns, figures.replies))
+    corpus = load(tmp_path, Builder(split=split, lines=lines))
+    assert len(corpus.dialogues) == figures.dialogues
+    assert sum(len(dialogue.turns) for dialogue in corpus.dialogues) == figures.turns
+    assert len(Protocol(targets="all").select(corpus).samples) == figures.replies
+    assert corpus.notes == {}
+
+
+def test_the_header_of_the_builder_is_the_published_one() -> None:
+    assert COLUMNS.count(",") == 7

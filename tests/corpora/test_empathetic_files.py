@@ -1,0 +1,207 @@
+"""EmpatheticDialogues' files: layouts, wrong roots, archives, splits mixed up, wrong columns, and any bytes at all."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from mmerg.corpora.empathetic import Empathetic
+from mmerg.corpora.empathetic_labels import LABEL_SETS
+from mmerg.corpora.protocols import Protocol
+from mmerg.dialogue import Corpus
+from mmerg.errors import ConfigError, CorpusError, MmergError
+
+from .empathetic_builder import COLUMNS, EMOTIONS, Builder, Line, of_size, two_conversations
+
+
+def refused(root: Path, split: str = "test") -> CorpusError:
+    with pytest.raises(CorpusError) as caught:
+        Empathetic(root, split).load()
+    assert caught.value.where
+    assert caught.value.hint
+    return caught.value
+
+
+@pytest.mark.parametrize("folder", ["", "empatheticdialogues"])
+def test_the_csv_is_found_in_both_layouts(tmp_path: Path, folder: str) -> None:
+    Builder(folder=folder).write(tmp_path)
+    assert len(Empathetic(tmp_path).load().dialogues) == 2
+
+
+@pytest.mark.parametrize("split", ["dev", "validation", "Test", ""])
+def test_an_unknown_split_is_a_setting(tmp_path: Path, split: str) -> None:
+    with pytest.raises(ConfigError, match="no split") as caught:
+        Empathetic(tmp_path, split).load()
+    assert "train, valid, test" in caught.value.hint
+
+
+@pytest.mark.parametrize(("name", "complaint"), [("nowhere", "does not exist"), ("file", "is not a folder")])
+def test_a_root_that_is_no_folder(tmp_path: Path, name: str, complaint: str) -> None:
+    (tmp_path / "file").write_text("x")
+    error = refused(tmp_path / name)
+    assert complaint in error.what
+    assert "train.csv" in error.hint
+
+
+def test_a_missing_csv_names_what_where_and_what_is_there(tmp_path: Path) -> None:
+    Builder(split="train", folder="empatheticdialogues").write(tmp_path)
+    error = refused(tmp_path)
+    assert "no test.csv" in error.what
+    assert f"looked in {tmp_path}, {tmp_path}/empatheticdialogues" in error.where
+    assert "empatheticdialogues holds train.csv" in error.where
+    assert "dataset.root" in error.hint
+
+
+def test_an_archive_that_is_not_unpacked(tmp_path: Path) -> None:
+    (tmp_path / "empatheticdialogues.tar.gz").write_bytes(b"packed")
+    error = refused(tmp_path)
+    assert error.hint == f"unpack {tmp_path}/empatheticdialogues.tar.gz"
+    assert "holds empatheticdialogues.tar.gz" in error.where
+
+
+@pytest.mark.parametrize("data", [b"", b"\n\n", b"\xef\xbb\xbf"])
+def test_an_empty_file(tmp_path: Path, data: bytes) -> None:
+    (tmp_path / "test.csv").write_bytes(data)
+    error = refused(tmp_path)
+    assert "lacks columns: conv_id" in error.what
+    assert "it has: nothing" in error.where
+
+
+def test_a_file_of_a_header_alone(tmp_path: Path) -> None:
+    Builder(lines=[]).write(tmp_path)
+    error = refused(tmp_path)
+    assert "no usable row" in error.what
+    assert "no rows" in error.where
+
+
+def test_a_file_of_unusable_rows_tells_why(tmp_path: Path) -> None:
+    Builder(lines=[], extra="a,b\nc,1,guilty,p,0,words,5,\n").write(tmp_path)
+    assert "1 rows_incomplete, 1 rows_malformed" in refused(tmp_path).where
+
+
+def test_a_missing_column_is_named(tmp_path: Path) -> None:
+    Builder(header=COLUMNS.replace("prompt,", "").replace(",tags", "")).write(tmp_path)
+    error = refused(tmp_path)
+    assert error.what == "test.csv lacks columns: prompt, tags"
+    assert "line 1" in error.where
+    assert COLUMNS in error.hint
+
+
+def test_columns_in_another_order(tmp_path: Path) -> None:
+    Builder(header=COLUMNS.replace("context,prompt", "prompt,context")).write(tmp_path)
+    assert "another order" in refused(tmp_path).what
+
+
+def test_more_columns_are_tolerated(tmp_path: Path) -> None:
+    Builder(header=f"{COLUMNS},cands").write(tmp_path)
+    assert len(Empathetic(tmp_path).load().dialogues) == 2
+
+
+def test_a_wholly_wrong_column_is_an_error(tmp_path: Path) -> None:
+    lines = two_conversations()
+    for line in lines:
+        line.context, line.prompt = line.prompt, line.context
+    path = Builder(lines=lines).write(tmp_path)
+    error = refused(tmp_path)
+    assert "most contexts in test.csv are no emotions" in error.what
+    assert "'I forgot her birthday, again.'" in error.what
+    assert error.where == str(path)
+    assert "terrified" in error.hint
+
+
+def test_the_file_of_another_split_under_a_wrong_name(tmp_path: Path) -> None:
+    test = Builder().write(tmp_path)
+    train = Builder(split="train").write(tmp_path)
+    for split in ("test", "train"):
+        error = refused(tmp_path, split)
+        assert "are the same file" in error.what
+        assert str(test) in error.where
+        assert str(train) in error.where
+        assert "train has 84169 turns in 19533 dialogues" in error.hint
+
+
+def test_another_splits_size_under_a_wrong_name_with_no_other_file_beside_it(tmp_path: Path) -> None:
+    lines = list(of_size(2_547, 10_973, 5_259))
+    Builder(split="train", lines=lines).write(tmp_path)
+    error = refused(tmp_path, "train")
+    assert error.what == "train.csv holds the test split: 10973 turns in 2547 dialogues"
+    assert "dataset.split=test" in error.hint
+    Builder(split="test", lines=lines).write(tmp_path / "fine")
+    assert len(Empathetic(tmp_path / "fine").load().dialogues) == 2_547
+
+
+def test_a_split_that_shares_no_bytes_is_taken(tmp_path: Path) -> None:
+    Builder(split="train", lines=list(of_size(10, 45, 20))).write(tmp_path)
+    Builder().write(tmp_path)
+    assert len(Empathetic(tmp_path, "train").load().dialogues) == 10
+
+
+FIELD = st.sampled_from(["guilty", "joyful", "x", "", "a_comma_b", '"', "\x85", "\u2028", "Hé", "\0", "5|5"])
+ROW = st.tuples(
+    st.sampled_from(["hit:0_conv:1", "hit:1_conv:1", "hit:_conv:", "", "hit:١_conv:1"]),
+    st.sampled_from(["1", "2", "3", "0", "-1", "x", "", "99999999999999999999", "٢"]),
+    st.sampled_from(["guilty", "joyful", "guilty", "Guilty", ""]),
+    FIELD,
+    FIELD,
+    FIELD,
+    FIELD,
+    FIELD,
+).map(",".join)
+HEADER = COLUMNS.encode() + b"\n"
+ANY_CSV = st.one_of(
+    st.binary(max_size=300),
+    st.binary(max_size=300).map(HEADER.__add__),
+    st.lists(st.one_of(ROW, st.text(max_size=40)), max_size=6).map("\n".join).map(str.encode).map(HEADER.__add__),
+)
+
+
+@given(data=ANY_CSV, label_set=st.sampled_from(["32", "ekman"]))
+@settings(max_examples=250)
+def test_any_bytes_give_a_corpus_or_our_error(data: bytes, label_set: str) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        (Path(folder) / "test.csv").write_bytes(data)
+        try:
+            outcome: Corpus | MmergError = Empathetic(folder, label_set=label_set).load()  # type: ignore[arg-type]
+        except MmergError as error:
+            outcome = error
+    if isinstance(outcome, MmergError):
+        assert outcome.where
+        assert outcome.hint
+        return
+    assert outcome.dialogues
+    for dialogue in outcome.dialogues:
+        assert dialogue.turns
+        for turn in dialogue.turns:
+            assert turn.text == turn.text.strip() != ""
+            assert turn.speaker in {"Speaker", "Listener"}
+            assert turn.emotion is None or turn.emotion in LABEL_SETS[label_set]
+    assert len({dialogue.id for dialogue in outcome.dialogues}) == len(outcome.dialogues)
+
+
+WORDS = st.text(st.characters(exclude_categories=["Cs", "Cc"], exclude_characters="_"), min_size=1, max_size=30).filter(
+    lambda text: text == text.strip()
+)
+
+
+@given(data=st.data())
+@settings(max_examples=80)
+def test_what_is_written_is_what_is_read(data: st.DataObject) -> None:
+    talks = data.draw(st.lists(st.lists(WORDS, min_size=1, max_size=4), min_size=1, max_size=4))
+    lines = [
+        Line(f"hit:{at}_conv:{at}", number, text, EMOTIONS[at], f"situation {at}")
+        for at, talk in enumerate(talks)
+        for number, text in enumerate(talk, start=1)
+    ]
+    with tempfile.TemporaryDirectory() as folder:
+        Builder(lines=data.draw(st.permutations(lines))).write(Path(folder))
+        corpus = Empathetic(folder).load()
+    read = {dialogue.id: [turn.text for turn in dialogue.turns] for dialogue in corpus.dialogues}
+    assert read == {f"test_hit:{at}_conv:{at}": talk for at, talk in enumerate(talks)}
+    assert {dialogue.situation for dialogue in corpus.dialogues} == {f"situation {at}" for at in range(len(talks))}
+    replies = sum(len(talk) // 2 for talk in talks)
+    assert len(Protocol(targets="all").select(corpus).samples) == replies
+    assert corpus.notes == {}
