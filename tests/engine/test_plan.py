@@ -11,6 +11,7 @@ from threading import Barrier, Lock
 
 import pytest
 
+from mmerg.backends.scripted import ENGINE
 from mmerg.dialogue import Clip, Dialogue, Sample, Turn, cut
 from mmerg.engine.look import Looker
 from mmerg.engine.plan import Ahead, clips_by_file, looked_at
@@ -18,6 +19,8 @@ from mmerg.engine.state import State
 from mmerg.frames.frame import Frame, FrameSettings
 from mmerg.frames.picture import from_jpeg
 from mmerg.frames.store import FrameStore, TakenFrom
+from mmerg.wiring import experiment_of, prompts_of, sampling_of
+from tests.composed import BASE, plain_of
 from tests.frames.clips import FPS, code, numbered
 
 SECONDS = 12
@@ -132,3 +135,13 @@ def test_a_span_that_failed_is_not_decoded_again(film: Path, tmp_path: Path) -> 
     numbered(film, (SECONDS + 3) * FPS, "MJPG")
     assert look(together, samples[-1]) == state
     assert look(Looker(SETTINGS, 8, 2, together.store), samples[-1]).keyframes
+
+
+@pytest.mark.parametrize(("frames", "looks_back"), [("paper", 2), ("all", 2), ("none", 0)])
+def test_a_run_plans_for_its_own_samples(frames: str, looks_back: int) -> None:
+    plain = plain_of(*BASE, f"frames={frames}")
+    samples = all_samples(talk(Path("film.avi")))[:3]
+    experiment = experiment_of(plain, prompts_of(plain), sampling_of(plain), ENGINE, samples)
+    planned = clips_by_file(samples, looks_back)
+    assert experiment.looker.ahead.planned == planned
+    assert bool(planned) == (looks_back > 0)
