@@ -1,0 +1,295 @@
+"""MELD's dyadic variant, episodes, and files that are not what their names say."""
+
+from __future__ import annotations
+
+import tempfile
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from mmerg.corpora.meld import Meld
+from mmerg.corpora.official import expected
+from mmerg.corpora.protocols import Protocol
+from mmerg.dialogue import Clip, Corpus
+from mmerg.errors import ConfigError, CorpusError, MmergError
+from tests.composed import plain_of
+
+from .meld_builder import COLUMNS, DYADIC_COLUMNS, Builder, Line, three_dialogues, two_dyads
+
+REAL = Path(__file__).parents[2] / ".." / "shared" / "data" / "meld"
+needs_real = pytest.mark.skipif(not REAL.is_dir(), reason="the real MELD csv files are not beside this checkout")
+
+
+def dyads(root: Path, builder: Builder, *, clips: bool = False) -> Corpus:
+    builder.write(root)
+    return Meld(root, builder.split, variant="dyadic", clips=clips).load()
+
+
+def dyadic(**more: object) -> Builder:
+    return replace(Builder(variant="dyadic", lines=two_dyads()), **more)  # type: ignore[arg-type]
+
+
+def refused(reader: Meld) -> CorpusError:
+    with pytest.raises(CorpusError) as caught:
+        reader.load()
+    assert caught.value.where
+    assert caught.value.hint
+    return caught.value
+
+
+def test_the_plain_layout(tmp_path: Path) -> None:
+    corpus = dyads(tmp_path, dyadic())
+    assert (corpus.name, corpus.split, corpus.notes) == ("meld-dyadic", "test", {})
+    assert [dialogue.id for dialogue in corpus.dialogues] == ["test_dyad0", "test_dyad1"]
+    assert [[turn.speaker for turn in dialogue.turns] for dialogue in corpus.dialogues] == [
+        ["Mark", "Rachel"],
+        ["Rachel", "Ross"],
+    ]
+    assert corpus.dialogues[1].turns[0].text == corpus.dialogues[0].turns[1].text
+    assert [sample.id for sample in Protocol().select(corpus).samples] == ["test_dyad0/2", "test_dyad1/2"]
+
+
+def test_no_id_of_a_dyad_is_one_of_a_dialogue(tmp_path: Path) -> None:
+    Builder().write(tmp_path)
+    both = dyads(tmp_path, dyadic()).dialogues + Meld(tmp_path, clips=False).load().dialogues
+    assert len({dialogue.id for dialogue in both}) == len(both)
+
+
+def test_the_ids_before_the_cut_name_the_clips(tmp_path: Path) -> None:
+    corpus = dyads(tmp_path, dyadic(), clips=True)
+    folder = tmp_path / "MELD.Raw/test/output_repeated_splits_test"
+    assert [[turn.clip for turn in dialogue.turns] for dialogue in corpus.dialogues] == [
+        [Clip(folder / "dia0_utt0.mp4"), Clip(folder / "dia0_utt1.mp4")],
+        [Clip(folder / "dia0_utt1.mp4"), Clip(folder / "dia0_utt3.mp4")],
+    ]
+    assert corpus.notes == {}
+
+
+@pytest.mark.parametrize("old", [("", ""), ("0", "x"), ("-1", "0"), (0, 77)])
+def test_a_turn_whose_old_ids_name_no_clip_goes_on_as_text(tmp_path: Path, old: tuple[int | str, int | str]) -> None:
+    dyadic().write(tmp_path)
+    lines = two_dyads()
+    lines[3].old = old
+    (tmp_path / "test_sent_emo_dya.csv").write_bytes(dyadic(lines=lines).csv_bytes())
+    corpus = Meld(tmp_path, variant="dyadic").load()
+    assert [turn.clip is None for turn in corpus.dialogues[1].turns] == [False, True]
+    assert corpus.notes == {"clips_missing": 1}
+
+
+@pytest.mark.parametrize("folder", ["", "MELD.Raw", "MELD_Dyadic", "data/MELD_Dyadic", "test", "MELD.Raw/test"])
+def test_the_csv_is_found_in_every_layout(tmp_path: Path, folder: str) -> None:
+    assert len(dyads(tmp_path, dyadic(csv_folder=folder)).dialogues) == 2
+
+
+def test_the_variants_lie_beside_each_other(tmp_path: Path) -> None:
+    Builder(csv_folder="data/MELD").write(tmp_path)
+    dyadic(csv_folder="data/MELD_Dyadic").write(tmp_path)
+    found = {variant: Meld(tmp_path, variant=variant, clips=False).load() for variant in ("multi", "dyadic")}
+    assert {variant: len(corpus.dialogues) for variant, corpus in found.items()} == {"multi": 3, "dyadic": 2}
+    assert found["multi"].fingerprint != found["dyadic"].fingerprint
+
+
+def test_missing_old_ids_are_columns_that_are_missing(tmp_path: Path) -> None:
+    dyadic(columns=COLUMNS[1:]).write(tmp_path)
+    error = refused(Meld(tmp_path, variant="dyadic"))
+    assert "lacks the columns Old_Dialogue_ID, Old_Utterance_ID" in error.what
+
+
+def test_the_dyadic_file_under_the_other_name(tmp_path: Path) -> None:
+    path = Builder(lines=two_dyads(), columns=DYADIC_COLUMNS).write(tmp_path)
+    error = refused(Meld(tmp_path))
+    assert "holds MELD's dyadic variant" in error.what
+    assert str(path) in error.where
+    assert "dataset.variant=dyadic" in error.hint
+
+
+def test_a_root_without_the_dyadic_file_says_where_it_belongs(tmp_path: Path) -> None:
+    Builder().write(tmp_path)
+    error = refused(Meld(tmp_path, variant="dyadic"))
+    assert "no test_sent_emo_dya.csv" in error.what
+    assert "MELD_Dyadic" in error.where
+    assert "dataset.variant=multi" in error.hint
+
+
+def test_an_unknown_variant_is_a_setting(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="no variant 'triadic'") as caught:
+        Meld(tmp_path, variant="triadic").load()  # type: ignore[arg-type]
+    assert "multi, dyadic" in caught.value.hint
+
+
+@pytest.mark.parametrize("variant", ["multi", "dyadic"])
+def test_the_configuration_passes_the_variant_on(variant: str) -> None:
+    dataset = plain_of("dataset=meld", "dataset.root=/data", f"dataset.variant={variant}")["dataset"]
+    assert dataset["reader"]["variant"] == dataset["memory"]["reader"]["variant"] == variant
+    assert (dataset["reader"]["split"], dataset["memory"]["reader"]["split"]) == ("test", "dev")
+    assert dataset["memory"]["reader"]["clips"] is False
+
+
+@pytest.mark.parametrize("variant", ["multi", "dyadic"])
+def test_a_dialogue_names_its_episode(tmp_path: Path, variant: str) -> None:
+    lines = two_dyads()
+    for line in lines[2:]:
+        line.season, line.episode = "10", "2"
+    Builder(variant=variant, lines=lines).write(tmp_path)
+    corpus = Meld(tmp_path, variant=variant, clips=False).load()  # type: ignore[arg-type]
+    assert [dialogue.episode for dialogue in corpus.dialogues] == ["s03e19", "s10e02"]
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "episode"),
+    [
+        (("3", "19"), ("", "19"), "s03e19"),
+        (("3", "19"), ("3", "special"), "s03e19"),
+        (("", ""), ("", ""), None),
+        (("3", "19"), ("3", "20"), None),
+        (("-3", "19"), ("III", "19"), None),
+    ],
+)
+def test_an_episode_that_is_missing_or_in_dispute(
+    tmp_path: Path, first: tuple[str, str], second: tuple[str, str], episode: str | None
+) -> None:
+    lines = two_dyads()[:2]
+    (lines[0].season, lines[0].episode), (lines[1].season, lines[1].episode) = first, second
+    Builder(lines=lines).write(tmp_path)
+    corpus = Meld(tmp_path, clips=False).load()
+    assert [dialogue.episode for dialogue in corpus.dialogues] == [episode]
+    assert corpus.notes == {}
+
+
+@pytest.mark.parametrize("gone", [{"Season"}, {"Episode"}, {"Season", "Episode"}])
+def test_a_file_without_episodes(tmp_path: Path, gone: set[str]) -> None:
+    Builder(columns=tuple(column for column in COLUMNS if column not in gone)).write(tmp_path)
+    assert {dialogue.episode for dialogue in Meld(tmp_path, clips=False).load().dialogues} == {None}
+
+
+@pytest.mark.parametrize("variant", ["multi", "dyadic"])
+def test_two_splits_of_the_same_bytes(tmp_path: Path, variant: str) -> None:
+    lines = two_dyads()
+    test = Builder(variant=variant, lines=lines).write(tmp_path)
+    dev = Builder(split="dev", variant=variant, lines=lines, csv_folder="dev").write(tmp_path)
+    for split in ("test", "dev"):
+        error = refused(Meld(tmp_path, split, variant=variant, clips=False))  # type: ignore[arg-type]
+        assert "are the same file" in error.what
+        assert str(test) in error.where
+        assert str(dev) in error.where
+        assert "turns in" in error.hint
+
+
+@pytest.mark.parametrize(("variant", "name"), [("multi", "meld"), ("dyadic", "meld-dyadic")])
+def test_the_test_split_under_the_name_of_dev(tmp_path: Path, variant: str, name: str) -> None:
+    figures = expected(name, "test")
+    assert figures
+    assert figures.dialogues
+    assert figures.turns
+    lines = [Line("Hi.", "Ross", "joy", turn % figures.dialogues, turn) for turn in range(figures.turns)]
+    Builder(split="dev", variant=variant, lines=lines, clip_folder="").write(tmp_path)
+    error = refused(Meld(tmp_path, "dev", variant=variant, clips=False))  # type: ignore[arg-type]
+    assert f"holds the test split: {figures.turns} turns in {figures.dialogues} dialogues" in error.what
+    assert "dataset.split=test" in error.hint
+    assert "dev has 1" in error.hint
+
+
+@pytest.mark.parametrize("archive", ["test.tar.gz", "MELD.Raw/test.tar.gz", "MELD.Raw.tar.gz"])
+def test_an_archive_that_is_not_unpacked(tmp_path: Path, archive: str) -> None:
+    packed = tmp_path / archive
+    packed.parent.mkdir(exist_ok=True)
+    packed.write_bytes(b"packed")
+    error = refused(Meld(tmp_path))
+    assert "no test_sent_emo.csv" in error.what
+    assert f"unpack {packed}" in error.hint
+    assert packed.name in error.where
+    builder = Builder(without_clips=frozenset((line.dialogue, line.utterance) for line in three_dialogues()))
+    builder.write(tmp_path)
+    error = refused(Meld(tmp_path))
+    assert "no clip of MELD's test split is unpacked" in error.what
+    assert f"unpack {packed}" in error.hint
+    assert "clips=false" in error.hint
+    assert len(Meld(tmp_path, clips=False).load().dialogues) == 3
+
+
+def test_the_archive_of_another_split_is_no_reason_to_stop(tmp_path: Path) -> None:
+    (tmp_path / "train.tar.gz").write_bytes(b"packed")
+    Builder(without_clips=frozenset((line.dialogue, line.utterance) for line in three_dialogues())).write(tmp_path)
+    assert Meld(tmp_path).load().notes == {"clips_missing": 6}
+
+
+@pytest.mark.parametrize("data", [b"", b"\n", b"\xef\xbb\xbf\r\n"])
+@pytest.mark.parametrize("variant", ["multi", "dyadic"])
+def test_an_empty_file(tmp_path: Path, data: bytes, variant: str) -> None:
+    path = Builder(variant=variant).write(tmp_path)
+    path.write_bytes(data)
+    error = refused(Meld(tmp_path, variant=variant, clips=False))  # type: ignore[arg-type]
+    assert "lacks the columns Utterance" in error.what
+    assert "it has: nothing" in error.where
+
+
+NUMBER = st.sampled_from(["0", "1", "2", "x", "", "-1", "99999999999"])
+CELL = st.sampled_from(['"a, b"', "Hé", "", '"', "\x85", "\u2028", "Ross", "joy", "boredom", "0:00:01,5"])
+ROW = st.tuples(
+    *(CELL, st.sampled_from(["Ross", ""]), st.sampled_from(["joy", "anger", ""]), CELL),
+    *(NUMBER, NUMBER, NUMBER, NUMBER, NUMBER, NUMBER, CELL, CELL),
+).map(",".join)
+HEADER = ",".join(DYADIC_COLUMNS).encode() + b"\n"
+ANY_CSV = st.one_of(
+    st.binary(max_size=300),
+    st.binary(max_size=300).map(HEADER.__add__),
+    st.lists(ROW, max_size=6).map("\n".join).map(str.encode).map(HEADER.__add__),
+)
+
+
+@given(data=ANY_CSV)
+@settings(max_examples=200)
+def test_any_bytes_give_a_corpus_or_our_error(data: bytes) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        (Path(folder) / "test_sent_emo_dya.csv").write_bytes(data)
+        try:
+            outcome: Corpus | MmergError = Meld(folder, variant="dyadic").load()
+        except MmergError as error:
+            outcome = error
+    if isinstance(outcome, MmergError):
+        assert outcome.hint
+        return
+    assert outcome.dialogues
+    assert len({dialogue.id for dialogue in outcome.dialogues}) == len(outcome.dialogues)
+    assert all(turn.text and turn.speaker for dialogue in outcome.dialogues for turn in dialogue.turns)
+
+
+WORDS = st.text(st.characters(exclude_categories=["Cs", "Cc"]), min_size=1, max_size=20).filter(str.strip)
+NAME = st.sampled_from(["Ross", "Rachel", "Mark Smith, Jr."])
+
+
+@given(data=st.data(), variant=st.sampled_from(["multi", "dyadic"]))
+@settings(max_examples=80)
+def test_what_is_written_is_what_is_read(data: st.DataObject, variant: str) -> None:
+    keys = data.draw(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 20)), min_size=1, max_size=8, unique=True))
+    lines = [Line(data.draw(WORDS), data.draw(NAME), "joy", *key, old=(9, number)) for number, key in enumerate(keys)]
+    with tempfile.TemporaryDirectory() as folder:
+        Builder(variant=variant, lines=lines).write(Path(folder))
+        corpus = Meld(folder, variant=variant, clips=False).load()  # type: ignore[arg-type]
+    read = [(turn.text, turn.speaker) for dialogue in corpus.dialogues for turn in dialogue.turns]
+    by_id = sorted(lines, key=lambda line: (line.dialogue, line.utterance))
+    assert read == [(line.text.strip(), line.speaker) for line in by_id]
+    assert len(corpus.dialogues) == len({key[0] for key in keys})
+    assert corpus.notes == {}
+
+
+@needs_real
+@pytest.mark.parametrize("split", ["dev", "test"])
+def test_the_real_csv_has_the_official_counts(split: str) -> None:
+    corpus = Meld(REAL, split, clips=False).load()
+    figures = expected("meld", split)
+    assert figures
+    labels = Counter(turn.emotion for dialogue in corpus.dialogues for turn in dialogue.turns)
+    assert (len(corpus.dialogues), labels.total(), labels) == (figures.dialogues, figures.turns, figures.labels)
+    assert all(dialogue.episode for dialogue in corpus.dialogues)
+    assert len({dialogue.episode for dialogue in corpus.dialogues}) > 50
+
+
+@needs_real
+def test_the_real_test_split_under_the_name_of_dev(tmp_path: Path) -> None:
+    (tmp_path / "dev_sent_emo.csv").write_bytes((REAL / "test_sent_emo.csv").read_bytes())
+    assert "holds the test split: 2610 turns in 280 dialogues" in refused(Meld(tmp_path, "dev", clips=False)).what
