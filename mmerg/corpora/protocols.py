@@ -13,12 +13,20 @@ import random
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, get_args
 
 from mmerg.dialogue import Corpus, Dialogue, Sample, cut
 from mmerg.errors import ConfigError
 
-NEUTRAL = "neutral"
+Targets = Literal["last", "all", "labelled"]
+REASONS = (  # in the order in which they are told
+    "dialogues without a history",
+    "dialogues without a target",
+    "targets of other emotions",
+    "targets over max_per_dialogue",
+    "targets not drawn",
+)
+NEUTRAL, NONNEUTRAL = "neutral", "nonneutral"
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,11 +42,12 @@ class Protocol:
     """How samples are taken. Each step works on what the one before leaves:
 
     targets: last (the final turn, or the reply after it where `respond_as` asks for one), all (every turn that has a
-    history), labelled (those of them that carry a label). emotions: all, nonneutral, or the labels that a target may
-    have. max_per_dialogue: the latest so many. sample: so many of all, drawn with `seed`. history: turns shown.
+    history), labelled (those of them that carry a label). Where a dialogue names its responders, turns of others are no
+    targets. emotions: all, nonneutral, or the labels that a target may have. max_per_dialogue: the latest so many.
+    sample: so many of all, drawn with `seed`. history: turns shown.
     """
 
-    targets: Literal["last", "all", "labelled"] = "last"
+    targets: Targets = "last"
     emotions: Literal["all", "nonneutral"] | Sequence[str] = "all"
     max_per_dialogue: int | None = None
     sample: int | None = None
@@ -46,15 +55,17 @@ class Protocol:
     history: int | None = None
 
     def select(self, corpus: Corpus) -> Selection:
-        """The samples of a corpus. Raises ConfigError for an emotion that is no label of it."""
+        """The samples of a corpus. Raises ConfigError for a setting that makes no sense, and for an emotion that is no
+        label of the corpus."""
+        self._check()
         allowed = self._allowed(corpus)
-        left_out: Counter[str] = Counter()
+        left_out: Counter[str] = Counter(dict.fromkeys(REASONS, 0))
         taken: list[tuple[Dialogue, int]] = []
         for dialogue in corpus.dialogues:
             targets = self._targets(dialogue, left_out)
             fitting = [t for t in targets if allowed is None or _emotion(dialogue, t) in allowed]
             left_out["targets of other emotions"] += len(targets) - len(fitting)
-            latest = fitting[-self.max_per_dialogue :] if self.max_per_dialogue else fitting
+            latest = fitting if self.max_per_dialogue is None else fitting[-self.max_per_dialogue :]
             left_out["targets over max_per_dialogue"] += len(fitting) - len(latest)
             taken += [(dialogue, target) for target in latest]
         if self.sample is not None and self.sample < len(taken):
@@ -75,10 +86,26 @@ class Protocol:
         without = "".join(f", {count} {reason}" for reason, count in selection.left_out.items())
         return " ".join(f"{name}={value}" for name, value in named.items()) + f", n={len(selection.samples)}{without}"
 
+    def _check(self) -> None:
+        counts = {"max_per_dialogue": self.max_per_dialogue, "sample": self.sample, "history": self.history}
+        for name, value in counts.items():
+            if value is not None and value < 1:
+                hint = "at least 1, or null for no limit"
+                raise ConfigError(f"protocol.{name} is {value}", where="protocol", hint=hint)
+        if self.targets not in (known := get_args(Targets)):
+            hint = f"one of {', '.join(known)}"
+            raise ConfigError(f"protocol.targets is {self.targets!r}", where="protocol", hint=hint)
+        if not self.emotions or (isinstance(self.emotions, str) and self.emotions not in ("all", NONNEUTRAL)):
+            hint = "all, nonneutral, or a list: [joy,anger]"
+            raise ConfigError(f"protocol.emotions is {self.emotions!r}", where="protocol", hint=hint)
+
     def _allowed(self, corpus: Corpus) -> frozenset[str] | None:
         if self.emotions == "all":
             return None
-        if self.emotions == "nonneutral":
+        if self.emotions == NONNEUTRAL:
+            if NEUTRAL not in corpus.labels:
+                hint = f"all, or a list of {', '.join(corpus.labels)}"
+                raise ConfigError(f"{corpus.name} has no label {NEUTRAL}", where="protocol.emotions", hint=hint)
             return frozenset(corpus.labels) - {NEUTRAL}
         if unknown := [emotion for emotion in self.emotions if emotion not in corpus.labels]:
             raise ConfigError(
@@ -90,7 +117,7 @@ class Protocol:
 
     def _targets(self, dialogue: Dialogue, left_out: Counter[str]) -> list[int]:
         """Turn numbers from 0, in order; `len(turns)` stands for the reply after the last turn."""
-        if not any(_may_be_target(dialogue, number) for number in range(1, len(dialogue.turns) + 1)):
+        if len(dialogue.turns) + (dialogue.respond_as is not None) < 2:
             left_out["dialogues without a history"] += 1
             return []
         if self.targets == "last":
@@ -123,9 +150,9 @@ def chosen(samples: Sequence[Sample], ids: Sequence[str] | None, limit: int | No
     Raises ConfigError for an id that is not there.
     """
     if ids is not None:
-        unknown = sorted(set(ids) - {sample.id for sample in samples})
-        if unknown:
+        asked = frozenset(ids)
+        if unknown := sorted(asked - {sample.id for sample in samples}):
             some = ", ".join(sample.id for sample in samples[:3])
             raise ConfigError(f"no sample is called {', '.join(unknown)}", where="ids", hint=f"ids look like {some}")
-        samples = [sample for sample in samples if sample.id in ids]
+        samples = [sample for sample in samples if sample.id in asked]
     return list(samples[:limit])

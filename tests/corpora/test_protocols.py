@@ -1,0 +1,307 @@
+"""Protocols: which turns are targets, what is left out and why, and what is told of it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mmerg.corpora.protocols import Protocol, Selection, chosen
+from mmerg.dialogue import Corpus, Dialogue, Sample, Turn
+from mmerg.errors import ConfigError
+
+LABELS = ("neutral", "joy", "anger")
+
+
+def talk(name: str, *emotions: str | None, **more: Any) -> Dialogue:
+    """A dialogue of Ana and Ben in turn, Ana first, a turn for each emotion."""
+    turns = tuple(Turn("Ana" if at % 2 == 0 else "Ben", f"words {at + 1}", one) for at, one in enumerate(emotions))
+    return Dialogue(name, turns, **more)
+
+
+def corpus(*dialogues: Dialogue) -> Corpus:
+    return Corpus("made", "all", LABELS, dialogues, "f")
+
+
+def ids(selection: Selection) -> list[str]:
+    return [sample.id for sample in selection.samples]
+
+
+FOUR = talk("four", "joy", "neutral", None, "anger")
+THREE = talk("three", "neutral", "joy", None)
+ONE = talk("one", "joy")
+ASKED = talk("asked", "joy", "anger", respond_as="Ana")
+SOME = corpus(FOUR, THREE, ONE, ASKED)
+
+
+@pytest.mark.parametrize(
+    ("protocol", "taken", "left_out"),
+    [
+        (Protocol(), ["four/4", "three/3", "asked/3"], {"dialogues without a history": 1}),
+        (
+            Protocol("all"),
+            ["four/2", "four/3", "four/4", "three/2", "three/3", "asked/2", "asked/3"],
+            {"dialogues without a history": 1},
+        ),
+        (
+            Protocol("labelled"),
+            ["four/2", "four/4", "three/2", "asked/2"],
+            {"dialogues without a history": 1},
+        ),
+        (
+            Protocol("labelled", max_per_dialogue=1),
+            ["four/4", "three/2", "asked/2"],
+            {"dialogues without a history": 1, "targets over max_per_dialogue": 1},
+        ),
+        (
+            Protocol("all", max_per_dialogue=2),
+            ["four/3", "four/4", "three/2", "three/3", "asked/2", "asked/3"],
+            {"dialogues without a history": 1, "targets over max_per_dialogue": 1},
+        ),
+        (
+            Protocol("all", emotions="nonneutral"),
+            ["four/4", "three/2", "asked/2"],
+            {"dialogues without a history": 1, "targets of other emotions": 4},
+        ),
+        (
+            Protocol(emotions=["anger"]),
+            ["four/4"],
+            {"dialogues without a history": 1, "targets of other emotions": 2},
+        ),
+        (
+            Protocol("all", emotions=["joy", "anger"], max_per_dialogue=1),
+            ["four/4", "three/2", "asked/2"],
+            {"dialogues without a history": 1, "targets of other emotions": 4},
+        ),
+    ],
+)
+def test_what_is_taken(protocol: Protocol, taken: list[str], left_out: dict[str, int]) -> None:
+    selection = protocol.select(SOME)
+    assert ids(selection) == taken
+    assert selection.left_out == left_out
+
+
+def test_a_dialogue_whose_turns_carry_no_label_has_no_target() -> None:
+    selection = Protocol("labelled").select(corpus(talk("d", None, None), talk("e", "joy", None, None)))
+    assert ids(selection) == []
+    assert selection.left_out == {"dialogues without a target": 2}
+
+
+@pytest.mark.parametrize(
+    ("targets", "taken", "without"),
+    [
+        ("last", ["even/4"], 2),
+        ("all", ["even/2", "even/4", "odd/2"], 1),
+        ("labelled", ["even/2", "even/4", "odd/2"], 1),
+    ],
+)
+def test_only_responders_turns_are_targets(targets: Any, taken: list[str], without: int) -> None:
+    even = talk("even", *["joy"] * 4, responders=("Ben",))
+    odd = talk("odd", *["joy"] * 3, responders=("Ben",))
+    nobody = talk("nobody", *["joy"] * 3, responders=("Cem",))
+    selection = Protocol(targets).select(corpus(even, odd, nobody))
+    assert ids(selection) == taken
+    assert selection.left_out == {"dialogues without a target": without}
+
+
+def test_a_responder_who_begins_has_nothing_to_reply_to() -> None:
+    selection = Protocol("all").select(corpus(talk("d", "joy", "joy", responders=("Ana",))))
+    assert selection.left_out == {"dialogues without a target": 1}  # it has a history: Ana's own turn before Ben's
+
+
+@pytest.mark.parametrize(("respond_as", "taken"), [("Ben", ["d/2"]), ("Ana", [])])
+def test_a_reply_that_is_asked_for_is_one_of_a_responder(respond_as: str, taken: list[str]) -> None:
+    selection = Protocol().select(corpus(talk("d", "joy", responders=("Ben",), respond_as=respond_as)))
+    assert ids(selection) == taken
+
+
+def test_the_reply_after_the_last_turn_has_no_label() -> None:
+    asked = corpus(ASKED)
+    assert ids(Protocol().select(asked)) == ["asked/3"]
+    assert Protocol().select(asked).samples[0].target is None
+    assert Protocol(emotions=["anger"]).select(asked).left_out == {"targets of other emotions": 1}
+
+
+@pytest.mark.parametrize(("history", "shown"), [(None, 3), (1, 1), (2, 2), (3, 3), (9, 3)])
+def test_so_many_turns_are_shown(history: int | None, shown: int) -> None:
+    (sample,) = Protocol(history=history).select(corpus(FOUR)).samples
+    assert [turn.text for turn in sample.scene.history] == [f"words {at}" for at in (1, 2, 3)][-shown:]
+    assert sample.id == "four/4"
+
+
+def test_a_draw_keeps_the_order_and_follows_the_seed() -> None:
+    many = corpus(*(talk(f"d{number}", "joy", "anger") for number in range(60)))
+    order = ids(Protocol().select(many))
+    drawn = [ids(Protocol(sample=20, seed=seed).select(many)) for seed in (0, 0, 1)]
+    assert drawn[0] == drawn[1] != drawn[2]
+    for taken in drawn:
+        assert len(taken) == 20
+        assert taken == sorted(taken, key=order.index)
+    assert Protocol(sample=20).select(many).left_out == {"targets not drawn": 40}
+
+
+def test_a_draw_of_more_than_there_are_takes_all() -> None:
+    selection = Protocol(sample=99).select(SOME)
+    assert ids(selection) == ids(Protocol().select(SOME))
+    assert "targets not drawn" not in selection.left_out
+
+
+@pytest.mark.parametrize(
+    ("protocol", "told"),
+    [
+        (Protocol(), "targets=last emotions=all, n=3, 1 dialogues without a history"),
+        (
+            Protocol("all", ["joy", "anger"], max_per_dialogue=1, sample=2, seed=7, history=4),
+            "targets=all emotions=joy+anger max_per_dialogue=1 sample=2 history=4 seed=7, n=2, "
+            "1 dialogues without a history, 4 targets of other emotions, 1 targets not drawn",
+        ),
+        (Protocol("labelled", seed=7), "targets=labelled emotions=all, n=4, 1 dialogues without a history"),
+    ],
+)
+def test_what_is_told_names_the_settings_and_n(protocol: Protocol, told: str) -> None:
+    assert protocol.told(protocol.select(SOME)) == told
+
+
+@pytest.mark.parametrize(
+    ("protocol", "what", "hint"),
+    [
+        (Protocol(max_per_dialogue=0), "protocol.max_per_dialogue is 0", "at least 1"),
+        (Protocol(sample=0), "protocol.sample is 0", "at least 1"),
+        (Protocol(sample=-3), "protocol.sample is -3", "at least 1"),
+        (Protocol(history=0), "protocol.history is 0", "at least 1"),
+        (Protocol("first"), "protocol.targets is 'first'", "last, all, labelled"),  # type: ignore[arg-type]
+        (Protocol(emotions="joy"), "protocol.emotions is 'joy'", "a list"),
+        (Protocol(emotions=[]), "protocol.emotions is []", "a list"),
+        (Protocol(emotions=""), "protocol.emotions is ''", "a list"),
+        (Protocol(emotions=["joy", "hope", "awe"]), "hope, awe is no emotion of made", "neutral, joy, anger"),
+    ],
+)
+def test_settings_that_make_no_sense(protocol: Protocol, what: str, hint: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        protocol.select(SOME)
+    assert caught.value.what == what
+    assert caught.value.where.startswith("protocol")
+    assert hint in caught.value.hint
+
+
+def test_nonneutral_needs_a_neutral_label() -> None:
+    with pytest.raises(ConfigError, match="made has no label neutral") as caught:
+        Protocol(emotions="nonneutral").select(replace(SOME, labels=("neu", "joy", "anger")))
+    assert "neu, joy, anger" in caught.value.hint
+
+
+def samples_of(count: int) -> list[Sample]:
+    return list(Protocol().select(corpus(*(talk(f"d{number}", "joy", "joy") for number in range(count)))).samples)
+
+
+@pytest.mark.parametrize(
+    ("asked", "limit", "left"),
+    [
+        (None, None, ["d0/2", "d1/2", "d2/2", "d3/2"]),
+        (None, 2, ["d0/2", "d1/2"]),
+        (None, 9, ["d0/2", "d1/2", "d2/2", "d3/2"]),
+        (["d3/2", "d1/2", "d3/2"], None, ["d1/2", "d3/2"]),
+        (["d3/2", "d1/2"], 1, ["d1/2"]),
+        ([], None, []),
+    ],
+)
+def test_chosen_keeps_the_order_of_the_corpus(asked: list[str] | None, limit: int | None, left: list[str]) -> None:
+    assert [sample.id for sample in chosen(samples_of(4), asked, limit)] == left
+
+
+def test_unknown_ids_are_named_with_some_that_there_are() -> None:
+    with pytest.raises(ConfigError, match=r"no sample is called d0, e/2") as caught:
+        chosen(samples_of(9), ["e/2", "d1/2", "d0"], 1)
+    assert caught.value.hint == "ids look like d0/2, d1/2, d2/2"
+
+
+EMOTION = st.sampled_from([*LABELS, None])
+SPEAKER = st.sampled_from(["Ana", "Ben", "Cem"])
+
+
+@st.composite
+def corpora(draw: st.DrawFn) -> Corpus:
+    dialogues = []
+    for number in range(draw(st.integers(0, 5))):
+        turns = draw(st.lists(st.builds(Turn, SPEAKER, st.just("words"), EMOTION), max_size=5))
+        respond_as = draw(st.none() | SPEAKER)
+        responders = tuple(draw(st.lists(SPEAKER, max_size=2, unique=True)))
+        dialogues.append(Dialogue(f"d{number}", tuple(turns), respond_as, responders))
+    return corpus(*dialogues)
+
+
+def limits(most: int) -> st.SearchStrategy[int | None]:
+    return st.none() | st.integers(1, most)
+
+
+PROTOCOLS = st.builds(
+    Protocol,
+    targets=st.sampled_from(["last", "all", "labelled"]),
+    emotions=st.one_of(st.sampled_from(["all", "nonneutral"]), st.lists(st.sampled_from(LABELS), min_size=1)),
+    max_per_dialogue=limits(3),
+    sample=limits(8),
+    seed=st.integers(0, 3),
+    history=limits(3),
+)
+
+
+@given(corpora(), PROTOCOLS)
+def test_every_target_is_one_that_the_protocol_allows(made: Corpus, protocol: Protocol) -> None:
+    by_id = {dialogue.id: dialogue for dialogue in made.dialogues}
+    selection = protocol.select(made)
+    for sample in selection.samples:
+        dialogue, target = by_id[sample.dialogue_id], int(sample.id.rpartition("/")[2]) - 1
+        assert 1 <= target <= len(dialogue.turns)
+        assert sample.target == (dialogue.turns[target] if target < len(dialogue.turns) else None)
+        emotion = sample.target.emotion if sample.target else None
+        if target == len(dialogue.turns):
+            assert sample.scene.responder == dialogue.respond_as
+        assert not dialogue.responders or sample.scene.responder in dialogue.responders
+        assert protocol.targets != "labelled" or emotion
+        assert protocol.targets != "last" or target == len(dialogue.turns) - (dialogue.respond_as is None)
+        assert protocol.emotions != "nonneutral" or emotion in {"joy", "anger"}
+        assert isinstance(protocol.emotions, str) or emotion in protocol.emotions
+        assert len(sample.scene.history) == min(target, protocol.history or target)
+        assert all(turn.emotion is None for turn in sample.scene.history)
+
+
+@given(corpora(), PROTOCOLS)
+def test_order_and_limits_hold_and_a_second_time_gives_the_same(made: Corpus, protocol: Protocol) -> None:
+    selection = protocol.select(made)
+    assert protocol.select(made) == selection
+    place = {dialogue.id: at for at, dialogue in enumerate(made.dialogues)}
+    order = [(place[sample.dialogue_id], int(sample.id.rpartition("/")[2])) for sample in selection.samples]
+    assert order == sorted(set(order))
+    assert len(order) <= (protocol.sample or len(order))
+    each = Counter(sample.dialogue_id for sample in selection.samples)
+    assert all(count <= (protocol.max_per_dialogue or count) for count in each.values())
+
+
+@given(corpora(), PROTOCOLS)
+def test_what_is_taken_and_what_is_left_out_come_to_all_there_was(made: Corpus, protocol: Protocol) -> None:
+    selection = protocol.select(made)
+    everything = replace(protocol, emotions="all", max_per_dialogue=None, sample=None).select(made)
+    of_targets = [count for reason, count in selection.left_out.items() if reason.startswith("targets")]
+    assert len(selection.samples) + sum(of_targets) == len(everything.samples)
+    without = [count for reason, count in selection.left_out.items() if reason.startswith("dialogues")]
+    assert sum(without) + len({sample.dialogue_id for sample in everything.samples}) == len(made.dialogues)
+    assert all(selection.left_out.values())
+    assert protocol.told(selection).count(f"n={len(selection.samples)}") == 1
+
+
+@given(corpora(), PROTOCOLS)
+def test_a_narrower_protocol_takes_no_more(made: Corpus, protocol: Protocol) -> None:
+    taken = set(ids(protocol.select(made)))
+    for wider in (
+        replace(protocol, sample=None),
+        replace(protocol, sample=None, max_per_dialogue=None),
+        replace(protocol, sample=None, max_per_dialogue=None, emotions="all"),
+        replace(protocol, sample=None, max_per_dialogue=None, emotions="all", targets="all"),
+    ):
+        more = set(ids(wider.select(made)))
+        assert taken <= more
+        taken = more
