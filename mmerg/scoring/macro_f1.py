@@ -34,8 +34,10 @@ class MacroF1:
     def ready(self, answers: Sequence[Answer]) -> Value:
         counted = self.counted(answers)
         numbers: dict[str | None, int] = {None: 0}  # 0: no forecast, or not counted
-        gold = [_number(numbers, answer.result.gold_emotion) for answer in answers]
-        forecast = [_number(numbers, answer.result.emotion if answer.ok else None) for answer in answers]
+        gold = np.array([_number(numbers, answer.result.gold_emotion) for answer in answers], np.intp)
+        forecast = np.array(
+            [_number(numbers, answer.result.emotion if answer.ok else None) for answer in answers], np.intp
+        )
         labels, said = np.where(counted, gold, 0), np.where(counted, forecast, 0)
         kinds = len(numbers)
 

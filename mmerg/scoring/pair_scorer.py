@@ -20,6 +20,7 @@ from mmerg.scoring.extras import device, fingerprint, loading, quietly, require
 
 Three = tuple[float, float, float]
 NOTHING: Three = (0.0, 0.0, 0.0)
+UNBOUNDED = 1_000_000
 
 
 class PairScorer:
@@ -54,9 +55,18 @@ def load(model: str, layers: int | None) -> PairScorer:
         raise ConfigError(what, where=f"--bert {model}", hint="name one with --bert-layers, 17 for roberta-large")
     with loading(model, "--bert"):
         scorer = BERTScorer(model_type=model, num_layers=layers, idf=False, device=device(), batch_size=1)
-    weights = fingerprint(scorer._model, scorer._tokenizer)  # it offers no public way to them
+    parts: tuple[Any, Any] = scorer._model, scorer._tokenizer  # it offers no public way to them
+    weights = fingerprint(*parts)
+    _bound(*parts)
     name = Path(model).name
     packages = f"bert-score-{version('bert-score')}|transformers-{version('transformers')}"
     return PairScorer(
         scorer, f"model:{name}|weights:{weights}|L:{scorer.num_layers}|idf:no|rescale:no|batch:1|{packages}|scale:100"
     )
+
+
+def _bound(model: Any, tokenizer: Any) -> None:
+    """Give a tokenizer that knows no longest text the model's: the package breaks on its stand-in for "any length"."""
+    positions = int(model.config.max_position_embeddings) - 2  # RoBERTa's kind keep two for themselves
+    if tokenizer.model_max_length > UNBOUNDED:
+        tokenizer.model_max_length = positions

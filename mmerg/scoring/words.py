@@ -17,8 +17,8 @@ def tokenizer(name: Tokenizer, *, lower: bool) -> Words:
     """A text's tokens, in lower case or as they are.
 
     nltk: NLTKWordTokenizer over the whole reply, which is `word_tokenize(text, preserve_line=True)`. Plain
-    `word_tokenize` (CEM, ESCM) splits sentences first, with a downloaded model; it differs by the full stops within a
-    reply, which stay with their word here.
+    `word_tokenize` (CEM, ESCM) splits sentences first, with a downloaded model; here the full stops within a reply
+    stay with their word ("can't." is one token).
     13a: sacreBLEU's tokenizer_13a, mteval's. whitespace: str.split (KEMP, EmpDG; lower cased, TRACE).
     """
     cut = _cut(name)

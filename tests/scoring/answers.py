@@ -1,0 +1,43 @@
+"""Answers for tests of figures, without a folder."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from mmerg.scoring.answers import Answer
+from mmerg.scoring.metric import Metric
+from tests.scoring.run_builder import HISTORY, result
+
+
+def answer(id: str = "a/1", response: str | None = "Oh no.", emotion: str | None = None, **more: Any) -> Answer:
+    """One answer; see `run_builder.result`. `logprobs` may be given."""
+    logprobs = more.pop("logprobs", None)
+    return Answer(result(id, response, emotion, **more), logprobs, HISTORY)
+
+
+def replies(*texts: str | None) -> list[Answer]:
+    """An answer a text, None for a failed one, each of a dialogue of its own."""
+    return [answer(f"d{number}/1", text) for number, text in enumerate(texts)]
+
+
+def forecasts(*pairs: tuple[str | None, str | None] | str) -> list[Answer]:
+    """An answer a (gold, forecast); a gold label alone is a failed one."""
+    return [
+        answer(f"d{number}/1", None, gold=pair)
+        if isinstance(pair, str)
+        else answer(f"d{number}/1", "Oh no.", pair[1], gold=pair[0])
+        for number, pair in enumerate(pairs)
+    ]
+
+
+def figure(metric: Metric, answers: Sequence[Answer]) -> float:
+    """The metric's value over all of `answers`."""
+    return metric.ready(answers)(np.arange(len(answers)))
+
+
+def count(metric: Metric, answers: Sequence[Answer]) -> int:
+    """How many of `answers` it is over."""
+    return int(metric.counted(answers).sum())

@@ -1,0 +1,84 @@
+"""Accuracy, macro-F1 and the confusion of emotions, by hand."""
+
+from __future__ import annotations
+
+from math import isnan
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mmerg.scoring.accuracy import Accuracy
+from mmerg.scoring.confusion import confusion
+from mmerg.scoring.macro_f1 import MacroF1
+from tests.scoring.answers import count, figure, forecasts, replies
+
+MIXED = forecasts(
+    ("joy", "joy"), ("joy", "sadness"), ("sadness", "sadness"), (None, "joy"), "sadness", ("anger", "fear")
+)
+LABELS = ("neutral", "joy", "sadness")
+
+
+def test_a_failed_sample_is_wrong_and_one_without_a_gold_label_does_not_count() -> None:
+    assert (figure(Accuracy(), MIXED), count(Accuracy(), MIXED)) == (40.0, 5)
+    assert (figure(Accuracy(ok_only=True), MIXED), count(Accuracy(ok_only=True), MIXED)) == (50.0, 4)
+
+
+def test_the_paper_s_accuracy_is_26_of_31() -> None:
+    right, wrong = ("joy", "joy"), ("joy", "anger")
+    assert round(figure(Accuracy(), forecasts(*[right] * 26, *[wrong] * 5)), 2) == 83.87
+
+
+def test_f1_by_hand() -> None:
+    # joy: 1 hit, 2 gold, 1 forecast; sadness: 1 hit, 2 gold (1 failed), 2 forecasts; anger: no hit; fear: never gold
+    assert figure(MacroF1(), MIXED) == pytest.approx(100 * (2 / 3 + 2 / 4 + 0) / 3)
+    assert count(MacroF1(), MIXED) == 5
+    assert figure(MacroF1(), forecasts(("joy", "joy"), ("fear", "fear"))) == 100
+
+
+def test_a_system_that_forecasts_nothing_has_no_accuracy() -> None:
+    silent = [*forecasts(("joy", None), ("fear", None)), *forecasts("joy")]
+    for metric in (Accuracy(), Accuracy(ok_only=True), MacroF1()):
+        assert count(metric, silent) == 0
+        assert isnan(figure(metric, silent))
+    assert confusion(silent, LABELS) is None
+
+
+def test_all_failed_is_all_wrong() -> None:
+    failed = forecasts("joy", "fear")
+    assert (figure(Accuracy(), failed), count(Accuracy(), failed)) == (0.0, 2)
+    assert figure(MacroF1(), failed) == 0
+    assert isnan(figure(Accuracy(ok_only=True), failed))
+
+
+def test_nothing_at_all() -> None:
+    for metric in (Accuracy(), MacroF1()):
+        assert isnan(figure(metric, []))
+        assert isnan(figure(metric, replies("Oh no.", None)))
+    assert confusion([], LABELS) is None
+
+
+def test_the_confusion_counts_what_accuracy_counts() -> None:
+    found = confusion(MIXED, LABELS)
+    assert found is not None
+    assert found.labels == ("neutral", "joy", "sadness", "anger", "fear")
+    assert found.counts == ((0,) * 5, (0, 1, 1, 0, 0), (0, 0, 1, 0, 0), (0, 0, 0, 0, 1), (0,) * 5)
+    assert found.failed == (0, 0, 1, 0, 0)
+    assert sum(map(sum, found.counts)) + sum(found.failed) == count(Accuracy(), MIXED)
+
+
+LABEL = st.sampled_from(["joy", "fear", "anger"])
+
+
+@given(st.lists(st.one_of(LABEL, st.tuples(LABEL, LABEL)), min_size=1, max_size=12))
+def test_f1_and_accuracy_against_their_definitions(pairs: list[str | tuple[str, str]]) -> None:
+    told = [(pair, None) if isinstance(pair, str) else pair for pair in pairs]
+    answers = forecasts(*pairs)
+    assert figure(Accuracy(), answers) == pytest.approx(100 * sum(gold == said for gold, said in told) / len(told))
+    scores = []
+    for label in {gold for gold, _ in told}:
+        hits = sum(gold == said == label for gold, said in told)
+        wrong = sum(said == label != gold for gold, said in told)
+        missed = sum(gold == label != said for gold, said in told)
+        scores.append(100 * hits / (hits + (wrong + missed) / 2))
+    assert figure(MacroF1(), answers) == pytest.approx(sum(scores) / len(scores))

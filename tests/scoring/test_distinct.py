@@ -1,0 +1,129 @@
+"""Distinct-n and its expectation-adjusted form: by hand, against the tokenisers' own packages, and as properties."""
+
+from __future__ import annotations
+
+from math import isnan, nan
+from typing import get_args
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mmerg.scoring.distinct import Distinct, Level
+from mmerg.scoring.ead import CL100K, ExpectationAdjusted
+from mmerg.scoring.words import Tokenizer, tokenizer
+from tests.scoring.answers import count, figure, replies
+
+TALK = [
+    "I can't believe it. It's $3.50, isn't it?",
+    'She said "no" -- twice... (really!)',
+    "well-known U.S.A. prices: 1,000 or 10-20% & more",
+    "Ünïcode ’quotes’ “here” 😊😊 漢字",
+    "a\tb  c\u00a0d",
+    "&quot;escaped&quot; -\n line",
+]
+WORDS = st.lists(st.sampled_from(["so", "it", "is", "not"]), max_size=6).map(" ".join)
+
+
+def plain(n: int, level: Level = "corpus") -> Distinct:
+    return Distinct(n, "whitespace", level)
+
+
+def test_by_hand() -> None:
+    answers = replies("so it is", "It is", "no")
+    assert figure(plain(1), answers) == pytest.approx(100 * 4 / 6)
+    assert figure(plain(2), answers) == pytest.approx(100 * 2 / 3)
+    assert figure(Distinct(1, "whitespace", lower=False), answers) == pytest.approx(100 * 5 / 6)
+    assert figure(plain(1, "response"), replies("so so", "so it")) == pytest.approx(75)
+    assert figure(plain(2, "response"), replies("so so so", "so it", "no")) == pytest.approx(75)
+    assert [count(plain(n), answers) for n in (1, 2, 3, 4)] == [3, 2, 1, 0]
+
+
+def test_an_n_gram_never_spans_two_replies() -> None:
+    assert figure(plain(2), replies("a b", "c d")) == 100
+    assert figure(plain(2), replies("a b", "a b")) == 50
+    assert isnan(figure(plain(2), replies("a", "b", "c")))
+
+
+@pytest.mark.parametrize("lower", [True, False])
+@pytest.mark.parametrize("text", TALK)
+def test_tokens_are_those_of_the_packages(text: str, lower: bool) -> None:
+    from nltk.tokenize import word_tokenize
+    from sacrebleu.tokenizers.tokenizer_13a import Tokenizer13a
+
+    given = text.lower() if lower else text
+    line: object = Tokenizer13a()(given)  # type: ignore[no-untyped-call]
+    assert tokenizer("nltk", lower=lower)(text) == tuple(word_tokenize(given, preserve_line=True))
+    assert tokenizer("13a", lower=lower)(text) == tuple(str(line).split())
+    assert tokenizer("whitespace", lower=lower)(text) == tuple(given.split())
+
+
+def test_the_tokenisers_differ_where_they_are_said_to() -> None:
+    cut = {name: tokenizer(name, lower=True)("I can't. No.") for name in get_args(Tokenizer)}
+    assert cut == {
+        "nltk": ("i", "can't.", "no", "."),
+        "13a": ("i", "can't", ".", "no", "."),
+        "whitespace": ("i", "can't.", "no."),
+    }
+
+
+@pytest.mark.parametrize("words", ["nltk", "13a", "whitespace"])
+@pytest.mark.parametrize("text", ["😊😊 😊", "…", "漢字", "!?!", "a"])
+def test_replies_without_a_word_are_scored_like_any(text: str, words: Tokenizer) -> None:
+    tokens = tokenizer(words, lower=True)(text)
+    assert figure(Distinct(1, words), replies(text)) == pytest.approx(100 * len(set(tokens)) / len(tokens))
+
+
+def test_failed_samples_and_nothing_at_all() -> None:
+    assert figure(plain(1), replies("so so", None)) == 50
+    assert count(plain(1), replies("so so", None)) == 1
+    for metric in (plain(1), plain(1, "response"), ExpectationAdjusted(1)):
+        assert isnan(figure(metric, []))
+        assert isnan(figure(metric, replies(None)))
+
+
+def test_all_replies_equal() -> None:
+    assert figure(plain(1), replies(*["so it is"] * 50)) == pytest.approx(2)
+    assert figure(plain(1, "response"), replies(*["so it is"] * 50)) == 100
+
+
+@given(st.lists(WORDS, min_size=1, max_size=8), st.data())
+def test_a_duplicate_never_raises_it(texts: list[str], data: st.DataObject) -> None:
+    again = data.draw(st.sampled_from(texts))
+    for n in (1, 2):
+        for metric in (plain(n), ExpectationAdjusted(n, 50, "whitespace")):
+            before, after = figure(metric, replies(*texts)), figure(metric, replies(*texts, again))
+            assert after <= before + 1e-9 or (isnan(before) and isnan(after))
+
+
+@given(st.lists(WORDS, min_size=1, max_size=8), st.sampled_from([1, 2]))
+def test_against_the_definition(texts: list[str], n: int) -> None:
+    grams = [[tuple(w[i : i + n]) for i in range(len(w) - n + 1)] for w in (text.split() for text in texts)]
+    every = [gram for some in grams for gram in some]
+    shares = [len(set(some)) / len(some) for some in grams if some]
+    corpus = 100 * len(set(every)) / len(every) if every else nan
+    response = 100 * sum(shares) / len(shares) if shares else nan
+    assert figure(plain(n), replies(*texts)) == pytest.approx(corpus, nan_ok=True)
+    assert figure(plain(n, "response"), replies(*texts)) == pytest.approx(response, nan_ok=True)
+    v, c = 50, len(every)
+    adjusted = 100 * len(set(every)) / (v * (1 - ((v - 1) / v) ** c)) if every else nan
+    assert figure(ExpectationAdjusted(n, v, "whitespace"), replies(*texts)) == pytest.approx(adjusted, nan_ok=True)
+
+
+def test_adjusting_for_the_expectation() -> None:
+    # Of one n-gram one distinct is expected; a vocabulary of one word cannot be more distinct than it is.
+    assert figure(ExpectationAdjusted(1, 7, "whitespace"), replies("so")) == pytest.approx(100)
+    assert figure(ExpectationAdjusted(1, 1, "whitespace"), replies("so so")) == pytest.approx(100)
+    assert CL100K == 100_277
+    small = figure(ExpectationAdjusted(1, CL100K, "whitespace"), replies("a b c d e"))
+    assert small == pytest.approx(100, abs=0.01)
+
+
+def test_signatures_say_what_decides_the_figure() -> None:
+    assert Distinct(2, "whitespace", "response", lower=False).signature == (
+        "n:2|tok:whitespace|case:keep|level:response|scale:100"
+    )
+    assert Distinct(1).signature.startswith("n:1|tok:nltk-3.")
+    assert "tok:13a-sacrebleu-2." in Distinct(1, "13a").signature
+    assert ExpectationAdjusted(1, 9, "whitespace").signature == "n:1|V:9|tok:whitespace|case:lower|scale:100"
+    assert (plain(1).interval_by, plain(1, "response").interval_by) == ("jackknife", "bootstrap")

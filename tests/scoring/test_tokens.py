@@ -1,0 +1,79 @@
+"""Which log-probabilities are the response's own."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mmerg.backends.protocol import TokenLogprob
+from mmerg.scoring.tokens import of_response
+
+
+def numbered(tokens: Sequence[str]) -> list[TokenLogprob]:
+    """Tokens whose log-probabilities are -1, -2, …"""
+    return [TokenLogprob(token=token, logprob=-float(number)) for number, token in enumerate(tokens, start=1)]
+
+
+@pytest.mark.parametrize(
+    ("tokens", "text", "response", "own"),
+    [
+        (["Oh", " no", "."], "Oh no.", "Oh no.", (-1, -2, -3)),
+        (["Oh", " no", ".", ""], "Oh no.", "Oh no.", (-1, -2, -3)),  # an end token
+        (["Oh", " no", ".", "\n"], "Oh no.", "Oh no.", (-1, -2, -3)),  # a stop text that the server cut off
+        (["\n", " Oh", " no", ".", "\n", "Ana"], "\n Oh no.\nAna", "Oh no.", (-2, -3, -4)),  # one that we cut off
+        (["No", ".", "\n", "No", "."], "No.\nNo.", "No.", (-1, -2)),
+        (["Hm", ",", " no", ".", "Oh", " no", "."], "Oh no.", "Oh no.", (-5, -6, -7)),  # thinking comes first
+        (["Oh no.", "Oh no", "."], "Oh no.", "Oh no.", (-2, -3)),  # thinking that says the same
+        (["Oh", " \ufffd", "\ufffd", "\ufffd", "!"], "Oh 😊!", "Oh 😊!", (-1, -2, -3, -4, -5)),
+        (["Oh", " \ufffd", "\ufffd", "", ""], "Oh 😊", "Oh 😊", (-1, -2, -3, -4, -5)),
+        (["\ufffd", "\ufffd", " no", "\n", "😊"], "😊 no\n😊", "😊 no", (-1, -2, -3)),
+    ],
+)
+def test_tokens_of_the_response_alone(tokens: list[str], text: str, response: str, own: tuple[float, ...]) -> None:
+    assert of_response(numbered(tokens), text, response) == own
+
+
+@pytest.mark.parametrize(
+    ("tokens", "text", "response"),
+    [
+        ([], "Oh no.", "Oh no."),
+        (["Oh", " no"], "Oh no.", "Something else."),
+        (["quite", " other"], "Oh no.", "Oh no."),
+        (["Oh", "\ufffd", " never"], "Oh 😊 no.", "Oh 😊 no."),
+        (["Oh", " no."], "Oh no.", ""),
+        (["Oh"], "Oh no.", "Oh no."),  # the rest is missing
+    ],
+)
+def test_none_where_tokens_and_response_do_not_fit(tokens: list[str], text: str, response: str) -> None:
+    assert of_response(numbered(tokens), text, response) is None
+
+
+def test_a_field_of_json() -> None:
+    tokens = ['{"', "emotion", '":"', "no", '","', "reply", '":"', "no", ' \\"', "so", '\\"', '"}']
+    text = "".join(tokens)
+    assert of_response(numbered(tokens), text, 'no "so"', "reply") == (-8, -9, -10, -11)
+    assert of_response(numbered(tokens), text, "no", "emotion") == (-4,)
+    assert of_response(numbered(tokens), text, "no", "unheard-of") is None
+    assert of_response(numbered(tokens), text, "yes", "reply") is None
+
+
+def test_words_within_a_string_are_no_field() -> None:
+    text = '{"note":"\\"reply\\": \\"no\\"","reply":"no"}'
+    tokens = list(text)
+    [own] = [of_response(numbered(tokens), text, "no", "reply")]
+    assert own == tuple(-float(place + 1) for place in (text.rindex("no"), text.rindex("no") + 1))
+
+
+@given(st.lists(st.text("abc .é😊", min_size=1, max_size=4), min_size=1, max_size=12), st.data())
+def test_every_token_of_a_reply_that_is_all_response(tokens: list[str], data: st.DataObject) -> None:
+    text = "".join(tokens)
+    if response := text.strip():
+        own = of_response(numbered(tokens), text, response)
+        assert own is not None
+        start = len(text) - len(text.lstrip())
+        assert len(own) <= len(tokens)
+        assert "".join(tokens[int(-value) - 1] for value in own).strip() == response
+        assert start <= len("".join(tokens[: int(-own[0])]))
