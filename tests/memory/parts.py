@@ -1,0 +1,70 @@
+"""Parts that memory tests share: an embedder that counts letters, dialogues in a line each, a watch that remembers."""
+
+from __future__ import annotations
+
+import string
+from collections.abc import Sequence
+
+import numpy as np
+
+from mmerg.dialogue import Corpus, Dialogue, Turn
+from mmerg.memory.vectors import Vectors, unit
+
+
+class Letters:
+    """The counts of the letters a to z, and one place for all else: exact, quick, the same everywhere."""
+
+    def __init__(self, name: str = "letters") -> None:
+        self.name = name
+        self.asked: list[str] = []
+
+    def identity(self) -> str:
+        return self.name
+
+    def embed(self, texts: Sequence[str]) -> Vectors:
+        self.asked += texts
+        return unit([self._counts(text) for text in texts])
+
+    def _counts(self, text: str) -> list[float]:
+        low = text.lower()
+        known = [float(low.count(letter)) for letter in string.ascii_lowercase]
+        return [*known, float(bool(text)) * 0.5]
+
+
+class Broken(Letters):
+    """Gives no numbers for a text that says so."""
+
+    def embed(self, texts: Sequence[str]) -> Vectors:
+        vectors = super().embed(texts)
+        for row, text in enumerate(texts):
+            if "nan" in text:
+                vectors[row] = np.nan
+        return vectors
+
+
+class Watching:
+    """Remembers what a build tells."""
+
+    def __init__(self) -> None:
+        self.notes: list[str] = []
+        self.steps: list[tuple[int, int]] = []
+
+    def note(self, text: str) -> None:
+        self.notes.append(text)
+
+    def embedded(self, done: int, total: int) -> None:
+        self.steps.append((done, total))
+
+
+def dialogue(name: str, *turns: str, **more: str | tuple[str, ...]) -> Dialogue:
+    """Turns as "speaker: text" or "speaker [emotion]: text"."""
+    made = []
+    for turn in turns:
+        who, _, text = turn.partition(": ")
+        speaker, _, label = who.partition(" [")
+        made.append(Turn(speaker, text, label.removesuffix("]") or None))
+    return Dialogue(name, tuple(made), **more)  # type: ignore[arg-type]
+
+
+def corpus(*dialogues: Dialogue, name: str = "mine", split: str = "train", fingerprint: str = "f") -> Corpus:
+    return Corpus(name, split, ("joy", "sadness", "anger"), dialogues, fingerprint)

@@ -1,0 +1,114 @@
+"""Which turns are entries, and by what text they are found."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from mmerg.dialogue import Dialogue, Turn
+from mmerg.errors import ConfigError, CorpusError
+from mmerg.memory.entries import Key, entries_of, history_text, line_of, origin_of, plain_words
+from tests.memory.parts import corpus, dialogue
+
+TEA = dialogue("tea", "Ana [sadness]: I failed again.", "Ben [sadness]: That must hurt.", "Ana: It does.", "Ben: Tea?")
+
+
+def test_every_turn_with_a_history_is_an_entry() -> None:
+    entries, left_out = entries_of(corpus(TEA, dialogue("one", "Ana: Hello.")), Key(turns=2))
+    assert [entry.id for entry in entries] == ["tea/2", "tea/3", "tea/4"]
+    assert left_out == {}
+    last = entries[-1]
+    assert last.history == (("Ben", "That must hurt."), ("Ana", "It does."))
+    assert (last.reply, last.emotion, last.origin.dialogue) == ("Tea?", None, "tea")
+    assert entries[0].emotion == "sadness"
+
+
+def test_entries_are_in_the_order_of_their_ids() -> None:
+    entries, _ = entries_of(corpus(dialogue("b", "A: x", "B: y"), dialogue("a", "A: x", "B: y")), Key())
+    assert [entry.id for entry in entries] == ["a/2", "b/2"]
+
+
+def test_only_responders_reply() -> None:
+    heard = dialogue("d", "S: one", "L: two", "S: three", "L: four", responders=("L",))
+    entries, _ = entries_of(corpus(heard), Key())
+    assert [entry.reply for entry in entries] == ["two", "four"]
+
+
+def test_blank_replies_and_blank_histories_are_counted() -> None:
+    made = dialogue("d", "A:  ", "B: first", "A:  ", "B: last")
+    entries, left_out = entries_of(corpus(made), Key())
+    assert [entry.reply for entry in entries] == ["last"]
+    assert left_out == {"turns without a history": 1, "blank replies": 1}
+
+
+def test_nothing_left_is_an_error() -> None:
+    with pytest.raises(CorpusError, match="gives no exemplar"):
+        entries_of(corpus(dialogue("one", "Ana: Hello.")), Key())
+
+
+def test_a_corpus_without_situations_cannot_be_searched_by_them() -> None:
+    with pytest.raises(ConfigError, match="says of no dialogue what it is about"):
+        entries_of(corpus(TEA), Key(text="situation"))
+
+
+def test_dialogues_without_a_situation_are_counted() -> None:
+    told = dialogue("told", "A: x", "B: y", situation="My cat ran away.")
+    entries, left_out = entries_of(corpus(TEA, told), Key(text="situation"))
+    assert [(entry.id, entry.situation) for entry in entries] == [("told/2", "My cat ran away.")]
+    assert left_out == {"turns without a situation": 3}
+
+
+HISTORY = (("Ana", "I  failed\nagain."), ("Ben", "Oh."), ("Ana", "Really."))
+
+
+@pytest.mark.parametrize(
+    ("key", "emotion", "text"),
+    [
+        (Key(), None, "I failed again.\nOh.\nReally."),
+        (Key(turns=1), "joy", "Really."),
+        (Key(turns=2, emotion=True), "joy", "Oh.\nReally.\njoy"),
+        (Key(emotion=True, turns=1), None, "Really."),
+        (Key(text="situation"), "joy", "My cat ran away."),
+        (Key(text="situation", emotion=True), "sadness", "My cat ran away.\nsadness"),
+    ],
+)
+def test_the_text_of_a_key(key: Key, emotion: str | None, text: str) -> None:
+    assert key.of(HISTORY, " My cat ran away. ", emotion) == text
+
+
+def test_no_words_give_no_text_whatever_the_emotion() -> None:
+    assert Key(emotion=True).of((("Ana", " "),), None, "joy") == ""
+    assert Key(text="situation", emotion=True).of(HISTORY, None, "joy") == ""
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "same"),
+    [
+        ("Yeah.", "yeah", True),
+        ("It's   OK!", "Its ok", True),
+        ("STRASSE", "straße", True),
+        ("?!", "?!", True),
+        ("?!", "...", False),
+        ("No.", "Not.", False),
+    ],
+)
+def test_words_without_case_punctuation_and_blanks(one: str, other: str, same: bool) -> None:
+    assert (plain_words(one) == plain_words(other)) is same
+
+
+def test_where_a_dialogue_comes_from() -> None:
+    turns = (Turn("A", "x", start=3.0, end=4.0), Turn("B", "y", end=6.5), Turn("A", "z", start=5.0))
+    origin = origin_of(Dialogue("d", turns, script="play", episode="s01e02"))
+    assert (origin.script, origin.episode, origin.start, origin.end) == ("play", "s01e02", 3.0, 6.5)
+    assert origin.words == origin_of(dialogue("other", "Q: X!", "Q: y", "Q:  z ")).words != ""
+    assert origin_of(dialogue("short", "A: x", "B: y")).words == ""
+    assert origin_of(dialogue("untimed", "A: x")).start is None
+
+
+def test_an_entry_is_a_line_of_json() -> None:
+    [entry] = entries_of(corpus(dialogue("d", "A: \u2028x", "B: é\ud800")), Key())[0]
+    line = line_of(entry)
+    assert line.count("\n") == 1
+    assert json.loads(line.encode())["reply"] == "é\ud800"
+    assert history_text(entry.history) == "x"

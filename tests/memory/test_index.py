@@ -1,0 +1,91 @@
+"""The ranking against brute force, and what faiss leaves undone."""
+
+from __future__ import annotations
+
+from itertools import islice
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from mmerg.errors import ConfigError
+from mmerg.memory import index
+from mmerg.memory.vectors import Vectors, checked, unit
+
+
+def some(count: int, dimensions: int, seed: int) -> Vectors:
+    return unit(np.random.default_rng(seed).normal(size=(count, dimensions)))
+
+
+def brute(vectors: Vectors, query: Vectors) -> list[int]:
+    scores = vectors @ query
+    return sorted(range(len(vectors)), key=lambda number: (-scores[number], number))
+
+
+@settings(max_examples=40, deadline=None)
+@given(count=st.integers(1, 300), dimensions=st.sampled_from([2, 5, 32]), seed=st.integers(0, 999))
+def test_the_order_is_that_of_all_cosines(count: int, dimensions: int, seed: int) -> None:
+    vectors, [query] = some(count, dimensions, seed), some(1, dimensions, seed + 1000)
+    found = list(index.ranked(index.build(vectors), query))
+    cosines = vectors.astype(np.float64) @ query.astype(np.float64)
+    assert sorted(number for number, _ in found) == list(range(count))
+    assert np.allclose([score for _, score in found], sorted(cosines, reverse=True), atol=2e-6)
+    assert np.allclose([cosines[number] for number, _ in found], [score for _, score in found], atol=2e-6)
+
+
+def test_recall_at_ten_of_a_thousand() -> None:
+    vectors = some(1000, 64, 1)
+    made = index.build(vectors)
+    for query in some(20, 64, 2):
+        assert [number for number, _ in islice(index.ranked(made, query), 10)] == brute(vectors, query)[:10]
+
+
+@settings(max_examples=30, deadline=None)
+@given(kinds=st.lists(st.integers(0, 3), min_size=1, max_size=400))
+def test_equal_scores_come_by_number_however_many_there_are(kinds: list[int]) -> None:
+    basis = np.eye(4, 16, dtype=np.float32)  # exact: 1 for the same kind, 0 for all others
+    vectors = basis[kinds]
+    found = [number for number, _ in index.ranked(index.build(vectors), basis[0])]
+    assert found == brute(vectors, basis[0])
+
+
+def test_a_tie_is_not_cut_where_the_first_search_ends() -> None:
+    same = some(1, 8, 3)
+    vectors = np.repeat(same, 3 * index.FIRST, axis=0)
+    assert [number for number, _ in islice(index.ranked(index.build(vectors), same[0]), 5)] == [0, 1, 2, 3, 4]
+
+
+def test_more_is_wanted_than_there_is() -> None:
+    vectors = some(3, 8, 4)
+    assert len(list(islice(index.ranked(index.build(vectors), vectors[0]), 50))) == 3
+
+
+def test_a_text_is_wholly_like_itself() -> None:
+    vectors = some(200, 384, 5)
+    made = index.build(vectors)
+    assert [next(index.ranked(made, vector)) for vector in vectors] == [(number, 1.0) for number in range(200)]
+
+
+def test_a_saved_index_answers_alike_and_is_mapped(tmp_path: Path) -> None:
+    vectors = some(500, 32, 6)
+    made = index.build(vectors)
+    index.save(made, tmp_path / "i.faiss")
+    loaded = index.load(tmp_path / "i.faiss")
+    query = some(1, 32, 7)[0]
+    assert list(index.ranked(loaded, query)) == list(index.ranked(made, query))
+    maps = Path("/proc/self/maps")
+    if maps.exists():
+        assert str(tmp_path / "i.faiss") in maps.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("bad", [[np.nan, 1.0], [0.0, 0.0], [np.inf, 0.0]])
+def test_what_is_no_vector_is_named(bad: list[float]) -> None:
+    with pytest.raises(ConfigError, match="no vector of length 1 for second"):
+        checked(unit([[1.0, 2.0], bad]), ["first", "second"])
+
+
+def test_too_few_vectors_are_refused() -> None:
+    with pytest.raises(ConfigError, match=r"shape \(1, 2\) for 2 texts"):
+        checked(unit([[1.0, 2.0]]), ["first", "second"])

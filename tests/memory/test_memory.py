@@ -1,0 +1,136 @@
+"""What a query is answered: top k, emotions, thresholds, and what is told of what was kept back."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from mmerg.errors import ConfigError
+from mmerg.memory.entries import Key, Origin
+from mmerg.memory.guards import Guards, Query
+from mmerg.memory.memory import Emotion, Memory
+from mmerg.memory.store import Store
+from tests.memory.parts import Broken, Letters, Watching, corpus, dialogue
+
+SOURCE = corpus(
+    dialogue("a", "X: aaaa", "Y [joy]: first"),
+    dialogue("b", "X: aaab", "Y [sadness]: second"),
+    dialogue("c", "X: aabb", "Y [joy]: third"),
+    dialogue("d", "X: abbb", "Y: fourth"),
+    dialogue("e", "X: bbbb", "Y [sadness]: fifth"),
+)
+QUERY = Query("q/2", Origin("q"), "aaaa", "aaaa", emotion="sadness", reply="hidden")
+ALL = Guards(exclude_similarity=None)
+
+
+def memory_of(folder: Path, key: Key | None = None, embedder: Letters | None = None) -> Memory:
+    return Store(folder, Watching()).open(SOURCE, key or Key(), embedder or Letters())[0]
+
+
+@pytest.fixture
+def memory(tmp_path: Path) -> Memory:
+    return memory_of(tmp_path)
+
+
+def replies(
+    memory: Memory, query: Query = QUERY, top_k: int = 5, emotion: Emotion = "any", least: float | None = None
+) -> list[str]:
+    return [hit.entry.reply for hit in memory.nearest(query, top_k, emotion, least, ALL).hits]
+
+
+def test_the_most_similar_come_first(memory: Memory) -> None:
+    assert replies(memory) == ["first", "second", "third", "fourth", "fifth"]
+    assert replies(memory, top_k=2) == ["first", "second"]
+    assert replies(memory, top_k=50) == replies(memory)
+
+
+def test_none_are_wanted(tmp_path: Path) -> None:
+    embedder = Letters()
+    memory = memory_of(tmp_path, embedder=embedder)
+    asked = len(embedder.asked)
+    assert memory.nearest(QUERY, 0).hits == ()
+    assert len(embedder.asked) == asked
+
+
+def test_the_forecast_emotion_is_preferred(memory: Memory) -> None:
+    assert replies(memory, emotion="prefer") == ["second", "fifth", "first", "third", "fourth"]
+
+
+def test_the_forecast_emotion_is_required(memory: Memory) -> None:
+    assert replies(memory, emotion="require") == ["second", "fifth"]
+    assert replies(memory, replace(QUERY, emotion="anger"), emotion="require") == []
+
+
+def test_without_a_forecast_nothing_is_of_its_emotion(memory: Memory) -> None:
+    unknown = replace(QUERY, emotion=None)
+    assert replies(memory, unknown, emotion="require") == []
+    assert replies(memory, unknown, emotion="prefer") == replies(memory)
+
+
+def test_the_threshold_holds_for_each_emotion(memory: Memory) -> None:
+    """TRACE's retrieval: of the same emotion and similar, else similar alone."""
+    assert replies(memory, least=0.9) == ["first", "second"]
+    assert replies(memory, emotion="prefer", least=0.9) == ["second", "first"]
+    assert replies(memory, emotion="require", least=0.9) == ["second"]
+    assert replies(memory, least=0.999, top_k=1) == ["first"]
+    assert replies(memory, replace(QUERY, text="zzz"), least=0.5) == []
+
+
+def test_similarities_are_cosines_and_fall(memory: Memory) -> None:
+    hits = memory.nearest(QUERY, 5, guards=ALL).hits
+    assert hits[0].similarity == 1.0
+    assert [hit.similarity for hit in hits] == sorted((hit.similarity for hit in hits), reverse=True)
+
+
+def test_guards_are_walked_past_and_told(memory: Memory) -> None:
+    found = memory.nearest(replace(QUERY, reply="Second!"), 1)
+    assert [(hit.entry.reply, hit.guard) for hit in found.excluded] == [
+        ("first", "near duplicate"),
+        ("second", "same reply"),
+    ]
+    assert [(hit.entry.reply, hit.guard) for hit in found.hits] == [("third", "")]
+    assert found.excluded[0].similarity == 1.0
+
+
+def test_only_what_is_met_is_told(memory: Memory) -> None:
+    assert memory.nearest(replace(QUERY, reply="fifth"), 1, guards=ALL).excluded == ()
+    assert len(memory.nearest(replace(QUERY, reply="fifth"), 5, guards=ALL).excluded) == 1
+
+
+def test_everything_may_be_kept_back(memory: Memory) -> None:
+    found = memory.nearest(QUERY, 3, guards=Guards(exclude_similarity=-1.0))
+    assert (found.hits, len(found.excluded)) == ((), 5)
+
+
+def test_near_duplicates_are_those_of_histories_whatever_the_key(tmp_path: Path) -> None:
+    told = corpus(
+        dialogue("a", "X: aaaa", "Y [joy]: first", situation="cat"),
+        dialogue("b", "X: bbbb", "Y [joy]: second", situation="cat"),
+    )
+    key = Key(text="situation")
+    memory, _ = Store(tmp_path, Watching()).open(told, key, Letters())
+    found = memory.nearest(replace(QUERY, text="cat"), 2)
+    assert [(hit.entry.reply, hit.similarity) for hit in found.hits] == [("second", 1.0)]
+    assert [(hit.entry.reply, hit.guard) for hit in found.excluded] == [("first", "near duplicate")]
+
+
+def test_the_emotion_may_be_part_of_the_key(tmp_path: Path) -> None:
+    memory = memory_of(tmp_path, Key(emotion=True))
+    key = memory.key
+    by_joy = replace(QUERY, text=key.of((("X", "aabb"),), None, "joy"))
+    assert memory.nearest(by_joy, 1, guards=ALL).hits[0].entry.reply == "third"
+    assert memory.nearest(by_joy, 1, guards=ALL).hits[0].similarity == 1.0
+
+
+def test_the_same_query_is_answered_alike(memory: Memory) -> None:
+    assert memory.nearest(QUERY, 3) == memory.nearest(QUERY, 3)
+
+
+def test_a_query_without_a_vector_is_named(tmp_path: Path) -> None:
+    memory = memory_of(tmp_path, embedder=Broken())
+    with pytest.raises(ConfigError, match="no vector of length 1 for q/2"):
+        memory.nearest(replace(QUERY, text="nan"), 1)
+    with pytest.raises(ConfigError, match="no vector of length 1 for q/2"):
+        memory.nearest(replace(QUERY, text=""), 1)
