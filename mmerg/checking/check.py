@@ -30,8 +30,9 @@ from mmerg.errors import ConfigError, CorpusError, unwritable
 from mmerg.frames.frame import FrameSettings
 from mmerg.frames.store import FrameStore
 from mmerg.settings import check
+from mmerg.systems.system import build
 from mmerg.terminal import console, harmless, shown
-from mmerg.wiring import make, protocol_of
+from mmerg.wiring import make, memory_corpus_of, protocol_of
 
 MOST_ON_A_SHEET = 100  # samples; a picture of more can hardly be opened
 
@@ -50,13 +51,14 @@ def check_data(config: DictConfig) -> int:
     looker = looker_of(plain)
 
     clips, useless = _clips(out, plain, reader, corpus, looker)
-    memory, unread = _memory(plain)
+    memory, unread, refused = _memory(plain, corpus)
     report = Report(
         corpus=part(corpus),
         clips=clips,
         targets=targets(protocol, selection, corpus.labels, plain["frames"]["last_turns"], useless),
         memory=memory,
         unread=unread,
+        refused=refused,
     )
     for table in tables(report):
         out.print(table, soft_wrap=isinstance(table, Text))
@@ -141,15 +143,15 @@ def _bad(flaw: Flaw, root: str | None, known: Mapping[str, str]) -> BadClip:
     return BadClip(str(name), flaw.turns, flaw.reason, flaw.what, is_known, not flaw.costs_frames)
 
 
-def _memory(plain: Mapping[str, Any]) -> tuple[Part | None, str]:
-    """The corpus that exemplars come from, if the run would use one; or why it cannot be read."""
-    node = (plain["dataset"]["memory"] or {}).get("reader")
-    if not node or not node.get("root", "given") or not plain["memory"]["top_k"]:
-        return None, ""
+def _memory(plain: dict[str, Any], corpus: Corpus) -> tuple[Part | None, str, str]:
+    """The corpus that exemplars come from, if a run would use one; or why it cannot be read; or why a run would refuse
+    it, which is no fault of the data."""
     try:
-        return part(make(node).load()), ""
-    except CorpusError as error:
-        return None, "; ".join(part for part in (error.what, error.where, error.hint) if part)
+        source = memory_corpus_of(plain, build(plain["system"]), corpus)
+    except (CorpusError, ConfigError) as error:
+        told = "; ".join(said for said in (error.what, error.where, error.hint) if said)
+        return (None, told, "") if isinstance(error, CorpusError) else (None, "", told)
+    return part(source) if source else None, "", ""
 
 
 def _hint(plain: Mapping[str, Any], report: Report) -> str:

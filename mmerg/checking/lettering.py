@@ -8,6 +8,8 @@ It has most alphabets, but no Chinese, Japanese, Korean or emoji: a box stands f
 
 from __future__ import annotations
 
+import math
+from bisect import bisect_right
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -55,7 +57,9 @@ class Font:
                 line = ""
                 words.insert(0, word)
             else:
-                fits = max(1, next(n for n in range(len(word), -1, -1) if self.width(word[:n]) <= width))
+                fits = max(
+                    1, bisect_right(range(1, len(word) + 1), width, key=lambda n: math.ceil(self.width(word[:n])))
+                )
                 done.append(word[:fits])
                 words[:0] = [word[fits:]] if word[fits:] else []
         done += [line] if line else []

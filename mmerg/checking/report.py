@@ -59,23 +59,22 @@ class Part:
 
     def problems(self) -> list[str]:
         """Counts that are not the official ones, and rows that could not be used."""
-        wrong = [f"{one.what}: {one.found} found, {one.official} official" for one in self.counts if one.wrong]
-        damaged = [
-            f"{name} {self.notes[name]}: lines of the file are damaged" for name in DAMAGE if self.notes.get(name)
-        ]
-        return [f"{self.name} {self.split}: {problem}" for problem in wrong + damaged]
+        wrong = ", ".join(f"{one.found} {one.what} ({one.official} official)" for one in self.counts if one.wrong)
+        damaged = [f"{name} {self.notes[name]}: the file has damaged lines" for name in DAMAGE if self.notes.get(name)]
+        return [f"{self.name} {self.split}: {problem}" for problem in ([wrong] if wrong else []) + damaged]
 
 
 @dataclass(frozen=True)
 class Report:
     """A corpus, its clips (None: its reader looks for none), the samples of a protocol, and where exemplars come from
-    (None: from nowhere). unread: why the memory's corpus cannot be read."""
+    (None: from nowhere). unread: why the memory's corpus cannot be read. refused: why a run would not take it."""
 
     corpus: Part
     clips: Clips | None
     targets: Targets
     memory: Part | None = None
     unread: str = ""
+    refused: str = ""
 
     def problems(self) -> list[str]:
         """What is wrong with the data, a line each; none where it is sound."""

@@ -1,0 +1,142 @@
+"""Each defect of a clip is found, named as a run names it, and nothing sound is accused."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from mmerg.checking.clips import LONG, PAST_END, Flaw, Wanted, examine, listed, wanted_clips
+from mmerg.dialogue import Clip, Corpus, Crop, Dialogue, Turn
+from mmerg.errors import ClipError
+from mmerg.frames.extract import extract
+from mmerg.frames.frame import FrameSettings
+from mmerg.frames.store import FrameStore
+from tests.frames.clips import moov_first, numbered
+
+SETTINGS = FrameSettings(max_seconds=10.0)
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> FrameStore:
+    return FrameStore(tmp_path / "frames")
+
+
+def check(clips: list[Clip], store: FrameStore, seconds: float = 2.0) -> dict[int, str]:
+    """The reason of each flaw, by the clip's place in the list."""
+    wanted = [Wanted(clip, (f"a/{number}",), seconds, timed=True) for number, clip in enumerate(clips)]
+    found = {flaw.turns[0]: flaw.reason for flaw in examine(wanted, SETTINGS, store, lambda: None)}
+    return {number: found[f"a/{number}"] for number in range(len(clips)) if f"a/{number}" in found}
+
+
+def test_every_defect(tmp_path: Path, clip: Path, long_clip: Path, store: FrameStore) -> None:
+    data = clip.read_bytes()
+    contents = {"empty": b"", "text": b"no film " * 99, "cut": data[: len(data) // 2]}
+    for name, content in contents.items():
+        (tmp_path / f"{name}.mp4").write_bytes(content)
+    short = numbered(tmp_path / "short.mp4", 3)
+    clips = [
+        Clip(clip),
+        *(Clip(tmp_path / f"{name}.mp4") for name in contents),
+        Clip(tmp_path / "gone.mp4"),
+        Clip(long_clip),
+        Clip(clip, 3.0, 4.0),
+        Clip(clip, 1.5, 0.5),
+        Clip(clip, 0.5, 9.0),
+        Clip(clip, 0.0, 2.0, Crop(0.0, 0.0, 0.05, 1.0)),
+        Clip(clip, 0.5, 1.5),
+        Clip(short),
+        Clip(tmp_path / "caf\udce9.mp4"),
+    ]
+    assert check(clips, store) == {
+        **dict.fromkeys((1, 2, 3), "unreadable"),
+        4: "missing",
+        5: "too_long",
+        6: "outside",
+        7: "bad_span",
+        8: PAST_END,
+        9: "too_small",
+        12: "unreadable",
+    }
+
+
+def test_a_clip_far_longer_than_its_turn_is_named_and_harmless(clip: Path, long_clip: Path, store: FrameStore) -> None:
+    wide = FrameSettings(max_seconds=60.0)
+    wanted = [
+        Wanted(Clip(long_clip), ("a/1",), 2.0, timed=True),
+        Wanted(Clip(long_clip, 0.0, 15.0), ("a/2",), 2.0, timed=False),
+        Wanted(Clip(clip), ("a/3",), 0.0, timed=True),
+    ]
+    [flaw] = examine(wanted, wide, store, lambda: None)
+    assert (flaw.turns, flaw.reason, flaw.costs_frames) == (("a/1",), LONG, False)
+    assert flaw.what == "16.0 s by its container; the turn is 2.0 s by its times"
+
+
+def test_a_header_that_promises_too_much_is_not_believed(tmp_path: Path, long_clip: Path, store: FrameStore) -> None:
+    """The file claims 16 s and holds less than 10: a run gets frames of it, so it is not refused as too long."""
+    path = tmp_path / "cut.mp4"
+    whole = moov_first(long_clip.read_bytes())
+    path.write_bytes(whole[: len(whole) // 3])
+    assert isinstance(extract([Clip(path)], SETTINGS, store)[0], tuple)
+    assert check([Clip(path)], store, seconds=10.0) == {}
+
+
+@settings(max_examples=25)
+@given(
+    spans=st.lists(
+        st.tuples(st.floats(-1.0, 20.0) | st.none(), st.floats(-1.0, 20.0) | st.none()), min_size=1, max_size=6
+    )
+)
+def test_it_accuses_exactly_what_a_run_refuses(
+    tmp_path_factory: pytest.TempPathFactory, long_clip: Path, spans: list[tuple[float | None, float | None]]
+) -> None:
+    store = FrameStore(tmp_path_factory.mktemp("frames"))
+    clips = list(dict.fromkeys(Clip(long_clip, start, end) for start, end in spans))
+    refused = {
+        number: found.reason
+        for number, found in enumerate(extract(clips, SETTINGS, store))
+        if isinstance(found, ClipError)
+    }
+    found = check(clips, store, seconds=20.0)
+    assert {number: reason for number, reason in found.items() if reason not in (LONG, PAST_END)} == refused
+
+
+def test_each_file_is_told_once(tmp_path: Path, clip: Path, store: FrameStore) -> None:
+    steps: list[None] = []
+    wanted = [Wanted(Clip(clip, 0.0, float(end)), ("a/1",), 2.0, timed=True) for end in (1, 2)]
+    wanted.append(Wanted(Clip(tmp_path / "gone.mp4"), ("a/2",), 2.0, timed=True))
+    examine(wanted, SETTINGS, store, lambda: steps.append(None))
+    assert len(steps) == 2
+
+
+def test_listing_opens_nothing(tmp_path: Path, clip: Path) -> None:
+    (tmp_path / "text.mp4").write_bytes(b"not a film")
+    (tmp_path / "empty.mp4").write_bytes(b"")
+    names = ("text.mp4", "empty.mp4", "gone.mp4", "null\0.mp4")
+    wanted = [Wanted(Clip(tmp_path / name), ("a/1",), 1.0, timed=False) for name in names]
+    assert [(flaw.clip.path.name, flaw.reason) for flaw in listed(wanted)] == [
+        ("empty.mp4", "unreadable"),
+        ("gone.mp4", "missing"),
+        ("null\0.mp4", "missing"),
+    ]
+
+
+def test_turns_of_one_clip_are_named_together(clip: Path) -> None:
+    turns = (
+        Turn("Ana", "One two three.", clip=Clip(clip)),
+        Turn("Ben", "Four.", clip=Clip(clip, 0.0, 1.0)),
+        Turn("Ana", "Five.", clip=Clip(clip), start=10.0, end=12.5),
+        Turn("Ben", "Six."),
+    )
+    found = wanted_clips(Corpus("mine", "all", (), (Dialogue("d", turns),), "0"))
+    assert found == [
+        Wanted(Clip(clip), ("d/1", "d/3"), 2.5, timed=True),
+        Wanted(Clip(clip, 0.0, 1.0), ("d/2",), 1.0, timed=False),
+    ]
+
+
+def test_a_flaw_costs_frames_unless_it_is_a_hint() -> None:
+    assert Flaw(Clip(Path("a")), (), "outside", "").costs_frames
+    assert not Flaw(Clip(Path("a")), (), PAST_END, "").costs_frames

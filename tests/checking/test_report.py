@@ -1,0 +1,68 @@
+"""What of a report is a problem, and its bytes."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+from mmerg.checking.counts import Count
+from mmerg.checking.report import BadClip, Clips, Part, Report
+from mmerg.checking.targets import Targets
+
+GOOD = Part("meld", "test", "0", (Count("dialogues", 280, 280), Count("turns of joy", 402)), "somebody", {})
+TAKEN = Targets("targets=last, n=268", 268, {}, {"joy": 268}, 200, 2)
+CLIPS = Clips("open", 3, 3, 4, 0, ())
+REPORT = Report(GOOD, CLIPS, TAKEN)
+
+
+def bad(name: str, reason: str = "unreadable", *, known: bool = False, harmless: bool = False) -> BadClip:
+    return BadClip(name, (f"{name}/1",), reason, "it is broken", known, harmless)
+
+
+def problems(*clips: BadClip, missing: int = 0) -> list[str]:
+    return replace(REPORT, clips=replace(CLIPS, bad=clips, missing=missing)).problems()
+
+
+def test_sound() -> None:
+    assert REPORT.problems() == []
+    assert replace(REPORT, clips=None).problems() == []
+    assert problems(bad("a", known=True), bad("b", "long", harmless=True)) == []
+    assert problems(bad("a", "missing", known=True), missing=1) == []
+
+
+def test_clips_are_told_by_reason_the_first_by_name() -> None:
+    many = [bad(f"c{number}") for number in range(7)]
+    assert problems(*many, bad("x", "missing"), missing=1) == [
+        "clips missing: 1 (x)",
+        "clips unreadable: 7 (c0, c1, c2, c3, c4 and 2 more)",
+    ]
+    assert problems(BadClip("", ("d/2",), "missing", "")) == ["clips missing: 1 (d/2)"]
+    assert problems(bad("\x1b[2J")) == ["clips unreadable: 1 (\\u001b[2J)"]
+
+
+def test_missing_clips_without_a_name_count() -> None:
+    assert problems(missing=3) == ["clips missing: 3 that cannot be named"]
+
+
+def test_counts_damage_samples_and_memory() -> None:
+    wrong = replace(GOOD, counts=(Count("dialogues", 279, 280),), notes={"rows_malformed": 2, "spans_reversed": 1})
+    assert replace(REPORT, corpus=wrong).problems() == [
+        "meld test: 279 dialogues (280 official)",
+        "meld test: rows_malformed 2: the file has damaged lines",
+    ]
+    assert replace(REPORT, memory=replace(wrong, notes={})).problems() == [
+        "memory: meld test: 279 dialogues (280 official)"
+    ]
+    assert replace(REPORT, unread="no such folder").problems() == ["memory: no such folder"]
+    assert replace(REPORT, refused="another split, please").problems() == []
+    empty = replace(TAKEN, samples=0, told="targets=last, n=0")
+    assert replace(REPORT, targets=empty).problems() == ["the protocol leaves no sample: targets=last, n=0"]
+
+
+def test_json_holds_all_and_any_name() -> None:
+    clips = replace(CLIPS, bad=tuple(bad(f"caf\udce9 {number}") for number in range(9)))
+    report = replace(REPORT, clips=clips)
+    content = json.loads(report.to_json())
+    assert [one["clip"] for one in content["clips"]["bad"]] == [f"caf\udce9 {number}" for number in range(9)]
+    assert content["problems"] == report.problems()
+    assert content["corpus"]["counts"][0] == {"what": "dialogues", "found": 280, "official": 280}

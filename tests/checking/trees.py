@@ -1,0 +1,42 @@
+"""Small corpora with real clips in them, each defect put in by name."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from mmerg.corpora.official import expected
+from tests.corpora.meld_builder import Builder, Line
+
+
+def folder(root: Path, *dialogues: dict[str, object]) -> Path:
+    """A folder dataset of these dialogues."""
+    root.mkdir(parents=True, exist_ok=True)
+    text = "".join(json.dumps(dialogue) + "\n" for dialogue in dialogues)
+    (root / "dialogues.jsonl").write_text(text, encoding="utf-8")
+    return root
+
+
+def turn(
+    clip: str | None = None, speaker: str = "Ana", text: str = "I failed again.", **more: object
+) -> dict[str, object]:
+    """A turn as a folder dataset writes it."""
+    return {"speaker": speaker, "text": text, **({"clip": clip} if clip else {}), **more}
+
+
+def published_dev(root: Path, clip: Path) -> Path:
+    """A MELD dev split with exactly the published counts, every clip of it a link to `clip`, save the one that the
+    release lacks. Its words are made up."""
+    official = expected("meld", "dev")
+    assert official
+    labels = [label for label, count in official.labels.items() for _ in range(count)]
+    ids = [(min(number // 9, 113), number) for number in range(len(labels))]
+    lines = [
+        Line(f"Words {number}.", ("Ana", "Ben")[number % 2], label, dialogue, number - 9 * dialogue)
+        for (dialogue, number), label in zip(ids, labels, strict=True)
+    ]
+    Builder(split="dev", lines=lines, without_clips=frozenset({(110, 7)})).write(root)
+    for written in root.rglob("*.mp4"):
+        written.unlink()
+        written.hardlink_to(clip)
+    return root

@@ -1,0 +1,266 @@
+"""`python -m mmerg.data`: exit codes, what is said, the JSON's bytes, the sheet; on small corpora with real clips."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mmerg.backends.scripted import ENGINE
+from mmerg.checking.check import check_data, looker_of
+from mmerg.config import Config, DataConfig, resolve
+from mmerg.terminal import guarded
+from mmerg.wiring import experiment_of, prompts_of, sampling_of
+from tests.checking.trees import folder, published_dev, turn
+from tests.composed import composed
+from tests.corpora.meld_builder import Builder
+from tests.engine.parts import ROOT
+from tests.frames.clips import numbered
+
+REAL = ROOT / "../shared/data/meld"
+
+
+class Checker:
+    """Runs the command in this process, its files under one folder."""
+
+    def __init__(self, runs: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        self.runs, self.capsys = runs, capsys
+        self.out = self.error = ""
+
+    def __call__(self, *settings: str) -> int:
+        config = composed(*settings, f"runs={self.runs}", name="data")
+        code = guarded(lambda: check_data(config))
+        self.out, self.error = self.capsys.readouterr()
+        return code
+
+    @property
+    def path(self) -> Path:
+        """As the last line says."""
+        return Path(self.out.splitlines()[-1].removeprefix("report: "))
+
+    @property
+    def report(self) -> Any:
+        return json.loads(self.path.read_text(encoding="utf-8"))
+
+
+@pytest.fixture
+def check(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Checker:
+    return Checker(tmp_path / "runs", capsys)
+
+
+@pytest.fixture(scope="module")
+def clip(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two seconds."""
+    return numbered(tmp_path_factory.mktemp("clips") / "clip.mp4", 50)
+
+
+@pytest.fixture
+def mine(tmp_path: Path, clip: Path) -> Path:
+    """A folder with one dialogue, each turn with a clip."""
+    root = folder(tmp_path / "mine", {"id": "a", "turns": [turn("a.mp4"), turn("sub/b.mp4"), turn("c.mp4", "Ben")]})
+    (root / "sub").mkdir()
+    for name in ("a.mp4", "sub/b.mp4", "c.mp4"):
+        (root / name).write_bytes(clip.read_bytes())
+    return root
+
+
+def test_the_demo_is_sound_and_drawn(check: Checker) -> None:
+    assert check("dataset=demo", "sheet=12", "limit=null") == 0
+    assert "5 of 5" in check.out
+    assert "memory: demo memory: 8 dialogues, 32 turns; no official counts are known for it" in check.out
+    assert check.path == check.runs / ".checks" / "demo-dialogues.json"
+    assert check.path.with_suffix(".png").read_bytes().startswith(b"\x89PNG")
+    assert f"sheet: {check.path.with_suffix('.png')}" in check.out.splitlines()
+    assert check.report["problems"] == []
+    assert check.report["clips"]["files"] == 17
+
+
+def test_a_sound_folder(mine: Path, check: Checker) -> None:
+    assert check("dataset=folder", f"dataset.root={mine}") == 0
+    assert check.report["targets"] == {
+        "told": "targets=last emotions=all, n=1",
+        "samples": 1,
+        "left_out": {},
+        "labels": {**dict.fromkeys(("neutral", "joy", "sadness", "anger", "surprise", "fear", "disgust"), 0), "": 1},
+        "with_clip": 1,
+        "last_turns": 2,
+    }
+    assert not check.path.with_suffix(".png").exists()
+    assert "sound" in check.out.splitlines()
+
+
+@pytest.mark.parametrize("looked", ["open", "list"])
+def test_a_folder_with_defects(looked: str, mine: Path, check: Checker) -> None:
+    (mine / "a.mp4").write_bytes(b"")
+    (mine / "sub" / "b.mp4").write_bytes(b"no film")
+    (mine / "c.mp4").unlink()
+    assert check("dataset=folder", f"dataset.root={mine}", f"clips={looked}") == 1
+    found = {(one["clip"], one["reason"]): one["turns"] for one in check.report["clips"]["bad"]}
+    opened = {("sub/b.mp4", "unreadable"): ["a/2"]} if looked == "open" else {}
+    assert found == {("c.mp4", "missing"): ["a/3"], ("a.mp4", "unreadable"): ["a/1"], **opened}
+    assert check.report["targets"]["with_clip"] == (0 if looked == "open" else 1)
+    assert "✗ clips missing: 1 (c.mp4)" in check.out
+    assert "2 problems" in check.out
+
+
+def test_the_same_corpus_gives_the_same_bytes(mine: Path, check: Checker) -> None:
+    (mine / "a.mp4").write_bytes(b"")
+    settings = ("dataset=folder", f"dataset.root={mine}", "sheet=1")
+    made = []
+    for _ in range(2):
+        assert check(*settings) == 1
+        made.append((check.path.read_bytes(), check.path.with_suffix(".png").read_bytes(), check.out))
+    assert made[0] == made[1]
+
+
+def test_a_release_with_its_known_faults_is_sound(tmp_path: Path, clip: Path, check: Checker) -> None:
+    root = published_dev(tmp_path / "meld", clip)
+    settings = ("dataset=meld", f"dataset.root={root}", "dataset.split=dev", "memory=none", "clips=list")
+    assert check(*settings) == 0
+    [bad] = check.report["clips"]["bad"]
+    assert (bad["clip"], bad["turns"], bad["known"]) == ("dia110_utt7.mp4", ["dev_dia110/8"], True)
+    assert "known in the published release" in check.out
+    (root / "MELD.Raw/dev/dev_splits_complete/dia3_utt1.mp4").unlink()
+    assert check(*settings) == 1
+    assert "✗ clips missing: 1 (dia3_utt1.mp4)" in check.out
+
+
+def test_counts_that_differ(tmp_path: Path, check: Checker) -> None:
+    Builder().write(tmp_path / "meld")
+    settings = ("dataset=meld", f"dataset.root={tmp_path / 'meld'}", "memory=none", "+dataset.reader.clips=false")
+    assert check(*settings) == 1
+    assert "✗ meld test: 3 dialogues (280 official), 6 turns (2610 official)" in check.out
+    assert "clips: the reader looks for none" in check.out
+    assert check.report["clips"] is None
+
+
+def test_the_memory_is_counted_and_one_that_cannot_be_read_is_a_problem(tmp_path: Path, check: Checker) -> None:
+    Builder().write(tmp_path / "meld")
+    settings = ("dataset=meld", f"dataset.root={tmp_path / 'meld'}", "+dataset.reader.clips=false")
+    assert check(*settings) == 1
+    assert "✗ memory: no dev_sent_emo.csv for MELD's dev split" in check.out
+    other = Builder(split="dev")
+    other.lines = other.lines[:3]
+    other.write(tmp_path / "meld")
+    assert check(*settings) == 1
+    assert "memory: meld dev: 1 dialogues (114 official), 3 turns (1109 official); differs" in check.out
+    assert "✗ memory: meld dev: 1 dialogues (114 official)" in check.out
+
+
+def test_a_memory_that_a_run_refuses_is_no_fault_of_the_data(mine: Path, check: Checker) -> None:
+    assert check("dataset=folder", f"dataset.root={mine}", "memory=minilm", f"dataset.memory.root={mine}") == 0
+    assert "a run would stop here: the memory would be made of what is evaluated" in check.out
+
+
+@pytest.mark.parametrize("split", ["dev", "test"])
+def test_the_real_csv_without_clips(split: str, check: Checker) -> None:
+    if not REAL.is_dir():
+        pytest.skip("MELD's csv files are not here")
+    settings = ("dataset=meld", f"dataset.root={REAL}", f"dataset.split={split}", "memory=none")
+    assert check(*settings) == 1
+    assert [line for line in check.out.splitlines() if line.startswith("✗")] == [
+        line for line in check.out.splitlines() if line.startswith("✗ clips missing: ")
+    ]
+    assert "next: no clip was found" in check.out
+    assert "+dataset.reader.clips=false" in check.out
+    assert check(*settings, "+dataset.reader.clips=false") == 0
+
+
+WRONG: list[tuple[tuple[str, ...], str]] = [
+    ((), "no dataset is chosen"),
+    (("dataset=folder", "dataset.root=/nowhere/at/all"), "does not exist"),
+    (("dataset=meld",), "dataset.root has no value"),
+    (("dataset=demo", "clips=both"), "clips is 'both'"),
+    (("dataset=demo", "sheet=-1"), "sheet is -1"),
+    (("dataset=demo", "sheet=101"), "sheet is 101"),
+    (("dataset=demo", "out=report.png"), "out is 'report.png'"),
+    (("dataset=demo", "out=/proc/report.json"), "this cannot be written"),
+    (("dataset=demo", "ids=[nobody/1]"), "no sample is called nobody/1"),
+    (("dataset=demo", "frames.per_clip=0"), "frames.per_clip is 0"),
+]
+
+
+@pytest.mark.parametrize(("settings", "told"), WRONG, ids=[case[1] for case in WRONG])
+def test_what_is_wrong_with_the_settings(settings: tuple[str, ...], told: str, check: Checker) -> None:
+    assert check(*settings) == 2
+    assert told in check.error
+    assert "  next:  " in check.error
+
+
+def test_a_protocol_that_leaves_no_sample(mine: Path, check: Checker) -> None:
+    settings = ("dataset=folder", f"dataset.root={mine}", "protocol.emotions=[joy]", "sheet=2")
+    assert check(*settings) == 1
+    assert "✗ the protocol leaves no sample: targets=last emotions=joy, n=0" in check.out
+    assert "no sheet: there is no sample to draw" in check.out
+
+
+def test_out_says_where(mine: Path, tmp_path: Path, check: Checker) -> None:
+    wanted = tmp_path / "deep" / "report.json"
+    assert check("dataset=folder", f"dataset.root={mine}", f"out={wanted}", "sheet=1") == 0
+    assert check.path == wanted
+    assert sorted(path.name for path in wanted.parent.iterdir()) == ["report.json", "report.png"]
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [("dataset=demo",), ("dataset=folder", "dataset.root=/x"), ("dataset=meld", "dataset.root=/x", "frames=none")],
+)
+def test_it_takes_what_a_run_takes(settings: tuple[str, ...], tmp_path: Path) -> None:
+    """The same settings, and the looker of a run of them."""
+    more = (*settings, f"runs={tmp_path}", "frames.per_clip=3", "frames.max_seconds=20")
+    run, own = resolve(composed(*more)), resolve(composed(*more, name="data"))
+    added = set(DataConfig.__dataclass_fields__) - set(Config.__dataclass_fields__)
+    assert {key: value for key, value in own.items() if key not in added} == run
+    theirs = experiment_of(run, prompts_of(run), sampling_of(run), ENGINE).looker
+    mine = looker_of(own)
+    assert (mine.settings, mine.max_frames, mine.last_turns) == (theirs.settings, theirs.max_frames, theirs.last_turns)
+    assert mine.store.folder == theirs.store.folder
+
+
+def command(*settings: str) -> list[str]:
+    return [sys.executable, "-m", "mmerg.data", *settings]
+
+
+ENVIRONMENT = {**os.environ, "PYTHONPATH": str(ROOT)}
+
+
+def test_help_and_settings_that_do_not_compose(tmp_path: Path) -> None:
+    for settings, code, told in ((["--help"], 0, "sheet=12"), (["dataset=demo", "sheets=1"], 2, "sheets")):
+        done = subprocess.run(
+            command(*settings), cwd=tmp_path, env=ENVIRONMENT, capture_output=True, text=True, check=False
+        )
+        assert done.returncode == code
+        assert told in done.stdout + done.stderr
+    assert not list(tmp_path.iterdir())
+
+
+def test_ctrl_c(tmp_path: Path, clip: Path) -> None:
+    """Stopped among thousands of files: those in hand are waited for, and no report is written."""
+    turns = [turn(f"{number}.mp4", start=0.0, end=1.0) for number in range(4000)]
+    root = folder(tmp_path / "mine", {"id": "a", "turns": [turn("short.mp4"), *turns, turn(None, "Ben")]})
+    numbered(root / "short.mp4", 3)  # so short that it is decoded, and its frames kept, first of all
+    for number in range(4000):
+        (root / f"{number}.mp4").write_bytes(clip.read_bytes())
+    runs = tmp_path / "runs"
+    process = subprocess.Popen(
+        command("dataset=folder", f"dataset.root={root}", f"runs={runs}"),
+        cwd=tmp_path,
+        env=ENVIRONMENT,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    while not list(runs.glob(".cache/frames/taken/*.json")) and process.poll() is None:
+        time.sleep(0.01)
+    process.send_signal(signal.SIGINT)
+    _, error = process.communicate(timeout=60)
+    assert process.returncode == 130, error
+    assert "interrupted" in error
+    assert not (runs / ".checks").exists()
