@@ -1,0 +1,77 @@
+"""The tables of the papers, as printed: MERG (arXiv 2604.18988), TRACE (arXiv 2509.21849), HEF (2024).
+
+    [iterations] = published("iterations")
+    iterations.rows[1].figure("acc"), iterations.rows[1].n    # 83.87, 31
+
+Columns have the names of our figures. `usual` with a row's `fits` laid over it says which settings of a run are those
+of the row; a row without `fits` is a system that mmerg does not run.
+"""
+
+from __future__ import annotations
+
+from importlib.resources import files
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, model_validator
+
+Name = Literal["main", "ablations", "iterations", "topk", "backbones", "trace", "hef"]
+FILES: dict[Name, tuple[str, ...]] = {
+    "main": ("main_iemocap", "main_meld"),
+    "ablations": ("ablations",),
+    "iterations": ("iterations",),
+    "topk": ("topk",),
+    "backbones": ("backbones",),
+    "trace": ("trace", "trace_wins"),
+    "hef": ("hef", "hef_sem"),
+}
+
+
+class Published(BaseModel):
+    """A row as printed; None where the paper has no figure. n: samples, None where the paper does not let us know."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    name: str
+    figures: tuple[float | None, ...]
+    fits: dict[str, str | int] | None = None
+    n: int | None = None
+
+
+class PaperTable(BaseModel):
+    """A table of one dataset. notes: what a reader must know of its figures."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    source: str
+    title: str
+    dataset: str
+    usual: dict[str, str | int]
+    columns: tuple[str, ...]
+    notes: tuple[str, ...]
+    rows: tuple[Published, ...]
+
+    @model_validator(mode="after")
+    def _check(self) -> PaperTable:
+        if len({row.name for row in self.rows}) < len(self.rows):
+            raise ValueError("two rows have one name")
+        if wrong := [row.name for row in self.rows if len(row.figures) != len(self.columns)]:
+            raise ValueError(f"not a figure a column: {', '.join(wrong)}")
+        if wrong := [row.name for row in self.rows if not (row.fits or {}).keys() <= self.usual.keys()]:
+            raise ValueError(f"fits by settings that the table does not have: {', '.join(wrong)}")
+        return self
+
+    def settings(self, row: Published) -> dict[str, str | int] | None:
+        """What a run must be set to to be this row; None where no run can be."""
+        return None if row.fits is None else self.usual | row.fits
+
+
+def published(name: Name) -> list[PaperTable]:
+    """The tables of that name, one a dataset or kind of figure."""
+    return [_read(file) for file in FILES[name]]
+
+
+def _read(file: str) -> PaperTable:
+    import yaml
+
+    content: Any = yaml.safe_load((files("mmerg.paper") / f"{file}.yaml").read_text(encoding="utf-8"))
+    return PaperTable.model_validate(content)

@@ -1,0 +1,39 @@
+"""Tables as comma-separated values: a figure a line, its interval and n in columns of their own, numbers plain."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Sequence
+
+from mmerg.papertables.beside import Beside
+from mmerg.terminal import shown
+
+COLUMNS = (
+    *("table", "dataset", "by", "row", "run", "metric", "value", "low", "high", "n", "method"),
+    *("paper_in_interval", "signature", "note"),
+)
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+
+
+def as_csv(tables: Sequence[Beside]) -> str:
+    """One file for all tables. note: a run's, or the paper's caveats; empty cells are unknown."""
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(COLUMNS)
+    for table in tables:
+        caveats = " ".join(table.caveats)
+        for line in table.lines:
+            for column, cell in zip(table.columns, line.cells, strict=True):
+                note = caveats if line.by == "paper" else line.note
+                inside = "" if cell.inside is None else str(cell.inside).lower()
+                texts = [plain(text) for text in (table.title, table.dataset, line.by, line.row, line.run, column)]
+                numbers = [cell.value, cell.low, cell.high, cell.n]
+                writer.writerow([*texts, *numbers, cell.method, inside, plain(cell.signature), plain(note)])
+    return out.getvalue()
+
+
+def plain(text: str) -> str:
+    """Foreign text that no spreadsheet takes for a formula, on one line."""
+    flat = " ".join(shown(text).split())
+    return f"'{flat}" if flat.startswith(_FORMULA) else flat

@@ -1,0 +1,45 @@
+"""A table in Markdown: each figure with its interval and n in one cell."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from mmerg.papertables.as_text import figure
+from mmerg.papertables.beside import Beside, Cell
+from mmerg.terminal import shown
+
+_MARKS = {True: " ✓", False: " ✗", None: ""}
+
+
+def as_markdown(beside: Beside) -> str:
+    """A heading, the table, then source and notes as a list."""
+    return "\n".join(_lines(beside)) + "\n"
+
+
+def _lines(beside: Beside) -> Iterator[str]:
+    yield f"### {escaped(beside.title)}"
+    yield ""
+    yield f"| | {' | '.join(map(escaped, beside.heads))} |"
+    yield f"|---|{'---:|' * len(beside.columns)}"
+    for line in beside.lines:
+        name = escaped(line.name)
+        if line.by == "ours":
+            name = f"**{name}**{'' if line.row else ' (no row)'}"
+        yield f"| {name} | {' | '.join(_cell(cell) for cell in line.cells)} |"
+    yield ""
+    yield f"- source: {escaped(beside.source)}"
+    yield from (f"- {escaped(note)}" for note in beside.told)
+
+
+def _cell(cell: Cell) -> str:
+    text = f"{figure(cell.value)}{_MARKS[cell.inside]}"
+    if cell.low is not None:
+        text += f"<br>{figure(cell.low)} to {figure(cell.high)}"
+    return text if cell.n is None or cell.value is None else f"{text}<br>n = {cell.n}"
+
+
+def escaped(text: str) -> str:
+    """Foreign text with what Markdown and HTML would take for markup made harmless, on one line."""
+    flat = " ".join(shown(text).split())
+    return re.sub(r"([\\`*_{}\[\]<>|~#&$])", r"\\\1", flat)

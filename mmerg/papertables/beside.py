@@ -1,0 +1,191 @@
+"""A paper's table with our runs beside its rows: which row each run is, and whether the paper's figure lies in our
+interval.
+
+    beside = put_beside(published("topk")[0], [read_ours(folder)])
+    beside.lines[1].cells[3].inside    # True: the paper's accuracy lies in our 95 % interval
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from mmerg.paper.published import PaperTable, Published
+from mmerg.papertables.ours import Ours
+from mmerg.scoring.intervals import wilson
+
+HEADS = {
+    "self_ppl": "PPL (self)",
+    "ref_ppl": "PPL (ref)",
+    "dist1": "Dist-1",
+    "dist2": "Dist-2",
+    "ead1": "EAD-1",
+    "ead2": "EAD-2",
+    "acc": "Acc",
+    "bert_p": "BERT P",
+    "bert_r": "BERT R",
+    "bert_f1": "BERT F1",
+    "empathy": "Emp",
+    "coherence": "Coh",
+    "fluency": "Flu",
+    "selected": "selected",
+    "win_empathy": "empathy",
+    "win_informativity": "informativity",
+    "win_fluency": "fluency",
+    "win_consistency": "consistency",
+    "top1": "top-1",
+    "top3": "top-3",
+    "top10": "top-10",
+    "top20": "top-20",
+}
+PPL = ("self_ppl", "ref_ppl")
+RATED = ("empathy", "coherence", "fluency")  # by people in the papers, by a model here: not one scale
+_PRINTED = 0.005  # a paper's figure stands for all that round to it
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A figure with its 95 % interval and n, None where unknown. inside: whether the paper's figure lies in our
+    interval, None where there are not both."""
+
+    value: float | None = None
+    low: float | None = None
+    high: float | None = None
+    n: int | None = None
+    method: str = ""
+    signature: str = ""
+    inside: bool | None = None
+
+
+@dataclass(frozen=True)
+class Line:
+    """A row: the paper's, or a run of ours (`run`), which is `row` of the paper or, where that is empty, none of them.
+    note: what a reader must know of it."""
+
+    name: str
+    by: Literal["paper", "ours"]
+    row: str
+    cells: tuple[Cell, ...]
+    run: str = ""
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Beside:
+    """A table to draw. caveats: what a reader must know of the paper's figures; notes: of ours, and of the marks."""
+
+    title: str
+    source: str
+    dataset: str
+    columns: tuple[str, ...]
+    lines: tuple[Line, ...]
+    caveats: tuple[str, ...]
+    notes: tuple[str, ...]
+
+    @property
+    def told(self) -> list[str]:
+        """All that stands below the table: runs that fit no row, caveats, notes."""
+        return [*(f"{line.name}: {line.note}" for line in self.lines if line.note), *self.caveats, *self.notes]
+
+    @property
+    def heads(self) -> list[str]:
+        return [HEADS[column] for column in self.columns]
+
+
+def put_beside(table: PaperTable, runs: Sequence[Ours]) -> Beside:
+    """The paper's rows, each followed by the runs that are set as it is; runs that fit no row come last, with what
+    differs from the nearest. A table that no run can fit stays the paper's alone."""
+    can_fit = any(row.fits is not None for row in table.rows)
+    numbered = list(enumerate(runs, start=1)) if can_fit else []
+    lines: list[Line] = []
+    fitted: set[int] = set()
+    for row in table.rows:
+        lines.append(_of_paper(table, row))
+        for number, run in numbered:
+            if (settings := table.settings(row)) is not None and not _differences(settings, run):
+                fitted.add(number)
+                lines.append(_of_run(table, number, run, row, ""))
+    for number, run in numbered:
+        if number not in fitted:
+            lines.append(_of_run(table, number, run, None, _why_not(table, run)))
+    notes = tuple(_notes(table, numbered)) if numbered else ()
+    return Beside(table.title, table.source, table.dataset, table.columns, tuple(lines), table.notes, notes)
+
+
+def _of_paper(table: PaperTable, row: Published) -> Line:
+    cells = []
+    for column, figure in zip(table.columns, row.figures, strict=True):
+        cell = Cell(figure, n=row.n)
+        if column == "acc" and figure is not None and row.n is not None:
+            low, high = wilson(round(figure / 100 * row.n) / row.n, row.n)
+            cell = Cell(figure, 100 * low, 100 * high, row.n, "wilson")
+        cells.append(cell)
+    return Line(row.name, "paper", row.name, tuple(cells))
+
+
+def _of_run(table: PaperTable, number: int, run: Ours, row: Published | None, why_not: str) -> Line:
+    printed = row.figures if row else (None,) * len(table.columns)
+    cells = tuple(_cell(run, column, figure) for column, figure in zip(table.columns, printed, strict=True))
+    return Line(f"run {number}", "ours", row.name if row else "", cells, run.name, why_not)
+
+
+def _cell(run: Ours, column: str, printed: float | None) -> Cell:
+    score = run.score(column)
+    if score is None or score.value is None:
+        return Cell(n=score.n if score else None)
+    if score.interval is None:
+        return Cell(score.value, n=score.n, signature=score.signature)
+    low, high = score.interval
+    inside = None
+    if printed is not None and column not in RATED:
+        inside = low - _PRINTED <= printed <= high + _PRINTED
+    return Cell(score.value, low, high, score.n, score.method, score.signature, inside)
+
+
+def _differences(settings: dict[str, str | int], run: Ours) -> dict[str, str | int]:
+    """The settings in which a run is not as a row asks, with what the row asks."""
+    return {name: asked for name, asked in settings.items() if run.settings.get(name) != asked}
+
+
+def _why_not(table: PaperTable, run: Ours) -> str:
+    asked = [(row, settings) for row in table.rows if (settings := table.settings(row)) is not None]
+    nearest, settings = min(asked, key=lambda pair: len(_differences(pair[1], run)))
+    told = [
+        f"{name} {run.settings.get(name, 'unknown')} (the paper's: {wanted})"
+        for name, wanted in _differences(settings, run).items()
+    ]
+    return f"no row of the paper; nearest is {nearest.name}, but {', '.join(told)}"
+
+
+def _notes(table: PaperTable, numbered: Sequence[tuple[int, Ours]]) -> Iterator[str]:
+    yield "✓ the paper's figure lies in our 95 % interval, ✗ it does not; no mark where there are not both."
+    if any(row.n is not None for row in table.rows):
+        yield "The interval of the paper's accuracy is Wilson's, from its n."
+    for number, run in numbered:
+        yield _of_which(table, number, run)
+    for column in table.columns:
+        told = {score.signature: None for _, run in numbered if (score := run.score(column)) and score.signature}
+        if column not in PPL:
+            yield from (f"ours, {HEADS[column]}: {signature}" for signature in told)
+
+
+def _of_which(table: PaperTable, number: int, run: Ours) -> str:
+    """Which run it is, over what, and whose models stand behind its figures."""
+    scores = run.scores
+    parts = [
+        f"{scores.corpus}, protocol {scores.protocol}",
+        f"{scores.n} samples scored, {scores.failed} of them failed",
+    ]
+    if scores.unfinished:
+        parts.append(f"{scores.unfinished} have no result yet")
+    for column in table.columns:
+        if column in PPL and (score := run.score(column)):
+            parts.append(f"PPL is {column} of {score.signature}")
+    if any(column in RATED for column in table.columns):
+        names = ", ".join(run.judges)
+        if len(run.judges) > 1:
+            parts.append(f"judged by {names}: choose one with --judge")
+        else:
+            parts.append(f"Emp, Coh, Flu by the model {names}, not by people" if names else "not judged")
+    return f"run {number} is {run.name}: {'; '.join(parts)}"

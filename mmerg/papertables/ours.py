@@ -1,0 +1,130 @@
+"""A run as a row of a paper's table: the settings that decide which row it is, and its figures.
+
+run = read_ours(Path("runs/iemocap-merg-qwen3.5-27b-1a2b3c4d"))
+run.settings["top_k"], run.score("acc")
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from mmerg.errors import RunError
+from mmerg.records.run import read_manifest, read_results
+from mmerg.scoring.score import SCORES, Score, Scores
+
+Setting = str | int
+JUDGEMENT = "judgement-*.json"
+
+
+class _Judgement(BaseModel):
+    """What of a judge's file is read here: its mean ratings by aspect."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+    scores: dict[str, Score]
+
+
+@dataclass(frozen=True)
+class Ours:
+    """A scored run. judges: by name, their ratings by aspect."""
+
+    name: str
+    settings: Mapping[str, Setting]
+    scores: Scores
+    judges: Mapping[str, Mapping[str, Score]] = field(default_factory=dict)
+
+    @property
+    def dataset(self) -> str:
+        return str(self.settings["dataset"])
+
+    def score(self, column: str) -> Score | None:
+        """The figure of a column: of `scores.json`, or the rating of the one judge."""
+        if column in self.scores.scores:
+            return self.scores.scores[column]
+        rated = [ratings[column] for ratings in self.judges.values() if column in ratings]
+        return rated[0] if len(rated) == 1 else None
+
+
+def read_ours(path: Path, judge: str | None = None) -> Ours:
+    """The run in folder `path`, judged by `judge` alone if given. Raises RunError where it has no scores, or they are
+    not of its results as they are now."""
+    manifest = read_manifest(path)
+    if dataset_of(manifest) is None:
+        raise RunError("the manifest does not say of which dataset the run is", where=str(path), hint="see `ls runs/`")
+    results = read_results(path).values()
+    scores = _scores(path)
+    failed = sum(result.status == "failed" for result in results)
+    if scores.identity != {key: str(value) for key, value in manifest["identity"].items()}:
+        raise _stale(path, "they were made of a run with another identity")
+    if (scores.n, scores.failed) != (len(results), failed):
+        now = f"{len(results)} samples, {failed} of them failed"
+        raise _stale(path, f"they are of {scores.n} samples, {scores.failed} of them failed; now there are {now}")
+    judges = _judges(path)
+    if judge is not None:
+        judges = {name: ratings for name, ratings in judges.items() if name == judge}
+    return Ours(path.name, settings_of(manifest), scores, judges)
+
+
+def dataset_of(manifest: Mapping[str, Any]) -> str | None:
+    """The dataset of a run; None where the manifest is of something else."""
+    name = _node(_node(manifest, "config"), "dataset").get("name")
+    return name if isinstance(name, str) else None
+
+
+def settings_of(manifest: Mapping[str, Any]) -> dict[str, Setting]:
+    """What the papers' tables tell apart, by the names that they use. What an older run does not have is as if it were
+    off: no agent left out, cascaded, the best pass, no exemplars."""
+    config = _node(manifest, "config")
+    dataset, system = _node(config, "dataset"), _node(config, "system")
+    found: dict[str, Setting] = {
+        "dataset": str(dataset.get("name")),
+        "split": str(dataset.get("split")),
+        "variant": str(dataset.get("variant") or "multi"),
+        "labels": len(dataset.get("labels") or ()),
+        "samples": int(_node(manifest, "protocol").get("samples") or 0),
+        "system": str(system.get("name")),
+        "backbone": str(_node(config, "backbone").get("name")),
+        "max_iterations": int(system.get("max_iterations") or 0),
+        "top_k": int(_node(config, "memory").get("top_k") or 0),
+        "without": "+".join(sorted(system.get("without") or ())) or "none",
+        "organization": str(system.get("organization") or "cascaded"),
+        "final_selection": str(system.get("final_selection") or "lexicographic"),
+    }
+    if sessions := dataset.get("sessions"):
+        found["sessions"] = sessions[0] if len(sessions) == 1 else "+".join(str(session) for session in sessions)
+    return found
+
+
+def _node(above: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    node = above.get(name)
+    return node if isinstance(node, Mapping) else {}
+
+
+def _scores(path: Path) -> Scores:
+    file = path / SCORES
+    if not file.is_file():
+        raise RunError("this run has no scores", where=str(path), hint=f"python -m mmerg.score {path}")
+    try:
+        return Scores.model_validate_json(file.read_bytes())
+    except (OSError, ValidationError) as error:
+        raise _stale(path, "they cannot be read, or are of another version of mmerg") from error
+
+
+def _stale(path: Path, why: str) -> RunError:
+    return RunError(f"the scores of this run are stale: {why}", where=str(path), hint=f"python -m mmerg.score {path}")
+
+
+def _judges(path: Path) -> dict[str, Mapping[str, Score]]:
+    """Each judge's ratings. Raises RunError for a file that cannot be read as one."""
+    found: dict[str, Mapping[str, Score]] = {}
+    for file in sorted(path.glob(JUDGEMENT)):
+        try:
+            found[file.stem.removeprefix("judgement-")] = _Judgement.model_validate_json(file.read_bytes()).scores
+        except (OSError, ValidationError) as error:
+            raise RunError("this judgement cannot be read", where=str(file), hint="judge the run again") from error
+    return found

@@ -1,0 +1,59 @@
+"""The options of figures as arguments of a command: what differs by tokeniser, level, case, V, and models to ask.
+
+add_arguments(parser)
+Options(**arguments(parser.parse_args()), resamples=1000, seed=0)
+"""
+
+from __future__ import annotations
+
+import argparse
+from typing import TypedDict, get_args
+
+from mmerg.scoring.distinct import Level
+from mmerg.scoring.standard import DEFAULTS
+from mmerg.scoring.words import Tokenizer
+
+
+class Arguments(TypedDict):
+    """Of `Options`, what decides a figure and not its interval."""
+
+    tokenizer: Tokenizer
+    level: Level
+    lower: bool
+    vocabulary: int
+    bert: str | None
+    bert_layers: int | None
+    ref_ppl: str | None
+    ref_context: bool
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Two groups of options: of figures that count words, and of those by another model."""
+    words = parser.add_argument_group("words (dist, ead, length)")
+    words.add_argument("--tokenizer", choices=get_args(Tokenizer), default=DEFAULTS.tokenizer, help="default: nltk")
+    words.add_argument("--level", choices=get_args(Level), default=DEFAULTS.level, help="of dist; default: corpus")
+    words.add_argument("--keep-case", action="store_true", help="do not lower-case the replies")
+    default = "of ead; default: cl100k_base's, %(default)s"
+    words.add_argument("--vocabulary", type=int, metavar="V", default=DEFAULTS.vocabulary, help=default)
+    models = parser.add_argument_group("figures by another model")
+    bert = "BERTScore; a folder or hub name, roberta-large"
+    models.add_argument("--bert", nargs="?", const="roberta-large", metavar="MODEL", help=bert)
+    layers = "which layer; needed for a folder (roberta-large: 17)"
+    models.add_argument("--bert-layers", type=int, metavar="N", help=layers)
+    reference = "perplexity by a causal model: a folder, .gguf file or hub name"
+    models.add_argument("--ref-ppl", metavar="MODEL", help=reference)
+    models.add_argument("--ref-context", action="store_true", help="with the dialogue before the reply")
+
+
+def arguments(given: argparse.Namespace) -> Arguments:
+    """What was given of them."""
+    return Arguments(
+        tokenizer=given.tokenizer,
+        level=given.level,
+        lower=not given.keep_case,
+        vocabulary=given.vocabulary,
+        bert=given.bert,
+        bert_layers=given.bert_layers,
+        ref_ppl=given.ref_ppl,
+        ref_context=given.ref_context,
+    )

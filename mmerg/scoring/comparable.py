@@ -1,0 +1,61 @@
+"""Whether two runs can be compared, sample by sample: one corpus, one protocol, one label set.
+
+must_compare(read_run(a), read_run(b))    # RunError that says what differs
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from mmerg.errors import RunError
+from mmerg.scoring.answers import ScoredRun
+
+# Of the manifest's protocol, what it came to and not what was asked for.
+_OUTCOME = frozenset({"name", "samples", "dialogues", "left_out", "told"})
+
+
+def must_compare(a: ScoredRun, b: ScoredRun) -> None:
+    """Raises RunError where a sample of one is not the same task in the other."""
+    if differences := list(_differences(a.manifest, b.manifest)):
+        raise RunError(
+            f"these runs cannot be compared: {'; '.join(differences)}",
+            where=f"{a.path} and {b.path}",
+            hint="compare runs of one dataset and protocol; python -m mmerg.score RUN RUN prints figures side by side",
+        )
+
+
+def warnings(a: ScoredRun, b: ScoredRun) -> Iterator[str]:
+    """What a reader must know of a comparison that is allowed."""
+    if a.path.resolve() == b.path.resolve():
+        yield f"{a.name} is compared with itself"
+    elif a.manifest["identity"] == b.manifest["identity"]:
+        yield f"{a.name} and {b.name} have one identity: the same corpus, engine, prompts and settings"
+    for run in (a, b):
+        if (missing := run.manifest["protocol"]["samples"] - len(run.answers)) > 0:
+            yield f"{run.name} is not finished: {missing} samples of its protocol have no result yet"
+
+
+def _differences(a: Mapping[str, Any], b: Mapping[str, Any]) -> Iterator[str]:
+    if a["identity"].get("corpus") != b["identity"].get("corpus"):
+        one, other = (f"{run['corpus']['name']} {run['corpus']['split']}" for run in (a, b))
+        yield f"another corpus ({one} and {other})" if one != other else f"{one} was not the same files"
+    ours, theirs = _protocol(a), _protocol(b)
+    for name in sorted(ours.keys() | theirs.keys()):
+        if ours.get(name) != theirs.get(name):
+            yield f"protocol.{name} is {ours.get(name)} and {theirs.get(name)}"
+    labels, others = _labels(a), _labels(b)
+    if labels != others:
+        yield f"the labels are {', '.join(sorted(labels)) or 'none'} and {', '.join(sorted(others)) or 'none'}"
+
+
+def _protocol(manifest: Mapping[str, Any]) -> dict[str, Any]:
+    """What the protocol was set to; a setting that is not there, as in older runs, is one that is off."""
+    kept = {name: value for name, value in manifest["protocol"].items() if name not in _OUTCOME and value is not None}
+    if "sample" not in kept:
+        kept.pop("seed", None)  # nothing is drawn
+    return kept
+
+
+def _labels(manifest: Mapping[str, Any]) -> frozenset[str]:
+    return frozenset(manifest["config"].get("dataset", {}).get("labels") or ())

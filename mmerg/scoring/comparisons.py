@@ -1,0 +1,131 @@
+"""Several runs held against a first one, on all figures, with what a reader must be warned of.
+
+compared = compared_with(read_run(a), [read_run(b)], Options(resamples=2000))
+compared.comparisons[0].difference, compared.warnings
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import groupby
+
+from pydantic import BaseModel, ConfigDict
+
+from mmerg.errors import RunError
+from mmerg.scoring.answers import ScoredRun
+from mmerg.scoring.comparable import must_compare, warnings
+from mmerg.scoring.metric import Metric
+from mmerg.scoring.paired import Comparison, Pairing, compare, holm, pair
+from mmerg.scoring.power import LEVEL
+from mmerg.scoring.standard import Options, standard_metrics
+
+
+class Pair(BaseModel):
+    """Two runs: how many samples both finished, and how many one of them alone."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    a: str
+    b: str
+    samples: int
+    a_alone: int
+    b_alone: int
+
+
+class Compared(BaseModel):
+    """Comparisons by figure, then by run, in the order given; the first run is A in all of them."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    protocol: str
+    draws: int
+    seed: int
+    pairs: tuple[Pair, ...]
+    comparisons: tuple[Comparison, ...]
+    warnings: tuple[str, ...]
+
+
+def compared_with(baseline: ScoredRun, others: Sequence[ScoredRun], options: Options) -> Compared:
+    """All figures of `options`, whose resamples are the draws. Raises RunError where runs cannot be compared or share
+    no sample, ConfigError for an option that means nothing."""
+    told: dict[str, None] = {}
+    for other in others:
+        must_compare(baseline, other)
+        told |= dict.fromkeys(warnings(baseline, other))
+    pairings = [_pairing(baseline, other) for other in others]
+    pairs = [
+        Pair(a=baseline.name, b=other.name, samples=len(found.a), a_alone=found.a_alone, b_alone=found.b_alone)
+        for other, found in zip(others, pairings, strict=True)
+    ]
+    ours = standard_metrics(baseline, options)
+    theirs = [standard_metrics(other, options) for other in others]
+    found = [
+        _compared(metric, theirs[number][place], pairings[number], (baseline.name, other.name), options)
+        for place, metric in enumerate(ours)
+        for number, other in enumerate(others)
+    ]
+    corrected = [one for _, group in groupby(found, key=lambda one: one.metric) for one in _corrected(list(group))]
+    return Compared(
+        protocol=baseline.protocol,
+        draws=options.resamples,
+        seed=options.seed,
+        pairs=tuple(pairs),
+        comparisons=tuple(corrected),
+        warnings=(*told, *_too_few(corrected), *_dependent(corrected)),
+    )
+
+
+def _pairing(a: ScoredRun, b: ScoredRun) -> Pairing:
+    found = pair(a, b)
+    if not found.a:
+        raise RunError(
+            f"no sample was finished by both runs: {len(a.answers)} by the one, {len(b.answers)} by the other",
+            where=f"{a.path} and {b.path}",
+            hint="run one of them on the ids of the other: ids=[…]",
+        )
+    return found
+
+
+def _compared(metric: Metric, other: Metric, pairing: Pairing, names: tuple[str, str], options: Options) -> Comparison:
+    """One figure of two runs; none where it is measured in another way for each (perplexity under its own model)."""
+    if metric.signature != other.signature:
+        return Comparison(
+            metric=metric.name,
+            a=names[0],
+            b=names[1],
+            n=0,
+            dialogues=0,
+            left_out=len(pairing.a),
+            higher_is_better=metric.higher_is_better,
+            why=f"not one figure: {metric.signature} and {other.signature}",
+        )
+    return compare(metric, pairing, draws=options.resamples, seed=options.seed, names=names)
+
+
+def _corrected(group: list[Comparison]) -> list[Comparison]:
+    """The comparisons of one figure, p corrected for all of them that have one."""
+    ps = iter(holm([one.p for one in group if one.p is not None]))
+    return [one if one.p is None else one.model_copy(update={"p_holm": next(ps)}) for one in group]
+
+
+def _too_few(found: Sequence[Comparison]) -> list[str]:
+    """Differences that are smaller than what so many pairs show, and were not shown."""
+    missed: dict[str, list[str]] = {}
+    for one in found:
+        small = one.difference and (one.detectable is None or abs(one.difference) < one.detectable)
+        if small and one.p_holm is not None and one.p_holm >= LEVEL:
+            missed.setdefault(one.b, []).append(f"{one.metric} ({one.n})")
+    return [
+        f"so few pairs cannot show a difference as small as found with {b}: {', '.join(figures)}"
+        for b, figures in missed.items()
+    ]
+
+
+def _dependent(found: Sequence[Comparison]) -> list[str]:
+    """Shares where dialogues have several samples, which McNemar's test takes as independent."""
+    return [
+        f"{one.metric} with {one.b}: {one.n} pairs are from {one.dialogues} dialogues, so p is of exchanging whole "
+        f"dialogues; McNemar's, which takes pairs as independent, is {one.p_mcnemar:.4f}"
+        for one in found
+        if one.p_mcnemar is not None and one.dialogues < one.n
+    ]

@@ -1,0 +1,100 @@
+"""Comparisons as tables for a terminal of 120 columns: one a pair of runs, then what to know of them.
+
+for part in shown(compared):
+    console.print(part)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from rich import box
+from rich.console import RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from mmerg.scoring.comparisons import Compared, Pair
+from mmerg.scoring.paired import Comparison
+from mmerg.scoring.power import LEVEL
+from mmerg.terminal import harmless
+
+_ARROWS = {True: " ↑", False: " ↓", None: ""}
+
+
+def shown(compared: Compared) -> Iterator[RenderableType]:
+    """A table for each run that was held against the first, why some figures have no difference, warnings, methods."""
+    yield harmless(f"protocol {compared.protocol}")
+    for number, pair in enumerate(compared.pairs):
+        found = compared.comparisons[number :: len(compared.pairs)]
+        yield harmless(_heading(pair))
+        yield _table([one for one in found if one.difference is not None])
+        yield from (harmless(told) for told in _shares(found))
+        yield from (harmless(f"{', '.join(names)}: {why}") for why, names in _absent(found).items())
+    yield from (harmless(f"warning: {told}") for told in compared.warnings)
+    yield Text(_how(compared))
+
+
+def _heading(pair: Pair) -> str:
+    alone = f"; {pair.a_alone} more in A alone, {pair.b_alone} in B alone" if pair.a_alone or pair.b_alone else ""
+    return f"\nA: {pair.a}\nB: {pair.b}\n{pair.samples} samples in both{alone}"
+
+
+def _table(found: Sequence[Comparison]) -> Table:
+    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
+    table.add_column("figure")
+    for name in ("A", "B", "B − A", "95 % interval", "p", "p Holm", "detectable", "pairs", "left out"):
+        table.add_column(name, justify="right")
+    for one in found:
+        table.add_row(
+            harmless(one.metric + _ARROWS[one.higher_is_better]),
+            _figure(one.a_value),
+            _figure(one.b_value),
+            _signed(one.difference),
+            "–" if one.interval is None else f"{_signed(one.interval[0])} to {_signed(one.interval[1])}",
+            chance(one.p),
+            chance(one.p_holm) + (" *" if one.p_holm is not None and one.p_holm < LEVEL else "  "),
+            _figure(one.detectable),
+            str(one.n),
+            str(one.left_out or ""),
+        )
+    return table
+
+
+def _shares(found: Sequence[Comparison]) -> Iterator[str]:
+    """McNemar's two counts."""
+    for one in found:
+        if one.a_right is not None:
+            yield f"{one.metric}: b = {one.a_right} pairs count in A alone, c = {one.b_right} in B alone ({one.test})"
+
+
+def _absent(found: Sequence[Comparison]) -> dict[str, list[str]]:
+    """Figures without a difference, by reason."""
+    reasons: dict[str, list[str]] = {}
+    for one in found:
+        if one.why:
+            reasons.setdefault(one.why, []).append(one.metric)
+    return reasons
+
+
+def _how(compared: Compared) -> str:
+    several = len(compared.pairs)
+    of = f"the {several} comparisons of a figure" if several > 1 else "one comparison of a figure: as p"
+    return (
+        f"\np: McNemar's exact test for shares, else exchanged answers, {compared.draws} draws, seed {compared.seed}; "
+        f"what is drawn or exchanged is a dialogue.\np Holm: corrected for {of}, not for the number of figures; * below 0.05.\n"
+        "95 % interval: dialogues drawn with repetition, a jackknife for dist and ead.\n"
+        "detectable: what so many pairs find with 80 % power at 5 %. left out: pairs that one side has no figure for."
+    )
+
+
+def chance(p: float | None) -> str:
+    """Four decimals."""
+    return "–" if p is None else "<0.0001" if p < 0.0001 else f"{p:.4f}"
+
+
+def _figure(value: float | None) -> str:
+    return "–" if value is None else f"{value:.2f}"
+
+
+def _signed(value: float | None) -> str:
+    return "–" if value is None else f"{value:+.2f}"

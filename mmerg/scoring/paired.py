@@ -1,0 +1,223 @@
+"""Two runs on the samples that both finished: the difference of a figure, its interval, and how likely chance gives it.
+
+A dialogue is drawn, left out or exchanged whole, since its samples are not independent.
+
+difference: B − A, with the 95 % percentiles over dialogues drawn with repetition (Efron and Tibshirani 1993, chapter
+13); for figures over distinct n-grams ± 1.96 standard errors of a jackknife, for the reason that `intervals` gives.
+p: for shares McNemar's exact test; for all else, and for shares where dialogues have several samples, a permutation
+test: the two runs' answers to a dialogue are exchanged or not, and p = (1 + hits) / (1 + draws), a hit being a
+difference at least as large as ours, either way (Phipson and Smyth 2010, arXiv 1603.05766).
+detectable: the smallest difference that so many pairs find with 80 % power at 5 %: of McNemar's test at the observed
+discordance, or 2.8 standard errors.
+
+    pairing = pair(read_run(a), read_run(b))
+    compare(Accuracy(), pairing, draws=2000, seed=0)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import BaseModel, ConfigDict
+
+from mmerg.scoring.answers import Answer, ScoredRun
+from mmerg.scoring.intervals import GROUPS, Z
+from mmerg.scoring.metric import Floats, Indices, Metric, Value
+from mmerg.scoring.power import DETECTABLE, mcnemar, smallest_shift
+
+_ROUNDING = 1e-9  # sums in another order differ by less
+
+
+@dataclass(frozen=True)
+class Pairing:
+    """Both runs' answers to the samples that both finished, ordered by id; how many samples one of them has alone."""
+
+    a: tuple[Answer, ...]
+    b: tuple[Answer, ...]
+    a_alone: int
+    b_alone: int
+
+
+class Comparison(BaseModel):
+    """One figure of two runs. n: pairs that it is over, from so many dialogues; left_out: pairs that one side has
+    nothing for. a_right, b_right: of shares, pairs that A (McNemar's b) or B (c) alone has right. p_holm: corrected for
+    all comparisons of this figure. None where there is no such figure; `why` says for what reason."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    metric: str
+    a: str
+    b: str
+    n: int
+    dialogues: int
+    left_out: int
+    a_value: float | None = None
+    b_value: float | None = None
+    difference: float | None = None
+    interval: tuple[float, float] | None = None
+    p: float | None = None
+    p_holm: float | None = None
+    test: str = ""
+    a_right: int | None = None
+    b_right: int | None = None
+    p_mcnemar: float | None = None
+    detectable: float | None = None
+    higher_is_better: bool | None = None
+    signature: str = ""
+    why: str = ""
+
+
+def pair(a: ScoredRun, b: ScoredRun) -> Pairing:
+    """What both runs finished."""
+    of_a, of_b = ({answer.id: answer for answer in run.answers} for run in (a, b))
+    common = sorted(of_a.keys() & of_b.keys())
+    return Pairing(
+        tuple(of_a[id] for id in common),
+        tuple(of_b[id] for id in common),
+        len(of_a) - len(common),
+        len(of_b) - len(common),
+    )
+
+
+def compare(metric: Metric, pairing: Pairing, *, draws: int, seed: int, names: tuple[str, str]) -> Comparison:
+    """The figure of B less that of A, over the pairs for which both have one."""
+    both = metric.counted(pairing.a) & metric.counted(pairing.b)
+    kept = np.flatnonzero(both)
+    a, b = ([answers[index] for index in kept] for answers in (pairing.a, pairing.b))
+    known = Comparison(
+        metric=metric.name,
+        a=names[0],
+        b=names[1],
+        n=len(kept),
+        dialogues=len({_dialogue(answer) for answer in a}),
+        left_out=len(both) - len(kept),
+        higher_is_better=metric.higher_is_better,
+        signature=metric.signature,
+    )
+    if not len(kept):
+        return known.model_copy(update={"why": f"no pair has, on both sides, {metric.needs}"})
+    pairs = _Pairs(metric.ready((*a, *b)), [_dialogue(answer) for answer in a])
+    if not np.isfinite(pairs.observed):
+        return known.model_copy(update={"why": "it is not finite over these pairs"})
+    found: dict[str, object] = {
+        "a_value": pairs.value(pairs.all),
+        "b_value": pairs.value(pairs.all + pairs.n),
+        "difference": pairs.observed,
+        **pairs.spread(metric.interval_by == "jackknife", draws, seed),
+    }
+    if metric.interval_by == "wilson":
+        found |= pairs.shares()
+    if metric.interval_by == "wilson" and pairs.alone:
+        found |= {"p": found["p_mcnemar"], "test": "McNemar, exact"}
+    else:
+        found |= {"p": pairs.permuted(draws, seed), "test": f"permutation, {draws} draws, seed {seed}"}
+    return known.model_copy(update=found)
+
+
+def _dialogue(answer: Answer) -> str:
+    return answer.result.dialogue or answer.id
+
+
+@dataclass(frozen=True)
+class _Pairs:
+    """n answers of A, then those of B, ready to be valued; `names` are the dialogues of A's."""
+
+    value: Value
+    names: Sequence[str]
+
+    @property
+    def n(self) -> int:
+        return len(self.names)
+
+    @cached_property
+    def all(self) -> Indices:
+        return np.arange(self.n)
+
+    @cached_property
+    def number(self) -> Indices:
+        """Shape [n]: which dialogue each pair is from."""
+        return np.unique(np.array(self.names, object), return_inverse=True)[1]
+
+    @cached_property
+    def members(self) -> list[Indices]:
+        """The pairs of each dialogue."""
+        return [np.flatnonzero(self.number == number) for number in range(int(self.number.max()) + 1)]
+
+    @property
+    def alone(self) -> bool:
+        """Whether each pair has a dialogue to itself."""
+        return len(self.members) == self.n
+
+    @cached_property
+    def observed(self) -> float:
+        return self.difference(self.all)
+
+    def difference(self, indices: Indices) -> float:
+        return self.value(indices + self.n) - self.value(indices)
+
+    def spread(self, jackknife: bool, draws: int, seed: int) -> dict[str, object]:
+        """The difference's interval, and what so many pairs can show; nothing where all is from one dialogue."""
+        if len(self.members) < 2:
+            return {}
+        if jackknife:
+            error = self._jackknife(seed)
+            ends = (self.observed - Z * error, self.observed + Z * error)
+        else:
+            found = np.array([self.difference(drawn) for drawn in self._drawn(draws, seed)])
+            error = float(found.std())
+            low, high = np.quantile(found, [0.025, 0.975])
+            ends = (min(float(low), self.observed), max(float(high), self.observed))
+        return {"interval": ends, "detectable": DETECTABLE * error if error > _ROUNDING else None}
+
+    def shares(self) -> dict[str, object]:
+        """Who alone is right how often, McNemar's p, and, where it applies, what it can find."""
+        right = np.array([[self.value(np.array([i + side])) > 0 for i in range(self.n)] for side in (0, self.n)])
+        a_right, b_right = int((right[0] & ~right[1]).sum()), int((right[1] & ~right[0]).sum())
+        found: dict[str, object] = {"a_right": a_right, "b_right": b_right, "p_mcnemar": mcnemar(a_right, b_right)}
+        if self.alone:
+            shift = smallest_shift(self.n, (a_right + b_right) / self.n)
+            found["detectable"] = None if shift is None else 100 * shift
+        return found
+
+    def permuted(self, draws: int, seed: int) -> float:
+        """p of the permutation test. A draw that leaves the figure undefined counts as a hit."""
+        draw = np.random.default_rng(seed)
+        enough = abs(self.observed) * (1 - _ROUNDING) - _ROUNDING
+        hits = 0
+        for _ in range(draws):
+            exchanged = self._exchanged(draw.integers(2, size=len(self.members)).astype(bool))
+            hits += not abs(exchanged) < enough
+        return (1 + hits) / (1 + draws)
+
+    def _exchanged(self, dialogues: NDArray[np.bool_]) -> float:
+        """The difference with the answers to these dialogues exchanged."""
+        shift = np.where(dialogues[self.number], self.n, 0)
+        return self.value(self.all + self.n - shift) - self.value(self.all + shift)
+
+    def _drawn(self, draws: int, seed: int) -> Iterator[Indices]:
+        draw, count = np.random.default_rng(seed), len(self.members)
+        for _ in range(draws):
+            dialogues = draw.integers(count, size=count)
+            yield np.concatenate([self.members[number] for number in dialogues])
+
+    def _jackknife(self, seed: int) -> float:
+        """The standard error of the difference, from leaving out one group of dialogues at a time."""
+        count = len(self.members)
+        groups = min(count, GROUPS)
+        group = np.random.default_rng(seed).permutation(np.arange(count) % groups)
+        found: Floats = np.array([self.difference(self.all[group[self.number] != out]) for out in range(groups)])
+        return float(np.sqrt((groups - 1) / groups * np.sum((found - found.mean()) ** 2)))
+
+
+def holm(ps: Sequence[float]) -> list[float]:
+    """Each p corrected for all of them, in their order (Holm, Scandinavian Journal of Statistics 1979)."""
+    corrected = [0.0] * len(ps)
+    largest = 0.0
+    for rank, index in enumerate(sorted(range(len(ps)), key=lambda index: ps[index])):
+        largest = max(largest, min(1.0, (len(ps) - rank) * ps[index]))
+        corrected[index] = largest
+    return corrected

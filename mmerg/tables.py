@@ -1,0 +1,123 @@
+"""Prints the papers' tables with our runs beside: `python -m mmerg.tables [TABLE …] [RUN …]`.
+
+Tables: main (the default), ablations, iterations, topk, backbones (MERG), trace, hef. Without RUN all scored runs under
+`--runs` that are of a table's dataset. Each figure of ours has its 95 % interval and n, and a mark whether the paper's
+lies in the interval; runs that fit no row are listed below with what differs. Reads scores.json and judgement-*.json.
+Exit code 0 printed, 2 a run or an option is wrong, 130 interrupted.
+"""
+
+from __future__ import annotations
+
+import argparse
+import io
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from rich.console import Console
+
+from mmerg.errors import ConfigError, RunError
+from mmerg.paper.published import FILES, Name, PaperTable, published
+from mmerg.papertables.as_csv import as_csv
+from mmerg.papertables.as_latex import as_latex
+from mmerg.papertables.as_markdown import as_markdown
+from mmerg.papertables.as_text import as_text
+from mmerg.papertables.beside import Beside, put_beside
+from mmerg.papertables.ours import Ours, dataset_of, read_ours
+from mmerg.records.run import MANIFEST, read_manifest, replace_file
+from mmerg.terminal import console, forgiving, guarded, shown
+
+FORMATS = ("text", "markdown", "latex", "csv")
+DATASETS = ("iemocap", "meld", "empathetic")
+
+
+def tables(given: argparse.Namespace) -> int:
+    """Draw, then print or write. Raises ConfigError and RunError."""
+    names, paths = _sorted(given.words)
+    papers = [table for name in names for table in published(name) if given.dataset in (None, table.dataset)]
+    if not papers:
+        raise ConfigError(
+            f"the paper has no table {' '.join(names)} of {given.dataset}",
+            where="--dataset",
+            hint="; ".join(f"{name}: {', '.join(sorted({t.dataset for t in published(name)}))}" for name in names),
+        )
+    left_out: list[str] = []
+    if paths:
+        runs = [read_ours(path, given.judge) for path in paths]
+    else:
+        runs, left_out = _found(given.runs, {paper.dataset for paper in papers}, given.judge)
+    drawn = [put_beside(paper, _of(paper, papers, runs)) for paper in papers]
+    if given.out:
+        replace_file(given.out, _written(drawn, given.format))
+    elif given.format == "text":
+        _print(console(), drawn)
+    else:
+        print(_written(drawn, given.format), end="")  # noqa: T201 - for programs to read: no wrapping
+    for told in left_out:
+        print(shown(told), file=sys.stderr)  # noqa: T201
+    return 0
+
+
+def _sorted(words: Sequence[str]) -> tuple[list[Name], list[Path]]:
+    """Tables and runs: a word is a table if it is the name of one. Raises ConfigError for what is neither."""
+    names = [name for name in FILES if name in words] or ["main"]
+    paths = [Path(word) for word in words if word not in FILES]
+    for path in paths:
+        if not path.exists():
+            hint = f"tables: {', '.join(FILES)}; for runs see `ls runs/`"
+            raise ConfigError(f"{path} is neither a table nor a run folder", where="arguments", hint=hint)
+    return names, paths
+
+
+def _found(folder: Path, datasets: set[str], judge: str | None) -> tuple[list[Ours], list[str]]:
+    """The scored runs under `folder` that are of these datasets, and why others of them are left out."""
+    runs: list[Ours] = []
+    left_out: list[str] = []
+    for path in sorted(file.parent for file in folder.glob(f"*/{MANIFEST}")):
+        try:
+            if dataset_of(read_manifest(path)) in datasets:
+                runs.append(read_ours(path, judge))
+        except RunError as error:
+            left_out.append(f"left out: {error}")
+    return runs, left_out
+
+
+def _of(paper: PaperTable, papers: Sequence[PaperTable], runs: Sequence[Ours]) -> list[Ours]:
+    """The runs of a table: those of its dataset, and those whose dataset none of the tables is of."""
+    datasets = {other.dataset for other in papers}
+    return [run for run in runs if run.dataset == paper.dataset or run.dataset not in datasets]
+
+
+def _print(out: Console, drawn: Sequence[Beside]) -> None:
+    for table in drawn:
+        for part in as_text(table):
+            out.print(part)
+        out.print()
+
+
+def _written(drawn: Sequence[Beside], form: str) -> str:
+    if form == "csv":
+        return as_csv(drawn)
+    if form == "text":
+        out = io.StringIO()
+        _print(Console(file=out, width=120, highlight=False), drawn)
+        return out.getvalue()
+    return "\n".join((as_markdown if form == "markdown" else as_latex)(table) for table in drawn)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """The command."""
+    parser = argparse.ArgumentParser(prog="python -m mmerg.tables", description=__doc__)
+    parser.add_argument("words", nargs="*", metavar="TABLE|RUN", help=f"{', '.join(FILES)}; run folders")
+    parser.add_argument("--dataset", choices=DATASETS, help="only the tables of it; default: all that there are")
+    parser.add_argument("--format", choices=FORMATS, default="text", help="default: text")
+    parser.add_argument("--judge", metavar="NAME", help="whose ratings count, where several models judged a run")
+    parser.add_argument("--runs", type=Path, default=Path("runs"), help="where runs are; default: runs")
+    parser.add_argument("--out", type=Path, metavar="FILE", help="write there in place of printing")
+    given = parser.parse_args(arguments)
+    return guarded(lambda: tables(given))
+
+
+if __name__ == "__main__":
+    forgiving()
+    sys.exit(main())
