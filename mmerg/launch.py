@@ -86,7 +86,7 @@ def _run(plain: dict[str, Any], out: Console) -> Ended:
         with Run(path, _manifest(plain, corpus, protocol, selection, experiment, exemplars)) as run:
             todo = _todo(wanted, run.results, plain["only_failed"])
             again = {sample.id for sample in todo}
-            kept = [run.results[s.id] for s in wanted if s.id not in again and s.id in run.results]
+            kept = run.results.part(sample.id for sample in wanted if sample.id not in again)
             progress = Progress(out, len(todo), len(kept), sum(result.status == "failed" for result in kept))
 
             def emit(event: Event) -> None:
@@ -104,16 +104,15 @@ def _run(plain: dict[str, Any], out: Console) -> Ended:
             run.seal([sample.id for sample in selection.samples])
             if exemplars:
                 run.note("memory", exemplars.section() | {"excluded": tally(run.results.values())})
-            results = [run.results[sample.id] for sample in wanted if sample.id in run.results]
+            results = run.results.part(sample.id for sample in wanted)
 
     out.print(replies(results))
     if silent := sum(result.clip_problems for result in results):
         out.print(f"clip problems: {silent} turns went on as text; mmerg.show RUN SAMPLE says why")
     if kept_back := told_kept_back(results):
         out.print(kept_back)
-    failed = [result for result in results if result.status == "failed"]
-    if failed:
-        out.print(failures(failed))
+    if failed := failures(results):
+        out.print(failed)
     if plain["backbone"]["note"]:
         out.print(harmless(plain["backbone"]["note"]))
     print(f"run: {shown(str(path))}")  # noqa: T201 - the last line is for programs to read: no wrapping

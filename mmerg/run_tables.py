@@ -3,27 +3,33 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from rich.table import Table
 
 from mmerg.records.result import Result
 from mmerg.terminal import harmless
 
+ROWS = 50
 
-def replies(results: Sequence[Result]) -> Table:
-    """A row a sample: emotion, plan, audit (a mark a stage, in the system's order), passes, selected pass, response."""
-    ok = sum(result.status == "ok" for result in results)
-    calls, cached = sum(result.calls for result in results), sum(result.cached_calls for result in results)
+
+def replies(results: Sequence[Result], rows: int = ROWS) -> Table:
+    """A row a sample, for the first `rows`: emotion, plan, audit (a mark a stage, in the system's order), passes,
+    selected pass, response. The title counts all."""
+    counts: Counter[str] = Counter()
+    for result in results:
+        counts.update({result.status: 1, "calls": result.calls, "cached": result.cached_calls})
+    title = f"{len(results)} samples: {counts['ok']} ok, {counts['failed']} failed"
+    first = f"; the first {rows}, mmerg.show RUN SAMPLE prints any" if len(results) > rows else ""
     table = Table(
-        title=f"{len(results)} samples: {ok} ok, {len(results) - ok} failed; {calls} calls, {cached} of them cached",
+        title=f"{title}; {counts['calls']} calls, {counts['cached']} of them cached{first}",
         title_justify="left",
         show_lines=True,
     )
     for name in ("sample", "emotion", "plan", "audit", "passes", "selected"):
         table.add_column(name, overflow="fold")
     table.add_column("response", ratio=1, overflow="fold")
-    for result in results:
+    for result in results[:rows]:
         if result.status == "ok":
             table.add_row(
                 harmless(result.id),
@@ -49,15 +55,21 @@ def plan(result: Result) -> str:
     )
 
 
-def failures(failed: Sequence[Result]) -> Table:
-    """Failures by class, with the first message of each."""
-    counts = Counter(result.failure for result in failed)
+def failures(results: Iterable[Result]) -> Table | None:
+    """Failures by class, with the first message of each; None where nothing failed."""
+    counts: Counter[str] = Counter()
+    first: dict[str, Result] = {}
+    for result in results:
+        if result.status == "failed":
+            counts[str(result.failure)] += 1
+            first.setdefault(str(result.failure), result)
+    if not counts:
+        return None
     again = "only_failed=true takes them up again, with cache=off where the model's own replies were the fault"
-    table = Table(title=f"{len(failed)} failed; {again}", title_justify="left")
+    table = Table(title=f"{counts.total()} failed; {again}", title_justify="left")
     table.add_column("failure")
     table.add_column("samples", justify="right")
     table.add_column("first", ratio=1, overflow="fold")
     for failure, count in counts.most_common():
-        first = next(result for result in failed if result.failure == failure)
-        table.add_row(str(failure), str(count), harmless(f"{first.id}: {first.failure_text}"))
+        table.add_row(failure, str(count), harmless(f"{first[failure].id}: {first[failure].failure_text}"))
     return table

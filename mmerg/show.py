@@ -26,15 +26,16 @@ from mmerg.terminal import console, forgiving, guarded, harmless
 def show_run(out: Console, path: Path) -> int:
     """The table of a run and how it was made."""
     manifest = read_manifest(path)
-    results = list(read_results(path).values())
+    results = read_results(path).part()
     engine = manifest["engine"]
     out.print(harmless(f"{path}: {engine['model']} on {engine['backend']} {engine['version']}"))
+    if protocol := manifest.get("protocol"):
+        out.print(harmless(f"protocol: {protocol['told']}"))
     out.print(replies(results))
     if memory := manifest.get("memory"):
         out.print(harmless(f"{told(memory)}; {told_kept_back(results) or 'no exemplar was kept back'}"))
-    failed = [result for result in results if result.status == "failed"]
-    if failed:
-        out.print(failures(failed))
+    if failed := failures(results):
+        out.print(failed)
     return 0
 
 

@@ -29,7 +29,7 @@ BAD = Result(id="d/2", status="failed", failure=Failure.TRUNCATED, failure_text=
 @pytest.mark.parametrize("width", [60, 80, 100, 120, 200])
 def test_every_word_of_a_reply_is_shown(width: int) -> None:
     out = io.StringIO()
-    Console(file=out, width=width).print(replies([GOOD, BAD]), failures([BAD]))
+    Console(file=out, width=width).print(replies([GOOD, BAD]), failures([GOOD, BAD]))
     lines = out.getvalue().splitlines()
     assert max(map(len, lines)) <= width
     cells = [line.split("│")[-2].strip() for line in lines if line.count("│") == 8]
@@ -38,3 +38,15 @@ def test_every_word_of_a_reply_is_shown(width: int) -> None:
         assert word in shown
     assert "✓✗✓✗" in out.getvalue()
     assert "failed:truncated" in shown.replace(" ", "")
+
+
+def test_a_long_run_shows_its_first_samples_and_counts_all() -> None:
+    out = io.StringIO()
+    Console(file=out, width=120).print(replies([GOOD] * 3 + [BAD], rows=2))
+    assert "4 samples: 3 ok, 1 failed" in out.getvalue()
+    assert "the first 2" in out.getvalue()
+    assert out.getvalue().count("test_dia12/8") == 2
+
+
+def test_where_nothing_failed_there_is_no_table_of_failures() -> None:
+    assert failures([GOOD]) is None

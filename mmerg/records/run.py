@@ -17,37 +17,23 @@ import hashlib
 import json
 import os
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Generic, Protocol, Self, TypeVar
+from typing import Any, Generic, Self
 
 from filelock import FileLock, Timeout
 
 from mmerg.errors import RunError, unwritable
-from mmerg.records.lines import SAFE, Lines, why
+from mmerg.records.kept import Kept, Line, bytes_of
+from mmerg.records.lines import SAFE, Lines
 from mmerg.records.result import Result
 from mmerg.records.trace import Trace
 
 MANIFEST, TRACE, RESULTS, FRAMES = "manifest.json", "trace.jsonl", "results.jsonl", "frames"
 SESSION = ("versions", "git_commit", "how")
-
-
-class Record(Protocol):
-    """What a folder holds a line of for each sample: a pydantic class."""
-
-    @property
-    def id(self) -> str: ...
-
-    def line(self) -> str: ...
-
-    @classmethod
-    def model_validate(cls, obj: Any) -> Self: ...
-
-
-Line = TypeVar("Line", bound=Record)
 
 
 class Folder(Generic[Line]):
@@ -80,7 +66,7 @@ class Folder(Generic[Line]):
             self._claim()
             self._lines = Lines(self._file)
             try:
-                self.results = read_records(self._file, self._record)
+                self.results = Kept(self._file, self._record)
                 self.trace = Trace(self.path / TRACE)
             except BaseException:
                 self._lines.close()
@@ -125,8 +111,9 @@ class Folder(Generic[Line]):
     def add(self, result: Line) -> None:
         """Append a sample's result; a later line for the same sample replaces the earlier."""
         with self._guard:
-            self._lines.append(result.line())
-            self.results[result.id] = result
+            line = result.line()
+            self._lines.append(line)
+            self.results.append(result.id, bytes_of(line))
 
     def note(self, section: str, content: object) -> None:
         """Put a section of the manifest in place of what it says there: what is known only once results are."""
@@ -137,9 +124,10 @@ class Folder(Generic[Line]):
         """Rewrite the results in corpus order, a line a sample, so that the same run gives the same bytes."""
         with self._guard:
             place = {sample: number for number, sample in enumerate(order)}
-            lines = sorted(self.results.values(), key=lambda result: (place.get(result.id, len(place)), result.id))
+            samples = sorted(self.results, key=lambda sample: (place.get(sample, len(place)), sample))
             self._lines.close()
-            replace_file(self._file, "".join(result.line() for result in lines))
+            replace_file(self._file, (self.results.raw(sample) for sample in samples))
+            self.results = Kept(self._file, self._record)
             self._lines = Lines(self._file)
 
 
@@ -196,12 +184,13 @@ def _change(key: str, then: object, now: object) -> str:
     return f"{key}: {told[0]} then, {told[1]} now"
 
 
-def replace_file(path: Path, text: str) -> None:
+def replace_file(path: Path, content: str | Iterable[bytes]) -> None:
     """Write a file whole or not at all. Raises RunError where it cannot be written."""
     part = path.with_name(path.name + ".part")
+    parts = (content.encode(errors=SAFE),) if isinstance(content, str) else content
     with _written(path, part):
-        with part.open("w", encoding="utf-8", errors=SAFE, newline="\n") as file:
-            file.write(text)
+        with part.open("wb") as file:
+            file.writelines(parts)
             file.flush()
             os.fsync(file.fileno())
         part.replace(path)
@@ -221,26 +210,6 @@ def read_manifest(path: Path) -> dict[str, Any]:
     return content
 
 
-def read_results(path: Path) -> dict[str, Result]:
+def read_results(path: Path) -> Kept[Result]:
     """The last result of each sample of a run folder, by id, in file order; a torn last line is passed over."""
-    return read_records(path / RESULTS, Result)
-
-
-def read_records(file: Path, record: type[Line]) -> dict[str, Line]:
-    """The last record of each sample, by id, in file order; a torn last line is passed over."""
-    found: dict[str, Line] = {}
-    if not file.exists():
-        return found
-    try:
-        lines = file.read_bytes().splitlines(keepends=True)
-    except OSError as error:
-        raise RunError(f"the results cannot be read: {error.strerror}", where=str(file)) from error
-    for number, line in enumerate(lines, start=1):
-        if not line.endswith(b"\n"):
-            break
-        try:
-            result = record.model_validate(json.loads(line))
-        except (ValueError, RecursionError) as error:
-            raise RunError(f"line {number} is not a record of this version: {why(error)}", where=str(file)) from error
-        found[result.id] = result
-    return found
+    return Kept(path / RESULTS, Result)
