@@ -89,8 +89,9 @@ def decode_lines(data: bytes, notes: Counter[str]) -> list[str]:
         except UnicodeDecodeError:
             line = raw.decode("cp1252", "replace")
             notes["lines_cp1252"] += 1
-        repaired = line.translate(C1_AS_CP1252)
-        notes["characters_repaired"] += sum(a != b for a, b in zip(line, repaired, strict=True))
+        repaired = line if line.isascii() else line.translate(C1_AS_CP1252)
+        if repaired != line:
+            notes["characters_repaired"] += sum(a != b for a, b in zip(line, repaired, strict=True))
         lines.append(repaired)
     return lines
 
