@@ -127,6 +127,7 @@ def test_a_release_with_its_known_faults_is_sound(tmp_path: Path, clip: Path, ch
     [bad] = check.report["clips"]["bad"]
     assert (bad["clip"], bad["turns"], bad["known"]) == ("dia110_utt7.mp4", ["dev_dia110/8"], True)
     assert "known in the published release" in check.out
+    assert check.report["targets"]["with_clip"] == 114
     (root / "MELD.Raw/dev/dev_splits_complete/dia3_utt1.mp4").unlink()
     assert check(*settings) == 1
     assert "✗ clips missing: 1 (dia3_utt1.mp4)" in check.out

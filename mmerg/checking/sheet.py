@@ -24,13 +24,14 @@ if TYPE_CHECKING:
     from PIL.ImageDraw import ImageDraw
 
 MARGIN, GAP, PAD = 18, 8, 10  # pixels
-CELL = 208  # pixels, a frame's width
+CELL = 208  # pixels, the most that a frame's side takes
+EMPTY_HEIGHT = 64  # pixels, of a line without any frame
 COLUMNS = 8
 TEXT_LINES = 5
 PAPER, BAND, INK, FAINT, EMPTY = "#ffffff", "#e8ecf2", "#16181d", "#5c6370", "#d9dce1"
 
 WHY = {
-    "": "this turn has no clip",
+    "": "this turn has no clip, or its file is missing",
     "missing": "the clip's file is missing",
     "unreadable": "the clip cannot be read",
     "empty": "no frame lies in the clip's span",
@@ -86,7 +87,7 @@ def contact_sheet(title: str, samples: Sequence[Sample], looker: Looker, max_ima
     from PIL import Image, ImageDraw
 
     seen = [_seen(sample, looker, max_images) for sample in samples]
-    painter = _Painter(looker, _cell_height(seen))
+    painter = _Painter(looker)
     columns = max([4, *(sum(piece.columns for piece in row) for one in seen for row in one.rows)])
     width = columns * CELL + (columns - 1) * GAP + 2 * MARGIN
     head = painter.heading.wrapped(title, width - 2 * MARGIN, 3)
@@ -141,19 +142,23 @@ def _rows(pieces: Sequence[_Piece]) -> Iterator[tuple[_Piece, ...]]:
         yield tuple(row)
 
 
-def _cell_height(seen: Sequence[_Shown]) -> int:
-    """Pixels: by the tallest frame of all, between wide screen and square."""
-    frames = [frame for one in seen for row in one.rows for piece in row for frame in piece.frames]
-    tall = max((frame.height / frame.width for frame in frames), default=9 / 16)
-    return round(CELL * min(1.0, max(0.4, tall)))
+def _cell_height(row: Sequence[_Piece]) -> int:
+    """Pixels that the pictures of a line take."""
+    frames = [frame for piece in row for frame in piece.frames]
+    return max((_size(frame)[1] for frame in frames), default=EMPTY_HEIGHT)
+
+
+def _size(frame: Frame) -> tuple[int, int]:
+    """Width and height of a frame in its cell, never enlarged (pixels)."""
+    scale = min(1.0, CELL / frame.width, CELL / frame.height)
+    return max(1, round(frame.width * scale)), max(1, round(frame.height * scale))
 
 
 class _Painter:
     """Knows fonts and sizes; y grows downwards, and what it draws ends where it says."""
 
-    def __init__(self, looker: Looker, cell_height: int) -> None:
+    def __init__(self, looker: Looker) -> None:
         self._looker = looker
-        self._cell_height = cell_height
         self.heading, self._words, self._small = Font(16, bold=True), Font(14), Font(12)
 
     def height(self, one: _Shown, width: int) -> int:
@@ -171,7 +176,7 @@ class _Painter:
         for row in one.rows:
             x = MARGIN
             for piece in row:
-                self._piece(sheet, draw, piece, (x, y))
+                self._piece(sheet, draw, piece, (x, y, _cell_height(row)))
                 x += piece.width + GAP
             y += self._row_height(row)
         return y
@@ -191,18 +196,17 @@ class _Painter:
 
     def _row_height(self, row: Sequence[_Piece]) -> int:
         words = max(len(self._wrapped(piece)) for piece in row)
-        return self._cell_height + self._small.line + words * self._words.line + PAD
+        return _cell_height(row) + self._small.line + words * self._words.line + PAD
 
     def _wrapped(self, piece: _Piece) -> list[str]:
         return self._words.wrapped(piece.words, piece.width - 4, TEXT_LINES)
 
-    def _piece(self, sheet: Image, draw: ImageDraw, piece: _Piece, at: tuple[int, int]) -> None:
-        x, top = at
-        below = top + self._cell_height
+    def _piece(self, sheet: Image, draw: ImageDraw, piece: _Piece, at: tuple[int, int, int]) -> None:
+        x, top, tall = at
+        below = top + tall
         for frame in piece.frames:
             picture = self._picture(frame)
-            left = x + (CELL - picture.width) // 2
-            sheet.paste(picture, (left, below - picture.height))
+            sheet.paste(picture, (x, below - picture.height))
             self.lines(draw, (x, below + 1), [f"turn {piece.number}, {frame.time:.2f} s"], self._small, FAINT)
             x += CELL + GAP
         if not piece.frames:
@@ -217,5 +221,4 @@ class _Painter:
         from PIL import Image
 
         with Image.open(BytesIO(self._looker.store.read(frame.sha256))) as stored:
-            stored.thumbnail((CELL, self._cell_height))
-            return stored.convert("RGB")
+            return stored.convert("RGB").resize(_size(frame), Image.Resampling.BOX, reducing_gap=2.0)

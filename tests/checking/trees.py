@@ -30,11 +30,13 @@ def published_dev(root: Path, clip: Path) -> Path:
     official = expected("meld", "dev")
     assert official
     labels = [label for label, count in official.labels.items() for _ in range(count)]
-    ids = [(min(number // 9, 113), number) for number in range(len(labels))]
-    lines = [
-        Line(f"Words {number}.", ("Ana", "Ben")[number % 2], label, dialogue, number - 9 * dialogue)
-        for (dialogue, number), label in zip(ids, labels, strict=True)
-    ]
+    lines = []
+    for number, label in enumerate(labels):
+        dialogue = min(number // 9, 113)
+        utterance = number - 9 * dialogue
+        start, end = (f"0:{second // 60:02}:{second % 60:02},000" for second in (3 * utterance, 3 * utterance + 2))
+        speaker = ("Ana", "Ben")[utterance % 2]
+        lines.append(Line(f"Words {number}.", speaker, label, dialogue, utterance, start, end))
     Builder(split="dev", lines=lines, without_clips=frozenset({(110, 7)})).write(root)
     for written in root.rglob("*.mp4"):
         written.unlink()
