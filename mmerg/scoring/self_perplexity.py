@@ -21,8 +21,8 @@ from mmerg.scoring.metric import Indices, IntervalBy, Value, ratio
 
 @dataclass(frozen=True)
 class SelfPerplexity:
-    """Over the tokens of the reply itself, without an end token, which servers do not give alike (see `tokens`). Under
-    the sampler's own temperature servers tell the probabilities before it. `engine` names who generated."""
+    """Over the tokens of the reply itself, without an end token, which servers do not give alike (see `tokens`).
+    `engine` names who generated."""
 
     engine: str
     name: str = "self_ppl"

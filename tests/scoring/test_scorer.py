@@ -1,0 +1,222 @@
+"""A run's scores: whole, the same bytes again, and kept beside it; also of runs with next to nothing in them."""
+
+from __future__ import annotations
+
+import random
+from math import inf
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mmerg.errors import ConfigError, RunError
+from mmerg.records.result import Result
+from mmerg.scoring.answers import Answer, ScoredRun, read_run
+from mmerg.scoring.descriptive import descriptive
+from mmerg.scoring.score import SCORES, Score, Scores
+from mmerg.scoring.scorer import score_run, write_scores
+from mmerg.scoring.standard import Options, standard_metrics
+from tests.scoring.answers import answer, count, figure
+from tests.scoring.run_builder import build_run, manifest_of, result
+
+QUICK = Options(tokenizer="whitespace", resamples=20)
+JUDGING = ["acc", "acc_ok", "macro_f1", "self_ppl", "dist1", "dist2", "ead1", "ead2"]
+DESCRIBING = [
+    *("length", "passes", "selected", "corrected", "calls"),
+    *("prompt_tokens", "response_tokens", "seconds", "excluded"),
+]
+RESULTS = [
+    result("a/1", "oh no", "joy", gold="joy", passes=2, selected_pass=1, seconds=3.0, prompt_tokens=10),
+    result(
+        "a/2", "oh so it is", "joy", gold="fear", seconds=1.0, cached_calls=2, exemplars=2, excluded={"x": 1, "y": 1}
+    ),
+    result("b/1", None, gold="fear", seconds=9.0, calls=7, prompt_tokens=20),
+    result("c/1", "no", "anger", seconds=2.0),
+]
+LOGPROBS = {"a/1": [-1.0, -2.0], "a/2": [-3.0], "c/1": [-2.0]}
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return build_run(tmp_path / "run", RESULTS, logprobs=LOGPROBS, samples=6, corpus="meld")
+
+
+def values(scores: Scores) -> dict[str, float | None]:
+    return {name: score.value for name, score in scores.scores.items()}
+
+
+def test_every_figure_with_what_must_stand_beside_it(folder: Path) -> None:
+    scores = score_run(read_run(folder), QUICK)
+    assert list(scores.scores) == [*JUDGING, *DESCRIBING]
+    assert (scores.run, scores.corpus, scores.engine) == ("run", "meld test", "tiny on scripted 1")
+    assert (scores.n, scores.failed, scores.unfinished) == (4, 1, 2)
+    assert scores.protocol == "targets=last emotions=all, n=6"
+    assert scores.confusion is not None
+    assert sum(map(sum, scores.confusion.counts)) == 2
+    for name, score in scores.scores.items():
+        assert score.name == name
+        assert score.signature
+        assert score.value is not None
+        if score.interval:
+            assert score.interval[0] <= score.value <= score.interval[1]
+            assert score.method
+        else:
+            assert "one dialogue" in score.why
+    judged = {name for name, score in scores.scores.items() if score.higher_is_better is not None}
+    assert judged == set(JUDGING)
+    assert scores.scores["self_ppl"].higher_is_better is False
+
+
+def test_the_describing_figures_by_hand(folder: Path) -> None:
+    scores = score_run(read_run(folder), QUICK).scores
+    told = {name: (scores[name].value, scores[name].n) for name in DESCRIBING}
+    assert told == {
+        "length": (pytest.approx(7 / 3), 3),
+        "passes": (pytest.approx(4 / 3), 3),
+        "selected": (pytest.approx(1 / 3), 3),
+        "corrected": (pytest.approx(100 / 3), 3),
+        "calls": (pytest.approx(22 / 4), 4),
+        "prompt_tokens": (7.5, 4),
+        "response_tokens": (0.0, 4),
+        "seconds": (3.0, 3),  # the median of what no cache gave
+        "excluded": (50.0, 1),
+    }
+
+
+def test_describing_nothing() -> None:
+    for metric in descriptive(str.split, "x"):  # type: ignore[arg-type]
+        assert count(metric, []) == 0
+        assert figure(metric, []) != figure(metric, [])  # NaN
+
+
+def test_scoring_twice_gives_the_same_bytes(folder: Path) -> None:
+    write_scores(folder, score_run(read_run(folder), QUICK))
+    first = (folder / SCORES).read_bytes()
+    write_scores(folder, score_run(read_run(folder), QUICK))
+    assert (folder / SCORES).read_bytes() == first
+    assert Scores.model_validate_json(first) == score_run(read_run(folder), QUICK)
+
+
+@given(st.integers(0, 1000))
+def test_the_order_of_samples_never_matters(seed: int) -> None:
+    answers = [
+        answer(
+            f"d{number // 2}/{number}",
+            None if number == 5 else "so it is " * (number % 3) + "no",
+            "joy" if number % 2 else "fear",
+            gold="joy" if number % 3 else "fear",
+            logprobs=(-0.1 * number, -0.7),
+        )
+        for number in range(9)
+    ]
+    mixed = random.Random(seed).sample(answers, len(answers))
+    one, other = (
+        score_run(ScoredRun(Path("run"), manifest_of([]), tuple(order)), QUICK).model_dump_json()
+        for order in (answers, mixed)
+    )
+    assert one == other
+
+
+def test_figures_that_were_not_asked_for_again_stay_while_the_answers_do(folder: Path, tmp_path: Path) -> None:
+    costly = Score(name="bert_f1", value=85.0, n=3, signature="model:x", higher_is_better=True)
+    scores = score_run(read_run(folder), QUICK)
+    write_scores(folder, scores.model_copy(update={"scores": scores.scores | {"bert_f1": costly}}))
+    kept = write_scores(folder, score_run(read_run(folder), Options(tokenizer="13a", resamples=20)))
+    assert kept.scores["bert_f1"] == costly
+    assert "13a" in kept.scores["dist1"].signature
+    assert Scores.model_validate_json((folder / SCORES).read_bytes()) == kept
+    changed = [RESULTS[0], *RESULTS[2:]]
+    other = build_run(tmp_path / "other", changed, logprobs=LOGPROBS, samples=6, corpus="meld")
+    for run in (other, build_run(tmp_path / "third", RESULTS, logprobs=LOGPROBS, identity="another")):
+        (run / SCORES).write_bytes((folder / SCORES).read_bytes())
+        assert "bert_f1" not in write_scores(run, score_run(read_run(run), QUICK)).scores
+    for rubbish in (b"", b"[]", b"\xff", b"[" * 10_000):
+        (folder / SCORES).write_bytes(rubbish)
+        assert "bert_f1" not in write_scores(folder, score_run(read_run(folder), QUICK)).scores
+
+
+def scored(results: list[Result], **more: Any) -> Scores:
+    """Scores of answers without a folder."""
+    answers = [Answer(one, more.get(one.id), ()) for one in results]
+    return score_run(ScoredRun(Path("run"), manifest_of(results), tuple(answers)), QUICK)
+
+
+def test_no_sample_at_all() -> None:
+    scores = scored([])
+    assert set(values(scores).values()) == {None}
+    assert all(score.why.startswith("no sample has ") and score.n == 0 for score in scores.scores.values())
+    assert (scores.n, scores.failed, scores.confusion) == (0, 0, None)
+
+
+def test_one_sample() -> None:
+    scores = scored([result("a/1", "oh no", "joy", gold="joy")])
+    assert (scores.scores["acc"].value, scores.scores["dist1"].value, scores.scores["length"].value) == (100, 100, 2)
+    assert {score.interval for score in scores.scores.values()} == {None}
+    assert all(score.why for score in scores.scores.values())
+
+
+def test_all_failed() -> None:
+    scores = scored([result("a/1", None, gold="joy"), result("b/1", None, gold="fear")])
+    assert (scores.scores["acc"].value, scores.scores["acc"].n) == (0, 2)
+    assert values(scores)["acc_ok"] is values(scores)["dist1"] is values(scores)["length"] is None
+    assert scores.scores["calls"].n == 2
+    assert scores.failed == 2
+
+
+def test_all_replies_equal_and_emoji_only() -> None:
+    for text in ("oh no", "😊 😊"):
+        scores = scored([result(f"d{number}/1", text) for number in range(20)])
+        assert scores.scores["dist1"].value == pytest.approx(100 * len(set(text.split())) / 40)
+        assert scores.scores["dist1"].interval is not None
+        assert scores.scores["acc"].value is None
+        assert scores.scores["acc"].why == "no sample has a gold label and a forecast, or a failure"
+
+
+def test_a_perplexity_without_end_has_no_figure() -> None:
+    scores = scored([result("a/1")], **{"a/1": (-inf, -1.0)})
+    assert scores.scores["self_ppl"].value is None
+    assert "probability 0" in scores.scores["self_ppl"].why
+    assert scores.scores["self_ppl"].n == 1
+
+
+def test_ten_thousand_samples(tmp_path: Path) -> None:
+    draw = random.Random(0)
+    words = [f"w{number}" for number in range(3000)]
+    results = [
+        result(
+            f"d{number % 3000}/{number}",
+            None if number % 50 == 0 else " ".join(draw.choices(words, k=draw.randint(3, 20))),
+            draw.choice(["joy", "fear"]),
+            gold=draw.choice(["joy", "fear"]),
+        )
+        for number in range(10_000)
+    ]
+    folder = build_run(tmp_path / "run", results, logprobs={one.id: [-1.0] for one in results if one.response})
+    run = read_run(folder)
+    scores = score_run(run, Options(tokenizer="whitespace", resamples=100))
+    assert (scores.n, scores.failed) == (10_000, 200)
+    assert scores.scores["acc"].interval is not None
+    low, high = scores.scores["acc"].interval
+    assert high - low < 3
+    assert scores.scores["self_ppl"].value == pytest.approx(2.718281828)
+    assert scores.scores["dist2"].method == "jackknife, 200 groups of 2940 dialogues, seed 0"
+
+
+def test_options_that_mean_nothing(folder: Path) -> None:
+    run = read_run(folder)
+    for options, told in (
+        (Options(vocabulary=0), "vocabulary is 0"),
+        (Options(resamples=0), "resamples is 0"),
+        (Options(seed=-1), "seed is -1"),
+    ):
+        with pytest.raises(ConfigError, match=told):
+            standard_metrics(run, options)
+
+
+def test_a_folder_that_cannot_be_written(folder: Path) -> None:
+    (folder / SCORES).mkdir()
+    with pytest.raises(RunError, match="cannot be written"):
+        write_scores(folder, score_run(read_run(folder), QUICK))
+    assert not list(folder.glob("*.part"))

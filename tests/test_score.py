@@ -1,0 +1,115 @@
+"""What `score` prints and writes, from the run folder alone."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from mmerg.score import main
+from mmerg.scoring.score import SCORES, Scores
+from tests.scoring.run_builder import build_run, result
+
+HOSTILE = "model\u202e\x1b[31m[bold]"
+QUICK = ("--resamples", "20")
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    results = [
+        result("a/1", "oh no", "joy", gold="joy"),
+        result("b/1", "so it is.", "fear", gold="joy"),
+        result("c/1", None, gold="joy"),
+    ]
+    return build_run(tmp_path / "one", results, logprobs={"a/1": [-1.0], "b/1": [-2.0]}, samples=5, model=HOSTILE)
+
+
+def test_the_table_and_the_file(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([str(folder), *QUICK]) == 0
+    shown = capsys.readouterr()
+    assert shown.err == ""
+    assert "protocol targets=last emotions=all, n=5; 3 samples scored, 1 of them failed" in shown.out
+    assert "unfinished: 2 of the protocol's samples have no result yet" in shown.out
+    assert "33.33" in shown.out
+    assert "n=3" in shown.out
+    assert "self_ppl ↓" in shown.out
+    assert "acc: label:target|failed:wrong|scale:100 (wilson)" in shown.out
+    assert "1: excluded: no sample has exemplars found" in shown.out
+    scores = Scores.model_validate_json((folder / SCORES).read_bytes())
+    assert scores.scores["acc"].value == pytest.approx(100 / 3)
+    assert scores.scores["dist1"].signature.startswith("n:1|tok:nltk-")
+
+
+def test_foreign_text_steers_no_terminal(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    main([str(folder), *QUICK])
+    shown = capsys.readouterr().out
+    assert "model\\u202e\\u001b[31m[bold] on scripted 1" in shown
+    assert not set(shown) & {"\u202e", "\x1b"}
+
+
+def test_runs_side_by_side(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    other = build_run(tmp_path / "two", [result("a/1", "oh dear", "joy", gold="joy")], logprobs={"a/1": [-1.0]})
+    assert main([str(folder), str(other), *QUICK]) == 0
+    shown = capsys.readouterr().out
+    assert "1: one: " in shown
+    assert "2: two: tiny on scripted 1" in shown
+    assert "self_ppl of 1: lm:model" in shown
+    assert "self_ppl of 2: lm:tiny|" in shown
+    assert "dist1 of 1,2" not in shown
+    assert "2: acc, acc_ok" in shown
+    assert "no interval: all is from one dialogue" in shown
+    assert (other / SCORES).is_file()
+
+
+def test_options_reach_the_figures(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    options = ["--tokenizer", "whitespace", "--level", "response", "--keep-case", "--vocabulary", "9", "--seed", "3"]
+    assert main([str(folder), *options, *QUICK]) == 0
+    shown = capsys.readouterr().out
+    assert (
+        "dist1: n:1|tok:whitespace|case:keep|level:response|scale:100 (bootstrap, 20 draws of 2 dialogues, seed 3)"
+        in shown
+    )
+    assert "ead2: n:2|V:9|tok:whitespace|case:keep" in shown
+
+
+def test_what_is_no_run_is_said_before_anything_is_scored(
+    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([str(folder), str(tmp_path / "nowhere"), *QUICK]) == 2
+    shown = capsys.readouterr()
+    assert "this is not a run folder" in shown.err
+    assert not (folder / SCORES).exists()
+    assert main([str(folder), "--vocabulary", "0"]) == 2
+    assert "vocabulary is 0" in capsys.readouterr().err
+    for wrong in ([], [str(folder), "--tokenizer", "unheard-of"], [str(folder), "--level", "word"]):
+        with pytest.raises(SystemExit) as caught:
+            main(wrong)
+        assert caught.value.code == 2
+        assert "usage: python -m mmerg.score" in capsys.readouterr().err
+
+
+def test_a_run_of_an_older_version(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    manifest = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))
+    del manifest["protocol"]["told"]
+    (folder / "manifest.json").write_text(json.dumps(manifest), encoding="utf-8")
+    assert main([str(folder)]) == 2
+    assert "next:  run it again with this version" in capsys.readouterr().err
+
+
+def test_default_figures_load_no_torch(folder: Path) -> None:
+    code = f"""
+import sys
+from mmerg.score import main
+heavy = lambda: [name for name in ("torch", "transformers", "bert_score", "nltk", "scipy") if name in sys.modules]
+before = heavy()
+main([{str(folder)!r}, "--resamples", "5"])
+print(before, [name for name in heavy() if name not in ("nltk", "scipy")])
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=Path(__file__).parents[1], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.endswith("[] []\n")
+    assert done.stderr == ""
