@@ -1,0 +1,195 @@
+"""Draws runs: `python -m mmerg.plot RUN… [--out DIR] [--only NAME…] [--format png|svg|both]`.
+
+tone, stance   the plan of the selected pass by forecast emotion; goal and tactic where --only names them
+blame          which agent the auditor blames, by pass
+confusion      gold label against forecast
+scores         the runs' figures with their intervals
+iterations     figures against max_iterations, for runs that differ in it
+top_k          figures against the number of exemplars, for runs that differ in it
+
+The last four need what `python -m mmerg.score RUN` writes. docs/plots.md says more. Exit code: 0, 1 where nothing could
+be drawn, 2 where a run cannot be read.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rich.console import Console
+
+from mmerg.exporting.about import About, read_abouts
+from mmerg.plots import blame, confusion, curve, dots, matrix, plan, style
+from mmerg.plots.names import caption, names
+from mmerg.plots.scored import Scored, read_scored, with_any
+from mmerg.records.events import SampleStarted
+from mmerg.records.result import Result
+from mmerg.records.run import TRACE, read_results
+from mmerg.records.trace import read_trace
+from mmerg.terminal import console, forgiving, guarded, harmless
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+USUAL = ("tone", "stance", "blame", "confusion", "scores", "iterations", "top_k")
+PLANS = ("tone", "stance", "goal", "tactic")
+CURVES: dict[str, curve.Setting] = {"iterations": "max_iterations", "top_k": "top_k"}
+ENDINGS = {"png": (".png",), "svg": (".svg",), "both": (".png", ".svg")}
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """A figure, or why there is none."""
+
+    name: str
+    figure: Figure | None
+    why: str = ""
+
+
+@dataclass(frozen=True)
+class _Run:
+    about: About
+    results: Mapping[str, Result]
+    scored: Scored
+
+
+def plot(out: Console, paths: Sequence[Path], folder: Path | None, only: Sequence[str], endings: Sequence[str]) -> int:
+    """Draws and writes. Raises RunError where a run cannot be read or a file cannot be written."""
+    target = folder or (paths[0] / "plots" if len(paths) == 1 else Path("plots"))
+    runs = []
+    for about in read_abouts(paths):
+        results = read_results(about.path)
+        runs.append(_Run(about, results, read_scored(about, len(results))))
+    written = 0
+    with _own_matplotlib(), style.styled():
+        for drawn in _drawn(runs, only):
+            if drawn.figure is None:
+                out.print(harmless(f"{drawn.name} is not drawn: {drawn.why}"), soft_wrap=True)
+                continue
+            for ending in endings:
+                file = target / f"{drawn.name}{ending}"
+                style.write(drawn.figure, file)
+                out.print(harmless(str(file)), soft_wrap=True)
+                written += 1
+    return 0 if written else 1
+
+
+def _drawn(runs: Sequence[_Run], only: Sequence[str]) -> Iterator[Drawn]:
+    for name in only:
+        if name in CURVES:
+            yield _curve(runs, name)
+        elif name == "scores":
+            yield _scores(runs)
+        else:
+            for run in runs:
+                own = name if len(runs) == 1 else f"{name}-{run.about.run}"
+                if name in PLANS:
+                    yield _plan(run, name, own)
+                else:
+                    yield _blame(run, own) if name == "blame" else _confusion(run, own)
+
+
+def _plan(run: _Run, dimension: str, name: str) -> Drawn:
+    first = next(read_trace(run.about.path / TRACE), None)
+    labels = first.labels if isinstance(first, SampleStarted) else ()
+    vocabulary = run.about.config["system"].get("vocabulary") or {}
+    table = plan.by_emotion(run.results.values(), dimension, labels, vocabulary.get(dimension) or ())
+    if not table.rows:
+        return Drawn(name, None, f"no sample of {run.about.run} has a forecast and a plan with a {dimension}")
+    title = f"{dimension.capitalize()} by forecast emotion, n={table.n.sum()}"
+    return Drawn(name, matrix.draw(table, title, caption([run.about]), "forecast emotion", dimension))
+
+
+def _blame(run: _Run, name: str) -> Drawn:
+    stages = run.about.config["system"].get("stages") or {}
+    found = blame.read(run.about.path / TRACE, run.results, tuple(stages))
+    if not any(found.audited(t) or found.passes[t].get(blame.UNAUDITED) for t in range(len(found.passes))):
+        return Drawn(name, None, f"no pass of {run.about.run} came to an audit")
+    return Drawn(name, blame.draw(found, "The earliest agent whose check failed, by pass", caption([run.about])))
+
+
+def _confusion(run: _Run, name: str) -> Drawn:
+    if not run.scored.scores:
+        return Drawn(name, None, f"{run.about.run}: {run.scored.why}")
+    if not run.scored.scores.confusion:
+        return Drawn(name, None, f"no sample of {run.about.run} has a label to compare with")
+    table = confusion.matrix(run.scored.scores.confusion)
+    title = f"Gold label against forecast, n={table.n.sum()}"
+    return Drawn(name, matrix.draw(table, title, caption([run.about]), "gold label", "forecast"))
+
+
+def _scores(runs: Sequence[_Run]) -> Drawn:
+    scored = [run.scored for run in runs]
+    if not with_any(scored):
+        return Drawn("scores", None, _unscored(runs) or "no run has a figure")
+    abouts = [run.about for run in runs]
+    title = "Figures with 95 % intervals" if len(runs) > 1 else f"Figures of {abouts[0].run}, with 95 % intervals"
+    return Drawn("scores", dots.draw(scored, names(abouts), title, _with_unscored(abouts, runs)))
+
+
+def _curve(runs: Sequence[_Run], name: str) -> Drawn:
+    setting = CURVES[name]
+    values = {curve.setting_of(run.about, setting) for run in runs} - {None}
+    if len(values) < 2:
+        return Drawn(name, None, f"it takes runs that differ in {setting}")
+    scored = [run.scored for run in runs]
+    metrics = with_any(scored)
+    if not metrics:
+        return Drawn(name, None, _unscored(runs) or "no run has a figure")
+    paper = curve.of_paper(scored, setting)
+    told = _with_unscored([run.about for run in runs], runs) + (f" · {paper[1]}" if paper else "")
+    title = f"Figures against {curve.AXES[setting]}, with 95 % intervals"
+    series = curve.series(scored, setting)
+    return Drawn(name, curve.draw(series, metrics, setting, title, told, paper[0] if paper else None))
+
+
+def _unscored(runs: Sequence[_Run]) -> str:
+    return "; ".join(f"{run.about.run}: {run.scored.why}" for run in runs if run.scored.why)
+
+
+def _with_unscored(abouts: Sequence[About], runs: Sequence[_Run]) -> str:
+    missing = sum(run.scored.scores is None for run in runs)
+    return caption(abouts) + (f" · {missing} of {len(runs)} runs not scored" if missing else "")
+
+
+@contextmanager
+def _own_matplotlib() -> Iterator[None]:
+    """Let matplotlib keep its list of fonts in a folder that goes away again, not in the user's home, unless
+    MPLCONFIGDIR names one; it makes the list while it is first imported, in a second or so."""
+    if "MPLCONFIGDIR" in os.environ or "matplotlib" in sys.modules:
+        yield
+        return
+    with tempfile.TemporaryDirectory(prefix="mmerg-matplotlib-") as folder:
+        os.environ["MPLCONFIGDIR"] = folder
+        try:
+            yield
+        finally:
+            del os.environ["MPLCONFIGDIR"]
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """The command."""
+    parser = argparse.ArgumentParser(
+        prog="python -m mmerg.plot", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("runs", type=Path, nargs="+", metavar="RUN", help="run folders")
+    parser.add_argument("--out", type=Path, metavar="DIR", help="where to write: RUN/plots, or ./plots for several")
+    parser.add_argument(
+        "--only", nargs="+", metavar="NAME", choices=sorted({*USUAL, *PLANS}), default=USUAL, help="these plots alone"
+    )
+    parser.add_argument("--format", choices=sorted(ENDINGS), default="both", help="of the files; both if not given")
+    given = parser.parse_args(arguments)
+    only = list(dict.fromkeys(given.only))
+    return guarded(lambda: plot(console(), given.runs, given.out, only, ENDINGS[given.format]))
+
+
+if __name__ == "__main__":
+    forgiving()
+    sys.exit(main())

@@ -1,0 +1,124 @@
+"""Which agent the auditor blames: of each pass, the earliest stage whose check failed, or that all passed.
+
+MERG, arXiv 2604.18988, section 3: the earliest failed agent a* is the source of error. Streams the trace; counts the
+last finished try of each sample.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from mmerg.exporting.tries import Tries
+from mmerg.plots import style
+from mmerg.records import events
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+PASSED, UNAUDITED, UNFINISHED = "passed all", "unaudited", "not finished"
+KINDS = ("audited", "unaudited", "pass_lost", "sample_failed")
+
+
+@dataclass(frozen=True)
+class Blame:
+    """counts: by pass and verdict (a stage's name, or one of the three above). verdicts: in the order to draw them."""
+
+    verdicts: tuple[str, ...]
+    passes: tuple[dict[str, int], ...]
+
+    def n(self, t: int) -> int:
+        """Samples that began pass t."""
+        return sum(self.passes[t].values())
+
+    def audited(self, t: int) -> int:
+        """Samples whose pass t has an audit."""
+        return self.n(t) - self.passes[t].get(UNAUDITED, 0) - self.passes[t].get(UNFINISHED, 0)
+
+
+def read(trace: Path, samples: Iterable[str], stages: Sequence[str] = ()) -> Blame:
+    """The verdicts on the passes of `samples`. stages: in the order in which they run. Raises RunError where the trace
+    cannot be read."""
+    counts: dict[int, Counter[str]] = {}
+    order: dict[str, None] = dict.fromkeys(stages)
+    with Tries(trace, KINDS) as tries:
+        for sample in samples:
+            for t, verdict, audited in _verdicts(tries.of(sample)):
+                counts.setdefault(t, Counter())[verdict] += 1
+                order |= dict.fromkeys(audited)
+    found = {verdict for counted in counts.values() for verdict in counted}
+    verdicts = (*order, PASSED, *(verdict for verdict in (UNAUDITED, UNFINISHED) if verdict in found))
+    last = max(counts, default=-1)
+    passes = tuple({verdict: counts.get(t, Counter())[verdict] for verdict in verdicts} for t in range(last + 1))
+    return Blame(verdicts, passes)
+
+
+def _verdicts(told: Iterable[events.Event]) -> Iterator[tuple[int, str, tuple[str, ...]]]:
+    """Pass, verdict, and the stages that were audited. A sample without an auditor, or that failed before a pass could
+    be audited, has none or one that was not finished."""
+    decided = -1
+    for event in told:
+        if isinstance(event, events.Audited):
+            decided = event.t
+            yield event.t, event.fault or PASSED, tuple(event.audit.findings)
+        elif isinstance(event, events.Unaudited):
+            yield event.t, UNAUDITED, ()
+            return
+        elif isinstance(event, events.PassLost):
+            yield event.t, UNFINISHED, ()
+            return
+        else:
+            yield decided + 1, UNFINISHED, ()
+
+
+def draw(blame: Blame, title: str, caption: str) -> Figure:
+    """Bars grouped by verdict, a bar a pass: its length is the share of the samples that began the pass, its number
+    how many these are."""
+    from matplotlib.ticker import PercentFormatter
+
+    passes, thick = len(blame.passes), 0.115  # inches a bar
+    above, below = passes * style.LINE, len(blame.verdicts) * (passes * thick + 0.08)
+    figure = style.new(above + below + 0.6)
+    told, axes = figure.subplots(2, 1, height_ratios=[above, below])
+    step = 1 / (passes + 0.7)
+    longest = 0.0
+    for t, counts in enumerate(blame.passes):
+        n = blame.n(t)
+        values = [100 * counts[verdict] / n for verdict in blame.verdicts]
+        longest = max(longest, *values)
+        places = [row + (t - (passes - 1) / 2) * step for row in range(len(blame.verdicts))]
+        axes.barh(
+            places,
+            values,
+            height=step * 0.92,
+            color=_grey(t, passes),
+            edgecolor=style.INK,
+            linewidth=0.5,
+            hatch=style.HATCHES[t % len(style.HATCHES)],
+            label=f"pass {t}: {blame.audited(t)} of {n} audited",
+        )
+        for place, value, verdict in zip(places, values, blame.verdicts, strict=True):
+            axes.annotate(
+                str(counts[verdict]), (value, place), (2, 0), textcoords="offset points", va="center_baseline"
+            )
+    axes.set_yticks(range(len(blame.verdicts)), [style.label(verdict) for verdict in blame.verdicts])
+    axes.set_ylim(len(blame.verdicts) - 0.5, -0.5)
+    most = 25 * math.ceil(longest / 25)
+    axes.set_xlim(0, 1.12 * most)  # with room for the count of the longest bar
+    axes.set_xticks(range(0, most + 1, 25))
+    axes.xaxis.set_major_formatter(PercentFormatter(decimals=0, symbol=" %"))
+    axes.set_xlabel("of the samples that began the pass")
+    axes.tick_params(axis="y", length=0)
+    style.bare(axes)
+    style.legend(told, axes.get_legend_handles_labels()[0])
+    style.head(figure, title, caption)
+    return figure
+
+
+def _grey(t: int, passes: int) -> str:
+    """From dark to light as passes go on."""
+    return str(0.45 + 0.5 * t / max(1, passes - 1))

@@ -1,0 +1,167 @@
+"""Figures against a setting: at most so many iterations, or so many exemplars, with 95 % intervals.
+
+MERG (arXiv 2604.18988) tells both as tables; runs that differ in nothing but the setting are joined by a line, and the
+paper's own figures stand beside them in a lighter tone where the runs are of the corpus that it used.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal
+
+from mmerg.exporting.about import About
+from mmerg.paper.published import published
+from mmerg.plots import style
+from mmerg.plots.names import names
+from mmerg.plots.scored import TITLES, Scored
+from mmerg.settings import identity_hash
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+    from matplotlib.lines import Line2D
+
+Setting = Literal["max_iterations", "top_k"]
+AXES: dict[Setting, str] = {"max_iterations": "max. iterations", "top_k": "exemplars (top-k)"}
+
+# What our copy of the paper lost (mmerg/paper/iterations.yaml).
+UNSURE: dict[Setting, str] = {"max_iterations": " (of its numbers of iterations only 2 is sure)", "top_k": ""}
+
+
+@dataclass(frozen=True)
+class Point:
+    """A figure at one value of the setting; interval: its ends, None where there is none."""
+
+    x: int
+    value: float
+    interval: tuple[float, float] | None
+    n: int | None
+
+
+@dataclass
+class Series:
+    """Runs that differ in the setting alone; points by metric, in ascending order of x."""
+
+    name: str
+    points: dict[str, list[Point]] = field(default_factory=dict)
+
+
+def setting_of(about: About, setting: Setting) -> int | None:
+    """The value of a run's setting; None where its system or memory has no such setting."""
+    node = about.config.get("system" if setting == "max_iterations" else "memory")
+    value = node.get(setting) if isinstance(node, dict) else None
+    return value if type(value) is int else None
+
+
+def series(runs: Sequence[Scored], setting: Setting) -> list[Series]:
+    """The runs that have the setting, grouped, each group named by what tells it from the others."""
+    groups: dict[str, list[tuple[int, Scored]]] = {}
+    for run in runs:
+        x = setting_of(run.about, setting)
+        if x is not None:
+            groups.setdefault(_apart_from(run.about, setting), []).append((x, run))
+    found = []
+    for name, group in zip(names([group[0][1].about for group in groups.values()]), groups.values(), strict=True):
+        made = Series(name)
+        for x, run in sorted(group, key=lambda pair: (pair[0], pair[1].about.run)):
+            for metric in TITLES:
+                if known := run.score(metric):
+                    value, score = known
+                    made.points.setdefault(metric, []).append(Point(x, value, score.interval, score.n))
+        found.append(made)
+    return found
+
+
+def of_paper(runs: Sequence[Scored], setting: Setting) -> tuple[Series, str] | None:
+    """The paper's figures, with what a reader must know of them, where a run is of its corpus."""
+    [table] = published("iterations" if setting == "max_iterations" else "topk")
+    if table.dataset not in {run.about.corpus for run in runs}:
+        return None
+    made = Series("paper")
+    for row in table.rows:
+        x = (row.fits or {}).get(setting)
+        for metric, value in zip(table.columns, row.figures, strict=True):
+            if isinstance(x, int) and metric in TITLES and value is not None:
+                made.points.setdefault(metric, []).append(Point(x, value, None, row.n))
+    return made, f"paper: {table.source}{UNSURE[setting]}"
+
+
+def draw(
+    found: Sequence[Series], metrics: Sequence[str], setting: Setting, title: str, caption: str, paper: Series | None
+) -> Figure:
+    """The figure: a panel a metric, a marker a series."""
+    from matplotlib.ticker import MaxNLocator
+
+    lines = math.ceil(len(metrics) / 2)
+    above = style.LINE * (len(found) + bool(paper))
+    figure = style.new(lines * 1.35 + above + 0.2)
+    grid = figure.add_gridspec(1 + lines, 2, height_ratios=[above, *[0.9] * lines])
+    style.legend(figure.add_subplot(grid[0, :]), _handles(found, paper))
+    panels = [figure.add_subplot(grid[1 + place // 2, place % 2]) for place in range(len(metrics))]
+    spread = min(0.12, 0.5 / max(1, len(found)))
+    for place, axes in enumerate(panels):
+        for number, one in enumerate(found):
+            _line(axes, one, metrics[place], number, spread * (number - (len(found) - 1) / 2))
+        if paper:
+            points = paper.points.get(metrics[place], [])
+            axes.plot(
+                [p.x for p in points], [p.value for p in points], "--s", color=style.PALE, mfc="white", ms=3, lw=0.8
+            )
+        axes.set_title(TITLES[metrics[place]], fontsize=style.SMALL, pad=3)
+        axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+        axes.yaxis.set_major_locator(MaxNLocator(4))
+        if place + 2 >= len(metrics):
+            axes.set_xlabel(AXES[setting])
+        axes.margins(x=0.1, y=0.15)
+        style.bare(axes)
+    style.head(figure, title, caption)
+    return figure
+
+
+def _line(axes: Axes, one: Series, metric: str, number: int, shift: float) -> None:
+    """Points with intervals, moved by `shift` so that those of several series do not hide each other."""
+    points = one.points.get(metric, [])
+    shade = _shade(number)
+    axes.plot([p.x + shift for p in points], [p.value for p in points], color=shade, lw=0.8)
+    for point in points:
+        if point.interval:
+            axes.vlines(point.x + shift, *point.interval, color=shade, lw=1.0)
+        axes.plot(point.x + shift, point.value, style.MARKERS[number % len(style.MARKERS)], color=shade, ms=3.5)
+
+
+def _handles(found: Sequence[Series], paper: Series | None) -> list[Line2D]:
+    from matplotlib.lines import Line2D
+
+    handles = [
+        Line2D([], [], color=_shade(k), marker=style.MARKERS[k % len(style.MARKERS)], ms=3.5, lw=0.8, label=_told(one))
+        for k, one in enumerate(found)
+    ]
+    if paper:
+        handles.append(
+            Line2D([], [], color=style.PALE, ls="--", marker="s", mfc="white", ms=3, lw=0.8, label=_told(paper))
+        )
+    return handles
+
+
+def _shade(number: int) -> str:
+    return (style.INK, "#1f5fa8", "#b3541e", "#4d7f3a", "#7a5195")[number % 5]
+
+
+def _told(one: Series) -> str:
+    """A series with its n: one number where all points share it."""
+    ns = sorted({point.n for points in one.points.values() for point in points if point.n is not None})
+    told = f"{ns[0]}" if len(ns) == 1 else f"{ns[0]} to {ns[-1]}" if ns else "?"
+    return f"{style.label(one.name)}, n={told}"
+
+
+def _apart_from(about: About, setting: Setting) -> str:
+    """What decides a run's results, but for the setting; without exemplars the memory's other settings are idle."""
+    config = json.loads(json.dumps(about.config))
+    if setting == "top_k":
+        config.pop("memory", None)
+    else:
+        config["system"].pop(setting, None)
+    return identity_hash(config)

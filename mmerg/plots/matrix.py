@@ -1,0 +1,86 @@
+"""A map of counts: rows made shares of 100 % by colour, the counts themselves in the cells, n beside each row.
+
+What heat maps and confusion matrices have in common.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mmerg.plots import style
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+
+@dataclass(frozen=True)
+class Matrix:
+    """counts: shape [rows, columns]. apart: so many columns at the right stand off, as they are of another kind."""
+
+    rows: tuple[str, ...]
+    columns: tuple[str, ...]
+    counts: NDArray[np.int64]
+    apart: int = 0
+
+    @property
+    def n(self) -> NDArray[np.int64]:
+        """Shape [rows]: how many a row's counts are in all."""
+        return np.asarray(self.counts.sum(axis=1), np.int64)
+
+    @property
+    def shares(self) -> NDArray[np.float64]:
+        """Shape [rows, columns]: percent of the row; NaN where the row has none."""
+        with np.errstate(invalid="ignore"):
+            return 100 * self.counts / self.n[:, None]
+
+
+def draw(matrix: Matrix, title: str, caption: str, rows: str, columns: str) -> Figure:
+    """The figure; `rows` and `columns` name the axes."""
+    names = [f"{style.label(name)}  n={n}" for name, n in zip(matrix.rows, matrix.n, strict=True)]
+    tops = [style.label(name) for name in matrix.columns]
+    digits = len(str(matrix.counts.max(initial=0)))
+    side = 0.09 + 0.065 * digits  # inches: a cell holds the longest count
+    left = max(map(style.long, names)) + 0.32
+    width = max(style.WIDTH, left + side * len(tops) + 0.1)
+    cell = max(0.17, min(0.26, 2.2 / len(names)))
+    height = cell * len(names) + max(map(style.long, tops)) + 0.85
+    figure = style.new(height, width)
+    axes = figure.add_subplot()
+    shares = matrix.shares
+    grid = (np.arange(len(tops) + 1), np.arange(len(names) + 1))
+    mesh = axes.pcolormesh(*grid, shares, cmap="Blues", vmin=0, vmax=100, edgecolor="white", lw=0.4)
+    axes.invert_yaxis()
+    for row, column in zip(*np.nonzero(matrix.counts), strict=True):
+        axes.text(
+            column + 0.5,
+            row + 0.5,
+            str(matrix.counts[row, column]),
+            ha="center",
+            va="center_baseline",
+            color=style.on(shares[row, column] / 100),
+        )
+    if matrix.apart:
+        axes.axvline(len(tops) - matrix.apart, color=style.INK, lw=1.0)
+    axes.set_xticks(np.arange(len(tops)) + 0.5, tops, rotation=90)
+    axes.set_yticks(np.arange(len(names)) + 0.5, names)
+    axes.tick_params(length=0)
+    axes.set_xlabel(columns)
+    axes.set_ylabel(rows)
+    length = 1.3  # inches
+    bar = figure.colorbar(
+        mesh,
+        ax=axes,
+        location="top",
+        shrink=min(1.0, length / (width - left)),
+        aspect=length / 0.055,
+        pad=0.02,
+    )
+    bar.set_label("% of the row")
+    bar.set_ticks([0, 50, 100])
+    bar.outline.set_linewidth(0.4)
+    style.head(figure, title, caption)
+    return figure

@@ -1,0 +1,182 @@
+"""How all plots look, and how they become files.
+
+Figures are 3.3 inches wide, a column of a paper, or wider where a matrix needs it; no letter is under 7 points. They
+read without colour: maps go from light to dark, series have markers and hatches, too. Matplotlib's global settings and
+a user's own are neither used nor changed, its pyplot is not imported, and the same figure gives the same bytes.
+
+    with styled():
+        figure = heat.draw(table, "Tone by forecast emotion", caption)
+        write(figure, Path("plots/tone.png"))
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from mmerg.errors import unwritable
+from mmerg.terminal import shown
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+WIDTH = 3.3  # inches
+SMALL, LARGE = 7.0, 8.0  # points
+LINE = 0.13  # inches from one line of small text to the next
+FONT = "DejaVu Sans"  # comes with matplotlib, so that a figure is the same everywhere
+LONGEST = 24  # characters of a label
+INK, PALE, FAINT = "#1a1a1a", "#8a8a8a", "#d9d9d9"
+MARKERS = "osD^vP*X<>hd"
+HATCHES = ("", "////", "....", "xxxx", "\\\\\\\\", "++++", "oooo")
+SETTINGS: dict[str, Any] = {
+    "font.family": FONT,
+    "font.size": SMALL,
+    "axes.titlesize": LARGE,
+    "axes.labelsize": SMALL,
+    "axes.titlelocation": "left",
+    "xtick.labelsize": SMALL,
+    "ytick.labelsize": SMALL,
+    "legend.fontsize": SMALL,
+    "axes.linewidth": 0.6,
+    "xtick.major.width": 0.6,
+    "ytick.major.width": 0.6,
+    "xtick.major.size": 2.5,
+    "ytick.major.size": 2.5,
+    "hatch.linewidth": 0.5,
+    "text.parse_math": False,  # a dollar in a label is a dollar
+    "axes.unicode_minus": False,
+    "text.color": INK,
+    "axes.labelcolor": INK,
+    "axes.edgecolor": INK,
+    "xtick.color": INK,
+    "ytick.color": INK,
+    "svg.hashsalt": "mmerg",
+    "svg.fonttype": "path",
+    "savefig.dpi": 300,
+    "figure.constrained_layout.h_pad": 0.03,
+    "figure.constrained_layout.w_pad": 0.03,
+}
+
+
+@contextmanager
+def styled() -> Iterator[None]:
+    """Draw and write within it. What was set before, in a matplotlibrc too, is set again after it."""
+    import matplotlib as mpl
+    import matplotlib.style as looks
+
+    with mpl.rc_context(), looks.context(["default", SETTINGS]):
+        yield
+
+
+def new(height: float, width: float = WIDTH) -> Figure:
+    """An empty figure, in inches, that lays itself out."""
+    from matplotlib.figure import Figure
+
+    return Figure(figsize=(width, height), layout="constrained")
+
+
+def head(figure: Figure, title: str, caption: str) -> None:
+    """Put the title above and the caption below, broken into lines that fit; the figure grows by them."""
+    from matplotlib.font_manager import FontProperties
+
+    width, height = figure.get_size_inches()
+    room = (width - 0.12) * 72
+    titles = wrapped(label(title, 400), room, FontProperties(family=FONT, size=LARGE, weight="bold"))
+    captions = wrapped(label(caption, 2000), room, FontProperties(family=FONT, size=SMALL))
+    figure.set_size_inches(width, height + LINE * (1.2 * len(titles) + len(captions) + 1))
+    left = 0.06 / width
+    figure.suptitle("\n".join(titles), x=left, ha="left", fontsize=LARGE, fontweight="bold")
+    figure.supxlabel("\n".join(captions), x=left, ha="left", fontsize=SMALL, color="#555555")
+
+
+def wrapped(text: str, room: float, font: Any) -> list[str]:
+    """`text` as lines at most `room` points long; a word that is longer is broken."""
+    lines = [""]
+    for word in text.split():
+        joined = f"{lines[-1]} {word}".lstrip()
+        if _long(joined, font) <= room:
+            lines[-1] = joined
+            continue
+        if lines[-1]:
+            lines.append("")
+        for letter in word:
+            if _long(lines[-1] + letter, font) > room:
+                lines.append("")
+            lines[-1] += letter
+    return lines
+
+
+def long(text: str) -> float:
+    """How long a small text is, in inches."""
+    from matplotlib.font_manager import FontProperties
+
+    return _long(text, FontProperties(family=FONT, size=SMALL)) / 72
+
+
+def _long(text: str, font: Any) -> float:
+    from matplotlib.textpath import text_to_path
+
+    width: float = text_to_path.get_text_width_height_descent(text, font, ismath=False)[0]
+    return width
+
+
+def label(text: str, longest: int = LONGEST) -> str:
+    """Foreign text as it can be drawn: on one line, what the font lacks spelled out, cut to `longest` characters."""
+    known = _known()
+    plain = shown(" ".join(text.split()))
+    drawn = "".join(letter if ord(letter) in known else f"\\u{ord(letter):04x}" for letter in plain)
+    return drawn if len(drawn) <= longest else drawn[: longest - 1] + "…"
+
+
+@cache
+def _known() -> frozenset[int]:
+    from matplotlib.font_manager import FontProperties, findfont, get_font
+
+    return frozenset(get_font(findfont(FontProperties(family=FONT))).get_charmap())
+
+
+def on(value: float) -> str:
+    """The colour of text on a map's colour, whose share is 0 to 1."""
+    return "white" if value > 0.55 else INK
+
+
+def legend(axes: Axes, handles: Sequence[Any]) -> None:
+    """Make `axes` a legend and nothing else, a line a handle."""
+    axes.axis("off")
+    axes.legend(
+        handles=handles,
+        loc="upper left",
+        frameon=False,
+        borderpad=0.0,
+        borderaxespad=0.0,
+        labelspacing=0.2,
+        handlelength=2.0,
+    )
+
+
+def bare(axes: Axes) -> None:
+    """Leave the lines that carry a scale."""
+    axes.spines[["top", "right"]].set_visible(False)
+
+
+def write(figure: Figure, path: Path) -> None:
+    """Write a PNG or SVG by the name's ending, whole or not at all. Raises RunError where it cannot be written."""
+    data = io.BytesIO()
+    if path.suffix == ".svg":
+        figure.savefig(data, format="svg", metadata={"Date": None, "Creator": None})
+    else:
+        figure.savefig(data, format="png", metadata={"Software": None})
+    part = path.with_name(path.name + ".part")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        part.write_bytes(data.getvalue())
+        part.replace(path)
+    except OSError as error:
+        raise unwritable(error, path) from error
+    finally:
+        part.unlink(missing_ok=True)
