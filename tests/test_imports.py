@@ -100,6 +100,7 @@ def test_arrows_are_found() -> None:
         ("mmerg.corpora", ("mmerg.corpora", "mmerg.dialogue", "mmerg.errors")),
         ("mmerg.frames", ("mmerg.frames", "mmerg.dialogue", "mmerg.errors")),
         ("mmerg.backends", ("mmerg.backends", "mmerg.errors")),
+        ("mmerg.memory", ("mmerg.memory", "mmerg.dialogue", "mmerg.errors")),
         (
             "mmerg.systems",
             ("mmerg.systems", "mmerg.backends.protocol", "mmerg.backends.sampling", "mmerg.errors"),

