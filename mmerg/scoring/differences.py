@@ -81,7 +81,8 @@ def _how(compared: Compared) -> str:
     of = f"the {several} comparisons of a figure" if several > 1 else "one comparison of a figure: as p"
     return (
         f"\np: McNemar's exact test for shares, else exchanged answers, {compared.draws} draws, seed {compared.seed}; "
-        f"what is drawn or exchanged is a dialogue.\np Holm: corrected for {of}, not for the number of figures; * below 0.05.\n"
+        "what is drawn or exchanged is a dialogue.\n"
+        f"p Holm: corrected for {of}, not for the number of figures; * below 0.05.\n"
         "95 % interval: dialogues drawn with repetition, a jackknife for dist and ead.\n"
         "detectable: what so many pairs find with 80 % power at 5 %. left out: pairs that one side has no figure for."
     )

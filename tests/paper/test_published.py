@@ -1,0 +1,136 @@
+"""The papers' figures as data: whole, as printed, and what their digits tell of n."""
+
+from __future__ import annotations
+
+import pytest
+from pydantic import ValidationError
+
+from mmerg.paper.published import FILES, Name, PaperTable, published
+from mmerg.scoring.intervals import wilson
+
+MERG: tuple[Name, ...] = ("main", "ablations", "iterations", "topk", "backbones")
+
+
+def table(name: Name, dataset: str) -> PaperTable:
+    [found] = [one for one in published(name) if one.dataset == dataset]
+    return found
+
+
+def column(paper: PaperTable, name: str) -> dict[str, float | None]:
+    return {row.name: row.figures[paper.columns.index(name)] for row in paper.rows}
+
+
+def as_shares(n: int) -> dict[str, int]:
+    """k by what k of n is as a percentage with two decimals."""
+    return {f"{100 * k / n:.2f}": k for k in range(n + 1)}
+
+
+def test_every_table_is_whole() -> None:
+    sizes = {name: [(len(one.rows), len(one.columns)) for one in published(name)] for name in FILES}
+    assert sizes == {
+        "main": [(12, 10), (12, 10)],
+        "ablations": [(6, 7)],
+        "iterations": [(7, 8)],
+        "topk": [(6, 7)],
+        "backbones": [(6, 7)],
+        "trace": [(5, 6), (1, 4)],
+        "hef": [(10, 1), (1, 4)],
+    }
+
+
+def test_every_table_names_its_source() -> None:
+    for name in FILES:
+        for paper in published(name):
+            expected = {"trace": "arXiv 2509.21849", "hef": "2024"}.get(name, "arXiv 2604.18988")
+            assert expected in paper.source
+
+
+def test_mergs_accuracies_on_iemocap_are_k_of_31() -> None:
+    """All to two decimals, but for three cells: 74.20 (twice) and 80.64 stand where 23 and 25 of 31 round otherwise."""
+    shares = as_shares(31)
+    odd = []
+    for name in MERG:
+        paper = table(name, "iemocap")
+        for row in paper.rows:
+            printed = row.figures[paper.columns.index("acc")]
+            if row.n is None or printed is None:
+                continue
+            if f"{printed:.2f}" not in shares:
+                odd.append((name, row.name, printed, round(printed * 31 / 100)))
+            assert abs(printed - 100 * round(printed * 31 / 100) / 31) < 0.01
+    assert odd == [("topk", "none", 74.20, 23), ("topk", "5", 74.20, 23), ("backbones", "Qwen3.5:9B", 80.64, 25)]
+    assert (shares["74.19"], shares["80.65"]) == (23, 25)
+
+
+def test_the_other_systems_accuracies_are_no_k_of_31() -> None:
+    others = {name: one for name, one in column(table("main", "iemocap"), "acc").items() if name != "MERG"}
+    assert len(others) == 11
+    assert not {f"{one:.2f}" for one in others.values()} & as_shares(31).keys()
+    assert [row.name for row in table("main", "iemocap").rows if row.n] == ["MERG"]
+
+
+def test_26_of_31_is_the_headline_and_its_interval_is_67_to_93() -> None:
+    assert as_shares(31)["83.87"] == 26
+    low, high = wilson(26 / 31, 31)
+    assert (round(100 * low), round(100 * high)) == (67, 93)
+
+
+def test_the_accuracy_on_meld_is_not_over_the_last_turns_of_the_test_split() -> None:
+    """280 dialogues, 268 of them with a history; 2,610 turns, 2,330 of them with one."""
+    printed = column(table("main", "meld"), "acc")["MERG"]
+    assert printed == 64.79
+    assert [n for n in range(1, 300) if "64.79" in as_shares(n)] == [71, 142, 213, 267, 284]
+    assert [n for n in (268, 280, 2330, 2610) if "64.79" in as_shares(n)] == [2610]
+    assert as_shares(2610)["64.79"] == 1691
+    assert all(row.n is None for row in table("main", "meld").rows)
+
+
+def test_mergs_row_is_the_same_in_all_its_tables() -> None:
+    main = table("main", "iemocap")
+    [merg] = [row for row in main.rows if row.name == "MERG"]
+    same = {"ablations": "cascaded (MERG)", "iterations": "2", "topk": "1", "backbones": "Qwen3.5:27B"}
+    for name in MERG[1:]:
+        paper = table(name, "iemocap")
+        [row] = [row for row in paper.rows if row.name == same[name]]
+        assert row.figures[:7] == merg.figures[:7]
+        assert paper.settings(row) == main.settings(merg)
+
+
+def test_a_run_fits_one_row_at_most() -> None:
+    for name in FILES:
+        for paper in published(name):
+            asked = [tuple(sorted(found.items())) for row in paper.rows if (found := paper.settings(row)) is not None]
+            assert len(set(asked)) == len(asked)
+
+
+def test_the_caveat_of_the_iterations_is_kept() -> None:
+    assert any("labels of rows 1 to 6 were lost" in note for note in published("iterations")[0].notes)
+
+
+def test_perplexity_is_named_by_whose_it_is() -> None:
+    assert {one.columns[0] for name in MERG for one in published(name)} == {"self_ppl"}
+    assert published("trace")[0].columns[0] == "ref_ppl"
+
+
+def test_f1_lies_between_precision_and_recall() -> None:
+    """A slip of the pen in P, R or F1 would show. The mean of F1s need not be the F1 of means: within 0.2 it is."""
+    for name in MERG:
+        for paper in published(name):
+            for row in paper.rows:
+                p, r, f1 = (row.figures[paper.columns.index(f"bert_{part}")] or 0 for part in ("p", "r", "f1"))
+                assert min(p, r) <= f1 <= max(p, r), row.name
+                assert f1 == pytest.approx(2 * p * r / (p + r), abs=0.2), row.name
+
+
+@pytest.mark.parametrize(
+    ("change", "complaint"),
+    [
+        ({"rows": [{"name": "a", "figures": [1.0]}]}, "not a figure a column: a"),
+        ({"rows": [{"name": "a", "figures": [1.0, None]}] * 2}, "two rows have one name"),
+        ({"rows": [{"name": "a", "fits": {"k": 1}, "figures": [1, 2]}]}, "settings that the table does not have: a"),
+    ],
+)
+def test_a_table_that_is_not_one_is_refused(change: dict[str, object], complaint: str) -> None:
+    whole = {"source": "s", "title": "t", "dataset": "d", "usual": {}, "columns": ["acc", "dist1"], "notes": []}
+    with pytest.raises(ValidationError, match=complaint):
+        PaperTable.model_validate(whole | change)

@@ -1,0 +1,263 @@
+"""Two runs on the same samples: differences, intervals, p, and what becomes of pairs that do not count."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import product
+from pathlib import Path
+from typing import TypeAlias
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.stats import binomtest
+from statsmodels.stats.contingency_tables import mcnemar as published_mcnemar
+from statsmodels.stats.multitest import multipletests
+
+from mmerg.scoring.accuracy import Accuracy
+from mmerg.scoring.answers import Answer, ScoredRun
+from mmerg.scoring.descriptive import Rate
+from mmerg.scoring.distinct import Distinct
+from mmerg.scoring.metric import Metric
+from mmerg.scoring.paired import Comparison, compare, holm, pair
+from mmerg.scoring.power import DETECTABLE, mcnemar
+from tests.scoring.run_builder import result
+
+SECONDS = Rate("seconds", "mean", "a result", lambda answer: answer.result.seconds, lambda answer: 1.0)
+NAMES = ("a", "b")
+Side: TypeAlias = tuple[str | None, str, float]
+
+
+@dataclass(frozen=True)
+class Told:
+    """A sample: in dialogue d, its forecast (None: failed) of the gold label joy, its reply, its time."""
+
+    d: int
+    emotion: str | None
+    reply: str = "Oh no."
+    seconds: float = 1.0
+
+
+def run_of(told: Sequence[Told], start: int = 0) -> ScoredRun:
+    """Answers called d0/0, d0/1, …, numbered within `told` from `start`."""
+    answers = []
+    for number, one in enumerate(told, start=start):
+        reply = None if one.emotion is None else one.reply
+        line = result(f"d{one.d}/{number}", reply, one.emotion, gold="joy", seconds=one.seconds)
+        answers.append(Answer(line, None, ()))
+    return ScoredRun(Path("run"), {}, tuple(answers))
+
+
+def compared(metric: Metric, a: Sequence[Told], b: Sequence[Told], *, draws: int = 200, seed: int = 0) -> Comparison:
+    return compare(metric, pair(run_of(a), run_of(b)), draws=draws, seed=seed, names=NAMES)
+
+
+def right(pattern: str, *, each: int = 1) -> list[Told]:
+    """A sample a character: x is right, . wrong, f failed; `each` neighbours share a dialogue."""
+    meaning = {"x": "joy", ".": "anger", "f": None}
+    return [Told(number // each, meaning[one]) for number, one in enumerate(pattern)]
+
+
+def timed(seconds: Sequence[float]) -> list[Told]:
+    return [Told(number, "joy", seconds=one) for number, one in enumerate(seconds)]
+
+
+@given(st.integers(0, 60), st.integers(0, 60))
+def test_mcnemar_is_the_published_one(b: int, c: int) -> None:
+    published = float(published_mcnemar([[7, b], [c, 5]], exact=True).pvalue)
+    assert mcnemar(b, c) == pytest.approx(published)
+    if b + c:
+        assert mcnemar(b, c) == pytest.approx(binomtest(b, b + c).pvalue)
+
+
+def test_mcnemar_of_many_pairs_is_a_number() -> None:
+    assert mcnemar(0, 5000) == 0.0
+    assert mcnemar(2400, 2600) == pytest.approx(binomtest(2400, 5000).pvalue)
+
+
+@settings(max_examples=12)  # theirs takes a tenth of a second
+@given(st.lists(st.floats(0, 1), max_size=12))
+def test_holm_is_the_published_one(ps: list[float]) -> None:
+    published = multipletests(ps, method="holm")[1].tolist() if ps else []
+    assert holm(ps) == pytest.approx(published)
+
+
+def test_shares_are_compared_by_mcnemar() -> None:
+    found = compared(Accuracy(), right("xxxx....ff"), right("xx..xxxxxf"))
+    assert (found.n, found.left_out) == (10, 0)
+    assert (found.a_value or 0, found.b_value or 0) == pytest.approx((40.0, 70.0))
+    assert found.difference == pytest.approx(30.0)
+    assert (found.a_right, found.b_right) == (2, 5)
+    assert found.p == pytest.approx(binomtest(2, 7).pvalue)
+    assert found.test == "McNemar, exact"
+
+
+def test_failed_samples_are_wrong_in_accuracy_and_left_out_elsewhere() -> None:
+    a, b = right("xxxxxf"), right("xxxff.")
+    share = compared(Accuracy(), a, b)
+    assert share.n == 6
+    assert share.difference == pytest.approx(-100 / 3)
+    words = compared(Distinct(1, tokenizer="whitespace"), a, b)
+    assert (words.n, words.left_out) == (3, 3)
+
+
+def test_samples_of_one_run_alone_are_counted_by_side() -> None:
+    found = pair(run_of(right("xxxx")), run_of(right("xx")))
+    assert (len(found.a), found.a_alone, found.b_alone) == (2, 2, 0)
+    found = pair(run_of(right("xx")), run_of(right("xx"), start=5))
+    assert (len(found.a), found.a_alone, found.b_alone) == (0, 2, 2)
+
+
+def test_pairs_are_the_same_samples_whatever_the_order_of_results() -> None:
+    run = run_of([Told(number, "joy", seconds=number) for number in range(6)])
+    other = ScoredRun(run.path, {}, run.answers[::-1])
+    found = pair(run, other)
+    assert [answer.id for answer in found.a] == [answer.id for answer in found.b]
+
+
+def test_permutation_agrees_with_all_exchanges() -> None:
+    a, b = [1.0, 2.0, 3.5, 1.0, 4.0, 2.0, 5.0, 3.0, 1.5], [2.0, 3.5, 3.0, 2.5, 5.0, 2.5, 4.5, 5.0, 3.0]
+    gaps = np.array(b) - np.array(a)
+    sums = [abs(float(np.dot(signs, gaps))) for signs in product((1, -1), repeat=len(gaps))]
+    exact = float(np.mean([one >= abs(gaps.sum()) - 1e-9 for one in sums]))
+    assert 0.01 < exact < 0.1
+    found = compared(SECONDS, timed(a), timed(b), draws=20_000)
+    assert found.p == pytest.approx(exact, abs=0.006)
+    assert found.test == "permutation, 20000 draws, seed 0"
+
+
+def test_permutation_of_distinct_n_grams_agrees_with_all_exchanges() -> None:
+    """A figure that is no mean: each exchange is computed on the replies it leaves on either side."""
+    one, other = ["a a b", "a a a", "b b a", "a b", "b a a"], ["c d e", "a f g", "b h", "i j k", "a a l"]
+
+    def distinct(replies: Sequence[str]) -> float:
+        words = [word for reply in replies for word in reply.split()]
+        return 100 * len(set(words)) / len(words)
+
+    gaps = []
+    for sides in product((0, 1), repeat=5):
+        both = [(x, y) if side else (y, x) for x, y, side in zip(one, other, sides, strict=True)]
+        gaps.append(abs(distinct([x for x, _ in both]) - distinct([y for _, y in both])))
+    exact = float(np.mean([gap >= gaps[-1] - 1e-9 for gap in gaps]))
+    a, b = ([Told(number, "joy", reply) for number, reply in enumerate(side)] for side in (one, other))
+    found = compared(Distinct(1, tokenizer="whitespace"), a, b, draws=10_000)
+    assert abs(found.difference or 0) == pytest.approx(gaps[-1])
+    assert found.p == pytest.approx(exact, abs=0.01)
+
+
+def test_no_p_is_below_one_in_all_draws() -> None:
+    found = compared(SECONDS, timed([1.0] * 40), timed([9.0] * 40), draws=199)
+    assert found.p == pytest.approx(1 / 200)
+
+
+def test_dialogues_are_exchanged_whole() -> None:
+    """Ten dialogues of four samples, all of a dialogue alike: McNemar's test would count each sample."""
+    a, b = right("xxxx" * 2 + "...." * 8, each=4), right("...." * 2 + "xxxx" * 8, each=4)
+    found = compared(Accuracy(), a, b, draws=20_000)
+    assert (found.n, found.dialogues, found.a_right, found.b_right) == (40, 10, 8, 32)
+    assert found.p_mcnemar == pytest.approx(binomtest(8, 40).pvalue)
+    assert found.p == pytest.approx(binomtest(2, 10).pvalue, abs=0.01)
+    assert found.test.startswith("permutation")
+
+
+def test_the_interval_and_what_can_be_detected_agree_with_theory() -> None:
+    draw = random.Random(5)
+    a = [draw.gauss(10, 2) for _ in range(300)]
+    b = [one + draw.gauss(0.5, 1) for one in a]
+    gaps = np.array(b) - np.array(a)
+    error = float(gaps.std() / np.sqrt(len(gaps)))
+    found = compared(SECONDS, timed(a), timed(b), draws=4000)
+    assert found.interval
+    assert found.interval[0] == pytest.approx(gaps.mean() - 1.96 * error, abs=0.15 * error)
+    assert found.interval[1] == pytest.approx(gaps.mean() + 1.96 * error, abs=0.15 * error)
+    assert found.detectable == pytest.approx(2.8016 * error, rel=0.05)
+    assert pytest.approx(2.8016, abs=1e-4) == DETECTABLE
+
+
+def test_dialogues_with_several_samples_are_drawn_whole() -> None:
+    """Four equal samples a dialogue know no more than one of them."""
+    draw = random.Random(6)
+    seconds = [draw.gauss(0, 1) for _ in range(50)]
+    single = compared(SECONDS, timed([0.0] * 50), timed(seconds), draws=2000)
+    a = [Told(number // 4, "joy", seconds=0.0) for number in range(200)]
+    b = [Told(number // 4, "joy", seconds=seconds[number // 4]) for number in range(200)]
+    fourfold = compared(SECONDS, a, b, draws=2000)
+    assert fourfold.detectable == pytest.approx(single.detectable, rel=0.08)
+
+
+def test_distinct_n_grams_have_an_interval_that_holds_the_difference() -> None:
+    draw = random.Random(7)
+    sides = [
+        [Told(number, "joy", " ".join(draw.choices(words, k=9))) for number in range(60)]
+        for words in (["w" + str(n) for n in range(80)], ["w" + str(n) for n in range(300)])
+    ]
+    found = compared(Distinct(1, tokenizer="whitespace"), sides[0], sides[1])
+    assert found.interval
+    assert found.difference is not None
+    assert 0 < found.interval[0] < found.difference < found.interval[1]
+    assert sum(found.interval) / 2 == pytest.approx(found.difference)
+
+
+SIDE = st.tuples(st.sampled_from(["joy", "anger", None]), st.sampled_from(["a b", "a a", "c"]), st.floats(0, 9))
+ANSWERS = st.lists(st.tuples(st.integers(0, 4), SIDE, SIDE), min_size=1, max_size=8)
+METRICS: list[Metric] = [Accuracy(), Distinct(1, tokenizer="whitespace"), SECONDS]
+
+
+@settings(max_examples=60)
+@given(ANSWERS, st.sampled_from(METRICS))
+def test_exchanging_the_runs_turns_the_difference_round(drawn: list[tuple[int, Side, Side]], metric: Metric) -> None:
+    a, b = [Told(d, *side) for d, side, _ in drawn], [Told(d, *side) for d, _, side in drawn]
+    one, other = compared(metric, a, b, draws=40), compared(metric, b, a, draws=40)
+    assert (one.n, one.left_out, one.why) == (other.n, other.left_out, other.why)
+    if one.difference is None:
+        assert one.n == 0
+        return
+    assert other.difference == pytest.approx(-one.difference)
+    assert other.p == pytest.approx(one.p or 0)
+    assert (one.a_right, one.b_right) == (other.b_right, other.a_right)
+    if one.interval:
+        assert other.interval == pytest.approx((-one.interval[1], -one.interval[0]))
+        assert one.interval[0] <= one.difference <= one.interval[1]
+    assert 0 < (one.p or 0) <= 1
+
+
+@settings(max_examples=30)
+@given(ANSWERS, st.sampled_from(METRICS))
+def test_identical_runs_do_not_differ(drawn: list[tuple[int, Side, Side]], metric: Metric) -> None:
+    a = [Told(d, *side) for d, side, _ in drawn]
+    found = compared(metric, a, a, draws=20)
+    if found.n:
+        assert (found.difference, found.p) == (0.0, 1.0)
+
+
+def test_the_same_seed_gives_the_same_figures() -> None:
+    draw = random.Random(8)
+    a, b = ([draw.gauss(0, 1) for _ in range(20)] for _ in range(2))
+    first, again = (compared(SECONDS, timed(a), timed(b), seed=3) for _ in range(2))
+    assert first == again
+    other = compared(SECONDS, timed(a), timed(b), seed=4)
+    assert other.interval != first.interval
+    assert other.difference == first.difference
+
+
+def test_one_pair_has_a_difference_and_nothing_that_needs_more() -> None:
+    found = compared(SECONDS, timed([1.0]), timed([3.0]))
+    assert (found.difference, found.interval, found.detectable, found.p) == (2.0, None, None, 1.0)
+    share = compared(Accuracy(), right("x"), right("."))
+    assert (share.difference, share.interval, share.detectable, share.p) == (-100.0, None, None, 1.0)
+
+
+def test_where_all_failed_accuracy_is_nought_and_the_rest_is_not_there() -> None:
+    share = compared(Accuracy(), right("fff"), right("fff"))
+    assert (share.a_value, share.b_value, share.difference, share.p) == (0.0, 0.0, 0.0, 1.0)
+    words = compared(Distinct(1), right("fff"), right("fff"))
+    assert (words.n, words.left_out, words.difference, words.p) == (0, 3, None, None)
+    assert words.why == "no pair has, on both sides, a reply of 1 tokens or more"
+
+
+def test_what_is_not_finite_has_no_difference() -> None:
+    found = compared(SECONDS, timed([1.0, float("inf")]), timed([1.0, 2.0]))
+    assert (found.difference, found.p, found.why) == (None, None, "it is not finite over these pairs")
