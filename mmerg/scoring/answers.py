@@ -60,7 +60,7 @@ def read_run(path: Path) -> ScoredRun:
     """The run in folder `path`, finished or not. Raises RunError where it is none, or its files do not hold."""
     manifest = read_manifest(path)
     _check(manifest, path)
-    results = read_results(path)
+    results = dict(read_results(path))  # each once, all are kept anyway
     stage, field = _response_stage(manifest, path)
     facts = told(path / TRACE, results, stage, field)
     nothing = Told()

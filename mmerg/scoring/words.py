@@ -7,14 +7,17 @@ words("I can't.")    # ('i', 'ca', "n't", '.')
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache, lru_cache
 from typing import Literal
 
 Tokenizer = Literal["nltk", "13a", "whitespace"]
 Words = Callable[[str], tuple[str, ...]]
+KEPT = 50_000  # replies; cutting is the slowest part of every figure that counts words
 
 
+@cache
 def tokenizer(name: Tokenizer, *, lower: bool) -> Words:
-    """A text's tokens, in lower case or as they are.
+    """A text's tokens, in lower case or as they are; a text that was cut before is not cut again.
 
     nltk: NLTKWordTokenizer over the whole reply, which is `word_tokenize(text, preserve_line=True)`. Plain
     `word_tokenize` (CEM, ESCM) splits sentences first, with a downloaded model; here the full stops within a reply
@@ -22,7 +25,12 @@ def tokenizer(name: Tokenizer, *, lower: bool) -> Words:
     13a: sacreBLEU's tokenizer_13a, mteval's. whitespace: str.split (KEMP, EmpDG; lower cased, TRACE).
     """
     cut = _cut(name)
-    return (lambda text: tuple(cut(text.lower()))) if lower else (lambda text: tuple(cut(text)))
+
+    @lru_cache(maxsize=KEPT)
+    def words(text: str) -> tuple[str, ...]:
+        return tuple(cut(text.lower() if lower else text))
+
+    return words
 
 
 def tokenizer_signature(name: Tokenizer, *, lower: bool) -> str:
