@@ -1,0 +1,275 @@
+"""`python -m mmerg.compare` over run folders: what it prints, keeps, warns of and refuses."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mmerg.compare import main
+from mmerg.records.result import Result
+from mmerg.records.run import MANIFEST
+from mmerg.scoring.comparisons import Compared
+from mmerg.scoring.paired import Comparison
+from tests.scoring.run_builder import build_run, result
+
+WORDS = ["oh no", "that is hard", "tell me more", "well", "I am so glad", "what happened then"]
+FEW = ("--draws", "60")
+
+
+def results(pattern: str, *, shift: int = 0, start: int = 0) -> list[Result]:
+    """A sample a character: x is right, . wrong, f failed; `shift` turns the replies."""
+    found = []
+    for number, one in enumerate(pattern, start=start):
+        reply = None if one == "f" else f"{WORDS[(number + shift) % len(WORDS)]} {number % (2 + shift)}."
+        found.append(result(f"d{number}/3", reply, "joy" if one == "x" else "anger", gold="joy"))
+    return found
+
+
+def run(folder: Path, lines: Sequence[Result], **more: Any) -> str:
+    """A run whose identity differs from others' in its settings alone; one log-probability a character."""
+    logprobs = {line.id: [-0.5 - len(folder.name) / 10] * len(line.response or "") for line in lines}
+    build_run(folder, lines, logprobs=logprobs, **more)
+    edit(folder, lambda manifest: manifest["identity"].update(config=folder.name))
+    return str(folder)
+
+
+def edit(folder: Path | str, change: Any) -> None:
+    file = Path(folder) / MANIFEST
+    manifest = json.loads(file.read_text(encoding="utf-8"))
+    change(manifest)
+    file.write_text(json.dumps(manifest), encoding="utf-8")
+
+
+def kept(file: Path) -> Compared:
+    return Compared.model_validate_json(file.read_bytes())
+
+
+def of(compared: Compared, metric: str) -> list[Comparison]:
+    return [one for one in compared.comparisons if one.metric == metric]
+
+
+def row(shown: str, metric: str) -> str:
+    """The first row of a figure, blanks made one."""
+    [line, *_] = [line for line in shown.splitlines() if line.split()[:1] == [metric]]
+    return " ".join(line.split())
+
+
+@pytest.fixture
+def pair(tmp_path: Path) -> tuple[str, str]:
+    """Ten samples of either run; nine are right in both or neither, and each has one failure."""
+    return run(tmp_path / "first", results("xxxx....fx")), run(tmp_path / "second", results("xxxxxx..xf", shift=1))
+
+
+def test_two_runs(pair: tuple[str, str], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([*pair, *FEW, "--json", str(tmp_path / "out.json")]) == 0
+    shown = capsys.readouterr().out
+    assert "A: first\nB: second\n10 samples in both\n" in shown
+    assert "acc: b = 1 pairs count in A alone, c = 3 in B alone (McNemar, exact)" in shown
+    compared = kept(tmp_path / "out.json")
+    [acc] = of(compared, "acc")
+    assert (acc.a, acc.b, acc.n, acc.a_right, acc.b_right, acc.p, acc.p_holm) == (
+        "first",
+        "second",
+        10,
+        1,
+        3,
+        0.625,
+        0.625,
+    )
+    assert acc.interval
+    assert acc.detectable
+    ends = f"{acc.interval[0]:+.2f} to {acc.interval[1]:+.2f}"
+    assert row(shown, "acc") == f"acc ↑ 50.00 70.00 +20.00 {ends} 0.6250 0.6250 {acc.detectable:.2f} 10"
+    [dist] = of(compared, "dist1")
+    assert (dist.n, dist.left_out, dist.test) == (8, 2, "permutation, 60 draws, seed 0")
+    assert row(shown, "dist1").endswith(" 8 2")
+    assert "tok:nltk" in dist.signature
+
+
+def test_the_table_stays_within_120_columns(pair: tuple[str, str], capsys: pytest.CaptureFixture[str]) -> None:
+    main([*pair, *FEW])
+    shown = capsys.readouterr().out
+    table = [line for line in shown.splitlines() if " ↑ " in line or line.startswith(" ─")]
+    assert len(table) > 5
+    assert max(map(len, table)) <= 120
+
+
+def test_it_says_how_each_number_was_had(pair: tuple[str, str], capsys: pytest.CaptureFixture[str]) -> None:
+    main([*pair, *FEW, "--seed", "4"])
+    shown = capsys.readouterr().out
+    for part in ("McNemar's exact test for shares", "60 draws, seed 4", "one comparison of a figure", "80 % power"):
+        assert part in shown
+
+
+def test_several_runs_are_held_against_the_first_and_corrected(
+    pair: tuple[str, str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    third = run(tmp_path / "third", results("..........", shift=2))
+    assert main([*pair, third, *FEW, "--json", str(tmp_path / "out.json")]) == 0
+    shown = capsys.readouterr().out
+    assert "A: first\nB: second\n" in shown
+    assert "A: first\nB: third\n" in shown
+    assert "corrected for the 2 comparisons of a figure" in shown
+    found = of(kept(tmp_path / "out.json"), "acc")
+    assert [one.b for one in found] == ["second", "third"]
+    assert [one.p for one in found] == [0.625, 0.0625]
+    assert [one.p_holm for one in found] == [0.625, 0.125]
+
+
+def test_the_same_command_gives_the_same_bytes(pair: tuple[str, str], tmp_path: Path) -> None:
+    files = [tmp_path / name for name in ("one.json", "two.json", "three.json")]
+    for file, seed in zip(files, ("7", "7", "8"), strict=True):
+        main([*pair, *FEW, "--seed", seed, "--json", str(file)])
+    assert files[0].read_bytes() == files[1].read_bytes() != files[2].read_bytes()
+
+
+def test_the_options_of_scores_decide_the_figures(pair: tuple[str, str], tmp_path: Path) -> None:
+    options = ["--tokenizer", "whitespace", "--level", "response", "--keep-case", "--vocabulary", "50"]
+    main([*pair, *FEW, *options, "--json", str(tmp_path / "out.json")])
+    compared = kept(tmp_path / "out.json")
+    assert of(compared, "dist1")[0].signature == "n:1|tok:whitespace|case:keep|level:response|scale:100"
+    assert "V:50" in of(compared, "ead1")[0].signature
+
+
+def test_a_run_folder_stays_as_it_is(pair: tuple[str, str]) -> None:
+    def state() -> dict[Path, bytes]:
+        return {file: file.read_bytes() for one in pair for file in Path(one).rglob("*") if file.is_file()}
+
+    before = state()
+    main([*pair, *FEW])
+    assert state() == before
+
+
+def test_samples_of_one_side_are_counted(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    first = run(tmp_path / "first", results("xxxxx"), samples=9)
+    second = run(tmp_path / "second", results("x.x.xx", start=3), samples=9)
+    assert main([first, second, *FEW]) == 0
+    shown = capsys.readouterr().out.replace("\n", " ")
+    assert "2 samples in both; 3 more in A alone, 4 in B alone" in shown
+    assert "warning: first is not finished: 4 samples of its protocol have no result yet" in shown
+    assert "warning: second is not finished: 3 samples" in shown
+
+
+def test_too_few_pairs_are_told(pair: tuple[str, str], capsys: pytest.CaptureFixture[str]) -> None:
+    main([*pair, *FEW])
+    shown = " ".join(capsys.readouterr().out.split())
+    assert re.search(r"warning: so few pairs cannot show a difference as small as found with second: acc \(10\)", shown)
+
+
+def test_a_difference_that_is_shown_is_marked_and_not_warned_of(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pair = run(tmp_path / "first", results("." * 40)), run(tmp_path / "second", results("x" * 40))
+    main([*pair, *FEW])
+    shown = capsys.readouterr().out
+    assert "<0.0001 <0.0001 *" in row(shown, "acc")
+    assert "acc (40)" not in shown
+
+
+def test_a_run_against_itself_is_warned_of(pair: tuple[str, str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([pair[0], pair[0], *FEW]) == 0
+    shown = capsys.readouterr().out
+    assert "warning: first is compared with itself" in shown
+    assert "+0.00 +0.00 to +0.00 1.0000 1.0000" in row(shown, "acc")
+
+
+def test_two_runs_of_one_identity_are_warned_of(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    pair = [str(build_run(tmp_path / name, results("xx.."))) for name in ("first", "second")]
+    assert main([*pair, *FEW]) == 0
+    assert "warning: first and second have one identity" in capsys.readouterr().out
+
+
+def test_dialogues_with_several_samples_are_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    sides = []
+    for name, forecast in (("first", "anger"), ("second", "joy")):
+        lines = [result(f"d{number // 3}/{number}", "Well.", forecast, gold="joy") for number in range(12)]
+        sides.append(run(tmp_path / name, lines))
+    assert main([*sides, *FEW]) == 0
+    shown = " ".join(capsys.readouterr().out.split())
+    assert "acc with second: 12 pairs are from 4 dialogues, so p is of exchanging whole dialogues" in shown
+    assert "McNemar's, which takes pairs as independent, is 0.0005" in shown
+    assert "c = 12 in B alone (permutation, 60 draws, seed 0)" in shown
+
+
+def test_perplexities_of_two_models_are_not_compared(
+    pair: tuple[str, str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    other = run(tmp_path / "other", results("xxxx......"), model="larger")
+    assert main([pair[0], other, *FEW, "--json", str(tmp_path / "out.json")]) == 0
+    [found] = of(kept(tmp_path / "out.json"), "self_ppl")
+    assert (found.difference, found.p, found.p_holm) == (None, None, None)
+    assert "self_ppl: not one figure: lm:tiny" in capsys.readouterr().out
+    main([*pair, *FEW, "--json", str(tmp_path / "out.json")])
+    [found] = of(kept(tmp_path / "out.json"), "self_ppl")
+    assert found.difference == pytest.approx(2.718281828**1.1 - 2.718281828**1.0)
+
+
+def refused(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
+    assert main([*arguments, *FEW]) == 2
+    shown = capsys.readouterr()
+    assert shown.out == ""
+    return shown.err
+
+
+def test_runs_of_different_corpora_are_refused(
+    pair: tuple[str, str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    edit(pair[1], lambda manifest: manifest["identity"].update(corpus="other"))
+    assert "these runs cannot be compared: demo test was not the same files" in refused(capsys, *pair)
+    other = run(tmp_path / "other", results("xx"), corpus="meld", identity="of meld")
+    assert "another corpus (demo test and meld test)" in refused(capsys, pair[0], other)
+
+
+@pytest.mark.parametrize(
+    ("setting", "told"),
+    [
+        ({"targets": "all"}, "protocol.targets is last and all"),
+        ({"emotions": ["joy"]}, "protocol.emotions is None and ['joy']"),
+        ({"history": 3}, "protocol.history is None and 3"),
+        ({"sample": 5, "seed": 0}, "protocol.sample is None and 5"),
+    ],
+)
+def test_runs_of_different_protocols_are_refused(
+    pair: tuple[str, str], setting: dict[str, object], told: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    edit(pair[1], lambda manifest: manifest["protocol"].update(setting))
+    assert told in refused(capsys, *pair)
+
+
+def test_what_a_protocol_came_to_is_no_difference(pair: tuple[str, str], capsys: pytest.CaptureFixture[str]) -> None:
+    """Nor is its name, a setting that is off, or the seed of a draw that is not made."""
+    more = {"samples": 10, "told": "as before", "name": "mine", "history": None, "seed": 3}
+    edit(pair[1], lambda manifest: manifest["protocol"].update(more))
+    assert main([*pair, *FEW]) == 0
+
+
+def test_runs_with_different_labels_are_refused(pair: tuple[str, str], capsys: pytest.CaptureFixture[str]) -> None:
+    edit(pair[1], lambda manifest: manifest["config"]["dataset"].update(labels=["joy", "anger"]))
+    told = refused(capsys, *pair)
+    assert "the labels are anger, disgust, fear, joy, neutral, sadness, surprise and anger, joy" in told
+
+
+def test_runs_without_a_common_sample_are_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    pair = run(tmp_path / "first", results("xx")), run(tmp_path / "second", results("xxx", start=7))
+    told = refused(capsys, *pair)
+    assert "no sample was finished by both runs: 2 by the one, 3 by the other" in told
+
+
+def test_wrong_arguments(pair: tuple[str, str], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert "one run alone cannot be compared" in refused(capsys, pair[0])
+    assert "this is not a run folder" in refused(capsys, pair[0], str(tmp_path / "nowhere"))
+    for draws in ("0", "-5"):
+        assert main([*pair, "--draws", draws]) == 2
+        assert f"draws is {draws}, it must be 1 or more" in capsys.readouterr().err
+    assert "seed is -1" in refused(capsys, *pair, "--seed", "-1")
+    assert "cannot be written" in _after_output(capsys, *pair, "--json", str(tmp_path / "no" / "out.json"))
+
+
+def _after_output(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
+    assert main([*arguments, *FEW]) == 2
+    return capsys.readouterr().err
