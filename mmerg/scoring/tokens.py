@@ -3,7 +3,8 @@
 A server gives one for each token that it generated: those of its thinking (Ollama puts them in front), of line feeds
 around the reply, of whatever `ask` cut off at a stop text, of the JSON around a field, and on some servers of the end
 token. A perplexity of the response is over the tokens that make up its characters and no others. A token that holds
-a character of the response and one before or after it belongs to it, whole.
+a character of the response and one before or after it belongs to it, whole. llama.cpp counts a last token that holds
+the stop text, too (".\\n"), as part of that and gives none for it: such a reply is without its last token.
 
     of_response(reply.logprobs, reply.text, "Oh no.")    # (-0.25, -1.5, -0.125)
 """
@@ -16,6 +17,7 @@ from collections.abc import Sequence
 
 from mmerg.backends.protocol import TokenLogprob
 
+TAIL = 16  # characters that one token may hold
 BROKEN = "\ufffd"  # what a server writes for the bytes of a character that is made of several tokens
 
 
@@ -66,7 +68,8 @@ def _spans(tokens: Sequence[str], text: str) -> list[tuple[int, int]] | None:
 
 
 def _walked(tokens: Sequence[str], text: str) -> list[tuple[int, int]] | None:
-    """The same where characters are split over tokens: these share what stands between their neighbours."""
+    """The same where characters are split over tokens, which share what stands between their neighbours, or the last
+    token is not there."""
     spans: list[tuple[int, int]] = []
     broken: list[int] = []
     at = 0
@@ -85,7 +88,7 @@ def _walked(tokens: Sequence[str], text: str) -> list[tuple[int, int]] | None:
         at = start + len(token)
     for index in broken:
         spans[index] = (at, len(text))
-    return spans if at >= len(text) or broken else None
+    return spans if broken or at >= len(text) - TAIL else None
 
 
 def _agree(text: str, token: str, start: int) -> bool:

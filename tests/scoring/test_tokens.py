@@ -26,6 +26,8 @@ def numbered(tokens: Sequence[str]) -> list[TokenLogprob]:
         (["\n", " Oh", " no", ".", "\n", "Ana"], "\n Oh no.\nAna", "Oh no.", (-2, -3, -4)),  # one that we cut off
         (["No", ".", "\n", "No", "."], "No.\nNo.", "No.", (-1, -2)),
         (["Hm", ",", " no", ".", "Oh", " no", "."], "Oh no.", "Oh no.", (-5, -6, -7)),  # thinking comes first
+        (["Oh", " no"], "Oh no.", "Oh no.", (-1, -2)),  # llama.cpp takes a last ".\n" for the stop text
+        (["Oh", " no", ".\n"], "Oh no.", "Oh no.", (-1, -2, -3)),  # Ollama does not
         (["Oh no.", "Oh no", "."], "Oh no.", "Oh no.", (-2, -3)),  # thinking that says the same
         (["Oh", " \ufffd", "\ufffd", "\ufffd", "!"], "Oh 😊!", "Oh 😊!", (-1, -2, -3, -4, -5)),
         (["Oh", " \ufffd", "\ufffd", "", ""], "Oh 😊", "Oh 😊", (-1, -2, -3, -4, -5)),
@@ -44,7 +46,8 @@ def test_tokens_of_the_response_alone(tokens: list[str], text: str, response: st
         (["quite", " other"], "Oh no.", "Oh no."),
         (["Oh", "\ufffd", " never"], "Oh 😊 no.", "Oh 😊 no."),
         (["Oh", " no."], "Oh no.", ""),
-        (["Oh"], "Oh no.", "Oh no."),  # the rest is missing
+        (["Oh", " no"], "Oh no, that is so hard.", "Oh no, that is so hard."),  # the rest is missing
+        (["Oh", "\ufffd", " no"], "Oh 😊 no, that is so hard.", "Oh 😊 no, that is so hard."),
     ],
 )
 def test_none_where_tokens_and_response_do_not_fit(tokens: list[str], text: str, response: str) -> None:
