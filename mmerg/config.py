@@ -272,7 +272,7 @@ def resolve(config: DictConfig) -> dict[str, Any]:
         raise ConfigError(
             "no dataset is chosen",
             where="configuration",
-            hint="dataset=demo, dataset=meld dataset.root=…, or dataset=folder dataset.root=…",
+            hint="dataset=demo, or dataset=meld, iemocap, empathetic or folder with dataset.root=…",
         )
     try:
         config = _with_row(config)
