@@ -191,8 +191,8 @@ def test_dialogues_with_several_samples_are_told(tmp_path: Path, capsys: pytest.
         sides.append(run(tmp_path / name, lines))
     assert main([*sides, *FEW]) == 0
     shown = " ".join(capsys.readouterr().out.split())
-    assert "acc with second: 12 pairs are from 4 dialogues, so p is of exchanging whole dialogues" in shown
-    assert "McNemar's, which takes pairs as independent, is 0.0005" in shown
+    assert "with second, 12 pairs are from 4 dialogues, so p is of exchanging whole dialogues" in shown
+    assert "McNemar's, which takes pairs as independent, would be: acc 0.0005" in shown
     assert "c = 12 in B alone (permutation, 60 draws, seed 0)" in shown
 
 

@@ -123,9 +123,18 @@ def _too_few(found: Sequence[Comparison]) -> list[str]:
 
 def _dependent(found: Sequence[Comparison]) -> list[str]:
     """Shares where dialogues have several samples, which McNemar's test takes as independent."""
+    several: dict[tuple[str, int, int], list[str]] = {}
+    for one in found:
+        if one.p_mcnemar is not None and one.dialogues < one.n:
+            told = f"{one.metric} {chance(one.p_mcnemar)}"
+            several.setdefault((one.b, one.n, one.dialogues), []).append(told)
     return [
-        f"{one.metric} with {one.b}: {one.n} pairs are from {one.dialogues} dialogues, so p is of exchanging whole "
-        f"dialogues; McNemar's, which takes pairs as independent, is {one.p_mcnemar:.4f}"
-        for one in found
-        if one.p_mcnemar is not None and one.dialogues < one.n
+        f"with {b}, {n} pairs are from {dialogues} dialogues, so p is of exchanging whole dialogues; McNemar's, which "
+        f"takes pairs as independent, would be: {', '.join(told)}"
+        for (b, n, dialogues), told in several.items()
     ]
+
+
+def chance(p: float | None) -> str:
+    """Four decimals."""
+    return "–" if p is None else "<0.0001" if p < 0.0001 else f"{p:.4f}"

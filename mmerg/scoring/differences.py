@@ -13,7 +13,7 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from mmerg.scoring.comparisons import Compared, Pair
+from mmerg.scoring.comparisons import Compared, Pair, chance
 from mmerg.scoring.paired import Comparison
 from mmerg.scoring.power import LEVEL
 from mmerg.terminal import harmless
@@ -78,19 +78,18 @@ def _absent(found: Sequence[Comparison]) -> dict[str, list[str]]:
 
 def _how(compared: Compared) -> str:
     several = len(compared.pairs)
-    of = f"the {several} comparisons of a figure" if several > 1 else "one comparison of a figure: as p"
+    of = (
+        f"corrected for the {several} comparisons of a figure"
+        if several > 1
+        else "as p, with one comparison of a figure"
+    )
     return (
         f"\np: McNemar's exact test for shares, else exchanged answers, {compared.draws} draws, seed {compared.seed}; "
         "what is drawn or exchanged is a dialogue.\n"
-        f"p Holm: corrected for {of}, not for the number of figures; * below 0.05.\n"
+        f"p Holm: {of}; not corrected for the number of figures; * below 0.05.\n"
         "95 % interval: dialogues drawn with repetition, a jackknife for dist and ead.\n"
         "detectable: what so many pairs find with 80 % power at 5 %. left out: pairs that one side has no figure for."
     )
-
-
-def chance(p: float | None) -> str:
-    """Four decimals."""
-    return "–" if p is None else "<0.0001" if p < 0.0001 else f"{p:.4f}"
 
 
 def _figure(value: float | None) -> str:
