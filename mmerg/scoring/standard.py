@@ -64,6 +64,10 @@ def _check(options: Options) -> None:
     for name, least in {"vocabulary": 1, "resamples": 1, "seed": 0}.items():
         if (given := getattr(options, name)) < least:
             raise ConfigError(f"{name} is {given}, it must be {least} or more", where=f"--{name}")
+    if options.bert is None and options.bert_layers is not None:
+        raise ConfigError("--bert-layers says nothing without --bert", where=f"--bert-layers {options.bert_layers}")
+    if options.ref_ppl is None and options.ref_context:
+        raise ConfigError("--ref-context says nothing without --ref-ppl", where="--ref-context")
     if options.bert is not None:
         require("torch", "transformers", "bert_score")
     if options.ref_ppl is not None:
