@@ -11,6 +11,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from mmerg.backends.scripted import ENGINE
@@ -20,9 +21,10 @@ from mmerg.terminal import guarded
 from mmerg.wiring import experiment_of, prompts_of, sampling_of
 from tests.checking.trees import folder, published_dev, turn
 from tests.composed import composed
+from tests.corpora import iemocap_builder
 from tests.corpora.meld_builder import Builder
 from tests.engine.parts import ROOT
-from tests.frames.clips import numbered
+from tests.frames.clips import HEIGHT, WIDTH, numbered, write
 
 REAL = ROOT / "../shared/data/meld"
 
@@ -131,6 +133,19 @@ def test_a_release_with_its_known_faults_is_sound(tmp_path: Path, clip: Path, ch
     (root / "MELD.Raw/dev/dev_splits_complete/dia3_utt1.mp4").unlink()
     assert check(*settings) == 1
     assert "✗ clips missing: 1 (dia3_utt1.mp4)" in check.out
+
+
+def test_films_that_many_turns_share_are_told_once(tmp_path: Path, check: Checker) -> None:
+    """IEMOCAP: a film a dialogue, one of them broken, the other missing."""
+    without = frozenset({"dialog/avi/DivX/Ses05M_script01_1b.avi"})
+    root = iemocap_builder.Builder(without=without).write(tmp_path / "iemocap")
+    assert check("dataset=iemocap", f"dataset.root={root}", "memory=none") == 1
+    film = "Session5/dialog/avi/DivX/Ses05F_impro01.avi"
+    assert [(one["clip"], one["reason"], len(one["turns"])) for one in check.report["clips"]["bad"]] == [
+        ("Ses05M_script01_1b.avi", "missing", 2),
+        (film, "unreadable", 5),
+    ]
+    assert f"✗ clips unreadable: 1 ({film})" in check.out
 
 
 def test_counts_that_differ(tmp_path: Path, check: Checker) -> None:
@@ -242,13 +257,14 @@ def test_help_and_settings_that_do_not_compose(tmp_path: Path) -> None:
     assert not list(tmp_path.iterdir())
 
 
-def test_ctrl_c(tmp_path: Path, clip: Path) -> None:
+def test_ctrl_c(tmp_path: Path) -> None:
     """Stopped among thousands of files: those in hand are waited for, and no report is written."""
     turns = [turn(f"{number}.mp4", start=0.0, end=1.0) for number in range(4000)]
     root = folder(tmp_path / "mine", {"id": "a", "turns": [turn("short.mp4"), *turns, turn(None, "Ben")]})
     numbered(root / "short.mp4", 3)  # so short that it is decoded, and its frames kept, first of all
+    grey = write(tmp_path / "grey.mp4", [np.full((HEIGHT, WIDTH, 3), 99, np.uint8)] * 50).read_bytes()
     for number in range(4000):
-        (root / f"{number}.mp4").write_bytes(clip.read_bytes())
+        (root / f"{number}.mp4").write_bytes(grey)
     runs = tmp_path / "runs"
     process = subprocess.Popen(
         command("dataset=folder", f"dataset.root={root}", f"runs={runs}"),

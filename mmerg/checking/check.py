@@ -14,10 +14,10 @@ from rich.console import Console
 from rich.text import Text
 
 from mmerg.checking.bar import Bar
-from mmerg.checking.clips import Flaw, examine, listed, wanted_clips
+from mmerg.checking.clips import HARMLESS, examine, listed, wanted_clips
 from mmerg.checking.counts import counted
 from mmerg.checking.missing import missing_clips
-from mmerg.checking.report import BadClip, Clips, Part, Report
+from mmerg.checking.report import BadClip, Clips, Part, Report, merged
 from mmerg.checking.tables import tables
 from mmerg.checking.targets import targets
 from mmerg.config import resolve
@@ -67,7 +67,7 @@ def check_data(config: DictConfig) -> int:
     problems = report.problems()
     for problem in problems:
         out.print(harmless(f"✗ {problem}"), soft_wrap=True)
-    if hint := _hint(plain, report):
+    if hint := _hint(plain, reader, report):
         out.print(harmless(f"next: {hint}"), soft_wrap=True)
     out.print(f"{len(problems)} problem{'s' * (len(problems) > 1)}" if problems else "sound")
     if plain["sheet"]:
@@ -121,26 +121,26 @@ def _clips(
         with Bar(out, "clips", len(files)) as bar:
             flaws = examine(wanted, looker.settings, looker.store, bar.step)
     known = known_bad(corpus.name, corpus.split)
-    turns: dict[str, list[str]] = {}
-    for gone in missing_clips(reader, corpus):
-        turns.setdefault(gone.clip or gone.turn, []).append(gone.turn)
     bad = [
-        BadClip(name, tuple(where), "missing", "there is no such file", known.get(Path(name).stem) == "missing")
-        for name, where in turns.items()
+        _bad(gone.clip or gone.turn, (gone.turn,), "missing", "there is no such file", known)
+        for gone in missing_clips(reader, corpus)
     ]
-    bad += [_bad(flaw, plain["dataset"]["root"], known) for flaw in flaws]
+    root = plain["dataset"]["root"]
+    bad += [_bad(_name(flaw.clip.path, root), flaw.turns, flaw.reason, flaw.what, known) for flaw in flaws]
     with_clip = sum(len(one.turns) for one in wanted)
     total = sum(len(dialogue.turns) for dialogue in corpus.dialogues)
     useless = frozenset(flaw.clip for flaw in flaws if flaw.costs_frames)
-    return Clips(plain["clips"], len(files), with_clip, total, missing, bad), useless
+    return Clips(plain["clips"], len(files), with_clip, total, missing, merged(bad)), useless
 
 
-def _bad(flaw: Flaw, root: str | None, known: Mapping[str, str]) -> BadClip:
-    path = flaw.clip.path
+def _name(path: Path, root: str | None) -> str:
+    """The path under the dataset's folder, or the file's name where that is elsewhere."""
     places = [Path(root), Path(root).resolve()] if root else []
-    name = next((path.relative_to(place) for place in places if path.is_relative_to(place)), Path(path.name))
-    is_known = known.get(path.stem) == flaw.reason
-    return BadClip(str(name), flaw.turns, flaw.reason, flaw.what, is_known, not flaw.costs_frames)
+    return str(next((path.relative_to(place) for place in places if path.is_relative_to(place)), path.name))
+
+
+def _bad(name: str, turns: tuple[str, ...], reason: str, what: str, known: Mapping[str, str]) -> BadClip:
+    return BadClip(name, turns, reason, what, known.get(Path(name).stem) == reason, reason in HARMLESS)
 
 
 def _memory(plain: dict[str, Any], corpus: Corpus) -> tuple[Part | None, str, str]:
@@ -154,12 +154,12 @@ def _memory(plain: dict[str, Any], corpus: Corpus) -> tuple[Part | None, str, st
     return part(source) if source else None, "", ""
 
 
-def _hint(plain: Mapping[str, Any], report: Report) -> str:
+def _hint(plain: Mapping[str, Any], reader: object, report: Report) -> str:
     """What to do where no clip is there at all: mostly they were not downloaded, or lie elsewhere."""
     if report.clips is None or report.clips.turns:
         return ""
     words = "dataset.reader.clips=false" if "clips" in plain["dataset"]["reader"] else "+dataset.reader.clips=false"
-    only = f"; to check the words alone: {words}" if report.corpus.name != "folder" else ""
+    only = f"; to check the words alone: {words}" if hasattr(reader, "clips") else ""
     return f"no clip was found: docs/datasets.md says where they are looked for under dataset.root{only}"
 
 

@@ -26,7 +26,7 @@ from mmerg.frames.opencv import load_cv2
 from mmerg.frames.picture import cropped, fitted
 from mmerg.frames.store import FrameStore
 
-LONG, PAST_END = "long", "past_end"  # frames are taken, but the clip is worth a look
+LONG, PAST_END = HARMLESS = "long", "past_end"  # frames are taken, but the clip is worth a look
 _TIMES_AS_LONG, _SECONDS_MORE = 3.0, 5.0  # over this a clip is far longer than its turn
 _SHORTEST = 0.2  # seconds; in a shorter span there may be no frame
 
@@ -54,7 +54,7 @@ class Flaw:
     @property
     def costs_frames(self) -> bool:
         """Whether a run gets no frames of it."""
-        return self.reason not in (LONG, PAST_END)
+        return self.reason not in HARMLESS
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 
 from mmerg.checking.counts import Count
 from mmerg.checking.targets import Targets
@@ -93,6 +93,16 @@ class Report:
         """UTF-8, a line feed at the end."""
         content = asdict(self) | {"problems": self.problems()}
         return (json.dumps(content, indent=1) + "\n").encode()
+
+
+def merged(bad: Iterable[BadClip]) -> tuple[BadClip, ...]:
+    """The same with one entry for each file and fault, where many turns share a file."""
+    found: dict[tuple[str, str, str], BadClip] = {}
+    for one in bad:
+        before = found.setdefault((one.clip, one.reason, one.what), one)
+        if before is not one:
+            found[one.clip, one.reason, one.what] = replace(before, turns=(*before.turns, *one.turns))
+    return tuple(found.values())
 
 
 def _clip_problems(clips: Clips) -> list[str]:
