@@ -1,6 +1,6 @@
 """Writes rows to Parquet files, a group of rows at a time: memory holds a group, never a run.
 
-The files appear whole or not at all; the same rows give the same bytes with the same pyarrow.
+The files appear whole, and none before all of them are; the same rows give the same bytes with the same pyarrow.
 
     with Tables(Path("export"), prompts=False) as tables:
         tables.add(about, rows)
@@ -8,7 +8,7 @@ The files appear whole or not at all; the same rows give the same bytes with the
 
 from __future__ import annotations
 
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -44,7 +44,12 @@ class Tables:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
         try:
-            self._opened.__exit__(kind, error, tb)
+            with self._opened:
+                if kind is None:
+                    for table in self._tables.values():
+                        table.finish()
+                    for table in self._tables.values():
+                        table.publish()
         except OSError as problem:
             raise unwritable(problem, self._folder) from problem
 
@@ -83,14 +88,19 @@ class _Table:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
-        try:
-            if kind is None:
-                self._flush()
+        with suppress(OSError):
             self._writer.close()
-            if kind is None:
-                self._part.replace(self.path)
-        finally:
-            self._part.unlink(missing_ok=True)
+        with suppress(OSError):
+            self._part.unlink()
+
+    def finish(self) -> None:
+        """Write what waits, and the file's end."""
+        self._flush()
+        self._writer.close()
+
+    def publish(self) -> None:
+        """Put the file in its place."""
+        self._part.replace(self.path)
 
     def add(self, row: Row) -> None:
         self._waiting.append(_storable(row))

@@ -23,14 +23,11 @@ def draw(runs: Sequence[Scored], names: Sequence[str], title: str, caption: str)
     labels = [style.label(name) for name in names]
     width = max(style.WIDTH, max(map(style.long, labels)) + 2 * PANEL + 0.15)
     figure = style.new(lines * (ROW * len(runs) + 0.5) + 0.1, width)
-    panels = figure.subplots(lines, 2, squeeze=False, sharey=True)
-    for place, axes in enumerate(panels.flat):
-        if place < len(metrics):
-            _panel(axes, metrics[place], runs)
-        else:
-            axes.set_visible(False)
-    for axes in panels[:, 0]:
-        axes.set_yticks(range(len(runs)), labels)
+    grid = figure.add_gridspec(lines, 2)
+    for place, metric in enumerate(metrics):
+        axes = figure.add_subplot(grid[place // 2, place % 2])
+        _panel(axes, metric, runs)
+        axes.set_yticks(range(len(runs)), labels if place % 2 == 0 else [""] * len(runs))
         axes.set_ylim(len(runs) - 0.4, -0.6)
     style.head(figure, title, caption)
     return figure

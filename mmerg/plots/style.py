@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -85,7 +85,7 @@ def head(figure: Figure, title: str, caption: str) -> None:
     from matplotlib.font_manager import FontProperties
 
     width, height = figure.get_size_inches()
-    room = (width - 0.12) * 72
+    room = (width - 0.12) * 72 * 0.95  # letters are set to whole pixels, which can make a line longer
     titles = wrapped(label(title, 400), room, FontProperties(family=FONT, size=LARGE, weight="bold"))
     captions = wrapped(label(caption, 2000), room, FontProperties(family=FONT, size=SMALL))
     figure.set_size_inches(width, height + LINE * (1.2 * len(titles) + len(captions) + 1))
@@ -179,4 +179,5 @@ def write(figure: Figure, path: Path) -> None:
     except OSError as error:
         raise unwritable(error, path) from error
     finally:
-        part.unlink(missing_ok=True)
+        with suppress(OSError):
+            part.unlink()

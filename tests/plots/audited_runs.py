@@ -1,0 +1,122 @@
+"""Run folders whose traces hold whole passes with audits, written through the real `Run` and `Trace`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from mmerg.errors import Failure
+from mmerg.records import events
+from mmerg.records.result import Result
+from mmerg.records.run import Run
+from mmerg.scoring.score import SCORES, Confusion, Score, Scores
+from mmerg.systems.audit import audit_of
+from tests.engine.parts import STAGES, audit
+from tests.scoring.run_builder import AT, HISTORY, LABELS, called, manifest_of, result
+
+GIVES = dict(zip(STAGES, "EePR", strict=True))
+PASSED, UNAUDITED, LOST = "passed", "unaudited", "lost"
+
+
+def plan(**more: str) -> dict[str, Any]:
+    return {
+        "reasoning": "r",
+        "goal": "comfort",
+        "stance": "warm",
+        "tactic": "question",
+        "tone": "gentle",
+        "note": "",
+    } | more
+
+
+def planned(id: str, emotion: str = "joy", **more: Any) -> Result:
+    """A result with a plan; `more` are fields of the result, `plan` among them."""
+    return result(id, "Oh no.", emotion, gold=more.pop("gold", emotion), **{"plan": plan(), **more})
+
+
+def passes_of(one: Result, verdicts: Sequence[str]) -> Iterator[events.Event]:
+    """A try: a verdict a pass, each the stage that is at fault or one of PASSED, UNAUDITED and LOST."""
+    yield events.SampleStarted(
+        sample=one.id, at=AT, dialogue=one.dialogue, history=HISTORY, responder="Ben", labels=LABELS
+    )
+    first = STAGES[0]
+    ranks: dict[int, tuple[int, ...]] = {}
+    for t, verdict in enumerate(verdicts):
+        if verdict == LOST:
+            yield called(one.id, "{", t=t, stage=first)
+            yield events.Refused(
+                sample=one.id, at=AT, t=t, stage=first, attempt=0, failure=Failure.SCHEMA_INVALID, complaint="no JSON"
+            )
+            yield events.PassLost(sample=one.id, at=AT, t=t, failure=Failure.SCHEMA_INVALID, what="no JSON")
+            break
+        for stage in STAGES[STAGES.index(first) :]:
+            yield called(one.id, f"{stage} {t}", t=t, stage=stage)
+            output = f"{stage} {t}" if stage == "sgrg" else {"said": f"{stage} {t}"}
+            yield events.Produced(sample=one.id, at=AT, t=t, stage=stage, symbol=GIVES[stage], output=output)
+        yield called(one.id, "audit", t=t, stage="gra")
+        if verdict == UNAUDITED:
+            yield events.Unaudited(sample=one.id, at=AT, t=t, failure=Failure.EMPTY, what="blank")
+            break
+        found = audit_of(audit({stage: stage != verdict for stage in STAGES}))
+        ranks[t] = (*found.checks, -t)
+        yield events.Audited(sample=one.id, at=AT, t=t, audit=found, checks=found.checks, fault=found.fault)
+        if t + 1 < len(verdicts):
+            first = verdict
+            yield events.Rerun(sample=one.id, at=AT, t=t + 1, stage=first, reason="wrong", correction="mend")
+    if one.status == "failed":
+        assert one.failure
+        yield events.SampleFailed(sample=one.id, at=AT, failure=one.failure, what="cut off")
+    else:
+        ended: events.Ended = "passed" if verdicts[-1] == PASSED else "max_iterations"
+        yield events.Selected(sample=one.id, at=AT, t=one.selected_pass or 0, ranks=ranks, ended=ended)
+        yield events.SampleDone(sample=one.id, at=AT)
+
+
+def build(folder: Path, tries: Sequence[tuple[Result, Sequence[str]]], **manifest: Any) -> Path:
+    """A run of these tries; of several of one sample the last counts."""
+    order = list(dict.fromkeys(one.id for one, _ in tries))
+    results = {one.id: one for one, _ in tries}
+    with Run(folder, manifest_of(list(results.values()), **manifest)) as run:
+        for one, verdicts in tries:
+            for event in passes_of(one, verdicts):
+                run.trace.emit(event)
+            run.add(one)
+        run.seal(order)
+    return folder
+
+
+def score(
+    folder: Path,
+    values: Mapping[str, tuple[float | None, int]],
+    confusion: Confusion | None = None,
+    identity: str = "same",
+    half: float = 3.0,
+) -> None:
+    """Write a scores.json with these (value, n), each with an interval of `half` on either side."""
+    n = len((folder / "results.jsonl").read_bytes().splitlines())
+    scores = {
+        name: Score(
+            name=name,
+            value=value,
+            n=count,
+            interval=None if value is None else (value - half, value + half),
+            method="bootstrap",
+            why="" if value is not None else "no log-probabilities",
+        )
+        for name, (value, count) in values.items()
+    }
+    parts = ("config", "corpus", "clips", "engine", "prompts")
+    written = Scores(
+        run=folder.name,
+        corpus="demo",
+        protocol="p",
+        engine="e",
+        n=n,
+        failed=0,
+        unfinished=0,
+        scores=scores,
+        confusion=confusion,
+        identity={part: f"{identity}-{part}" for part in parts},
+    )
+    (folder / SCORES).write_text(written.model_dump_json() + "\n", encoding="utf-8")

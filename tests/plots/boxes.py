@@ -1,0 +1,61 @@
+"""Where the texts of a figure come to stand, as its renderer says."""
+
+from __future__ import annotations
+
+from itertools import combinations
+from typing import Any
+
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+from matplotlib.text import Text
+from matplotlib.transforms import Bbox
+
+
+def drawn_texts(figure: Figure) -> list[tuple[str, Bbox, float]]:
+    """Every text that is drawn: its words, its box in pixels, its size in points."""
+    canvas: Any = FigureCanvasAgg(figure)  # its methods have no types
+    canvas.draw()
+    renderer = canvas.get_renderer()
+    hidden = _hidden(figure)
+    found = []
+    for text in figure.findobj(Text):
+        assert isinstance(text, Text)
+        if text.get_text().strip() and text.get_visible() and text not in hidden:
+            found.append((text.get_text(), text.get_window_extent(renderer), float(text.get_fontsize())))
+    return found
+
+
+def _hidden(figure: Figure) -> set[Text]:
+    """Labels of ticks that lie outside their axis, or of an axis that is off: these are not drawn."""
+    hidden: set[Text] = set()
+    for axes in figure.axes:
+        both: tuple[Any, Any] = (axes.xaxis, axes.yaxis)
+        for axis in both:
+            hidden |= {label for tick in axis.get_major_ticks() for label in (tick.label1, tick.label2)}
+            if axes.axison:
+                hidden -= {label for tick in axis._update_ticks() for label in (tick.label1, tick.label2)}
+    return hidden
+
+
+def overlaps(figure: Figure) -> list[tuple[str, str]]:
+    """Pairs of texts whose boxes share more than a pixel each way."""
+    return [
+        (one, other)
+        for (one, box, _), (other, place, _) in combinations(drawn_texts(figure), 2)
+        if min(box.x1, place.x1) - max(box.x0, place.x0) > 1 and min(box.y1, place.y1) - max(box.y0, place.y0) > 1
+    ]
+
+
+def outside(figure: Figure) -> list[str]:
+    """Texts that reach over the figure's edge by more than a pixel."""
+    width, height = figure.get_size_inches() * figure.dpi
+    return [
+        words
+        for words, box, _ in drawn_texts(figure)
+        if box.x0 < -1 or box.y0 < -1 or box.x1 > width + 1 or box.y1 > height + 1
+    ]
+
+
+def smallest(figure: Figure) -> float:
+    """Points of the smallest text."""
+    return min(size for _, _, size in drawn_texts(figure))

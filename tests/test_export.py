@@ -1,0 +1,293 @@
+"""The command `export`: what its files hold, column by column, and that the documented lines load them."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pandas as pd
+import pyarrow.parquet as pq
+import pytest
+
+from mmerg.errors import Failure
+from mmerg.export import main
+from mmerg.exporting.schemas import CALLS, PASSES, PROMPTS, SAMPLES, arrow
+from mmerg.exporting.tables import GROUP
+from mmerg.records import events
+from mmerg.records.result import Result
+from mmerg.records.run import Run
+from mmerg.records.trace import Trace
+from tests.plots.audited_runs import LOST, PASSED, UNAUDITED, build, plan, planned
+from tests.scoring.run_builder import AT, HISTORY, LABELS, ROOT, build_run, called, manifest_of, result, tokens_of
+
+TABLES: dict[str, dict[str, Any]] = {"samples": SAMPLES, "passes": PASSES, "calls": CALLS}
+RUN = {
+    "run": "run", "corpus": "demo", "split": "test", "system": "merg", "backbone": "tiny", "model": "tiny"
+}  # fmt: skip
+
+
+def rows(folder: Path, table: str) -> list[dict[str, Any]]:
+    read: list[dict[str, Any]] = pq.read_table(folder / f"{table}.parquet").to_pylist(maps_as_pydicts="strict")
+    return read
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Path:
+    return build(
+        tmp_path / "run",
+        [
+            (
+                planned("a/1", selected_pass=1, passes=2, audit={"mpa": 1, "psp": 0}, excluded={"scene": 2}),
+                ["psp", PASSED],
+            ),
+            (planned("a/2", plan="be kind"), ["caef", LOST]),
+            (result("a/3", None, gold="fear"), [UNAUDITED]),
+            (result("a/4", None), ["mpa"]),
+        ],
+    )  # fmt: skip
+
+
+def test_a_sample_is_its_result_and_what_it_was_shown(run: Path) -> None:
+    assert main([str(run)]) == 0
+    first, second, third, _ = rows(run / "export", "samples")
+    assert first == RUN | {
+        **planned("a/1", selected_pass=1, passes=2).model_dump(mode="json", exclude={"id", "audit"}),
+        "protocol": "targets=last emotions=all, n=4",
+        "sample": "a/1",
+        "plan": json.dumps(plan()),
+        "checks": {"mpa": True, "psp": False},
+        "excluded": {"scene": 2},
+        "responder": "Ben",
+        "history": [{"speaker": speaker, "text": text} for speaker, text in HISTORY],
+        "labels": list(LABELS),
+        "frames": None,
+        "frames_form": None,
+    }
+    assert (second["plan"], second["checks"], second["excluded"]) == ('"be kind"', None, {})
+    assert (third["status"], third["failure"], third["response"], third["gold_emotion"]) == (
+        *("failed", "truncated", None, "fear"),
+    )
+
+
+def test_no_field_of_a_result_is_left_out() -> None:
+    assert set(Result.model_fields) - {"id", "audit"} <= set(SAMPLES)
+
+
+def test_a_pass_has_all_outputs_and_its_audit(run: Path) -> None:
+    assert main([str(run)]) == 0
+    found = {(row["sample"], row["t"]): row for row in rows(run / "export", "passes")}
+    assert {key: row["status"] for key, row in found.items()} == {
+        ("a/1", 0): "audited",
+        ("a/1", 1): "audited",
+        ("a/2", 0): "audited",
+        ("a/2", 1): "lost",
+        ("a/3", 0): "unaudited",
+        ("a/4", 0): "audited",
+    }
+    first, again = found["a/1", 0], found["a/1", 1]
+    assert (first["fault"], first["selected"], first["rerun_from"]) == ("psp", False, None)
+    assert (again["fault"], again["selected"], again["rerun_from"], again["ran"]) == (
+        None,
+        True,
+        "psp",
+        ["psp", "sgrg"],
+    )
+    assert (again["rerun_reason"], again["rerun_correction"]) == ("wrong", "mend")
+    assert json.loads(again["outputs"]) == {
+        "E": {"said": "mpa 0"}, "e": {"said": "caef 0"}, "P": {"said": "psp 1"}, "R": "sgrg 1"
+    }  # fmt: skip
+    assert first["checks"] == {"mpa": True, "caef": True, "psp": False, "sgrg": True}
+    assert first["findings"][2] == {
+        "stage": "psp", "passed": False, "reason": "psp looked at", "correction": "mend psp"
+    }  # fmt: skip
+    lost = found["a/2", 1]
+    assert (lost["failure"], lost["failure_text"], lost["ran"], lost["checks"]) == (
+        "schema_invalid",
+        "no JSON",
+        [],
+        None,
+    )
+    assert json.loads(lost["outputs"]) == {"E": {"said": "mpa 0"}}
+    assert (found["a/3", 0]["failure"], found["a/3", 0]["failure_text"]) == ("empty", "blank")
+
+
+def test_a_pass_that_failed_with_its_sample(tmp_path: Path) -> None:
+    one = result("a/1", None)
+    with Run(tmp_path / "run", manifest_of([one])) as run:
+        for event in (
+            events.SampleStarted(sample="a/1", at=AT, dialogue="a", history=(), responder="", labels=()),
+            called("a/1", "", stage="mpa"),
+            events.SampleFailed(sample="a/1", at=AT, failure=Failure.EMPTY, what="blank"),
+        ):
+            run.trace.emit(event)
+        run.add(one)
+    assert main([str(tmp_path / "run")]) == 0
+    [row] = rows(tmp_path / "run/export", "passes")
+    assert (row["status"], row["failure"], row["failure_text"], row["outputs"]) == ("failed", "empty", "blank", "{}")
+
+
+def test_a_call_has_what_it_cost_and_whether_it_was_used(tmp_path: Path) -> None:
+    one = result("a/1", "Oh no.", "joy")
+    excluded = events.Excluded(id="m/1", guard="scene", similarity=0.5, reply="Oh.")
+    tokens = tokens_of("Oh no.", (-0.5, -1.5))
+    with Run(tmp_path / "run", manifest_of([one])) as run:
+        for event in (
+            events.SampleStarted(sample="a/1", at=AT, dialogue="a", history=(), responder="", labels=()),
+            events.Supplied(
+                sample="a/1", at=AT, t=0, stage="sgrg", symbol="M", content=({"id": "m/2"},), excluded=(excluded,)
+            ),
+            called("a/1", "{", attempt=0),
+            events.Refused(
+                sample="a/1", at=AT, t=0, stage="sgrg", attempt=0, failure=Failure.EMPTY, complaint="say more"
+            ),
+            called("a/1", "Oh no.", tokens, attempt=1, thinking="hm"),
+            events.Produced(sample="a/1", at=AT, t=0, stage="sgrg", symbol="R", output="Oh no."),
+            events.Selected(sample="a/1", at=AT, t=0, ranks={}, ended="no auditor"),
+            events.SampleDone(sample="a/1", at=AT),
+        ):
+            run.trace.emit(event)
+        run.add(one)
+    assert main([str(tmp_path / "run"), "--prompts"]) == 0
+    first, second = rows(tmp_path / "run/export", "calls")
+    assert (first["refused"], first["complaint"], first["logprob"], first["logprob_tokens"]) == (
+        *("empty", "say more", None, 0),
+    )
+    assert second == RUN | {
+        "sample": "a/1", "t": 0, "stage": "sgrg", "attempt": 1, "at": AT, "digest": "0", "finish": "stop",
+        "refused": None, "complaint": None, "text": "Oh no.", "thinking": "hm", "images": 0, "prompt_tokens": 0,
+        "reused_tokens": None, "response_tokens": 0, "logprob": -2.0, "logprob_tokens": 2, "prompt_seconds": 0.0,
+        "seconds": 0.0, "cached": False, "host": "", "sampling": '{"seed": 0}',
+        "messages": [{"role": "user", "text": "Write the next turn.", "images": []}], "answer_schema": "",
+    }  # fmt: skip
+    [one_pass] = rows(tmp_path / "run/export", "passes")
+    assert (one_pass["status"], one_pass["selected"]) == ("no auditor", True)
+    assert one_pass["supplied"] == [{"stage": "sgrg", "symbol": "M", "content": '{"id": "m/2"}'}]
+    assert one_pass["excluded"] == [{"stage": "sgrg", "symbol": "M", **excluded.model_dump()}]
+
+
+def test_the_last_finished_try_counts(tmp_path: Path) -> None:
+    run = build(tmp_path / "run", [(result("a/1", None), ["mpa", "mpa"]), (planned("a/1"), [PASSED])])
+    with Trace(run / "trace.jsonl") as trace:
+        trace.emit(events.SampleStarted(sample="a/1", at=AT, dialogue="a", history=(), responder="", labels=()))
+        trace.emit(called("a/1", "broken off", stage="mpa"))
+    assert main([str(run)]) == 0
+    assert [row["status"] for row in rows(run / "export", "samples")] == ["ok"]
+    assert [(row["t"], row["status"]) for row in rows(run / "export", "passes")] == [(0, "audited")]
+    assert [row["text"] for row in rows(run / "export", "calls")] == ["mpa 0", "caef 0", "psp 0", "sgrg 0", "audit"]
+
+
+@pytest.mark.parametrize("results", [[], [result("a/1", None)]])
+def test_types_do_not_depend_on_what_there_is(results: list[Result], tmp_path: Path) -> None:
+    assert main([str(build_run(tmp_path / "run", results))]) == 0
+    for name, columns in TABLES.items():
+        assert pq.read_schema(tmp_path / f"run/export/{name}.parquet").equals(arrow(columns))
+    assert len(rows(tmp_path / "run/export", "samples")) == len(results)
+
+
+def test_many_rows_go_in_groups_and_keep_the_order_of_results(tmp_path: Path) -> None:
+    results = [result(f"a/{number}", "Oh.", "joy") for number in range(GROUP + 1)]
+    assert main([str(build_run(tmp_path / "run", results))]) == 0
+    file = pq.ParquetFile(tmp_path / "run/export/samples.parquet")
+    assert [file.metadata.row_group(number).num_rows for number in range(file.num_row_groups)] == [GROUP, 1]
+    assert [row["sample"] for row in file.read().to_pylist()] == [one.id for one in results]
+
+
+def test_several_runs_share_the_files(run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    other = build(tmp_path / "other", [(planned("b/1"), [PASSED])], corpus="meld", model="big")
+    assert main([str(run), str(other), "--out", str(tmp_path / "out")]) == 0
+    assert [(row["run"], row["corpus"], row["sample"]) for row in rows(tmp_path / "out", "samples")][-2:] == [
+        ("run", "demo", "a/4"),
+        ("other", "meld", "b/1"),
+    ]
+    assert f"{tmp_path / 'out' / 'samples.parquet'}: 5 rows" in capsys.readouterr().out
+
+
+def test_the_same_run_gives_the_same_bytes(run: Path, tmp_path: Path) -> None:
+    for name in "ab":
+        assert main([str(run), "--prompts", "--out", str(tmp_path / name)]) == 0
+    for table in TABLES:
+        assert (tmp_path / f"a/{table}.parquet").read_bytes() == (tmp_path / f"b/{table}.parquet").read_bytes()
+    assert len(list((tmp_path / "a").iterdir())) == 3
+
+
+def test_any_text_goes_through(tmp_path: Path) -> None:
+    odd = "\ud800 悲しみ\x00\u202e😀"
+    run = build_run(tmp_path / "run", [result("a/1", odd, "joy", plan={"tone": odd})], history={"a/1": [(odd, odd)]})
+    assert main([str(run), "--prompts"]) == 0
+    [row] = rows(run / "export", "samples")
+    spelled = odd.replace("\ud800", "\\ud800")
+    assert row["response"] == row["history"][0]["text"] == spelled
+    assert json.loads(row["plan"]) == {"tone": odd}
+
+
+def test_samples_that_the_trace_does_not_tell_of(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (run / "trace.jsonl").write_bytes(b"")
+    assert main([str(run)]) == 0
+    assert "run: the trace tells nothing of 4 samples: no passes, no calls" in capsys.readouterr().out
+    assert len(rows(run / "export", "samples")) == 4
+
+
+@pytest.mark.parametrize("damage", ["manifest.json", "results.jsonl", "trace.jsonl"])
+def test_a_broken_folder_is_told_and_leaves_no_file(damage: str, run: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (run / damage).write_text('{"identity": {}}\n')
+    assert main([str(run)]) == 2
+    assert capsys.readouterr().err.startswith("error: ")
+    assert not (run / "export").exists() or not list((run / "export").iterdir())
+
+
+def test_a_missing_trace_is_told(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (run / "trace.jsonl").unlink()
+    assert main([str(run)]) == 2
+    assert "the trace cannot be read: No such file or directory" in capsys.readouterr().err
+
+
+def test_a_number_that_no_column_holds_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([str(build_run(tmp_path / "run", [result("a/1", "Oh.", calls=2**70)]))]) == 2
+    assert "a value does not fit its column" in capsys.readouterr().err
+    assert not list((tmp_path / "run/export").iterdir())
+
+
+def test_where_nothing_can_be_written(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([str(run), "--out", str(run / "manifest.json")]) == 2
+    assert "this cannot be written" in capsys.readouterr().err
+
+
+DOCS = (ROOT / "docs/export.md").read_text(encoding="utf-8")
+BLOCKS = re.findall(r"```python\n(.*?)```", DOCS, flags=re.DOTALL)
+
+
+@pytest.mark.parametrize("number", range(3))
+def test_the_documented_lines_load_it(number: int, run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert len(BLOCKS) == 3
+    assert main([str(run), "--out", str(tmp_path / "export")]) == 0
+    monkeypatch.chdir(tmp_path)
+    found: dict[str, Any] = {"pd": pd, "duckdb": duckdb}
+    exec(BLOCKS[number], found)
+    expected: tuple[dict[Any, int], dict[str, list[Any]], dict[str, int]] = (
+        {("run", "joy"): 2},
+        {"emotion": ["joy", "joy", None], "tone": ["gentle", None, None], "n": [1, 1, 2]},
+        {"caef": 5, "gra": 5, "mpa": 4, "psp": 5, "sgrg": 5},
+    )
+    if number == 0:
+        assert found["emotions"].to_dict() == expected[0]
+    elif number == 1:
+        tones = found["tones"]
+        assert {name: [None if pd.isna(value) else value for value in tones[name]] for name in tones} == expected[1]
+    else:
+        assert dict(zip(found["cost"]["stage"], found["cost"]["calls"], strict=True)) == expected[2]
+
+
+def test_every_column_is_documented() -> None:
+    sections = re.split(r"^## ", DOCS, flags=re.MULTILINE)
+    common = set(re.findall(r"`(\w+)`", sections[0]))
+    for section, columns in zip(sections[1:], (SAMPLES, PASSES, CALLS | PROMPTS), strict=True):
+        told = [
+            name
+            for row in re.findall(r"^\| (`[^|]*) \|", section, re.MULTILINE)
+            for name in re.findall(r"`(\w+)`", row)
+        ]
+        assert sorted(told) == sorted(name for name in columns if name not in {*RUN})
+        assert set(RUN) <= common

@@ -1,0 +1,152 @@
+"""The command `plot`: which files it writes, what it says of those it does not, from run folders alone."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from mmerg.plot import USUAL, main
+from mmerg.scoring.score import Confusion
+from tests.plots.audited_runs import PASSED, build, planned, score
+from tests.scoring.run_builder import ROOT, build_run, result
+
+CONFUSION = Confusion(labels=("joy", "fear"), counts=((1, 0), (0, 1)), failed=(0, 0))
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Path:
+    return build(tmp_path / "run", [(planned("a/1", "joy"), ["caef", PASSED]), (planned("a/2", "fear"), [PASSED])])
+
+
+def names(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.iterdir())
+
+
+def test_a_run_is_drawn_into_its_own_folder(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    score(run, {"acc": (50.0, 2), "self_ppl": (None, 0)}, CONFUSION)
+    assert main([str(run)]) == 0
+    drawn = ("blame", "confusion", "scores", "stance", "tone")
+    assert names(run / "plots") == [f"{name}.{ending}" for name in drawn for ending in ("png", "svg")]
+    said = capsys.readouterr().out
+    assert all(str(run / "plots" / f"{name}.png") in said for name in drawn)
+    assert "iterations is not drawn: it takes runs that differ in max_iterations" in said
+    assert "top_k is not drawn: it takes runs that differ in top_k" in said
+
+
+def test_what_needs_scores_says_how_to_have_them(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([str(run), "--format", "svg"]) == 0
+    assert names(run / "plots") == ["blame.svg", "stance.svg", "tone.svg"]
+    said = capsys.readouterr().out
+    for name in ("confusion", "scores"):
+        assert f"{name} is not drawn: run: it has no scores.json: python -m mmerg.score {run}" in said
+
+
+@pytest.mark.parametrize("identity", ["same", "other"])
+def test_scores_of_another_state_are_not_drawn(identity: str, run: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    score(run, {"acc": (50.0, 2)}, CONFUSION, identity)
+    if identity == "same":
+        with (run / "results.jsonl").open("a") as file:
+            file.write(planned("a/3").line())
+    assert main([str(run), "--only", "scores"]) == 1
+    assert "scores.json is of another state of the run" in capsys.readouterr().out
+    assert not (run / "plots").exists()
+
+
+def test_only_what_is_asked_for(run: Path, tmp_path: Path) -> None:
+    assert main([str(run), "--only", "goal", "tactic", "goal", "--format", "png", "--out", str(tmp_path / "o")]) == 0
+    assert names(tmp_path / "o") == ["goal.png", "tactic.png"]
+
+
+def test_runs_are_compared(run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    other = build(
+        tmp_path / "other", [(planned("a/1"), [PASSED])], config={"system": {"name": "merg", "max_iterations": 5}}
+    )
+    third = build(tmp_path / "third", [(planned("a/1"), [PASSED])], model="big")
+    score(run, {"acc": (50.0, 2)}, CONFUSION)
+    score(other, {"acc": (100.0, 1)})
+    given = [str(run), str(other), str(third), "--format", "svg", "--out", str(tmp_path / "out")]
+    assert main(given) == 0
+    each = [f"{name}-{folder}.svg" for name in ("blame", "stance", "tone") for folder in ("other", "run", "third")]
+    assert names(tmp_path / "out") == sorted([*each, "confusion-run.svg", "iterations.svg", "scores.svg"])
+    said = capsys.readouterr().out
+    assert "confusion-other is not drawn: no sample of other has a label to compare with" in said
+    assert "confusion-third is not drawn: third: it has no scores.json" in said
+    assert main([*given[:3], str(run)]) == 2
+    assert "two runs are called run" in capsys.readouterr().err
+
+
+def test_the_same_run_gives_the_same_bytes(run: Path, tmp_path: Path) -> None:
+    score(run, {"acc": (50.0, 2)}, CONFUSION)
+    for name in "ab":
+        assert main([str(run), "--out", str(tmp_path / name)]) == 0
+    assert names(tmp_path / "a")
+    for file in (tmp_path / "a").iterdir():
+        assert file.read_bytes() == (tmp_path / "b" / file.name).read_bytes()
+
+
+def test_hostile_text_everywhere(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    odd = "$\\frac\x1b[31m 悲しみ\u202e😀\n"
+    plan = {"tone": odd, "stance": odd * 40}
+    run = build(
+        tmp_path / "run",
+        [(planned("a/1", odd, plan=plan), ["caef"])],
+        corpus=odd,
+        protocol=odd * 20,
+        config={"backbone": {"name": odd}},
+    )
+    score(run, {"acc": (50.0, 1)}, Confusion(labels=(odd, ""), counts=((1, 0), (0, 0)), failed=(0, 0)))
+    assert main([str(run)]) == 0
+    assert len(names(run / "plots")) == 10
+    assert "\x1b" not in capsys.readouterr().out
+
+
+def test_runs_with_nothing_to_draw_say_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    cases = {
+        "empty": build_run(tmp_path / "empty", []),
+        "failed": build_run(tmp_path / "failed", [result("a/1", None)]),
+        "bare": build_run(tmp_path / "bare", [result("a/1", "Oh.", "joy", plan="be kind")]),
+    }
+    for name, folder in cases.items():
+        assert main([str(folder)]) == 1
+        said = capsys.readouterr().out
+        assert f"tone is not drawn: no sample of {name} has a forecast and a plan with a tone" in said
+        assert f"blame is not drawn: no pass of {name} came to an audit" in said
+        assert len(said.splitlines()) == len(USUAL)
+
+
+@pytest.mark.parametrize("damage", ["manifest.json", "results.jsonl", "trace.jsonl", "scores.json"])
+def test_a_broken_folder_is_told(damage: str, run: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    score(run, {"acc": (50.0, 2)})
+    (run / damage).write_text('{"a":\n')
+    assert main([str(run)]) == 2
+    assert capsys.readouterr().err.startswith("error: ")
+
+
+def test_no_folder_at_all(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([str(tmp_path / "none")]) == 2
+    assert "this is not a run folder" in capsys.readouterr().err
+
+
+def test_where_nothing_can_be_written(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([str(run), "--out", str(run / "manifest.json" / "x")]) == 2
+    assert "this cannot be written" in capsys.readouterr().err
+
+
+def test_nothing_is_left_in_the_users_home(run: Path, tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    home.mkdir()
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-m", "mmerg.plot", str(run), "--only", "tone"],
+        env={"HOME": str(home), "TMPDIR": str(home), "PYTHONPATH": str(ROOT), "PATH": os.environ["PATH"]},
+        cwd=home,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert not list(home.iterdir())
