@@ -22,7 +22,7 @@ from mmerg.wiring import experiment_of, prompts_of, sampling_of
 from tests.checking.trees import folder, published_dev, turn
 from tests.composed import composed
 from tests.corpora import iemocap_builder
-from tests.corpora.meld_builder import Builder
+from tests.corpora.meld_builder import Builder, Line
 from tests.engine.parts import ROOT
 from tests.frames.clips import HEIGHT, WIDTH, numbered, write
 
@@ -133,6 +133,21 @@ def test_a_release_with_its_known_faults_is_sound(tmp_path: Path, clip: Path, ch
     (root / "MELD.Raw/dev/dev_splits_complete/dia3_utt1.mp4").unlink()
     assert check(*settings) == 1
     assert "✗ clips missing: 1 (dia3_utt1.mp4)" in check.out
+
+
+def test_a_known_fault_is_known_by_its_clip_and_its_kind(tmp_path: Path, clip: Path, check: Checker) -> None:
+    """Two clips of the test split are known to be far too long; one of them is, the other is broken instead."""
+    root = tmp_path / "meld"
+    Builder(lines=[Line("Hey!", "Joey", "joy", 38, 4), Line("What?", "Ross", "anger", 220, 0)]).write(root)
+    clips = root / "MELD.Raw/test/output_repeated_splits_test"
+    (clips / "dia38_utt4.mp4").write_bytes(clip.read_bytes())
+    settings = ("dataset=meld", f"dataset.root={root}", "memory=none", "frames.max_seconds=1")
+    assert check(*settings) == 1
+    found = {Path(one["clip"]).stem: (one["reason"], one["known"]) for one in check.report["clips"]["bad"]}
+    assert found == {"dia38_utt4": ("too_long", True), "dia220_utt0": ("unreadable", False)}
+    place = "MELD.Raw/test/output_repeated_splits_test/dia220_utt0.mp4"
+    assert f"✗ clips unreadable: 1 ({place})" in check.out
+    assert "✗ clips too_long" not in check.out
 
 
 def test_films_that_many_turns_share_are_told_once(tmp_path: Path, check: Checker) -> None:

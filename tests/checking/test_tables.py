@@ -1,0 +1,68 @@
+"""What a report looks like on a terminal, and how far a check is."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from io import StringIO
+
+from rich.console import Console
+
+from mmerg.checking.bar import Bar
+from mmerg.checking.report import BadClip, Clips, Report
+from mmerg.checking.tables import tables
+from tests.checking.test_report import CLIPS, GOOD, REPORT, TAKEN, bad
+
+
+def text(report: Report) -> str:
+    file = StringIO()
+    for table in tables(report):
+        Console(file=file, width=120).print(table)
+    return file.getvalue()
+
+
+def test_a_row_for_each_count_with_its_verdict() -> None:
+    told = text(REPORT)
+    rows = [line.split("│")[1:5] for line in told.splitlines() if line.startswith("│")]
+    assert [[cell.strip() for cell in row] for row in rows] == [
+        ["dialogues", "280", "280", "✓"],
+        ["turns of joy", "402", "–", "–"],
+    ]
+    assert "official: somebody" in told
+    assert "clips: 3 of 4 turns have one; 3 files opened" in told
+    unknown = replace(REPORT, corpus=replace(GOOD, source=None))
+    assert "no official counts are known for it" in text(unknown)
+
+
+def test_what_is_wrong_comes_before_what_is_known_and_what_is_harmless() -> None:
+    flaws = (bad("fine", "long", harmless=True), bad("known", known=True), bad("wrong"))
+    told = text(Report(GOOD, replace(CLIPS, bad=flaws), TAKEN))
+    places = [told.index(f"{name}/1") for name in ("wrong", "known", "fine")]
+    assert places == sorted(places)
+    assert "known in the published release" in told
+    assert "frames are taken all the same" in told
+    assert "0 missing, 2 cannot be used; 1 of these" in told
+
+
+def test_the_first_of_many_are_named_and_turns_counted() -> None:
+    shared = BadClip("film.avi", ("d/1", "d/2", "d/3"), "outside", "too late")
+    told = text(Report(GOOD, replace(CLIPS, bad=(shared, *(bad(f"c{n}") for n in range(8)))), TAKEN))
+    assert "d/1 +2" in told
+    assert "and 3 more" in told
+    assert "c4" in told
+    assert "c5" not in told
+
+
+def test_foreign_names_steer_nothing() -> None:
+    clips = Clips("open", 1, 1, 1, 0, (bad("\x1b[2J[red]x"),))
+    told = text(replace(REPORT, clips=clips))
+    assert "\x1b[2J" not in told
+    assert "\\u001b[2J[red]x" in told
+
+
+def test_a_bar_on_a_terminal_and_few_lines_elsewhere() -> None:
+    for terminal in (True, False):
+        file = StringIO()
+        with Bar(Console(file=file, force_terminal=terminal, width=100), "clips", 30) as bar:
+            for _ in range(30):
+                bar.step()
+        assert ("30/30" in file.getvalue()) is terminal
