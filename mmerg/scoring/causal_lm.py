@@ -11,7 +11,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from mmerg.scoring.extras import device, fingerprint, loading, require
+from mmerg.scoring.extras import device, fingerprint, loading, readable, require
 
 
 class CausalLm:
@@ -55,7 +55,7 @@ class CausalLm:
         return -float(told.double().sum()), scored
 
     def _ids(self, text: str) -> list[int]:
-        return list(self._tokenizer(text, add_special_tokens=False)["input_ids"])
+        return list(self._tokenizer(readable(text), add_special_tokens=False)["input_ids"])
 
 
 @lru_cache(maxsize=1)

@@ -48,11 +48,13 @@ def quietly() -> Iterator[None]:
 
 @contextmanager
 def loading(reference: str, option: str) -> Iterator[None]:
-    """What transformers raises for a model that it cannot load, as ConfigError."""
+    """What transformers and bert-score raise for a model that cannot be loaded, as ConfigError."""
+    from safetensors import SafetensorError
+
     try:
         with quietly():
             yield
-    except (OSError, ValueError, KeyError) as error:
+    except (OSError, ValueError, KeyError, AssertionError, RuntimeError, SafetensorError) as error:
         raise ConfigError(
             f"the model cannot be loaded: {str(error).splitlines()[0] if str(error) else type(error).__name__}",
             where=f"{option} {reference}",
@@ -69,3 +71,8 @@ def fingerprint(model: Any, tokenizer: Any) -> str:
         seen.update(name.encode())
         seen.update(tensor.detach().cpu().contiguous().reshape(-1).view(torch.uint8).numpy())
     return seen.hexdigest()[:12]
+
+
+def readable(text: str) -> str:
+    """`text` as tokenisers take it: half of a surrogate pair, which a transcript may hold, becomes U+FFFD."""
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import isfinite
 
 import numpy as np
 
@@ -79,6 +80,8 @@ def interval(by: IntervalBy, value: Value, names: Sequence[str], *, resamples: i
         method = f"jackknife, {groups} groups of {len(dialogues)} dialogues" + (
             f", seed {seed}" * (groups < len(dialogues))
         )
+    if not (isfinite(low) and isfinite(high)):
+        return Interval(None, "", "no interval: it has no end")
     return Interval((min(low, estimate), max(high, estimate)), method)
 
 

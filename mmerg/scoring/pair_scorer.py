@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from mmerg.errors import ConfigError
-from mmerg.scoring.extras import device, fingerprint, loading, quietly, require
+from mmerg.scoring.extras import device, fingerprint, loading, quietly, readable, require
 
 Three = tuple[float, float, float]
 NOTHING: Three = (0.0, 0.0, 0.0)
@@ -33,6 +33,7 @@ class PairScorer:
 
     def scores(self, pairs: Sequence[tuple[str, str]]) -> list[Three]:
         """(P, R, F1) of each (reply, reference), 0 to 1, 0 where one of them is blank (the package breaks on these)."""
+        pairs = [(readable(reply), readable(gold)) for reply, gold in pairs]
         spoken = {pair for pair in pairs if pair[0].strip() and pair[1].strip()}
         if new := sorted(spoken - self._known.keys()):
             with quietly():

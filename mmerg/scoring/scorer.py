@@ -15,7 +15,6 @@ from math import isfinite
 from pathlib import Path
 
 import numpy as np
-from pydantic import ValidationError
 
 from mmerg.records.run import replace_file
 from mmerg.scoring.answers import Answer, ScoredRun
@@ -83,15 +82,17 @@ def write_scores(folder: Path, scores: Scores) -> Scores:
     before = _read(folder / SCORES)
     if before and (before.identity, before.answers) == (scores.identity, scores.answers):
         scores = scores.model_copy(update={"scores": scores.scores | _others(before, scores)})
-    replace_file(folder / SCORES, scores.model_dump_json(indent=2) + "\n")
+    # Not pydantic's own JSON: that refuses lone surrogates, which a folder's name may hold.
+    text = json.dumps(scores.model_dump(mode="json"), indent=2, ensure_ascii=False)
+    replace_file(folder / SCORES, text + "\n")
     return scores
 
 
 def _read(path: Path) -> Scores | None:
     """The scores in a file; one of another version, or damaged, is as good as none."""
     try:
-        return Scores.model_validate_json(path.read_bytes())
-    except (OSError, ValidationError):
+        return Scores.model_validate(json.loads(path.read_bytes()))
+    except (OSError, ValueError, RecursionError):
         return None
 
 

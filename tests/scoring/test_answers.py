@@ -113,10 +113,12 @@ def test_words_of_a_prompt_are_not_taken_for_fields(tmp_path: Path) -> None:
 def test_lines_whose_fields_stand_in_another_order_are_read_all_the_same(tmp_path: Path) -> None:
     folder = build_run(tmp_path / "run", [result("a/1")], logprobs={"a/1": [-1.0]})
     lines = (folder / "trace.jsonl").read_text(encoding="utf-8").splitlines()
-    turned = [json.dumps(dict(reversed(json.loads(line).items()))) for line in lines]
-    (folder / "trace.jsonl").write_text("\n".join(turned) + "\n", encoding="utf-8")
-    [answer] = read_run(folder).answers
-    assert (answer.logprobs, answer.history) == ((-1.0,), HISTORY)
+    for first in (0, 1, 2, 3, 4):
+        fields = [list(json.loads(line).items()) for line in lines]
+        turned = [json.dumps(dict(some[:first] + some[first:][::-1]), separators=(",", ":")) for some in fields]
+        (folder / "trace.jsonl").write_text("\n".join(turned) + "\n", encoding="utf-8")
+        [answer] = read_run(folder).answers
+        assert (answer.logprobs, answer.history) == ((-1.0,), HISTORY)
 
 
 def test_a_torn_last_line_is_passed_over(tmp_path: Path) -> None:

@@ -99,8 +99,8 @@ def test_what_the_package_breaks_on(tiny: Path) -> None:
     assert count(metric, silent) == 0
     assert figure(metric, [*whole, *silent]) == figure(metric, whole)
     assert isnan(figure(metric, []))
-    long = answer("f/1", "so " * 200, gold_response="😊")
-    assert 0 < figure(metric, [long]) <= 100
+    for reply, gold in (("so " * 200, "😊"), ("oh \ud83d", "\ude00 no")):
+        assert 0 < figure(metric, [answer("f/1", reply, gold_response=gold)]) <= 100
 
 
 def test_a_reply_that_is_its_reference_scores_100(tiny: Path) -> None:
@@ -119,6 +119,8 @@ def test_what_cannot_be_loaded_is_said(tiny: Path, tmp_path: Path) -> None:
         BertScore("p", str(tiny)).ready([answer()])
     with pytest.raises(ConfigError, match="the model cannot be loaded"):
         BertScore("p", str(tmp_path), 2).ready([answer()])
+    with pytest.raises(ConfigError, match="the model cannot be loaded: Invalid num_layers"):
+        BertScore("p", str(tiny), 9).ready([answer()])
 
 
 def test_a_missing_package_is_said_with_what_to_install() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from math import exp, inf, isinf, isnan
 from pathlib import Path
 from typing import Any
@@ -105,6 +106,7 @@ def test_a_context_is_cut_at_its_start_and_a_reply_that_is_too_long_does_not_cou
     assert figure(metric, [told("a/1", "oh dear .", history)]) == pytest.approx(exp(expected / 3), rel=1e-5)
     long = [told("b/1", "so " * 12), told("c/1", "so " * 11)]
     assert list(metric.counted(long)) == [False, True]
+    assert count(metric, [told("d/1", "oh \ud83d")]) == 1
 
 
 def test_the_signature_names_the_model_by_its_weights(tiny: Path, tmp_path: Path) -> None:
@@ -124,7 +126,12 @@ def test_the_signature_names_the_model_by_its_weights(tiny: Path, tmp_path: Path
 
 
 def test_a_model_that_is_not_there(tiny: Path, tmp_path: Path) -> None:
-    for reference in (str(tmp_path), str(tmp_path / "none.gguf")):
+    damaged = tmp_path / "damaged"
+    shutil.copytree(tiny, damaged)
+    weights = (damaged / "model.safetensors").read_bytes()
+    (damaged / "model.safetensors").write_bytes(weights[: len(weights) // 2])
+    (tmp_path / "damaged.gguf").write_bytes(b"GGUF" + bytes(40))
+    for reference in (*map(str, (tmp_path, damaged, tmp_path / "none.gguf", tmp_path / "damaged.gguf")), ""):
         with pytest.raises(ConfigError, match="the model cannot be loaded"):
             RefPerplexity(reference).ready([answer()])
 

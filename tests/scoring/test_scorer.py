@@ -181,6 +181,12 @@ def test_a_perplexity_without_end_has_no_figure() -> None:
     assert scores.scores["self_ppl"].n == 1
 
 
+def test_a_folder_whose_name_is_no_text(tmp_path: Path) -> None:
+    folder = build_run(tmp_path / "run\udcff", RESULTS)
+    assert write_scores(folder, score_run(read_run(folder), QUICK)).run == "run\udcff"
+    assert write_scores(folder, score_run(read_run(folder), QUICK)) == score_run(read_run(folder), QUICK)
+
+
 def test_ten_thousand_samples(tmp_path: Path) -> None:
     draw = random.Random(0)
     words = [f"w{number}" for number in range(3000)]
