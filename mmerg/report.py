@@ -1,0 +1,49 @@
+"""Shows runs as pages to read offline: `python -m mmerg.report RUN… [--out DIR] [--faces keep|blur]`.
+
+Writes one folder (RUN/report; for several runs `report` beside the first) that opens from disk in any browser: an
+overview, a table of samples, and for each sample the dialogue with its keyframes, every pass, audit and call. Reads run
+folders alone and calls no model. An earlier report in the folder is replaced, files of others are never touched.
+`--faces blur` makes the faces that OpenCV finds unrecognisable in the report's copies: it finds frontal faces only.
+Exit code 0 written, 2 a run cannot be read or the folder cannot be written, 130 interrupted.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import get_args
+
+from rich.console import Console
+
+from mmerg.errors import ConfigError
+from mmerg.reporting.frames import Faces
+from mmerg.reporting.write import write_report
+from mmerg.terminal import console, forgiving, guarded, harmless
+
+
+def report(out: Console, paths: Sequence[Path], folder: Path | None, faces: Faces) -> int:
+    """Write, and say where it begins. Raises RunError and ConfigError."""
+    if folder is None:
+        folder = paths[0] / "report" if len(paths) == 1 else paths[0].resolve().parent / "report"
+    if folder.resolve() in {path.resolve() for path in paths}:
+        raise ConfigError("a report does not go into a run's own files", where="--out", hint="choose another folder")
+    first = write_report(paths, folder, faces=faces, say=lambda told: out.print(harmless(told), soft_wrap=True))
+    out.print(harmless(f"report: {first}"), soft_wrap=True)
+    return 0
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """The command."""
+    parser = argparse.ArgumentParser(prog="python -m mmerg.report", description=__doc__)
+    parser.add_argument("run", type=Path, nargs="+", metavar="RUN", help="run folders; the first is the baseline")
+    parser.add_argument("--out", type=Path, metavar="DIR", help="the report's folder; default: RUN/report")
+    parser.add_argument("--faces", choices=get_args(Faces), default="keep", help="blur: those found; default: keep")
+    given = parser.parse_args(arguments)
+    return guarded(lambda: report(console(), given.run, given.out, given.faces))
+
+
+if __name__ == "__main__":
+    forgiving()
+    sys.exit(main())

@@ -1,0 +1,30 @@
+"""A sample's calls for its page. Agents share most of their prompts, so a text that an earlier call showed is not shown
+again but named: that keeps a page of fifteen calls readable, and a fifth of its size.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from mmerg.records import events
+from mmerg.reporting.sample_model import Call, Part
+
+_SHORT = 120  # characters; what is shorter is shown again
+
+
+def calls(called: Sequence[events.Called], refused: Sequence[events.Refused]) -> list[Call]:
+    """In order, numbered from 1, each with the complaint about its reply where there is one."""
+    complaints = {(event.t, event.stage, event.attempt): event for event in refused}
+    first: dict[str, int] = {}
+    found = []
+    for number, event in enumerate(called, start=1):
+        parts = tuple(_part(m.role, m.text, m.images, number, first) for m in event.messages)
+        schema = _part("schema", event.answer_schema, (), number, first) if event.answer_schema else None
+        complaint = complaints.get((event.t, event.stage, event.attempt))
+        found.append(Call(number, event, parts, schema, complaint))
+    return found
+
+
+def _part(role: str, text: str, images: tuple[str, ...], number: int, first: dict[str, int]) -> Part:
+    same_as = first.setdefault(text, number) if len(text) > _SHORT else number
+    return Part(role, text, images, 0 if same_as == number else same_as)

@@ -1,0 +1,137 @@
+"""A folder that holds a report and nothing else of ours: written file by file, whole or not at all.
+
+A marker names every file that was written, so that a later report takes away those it no longer has, and never a file
+of somebody else. A folder that holds anything and has no marker is refused.
+
+    with ReportFolder(Path("runs/demo/report")) as folder:
+        folder.write("index.html", text)
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from contextlib import suppress
+from pathlib import Path, PurePosixPath
+from types import TracebackType
+
+from mmerg.errors import RunError, unwritable
+
+MARKER = ".mmerg-report"
+_FIRST = "mmerg report 1\n"
+
+
+class ReportFolder:
+    """Paths are relative, with forward slashes. Raises RunError where something cannot be written or is not ours."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._old: set[str] = set()
+        self._new: set[str] = set()
+        self._safe: set[Path] = set()
+
+    def __enter__(self) -> ReportFolder:
+        try:
+            self.path.mkdir(parents=True, exist_ok=True)
+            self._old = self._claimed()
+        except OSError as error:
+            raise unwritable(error, self.path) from error
+        if not self._old:
+            self._mark(set())
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
+        """Take away what an earlier report had and this one has not; after an error, only note what is there."""
+        if kind is None:
+            for stale in sorted(self._old - self._new):
+                with suppress(OSError, RunError):
+                    self._place(stale).unlink()
+            self._mark(self._new)
+            self._drop_empty()
+        else:
+            with suppress(RunError):
+                self._mark(self._old | self._new)
+
+    def write(self, name: str, content: str | bytes) -> None:
+        """Put a file there; what is written is the same for the same content."""
+        data = content.encode("utf-8", errors="backslashreplace") if isinstance(content, str) else content
+        path = self._ready(name)
+        try:
+            part = path.with_name(path.name + ".part")
+            part.write_bytes(data)
+            part.replace(path)
+        except OSError as error:
+            raise unwritable(error, path) from error
+
+    def link(self, name: str, source: Path) -> None:
+        """Put a file there that shares its bytes with `source`, or a copy where they cannot be shared."""
+        path = self._ready(name)
+        try:
+            part = path.with_name(path.name + ".part")
+            with suppress(FileNotFoundError):
+                part.unlink()
+            try:
+                os.link(source, part)
+            except OSError:  # another file system, or one without links
+                shutil.copyfile(source, part)
+            if path.exists() and path.samefile(part):  # to rename a link to the same file does nothing
+                part.unlink()
+            else:
+                part.replace(path)
+        except OSError as error:
+            raise unwritable(error, path) from error
+
+    def _ready(self, name: str) -> Path:
+        path = self._place(name)
+        if name not in self._new:
+            self._new.add(name)
+            if path.exists() and name not in self._old:
+                raise RunError("this file is not of a report", where=str(path), hint="move it away, or choose --out")
+        return path
+
+    def _place(self, name: str) -> Path:
+        """Where a file of ours is: below the folder, through real folders alone. They are made."""
+        parts = PurePosixPath(name).parts
+        if not parts or name.startswith("/") or ".." in parts:
+            raise RunError(f"this is not the name of a report's file: {name!r}", where=str(self.path))
+        folder = self.path
+        for part in parts[:-1]:
+            folder /= part
+            if folder not in self._safe:
+                if folder.is_symlink():
+                    raise RunError("a report does not write through links", where=str(folder), hint="remove the link")
+                try:
+                    folder.mkdir(exist_ok=True)
+                except OSError as error:
+                    raise unwritable(error, folder) from error
+                self._safe.add(folder)
+        return folder / parts[-1]
+
+    def _claimed(self) -> set[str]:
+        """What an earlier report wrote here."""
+        marker = self.path / MARKER
+        if marker.is_file():
+            first, *names = marker.read_text(encoding="utf-8", errors="replace").splitlines(keepends=True)
+            if first == _FIRST:
+                return {name.rstrip("\n") for name in names}
+        if any(self.path.iterdir()):
+            raise RunError(
+                "the folder holds files that are not a report's", where=str(self.path), hint="choose another --out"
+            )
+        return set()
+
+    def _mark(self, names: set[str]) -> None:
+        try:
+            with (self.path / f"{MARKER}.part").open("w", encoding="utf-8", newline="\n") as file:
+                file.write(_FIRST + "".join(f"{name}\n" for name in sorted(names)))
+            (self.path / f"{MARKER}.part").replace(self.path / MARKER)
+        except OSError as error:
+            raise unwritable(error, self.path) from error
+
+    def _drop_empty(self) -> None:
+        """Folders that held files of ours and hold nothing now."""
+        folders = {parent for name in self._old - self._new for parent in PurePosixPath(name).parents}
+        for folder in sorted(folders, key=lambda one: -len(one.parts)):
+            with suppress(OSError):
+                if folder.parts and ".." not in folder.parts:
+                    (self.path / folder).rmdir()

@@ -1,0 +1,59 @@
+"""Which sample comes before and after, the next one that was corrected or failed, and what became of each.
+
+outcome(result)    # 'corrected'
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from mmerg.records.result import Result
+
+Outcome = Literal["passed", "corrected", "kept", "failed"]
+OUTCOMES: dict[Outcome, str] = {
+    "passed": "first pass",
+    "corrected": "corrected",
+    "kept": "rerun, first kept",
+    "failed": "failed",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Ways:
+    """Ids of the samples that a page leads to, None where there is none."""
+
+    before: str | None
+    after: str | None
+    corrected: str | None
+    failed: str | None
+
+
+def outcome(result: Result) -> Outcome:
+    """passed: one pass was enough or all there was. corrected: a later pass won. kept: there was a later one, and the
+    first won all the same."""
+    if result.status == "failed":
+        return "failed"
+    if result.selected_pass:
+        return "corrected"
+    return "kept" if result.passes > 1 else "passed"
+
+
+def wrong_emotion(result: Result) -> bool:
+    """Whether the forecast label is another than the data's, both being there."""
+    return None not in (result.gold_emotion, result.emotion) and result.gold_emotion != result.emotion
+
+
+def ways(results: Sequence[Result]) -> Iterator[Ways]:
+    """For each result in order."""
+    found: list[Ways] = []
+    corrected = failed = None
+    for at in range(len(results) - 1, -1, -1):
+        before = results[at - 1].id if at else None
+        after = results[at + 1].id if at + 1 < len(results) else None
+        found.append(Ways(before, after, corrected, failed))
+        became = outcome(results[at])
+        corrected = results[at].id if became == "corrected" else corrected
+        failed = results[at].id if became == "failed" else failed
+    return reversed(found)

@@ -1,0 +1,153 @@
+"""What the first page of a run says: what was run, how it did, what it cost, what went wrong.
+
+overview = read_overview(Path("runs/demo-merg-…"))
+overview.scores, overview.failures, overview.cost
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from mmerg.errors import RunError
+from mmerg.exclusions import tally as kept_back
+from mmerg.exporting.about import About, read_about
+from mmerg.paper.published import FILES, published
+from mmerg.papertables.beside import Beside, put_beside
+from mmerg.papertables.ours import read_ours, settings_of
+from mmerg.plots.scored import Scored, read_scored
+from mmerg.records.result import Result
+from mmerg.records.run import read_manifest, read_results
+from mmerg.reporting.navigation import Outcome, outcome, wrong_emotion
+
+_HOW = ("limit", "ids", "only_failed", "cache")  # of a start, what says which samples it took up; the rest is hosts
+
+
+@dataclass(frozen=True, slots=True)
+class Failures:
+    """A class of failures: how many samples, and the first of them."""
+
+    name: str
+    count: int
+    first: Result
+
+
+@dataclass(frozen=True)
+class Cost:
+    """Sums over the results."""
+
+    calls: int
+    cached: int
+    prompt_tokens: int
+    response_tokens: int
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Overview:
+    """A run as its folder tells it. papers: tables of papers of which this run is a row."""
+
+    about: About
+    manifest: Mapping[str, Any]
+    results: tuple[Result, ...]
+    scored: Scored
+    papers: tuple[Beside, ...]
+
+    @property
+    def name(self) -> str:
+        return self.about.run
+
+    @property
+    def wanted(self) -> int:
+        """Samples of the protocol."""
+        protocol = self.manifest.get("protocol")
+        return int(protocol.get("samples", 0)) if isinstance(protocol, Mapping) else 0
+
+    @cached_property
+    def outcomes(self) -> Counter[Outcome]:
+        return Counter(outcome(result) for result in self.results)
+
+    @property
+    def wrong(self) -> int:
+        return sum(wrong_emotion(result) for result in self.results)
+
+    @property
+    def labelled(self) -> int:
+        """Samples with both a forecast and a label to hold it against."""
+        return sum(None not in (result.gold_emotion, result.emotion) for result in self.results)
+
+    @property
+    def ended(self) -> list[tuple[str, int]]:
+        """Why loops ended, most often first."""
+        return Counter(result.ended for result in self.results if result.ended).most_common()
+
+    @cached_property
+    def failures(self) -> list[Failures]:
+        failed = [result for result in self.results if result.status == "failed"]
+        first = {str(result.failure): result for result in reversed(failed)}
+        counts = Counter(str(result.failure) for result in failed)
+        return [Failures(name, count, first[name]) for name, count in counts.most_common()]
+
+    @property
+    def cost(self) -> Cost:
+        return Cost(
+            calls=sum(result.calls for result in self.results),
+            cached=sum(result.cached_calls for result in self.results),
+            prompt_tokens=sum(result.prompt_tokens for result in self.results),
+            response_tokens=sum(result.response_tokens for result in self.results),
+            seconds=sum(result.seconds for result in self.results),
+        )
+
+    @property
+    def guards(self) -> Mapping[str, Any]:
+        """What the guards of the memory kept back."""
+        return kept_back(self.results)
+
+    @property
+    def sessions(self) -> list[Mapping[str, Any]]:
+        """The starts of the run; settings that name hosts and folders are left out."""
+        found = self.manifest.get("sessions")
+        starts = [one for one in found if isinstance(one, Mapping)] if isinstance(found, list) else []
+        return [{**one, "how": _told(one.get("how"))} for one in starts]
+
+    @property
+    def config(self) -> str:
+        return json.dumps(self.manifest["config"], indent=2, ensure_ascii=False)
+
+
+def read_overview(path: Path) -> Overview:
+    """Raises RunError where the folder is no run of this version."""
+    about = read_about(path)
+    manifest = read_manifest(path)
+    results = tuple(read_results(path).values())
+    try:
+        scored = read_scored(about, len(results))
+    except RunError as error:
+        scored = Scored(about, None, str(error))
+    return Overview(about, manifest, results, scored, _papers(path, manifest) if scored.scores else ())
+
+
+def _papers(path: Path, manifest: Mapping[str, Any]) -> tuple[Beside, ...]:
+    """The papers' tables that have a row set as this run is, cut down to this row and ours."""
+    dataset = settings_of(manifest)["dataset"]
+    tables = [table for name in FILES for table in published(name) if table.dataset == dataset]
+    if not tables:
+        return ()
+    ours = read_ours(path)
+    found = []
+    for beside in (put_beside(table, [ours]) for table in tables):
+        rows = {line.row for line in beside.lines if line.by == "ours" and line.row}
+        if rows:
+            lines = tuple(line for line in beside.lines if line.row in rows)
+            found.append(replace(beside, lines=lines))
+    return tuple(found)
+
+
+def _told(how: Any) -> str:
+    settings = how if isinstance(how, Mapping) else {}
+    return ", ".join(f"{name}={settings[name]}" for name in _HOW if settings.get(name) not in (None, False, [], ()))

@@ -1,0 +1,82 @@
+"""The plots of a run, as SVG files of a report, with what they show in words for who cannot see them.
+
+Drawn by `mmerg.plots`; here is only which, from what, and under which name.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from mmerg.plots import blame, confusion, dots, matrix, plan
+from mmerg.plots.names import caption, names
+from mmerg.plots.scored import Scored, with_any
+from mmerg.records.run import TRACE
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from mmerg.reporting.overview import Overview
+
+
+@dataclass(frozen=True, slots=True)
+class Picture:
+    """A plot by its file's name, and what it shows."""
+
+    name: str
+    alt: str
+    figure: Figure
+
+
+def of_run(overview: Overview) -> Iterator[Picture]:
+    """Those that the run has something for."""
+    about, results = overview.about, {result.id: result for result in overview.results}
+    told = caption([about])
+    labels = _words(about.config, "dataset", "labels")
+    for dimension in ("tone", "stance"):
+        vocabulary = _words(about.config["system"], "vocabulary", dimension)
+        table = plan.by_emotion(overview.results, dimension, labels, vocabulary)
+        if table.rows:
+            title = f"{dimension.capitalize()} by forecast emotion, n={table.n.sum()}"
+            figure = matrix.draw(table, title, told, "forecast emotion", dimension)
+            yield Picture(dimension, f"How often each {dimension} was planned for each forecast emotion", figure)
+    stages = about.config["system"].get("stages") or {}
+    found = blame.read(Path(about.path) / TRACE, results, tuple(stages))
+    if any(found.audited(t) for t in range(len(found.passes))):
+        title = "The earliest agent whose check failed, by pass"
+        yield Picture("blame", f"{title}; the table of audits below has the counts", blame.draw(found, title, told))
+    scores = overview.scored.scores
+    if scores and scores.confusion:
+        counts = confusion.matrix(scores.confusion)
+        title = f"Gold label against forecast, n={counts.n.sum()}"
+        figure = matrix.draw(counts, title, told, "gold label", "forecast")
+        yield Picture("confusion", f"{title}; the table below has the counts", figure)
+    if picture := of_runs([overview]):
+        yield picture
+
+
+def of_runs(overviews: Sequence[Overview]) -> Picture | None:
+    """Figures side by side, where there are any."""
+    scored: list[Scored] = [overview.scored for overview in overviews]
+    if not with_any(scored):
+        return None
+    abouts = [overview.about for overview in overviews]
+    figure = dots.draw(scored, names(abouts), "Figures with 95 % intervals", caption(abouts))
+    return Picture("scores", "Figures with 95 % intervals; the table of figures has the same numbers", figure)
+
+
+def svg(figure: Figure) -> bytes:
+    """The same bytes for the same figure, drawn within `style.styled()`."""
+    data = io.BytesIO()
+    figure.savefig(data, format="svg", metadata={"Date": None, "Creator": None})
+    return data.getvalue()
+
+
+def _words(node: Mapping[str, Any], *path: str) -> Sequence[str]:
+    found: Any = node
+    for name in path:
+        found = found.get(name) if isinstance(found, Mapping) else None
+    return [str(word) for word in found] if isinstance(found, list | tuple) else ()

@@ -1,0 +1,142 @@
+"""What a sample's page holds: the dialogue with its keyframes, then every stage in every pass.
+
+Plain records without behaviour worth a name; `sample_page` makes them, templates read them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from mmerg.records import events
+from mmerg.reporting.values import Field
+from mmerg.systems.audit import Finding
+
+
+@dataclass(frozen=True, slots=True)
+class Shot:
+    """A keyframe, numbered from 1 over the sample as prompts number it. held: whether its file is in the run."""
+
+    number: int
+    sha256: str
+    source: str
+    time: float
+    width: int
+    height: int
+    description: str
+    held: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Spoken:
+    """A history turn with its keyframes; problem: why it has none."""
+
+    number: int
+    speaker: str
+    text: str
+    shots: tuple[Shot, ...]
+    problem: str
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A long text of a call. same_as: the number of the call that showed the same text before, 0 where none did."""
+
+    role: str
+    text: str
+    images: tuple[str, ...]
+    same_as: int
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A call, numbered from 1 over the sample, and the complaint where its reply was refused."""
+
+    number: int
+    event: events.Called
+    parts: tuple[Part, ...]
+    schema: Part | None
+    refused: events.Refused | None
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """A stage in a pass. made: it gave an output here; kept: that of pass `since` stands; none: it was not reached, or
+    gave nothing that could be used."""
+
+    t: int
+    state: Literal["made", "kept", "none"]
+    since: int
+    fields: tuple[Field, ...]
+    compared: bool
+    calls: tuple[Call, ...]
+    supplied: tuple[events.Supplied, ...]
+    again: events.Rerun | None
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A stage, or the auditor, over all passes. title: what it gives, in words."""
+
+    stage: str
+    title: str
+    symbol: str
+    sees: tuple[str, ...]
+    cells: tuple[Cell, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """The audit of a pass: findings by stage, or why there are none."""
+
+    t: int
+    findings: Mapping[str, Finding]
+    fault: str | None
+    unread: events.Unaudited | None
+    calls: tuple[Call, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class PassHead:
+    """A pass; rank: the tuple that it was compared by; lost: why it could not be finished."""
+
+    t: int
+    selected: bool
+    rank: tuple[int, ...] | None
+    again: events.Rerun | None
+    lost: events.PassLost | None
+
+
+@dataclass(frozen=True, slots=True)
+class SamplePage:
+    """All that a sample's page shows but for its links."""
+
+    dialogue: str
+    responder: str
+    labels: tuple[str, ...]
+    turns: tuple[Spoken, ...]
+    form: str
+    passes: tuple[PassHead, ...]
+    rows: tuple[Row, ...]
+    audits: tuple[Checked, ...]
+    auditor: str
+    why: str
+    ended: str
+    failed: events.SampleFailed | None
+    others: tuple[Mapping[str, Any], ...]
+    sent: tuple[str, ...]
+
+    @property
+    def shots(self) -> tuple[Shot, ...]:
+        return tuple(shot for turn in self.turns for shot in turn.shots)
+
+    @property
+    def calls(self) -> tuple[Call, ...]:
+        cells = (cell.calls for row in self.rows for cell in row.cells)
+        return tuple(call for some in (*cells, *(audit.calls for audit in self.audits)) for call in some)
+
+    @property
+    def blamed(self) -> tuple[str, ...]:
+        """The agents that audits found at fault, in order, each once."""
+        return tuple(dict.fromkeys(audit.fault for audit in self.audits if audit.fault))

@@ -1,0 +1,191 @@
+"""From a sample's events to its page: who said what in which pass, and what was found wrong with it.
+
+Stages are what the run's config and its events name; nothing here knows MERG.
+
+    page = sample_page(index.events("d1/4"), stages_of(manifest), held)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from mmerg.records import events
+from mmerg.reporting.calls import calls
+from mmerg.reporting.sample_model import Call, Cell, Checked, PassHead, Row, SamplePage, Shot, Spoken
+from mmerg.reporting.values import fields
+from mmerg.reporting.won import why_selected
+
+_SHOWN = (
+    *(events.SampleStarted, events.FramesTaken, events.Called, events.Refused, events.Supplied, events.Produced),
+    *(events.Audited, events.Unaudited, events.PassLost, events.Rerun, events.Selected),
+    *(events.SampleDone, events.SampleFailed),
+)
+Held = Callable[[str], bool]
+_OF_A_PASS = tuple(kind for kind in _SHOWN if "t" in kind.model_fields)
+
+
+@dataclass(frozen=True, slots=True)
+class Stages:
+    """The stages that a config names, in order, each with what it gives and sees; the auditor's name or ""."""
+
+    named: Mapping[str, Mapping[str, Any]]
+    auditor: str = ""
+
+
+def stages_of(manifest: Mapping[str, Any]) -> Stages:
+    """As the manifest of a run holds them; none where it holds no system."""
+    system = _node(_node(manifest, "config"), "system")
+    named = {str(name): node for name, node in _node(system, "stages").items() if isinstance(node, Mapping)}
+    return Stages(named, str(_node(system, "auditor").get("name") or ""))
+
+
+def sample_page(found: Sequence[events.Event], stages: Stages, held: Held) -> SamplePage:
+    """The page of a sample's last try. held: whether the run's folder has a frame of this hash."""
+    return _Story(found, stages, held).page()
+
+
+@dataclass(frozen=True)
+class _Story:
+    """The events of one sample, asked by kind."""
+
+    found: Sequence[events.Event]
+    stages: Stages
+    held: Held
+
+    def of(self, *kinds: type) -> list[Any]:
+        return [event for event in self.found if isinstance(event, kinds)]
+
+    def last(self, kind: type) -> Any:
+        return next(iter(reversed(self.of(kind))), None)
+
+    def page(self) -> SamplePage:
+        started, taken, selected = (
+            self.last(kind) for kind in (events.SampleStarted, events.FramesTaken, events.Selected)
+        )
+        return SamplePage(
+            dialogue=started.dialogue if started else "",
+            responder=started.responder if started else "",
+            labels=started.labels if started else (),
+            turns=tuple(_turns(started, taken, self.held)) if started else (),
+            form=taken.form if taken else "none",
+            passes=tuple(self._heads(selected)),
+            rows=tuple(self._row(name) for name in self.order if name != self.stages.auditor),
+            audits=tuple(self._audits()),
+            auditor=self.stages.auditor,
+            why=why_selected(selected, self.checks) if selected else "",
+            ended=selected.ended if selected else "",
+            failed=self.last(events.SampleFailed),
+            others=tuple(event.model_dump(mode="json") for event in self.found if not isinstance(event, _SHOWN)),
+            sent=tuple(dict.fromkeys(image for call in self.calls for part in call.parts for image in part.images)),
+        )
+
+    @cached_property
+    def calls(self) -> list[Call]:
+        return calls(self.of(events.Called), self.of(events.Refused))
+
+    @cached_property
+    def numbers(self) -> list[int]:
+        """The passes that were begun, from 0."""
+        return sorted({0, *(event.t for event in self.of(*_OF_A_PASS))})
+
+    @cached_property
+    def order(self) -> list[str]:
+        """Stages as the config has them, then what else the events name."""
+        seen = [event.stage for event in self.of(events.Supplied, events.Called, events.Produced)]
+        return [name for name in dict.fromkeys([*self.stages.named, *seen]) if name in {*seen, *self.stages.named}]
+
+    @property
+    def checks(self) -> list[str]:
+        """The names of the audit's checks, in order."""
+        return next((list(event.audit.findings) for event in self.of(events.Audited)), [])
+
+    def _heads(self, selected: events.Selected | None) -> Iterator[PassHead]:
+        again = {event.t: event for event in self.of(events.Rerun)}
+        lost = {event.t: event for event in self.of(events.PassLost)}
+        for t in self.numbers:
+            rank = selected.ranks.get(t) if selected else None
+            yield PassHead(t, selected is not None and selected.t == t, rank, again.get(t), lost.get(t))
+
+    def _row(self, stage: str) -> Row:
+        node = self.stages.named.get(stage, {})
+        produced = [event for event in self.of(events.Produced) if event.stage == stage]
+        symbol = str(node.get("gives") or (produced[0].symbol if produced else ""))
+        output = str(node.get("output") or "").rpartition(".")[2]
+        title = {"text": "Response", "": symbol}.get(output, output)
+        sees = node.get("sees")
+        shown = tuple(map(str, sees)) if isinstance(sees, list | tuple) else ()
+        return Row(stage, title or stage, symbol, shown, tuple(self._cells(stage, produced)))
+
+    def _cells(self, stage: str, produced: Sequence[events.Produced]) -> Iterator[Cell]:
+        by_pass = {event.t: event for event in produced}
+        again = {event.t: event for event in self.of(events.Rerun) if event.stage == stage}
+        supplied = [event for event in self.of(events.Supplied) if event.stage == stage]
+        before: events.Produced | None = None
+        for t in self.numbers:
+            made = by_pass.get(t)
+            mine = tuple(call for call in self.calls if (call.event.stage, call.event.t) == (stage, t))
+            shown = fields(made.output, before.output if before else None) if made else ()
+            state = self._state(stage, t, made, before, mine)
+            yield Cell(
+                t=t,
+                state=state,
+                since=before.t if before else t,
+                fields=shown,
+                compared=bool(made and before),
+                calls=mine,
+                supplied=tuple(event for event in supplied if event.t == t),
+                again=again.get(t),
+            )
+            before = made or before
+
+    def _state(
+        self, stage: str, t: int, made: events.Produced | None, before: events.Produced | None, mine: Sequence[Call]
+    ) -> Any:
+        """An output stands from the pass before only where the rerun began behind its stage."""
+        if made:
+            return "made"
+        first = next((event.stage for event in self.of(events.Rerun) if event.t == t), None)
+        upstream = first in self.order and self.order.index(stage) < self.order.index(first)
+        return "kept" if before and upstream and not mine else "none"
+
+    def _audits(self) -> Iterator[Checked]:
+        audited = {event.t: event for event in self.of(events.Audited)}
+        unread = {event.t: event for event in self.of(events.Unaudited)}
+        for t in self.numbers:
+            mine = tuple(call for call in self.calls if (call.event.stage, call.event.t) == (self.stages.auditor, t))
+            event = audited.get(t)
+            if event or t in unread or mine:
+                findings = event.audit.findings if event else {}
+                yield Checked(t, findings, event.fault if event else None, unread.get(t), mine)
+
+
+def _turns(started: events.SampleStarted, taken: events.FramesTaken | None, held: Held) -> Iterator[Spoken]:
+    """History turns with their frames, numbered as prompts number them: over all turns."""
+    looked = {turn.turn: turn for turn in taken.turns} if taken else {}
+    numbers = {(turn.turn, place): 0 for turn in looked.values() for place in range(len(turn.frames))}
+    numbers = {key: number for number, key in enumerate(numbers, start=1)}
+    for number, (speaker, text) in enumerate(started.history, start=1):
+        turn = looked.get(number)
+        told = dict(enumerate(turn.descriptions)) if turn else {}
+        shots = tuple(
+            Shot(
+                number=numbers[number, place],
+                sha256=frame.sha256,
+                source=frame.source,
+                time=frame.time,
+                width=frame.width,
+                height=frame.height,
+                description=told.get(place, ""),
+                held=held(frame.sha256),
+            )
+            for place, frame in enumerate(turn.frames if turn else ())
+        )
+        yield Spoken(number, speaker, text, shots, turn.problem if turn else "")
+
+
+def _node(parent: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    found = parent.get(name)
+    return found if isinstance(found, Mapping) else {}

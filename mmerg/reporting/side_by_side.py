@@ -1,0 +1,41 @@
+"""What the first page of several runs says of their differences: all figures, and paired tests against the first run.
+
+Comparisons are those of `python -m mmerg.compare` with its own defaults, over the samples that both runs finished.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from mmerg.errors import RunError
+from mmerg.plots.names import names
+from mmerg.reporting.overview import Overview
+from mmerg.scoring.answers import read_run
+from mmerg.scoring.comparisons import chance, compared_with
+from mmerg.scoring.standard import Options
+
+DRAWS = 2000  # as `python -m mmerg.compare` draws
+
+
+def side_by_side(overviews: Sequence[Overview]) -> dict[str, Any]:
+    """Values of the template. Runs that cannot be compared are said to be so; their pages stand all the same."""
+    scores = [overview.scored.scores for overview in overviews]
+    found: dict[str, Any] = {
+        "names": list(dict.fromkeys(name for one in scores if one for name in one.scores)),
+        "short": names([overview.about for overview in overviews]),
+        "chance": chance,
+        "refused": "",
+        "compared": [],
+        "warnings": (),
+        "draws": DRAWS,
+        "seed": 0,
+    }
+    try:
+        baseline, *others = (read_run(overview.about.path) for overview in overviews)
+        compared = compared_with(baseline, others, Options(resamples=DRAWS))
+    except RunError as error:
+        return found | {"refused": f"These runs are not compared: {error.what}. {error.hint}".strip()}
+    pairs = len(compared.pairs)
+    told = [(pair, compared.comparisons[number::pairs]) for number, pair in enumerate(compared.pairs)]
+    return found | {"compared": told, "warnings": compared.warnings}
