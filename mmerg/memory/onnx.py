@@ -100,7 +100,7 @@ class Onnx:
 
     def _files(self) -> tuple[Path, Path]:
         if not self._folder:
-            return _located(self._model), _located(self._tokenizer)
+            return located(self._model), located(self._tokenizer)
         folder = Path(self._folder).expanduser()
         models = [folder / name for name in ("model.onnx", "onnx/model.onnx")]
         model = next((file for file in models if file.is_file()), None)
@@ -172,7 +172,7 @@ def _check_pooling(model: Path) -> None:
             return
 
 
-def _located(reference: str) -> Path:
+def located(reference: str) -> Path:
     """The file that a path or a "package:NAME/FILE" reference names."""
     path = Path(reference).expanduser()
     if reference.startswith("package:"):
