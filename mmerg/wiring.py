@@ -149,6 +149,17 @@ def exemplars_of(
     return exemplars
 
 
+def looker_of(plain: dict[str, Any], samples: Sequence[Sample] = ()) -> Looker:
+    """What takes the frames of `samples`."""
+    frames = plain["frames"]
+    settings = FrameSettings(
+        **{key: frames[key] for key in ("per_clip", "method", "long_side", "jpeg_quality", "max_seconds")}
+    )
+    store = FrameStore(Path(plain["cache_dir"]) / "frames")
+    looked_at = 0 if frames["seen_by"] == "none" else frames["last_turns"]  # no clip is opened that nobody sees
+    return Looker(settings, frames["max_frames"], looked_at, store, Ahead(clips_by_file(samples, looked_at)))
+
+
 def experiment_of(
     plain: dict[str, Any],
     prompts: Prompts,
@@ -158,15 +169,9 @@ def experiment_of(
     exemplars: Exemplars | None = None,
 ) -> Experiment:
     """What all samples share; `samples` are those of the run, of whose files each is decoded once."""
-    frames = plain["frames"]
-    settings = FrameSettings(
-        **{key: frames[key] for key in ("per_clip", "method", "long_side", "jpeg_quality", "max_seconds")}
-    )
-    store = FrameStore(Path(plain["cache_dir"]) / "frames")
-    looked_at = 0 if frames["seen_by"] == "none" else frames["last_turns"]  # no clip is opened that nobody sees
     return Experiment(
         prompts=prompts,
-        looker=Looker(settings, frames["max_frames"], looked_at, store, Ahead(clips_by_file(samples, looked_at))),
+        looker=looker_of(plain, samples),
         sampling=sampling,
         engine=engine,
         max_images=plain["backbone"]["max_images"],

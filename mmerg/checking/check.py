@@ -27,12 +27,10 @@ from mmerg.corpora.protocols import chosen
 from mmerg.dialogue import Corpus, Sample
 from mmerg.engine.look import Looker
 from mmerg.errors import ConfigError, CorpusError, unwritable
-from mmerg.frames.frame import FrameSettings
-from mmerg.frames.store import FrameStore
 from mmerg.settings import check
 from mmerg.systems.system import build
 from mmerg.terminal import console, harmless, shown
-from mmerg.wiring import make, memory_corpus_of, protocol_of
+from mmerg.wiring import looker_of, make, memory_corpus_of, protocol_of
 
 MOST_ON_A_SHEET = 100  # samples; a picture of more can hardly be opened
 
@@ -74,16 +72,6 @@ def check_data(config: DictConfig) -> int:
         _sheet(path.with_suffix(".png"), plain, corpus, shown_samples, looker)
     print(f"report: {shown(str(path))}")  # noqa: T201 - the last line is for programs to read: no wrapping
     return 1 if problems else 0
-
-
-def looker_of(plain: Mapping[str, Any]) -> Looker:
-    """What takes frames in a run of these settings (`mmerg.wiring.experiment_of`)."""
-    frames = plain["frames"]
-    settings = FrameSettings(
-        **{key: frames[key] for key in ("per_clip", "method", "long_side", "jpeg_quality", "max_seconds")}
-    )
-    store = FrameStore(Path(plain["cache_dir"]) / "frames")
-    return Looker(settings, frames["max_frames"], 0 if frames["seen_by"] == "none" else frames["last_turns"], store)
 
 
 def part(corpus: Corpus) -> Part:
