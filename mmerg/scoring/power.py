@@ -52,15 +52,15 @@ class _Test:
         self._rejecting: dict[int, int] = {}
 
     def power(self, shift: float, discordance: float) -> float:
-        """The chance that the test rejects where a share `discordance` differs, `shift` more one way than the other."""
+        """The chance that the test finds, the right way round, that of a share `discordance` that differs `shift` more
+        do so one way than the other."""
         rarer = (1 - shift / discordance) / 2 if discordance else 0.5
         chances = self._binomial(self._n, discordance)
         power = 0.0
         for d in np.flatnonzero(chances > _SLIGHT).tolist():
             few = self._rejected(d)
             if few >= 0:
-                counts = self._binomial(d, rarer)
-                power += float(chances[d] * (counts[: few + 1].sum() + counts[d - few :].sum()))
+                power += float(chances[d] * self._binomial(d, rarer)[: few + 1].sum())
         return power
 
     def _rejected(self, d: int) -> int:

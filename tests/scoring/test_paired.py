@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 from pathlib import Path
 from typing import TypeAlias
@@ -175,6 +175,15 @@ def test_the_interval_and_what_can_be_detected_agree_with_theory() -> None:
     assert found.interval[1] == pytest.approx(gaps.mean() + 1.96 * error, abs=0.15 * error)
     assert found.detectable == pytest.approx(2.8016 * error, rel=0.05)
     assert pytest.approx(2.8016, abs=1e-4) == DETECTABLE
+
+
+def test_the_jackknife_of_a_mean_is_its_standard_error() -> None:
+    draw = random.Random(9)
+    gaps = [draw.gauss(1, 2) for _ in range(50)]
+    found = compared(replace(SECONDS, interval_by="jackknife"), timed([0.0] * 50), timed(gaps))
+    error = float(np.std(gaps, ddof=1) / np.sqrt(50))
+    assert found.detectable == pytest.approx(DETECTABLE * error)
+    assert found.interval == pytest.approx((np.mean(gaps) - 1.96 * error, np.mean(gaps) + 1.96 * error), rel=1e-3)
 
 
 def test_dialogues_with_several_samples_are_drawn_whole() -> None:
