@@ -158,6 +158,7 @@ def _manifest(
             "left_out": dict(selection.left_out),
             "told": protocol.told(selection),
         },
+        **({"memory": exemplars.section()} if exemplars else {}),
         "versions": versions(),
         "how": how(dict(plain)),
         "git_commit": git_commit(),

@@ -24,7 +24,7 @@ from mmerg.engine.experiment import Experiment
 from mmerg.engine.look import Looker
 from mmerg.engine.plan import Ahead, clips_by_file
 from mmerg.engine.prompts import Prompts
-from mmerg.errors import ConfigError
+from mmerg.errors import ConfigError, CorpusError
 from mmerg.exemplars import SYMBOL, Exemplars, Wanted, refuse_without_forecast, wants_exemplars
 from mmerg.frames.frame import FrameSettings
 from mmerg.frames.store import FrameStore
@@ -126,7 +126,14 @@ def memory_corpus_of(plain: dict[str, Any], system: System, evaluated: Corpus) -
         hint = "dataset.memory.root=…, or memory=none" if node else "memory=none, or a reader as dataset.memory"
         raise ConfigError(what, where="dataset.memory", hint=hint)
     refuse_without_forecast(system, settings)
-    source: Corpus = make(node["reader"]).load()
+    try:
+        source: Corpus = make(node["reader"]).load()
+    except CorpusError as error:
+        raise CorpusError(
+            f"the corpus for exemplars cannot be read: {error.what}",
+            where=error.where,
+            hint=f"{error.hint}; or memory=none",
+        ) from error
     refuse_evaluated(source, evaluated)
     return source
 

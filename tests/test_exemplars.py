@@ -144,6 +144,7 @@ def test_the_manifest_names_the_memory(run: Path) -> None:
     assert (memory["corpus"], memory["entries"]) == ({"name": "remembered", "split": "dialogues"}, 7)
     assert memory["excluded"] == {"samples": 1, "guards": {"same reply": {"samples": 1, "exemplars": 1}}}
     assert json.loads(memory["embedder"])["kind"] == "onnx"
+    assert memory["left_out"] == {}
     assert {"faiss-cpu", "onnxruntime", "tokenizers"} <= set(manifest["versions"])
 
 
@@ -264,6 +265,13 @@ def test_without_a_corpus_for_it_a_memory_is_refused(folders: list[str]) -> None
     error = refusal(*folders, change=without)
     assert "names no corpus for exemplars" in error.what
     assert "memory=none" in error.hint
+
+
+def test_a_corpus_for_it_that_cannot_be_read(folders: list[str], tmp_path: Path) -> None:
+    plain = plain_of(*folders, f"dataset.memory.root={tmp_path}/nowhere")
+    with pytest.raises(CorpusError, match="the corpus for exemplars cannot be read: no dataset folder") as caught:
+        memory_corpus_of(plain, build(plain["system"]), corpus_of(plain))
+    assert caught.value.hint.endswith("or memory=none")
 
 
 def test_without_an_embedder_none_can_be_wanted(folders: list[str]) -> None:

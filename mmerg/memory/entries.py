@@ -125,7 +125,7 @@ def entries_of(corpus: Corpus, key: Key) -> tuple[tuple[Entry, ...], Mapping[str
                 id=f"{dialogue.id}/{number + 1}",
                 origin=origin,
                 history=spoken(dialogue.turns[max(0, number - key.turns) : number]),
-                reply=turn.text.strip(),
+                reply=" ".join(turn.text.split()),  # one line: a line feed must not read as another exemplar
                 emotion=turn.emotion,
                 situation=dialogue.situation,
             )

@@ -42,6 +42,11 @@ def test_blank_replies_and_blank_histories_are_counted() -> None:
     assert left_out == {"turns without a history": 1, "blank replies": 1}
 
 
+def test_a_reply_is_one_line() -> None:
+    [entry], _ = entries_of(corpus(dialogue("d", "A: x", "B: I am here.\n- And  I am not. ")), Key())
+    assert entry.reply == "I am here. - And I am not."
+
+
 def test_nothing_left_is_an_error() -> None:
     with pytest.raises(CorpusError, match="gives no exemplar"):
         entries_of(corpus(dialogue("one", "Ana: Hello.")), Key())
