@@ -1,0 +1,86 @@
+"""What a name on the command line stands for: a page of conf/backbone, or a model by the name that Ollama has for it.
+
+    asked("gemma3:12b").overrides     # ("backend=ollama", "backbone=gemma3-12b")
+    asked("smollm2-135m").overrides   # ("backend=embedded", "backbone=smollm2-135m")
+    asked("gemma3:4b").generic        # True: no page is of it
+
+A model that no page is of runs on the settings of BASE, which suits most models that see, with the context cut to what
+the model has. Reads the pages of conf/backbone; asks no server.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from hydra import compose, initialize_config_dir
+from hydra.errors import HydraException
+from omegaconf import DictConfig
+from omegaconf.errors import OmegaConfBaseException
+
+from mmerg.backends.ollama_models import full_name, names
+from mmerg.config import conf_folder, quoted, register
+from mmerg.errors import ConfigError
+
+PAPER = ("qwen3.5-27b", "qwen3.5-9b", "qwen3-vl-32b", "qwen2.5vl-7b", "gemma3-12b", "llava-13b")
+EMBEDDED = "smollm2-135m"  # runs without a server
+BASE = "qwen2.5vl-7b"
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A backbone to run. overrides: what composes it. generic: no page is of it, settings are those of BASE."""
+
+    name: str
+    model: str
+    overrides: tuple[str, ...]
+    generic: bool = False
+
+
+def asked(name: str) -> Asked:
+    """What `name` stands for. Raises ConfigError where it can be neither a page nor a model."""
+    pages = _pages()
+    if name in pages:
+        backend = "embedded" if pages[name].get("gguf") else "ollama"
+        return Asked(name, str(pages[name]["model"]), (f"backend={backend}", f"backbone={name}"))
+    page = next((page for page, node in pages.items() if full_name(str(node["model"])) in names(name)), None)
+    if page:
+        return Asked(page, str(pages[page]["model"]), ("backend=ollama", f"backbone={page}"))
+    plain = re.sub(r"[^A-Za-z0-9.+_]+", "-", name).strip("-.")
+    if not plain or not re.fullmatch(r"[A-Za-z0-9][\w./:@+-]*", name, re.ASCII):
+        hint = f"a page of conf/backbone ({', '.join(pages)}), or a model's name at Ollama: qwen2.5vl:7b"
+        raise ConfigError(f"{name!r} is no backbone", where="--backbones", hint=hint)
+    own = (f"backbone={BASE}", f"backbone.name={plain}", f"backbone.model='{name}'")
+    return Asked(plain, name, ("backend=ollama", *own), generic=True)
+
+
+@cache
+def _pages() -> dict[str, dict[str, Any]]:
+    import yaml
+
+    files = sorted((Path(conf_folder()) / "backbone").glob("*.yaml"))
+    return {file.stem: yaml.safe_load(file.read_text(encoding="utf-8")) for file in files}
+
+
+def composed(dataset: str, n: int, backbone: Asked, given: Sequence[str], more: Sequence[str] = ()) -> DictConfig:
+    """The config of a run on the fixed subset of `n` samples. `given`, the command line's, come last and win.
+
+    Raises ConfigError where it does not compose.
+    """
+    register()
+    subset = (f"protocol.sample={n}", "protocol.seed=0", "limit=null")
+    overrides = [f"dataset={dataset}", *backbone.overrides, *subset, *more, *map(quoted, given)]
+    try:
+        with initialize_config_dir(conf_folder(), version_base="1.3"):
+            return compose("config", overrides)
+    except (HydraException, OmegaConfBaseException) as error:
+        told = str(error).strip().splitlines() or [type(error).__name__]
+        what = " ".join(f"{told[0]} {error.__cause__ or ''}".split())
+        hint = "see python -m mmerg.run --help for groups and settings"
+        raise ConfigError(
+            f"the configuration does not compose: {what}", where=" ".join(overrides), hint=hint
+        ) from error

@@ -1,0 +1,93 @@
+"""What a bench finds, as `bench.json` keeps it: a row a run, and the backbones that were not run.
+
+Bench.model_validate_json((folder / "bench.json").read_bytes()).rows[0].speed.seconds.median
+"""
+
+from __future__ import annotations
+
+from pydantic import BaseModel, ConfigDict
+
+from mmerg.scoring.score import Score
+
+
+class _Plain(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Skipped(_Plain):
+    """A backbone that was not run, why, and what would change that."""
+
+    name: str
+    why: str
+    next: str = ""
+
+
+class Seconds(_Plain):
+    """Seconds a sample took, over `n` samples none of whose calls came from the cache; quartiles beside the median."""
+
+    n: int
+    median: float
+    p25: float
+    p75: float
+    p95: float
+
+
+class Speed(_Plain):
+    """Over the `calls` that no cache served. prompt_tokens_s: tokens evaluated over the server's evaluation seconds.
+    reply_tokens_s: the median over calls of generated tokens over the rest of the call's time. None: `why` says."""
+
+    calls: int
+    prompt_tokens_s: float | None = None
+    reply_tokens_s: float | None = None
+    seconds: Seconds | None = None
+    why: str = ""
+
+
+class Memory(_Plain):
+    """Bytes, asked right after the run. on_gpu None: not known. context: tokens that the model was loaded with. of:
+    whose memory it is."""
+
+    size: int
+    on_gpu: int | None
+    context: int | None
+    of: str
+
+
+class EngineTold(_Plain):
+    """What answered. mark: rows with the same letter had the same backend and version. num_ctx: tokens asked for."""
+
+    mark: str
+    backend: str
+    version: str
+    model: str
+    digest: str
+    num_ctx: int | None
+
+
+class Row(_Plain):
+    """A run. memory None: `memory_why` says for what reason. paper: the paper's figures for this backbone by column."""
+
+    name: str
+    run: str
+    protocol: str
+    engine: EngineTold
+    samples: int
+    failed: int
+    failures: dict[str, int]
+    calls: int
+    cached_calls: int
+    scores: dict[str, Score]
+    speed: Speed
+    memory: Memory | None
+    memory_why: str = ""
+    paper: dict[str, float] = {}
+
+
+class Bench(_Plain):
+    """asked: samples that were asked for; a corpus may have fewer. paper: whose figures stand beside."""
+
+    dataset: str
+    asked: int
+    rows: tuple[Row, ...]
+    skipped: tuple[Skipped, ...]
+    paper: str = ""
