@@ -34,6 +34,7 @@ class Tries:
 
     def __init__(self, path: Path, kinds: Collection[str] | None = None) -> None:
         self._path = path
+        self._names: dict[bytes, str] = {}  # of samples, by how the file spells them
         try:
             self._file = path.open("rb")
         except OSError as error:
@@ -91,7 +92,9 @@ class Tries:
         """Whose event a line is, and of which kind; a line that begins otherwise is read whole."""
         if head := _HEAD.match(line):
             try:
-                return json.loads(head[1]), head[2].decode()
+                if head[1] not in self._names:
+                    self._names[head[1]] = json.loads(head[1])
+                return self._names[head[1]], head[2].decode()
             except ValueError:
                 pass  # no name in JSON: what is wrong with it is said below
         event = self._parsed(line, number)

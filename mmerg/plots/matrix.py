@@ -77,7 +77,7 @@ def draw(matrix: Matrix, title: str, caption: str, rows: str, columns: str) -> F
         location="top",
         shrink=min(1.0, length / (width - left)),
         aspect=length / 0.055,
-        pad=0.02,
+        pad=0.06 / (cell * len(names)),
     )
     bar.set_label("% of the row")
     bar.set_ticks([0, 50, 100])

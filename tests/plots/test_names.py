@@ -1,0 +1,39 @@
+"""Runs are called by the little that tells them apart; a caption says all that a figure is of."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from mmerg.exporting.about import About
+from mmerg.plots.names import caption, names
+
+
+def about(run: str, backbone: str = "big", system: str = "merg", corpus: str = "meld", protocol: str = "n=5") -> About:
+    return About(Path("runs") / run, corpus, "test", protocol, system, backbone, backbone, {}, {})
+
+
+@pytest.mark.parametrize(
+    ("runs", "called"),
+    [
+        ([], []),
+        ([about("x-1")], ["big"]),
+        ([about("x-1"), about("x-2", "small")], ["big", "small"]),
+        ([about("x-1"), about("x-2", system="hef")], ["big merg", "big hef"]),
+        ([about("x-1"), about("x-2", corpus="demo")], ["big meld", "big demo"]),
+        (
+            [about("x-1"), about("x-2", system="hef"), about("x-3", corpus="demo")],
+            ["big merg meld", "big hef meld", "big merg demo"],
+        ),
+        ([about("x-1"), about("x-2")], ["big 1", "big 2"]),
+        ([about("x-1"), about("y-1")], ["x-1", "y-1"]),
+    ],
+)
+def test_names(runs: list[About], called: list[str]) -> None:
+    assert names(runs) == called
+
+
+def test_captions() -> None:
+    assert caption([about("x-1")]) == "meld test · n=5 · merg · big"
+    assert caption([about("x-1"), about("x-2", "small", protocol="n=6")]) == "meld test · n=5; n=6 · merg · big; small"
