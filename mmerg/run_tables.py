@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from typing import Protocol
 
 from rich.table import Table
 
+from mmerg.errors import Failure
 from mmerg.records.result import Result
 from mmerg.terminal import harmless
 
@@ -55,10 +57,23 @@ def plan(result: Result) -> str:
     )
 
 
-def failures(results: Iterable[Result]) -> Table | None:
+class MayFail(Protocol):
+    """A sample's record."""
+
+    @property
+    def id(self) -> str: ...
+    @property
+    def status(self) -> str: ...
+    @property
+    def failure(self) -> Failure | None: ...
+    @property
+    def failure_text(self) -> str | None: ...
+
+
+def failures(results: Iterable[MayFail]) -> Table | None:
     """Failures by class, with the first message of each; None where nothing failed."""
     counts: Counter[str] = Counter()
-    first: dict[str, Result] = {}
+    first: dict[str, MayFail] = {}
     for result in results:
         if result.status == "failed":
             counts[str(result.failure)] += 1

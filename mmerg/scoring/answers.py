@@ -20,11 +20,13 @@ from mmerg.scoring.told import Told, told
 @dataclass(frozen=True, slots=True)
 class Answer:
     """A sample as it came out. logprobs: natural logarithms, one a token of the selected pass's response as it was
-    generated (see `tokens`); None where the trace holds none. history: (speaker, text) of the turns that were shown."""
+    generated (see `tokens`); None where the trace holds none. history: (speaker, text) of the turns that were shown,
+    responder: who replies, "" where that is not known."""
 
     result: Result
     logprobs: tuple[float, ...] | None
     history: tuple[tuple[str, str], ...]
+    responder: str = ""
 
     @property
     def id(self) -> str:
@@ -67,7 +69,8 @@ def read_run(path: Path) -> ScoredRun:
     answers = []
     for result in results.values():
         fact = facts.get(result.id, nothing)
-        answers.append(Answer(result, fact.logprobs if result.status == "ok" else None, fact.history))
+        logprobs = fact.logprobs if result.status == "ok" else None
+        answers.append(Answer(result, logprobs, fact.history, fact.responder))
     return ScoredRun(path, manifest, tuple(answers))
 
 

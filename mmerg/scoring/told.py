@@ -28,10 +28,12 @@ _HEAD = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """history: (speaker, text) of the turns shown. logprobs: None where the trace holds none of the response."""
+    """history: (speaker, text) of the turns shown, responder: who replies. logprobs: None where the trace holds none of
+    the response."""
 
     history: tuple[tuple[str, str], ...] = ()
     logprobs: tuple[float, ...] | None = None
+    responder: str = ""
 
 
 def told(trace: Path, results: Mapping[str, Result], stage: str, field: str = "") -> dict[str, Told]:
@@ -46,7 +48,7 @@ def told(trace: Path, results: Mapping[str, Result], stage: str, field: str = ""
     for event in _needed(trace, results, stage):
         result = results[event.sample]
         if isinstance(event, events.SampleStarted):
-            found[event.sample] = Told(event.history)
+            found[event.sample] = Told(event.history, responder=event.responder)
         else:
             reply = event.reply
             own = of_response(reply.logprobs, reply.text, result.response or "", field)

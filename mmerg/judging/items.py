@@ -1,0 +1,113 @@
+"""What is judged: the replies of one run, or those that two runs gave to the same histories.
+
+Nothing but history, responder and replies is taken from a run: no gold reply, label, forecast, plan or name can reach a
+prompt from here. A sample that failed in a run has no reply; it is counted and not judged.
+
+    lot = pairs(read_run(a), read_run(b))
+    lot.items[0].replies    # A's, B's
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from mmerg.dialogue import Scene, Turn
+from mmerg.errors import ConfigError, RunError
+from mmerg.scoring.answers import Answer, ScoredRun
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """A sample to judge: what was shown of its dialogue, and one reply a run, in the order of the runs."""
+
+    id: str
+    dialogue: str
+    history: tuple[tuple[str, str], ...]
+    responder: str
+    replies: tuple[str, ...]
+
+    @property
+    def scene(self) -> Scene:
+        """What prompts are rendered from: it holds no labels, and turns without clips."""
+        turns = tuple(Turn(speaker, text) for speaker, text in self.history)
+        return Scene(self.id, turns, self.responder, ())
+
+
+@dataclass(frozen=True)
+class Lot:
+    """The items of one judging, by dialogue and id; the runs they are of; and how many samples were left out, by
+    reason."""
+
+    runs: tuple[ScoredRun, ...]
+    items: tuple[Item, ...]
+    left_out: dict[str, int]
+
+    def digest(self) -> str:
+        """SHA-256 (hex) over all that the judge is shown, and what it is of."""
+        content = [[item.id, item.dialogue, item.history, item.responder, item.replies] for item in self.items]
+        return hashlib.sha256(json.dumps(content).encode()).hexdigest()
+
+    def drawn(self, count: int | None, seed: int) -> Lot:
+        """So many of the items, drawn with `seed`, in their order; all where `count` is None or not less."""
+        if count is None or count >= len(self.items):
+            return self
+        places = sorted(random.Random(seed).sample(range(len(self.items)), count))
+        left_out = {**self.left_out, "not drawn": len(self.items) - count}
+        return replace(self, items=tuple(self.items[place] for place in places), left_out=left_out)
+
+
+def singles(run: ScoredRun) -> Lot:
+    """The replies of one run. Raises RunError where it has none."""
+    items = [_item(answer, (answer,)) for answer in _in_order(run.answers) if answer.ok]
+    return _lot((run,), items, {"failed in the run": len(run.answers) - len(items)})
+
+
+def pairs(a: ScoredRun, b: ScoredRun) -> Lot:
+    """The replies of two runs to the samples that both finished. Raises ConfigError where the runs cannot be compared:
+    it is one run, they are of different data, or the same sample was shown another history."""
+    if a.path.resolve() == b.path.resolve():
+        raise ConfigError("a run is to be compared with itself", where=str(a.path), hint="name two run folders")
+    corpora = [run.manifest["identity"].get("corpus") for run in (a, b)]
+    if corpora[0] != corpora[1]:
+        told = [f"{run.manifest['corpus']['name']} {run.manifest['corpus']['split']}" for run in (a, b)]
+        raise ConfigError(
+            f"the runs are of different data: {' and '.join(told)}, or other files of it",
+            where=f"{a.path} and {b.path}",
+            hint="compare runs over the same files of one dataset",
+        )
+    others = {answer.id: answer for answer in b.answers}
+    both = [(answer, others[answer.id]) for answer in _in_order(a.answers) if answer.id in others]
+    for one, other in both:
+        if (one.history, one.responder) != (other.history, other.responder):
+            raise ConfigError(
+                f"the runs were not shown the same history of {one.id}",
+                where=f"{a.path} and {b.path}",
+                hint="compare runs with the same protocol.history",
+            )
+    items = [_item(one, (one, other)) for one, other in both if one.ok and other.ok]
+    left_out = {
+        "failed in a run": len(both) - len(items),
+        "in one run only": len(a.answers) + len(b.answers) - 2 * len(both),
+    }
+    return _lot((a, b), items, left_out)
+
+
+def _lot(runs: tuple[ScoredRun, ...], items: list[Item], left_out: dict[str, int]) -> Lot:
+    if not items:
+        told = ", ".join(f"{count} {reason}" for reason, count in left_out.items() if count) or "no samples"
+        raise RunError(f"there is no reply to judge: {told}", where=" and ".join(str(run.path) for run in runs))
+    return Lot(runs, tuple(items), {reason: count for reason, count in left_out.items() if count})
+
+
+def _in_order(answers: Sequence[Answer]) -> list[Answer]:
+    return sorted(answers, key=lambda answer: (answer.result.dialogue, answer.id))
+
+
+def _item(answer: Answer, answers: tuple[Answer, ...]) -> Item:
+    # A line feed in a reply must not read as another part of the prompt.
+    replies = tuple(" ".join((one.result.response or "").split()) for one in answers)
+    return Item(answer.id, answer.result.dialogue or answer.id, answer.history, answer.responder, replies)

@@ -1,0 +1,145 @@
+"""Asks a judge about one item: every aspect in a call of its own, in every order of the replies, as often as wanted.
+
+The judge is a system of stages that see D, the history, and R, the replies, and nothing of each other. What its calls
+have in common comes first in every prompt, and aspects follow each other back to back, so that a server's prefix cache
+serves them. An answer that cannot be used even after repairs is an unusable verdict, never a guess; a call that fails
+fails the item.
+
+    judge = Judge(Prompts(judge_system(plain["judge"])), Sampling(), replies=2, repeats=1)
+    verdicts = judge.item(item, backend, trace.emit)
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from itertools import permutations
+from pathlib import Path
+from typing import Any, get_args
+
+from mmerg.backends.protocol import Backend, Reply, Sampling
+from mmerg.engine.ask import Asker, Supply
+from mmerg.engine.prompts import Prompts
+from mmerg.engine.state import State
+from mmerg.errors import ConfigError, Failure, ReplyError, SampleError
+from mmerg.judging.items import Item
+from mmerg.judging.schemas import Preference, Rating
+from mmerg.records import events
+from mmerg.records.events import Emit
+from mmerg.records.verdict import Choice, Verdict, Verdicts
+from mmerg.systems.system import Stage, System, build
+
+FOLDER = Path(__file__).parent
+REPLIES = "R"
+_CHOICES: dict[str, Choice] = dict(zip(("Reply 1", "Reply 2", "tie"), get_args(Choice), strict=True))
+
+
+def judge_system(node: Mapping[str, Any]) -> System:
+    """The system that the resolved `judge` node describes. Raises ConfigError where it does not hold."""
+    config = {
+        **{key: node[key] for key in ("name", "prompts", "max_repairs")},
+        **{"stages": node["aspects"], "given": [REPLIES], "auditor": None, "vocabulary": {}, "result": {}},
+        "max_iterations": 0,
+    }
+    system = build(config, FOLDER, "judge")
+    wanted = Rating if node["replies"] == 1 else Preference
+    for stage in system.stages:
+        if stage.output is None or not issubclass(stage.output, wanted):
+            raise ConfigError(
+                f"aspect {stage.name} does not give a {wanted.__name__}, as a judge of {node['replies']} replies does",
+                where=f"judge={node['name']}",
+                hint=f"output: {wanted.__module__}.{wanted.__name__}",
+            )
+    return system
+
+
+@dataclass(frozen=True)
+class Round:
+    """One look at an item: in which order its replies are shown, and for the how manieth time in this order."""
+
+    number: int
+    order: tuple[int, ...]
+    repeat: int
+
+
+@dataclass(frozen=True)
+class Judge:
+    """What all items share. sampling holds the first repeat's seed, later ones add 1 each."""
+
+    prompts: Prompts
+    sampling: Sampling
+    replies: int
+    repeats: int
+
+    @property
+    def rounds(self) -> list[Round]:
+        """Orders outside, repeats inside: repeats of an order share its whole prompt."""
+        looks = [(order, repeat) for order in permutations(range(self.replies)) for repeat in range(self.repeats)]
+        return [Round(number, order, repeat) for number, (order, repeat) in enumerate(looks)]
+
+    def item(self, item: Item, backend: Backend, emit: Emit) -> Verdicts:
+        """The verdicts on one item, failed or not. Raises CallError (interrupted), after which nothing is decided, and
+        ConfigError for what would fail every item."""
+        started = time.monotonic()
+        calls: list[Reply] = []
+
+        def note(event: events.Event) -> None:
+            emit(event)
+            if isinstance(event, events.Called):
+                calls.append(event.reply)
+
+        note(
+            events.SampleStarted(
+                sample=item.id, dialogue=item.dialogue, history=item.history, responder=item.responder, labels=()
+            )
+        )
+        decided: dict[str, Any]
+        try:
+            verdicts = [verdict for look in self.rounds for verdict in self._look(item, look, backend, note)]
+            note(events.SampleDone(sample=item.id))
+            decided = {"status": "ok", "verdicts": tuple(verdicts)}
+        except SampleError as error:
+            if error.failure is Failure.INTERRUPTED:
+                raise
+            note(
+                events.SampleFailed(
+                    sample=item.id, failure=error.failure, what=error.what, where=error.where, hint=error.hint
+                )
+            )
+            decided = {"status": "failed", "failure": error.failure, "failure_text": str(error)}
+        return Verdicts(
+            id=item.id,
+            dialogue=item.dialogue,
+            calls=len(calls),
+            cached_calls=sum(reply.cached for reply in calls),
+            prompt_tokens=sum(reply.prompt_tokens for reply in calls),
+            response_tokens=sum(reply.response_tokens for reply in calls),
+            seconds=round(time.monotonic() - started, 3),
+            **decided,
+        )
+
+    def _look(self, item: Item, look: Round, backend: Backend, emit: Emit) -> Iterator[Verdict]:
+        sampling = replace(self.sampling, seed=self.sampling.seed + look.repeat)
+        shown = [{"number": place, "text": item.replies[run]} for place, run in enumerate(look.order, start=1)]
+        supply = Supply(tuple(shown))
+        asker = Asker(self.prompts, backend, sampling, emit, {REPLIES: lambda _: supply})
+        for stage in self.prompts.system.stages:
+            asked = Verdict(
+                aspect=stage.name, round=look.number, order=look.order, repeat=look.repeat, seed=sampling.seed
+            )
+            verdict = _answered(asked, asker, stage, State(item.scene))
+            emit(events.Judged(sample=item.id, t=look.number, verdict=verdict))
+            yield verdict
+
+
+def _answered(asked: Verdict, asker: Asker, stage: Stage, state: State) -> Verdict:
+    """The verdict as the judge gives it; without score or choice where no answer can be used."""
+    try:
+        answer = asker(stage, state, asked.round)
+    except ReplyError as error:
+        return asked.model_copy(update={"failure": error.failure})
+    if isinstance(answer, Preference):
+        return asked.model_copy(update={"choice": _CHOICES[answer.better], "reason": answer.reason})
+    assert isinstance(answer, Rating)
+    return asked.model_copy(update={"score": answer.score, "reason": answer.reason})
