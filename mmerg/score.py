@@ -11,18 +11,16 @@ import argparse
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import get_args
 
 from rich.console import Console
 from rich.text import Text
 
 from mmerg.records.run import read_manifest
 from mmerg.scoring.answers import read_run
-from mmerg.scoring.distinct import Level
+from mmerg.scoring.arguments import add_arguments, arguments
 from mmerg.scoring.scorer import score_run, write_scores
 from mmerg.scoring.shown import shown
 from mmerg.scoring.standard import DEFAULTS, Options
-from mmerg.scoring.words import Tokenizer
 from mmerg.terminal import console, forgiving, guarded
 
 
@@ -36,57 +34,17 @@ def score(out: Console, paths: Sequence[Path], options: Options) -> int:
     return 0
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
+def main(argv: Sequence[str] | None = None) -> int:
     """The command."""
-    given = _parser().parse_args(arguments)
-    options = Options(
-        tokenizer=given.tokenizer,
-        level=given.level,
-        lower=not given.keep_case,
-        vocabulary=given.vocabulary,
-        bert=given.bert,
-        bert_layers=given.bert_layers,
-        ref_ppl=given.ref_ppl,
-        ref_context=given.ref_context,
-        resamples=given.resamples,
-        seed=given.seed,
-    )
-    return guarded(lambda: score(console(), given.run, options))
-
-
-def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m mmerg.score", description=__doc__)
     parser.add_argument("run", type=Path, nargs="+", metavar="RUN", help="a run folder, such as runs/demo-merg-…")
-    words = parser.add_argument_group("words (dist, ead, length)")
-    words.add_argument("--tokenizer", choices=get_args(Tokenizer), default=DEFAULTS.tokenizer, help="default: nltk")
-    words.add_argument("--level", choices=get_args(Level), default=DEFAULTS.level, help="of dist; default: corpus")
-    words.add_argument("--keep-case", action="store_true", help="do not lower-case the replies")
-    words.add_argument(
-        "--vocabulary",
-        type=int,
-        metavar="V",
-        default=DEFAULTS.vocabulary,
-        help="V of ead; default: cl100k_base's, %(default)s",
-    )
-    models = parser.add_argument_group("figures by another model")
-    models.add_argument(
-        "--bert",
-        nargs="?",
-        const="roberta-large",
-        metavar="MODEL",
-        help="BERTScore; a folder or hub name, roberta-large",
-    )
-    models.add_argument(
-        "--bert-layers", type=int, metavar="N", help="which layer; needed for a folder (roberta-large: 17)"
-    )
-    models.add_argument(
-        "--ref-ppl", metavar="MODEL", help="perplexity by a causal model: a folder, .gguf file or hub name"
-    )
-    models.add_argument("--ref-context", action="store_true", help="with the dialogue before the reply")
+    add_arguments(parser)
     draws = parser.add_argument_group("intervals")
     draws.add_argument("--resamples", type=int, metavar="N", default=DEFAULTS.resamples, help="default: %(default)s")
     draws.add_argument("--seed", type=int, metavar="N", default=DEFAULTS.seed, help="default: %(default)s")
-    return parser
+    given = parser.parse_args(argv)
+    options = Options(**arguments(given), resamples=given.resamples, seed=given.seed)
+    return guarded(lambda: score(console(), given.run, options))
 
 
 if __name__ == "__main__":

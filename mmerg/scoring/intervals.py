@@ -36,18 +36,20 @@ class Interval:
 
 
 @dataclass(frozen=True)
-class _Dialogues:
-    """Where the answers of each dialogue stand: `members` from starts[d] on, sizes[d] of them."""
+class Dialogues:
+    """Where the answers of each dialogue stand: `members` from starts[d] on, sizes[d] of them; numbers[i] is the
+    dialogue of answer i."""
 
     members: Indices
     starts: Indices
     sizes: Indices
+    numbers: Indices
 
     @classmethod
-    def of(cls, names: Sequence[str]) -> _Dialogues:
+    def of(cls, names: Sequence[str]) -> Dialogues:
         numbers = np.unique(np.array(names, object), return_inverse=True)[1]
         sizes = np.bincount(numbers)
-        return cls(np.argsort(numbers, kind="stable"), np.cumsum(sizes) - sizes, sizes)
+        return cls(np.argsort(numbers, kind="stable"), np.cumsum(sizes) - sizes, sizes, numbers)
 
     def __len__(self) -> int:
         return len(self.sizes)
@@ -63,18 +65,18 @@ class _Dialogues:
 def interval(by: IntervalBy, value: Value, names: Sequence[str], *, resamples: int, seed: int) -> Interval:
     """The interval of `value` over answers 0 … n−1, of which answer i is from dialogue names[i]. It holds the estimate:
     where resampling's bias or rounding would leave that outside, it is widened to it."""
-    dialogues = _Dialogues.of(names)
+    dialogues = Dialogues.of(names)
     if len(dialogues) < 2:
         return Interval(None, "", "no interval: all is from one dialogue")
     estimate = value(np.arange(len(names)))
     if by == "wilson":
         (low, high), method = _wilson(value, dialogues, len(names))
     elif by == "bootstrap":
-        low, high = _bootstrap(value, dialogues, resamples, seed)
+        low, high = percentiles(drawn(value, dialogues, resamples, seed))
         method = f"bootstrap, {resamples} draws of {len(dialogues)} dialogues, seed {seed}"
     else:
         groups = min(len(dialogues), GROUPS)
-        error = _jackknife(value, dialogues, groups, seed)
+        error = jackknife(value, dialogues, seed)
         # Shares in percent, though an expectation-adjusted one may be over 100.
         low, high = max(0.0, estimate - Z * error), min(max(100.0, estimate), estimate + Z * error)
         method = f"jackknife, {groups} groups of {len(dialogues)} dialogues" + (
@@ -92,7 +94,7 @@ def wilson(share: float, n: float) -> tuple[float, float]:
     return max(0.0, middle - half), min(1.0, middle + half)
 
 
-def _wilson(value: Value, dialogues: _Dialogues, n: int) -> tuple[tuple[float, float], str]:
+def _wilson(value: Value, dialogues: Dialogues, n: int) -> tuple[tuple[float, float], str]:
     right = np.array([value(np.array([index])) for index in range(n)]) / 100
     share = float(right.mean())
     effective, method = float(n), "wilson"
@@ -103,7 +105,7 @@ def _wilson(value: Value, dialogues: _Dialogues, n: int) -> tuple[tuple[float, f
     return (100 * low, 100 * high), method
 
 
-def _effective(right: Floats, share: float, dialogues: _Dialogues) -> float:
+def _effective(right: Floats, share: float, dialogues: Dialogues) -> float:
     """The n of independent samples that would know the share as well; as many as dialogues where all are alike."""
     count = len(dialogues)
     errors = np.add.reduceat((right - share)[dialogues.members], dialogues.starts)
@@ -111,17 +113,23 @@ def _effective(right: Floats, share: float, dialogues: _Dialogues) -> float:
     return min(len(right), share * (1 - share) / variance) if variance else float(count)
 
 
-def _bootstrap(value: Value, dialogues: _Dialogues, resamples: int, seed: int) -> tuple[float, float]:
-    draw = np.random.default_rng(seed)
-    count = len(dialogues)
-    found = np.array([value(dialogues.answers(draw.integers(count, size=count))) for _ in range(resamples)])
+def drawn(value: Value, dialogues: Dialogues, draws: int, seed: int) -> Floats:
+    """Shape [draws]: the value over as many dialogues as there are, drawn with repetition."""
+    draw, count = np.random.default_rng(seed), len(dialogues)
+    return np.array([value(dialogues.answers(draw.integers(count, size=count))) for _ in range(draws)])
+
+
+def percentiles(found: Floats) -> tuple[float, float]:
+    """The middle 95 % of what was drawn."""
     low, high = np.quantile(found, [0.025, 0.975])
     return float(low), float(high)
 
 
-def _jackknife(value: Value, dialogues: _Dialogues, groups: int, seed: int) -> float:
-    """The standard error of leaving out one group of dialogues at a time; groups are drawn where they hold several."""
+def jackknife(value: Value, dialogues: Dialogues, seed: int) -> float:
+    """The standard error of leaving out one of at most `GROUPS` groups of dialogues at a time; groups are drawn where
+    they hold several."""
     count = len(dialogues)
+    groups = min(count, GROUPS)
     group = np.arange(count) % groups
     if groups < count:
         group = np.random.default_rng(seed).permutation(group)

@@ -16,7 +16,7 @@ discordance, or 2.8 standard errors.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -25,8 +25,8 @@ from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict
 
 from mmerg.scoring.answers import Answer, ScoredRun
-from mmerg.scoring.intervals import GROUPS, Z
-from mmerg.scoring.metric import Floats, Indices, Metric, Value
+from mmerg.scoring.intervals import Dialogues, Z, drawn, percentiles
+from mmerg.scoring.metric import Indices, Metric, Value
 from mmerg.scoring.power import DETECTABLE, mcnemar, smallest_shift
 
 _ROUNDING = 1e-9  # sums in another order differ by less
@@ -104,8 +104,8 @@ def compare(metric: Metric, pairing: Pairing, *, draws: int, seed: int, names: t
     if not np.isfinite(pairs.observed):
         return known.model_copy(update={"why": "it is not finite over these pairs"})
     found: dict[str, object] = {
-        "a_value": pairs.value(pairs.all),
-        "b_value": pairs.value(pairs.all + pairs.n),
+        "a_value": pairs.value(pairs.everyone),
+        "b_value": pairs.value(pairs.everyone + pairs.n),
         "difference": pairs.observed,
         **pairs.spread(metric.interval_by == "jackknife", draws, seed),
     }
@@ -134,43 +134,37 @@ class _Pairs:
         return len(self.names)
 
     @cached_property
-    def all(self) -> Indices:
+    def everyone(self) -> Indices:
         return np.arange(self.n)
 
     @cached_property
-    def number(self) -> Indices:
-        """Shape [n]: which dialogue each pair is from."""
-        return np.unique(np.array(self.names, object), return_inverse=True)[1]
-
-    @cached_property
-    def members(self) -> list[Indices]:
-        """The pairs of each dialogue."""
-        return [np.flatnonzero(self.number == number) for number in range(int(self.number.max()) + 1)]
+    def dialogues(self) -> Dialogues:
+        return Dialogues.of(self.names)
 
     @property
     def alone(self) -> bool:
         """Whether each pair has a dialogue to itself."""
-        return len(self.members) == self.n
+        return len(self.dialogues) == self.n
 
     @cached_property
     def observed(self) -> float:
-        return self.difference(self.all)
+        return self.difference(self.everyone)
 
     def difference(self, indices: Indices) -> float:
         return self.value(indices + self.n) - self.value(indices)
 
-    def spread(self, jackknife: bool, draws: int, seed: int) -> dict[str, object]:
+    def spread(self, leaving_out: bool, draws: int, seed: int) -> dict[str, object]:
         """The difference's interval, and what so many pairs can show; nothing where all is from one dialogue."""
-        if len(self.members) < 2:
+        if len(self.dialogues) < 2:
             return {}
-        if jackknife:
-            error = self._jackknife(seed)
+        if leaving_out:
+            error = jackknife(self.difference, self.dialogues, seed)
             ends = (self.observed - Z * error, self.observed + Z * error)
         else:
-            found = np.array([self.difference(drawn) for drawn in self._drawn(draws, seed)])
+            found = drawn(self.difference, self.dialogues, draws, seed)
             error = float(found.std())
-            low, high = np.quantile(found, [0.025, 0.975])
-            ends = (min(float(low), self.observed), max(float(high), self.observed))
+            low, high = percentiles(found)
+            ends = (min(low, self.observed), max(high, self.observed))
         return {"interval": ends, "detectable": DETECTABLE * error if error > _ROUNDING else None}
 
     def shares(self) -> dict[str, object]:
@@ -189,28 +183,14 @@ class _Pairs:
         enough = abs(self.observed) * (1 - _ROUNDING) - _ROUNDING
         hits = 0
         for _ in range(draws):
-            exchanged = self._exchanged(draw.integers(2, size=len(self.members)).astype(bool))
+            exchanged = self._exchanged(draw.integers(2, size=len(self.dialogues)).astype(bool))
             hits += not abs(exchanged) < enough
         return (1 + hits) / (1 + draws)
 
     def _exchanged(self, dialogues: NDArray[np.bool_]) -> float:
         """The difference with the answers to these dialogues exchanged."""
-        shift = np.where(dialogues[self.number], self.n, 0)
-        return self.value(self.all + self.n - shift) - self.value(self.all + shift)
-
-    def _drawn(self, draws: int, seed: int) -> Iterator[Indices]:
-        draw, count = np.random.default_rng(seed), len(self.members)
-        for _ in range(draws):
-            dialogues = draw.integers(count, size=count)
-            yield np.concatenate([self.members[number] for number in dialogues])
-
-    def _jackknife(self, seed: int) -> float:
-        """The standard error of the difference, from leaving out one group of dialogues at a time."""
-        count = len(self.members)
-        groups = min(count, GROUPS)
-        group = np.random.default_rng(seed).permutation(np.arange(count) % groups)
-        found: Floats = np.array([self.difference(self.all[group[self.number] != out]) for out in range(groups)])
-        return float(np.sqrt((groups - 1) / groups * np.sum((found - found.mean()) ** 2)))
+        shift = np.where(dialogues[self.dialogues.numbers], self.n, 0)
+        return self.value(self.everyone + self.n - shift) - self.value(self.everyone + shift)
 
 
 def holm(ps: Sequence[float]) -> list[float]:
