@@ -32,6 +32,7 @@ from tests.composed import composed, plain_of
 from tests.engine.parts import SCENE, merg, outputs
 from tests.memory.parts import Letters, Watching, dialogue
 from tests.memory.parts import corpus as corpus_with
+from tests.ollama_server import TEXT_MODEL
 from tests.scripted_ollama import ScriptedOllama, scripted_ollama
 
 LOST = [
@@ -193,6 +194,14 @@ def test_without_exemplars_nothing_is_built_and_no_prompt_names_them(base: list[
         assert manifest["identity"]["memory"] == "none"
         assert "memory" not in manifest
         assert supplied(run, "keys/4") == []
+
+
+def test_exemplars_by_a_model_that_ollama_serves(base: list[str], ollama_host: str, tmp_path: Path) -> None:
+    settings = ("memory=ollama", f"memory.embedder.model={TEXT_MODEL}", f"memory.embedder.hosts=[{ollama_host}]")
+    run = ran(base, tmp_path, *settings)
+    assert {len(event.content) for sample in ("keys/4", "dog/4") for event in supplied(run, sample)} == {1}
+    assert json.loads(read_manifest(run)["memory"]["embedder"])["kind"] == "ollama"
+    assert all(SENT in text for text in prompts(run, "sgrg"))
 
 
 def test_a_changed_corpus_begins_another_run(base: list[str], tmp_path: Path) -> None:

@@ -95,11 +95,10 @@ class Store:
             return None
         try:
             manifest = json.loads((path / MANIFEST).read_text(encoding="utf-8"))
-            sound = manifest == {"made_of": made_of, "files": {name: _sha256(path / name) for name in (INDEX, ENTRIES)}}
-        except (OSError, ValueError, RecursionError):
-            sound = False
-        if sound:
-            return load(path / INDEX)
+            if manifest == {"made_of": made_of, "files": {name: _sha256(path / name) for name in (INDEX, ENTRIES)}}:
+                return load(path / INDEX)
+        except (OSError, ValueError, RuntimeError):  # gone, no JSON or nested without end, no index to this faiss
+            pass
         self.watch.note(f"the memory in {path} is damaged; it is built again")
         return None
 
