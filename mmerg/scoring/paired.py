@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict
 
 from mmerg.scoring.answers import Answer, ScoredRun
-from mmerg.scoring.intervals import Dialogues, Z, drawn, percentiles
+from mmerg.scoring.intervals import Dialogues, Z, drawn, jackknife, percentiles
 from mmerg.scoring.metric import Indices, Metric, Value
 from mmerg.scoring.power import DETECTABLE, mcnemar, smallest_shift
 
