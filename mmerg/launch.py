@@ -72,16 +72,15 @@ def _run(plain: dict[str, Any], out: Console) -> Ended:
 
     with closing(pool_of(plain)) as pool:
         engine = pool.describe()
+        _announce(out, plain, corpus, protocol.told(selection), wanted, engine)
+        for host, why in pool.down().items():
+            out.print(harmless(f"host {host} is left out for now: {why}"))
         exemplars = None
         if source:
             with Building(out) as watch:
                 exemplars = exemplars_of(plain, prompts.system, corpus, source, wanted, watch)
-        experiment = experiment_of(plain, prompts, sampling, engine, wanted, exemplars)
-        _announce(out, plain, corpus, protocol.told(selection), wanted, engine)
-        if exemplars:
             out.print(harmless(told(exemplars.section())))
-        for host, why in pool.down().items():
-            out.print(harmless(f"host {host} is left out for now: {why}"))
+        experiment = experiment_of(plain, prompts, sampling, engine, wanted, exemplars)
         path = Path(plain["runs"]) / _name(plain)
         with Run(path, _manifest(plain, corpus, protocol, selection, experiment, exemplars)) as run:
             todo = _todo(wanted, run.results, plain["only_failed"])
