@@ -5,17 +5,26 @@ BIN := $(VENV)/bin
 BENCHMARKS := $(sort $(filter-out benchmarks/__init__.py benchmarks/parts.py,$(wildcard benchmarks/*.py)))
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check lint types benchmarks wheel clean
+.PHONY: help setup demo bench test metrics check lint types benchmarks wheel clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-demo: $(VENV)/demo.done  ## five agents over the packaged clips, on a small model in this process
+demo: $(VENV)/demo.done  ## five agents over the packaged clips, on a small model in this process; scores and a report
 	$(BIN)/python -m mmerg.run dataset=demo backend=embedded
+	$(BIN)/python -m mmerg.score "$$(ls -td runs/demo-merg-smollm2-135m-*/ | head -n 1)"
+	$(BIN)/python -m mmerg.report "$$(ls -td runs/demo-merg-smollm2-135m-*/ | head -n 1)"
+
+# BACKBONES="qwen2.5vl:7b gemma3:12b" DATASET=meld N=50 make bench, with ARGS="dataset.root=…" behind it
+bench: $(VENV)/demo.done  ## backbones side by side on a fixed subset; those that are not pulled are named and skipped
+	$(BIN)/python -m mmerg.bench $(if $(BACKBONES),--backbones $(BACKBONES)) $(if $(DATASET),--dataset $(DATASET)) $(if $(N),--n $(N)) $(ARGS)
 
 test: $(VENV)/dev.done  ## all tests, with a real Ollama server where one can be had
 	@$(BIN)/python tools/get_ollama.py || echo "without an Ollama server: the tests that need one are skipped"
 	$(BIN)/python -m pytest
+
+metrics: $(VENV)/dev.done  ## add what BERTScore and an outside model's perplexity need (torch, 5 GB)
+	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[embedded,dev,metrics]'
 
 check: lint types test  ## lint, types and tests
 
