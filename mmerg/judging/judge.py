@@ -56,7 +56,7 @@ def judge_system(node: Mapping[str, Any]) -> System:
 
 @dataclass(frozen=True)
 class Round:
-    """One look at an item: in which order its replies are shown, and for the how manieth time in this order."""
+    """One look at an item: in which order its replies are shown, and which repeat of this order it is."""
 
     number: int
     order: tuple[int, ...]

@@ -1,0 +1,42 @@
+"""A model judges the replies of finished runs: `python -m mmerg.judge RUN… judge=likert backbone=qwen3.5-9b`.
+
+judge=likert rates each reply from 1 to 5 and writes judgement-<backbone>.json beside every run; judge=pairwise compares
+two runs in both orders. Run folders come first, settings after them. The same command resumes.
+Exit code 0 all fine, 1 calls failed for some samples, 2 configuration or input wrong, 130 interrupted.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from omegaconf import DictConfig
+
+from mmerg.config import hydra_main
+from mmerg.terminal import forgiving, guarded
+
+
+def split(arguments: Sequence[str]) -> tuple[list[Path], list[str]]:
+    """Run folders, and what Hydra gets. Folders come first: up to an option, or a key=value that is no folder."""
+    for place, argument in enumerate(arguments):
+        if argument.startswith("-") or ("=" in argument and not Path(argument).is_dir()):
+            return [Path(folder) for folder in arguments[:place]], list(arguments[place:])
+    return [Path(folder) for folder in arguments], []
+
+
+def main() -> int:
+    """The command."""
+    folders, sys.argv[1:] = split(sys.argv[1:])
+
+    def job(config: DictConfig) -> int:
+        from mmerg.judging.launch import launch  # only once there is something to judge: --help stays quick
+
+        return guarded(lambda: launch(config, folders))
+
+    return hydra_main(job, "judge")
+
+
+if __name__ == "__main__":
+    forgiving()
+    sys.exit(main())

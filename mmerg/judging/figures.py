@@ -1,0 +1,44 @@
+"""Figures over verdicts: each is the mean over samples of what a sample's verdicts give, with an interval by dialogue.
+
+Shares are in percent and get Wilson's interval, with n samples however many verdicts each has: wider than need be
+rather than too narrow, and with a width even where all verdicts are alike. Ratings get a bootstrap.
+
+    mean("empathy", [4.0, None, 3.5], ["d0", "d1", "d2"], by="bootstrap")    # n 2: a sample with None does not count
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from mmerg.scoring.intervals import interval
+from mmerg.scoring.metric import IntervalBy, ratio
+from mmerg.scoring.score import Score
+from mmerg.scoring.standard import DEFAULTS
+
+
+def mean(
+    name: str,
+    values: Sequence[float | None],
+    dialogues: Sequence[str],
+    *,
+    by: IntervalBy,
+    higher_is_better: bool | None = None,
+    signature: str = "",
+) -> Score:
+    """The mean of one value a sample, over the samples that have one. dialogues: where each sample is from."""
+    kept = [(value, dialogue) for value, dialogue in zip(values, dialogues, strict=True) if value is not None]
+    bare = Score(name=name, value=None, n=len(kept), higher_is_better=higher_is_better, signature=signature)
+    if not kept:
+        return bare.model_copy(update={"why": "no sample has verdicts for it"})
+    numbers = np.array([value for value, _ in kept], float)
+    value = ratio(numbers, np.ones(len(kept)))
+    found = interval(by, value, [d for _, d in kept], resamples=DEFAULTS.resamples, seed=DEFAULTS.seed)
+    figure = value(np.arange(len(kept)))
+    return bare.model_copy(update={"value": figure, "interval": found.ends, "method": found.method, "why": found.why})
+
+
+def share(held: Sequence[bool]) -> float | None:
+    """How many of a sample's cases hold, in percent; None where it has no case."""
+    return 100 * sum(held) / len(held) if held else None

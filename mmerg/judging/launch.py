@@ -1,0 +1,240 @@
+"""The judging of finished runs, from a composed config to an exit code; `mmerg/judge.py` is its command.
+
+Reads top to bottom: runs and their replies, hosts and engine, the judging folder, items in flight, figures and tables.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Sequence
+from contextlib import closing
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from omegaconf import DictConfig
+from rich.console import Console
+
+from mmerg.backends.pool import Pool
+from mmerg.backends.protocol import Engine
+from mmerg.config import resolve
+from mmerg.engine.experiment import in_flight
+from mmerg.engine.prompts import Prompts
+from mmerg.errors import ConfigError
+from mmerg.judging.items import Item, Lot, pairs, singles
+from mmerg.judging.judge import Judge, judge_system
+from mmerg.judging.judgement import MATCH, Judgement, Match, judgement_file, same_model
+from mmerg.judging.preferences import preferences
+from mmerg.judging.ratings import ratings
+from mmerg.judging.tables import compared, rated
+from mmerg.progress import Progress
+from mmerg.records.events import Event
+from mmerg.records.run import Folder
+from mmerg.records.verdict import Verdicts
+from mmerg.run_tables import failures
+from mmerg.scoring.answers import read_run
+from mmerg.settings import check_bounds, how, identity_hash
+from mmerg.terminal import console, harmless, shown
+from mmerg.wiring import git_commit, pool_of, sampling_of, versions
+
+VERDICTS = "verdicts.jsonl"
+
+
+@dataclass(frozen=True)
+class Judging:
+    """What the judgings of one command share."""
+
+    plain: dict[str, Any]
+    judge: Judge
+    engine: Engine
+
+    @property
+    def aspects(self) -> list[str]:
+        return [stage.name for stage in self.judge.prompts.system.stages]
+
+    @property
+    def backbone(self) -> str:
+        return str(self.plain["backbone"]["name"])
+
+    def identity(self, lot: Lot) -> dict[str, str]:
+        """What decides the verdicts on `lot`."""
+        return {
+            "config": identity_hash(self.plain),
+            "engine": json.dumps(self.engine.model_dump(mode="json"), sort_keys=True),
+            "prompts": self.judge.prompts.digest(),
+            "judged": lot.digest(),
+        }
+
+    def name(self, lot: Lot) -> str:
+        """The folder's name, another for every config and for everything that is judged."""
+        identity = self.identity(lot)
+        mark = hashlib.sha256((identity["config"] + identity["judged"]).encode()).hexdigest()[:8]
+        return f"judge-{self.plain['judge']['name']}-{self.backbone}-{mark}"
+
+
+def launch(config: DictConfig, folders: Sequence[Path]) -> int:
+    """Judges the runs in `folders`: 0 all fine, 1 calls failed for some samples. Raises MmergError where nothing could
+    be judged."""
+    plain = resolve(config)
+    _check(plain)
+    out = console()
+    node = plain["judge"]
+    lots = [lot.drawn(node["sample"], plain["seed"]) for lot in _lots(folders, node["replies"])]
+    sampling = replace(sampling_of(plain), temperature=node["temperature"])
+    judge = Judge(Prompts(judge_system(node)), sampling, node["replies"], node["repeats"])
+    with closing(pool_of(plain)) as pool:
+        judging = Judging(plain, judge, pool.describe())
+        _announce(out, judging)
+        for host, why in pool.down().items():
+            out.print(harmless(f"host {host} is left out for now: {why}"))
+        codes = [_judged(out, judging, lot, pool) for lot in lots]
+    if plain["backbone"]["note"]:
+        out.print(harmless(plain["backbone"]["note"]))
+    return max(codes)
+
+
+def _check(plain: dict[str, Any]) -> None:
+    check_bounds(plain, ("judge", "backbone"))
+    node = plain["judge"]
+    wrong = ""
+    if node["replies"] not in (1, 2):
+        wrong, hint = f"judge.replies is {node['replies']}", "1 is rated, 2 are compared"
+    elif node["repeats"] < 1:
+        wrong, hint = f"judge.repeats is {node['repeats']}", "at least 1"
+    elif node["sample"] is not None and node["sample"] < 1:
+        wrong, hint = f"judge.sample is {node['sample']}", "at least 1, or null for all"
+    elif not 0 <= node["temperature"] < float("inf"):
+        wrong, hint = f"judge.temperature is {node['temperature']}", "at least 0"
+    elif node["repeats"] > 1 and not node["temperature"]:
+        wrong = f"judge.repeats is {node['repeats']}, and at temperature 0 each would say the same"
+        hint = "judge.temperature=0.7, or judge.repeats=1"
+    if wrong:
+        raise ConfigError(wrong, where="configuration", hint=hint)
+
+
+def _lots(folders: Sequence[Path], replies: int) -> list[Lot]:
+    """What is to be judged: run by run, or two runs against each other."""
+    if replies == 1 and folders:
+        return [singles(read_run(folder)) for folder in dict.fromkeys(folders)]
+    if replies == 2 and len(folders) == 2:
+        return [pairs(*map(read_run, folders))]
+    need = "at least one run folder" if replies == 1 else "exactly two run folders"
+    raise ConfigError(
+        f"{len(folders)} run folders are given, and this judge takes {need}",
+        where="command line",
+        hint="python -m mmerg.judge runs/… judge=likert, or two of them and judge=pairwise; folders come first",
+    )
+
+
+def _judged(out: Console, judging: Judging, lot: Lot, pool: Pool) -> int:
+    plain = judging.plain
+    path = Path(plain["runs"]) / judging.name(lot)
+    with Folder(path, _manifest(judging, lot), Verdicts, VERDICTS) as folder:
+        wanted = lot.items[: plain["limit"]]
+        todo = [item for item in wanted if _is_open(folder.results.get(item.id), plain["only_failed"])]
+        again = {item.id for item in todo}
+        kept = folder.results.part(item.id for item in wanted if item.id not in again)
+        progress = Progress(out, len(todo), len(kept), sum(verdicts.status == "failed" for verdicts in kept))
+
+        def emit(event: Event) -> None:
+            folder.trace.emit(event)
+            progress.event(event)
+
+        def work(item: Item) -> Verdicts:
+            with pool.lease() as backend:
+                return judging.judge.item(item, backend, emit)
+
+        with progress:
+            for verdicts in in_flight(todo, work, pool.slots, pool.close):
+                folder.add(verdicts)
+                progress.result(verdicts)
+        folder.seal([item.id for item in lot.items])
+        found = list(folder.results.part(item.id for item in lot.items))
+    _conclude(out, judging, lot, path, found)
+    if failed := failures(found):
+        out.print(failed)
+    print(f"judging: {shown(str(path))}")  # noqa: T201 - for programs to read: no wrapping
+    return 1 if failed else 0
+
+
+def _is_open(before: Verdicts | None, only_failed: bool) -> bool:
+    return before is None if not only_failed else before is not None and before.status == "failed"
+
+
+def _conclude(out: Console, judging: Judging, lot: Lot, path: Path, found: Sequence[Verdicts]) -> None:
+    """The figures of what has been judged so far: written down, and printed."""
+    judged = [verdicts for verdicts in found if verdicts.status == "ok"]
+    manifest = lot.runs[0].manifest
+    common: dict[str, Any] = {
+        "judge": judging.backbone,
+        "engine": f"{judging.engine.model} on {judging.engine.backend} {judging.engine.version}",
+        "judging": path.name,
+        "corpus": f"{manifest['corpus']['name']} {manifest['corpus']['split']}",
+        "n": len(judged),
+        "failed": len(found) - len(judged),
+        "unjudged": len(lot.items) - len(found),
+        "left_out": lot.left_out,
+        "verdicts": sum(len(verdicts.verdicts) for verdicts in judged),
+        "unusable": sum(not verdict.usable for verdicts in judged for verdict in verdicts.verdicts),
+        "identity": judging.identity(lot),
+    }
+    own = [run for run in lot.runs if same_model(judging.engine.model_dump(), run.manifest["engine"])]
+    signature = _signature(judging)
+    if len(lot.runs) == 1:
+        [run] = lot.runs
+        scores = ratings(judged, judging.aspects, signature)
+        judgement = Judgement(run=run.name, protocol=run.protocol, self_judged=bool(own), scores=scores, **common)
+        judgement.write(run.path / judgement_file(judging.backbone))
+        parts = rated(judgement)
+    else:
+        a, b = lot.runs
+        match = Match(
+            runs=(a.name, b.name),
+            self_judged=tuple(run.name for run in own),
+            aspects={aspect: preferences(judged, [aspect], signature) for aspect in judging.aspects},
+            overall=preferences(judged, judging.aspects, signature),
+            **common,
+        )
+        match.write(path / MATCH)
+        parts = compared(match)
+    for part in parts:
+        out.print(part)
+
+
+def _signature(judging: Judging) -> str:
+    node, engine = judging.plain["judge"], judging.engine
+    parts = {
+        "judge": engine.model,
+        "digest": engine.digest[:12],
+        "prompts": judging.judge.prompts.digest()[:12],
+        "temperature": node["temperature"],
+        "repeats": node["repeats"],
+        "seed": judging.plain["seed"],
+    }
+    return "|".join(f"{key}:{value}" for key, value in parts.items())
+
+
+def _manifest(judging: Judging, lot: Lot) -> dict[str, Any]:
+    runs = [
+        {"run": run.name, "identity": run.manifest["identity"], "engine": run.manifest["engine"]} for run in lot.runs
+    ]
+    return {
+        "identity": judging.identity(lot),
+        "engine": judging.engine.model_dump(mode="json"),
+        "judged": {"runs": runs, "items": len(lot.items), "left_out": lot.left_out},
+        "versions": versions(),
+        "how": how(judging.plain),
+        "git_commit": git_commit(),
+        "config": judging.plain,
+    }
+
+
+def _announce(out: Console, judging: Judging) -> None:
+    node, engine = judging.plain["judge"], judging.engine
+    calls = len(judging.judge.rounds) * len(judging.aspects)
+    out.print(harmless(f"judge={node['name']}: {', '.join(judging.aspects)}; {calls} calls a sample"))
+    seeds = f"seeds {judging.plain['seed']} to {judging.plain['seed'] + node['repeats'] - 1}"
+    out.print(
+        harmless(f"{engine.model} on {engine.backend} {engine.version}, temperature {node['temperature']}, {seeds}")
+    )

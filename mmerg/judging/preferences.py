@@ -1,0 +1,111 @@
+"""Win, tie and lose of run A against run B, and how far the judge can be trusted: its position bias and agreement.
+
+A pair is shown in both orders, so one repeat gives two verdicts on it. It is won only where both prefer A, lost only
+where both prefer B, and a tie in every other case: verdicts that contradict each other say that the order decided.
+Over repeats more than half of them must be won (or lost). Every figure is a share in percent: of a sample's cases, then
+the mean over samples. Unusable verdicts make no case.
+
+    found = preferences(samples, "empathy", signature)
+    found["win"].value, found["first"].value
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from itertools import combinations
+
+from mmerg.judging.figures import mean, share
+from mmerg.records.verdict import Verdict, Verdicts
+from mmerg.scoring.score import Score
+
+A, B = 0, 1
+Cases = Callable[[Sequence[Verdict]], list[bool]]  # of a sample's usable verdicts on one aspect
+
+
+def outcome(verdicts: Sequence[Verdict]) -> int | None:
+    """A where A won, B where B won, -1 for a tie; None where no repeat has usable verdicts in both orders."""
+    repeats = [_combined(one, other) for one, other in _both_orders(verdicts)]
+    if not repeats:
+        return None
+    return next((run for run in (A, B) if repeats.count(run) > len(repeats) / 2), -1)
+
+
+def _combined(one: Verdict, other: Verdict) -> int:
+    agreed = one.preferred if one.preferred == other.preferred else None
+    return -1 if agreed is None else agreed
+
+
+def _both_orders(verdicts: Sequence[Verdict]) -> list[tuple[Verdict, Verdict]]:
+    """Of each repeat the verdicts with A first and with B first, where both are usable."""
+    shown = {(verdict.repeat, verdict.order[0]): verdict for verdict in verdicts}
+    return [(shown[repeat, A], shown[repeat, B]) for repeat, first in shown if first == A and (repeat, B) in shown]
+
+
+def _ended(run: int) -> Cases:
+    def cases(verdicts: Sequence[Verdict]) -> list[bool]:
+        found = outcome(verdicts)
+        return [] if found is None else [found == run]
+
+    return cases
+
+
+def _said(run: int | None) -> Cases:
+    return lambda verdicts: [verdict.preferred == run for verdict in verdicts]
+
+
+def _first(verdicts: Sequence[Verdict]) -> list[bool]:
+    return [verdict.choice == "first" for verdict in verdicts if verdict.choice != "tie"]
+
+
+def _flips(verdicts: Sequence[Verdict]) -> list[bool]:
+    return [{one.preferred, other.preferred} == {A, B} for one, other in _both_orders(verdicts)]
+
+
+def _agree_orders(verdicts: Sequence[Verdict]) -> list[bool]:
+    return [one.preferred == other.preferred for one, other in _both_orders(verdicts)]
+
+
+def _agree_repeats(verdicts: Sequence[Verdict]) -> list[bool]:
+    return [one.choice == other.choice for one, other in combinations(verdicts, 2) if one.order == other.order]
+
+
+# win, tie, lose: of pairs, by the rule above. raw_…: of single verdicts. first: of verdicts that are no tie, those for
+# the reply shown first; 50 is no bias. flips: of pairs, those whose two orders prefer different runs. agree_orders,
+# agree_repeats: of two verdicts on one pair that differ in nothing but the order, or the seed, those that say the same.
+FIGURES: dict[str, Cases] = {
+    "win": _ended(A),
+    "tie": _ended(-1),
+    "lose": _ended(B),
+    "raw_win": _said(A),
+    "raw_tie": _said(None),
+    "raw_lose": _said(B),
+    "first": _first,
+    "flips": _flips,
+    "agree_orders": _agree_orders,
+    "agree_repeats": _agree_repeats,
+}
+
+
+def preferences(samples: Sequence[Verdicts], aspects: Sequence[str], signature: str) -> dict[str, Score]:
+    """The figures over `aspects` together, each sample counting once."""
+    by_aspect = [_usable(sample, aspects) for sample in samples]
+    dialogues = [sample.dialogue for sample in samples]
+    return {
+        name: mean(
+            name,
+            [share([held for verdicts in usable for held in cases(verdicts)]) for usable in by_aspect],
+            dialogues,
+            by="wilson",
+            signature=signature,
+        )
+        for name, cases in FIGURES.items()
+    }
+
+
+def _usable(sample: Verdicts, aspects: Sequence[str]) -> list[list[Verdict]]:
+    found: defaultdict[str, list[Verdict]] = defaultdict(list)
+    for verdict in sample.verdicts:
+        if verdict.usable and verdict.aspect in aspects:
+            found[verdict.aspect].append(verdict)
+    return list(found.values())

@@ -1,0 +1,94 @@
+"""A judgement for the terminal: figures with their intervals and n, and what they leave out. Prints nothing itself."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from rich.console import RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from mmerg.judging.judgement import Judgement, Match
+from mmerg.scoring.score import Score
+from mmerg.terminal import harmless
+
+RULE = (
+    "a pair is won (lost) only where the judge prefers A (B) in both orders, and in more than half of the repeats; "
+    "all else is a tie"
+)
+
+
+def rated(found: Judgement) -> Iterator[RenderableType]:
+    """The ratings of a run."""
+    yield harmless(f"{found.run}, {found.corpus}, protocol {found.protocol}")
+    yield harmless(_counts(found))
+    table = Table(title="1 to 5, mean over samples [95 %]", title_justify="left")
+    for name in ("aspect", "rating", "n"):
+        table.add_column(name, justify="left" if name == "aspect" else "right")
+    for name, score in found.scores.items():
+        table.add_row(harmless(name), _cell(score, 2), str(score.n))
+    yield table
+    yield from _methods(found.scores.values())
+    if found.self_judged:
+        yield harmless(f"judged by itself: {found.judge} wrote these replies")
+
+
+def compared(found: Match) -> Iterator[RenderableType]:
+    """Run A against run B."""
+    yield harmless(f"A {found.runs[0]}\nB {found.runs[1]}\n{found.corpus}")
+    yield harmless(_counts(found))
+    by_aspect = {**found.aspects, "all": found.overall}
+    yield _figures("A against B, % of pairs [95 %]", by_aspect, {"win": "A wins", "tie": "tie", "lose": "B wins"})
+    yield harmless(RULE)
+    raw = {"raw_win": "for A", "raw_tie": "tie", "raw_lose": "for B"}
+    yield _figures("single verdicts, %, whatever the order", by_aspect, raw)
+    trust = {
+        "first": "for the first shown",
+        "flips": "flips with the order",
+        "agree_orders": "agrees over orders",
+        "agree_repeats": "agrees over repeats",
+    }
+    yield _figures(
+        "the judge itself, % (for the first shown: of verdicts that are no tie, 50 is no bias)", by_aspect, trust
+    )
+    yield from _methods(found.overall.values())
+    for run in found.self_judged:
+        yield harmless(f"judged by itself: {found.judge} wrote the replies of {run}")
+
+
+def _counts(found: Judgement | Match) -> str:
+    share = f" ({100 * found.unusable / found.verdicts:.1f} %)" if found.verdicts else ""
+    parts = [
+        f"judged by {found.judge} ({found.engine}): {found.n} samples",
+        f"{found.verdicts} verdicts, {found.unusable} of them unusable{share}",
+        *(f"{count} {reason}" for reason, count in found.left_out.items()),
+    ]
+    if found.failed:
+        parts.append(f"{found.failed} samples on which a call failed")
+    if found.unjudged:
+        parts.append(f"{found.unjudged} samples not judged yet")
+    return "; ".join(parts)
+
+
+def _figures(title: str, by_aspect: dict[str, dict[str, Score]], columns: dict[str, str]) -> Table:
+    table = Table(title=title, title_justify="left")
+    table.add_column("aspect")
+    for heading in columns.values():
+        table.add_column(heading, justify="right")
+    table.add_column("n", justify="right")
+    for aspect, scores in by_aspect.items():
+        cells = [_cell(scores[name], 1) for name in columns]
+        table.add_row(harmless(aspect), *cells, str(max(scores[name].n for name in columns)))
+    return table
+
+
+def _cell(score: Score, places: int) -> Text:
+    if score.value is None:
+        return Text("–")
+    ends = f" [{score.interval[0]:.{places}f}, {score.interval[1]:.{places}f}]" if score.interval else ""
+    return Text(f"{score.value:.{places}f}{ends}")
+
+
+def _methods(scores: Iterable[Score]) -> Iterator[Text]:
+    told = dict.fromkeys(score.method for score in scores if score.method)
+    yield from (harmless(f"interval: {method}") for method in told)
