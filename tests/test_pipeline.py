@@ -203,7 +203,8 @@ def test_a_dialogue_of_meld_without_a_server(tmp_path: Path) -> None:
             pytest.skip(f"{package} is not installed")
     settings = ("dataset=meld", f"dataset.root={MELD}", "limit=1", "backend=embedded", "backbone.workers=[one]")
     ran = Ran(tmp_path / "runs", *settings, "system.max_iterations=0", "system.max_repairs=0")
-    assert "meld test: 1 samples of 280 dialogues" in ran.told
+    assert "meld test: 280 dialogues" in ran.told
+    assert "protocol: targets=last emotions=all, n=268, 12 dialogues without a history; 1 wanted now" in ran.told
     check_whatever_the_end(ran, ["test_dia0/3"])
     assert [event.form for event in ran.frames] == ["none"]
     assert {call.reply.host for call in ran.calls} == {"one"}
