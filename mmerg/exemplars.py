@@ -113,21 +113,27 @@ class Exemplars:
         return told | ({"situation": entry.situation} if entry.situation else {})
 
 
+def forecast_of(system: System) -> str | None:
+    """Where the state holds the forecast emotion once M is asked for; None where no stage has given one by then, or the
+    one that asks may not see it: exemplars picked by it would tell it."""
+    path = system.result.get("emotion")
+    symbol = path.split(".")[0] if path else None
+    asks = next(number for number, stage in enumerate(system.stages) if SYMBOL in stage.sees)
+    given = symbol in [stage.gives for stage in system.stages[:asks]]
+    return path if given and symbol in system.stages[asks].sees else None
+
+
 def refuse_without_forecast(system: System, settings: Mapping[str, Any]) -> None:
-    """Raises ConfigError where the memory's settings need a forecast emotion that nothing has given by the time M is
-    asked for."""
+    """Raises ConfigError where the memory's settings need a forecast emotion that there is not."""
     needing = {
-        "memory.emotion=require": settings["emotion"] == "require",
+        f"memory.emotion={settings['emotion']}": settings["emotion"] != "any",
         "memory.key.emotion=true": settings["key"]["emotion"],
     }
     needed = [setting for setting, on in needing.items() if on]
-    path = system.result.get("emotion")
-    symbol = path.split(".")[0] if path else None
-    gives = [stage.gives for stage in system.stages]
-    asks = next(number for number, stage in enumerate(system.stages) if SYMBOL in stage.sees)
-    if needed and (symbol is None or symbol not in gives[:asks]):
+    if needed and forecast_of(system) is None:
+        asks = next(stage.name for stage in system.stages if SYMBOL in stage.sees)
         raise ConfigError(
-            f"{needed[0]} needs the forecast emotion, and no stage gives one before {system.stages[asks].name}",
+            f"{needed[0]} needs the forecast emotion, and {asks} sees none",
             where=f"system={system.name}",
             hint="memory.emotion=any memory.key.emotion=false",
         )

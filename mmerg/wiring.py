@@ -25,7 +25,7 @@ from mmerg.engine.look import Looker
 from mmerg.engine.plan import Ahead, clips_by_file
 from mmerg.engine.prompts import Prompts
 from mmerg.errors import ConfigError, CorpusError
-from mmerg.exemplars import SYMBOL, Exemplars, Wanted, refuse_without_forecast, wants_exemplars
+from mmerg.exemplars import SYMBOL, Exemplars, Wanted, forecast_of, refuse_without_forecast, wants_exemplars
 from mmerg.frames.frame import FrameSettings
 from mmerg.frames.store import FrameStore
 from mmerg.memory.entries import Key
@@ -149,7 +149,7 @@ def exemplars_of(
     wanted = Wanted(
         **{name: settings[name] for name in ("top_k", "emotion", "min_similarity")},
         guards=guards,
-        forecast=system.result.get("emotion"),
+        forecast=forecast_of(system),
     )
     exemplars = Exemplars(memory, source, evaluated, wanted, left_out)
     exemplars.refuse_wordless(samples)

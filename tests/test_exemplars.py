@@ -292,7 +292,7 @@ def test_the_evaluated_corpus_is_no_memory(folders: list[str]) -> None:
     assert "made of what is evaluated" in refusal(*folders, f"dataset.memory.root={root}").what
 
 
-@pytest.mark.parametrize("setting", ["memory.emotion=require", "memory.key.emotion=true"])
+@pytest.mark.parametrize("setting", ["memory.emotion=require", "memory.emotion=prefer", "memory.key.emotion=true"])
 def test_a_forecast_that_nobody_gives_is_refused(setting: str, folders: list[str]) -> None:
     def blind(plain: dict[str, Any]) -> None:
         plain["system"] = copy.deepcopy(plain["system"])
@@ -300,7 +300,9 @@ def test_a_forecast_that_nobody_gives_is_refused(setting: str, folders: list[str
 
     error = refusal(*folders, setting, change=blind)
     assert setting in error.what
-    assert "no stage gives one before sgrg" in error.what
+    assert "sgrg sees none" in error.what
+    for ablation in ("system.without=[caef]", "system.organization=independent"):
+        assert refusal(*folders, setting, ablation).what == error.what
     plain = plain_of(*folders, setting)
     assert memory_corpus_of(plain, build(plain["system"]), corpus_of(plain)) is not None
 
