@@ -1,0 +1,134 @@
+"""What several hosts give: samples a minute over 1, 2 and 4 simulated ones, each taking one call at a time.
+
+MERG on the demo corpus, five calls a sample, cache off, keyframes already taken. A host is an HTTP server in a
+process of its own that waits `--latency` seconds before each answer and works no time; all share this machine's cores
+with mmerg, so the ratio shows what the pool and the framework make of several hosts. The ideal is the number of hosts.
+
+Prints, as medians over rounds with their range, samples a minute and ratios, then one line of JSON.
+
+    python benchmarks/hosts.py --samples 12 --latency 0.25 --hosts 1 2 4 --rounds 2
+"""
+
+from __future__ import annotations
+
+import argparse
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, closing, contextmanager
+from pathlib import Path
+
+from benchmarks.in_flight import slow_server
+from benchmarks.parts import (
+    alternating,
+    answer,
+    experiment,
+    ignore,
+    keep_nothing,
+    publish,
+    ratio,
+    samples,
+    seconds,
+    spread,
+)
+from mmerg.backends.cache import Cache
+from mmerg.backends.ollama import Ollama
+from mmerg.backends.pool import Host, Pool
+from mmerg.backends.protocol import Backend
+from mmerg.backends.retry import Retry
+from mmerg.backends.scripted import Scripted
+from mmerg.dialogue import Sample
+from mmerg.engine.experiment import Experiment, in_flight
+from mmerg.records.result import Result
+
+
+def go(run: Experiment, todo: Sequence[Sample], backends: Sequence[Backend]) -> None:
+    """All samples over all hosts, as the run command does it, without a run folder. Any failure ends it."""
+    hosts = [
+        Host(Cache(Retry(backend), Path("unused"), "off"), 1, f"host {number}")
+        for number, backend in enumerate(backends)
+    ]
+    with closing(Pool(hosts)) as pool:
+        pool.describe()
+
+        def work(sample: Sample) -> Result:
+            with pool.lease() as leased:
+                return run.sample(sample, leased, ignore, keep_nothing)
+
+        for result in in_flight(todo, work, pool.slots, pool.close):
+            if result.status != "ok" or result.calls != 5:
+                raise SystemExit(f"sample {result.id} went wrong: {result.failure_text or result.calls}")
+
+
+@contextmanager
+def host(latency: float) -> Iterator[str]:
+    """A server in a process of its own; its address."""
+    command = [sys.executable, __file__, "--serve", "--latency", str(latency)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdin
+        assert process.stdout
+        try:
+            yield process.stdout.readline().strip()
+        finally:
+            process.stdin.close()  # it ends when nobody holds the other side
+
+
+def serve(latency: float) -> None:
+    """Be a host until standard input ends."""
+    with slow_server(latency) as server:
+        sys.stdout.write(f"{server.url}\n")
+        sys.stdout.flush()
+        sys.stdin.read()
+
+
+def main() -> None:
+    """Time every number of hosts, print."""
+    parser = argparse.ArgumentParser(description="Samples a minute over several simulated hosts.")
+    parser.add_argument("--samples", type=int, default=12)
+    parser.add_argument("--latency", type=float, default=0.25, help="seconds a call")
+    parser.add_argument("--hosts", type=int, nargs="+", default=[1, 2, 4])
+    parser.add_argument("--rounds", type=int, default=2)
+    parser.add_argument("--serve", action="store_true", help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.serve:
+        serve(options.latency)
+        return
+    todo = samples(options.samples)
+    with tempfile.TemporaryDirectory() as folder, ExitStack() as servers:
+        run = experiment(Path(folder))
+        urls = [servers.enter_context(host(options.latency)) for _ in range(max(options.hosts))]
+
+        def timed(count: int) -> Callable[[], float]:
+            def work() -> None:
+                go(run, todo, [Ollama(model="qwen2.5vl:7b", load={"num_ctx": 8192}, host=url) for url in urls[:count]])
+
+            return lambda: seconds(work)
+
+        go(run, todo[:5], [Scripted(answer)])  # takes the keyframes, compiles the prompts
+        rounds = alternating({str(count): timed(count) for count in options.hosts}, options.rounds)
+    rates = {name: spread([60 * options.samples / row[name] for row in rounds]) for name in rounds[0]}
+    first = str(options.hosts[0])
+    gain = {name: ratio(rounds, first, name) for name in rounds[0] if name != first}
+    publish(
+        [
+            f"{options.samples} samples, 5 calls of {options.latency:g} s each, medians of {options.rounds} rounds",
+            *(
+                f"  {name} hosts {rate.median:7.0f} samples a minute ({rate.low:.0f} to {rate.high:.0f})"
+                for name, rate in rates.items()
+            ),
+            *(f"  {name} hosts against {first}: {gained}" for name, gained in gain.items()),
+        ],
+        {
+            "benchmark": "hosts",
+            "samples": options.samples,
+            "latency": options.latency,
+            "rounds": options.rounds,
+            "samples_a_minute": {name: rate.rounded() for name, rate in rates.items()},
+            f"ratio_to_{first}": {name: gained.rounded() for name, gained in gain.items()},
+        },
+    )
+
+
+if __name__ == "__main__":
+    main()
