@@ -19,7 +19,8 @@ from mmerg.papertables.as_latex import as_latex
 from mmerg.papertables.as_latex import escaped as latex
 from mmerg.papertables.as_markdown import as_markdown
 from mmerg.papertables.as_markdown import escaped as markdown
-from mmerg.papertables.beside import Beside, Line, put_beside
+from mmerg.papertables.beside import Beside, put_beside
+from mmerg.papertables.line import Line
 from mmerg.papertables.ours import read_ours, settings_of
 from mmerg.records.run import MANIFEST
 from mmerg.score import main as score
@@ -397,3 +398,24 @@ def test_several_tables_of_one_dataset(capsys: pytest.CaptureFixture[str], tmp_p
     assert "Main results, IEMOCAP" in shown
     assert "Backbones, IEMOCAP" in shown
     assert "MELD, test" not in shown
+
+
+def test_runs_that_differ_in_their_seed_alone_have_a_mean_and_a_spread(make: Make) -> None:
+    runs = [make(f"seed{seed}", right=right, seed=seed) for seed, right in ((0, 20), (1, 22), (2, 24))]
+    other = make("other", right=3, seed=3, max_iterations=5)
+    table = beside("iterations", *runs, other)
+    [mean] = [line for line in table.lines if line.by == "seeds"]
+    assert (mean.name, mean.row) == ("mean of runs 1, 2, 3", "2")
+    acc = mean.cells[table.columns.index("acc")]
+    assert acc.value == pytest.approx(100 * 22 / 31)
+    assert acc.spread == pytest.approx(100 * 2 / 31)
+    assert (acc.n, acc.low, acc.inside) == (3, None, None)
+    assert "<br>sd 6.45<br>3 seeds" in as_markdown(table)
+    assert r"\quad\scriptsize sd &" in as_latex(table)
+    rows = csv.DictReader(io.StringIO(as_csv([table])))
+    [row] = [row for row in rows if (row["by"], row["metric"]) == ("seeds", "acc")]
+    assert float(row["spread"]) == pytest.approx(6.4516, abs=1e-3)
+
+
+def test_one_seed_has_no_mean(make: Make) -> None:
+    assert not [line for line in beside("topk", make("a"), make("b")).lines if line.by == "seeds"]

@@ -10,7 +10,7 @@ from mmerg.papertables.beside import Beside
 from mmerg.terminal import shown
 
 COLUMNS = (
-    *("table", "dataset", "by", "row", "run", "metric", "value", "low", "high", "n", "method"),
+    *("table", "dataset", "by", "row", "run", "metric", "value", "low", "high", "spread", "n", "method"),
     *("paper_in_interval", "signature", "note"),
 )
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
@@ -28,7 +28,7 @@ def as_csv(tables: Sequence[Beside]) -> str:
                 note = caveats if line.by == "paper" else line.note
                 inside = "" if cell.inside is None else str(cell.inside).lower()
                 texts = [plain(text) for text in (table.title, table.dataset, line.by, line.row, line.run, column)]
-                numbers = [cell.value, cell.low, cell.high, cell.n]
+                numbers = [cell.value, cell.low, cell.high, cell.spread, cell.n]
                 writer.writerow([*texts, *numbers, cell.method, inside, plain(cell.signature), plain(note)])
     return out.getvalue()
 

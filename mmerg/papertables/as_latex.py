@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from mmerg.papertables.beside import Beside, Cell, Line
+from mmerg.papertables.beside import Beside
+from mmerg.papertables.line import Cell, Line
 from mmerg.terminal import shown
 
 _ESCAPES = {
@@ -56,8 +57,14 @@ def _rows(line: Line) -> Iterator[str]:
     name = escaped(line.name)
     if line.by == "ours":
         name = rf"\quad {name}{'' if line.row else ' (no row)'}"
+    elif line.by == "seeds":
+        name = rf"\quad\emph{{{name}}}"
     yield rf"{name} & {' & '.join(_value(cell) for cell in line.cells)} \\"
-    if line.by == "ours" or any(cell.low is not None for cell in line.cells):
+    if line.by == "seeds":
+        spreads = ("" if cell.spread is None else rf"\scriptsize {cell.spread:.2f}" for cell in line.cells)
+        yield rf"\quad\scriptsize sd & {' & '.join(spreads)} \\"
+        yield rf"\quad\scriptsize seeds & {' & '.join(_count(cell) for cell in line.cells)} \\"
+    elif line.by == "ours" or any(cell.low is not None for cell in line.cells):
         yield rf"\quad\scriptsize 95\,\% & {' & '.join(_between(cell) for cell in line.cells)} \\"
         yield rf"\quad\scriptsize $n$ & {' & '.join(_count(cell) for cell in line.cells)} \\"
 

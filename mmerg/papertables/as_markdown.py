@@ -6,7 +6,8 @@ import re
 from collections.abc import Iterator
 
 from mmerg.papertables.as_text import figure
-from mmerg.papertables.beside import Beside, Cell
+from mmerg.papertables.beside import Beside
+from mmerg.papertables.line import Cell
 from mmerg.terminal import shown
 
 _MARKS = {True: " ✓", False: " ✗", None: ""}
@@ -24,7 +25,9 @@ def _lines(beside: Beside) -> Iterator[str]:
     yield f"|---|{'---:|' * len(beside.columns)}"
     for line in beside.lines:
         name = escaped(line.name)
-        if line.by == "ours":
+        if line.by == "seeds":
+            name = f"*{name}*"
+        elif line.by == "ours":
             name = f"**{name}**{'' if line.row else ' (no row)'}"
         yield f"| {name} | {' | '.join(_cell(cell) for cell in line.cells)} |"
     yield ""
@@ -36,6 +39,8 @@ def _cell(cell: Cell) -> str:
     text = f"{figure(cell.value)}{_MARKS[cell.inside]}"
     if cell.low is not None:
         text += f"<br>{figure(cell.low)} to {figure(cell.high)}"
+    if cell.spread is not None:
+        return f"{text}<br>sd {figure(cell.spread)}<br>{cell.n} seeds"
     return text if cell.n is None or cell.value is None else f"{text}<br>n = {cell.n}"
 
 

@@ -10,7 +10,8 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from mmerg.papertables.beside import Beside, Cell, Line
+from mmerg.papertables.beside import Beside
+from mmerg.papertables.line import Cell, Line
 from mmerg.terminal import harmless
 
 _MARKS = {True: " ✓", False: " ✗", None: "  "}
@@ -25,9 +26,10 @@ def as_text(beside: Beside) -> Iterator[RenderableType]:
     for line in beside.lines:
         ours = line.by == "ours"
         depth = _depth(line)
-        name = f"  {line.name}{'' if line.row else ' (no row)'}" if ours else line.name
-        labels = [name, *("    from", "    to", "    n")[: depth - 1]]
-        table.add_row(harmless("\n".join(labels)), *(Text("\n".join(_stack(cell, depth))) for cell in line.cells))
+        name = line.name if line.by == "paper" else f"  {line.name}{'' if line.row or not ours else ' (no row)'}"
+        below = ("    sd", "    seeds") if line.by == "seeds" else ("    from", "    to", "    n")[: depth - 1]
+        stacks = [_spread(cell) if line.by == "seeds" else _stack(cell, depth) for cell in line.cells]
+        table.add_row(harmless("\n".join((name, *below))), *(Text("\n".join(stack)) for stack in stacks))
     yield harmless(beside.title)
     yield table
     yield harmless(f"source: {beside.source}")
@@ -47,6 +49,11 @@ def _stack(cell: Cell, depth: int) -> list[str]:
         ends = ["" if end is None else figure(end) for end in (cell.low, cell.high)]
         lines += [f"{text}  " for text in (*ends, "" if cell.n is None else str(cell.n))]
     return lines
+
+
+def _spread(cell: Cell) -> list[str]:
+    """A mean over seeds, its spread, and how many seeds."""
+    return [f"{figure(cell.value)}  ", "" if cell.spread is None else f"{figure(cell.spread)}  ", f"{cell.n or ''}  "]
 
 
 def figure(value: float | None) -> str:

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Literal
 
 from mmerg.paper.published import PaperTable, Published
+from mmerg.papertables.line import Cell, Line
 from mmerg.papertables.ours import Ours
+from mmerg.papertables.seeds import over_seeds
 from mmerg.scoring.intervals import wilson
 
 HEADS = {
@@ -42,33 +43,6 @@ HEADS = {
 PPL = ("self_ppl", "ref_ppl")
 RATED = ("empathy", "coherence", "fluency")  # by people in the papers, by a model here: not one scale
 _PRINTED = 0.005  # a paper's figure stands for all that round to it
-
-
-@dataclass(frozen=True)
-class Cell:
-    """A figure with its 95 % interval and n, None where unknown. inside: whether the paper's figure lies in our
-    interval, None where there are not both."""
-
-    value: float | None = None
-    low: float | None = None
-    high: float | None = None
-    n: int | None = None
-    method: str = ""
-    signature: str = ""
-    inside: bool | None = None
-
-
-@dataclass(frozen=True)
-class Line:
-    """A row: the paper's, or a run of ours (`run`), which is `row` of the paper or, where that is empty, none of them.
-    note: what a reader must know of it."""
-
-    name: str
-    by: Literal["paper", "ours"]
-    row: str
-    cells: tuple[Cell, ...]
-    run: str = ""
-    note: str = ""
 
 
 @dataclass(frozen=True)
@@ -102,13 +76,16 @@ def put_beside(table: PaperTable, runs: Sequence[Ours]) -> Beside:
     fitted: set[int] = set()
     for row in table.rows:
         lines.append(_of_paper(table, row))
-        for number, run in numbered:
-            if (settings := table.settings(row)) is not None and not _differences(settings, run):
-                fitted.add(number)
-                lines.append(_of_run(table, number, run, row, ""))
-    for number, run in numbered:
-        if number not in fitted:
-            lines.append(_of_run(table, number, run, None, _why_not(table, run)))
+        settings = table.settings(row)
+        fitting = [
+            (number, run) for number, run in numbered if settings is not None and not _differences(settings, run)
+        ]
+        fitted |= {number for number, _ in fitting}
+        lines += [_of_run(table, number, run, row, "") for number, run in fitting]
+        lines += over_seeds(table.columns, fitting, row.name)
+    others = [(number, run) for number, run in numbered if number not in fitted]
+    lines += [_of_run(table, number, run, None, _why_not(table, run)) for number, run in others]
+    lines += over_seeds(table.columns, others, "")
     notes = tuple(_notes(table, numbered)) if numbered else ()
     return Beside(table.title, table.source, table.dataset, table.columns, tuple(lines), table.notes, notes)
 

@@ -16,6 +16,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from mmerg.errors import RunError
 from mmerg.records.run import read_manifest, read_results
 from mmerg.scoring.score import SCORES, Score, Scores
+from mmerg.settings import identity_hash
 
 Setting = str | int
 JUDGEMENT = "judgement-*.json"
@@ -31,9 +32,12 @@ class _Judgement(BaseModel):
 
 @dataclass(frozen=True)
 class Ours:
-    """A scored run. judges: by name, their ratings by aspect."""
+    """A scored run. judges: by name, their ratings by aspect. but_for_seed: the same for runs that differ in their
+    seeds alone."""
 
     name: str
+    seed: int
+    but_for_seed: str
     settings: Mapping[str, Setting]
     scores: Scores
     judges: Mapping[str, Mapping[str, Score]] = field(default_factory=dict)
@@ -67,7 +71,9 @@ def read_ours(path: Path, judge: str | None = None) -> Ours:
     judges = _judges(path)
     if judge is not None:
         judges = {name: ratings for name, ratings in judges.items() if name == judge}
-    return Ours(path.name, settings_of(manifest), scores, judges)
+    config = dict(_node(manifest, "config"))
+    seed, but_for_seed = int(config.get("seed") or 0), identity_hash(config | {"seed": 0})
+    return Ours(path.name, seed, but_for_seed, settings_of(manifest), scores, judges)
 
 
 def dataset_of(manifest: Mapping[str, Any]) -> str | None:

@@ -1,0 +1,35 @@
+"""A row of a drawn table: whose it is, and a cell for each column."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A figure with its 95 % interval and n, None where unknown. inside: whether the paper's figure lies in our
+    interval, None where there are not both. spread: of a mean over seeds, its standard deviation; n then counts seeds.
+    """
+
+    value: float | None = None
+    low: float | None = None
+    high: float | None = None
+    n: int | None = None
+    method: str = ""
+    signature: str = ""
+    inside: bool | None = None
+    spread: float | None = None
+
+
+@dataclass(frozen=True)
+class Line:
+    """A row: the paper's, a run of ours (`run`), which is `row` of the paper or, where that is empty, none of them, or
+    the mean of runs that differ in their seeds. note: what a reader must know of it."""
+
+    name: str
+    by: Literal["paper", "ours", "seeds"]
+    row: str
+    cells: tuple[Cell, ...]
+    run: str = ""
+    note: str = ""
