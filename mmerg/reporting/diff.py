@@ -13,6 +13,7 @@ from typing import Literal
 
 Kind = Literal["same", "ins", "del"]
 LONG = 1500  # words; comparing grows with the square, and nobody reads a longer diff
+_CRUMB = 2  # words
 _WORD = re.compile(r"\w+\s*|[^\w\s]\s*|\s+")
 
 
@@ -41,12 +42,24 @@ def plain(text: str) -> tuple[Span, ...]:
 
 
 def _joined(before: list[str], after: list[str]) -> Iterator[Span]:
-    matcher = SequenceMatcher(None, [word.strip() for word in before], [word.strip() for word in after], autojunk=False)
-    for tag, a, b, c, d in matcher.get_opcodes():
-        if tag == "equal":
-            yield Span("same", "".join(after[c:d]))
+    gone, new = "", ""
+    for same, a, b, c, d in _runs(before, after):
+        if not same:
+            gone, new = gone + "".join(before[a:b]), new + "".join(after[c:d])
             continue
-        if b > a:
-            yield Span("del", "".join(before[a:b]))
-        if d > c:
-            yield Span("ins", "".join(after[c:d]))
+        yield from (span for span in (Span("del", gone), Span("ins", new)) if span.text)
+        gone, new = "", ""
+        yield Span("same", "".join(after[c:d]))
+    yield from (span for span in (Span("del", gone), Span("ins", new)) if span.text)
+
+
+def _runs(before: list[str], after: list[str]) -> list[tuple[bool, int, int, int, int]]:
+    """Runs of words with whether they stayed. One or two words that stayed between two changes count as changed:
+    sentences that were written anew share an "it" and a comma, and a diff of crumbs cannot be read."""
+    matcher = SequenceMatcher(None, [word.strip() for word in before], [word.strip() for word in after], autojunk=False)
+    found = matcher.get_opcodes()
+    last = len(found) - 1
+    return [
+        (tag == "equal" and (d - c > _CRUMB or place in (0, last)), a, b, c, d)
+        for place, (tag, a, b, c, d) in enumerate(found)
+    ]

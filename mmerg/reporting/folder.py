@@ -36,8 +36,7 @@ class ReportFolder:
             self._old = self._claimed()
         except OSError as error:
             raise unwritable(error, self.path) from error
-        if not self._old:
-            self._mark(set())
+        self._mark(self._old)  # anew, whatever stood there: a torn line, or a link
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
@@ -84,9 +83,12 @@ class ReportFolder:
     def _ready(self, name: str) -> Path:
         path = self._place(name)
         if name not in self._new:
+            if name not in self._old:
+                if path.exists():
+                    hint = "move it away, or choose --out"
+                    raise RunError("this file is not of a report", where=str(path), hint=hint)
+                self._note(name)
             self._new.add(name)
-            if path.exists() and name not in self._old:
-                raise RunError("this file is not of a report", where=str(path), hint="move it away, or choose --out")
         return path
 
     def _place(self, name: str) -> Path:
@@ -119,6 +121,14 @@ class ReportFolder:
                 "the folder holds files that are not a report's", where=str(self.path), hint="choose another --out"
             )
         return set()
+
+    def _note(self, name: str) -> None:
+        """Name a file before it is there, so that what a killed process leaves is known to be ours, too."""
+        try:
+            with (self.path / MARKER).open("a", encoding="utf-8", newline="\n") as file:
+                file.write(f"{name}\n")
+        except OSError as error:
+            raise unwritable(error, self.path) from error
 
     def _mark(self, names: set[str]) -> None:
         try:

@@ -30,6 +30,12 @@ class Picture:
     alt: str
     figure: Figure
 
+    @property
+    def size(self) -> tuple[int, int]:
+        """Width and height in pixels of 1/96 inch, as browsers count."""
+        width, height = self.figure.get_size_inches()
+        return round(96 * width), round(96 * height)
+
 
 def of_run(overview: Overview) -> Iterator[Picture]:
     """Those that the run has something for."""
@@ -54,18 +60,17 @@ def of_run(overview: Overview) -> Iterator[Picture]:
         title = f"Gold label against forecast, n={counts.n.sum()}"
         figure = matrix.draw(counts, title, told, "gold label", "forecast")
         yield Picture("confusion", f"{title}; the table below has the counts", figure)
-    if picture := of_runs([overview]):
-        yield picture
+    yield from of_runs([overview])
 
 
-def of_runs(overviews: Sequence[Overview]) -> Picture | None:
+def of_runs(overviews: Sequence[Overview]) -> Iterator[Picture]:
     """Figures side by side, where there are any."""
     scored: list[Scored] = [overview.scored for overview in overviews]
     if not with_any(scored):
-        return None
+        return
     abouts = [overview.about for overview in overviews]
     figure = dots.draw(scored, names(abouts), "Figures with 95 % intervals", caption(abouts))
-    return Picture("scores", "Figures with 95 % intervals; the table of figures has the same numbers", figure)
+    yield Picture("scores", "Figures with 95 % intervals; the table of figures has the same numbers", figure)
 
 
 def svg(figure: Figure) -> bytes:

@@ -136,6 +136,10 @@ class SamplePage:
         cells = (cell.calls for row in self.rows for cell in row.cells)
         return tuple(call for some in (*cells, *(audit.calls for audit in self.audits)) for call in some)
 
+    def audit_of(self, t: int) -> Checked | None:
+        """The audit of pass t, where it came to one."""
+        return next((audit for audit in self.audits if audit.t == t), None)
+
     @property
     def blamed(self) -> tuple[str, ...]:
         """The agents that audits found at fault, in order, each once."""

@@ -1,6 +1,6 @@
 """Why a pass was selected, in a sentence that names the check that decided.
 
-why_selected(event, ["mpa", "caef"])    # 'pass 1 won: (1, 1, −1) beats (1, 0, 0) of pass 0 at the check of caef'
+why_selected(event, ["mpa", "caef"])    # 'Pass 1 won: (1, 1, −1) beats (1, 0, 0) of pass 0 at the check of caef'
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ def why_selected(selected: Selected, checks: Sequence[str]) -> str:
     mine = selected.ranks.get(selected.t)
     others = {t: rank for t, rank in selected.ranks.items() if t != selected.t}
     if mine is None:
-        return f"pass {selected.t} is the only one: {ENDED[selected.ended]}"
+        return f"Pass {selected.t} is the only one: {ENDED[selected.ended]}"
     if selected.by == "last":
-        return f"pass {selected.t} is the latest that could be audited (final_selection=last), whatever its checks"
+        return f"Pass {selected.t} is the latest that could be audited (final_selection=last), whatever its checks"
     if not others:
-        return f"pass {selected.t} is the only one that could be audited: {told(mine)}"
+        return f"Pass {selected.t} is the only one that could be audited: {told(mine)}"
     second = max(others, key=lambda t: others[t])
     differing = (at for at, (one, other) in enumerate(zip(mine, others[second], strict=False)) if one != other)
     place = next(differing, len(mine) - 1)
-    beats = f"pass {selected.t} won: {told(mine)} beats {told(others[second])} of pass {second}"
+    beats = f"Pass {selected.t} won: {told(mine)} beats {told(others[second])} of pass {second}"
     if place == len(mine) - 1:
         return f"{beats}: the same checks hold, and the earlier pass wins"
     return f"{beats} at the check of {checks[place] if place < len(checks) else f'stage {place + 1}'}"

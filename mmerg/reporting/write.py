@@ -54,7 +54,7 @@ def write_report(paths: Sequence[Path], out: Path, *, faces: Faces, say: Say) ->
                 say(f"{name}: {overview.name}")
                 others = {other: one for other, one in where.items() if other != name}
                 _Run(overview, folder, f"{name}/", faces, others).write(say)
-            pictures = _drawn(folder, "", (one for one in [of_runs(overviews)] if one))
+            pictures = _drawn(folder, "", of_runs(overviews))
             beside = side_by_side(overviews)
             folder.write(
                 "index.html",
@@ -158,11 +158,11 @@ class _Run:
         return named
 
 
-def _drawn(folder: ReportFolder, prefix: str, pictures: Iterator[Picture]) -> list[tuple[str, str]]:
-    """Puts plots into the report; returns their names and what they show."""
+def _drawn(folder: ReportFolder, prefix: str, pictures: Iterator[Picture]) -> list[Picture]:
+    """Puts plots into the report."""
     found = []
     with style.styled():
         for picture in pictures:
             folder.write(f"{prefix}plots/{picture.name}.svg", svg(picture.figure))
-            found.append((picture.name, picture.alt))
+            found.append(picture)
     return found

@@ -1,0 +1,65 @@
+"""A real browser for pages opened from disk, and reports to open in it."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, sync_playwright
+
+from mmerg.reporting.write import write_report
+from tests.reporting.parts import HOSTILE, HOSTILE_IDS, USUAL, Told, build
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    """Debian's Chromium without a window; where it is absent tests are skipped, or fail if MMERG_REQUIRE_BROWSER=1."""
+    found = shutil.which("chromium")
+    if found is None:
+        if os.environ.get("MMERG_REQUIRE_BROWSER") == "1":
+            pytest.fail("MMERG_REQUIRE_BROWSER=1, and there is no chromium")
+        pytest.skip("no chromium: apt-get install chromium")
+    with sync_playwright() as playwright:
+        started = playwright.chromium.launch(executable_path=found, args=["--no-sandbox"])
+        try:
+            yield started
+        finally:
+            started.close()
+
+
+def say_nothing(told: str) -> None:
+    """Takes progress."""
+
+
+@pytest.fixture(scope="module")
+def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The report of a run with samples of every kind."""
+    run = build(tmp_path_factory.mktemp("usual") / "demo-merg-tiny", USUAL)
+    write_report([run], run / "report", faces="keep", say=say_nothing)
+    return run / "report"
+
+
+@pytest.fixture(scope="module")
+def hostile(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The report of a run whose every text is hostile."""
+    word = "w" * 100_000
+    told = [Told(id, ("0111", "1111"), HOSTILE, "<b>joy</b>", mark=HOSTILE) for id in HOSTILE_IDS]
+    turns = ((HOSTILE, HOSTILE), ("Ben", word), ("\u202eAna", HOSTILE))
+    told.append(Told("words", mark=word, history=turns))
+    run = build(tmp_path_factory.mktemp("hostile") / "<i>run & co", told, model=HOSTILE)
+    write_report([run], run / "report", faces="keep", say=say_nothing)
+    return run / "report"
+
+
+@pytest.fixture(scope="module")
+def two_runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The report of two runs on the same samples."""
+    folder = tmp_path_factory.mktemp("two")
+    one = build(folder / "demo-merg-tiny-1", USUAL)
+    other = [Told(told.id, ("1111",), "joy", failure=told.failure) for told in USUAL[:-1]]
+    two = build(folder / "demo-merg-tiny-2", other)
+    write_report([one, two], folder / "report", faces="keep", say=say_nothing)
+    return folder / "report"

@@ -1,0 +1,43 @@
+"""What axe-core finds on each kind of page, in light and in dark: nothing."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Literal
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Browser
+
+from mmerg.reporting.text import file_name
+from tests.reporting.watched import watched
+
+RULES = {
+    "preload": False,
+    "runOnly": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"],
+}  # preload: axe would fetch the style sheet
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [1280, 390])
+def test_axe_finds_nothing(
+    browser: Browser, report: Path, two_runs: Path, scheme: Literal["light", "dark"], width: int
+) -> None:
+    files = [report / "index.html", report / "samples.html", two_runs / "index.html"]
+    files += [report / "samples" / file_name(id) for id in ("d0/4", "d1/5", "d2/5")]
+    with watched(browser, width=width, scheme=scheme) as view:
+        for file in files:
+            page = view.open(file)
+            page.evaluate("document.querySelectorAll('details').forEach((fold) => { fold.open = true; })")
+            found = Axe().run(page, options=RULES)
+            assert found.violations_count == 0, found.generate_report()
+
+
+def test_axe_finds_nothing_in_the_dialogs(browser: Browser, report: Path) -> None:
+    with watched(browser) as view:
+        page = view.open(report / "samples" / file_name("d0/4"))
+        page.keyboard.press("?")
+        assert Axe().run(page, options=RULES).violations_count == 0
+        page.keyboard.press("Escape")
+        page.locator("a.enlarge").first.click()
+        assert Axe().run(page, options=RULES).violations_count == 0

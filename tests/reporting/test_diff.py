@@ -1,0 +1,49 @@
+"""Word by word, what changed: nothing is lost, and crumbs do not stand alone."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mmerg.reporting.diff import LONG, Span, diff, plain
+
+TEXTS = st.text(alphabet="ab ,.\n\u00e9", max_size=60)
+
+
+def told(spans: tuple[Span, ...], *kinds: str) -> str:
+    return "".join(span.text for span in spans if span.kind in kinds)
+
+
+def test_a_word_that_was_put_in_is_marked() -> None:
+    assert diff("It is quite fine now.", "It is not quite fine now.") == (
+        Span("same", "It is "),
+        Span("ins", "not "),
+        Span("same", "quite fine now."),
+    )
+
+
+def test_what_was_replaced_stands_before_what_came() -> None:
+    assert diff("joy", "sadness") == (Span("del", "joy"), Span("ins", "sadness"))
+
+
+def test_white_space_does_not_count() -> None:
+    assert diff("one  two\nthree", "one two three") == plain("one two three")
+
+
+def test_one_shared_word_between_changes_counts_as_changed() -> None:
+    spans = diff("alpha beta it gamma delta", "one two it three four")
+    assert spans == (Span("del", "alpha beta it gamma delta"), Span("ins", "one two it three four"))
+
+
+@given(TEXTS, TEXTS)
+def test_both_texts_can_be_read_back(old: str, new: str) -> None:
+    spans = diff(old, new)
+    assert told(spans, "same", "ins") == new
+    assert "".join(told(spans, "same", "del").split()) == "".join(old.split())
+    assert all(span.text for span in spans)
+
+
+def test_a_very_long_text_is_replaced_as_a_whole() -> None:
+    old, new = "a " * (LONG + 1), "b " * (LONG + 1)
+    assert diff(old, new) == (Span("del", old), Span("ins", new))
+    assert diff("", "") == ()

@@ -1,0 +1,66 @@
+"""Transcripts, replies and names that want to do something: they are text, on every page."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from playwright.sync_api import Browser
+
+from tests.reporting.parts import HOSTILE_IDS
+from tests.reporting.watched import watched
+
+
+def test_nothing_hostile_runs_or_reorders(browser: Browser, hostile: Path) -> None:
+    files = sorted(hostile.rglob("*.html"))
+    assert len(files) == len(HOSTILE_IDS) + 1 + 2
+    with watched(browser) as view:
+        for file in files:
+            page = view.open(file)
+            assert page.evaluate("document.documentElement.scrollWidth") <= 1280
+            found = page.eval_on_selector_all(
+                "*", "all => all.flatMap((one) => one.getAttributeNames().filter((name) => name.startsWith('on')))"
+            )
+            assert found == []
+            assert page.locator("script:not([src]), iframe, base, object, embed, [style]").count() == 0
+            assert page.locator("head style, body style").count() == 0
+            links = page.eval_on_selector_all("a", "all => all.map((one) => one.protocol)")
+            assert set(links) == {"file:"}
+            text = page.locator("body").inner_text()
+            assert not set(text) & set("\x00\x1b\u202a\u202e\u2066")
+
+
+def test_what_is_hostile_can_be_read_as_it_is(browser: Browser, hostile: Path) -> None:
+    with watched(browser) as view:
+        page = view.open(hostile / "samples.html")
+        page.get_by_label("Search").fill("</script><!--\\u202e gnp.exe\\u202c \\u0000")
+        page.wait_for_function("location.hash !== ''")
+        assert page.locator("#samples tbody tr:visible").count() >= len(HOSTILE_IDS)
+        page.locator("#samples tbody tr:visible a").nth(1).click()
+        assert "javascript:window.__pwned=1" in page.locator("main").inner_text()
+        assert "49" not in page.locator("main .said").first.inner_text()
+        view.page.keyboard.press("?")
+        view.check()
+
+
+def test_markup_that_got_in_all_the_same_would_do_nothing(browser: Browser, hostile: Path) -> None:
+    """The policy, apart from the escaping: no inline script, no handler, no style, no other host."""
+    with watched(browser) as view:
+        page = view.open(hostile / "index.html")
+        page.evaluate(
+            """() => {
+              const box = document.createElement("div");
+              document.body.append(box);
+              box.innerHTML = `<img src="missing.png" onerror="window.__pwned=1"><b style="color:red">x</b>`;
+              const script = document.createElement("script");
+              script.textContent = "window.__pwned=1";
+              document.body.append(script);
+              const picture = document.createElement("img");
+              picture.src = "https://127.0.0.1:9/x.png";
+              document.body.append(picture);
+            }"""
+        )
+        page.wait_for_function("window.__refused.length >= 4")
+        refused = set(page.evaluate("window.__refused"))
+        assert {"script-src-attr", "script-src-elem", "style-src-attr", "img-src"} <= refused
+        assert page.evaluate("typeof window.__pwned") == "undefined"
+        assert page.evaluate("fetch('data:,x').then(() => 'had', () => 'refused')") == "refused"

@@ -1,0 +1,170 @@
+"""A sample's page as a model: passes, what was kept and what made anew, what evidence points to, why a pass won."""
+
+from __future__ import annotations
+
+import pytest
+
+from mmerg.errors import Failure
+from mmerg.records import events
+from mmerg.reporting.sample_model import SamplePage
+from mmerg.reporting.sample_page import Stages, sample_page, stages_of
+from mmerg.reporting.won import why_selected
+from tests.reporting.parts import AT, Told, events_of, sha
+from tests.scoring.run_builder import called, manifest_of, result
+
+MERG = stages_of(manifest_of([]))
+
+
+def page_of(told: Told, stages: Stages = MERG) -> SamplePage:
+    return sample_page(events_of(told), stages, lambda found: found != sha(3))
+
+
+def states(page: SamplePage) -> dict[str, list[str]]:
+    return {row.stage: [cell.state for cell in row.cells] for row in page.rows}
+
+
+def test_stages_come_from_the_config() -> None:
+    page = page_of(Told("a"))
+    assert [(row.stage, row.title, row.symbol, row.sees) for row in page.rows] == [
+        ("mpa", "Evidence", "E", ("D", "V")),
+        ("caef", "Forecast", "e", ("D", "V", "E")),
+        ("psp", "Plan", "P", ("D", "E", "e")),
+        ("sgrg", "Response", "R", ("D", "E", "e", "P", "M")),
+    ]
+    assert page.auditor == "gra"
+
+
+def test_what_was_kept_and_what_was_made_anew() -> None:
+    page = page_of(Told("a", ("1011", "1101", "1111")))
+    assert states(page) == {
+        "mpa": ["made", "kept", "kept"],
+        "caef": ["made", "made", "kept"],
+        "psp": ["made", "made", "made"],
+        "sgrg": ["made", "made", "made"],
+    }
+    assert [cell.since for cell in page.rows[0].cells] == [0, 0, 0]
+    assert [cell.again is not None for cell in page.rows[1].cells] == [False, True, False]
+    assert page.blamed == ("caef", "psp")
+    assert [head.selected for head in page.passes] == [False, False, True]
+    assert [head.rank for head in page.passes] == [(1, 0, 1, 1, 0), (1, 1, 0, 1, -1), (1, 1, 1, 1, -2)]
+
+
+def test_each_output_is_compared_with_the_one_before_it() -> None:
+    page = page_of(Told("a", ("1011", "1111")))
+    [first, second] = page.rows[1].cells
+    assert (first.compared, second.compared) == (False, True)
+    assert {field.name for field in second.fields if field.changed} == {"emotion"}
+
+
+def test_frames_are_numbered_over_all_turns_and_told_missing() -> None:
+    page = page_of(Told("a"))
+    assert [(shot.number, shot.held) for shot in page.shots] == [(1, True), (2, True), (3, False)]
+    assert [turn.problem for turn in page.turns] == ["", "missing", ""]
+
+
+def test_a_failed_sample_shows_how_far_it_came() -> None:
+    page = page_of(Told("a", ("0111", "1111"), failure=Failure.TRUNCATED))
+    assert states(page) == {
+        "mpa": ["made", "made"],
+        "caef": ["made", "none"],
+        "psp": ["made", "none"],
+        "sgrg": ["made", "none"],
+    }
+    assert page.failed
+    assert page.failed.hint == "give the stage more tokens"
+    [call] = page.rows[1].cells[1].calls
+    assert call.refused
+    assert call.refused.failure == Failure.TRUNCATED
+
+
+def test_every_call_is_shown_once_and_shared_texts_are_named() -> None:
+    told = Told("a", ("0111", "1111"))
+    page = page_of(told)
+    made = [event for event in events_of(told) if isinstance(event, events.Called)]
+    assert sorted(call.number for call in page.calls) == list(range(1, len(made) + 1))
+    systems = [call.parts[0] for call in sorted(page.calls, key=lambda call: call.number)]
+    assert [part.same_as for part in systems] == [0] + [1] * (len(made) - 1)
+
+
+def test_an_audit_that_could_not_be_read() -> None:
+    page = page_of(Told("a", ("1101", "x")))
+    assert [bool(audit.findings) for audit in page.audits] == [True, False]
+    assert page.audits[1].unread
+    assert page.why == "Pass 0 is the only one that could be audited: (1, 1, 0, 1, 0)"
+
+
+def test_a_system_without_auditor_or_config_is_shown_by_its_events() -> None:
+    found = [
+        events.SampleStarted(sample="a", at=AT, dialogue="d", history=(), responder="", labels=()),
+        called("a", "Hello.", stage="writer"),
+        events.Produced(sample="a", at=AT, t=0, stage="writer", symbol="R", output="Hello."),
+        events.Selected(sample="a", at=AT, t=0, ranks={}, ended="no auditor"),
+    ]
+    page = sample_page(found, Stages({}), lambda _: False)
+    assert states(page) == {"writer": ["made"]}
+    assert (page.rows[0].title, page.rows[0].symbol) == ("R", "R")
+    assert page.audits == ()
+    assert page.why == "Pass 0 is the only one: the system has no auditor"
+
+
+def test_a_trace_that_knows_nothing_gives_an_empty_page() -> None:
+    page = sample_page([], Stages({}), lambda _: True)
+    assert (page.turns, page.rows, page.failed) == ((), (), None)
+
+
+def test_a_pass_number_out_of_all_bounds_costs_nothing() -> None:
+    found = [events.Produced(sample="a", at=AT, t=10**12, stage="s", symbol="R", output="x")]
+    assert [head.t for head in sample_page(found, Stages({}), lambda _: True).passes] == [0, 10**12]
+
+
+@pytest.mark.parametrize(
+    ("ranks", "t", "by", "told"),
+    [
+        (
+            {0: (1, 0, 0), 1: (1, 1, -1)},
+            1,
+            "lexicographic",
+            "Pass 1 won: (1, 1, −1) beats (1, 0, 0) of pass 0 at the check of caef",
+        ),
+        (
+            {0: (1, 0, 0), 1: (1, 0, -1)},
+            0,
+            "lexicographic",
+            "Pass 0 won: (1, 0, 0) beats (1, 0, −1) of pass 1: the same checks hold, and the earlier pass wins",
+        ),
+        (
+            {0: (1, 1, 0), 1: (0, 1, -1), 2: (1, 0, -2)},
+            0,
+            "lexicographic",
+            "Pass 0 won: (1, 1, 0) beats (1, 0, −2) of pass 2 at the check of caef",
+        ),
+        (
+            {0: (1, 1, 0), 1: (0, 1, -1)},
+            1,
+            "last",
+            "Pass 1 is the latest that could be audited (final_selection=last), whatever its checks",
+        ),
+    ],
+)
+def test_why_a_pass_was_selected(ranks: dict[int, tuple[int, ...]], t: int, by: str, told: str) -> None:
+    event = events.Selected.model_validate({"sample": "a", "t": t, "ranks": ranks, "ended": "passed", "by": by})
+    assert why_selected(event, ["mpa", "caef"]) == told
+
+
+def test_results_and_pages_agree_on_what_is_corrected() -> None:
+    from mmerg.reporting.navigation import outcome, ways, wrong_emotion
+
+    results = [
+        result("a", emotion="joy", gold="joy"),
+        result("b", emotion="joy", gold="anger", selected_pass=1, passes=2),
+        result("c", emotion="joy", passes=2),
+        result("d", None),
+    ]
+    assert [outcome(one) for one in results] == ["passed", "corrected", "kept", "failed"]
+    assert [wrong_emotion(one) for one in results] == [False, True, False, False]
+    assert [(way.before, way.after, way.corrected, way.failed) for way in ways(results)] == [
+        (None, "b", "b", "d"),
+        ("a", "c", None, "d"),
+        ("b", "d", None, "d"),
+        ("c", None, None, None),
+    ]

@@ -1,0 +1,54 @@
+"""File names that are safe anywhere, and foreign text whose steering characters are spelled out."""
+
+from __future__ import annotations
+
+import re
+
+from hypothesis import given
+from hypothesis import strategies as st
+from markupsafe import Markup
+
+from mmerg.reporting.text import clipped, duration, figure, file_name, spelled_out
+from tests.reporting.parts import HOSTILE_IDS
+
+SAFE = re.compile(r"[a-z0-9][a-z0-9-]{0,60}\.html")
+
+
+def test_hostile_ids_have_safe_names_that_differ_in_any_case() -> None:
+    names = [file_name(id) for id in HOSTILE_IDS]
+    assert len({name.lower() for name in names}) == len(names)
+    assert all(SAFE.fullmatch(name) for name in names), names
+
+
+@given(st.text(), st.text())
+def test_names_are_safe_and_tell_ids_apart(one: str, other: str) -> None:
+    assert SAFE.fullmatch(file_name(one))
+    assert (file_name(one) == file_name(other)) == (one == other)
+
+
+def test_a_name_can_be_read() -> None:
+    assert file_name("test_dia0/3").startswith("test-dia0-3-")
+
+
+def test_steering_characters_are_spelled_out() -> None:
+    assert spelled_out("a\u202eb\x00\ud800") == "a\\u202eb\\u0000\\ud800"
+    assert spelled_out(Markup("<b>")) == Markup("<b>")
+    assert spelled_out(3) == 3
+
+
+def test_figures_and_times() -> None:
+    assert [figure(value) for value in (None, 0.0, -1.234, 64.789, 12345.6)] == [
+        "–",
+        "0.00",
+        "−1.23",
+        "64.79",
+        "12,346",
+    ]
+    assert [duration(value) for value in (0.214, 34.2, 252, 3 * 3600 + 299)] == [
+        "0.21 s",
+        "34 s",
+        "4 min 12 s",
+        "3 h 4 min",
+    ]
+    assert clipped("a" * 300, 10) == "aaaaaaaaa…"
+    assert clipped("short", 10) == "short"

@@ -1,0 +1,65 @@
+"""A page that is watched while it is used: what it asks for, what it logs, and what its policy forbids it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Literal
+
+from playwright.sync_api import Browser, Page, Request
+
+LISTEN = """
+window.__refused = [];
+addEventListener("securitypolicyviolation", (event) => window.__refused.push(event.violatedDirective));
+"""
+
+
+class Watched:
+    """A page, and what it did that a report never does."""
+
+    def __init__(self, page: Page) -> None:
+        self.page = page
+        self.wrong: list[str] = []
+        page.on("console", lambda message: self.wrong.append(f"{message.type}: {message.text}"))
+        page.on("pageerror", lambda error: self.wrong.append(f"error: {error}"))
+        page.on("dialog", lambda dialog: (self.wrong.append(f"dialog: {dialog.message}"), dialog.dismiss()))
+        page.on("requestfailed", self._failed)
+        page.on(
+            "request",
+            lambda request: None if request.url.startswith("file:") else self.wrong.append(f"asked: {request.url}"),
+        )
+        page.add_init_script(LISTEN)
+
+    def open(self, file: Path, fragment: str = "") -> Page:
+        """The page of a file from disk; fails on anything that it did and should not."""
+        self.page.goto(file.as_uri() + fragment)
+        self.page.wait_for_load_state()
+        self.check()
+        return self.page
+
+    def _failed(self, request: Request) -> None:
+        """A picture that was still to come when the page was left is no failure."""
+        if request.failure != "net::ERR_ABORTED":
+            self.wrong.append(f"failed: {request.url}: {request.failure}")
+
+    def check(self) -> None:
+        assert self.wrong == [], self.wrong
+        assert self.page.evaluate("window.__refused") == [], "the policy was broken"
+        assert self.page.evaluate("typeof window.__pwned") == "undefined"
+
+
+@contextmanager
+def watched(
+    browser: Browser,
+    *,
+    width: int = 1280,
+    scheme: Literal["light", "dark"] = "light",
+    **more: Any,
+) -> Iterator[Watched]:
+    """A page in a context of its own."""
+    context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme, **more)
+    try:
+        yield Watched(context.new_page())
+    finally:
+        context.close()
