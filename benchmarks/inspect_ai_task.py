@@ -1,0 +1,330 @@
+"""What a call costs beside HTTP: mmerg against inspect_ai, the same five-agent task over the same server.
+
+A scripted server on this machine answers at once and speaks both Ollama's /api/chat and /v1/chat/completions. Both ask
+the same messages, five calls a sample, text only, one sample at a time, replies from no cache, everything logged:
+
+    mmerg        samples through pool, retry, engine and trace into a run folder
+    inspect_ai   a Task whose solver asks the same messages in the same order (schemas and samplers too), no scorer, its
+                 own log written; its `ollama` provider
+    raw          the same bodies by `http.client`, a connection a call, answers read and thrown away: HTTP's own share,
+                 once for each of the two
+
+Times are of the processor, all threads and the server's among them, as others' work counts less there; wall times are
+printed, too. Start-up falls out: the cost a call is (T(n) − T(1)) / (5 · (n − 1)). What is beside HTTP is a program's
+cost a call less that of its raw requests in the same round. Without inspect_ai (`pip install inspect-ai openai`) the
+program says so and ends with exit code 0. No other host is asked, and inspect_ai's display is off.
+
+Prints milliseconds a call, medians over rounds with their range, then one line of JSON.
+
+    python benchmarks/inspect_ai_task.py --samples 20 --rounds 5
+"""
+
+from __future__ import annotations
+
+import argparse
+import http.client
+import json
+import sys
+import tempfile
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, field, replace
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from importlib import import_module
+from importlib.metadata import version
+from importlib.util import find_spec
+from itertools import count
+from pathlib import Path
+from time import perf_counter, process_time
+from typing import Any
+
+from benchmarks.parts import alternating, experiment, publish, samples, spread
+from benchmarks.scale import answer
+from mmerg.backends.cache import Cache
+from mmerg.backends.ollama import Ollama
+from mmerg.backends.pool import Host, Pool
+from mmerg.backends.protocol import Request
+from mmerg.backends.retry import Retry
+from mmerg.backends.scripted import Scripted
+from mmerg.dialogue import Sample
+from mmerg.engine.experiment import Experiment
+from mmerg.engine.look import Looker
+from mmerg.frames.frame import FrameSettings
+from mmerg.frames.store import FrameStore
+from mmerg.records.run import Run
+from tests.engine.parts import stage_of
+from tests.scripted_ollama import DIGEST, VERSION
+
+MODEL = "qwen2.5vl:7b"
+CALLS = 5
+PACKAGES = ("inspect_ai", "openai")
+
+
+@dataclass
+class Server:
+    """The scripted server: what it was asked, by path, while `keep` is set."""
+
+    url: str = ""
+    keep: bool = False
+    bodies: dict[str, list[bytes]] = field(default_factory=dict)
+
+
+@contextmanager
+def served() -> Iterator[Server]:
+    """A server on a free loopback port that answers at once, in both ways of speaking."""
+    state = Server()
+
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+        disable_nagle_algorithm = True  # as Ollama: else an answer's second packet waits 40 ms for a word of the first
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+        def do_GET(self) -> None:
+            tags = {"models": [{"model": MODEL, "name": MODEL, "digest": DIGEST}]}
+            self._send({"version": VERSION} if self.path == "/api/version" else tags)
+
+        def do_POST(self) -> None:
+            raw = self.rfile.read(int(self.headers["Content-Length"]))
+            if self.path == "/api/show":
+                self._send({"capabilities": ["completion"], "model_info": {}, "details": {}})
+                return
+            if state.keep:
+                state.bodies.setdefault(self.path, []).append(raw)
+            body = json.loads(raw)
+            self._send(*(_ollama(body) if self.path == "/api/chat" else _openai(body)))
+
+        def _send(self, *lines: dict[str, Any]) -> None:
+            data = "".join(json.dumps(line) + "\n" for line in lines).encode()
+            self.send_response(200)
+            self.send_header("Content-Type", "application/json")
+            self.send_header("Content-Length", str(len(data)))
+            self.end_headers()
+            self.wfile.write(data)
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server.daemon_threads = True
+    state.url = f"http://127.0.0.1:{server.server_address[1]}"
+    thread = threading.Thread(target=server.serve_forever, args=(0.05,))
+    thread.start()
+    try:
+        yield state
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+
+
+def _ollama(body: dict[str, Any]) -> tuple[dict[str, Any], ...]:
+    text = answer(json.dumps(body["format"]) if "format" in body else "")
+    tokens = [{"token": word, "logprob": -0.5} for word in text.split()] if body.get("logprobs") else []
+    counts = {"prompt_eval_count": 10, "eval_count": len(text.split()), "prompt_eval_duration": 1000}
+    said = {"message": {"role": "assistant", "content": text}, "logprobs": tokens, "done": False}
+    return said, {"message": {"role": "assistant", "content": ""}, "done": True, "done_reason": "stop", **counts}
+
+
+def _openai(body: dict[str, Any]) -> tuple[dict[str, Any], ...]:
+    schema = body.get("response_format", {}).get("json_schema", {}).get("schema")
+    text = answer(json.dumps(schema) if schema else "")
+    choice: dict[str, Any] = {"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": text}}
+    if body.get("logprobs"):
+        choice["logprobs"] = {
+            "content": [{"token": word, "logprob": -0.5, "bytes": None, "top_logprobs": []} for word in text.split()]
+        }
+    used = {"prompt_tokens": 10, "completion_tokens": len(text.split()), "total_tokens": 10 + len(text.split())}
+    whole = {"id": "c", "object": "chat.completion", "created": 0, "model": MODEL, "choices": [choice], "usage": used}
+    return (whole,)
+
+
+@dataclass(frozen=True)
+class Taken:
+    """Seconds of the processor and of the clock."""
+
+    processor: float
+    wall: float
+
+
+def taken(work: Callable[[], object]) -> Taken:
+    """What `work` takes."""
+    processor, wall = process_time(), perf_counter()
+    work()
+    return Taken(process_time() - processor, perf_counter() - wall)
+
+
+@dataclass
+class Bench:
+    """Both programs over the same samples; each way gives processor milliseconds a call, start-up left out, and leaves
+    the wall's in `walls`."""
+
+    folder: Path
+    server: Server
+    run: Experiment
+    todo: Sequence[Sample]
+    asked: Sequence[Request]  # five a sample, in order
+    numbers: count[int] = field(default_factory=count)
+    walls: dict[str, list[float]] = field(default_factory=dict)
+
+    def mmerg(self) -> float:
+        return self._a_call("mmerg", self._mmerg)
+
+    def inspect_ai(self) -> float:
+        return self._a_call("inspect_ai", self._inspect_ai)
+
+    def raw_mmerg(self) -> float:
+        return self._raw("raw_mmerg", "/api/chat")
+
+    def raw_inspect_ai(self) -> float:
+        return self._raw("raw_inspect_ai", "/v1/chat/completions")
+
+    def record(self) -> None:
+        """Let the server keep the bodies that both send, for the raw requests."""
+        self.server.keep = True
+        self._mmerg(len(self.todo))
+        self._inspect_ai(len(self.todo))
+        self.server.keep = False
+        wrong = {path: len(found) for path, found in self.server.bodies.items() if len(found) != len(self.asked)}
+        if wrong or len(self.server.bodies) != 2:
+            raise SystemExit(f"the two did not ask the same: {wrong or list(self.server.bodies)}")
+
+    def _a_call(self, name: str, work: Callable[[int], None]) -> float:
+        calls = CALLS * (len(self.todo) - 1)
+        return self._noted(name, calls, taken(lambda: work(1)), taken(lambda: work(len(self.todo))))
+
+    def _noted(self, name: str, calls: int, least: Taken, most: Taken) -> float:
+        self.walls.setdefault(name, []).append(1000 * (most.wall - least.wall) / calls)
+        return 1000 * (most.processor - least.processor) / calls
+
+    def _mmerg(self, number: int) -> None:
+        backend = Ollama(model=MODEL, load={"num_ctx": 8192}, host=self.server.url)
+        host = Host(Cache(Retry(backend), self.folder / "unused", "off"), 1, "host")
+        path = self.folder / f"run{next(self.numbers)}"
+        with closing(Pool([host])) as pool, Run(path, {"identity": {}}) as record:
+            pool.describe()
+            for sample in self.todo[:number]:
+                with pool.lease() as leased:
+                    result = self.run.sample(sample, leased, record.trace.emit, record.keep_frame)
+                if result.calls != CALLS:
+                    raise SystemExit(f"sample {sample.id} took {result.calls} calls: {result.failure_text}")
+                record.add(result)
+
+    def _inspect_ai(self, number: int) -> None:
+        whole, models = import_module("inspect_ai"), import_module("inspect_ai.model")
+
+        def five() -> Any:
+            async def solve(state: Any, generate: Any) -> Any:
+                first = CALLS * int(state.sample_id)
+                for request in self.asked[first : first + CALLS]:
+                    state.messages = _messages(models, request)
+                    state = await generate(state, **_settings(models, request))
+                    if request.schema:
+                        json.loads(state.output.completion)  # the least that a task does with it
+                return state
+
+            return solve
+
+        solver = import_module("inspect_ai.solver").solver(five)
+        rows = [import_module("inspect_ai.dataset").Sample(input="-", id=str(place)) for place in range(number)]
+        [log] = whole.eval(
+            whole.Task(dataset=rows, solver=solver()),
+            model=models.get_model(f"ollama/{MODEL}", base_url=f"{self.server.url}/v1"),
+            display="none",
+            log_dir=str(self.folder / "logs"),
+            max_samples=1,
+            max_connections=1,
+        )
+        if log.status != "success":
+            raise SystemExit(f"inspect_ai: {log.error}")
+
+    def _raw(self, name: str, path: str) -> float:
+        address = self.server.url.removeprefix("http://")
+
+        def ask() -> None:
+            for body in self.server.bodies[path]:
+                connection = http.client.HTTPConnection(address)
+                connection.request("POST", path, body, {"Content-Type": "application/json"})
+                connection.getresponse().read()
+                connection.close()
+
+        return self._noted(name, len(self.server.bodies[path]), Taken(0.0, 0.0), taken(ask))
+
+
+def _messages(models: Any, request: Request) -> list[Any]:
+    """The same messages as inspect_ai has them."""
+    kinds = {
+        "system": models.ChatMessageSystem,
+        "user": models.ChatMessageUser,
+        "assistant": models.ChatMessageAssistant,
+    }
+    return [kinds[message.role](content=message.text) for message in request.messages]
+
+
+def _settings(models: Any, request: Request) -> dict[str, Any]:
+    """The same samplers and schema as far as inspect_ai has them."""
+    sampling = request.sampling
+    found: dict[str, Any] = {"max_tokens": sampling.num_predict, "temperature": sampling.temperature}
+    found |= {"top_p": sampling.top_p, "seed": sampling.seed}
+    if sampling.stop:
+        found["stop_seqs"] = list(sampling.stop)
+    if request.logprobs:
+        found["logprobs"] = True
+    if request.schema:
+        schema = import_module("inspect_ai.util").JSONSchema.model_validate(json.loads(request.schema))
+        found["response_schema"] = models.ResponseSchema(name=stage_of(request), json_schema=schema)
+    return found
+
+
+def requests_of(run: Experiment, todo: Sequence[Sample], folder: Path) -> list[Request]:
+    """What mmerg asks for these samples, in order."""
+    backend = Scripted(lambda request: answer(request.schema))
+    with Run(folder / "asked", {"identity": {}}) as record:
+        for sample in todo:
+            run.sample(sample, backend, record.trace.emit, record.keep_frame)
+    return backend.requests
+
+
+def main() -> None:
+    """Time both, print."""
+    parser = argparse.ArgumentParser(description="mmerg's cost a call beside HTTP, and inspect_ai's.")
+    parser.add_argument("--samples", type=int, default=20)
+    parser.add_argument("--rounds", type=int, default=5)
+    options = parser.parse_args()
+    if missing := [package for package in PACKAGES if find_spec(package) is None]:
+        sys.stdout.write(f"not measured: {', '.join(missing)} is not installed (pip install inspect-ai openai)\n")
+        return
+    with tempfile.TemporaryDirectory() as name, served() as server:
+        folder = Path(name)
+        run = experiment(folder, seen_by="none")
+        run = replace(run, looker=Looker(FrameSettings(), 8, 0, FrameStore(folder / "frames")))  # opens no clip
+        todo = samples(options.samples)
+        bench = Bench(folder, server, run, todo, requests_of(run, todo, folder))
+        bench.record()
+        ways = (bench.mmerg, bench.raw_mmerg, bench.inspect_ai, bench.raw_inspect_ai)
+        rounds = alternating({one.__name__: one for one in ways}, options.rounds)
+    times = {name: spread([row[name] for row in rounds]) for name in rounds[0]}
+    beside = {name: spread([row[name] - row[f"raw_{name}"] for row in rounds]) for name in ("mmerg", "inspect_ai")}
+    walls = {name: spread(took) for name, took in bench.walls.items()}
+    gain = spread([(r["inspect_ai"] - r["raw_inspect_ai"]) / (r["mmerg"] - r["raw_mmerg"]) for r in rounds])
+    publish(
+        [
+            f"{options.samples} samples of {CALLS} calls, inspect_ai {version('inspect_ai')}: processor ms a call",
+            *(f"  {name:<15}{took!s:<24} wall {walls[name]}" for name, took in times.items()),
+            *(f"  {name} beside HTTP {took}" for name, took in beside.items()),
+            f"  inspect_ai to mmerg, both beside HTTP: {gain}",
+        ],
+        {
+            "benchmark": "inspect_ai_task",
+            "inspect_ai": version("inspect_ai"),
+            "samples": options.samples,
+            "rounds": options.rounds,
+            "ms_a_call": {name: took.rounded() for name, took in times.items()},
+            "wall_ms_a_call": {name: took.rounded() for name, took in walls.items()},
+            "ms_beside_http": {name: took.rounded() for name, took in beside.items()},
+            "ratio_beside_http": gain.rounded(),
+        },
+    )
+
+
+if __name__ == "__main__":
+    main()
