@@ -121,7 +121,7 @@ class Judge:
 
     def _look(self, item: Item, look: Round, backend: Backend, emit: Emit) -> Iterator[Verdict]:
         sampling = replace(self.sampling, seed=self.sampling.seed + look.repeat)
-        shown = [{"number": place, "text": item.replies[run]} for place, run in enumerate(look.order, start=1)]
+        shown = [{"number": place, "reply": item.replies[run]} for place, run in enumerate(look.order, start=1)]
         supply = Supply(tuple(shown))
         asker = Asker(self.prompts, backend, sampling, emit, {REPLIES: lambda _: supply})
         for stage in self.prompts.system.stages:

@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+LEVELS = (1, 2, 3, 4, 5)
 Reason = Annotated[str, Field(min_length=1, max_length=400)]
 
 
@@ -16,7 +17,15 @@ class Rating(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     reason: Annotated[Reason, Field(description="what in the reply decides the level")]
-    score: Annotated[Literal[1, 2, 3, 4, 5], Field(description="the level that describes the reply best")]
+    score: Annotated[  # not a Literal: to that, true and 1.0 are 1
+        int,
+        Field(
+            ge=LEVELS[0],
+            le=LEVELS[-1],
+            description="the level that describes the reply best",
+            json_schema_extra={"enum": list(LEVELS)},
+        ),
+    ]
 
 
 class Preference(BaseModel):

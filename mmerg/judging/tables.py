@@ -77,16 +77,18 @@ def _figures(title: str, by_aspect: dict[str, dict[str, Score]], columns: dict[s
         table.add_column(heading, justify="right")
     table.add_column("n", justify="right")
     for aspect, scores in by_aspect.items():
-        cells = [_cell(scores[name], 1) for name in columns]
-        table.add_row(harmless(aspect), *cells, str(max(scores[name].n for name in columns)))
+        n = max(scores[name].n for name in columns)
+        table.add_row(harmless(aspect), *(_cell(scores[name], 1, n) for name in columns), str(n))
     return table
 
 
-def _cell(score: Score, places: int) -> Text:
+def _cell(score: Score, places: int, n: int | None = None) -> Text:
+    """A figure with its interval; with its own n where that is not the row's `n`."""
     if score.value is None:
         return Text("–")
     ends = f" [{score.interval[0]:.{places}f}, {score.interval[1]:.{places}f}]" if score.interval else ""
-    return Text(f"{score.value:.{places}f}{ends}")
+    own = f" n={score.n}" if n is not None and score.n != n else ""
+    return Text(f"{score.value:.{places}f}{ends}{own}")
 
 
 def _methods(scores: Iterable[Score]) -> Iterator[Text]:

@@ -1,0 +1,68 @@
+"""Parts that judging's tests share: judges as conf/ composes them, items, and scripted answers."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from typing import Any
+
+from mmerg.backends.protocol import Request, Sampling
+from mmerg.backends.scripted import Scripted
+from mmerg.config import resolve
+from mmerg.engine.prompts import Prompts
+from mmerg.judging.items import Item
+from mmerg.judging.judge import Judge, judge_system
+from mmerg.records.events import Event
+from mmerg.records.verdict import Verdicts
+from tests.composed import composed
+
+HISTORY = (("Ana", "I did not get the job."), ("Ben", "Oh no."), ("Ana", "It's fine.\nReally."))
+ITEM = Item("d1/4", "d1", HISTORY, "Ben", ("That must hurt. Do you want to talk?",))
+PAIR = Item("d1/4", "d1", HISTORY, "Ben", ("That must hurt. Do you want to talk?", "Jobs are overrated."))
+
+
+def node(name: str) -> dict[str, Any]:
+    """The resolved `judge` node of conf/judge/<name>.yaml."""
+    found: dict[str, Any] = resolve(composed(f"judge={name}", name="judge"))["judge"]
+    return found
+
+
+def judge(name: str, repeats: int = 1) -> Judge:
+    settings = node(name)
+    sampling = Sampling(seed=7, temperature=0.7 if repeats > 1 else 0.0)
+    return Judge(Prompts(judge_system(settings)), sampling, settings["replies"], repeats)
+
+
+def asked(judge: Judge, item: Item, answer: Callable[[Request], Any]) -> tuple[Verdicts, Scripted, list[Event]]:
+    """The verdicts of a scripted judge, the backend with its requests, and the events."""
+    backend, told = Scripted(answer), list[Event]()
+    return judge.item(item, backend, told.append), backend, told
+
+
+def user_of(request: Request) -> str:
+    return request.messages[1].text
+
+
+def shown(request: Request) -> tuple[str, str]:
+    """Reply 1 and Reply 2 as a prompt shows them."""
+    found = re.search(r"Reply 1:\n(.*)\n\nReply 2:\n(.*)\n", user_of(request))
+    assert found
+    return found[1], found[2]
+
+
+def better(which: str) -> str:
+    return json.dumps({"reason": "because", "better": which})
+
+
+def always_first(request: Request) -> str:
+    return better("Reply 1")
+
+
+def longer(request: Request) -> str:
+    one, other = shown(request)
+    return better("tie" if len(one) == len(other) else f"Reply {1 if len(one) > len(other) else 2}")
+
+
+def rating(score: object) -> str:
+    return json.dumps({"reason": "because", "score": score})

@@ -1,0 +1,188 @@
+"""Verdicts: what is asked how often, with which seeds, and what becomes of answers that cannot be used."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from pydantic import ValidationError
+
+from mmerg.backends.protocol import Request
+from mmerg.backends.scripted import Scripted
+from mmerg.errors import CallError, ConfigError, Failure, RunError
+from mmerg.judging.items import pairs, singles
+from mmerg.judging.judge import judge_system
+from mmerg.judging.judgement import same_model
+from mmerg.judging.ratings import ratings
+from mmerg.judging.schemas import Preference, Rating
+from mmerg.records import events
+from mmerg.records.verdict import Verdicts
+from mmerg.scoring.answers import read_run
+from tests.judging.parts import ITEM, PAIR, always_first, asked, judge, longer, node, rating, user_of
+from tests.scoring.run_builder import build_run, result
+
+
+def test_a_rating_is_asked_for_each_aspect() -> None:
+    found, backend, _ = asked(judge("likert"), ITEM, lambda r: rating(5 if "Question: fluency" in user_of(r) else 2))
+    assert [(v.aspect, v.score, v.reason) for v in found.verdicts] == [
+        ("empathy", 2, "because"),
+        ("coherence", 2, "because"),
+        ("fluency", 5, "because"),
+    ]
+    assert (found.status, found.calls, backend.calls) == ("ok", 3, 3)
+
+
+def test_repeats_have_seeds_of_their_own_and_share_their_prompts() -> None:
+    found, backend, _ = asked(judge("likert", repeats=3), ITEM, lambda _: rating(4))
+    assert [v.seed for v in found.verdicts] == [7] * 3 + [8] * 3 + [9] * 3
+    assert [r.sampling.seed for r in backend.requests] == [v.seed for v in found.verdicts]
+    assert {r.sampling.temperature for r in backend.requests} == {0.7}
+    assert len({user_of(r) for r in backend.requests}) == 3
+
+
+def test_a_comparison_is_asked_in_both_orders_each_repeat() -> None:
+    found, backend, _ = asked(judge("pairwise", repeats=2), PAIR, longer)
+    assert backend.calls == 5 * 2 * 2
+    rounds = list(dict.fromkeys((v.round, v.order, v.repeat) for v in found.verdicts))
+    assert rounds == [(0, (0, 1), 0), (1, (0, 1), 1), (2, (1, 0), 0), (3, (1, 0), 1)]
+    assert {v.preferred for v in found.verdicts} == {0}
+
+
+BAD = [
+    "CORRECT",
+    "4",
+    rating(6),
+    rating(0),
+    rating(True),
+    rating(4.0),
+    rating("4"),
+    rating(4.5),
+    '{"score": 4}',
+    '{"score": 4, "reason": "after"} and more',
+]
+
+
+@pytest.mark.parametrize("text", BAD)
+def test_an_answer_that_cannot_be_used_is_asked_for_again_and_then_counted(text: str) -> None:
+    def answer(request: Request) -> str:
+        return text if "Question: empathy" in user_of(request) else rating(3)
+
+    found, backend, told = asked(judge("likert"), ITEM, answer)
+    bad, *good = found.verdicts
+    assert (bad.usable, bad.score, bad.failure) == (False, None, Failure.SCHEMA_INVALID)
+    assert [v.score for v in good] == [3, 3]
+    assert found.status == "ok"
+    assert backend.calls == 1 + 2 + 2  # two repairs
+    assert [e.verdict for e in told if isinstance(e, events.Judged)] == list(found.verdicts)
+    scores = ratings([found], ["empathy", "fluency"], "")
+    assert (scores["empathy"].value, scores["empathy"].n, scores["fluency"].value) == (None, 0, 3.0)
+
+
+def test_an_answer_mended_in_time_counts() -> None:
+    texts = iter(["no", rating(2)])
+    found, _, _ = asked(judge("likert"), ITEM, lambda r: next(texts) if "empathy." in user_of(r) else rating(3))
+    assert [v.score for v in found.verdicts] == [2, 3, 3]
+
+
+def test_a_failed_call_fails_the_item_and_an_interrupted_one_decides_nothing() -> None:
+    def broken(request: Request) -> str | Exception:
+        return CallError(Failure.TIMEOUT, "too late") if "Question: fluency" in user_of(request) else rating(3)
+
+    found, _, told = asked(judge("likert"), ITEM, broken)
+    assert (found.status, found.failure, found.verdicts) == ("failed", Failure.TIMEOUT, ())
+    assert isinstance(told[-1], events.SampleFailed)
+    closed = Scripted([])
+    closed.close()
+    with pytest.raises(CallError) as caught:
+        judge("likert").item(ITEM, closed, told.append)
+    assert caught.value.failure is Failure.INTERRUPTED
+
+
+def test_schemas_hold_levels_and_words_alone() -> None:
+    for score in (0, 6, True, "3", 3.0, None):
+        with pytest.raises(ValidationError):
+            Rating.model_validate({"reason": "r", "score": score}, strict=True)
+    for word in ("reply 1", "Reply 3", "A", ""):
+        with pytest.raises(ValidationError):
+            Preference.model_validate({"reason": "r", "better": word}, strict=True)
+    assert [next(iter(kind.model_fields)) for kind in (Rating, Preference)] == ["reason"] * 2
+
+
+def test_an_aspect_of_the_wrong_kind_is_refused() -> None:
+    with pytest.raises(ConfigError, match="does not give a Rating"):
+        judge_system({**node("pairwise"), "replies": 1})
+    more = {**node("likert")["aspects"], "wit": {"sees": ["D", "R"], "gives": "wit", "output": "text"}}
+    with pytest.raises(ConfigError, match="aspect wit does not give a Rating"):
+        judge_system({**node("likert"), "aspects": more})
+
+
+def test_a_sample_without_a_reply_is_counted_and_not_judged(tmp_path: Path) -> None:
+    run = read_run(build_run(tmp_path / "a", [result("d0/4"), result("d1/4", None)]))
+    lot = singles(run)
+    assert [item.id for item in lot.items] == ["d0/4"]
+    assert lot.left_out == {"failed in the run": 1}
+    assert (lot.items[0].responder, lot.items[0].history[0]) == ("Ben", ("Ana", "I lost my keys."))
+    with pytest.raises(RunError, match="there is no reply to judge: 1 failed"):
+        singles(read_run(build_run(tmp_path / "b", [result("d1/4", None)])))
+
+
+def test_pairs_are_what_both_runs_finished(tmp_path: Path) -> None:
+    a = build_run(tmp_path / "a", [result("d0/4", "a0"), result("d1/4", None), result("d2/4", "a2")])
+    b = build_run(tmp_path / "b", [result("d2/4", "b2\nmore"), result("d1/4", "b1"), result("d3/4", "b3")])
+    lot = pairs(read_run(a), read_run(b))
+    assert [(item.id, item.replies) for item in lot.items] == [("d2/4", ("a2", "b2 more"))]
+    assert lot.left_out == {"failed in a run": 1, "in one run only": 2}
+
+
+def test_runs_that_cannot_be_compared_are_refused(tmp_path: Path) -> None:
+    a = read_run(build_run(tmp_path / "a", [result("d0/4")]))
+    other = read_run(build_run(tmp_path / "b", [result("d0/4")], corpus="meld", identity="other"))
+    with pytest.raises(ConfigError, match="different data: demo test and meld test"):
+        pairs(a, other)
+    with pytest.raises(ConfigError, match="compared with itself"):
+        pairs(a, a)
+    short = read_run(build_run(tmp_path / "c", [result("d0/4")], history={"d0/4": (("Ana", "Again."),)}))
+    with pytest.raises(ConfigError, match="not shown the same history of d0/4"):
+        pairs(a, short)
+    with pytest.raises(RunError, match="no reply to judge: 2 in one run only"):
+        pairs(a, read_run(build_run(tmp_path / "d", [result("d9/4")])))
+
+
+def test_a_draw_is_the_same_each_time_and_told(tmp_path: Path) -> None:
+    lot = singles(read_run(build_run(tmp_path / "a", [result(f"d{n}/4") for n in range(9)])))
+    drawn = lot.drawn(4, seed=1)
+    assert drawn == lot.drawn(4, seed=1)
+    assert drawn.left_out == {"not drawn": 5}
+    assert len(drawn.items) == 4
+    assert set(drawn.items) < set(lot.items)
+    assert lot.drawn(9, seed=1) == lot.drawn(None, seed=1) == lot
+    assert lot.digest() != drawn.digest()
+
+
+def test_the_digest_is_of_what_the_judge_is_shown(tmp_path: Path) -> None:
+    def digest(name: str, *results: object, **more: object) -> str:
+        return singles(read_run(build_run(tmp_path / name, list(results), **more))).digest()  # type: ignore[arg-type]
+
+    first = digest("a", result("d0/4", "x"), result("d1/4", "y"))
+    assert digest("b", result("d1/4", "y", gold="joy"), result("d0/4", "x", gold_response="z"), model="m") == first
+    assert digest("c", result("d0/4", "x"), result("d1/4", "z")) != first
+
+
+@pytest.mark.parametrize(
+    ("other", "same"), [({"digest": "e"}, True), ({"model": "n"}, True), ({"model": "n", "digest": "e"}, False)]
+)
+def test_one_model_is_known_by_its_name_or_its_weights(other: dict[str, str], same: bool) -> None:
+    engine = {"model": "m", "digest": "d"}
+    assert same_model(engine, {**engine, **other}) == same
+    assert not same_model({"model": "m", "digest": ""}, {"model": "n", "digest": ""})
+
+
+def test_verdicts_are_read_back_as_written() -> None:
+    found, _, _ = asked(judge("pairwise"), PAIR, always_first)
+    assert Verdicts.model_validate_json(found.line()) == found
+    assert {"seconds", "cached_calls"} & set(found.comparable()) == set()
+
+
+def test_a_choice_without_its_json_is_not_guessed_from_the_text() -> None:
+    found, _, _ = asked(judge("pairwise"), PAIR, lambda _: "Reply 1")
+    assert {(v.choice, v.failure) for v in found.verdicts} == {(None, Failure.SCHEMA_INVALID)}

