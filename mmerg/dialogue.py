@@ -26,7 +26,10 @@ class Crop:
 
 @dataclass(frozen=True, slots=True)
 class Clip:
-    """A video file, a span of it (seconds in the file; None is its start or end), and a part of the picture."""
+    """A video file, a span of it (seconds in the file; None is its start or end), and a part of the picture.
+
+    Without a start it is the whole file, however short, of which nothing from `end` on is shown.
+    """
 
     path: Path
     start: float | None = None
@@ -115,10 +118,10 @@ def cut(dialogue: Dialogue, target: int, labels: tuple[str, ...], history: int |
     dropped: list[int] = []
     first = 0 if history is None else max(0, target - history)
     for number, turn in enumerate(dialogue.turns[first:target], start=1):
-        clip = turn.clip and gold and _before_target(turn, turn.clip, gold) if gold else turn.clip
+        clip = _before_target(turn, turn.clip, gold) if turn.clip and gold else turn.clip
         if turn.clip and not clip:
             dropped.append(number)
-        kept.append(replace(turn, emotion=None, clip=clip or None))
+        kept.append(replace(turn, emotion=None, clip=clip))
     responder = gold.speaker if gold else (dialogue.respond_as or "")
     scene = Scene(f"{dialogue.id}/{target + 1}", tuple(kept), responder, labels)
     return Sample(scene, dialogue.id, gold, tuple(dropped))

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 
 from mmerg.dialogue import Clip, Sample, Scene
@@ -37,7 +36,6 @@ def clips_by_file(samples: Iterable[Sample], last_turns: int) -> dict[Path, tupl
     return {path: tuple(clips) for path, clips in files.items() if len(clips) > 1}
 
 
-@dataclass(frozen=True)
 class Ahead:
     """Takes the clips of planned files ahead of their use: each file once, whichever thread comes first.
 
@@ -45,13 +43,11 @@ class Ahead:
     outside its file would cost a whole pass once more.
     """
 
-    planned: Mapping[Path, tuple[Clip, ...]] = field(default_factory=dict)
-    _locks: dict[Path, threading.Lock] = field(init=False)
-    _taken: set[Path] = field(init=False, default_factory=set)
-    _failed: dict[Clip, ClipError] = field(init=False, default_factory=dict)
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "_locks", {path: threading.Lock() for path in self.planned})
+    def __init__(self, planned: Mapping[Path, tuple[Clip, ...]] | None = None) -> None:
+        self.planned = planned or {}
+        self._locks = {path: threading.Lock() for path in self.planned}
+        self._taken: set[Path] = set()
+        self._failed: dict[Clip, ClipError] = {}
 
     def extract(self, clips: Sequence[Clip], settings: FrameSettings, store: FrameStore) -> list[Found]:
         """As `mmerg.frames.extract.extract`; the first call for a planned file takes all of the plan's clips of it."""

@@ -136,9 +136,10 @@ class _Gather:
         """
         start = self.span.start or 0.0
         end = math.inf if self.span.end is None else self.span.end
-        extent = self.extent or (min(end, claimed) if claimed > start else end) - start
+        known = claimed > start
+        extent = self.extent or (min(end, claimed) if known else end) - start
         self.step = (extent if extent < math.inf else self.density / _USUAL_FPS) / self.density
-        if 2.0 * self.settings.max_seconds < extent < math.inf:
+        if known and extent > 2.0 * self.settings.max_seconds:
             self._too_long(f"the file claims {extent:.0f} s")
 
     def wants(self, time: float) -> bool:

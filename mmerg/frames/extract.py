@@ -77,7 +77,8 @@ def _known(path: Path, span: Span, settings: FrameSettings, store: FrameStore) -
     except OSError as error:
         what = f"the file cannot be read: {error.strerror}"
         return ClipError("unreadable", what, where=where, hint="check its permissions")
-    if end is not None and end - start > settings.max_seconds:
+    # Of a whole file, the end is only the latest that it may have: how long it is, is told by decoding it.
+    if span.start is not None and end is not None and end - start > settings.max_seconds:
         what = f"the span is {end - start:.0f} s long, over {settings.max_seconds:g} s"
         return ClipError("too_long", what, where=where, hint="check its times; or raise frames.max_seconds")
     taken_from = TakenFrom(str(path), status.st_size, status.st_mtime_ns, span, settings)

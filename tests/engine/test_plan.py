@@ -137,6 +137,14 @@ def test_a_span_that_failed_is_not_decoded_again(film: Path, tmp_path: Path) -> 
     assert look(Looker(SETTINGS, 8, 2, together.store), samples[-1]).keyframes
 
 
+def test_a_turns_own_file_is_shown_however_long_after_it_the_reply_comes(tmp_path: Path) -> None:
+    """MELD: a turn's file takes three seconds, and its reply comes 75 s later on the episode's clock."""
+    turn = Turn("a", "one", "joy", Clip(numbered(tmp_path / "dia0_utt0.mp4", 3 * FPS)), 10.0, 13.0)
+    sample = cut(Dialogue("d", (turn, Turn("b", "two", "joy", None, 85.0, 87.0))), 1, ("joy",))
+    state = look(Looker(FrameSettings(per_clip=4), 8, 2, FrameStore(tmp_path / "frames")), sample)
+    assert len(state.keyframes) == 4
+
+
 @pytest.mark.parametrize(("frames", "looks_back"), [("paper", 2), ("all", 2), ("none", 0)])
 def test_a_run_plans_for_its_own_samples(frames: str, looks_back: int) -> None:
     plain = plain_of(*BASE, f"frames={frames}")

@@ -158,6 +158,21 @@ def test_the_limit_is_for_spans_not_for_the_file(clip100: Path, store: FrameStor
     assert [reason(one) for one in found[2:]] == ["too_long", "too_long"]
 
 
+@pytest.mark.parametrize("end", [1.5, 4.0, 75.0, 1e6])
+def test_a_whole_file_is_as_long_as_it_is_wherever_it_may_be_ended(
+    clip100: Path, store: FrameStore, end: float
+) -> None:
+    """MELD: the reply may come minutes after a turn whose own file takes seconds."""
+    whole, ended = extract([Clip(clip100), Clip(clip100, None, end)], FrameSettings(max_seconds=4.0), store)
+    assert len(codes(ended, store)) == 4
+    assert (codes(ended, store) == codes(whole, store)) is (end >= 4.0)
+    assert all(number < 25 * end for number in codes(ended, store))
+    (found,) = extract([Clip(clip100, None, end)], FrameSettings(max_seconds=2.0), store)
+    assert isinstance(found, tuple) is (end < 2.0)
+    if isinstance(found, ClipError):
+        assert found.reason == "too_long"
+
+
 def test_a_file_shorter_than_its_span_gives_what_is_there(tmp_path: Path, store: FrameStore) -> None:
     path = numbered(tmp_path / "short.mp4", 20)
     (found,) = extract([Clip(path, 0.4, 30.0)], SETTINGS, store)
