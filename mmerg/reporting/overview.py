@@ -128,7 +128,8 @@ def read_overview(path: Path) -> Overview:
     try:
         scored = read_scored(about, len(results))
     except RunError as error:
-        scored = Scored(about, None, str(error))
+        scored = Scored(about, None, error.what)
+    scored = replace(scored, why=scored.why.replace(str(path), about.run))  # a report names no folder of its maker
     return Overview(about, manifest, results, scored, _papers(path, manifest) if scored.scores else ())
 
 

@@ -18,6 +18,12 @@ def files(folder: Path) -> dict[str, str]:
     }
 
 
+def write_all(folder: Path, *names: str) -> None:
+    with ReportFolder(folder) as report:
+        for name in names:
+            report.write(name, "a")
+
+
 def test_a_later_report_takes_away_what_it_no_longer_has(tmp_path: Path) -> None:
     out = tmp_path / "report"
     with ReportFolder(out) as folder:
@@ -98,9 +104,8 @@ def test_a_frame_shares_its_bytes_with_the_run_and_can_be_replaced(tmp_path: Pat
 
 def test_after_an_error_everything_that_is_there_is_ours_still(tmp_path: Path) -> None:
     out = tmp_path / "report"
-    names = iter(("samples/a.html", "/samples/b.html"))
-    with pytest.raises(RunError, match="not the name"), ReportFolder(out) as folder:
-        [folder.write(name, "a") for name in names]
+    with pytest.raises(RunError, match="not the name"):
+        write_all(out, "samples/a.html", "/samples/b.html")
     with ReportFolder(out) as folder:
         folder.write("index.html", "one")
     assert files(out) == {"index.html": "one"}

@@ -8,8 +8,11 @@ import pytest
 from playwright.sync_api import Browser, Page
 
 from mmerg.reporting.text import file_name
+from mmerg.reporting.write import write_report
+from tests.reporting.conftest import say_nothing
 from tests.reporting.parts import HISTORY, USUAL
 from tests.reporting.watched import watched
+from tests.scoring.run_builder import build_run, result
 
 WIDTHS = (1280, 390)
 
@@ -88,6 +91,28 @@ def test_the_table_is_sorted_by_any_column_both_ways(browser: Browser, report: P
         page.get_by_role("button", name="#").click()
         assert shown(page) == [told.id for told in USUAL]
         assert page.url.endswith("samples.html")
+
+
+def test_a_long_table_shows_more_when_asked_and_filters_all_of_it(browser: Browser, tmp_path: Path) -> None:
+    results = [result(f"d{number}/2", f"Reply {number}.", selected_pass=number % 2) for number in range(450)]
+    run = build_run(tmp_path / "run", results)
+    write_report([run], run / "report", faces="keep", say=say_nothing)
+    with watched(browser) as view:
+        page = view.open(run / "report" / "samples.html")
+        assert page.locator("output").inner_text() == "450 of 450"
+        assert page.locator("#samples tbody tr:visible").count() == 200
+        more = page.get_by_role("button", name="Show more")
+        more.click()
+        assert page.locator("#samples tbody tr:visible").count() == 400
+        page.locator("#samples tbody tr:visible th a").last.focus()
+        page.keyboard.press("j")
+        assert page.locator("#samples tbody tr:visible").count() == 450
+        assert not more.is_visible()
+        assert page.evaluate("document.activeElement.textContent") == "d400/2"
+        page.get_by_label("Search").fill("reply 449.")
+        page.wait_for_function("location.hash !== ''")
+        assert shown(page) == ["d449/2"]
+        view.check()
 
 
 def test_without_scripts_all_is_there_to_read(browser: Browser, report: Path) -> None:

@@ -9,8 +9,8 @@ from mmerg.records import events
 from mmerg.reporting.sample_model import SamplePage
 from mmerg.reporting.sample_page import Stages, sample_page, stages_of
 from mmerg.reporting.won import why_selected
-from tests.reporting.parts import AT, Told, events_of, sha
-from tests.scoring.run_builder import called, manifest_of, result
+from tests.reporting.parts import Told, events_of, sha
+from tests.scoring.run_builder import AT, called, manifest_of, result
 
 MERG = stages_of(manifest_of([]))
 
@@ -94,7 +94,7 @@ def test_an_audit_that_could_not_be_read() -> None:
 
 
 def test_a_system_without_auditor_or_config_is_shown_by_its_events() -> None:
-    found = [
+    found: list[events.Event] = [
         events.SampleStarted(sample="a", at=AT, dialogue="d", history=(), responder="", labels=()),
         called("a", "Hello.", stage="writer"),
         events.Produced(sample="a", at=AT, t=0, stage="writer", symbol="R", output="Hello."),

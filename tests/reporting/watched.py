@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Literal
 
-from playwright.sync_api import Browser, Page, Request
+from playwright.sync_api import Browser, Dialog, Page, Request
 
 LISTEN = """
 window.__refused = [];
@@ -23,7 +23,7 @@ class Watched:
         self.wrong: list[str] = []
         page.on("console", lambda message: self.wrong.append(f"{message.type}: {message.text}"))
         page.on("pageerror", lambda error: self.wrong.append(f"error: {error}"))
-        page.on("dialog", lambda dialog: (self.wrong.append(f"dialog: {dialog.message}"), dialog.dismiss()))
+        page.on("dialog", self._dialog)
         page.on("requestfailed", self._failed)
         page.on(
             "request",
@@ -37,6 +37,10 @@ class Watched:
         self.page.wait_for_load_state()
         self.check()
         return self.page
+
+    def _dialog(self, dialog: Dialog) -> None:
+        self.wrong.append(f"dialog: {dialog.message}")
+        dialog.dismiss()
 
     def _failed(self, request: Request) -> None:
         """A picture that was still to come when the page was left is no failure."""

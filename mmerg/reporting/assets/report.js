@@ -85,9 +85,8 @@
   if (table) {
     const form = one("form.filters");
     const body = table.tBodies[0];
-    const order = Array.from(body.rows);
     const plain = (text) => text.normalize("NFKC").toLowerCase();
-    const rows = order.map((row) => ({
+    let rows = Array.from(body.rows, (row) => ({
       row,
       text: plain(row.textContent),
       cells: Array.from(row.cells, (cell) => cell.textContent.trim()),
@@ -96,7 +95,14 @@
     }));
     const fields = form.elements;
     const heads = all("thead th", table);
+    const collator = new Intl.Collator("en");
+    const STEP = 200; // rows shown at once: to lay out thousands takes seconds
+    let shown = STEP;
     let sorted = { column: 0, down: false };
+
+    const more = make("button", { type: "button", className: "more", hidden: true });
+    more.addEventListener("click", () => { shown += STEP; filter(); });
+    table.parentElement.after(more);
 
     const fits = (asked) => {
       const words = plain(asked.q || "").split(/\s+/).filter(Boolean);
@@ -118,10 +124,13 @@
       const keep = fits(asked());
       let count = 0;
       for (const entry of rows) {
-        const shown = keep(entry);
-        count += shown;
-        if (entry.row.hidden === shown) entry.row.hidden = !shown;
+        const fit = keep(entry);
+        count += fit;
+        const hide = !fit || count > shown;
+        if (entry.row.hidden !== hide) entry.row.hidden = hide;
       }
+      more.hidden = count <= shown;
+      more.textContent = `Show more: ${Math.min(shown, count)} of ${count} are shown`;
       const told = `${count} of ${rows.length}`;
       if (fields.shown.value !== told) fields.shown.value = told;
       one(".empty").hidden = count > 0;
@@ -131,9 +140,11 @@
       const numbers = heads[column].dataset.sort === "number";
       const compare = numbers
         ? (a, b) => Number(a.cells[column]) - Number(b.cells[column])
-        : (a, b) => a.cells[column].localeCompare(b.cells[column], "en");
-      const arranged = rows.slice().sort((a, b) => (down ? -1 : 1) * compare(a, b));
-      body.append(...arranged.map((entry) => entry.row));
+        : (a, b) => collator.compare(a.cells[column], b.cells[column]);
+      const ties = (a, b) => Number(a.cells[0]) - Number(b.cells[0]);
+      rows = rows.slice().sort((a, b) => (down ? -1 : 1) * compare(a, b) || ties(a, b));
+      body.append(...rows.map((entry) => entry.row));
+      filter();
       heads.forEach((head, number) => {
         if (number === column) head.setAttribute("aria-sort", down ? "descending" : "ascending");
         else head.removeAttribute("aria-sort");
@@ -158,8 +169,7 @@
       if (column !== sorted.column || down !== sorted.down) {
         sorted = { column, down };
         sort();
-      }
-      filter();
+      } else filter();
     };
 
     heads.forEach((head, column) => {
@@ -173,6 +183,7 @@
     });
     let waiting = 0;
     form.addEventListener("input", () => {
+      shown = STEP;
       cancelAnimationFrame(waiting);
       waiting = requestAnimationFrame(() => { filter(); remember(); });
     });
@@ -181,6 +192,7 @@
     addEventListener("hashchange", recall);
     form.hidden = false;
     recall();
+    table.classList.add("ready");
     if (new URLSearchParams(location.search).has("find")) fields.q.focus();
   }
 
@@ -213,6 +225,8 @@
   const move = (by) => {
     const links = all("#samples tbody tr:not([hidden]) th a");
     const at = links.indexOf(document.activeElement);
+    const wanted = one("button.more:not([hidden])");
+    if (by > 0 && at === links.length - 1 && wanted) { wanted.click(); move(by); return; }
     const next = links[at < 0 ? (by > 0 ? 0 : links.length - 1) : Math.min(Math.max(at + by, 0), links.length - 1)];
     if (next) next.focus();
   };

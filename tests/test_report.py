@@ -1,0 +1,208 @@
+"""`python -m mmerg.report`: a folder that stands alone, is the same each time, and says what is wrong with a run."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+from markupsafe import escape
+
+from mmerg.report import main
+from mmerg.score import main as score
+from tests.reporting.parts import HISTORY, USUAL, Told, build
+from tests.scoring.run_builder import build_run, manifest_of, result
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    return {file.relative_to(folder).as_posix(): file.read_bytes() for file in folder.rglob("*") if file.is_file()}
+
+
+def told(capsys: pytest.CaptureFixture[str]) -> tuple[str, str]:
+    out, err = capsys.readouterr()
+    return out, err
+
+
+def test_the_last_line_says_where_it_begins(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run = build(tmp_path / "run", USUAL)
+    assert main([str(run)]) == 0
+    out, _ = told(capsys)
+    assert out.splitlines()[-1] == f"report: {run / 'report' / 'index.html'}"
+    found = contents(run / "report")
+    assert {"index.html", "samples.html", "assets/report.css", "assets/report.js"} <= found.keys()
+    assert sum(name.startswith("samples/") for name in found) == len(USUAL)
+    assert sum(name.startswith("frames/") for name in found) == 3
+
+
+def test_the_same_run_gives_the_same_bytes_wherever_it_is(tmp_path: Path) -> None:
+    run = build(tmp_path / "run", USUAL)
+    assert main([str(run)]) == 0
+    first = contents(run / "report")
+    assert main([str(run), "--out", str(tmp_path / "elsewhere")]) == 0
+    assert contents(tmp_path / "elsewhere") == first
+    assert main([str(run)]) == 0
+    assert contents(run / "report") == first
+
+
+def test_a_report_stands_alone(tmp_path: Path) -> None:
+    """Moved away, its run gone, nothing in it is a link and no page names where it was made."""
+    run = build(tmp_path / "runs-of-mine" / "run", USUAL)
+    assert main([str(run), "--out", str(tmp_path / "report")]) == 0
+    shutil.rmtree(run)
+    for name, data in contents(tmp_path / "report").items():
+        assert not (tmp_path / "report" / name).is_symlink()
+        assert b"runs-of-mine" not in data
+
+
+def test_without_scores_the_page_says_which_command_makes_them(tmp_path: Path) -> None:
+    run = build(tmp_path / "run", USUAL)
+    assert main([str(run)]) == 0
+    page = (run / "report" / "index.html").read_text(encoding="utf-8")
+    assert "python -m mmerg.score" in page
+    assert score([str(run)]) == 0
+    assert main([str(run)]) == 0
+    page = (run / "report" / "index.html").read_text(encoding="utf-8")
+    assert "python -m mmerg.score" not in page
+    figures = json.loads((run / "scores.json").read_bytes())["scores"]
+    for figure in figures.values():
+        assert f'<th scope="row">{figure["name"]} ' in page
+        assert escape(figure["signature"]) in page
+    assert (run / "report" / "plots" / "confusion.svg").is_file()
+
+
+def test_scores_of_another_state_are_not_shown_as_this_one(tmp_path: Path) -> None:
+    run = build(tmp_path / "run", USUAL)
+    assert score([str(run)]) == 0
+    scores = json.loads((run / "scores.json").read_bytes())
+    (run / "scores.json").write_text(json.dumps(scores | {"n": 99}), encoding="utf-8")
+    assert main([str(run)]) == 0
+    assert "another state of the run" in (run / "report" / "index.html").read_text(encoding="utf-8")
+    (run / "scores.json").write_text("{", encoding="utf-8")
+    assert main([str(run)]) == 0
+    assert "not of this version" in (run / "report" / "index.html").read_text(encoding="utf-8")
+
+
+def test_the_papers_row_stands_beside_a_run_that_is_set_as_it_is(tmp_path: Path) -> None:
+    results = [result(f"d{number}/2", emotion="joy", gold="joy") for number in range(4)]
+    system = manifest_of([])["config"]["system"]
+    config = {
+        "dataset": {"name": "meld", "split": "test", "variant": "multi", "labels": ["x"] * 7},
+        "backbone": {"name": "qwen3.5-27b"},
+        "memory": {"top_k": 1},
+        "system": system | {"max_iterations": 2},
+    }
+    run = build_run(tmp_path / "run", results, corpus="meld", split="test", config=config)
+    assert score([str(run)]) == 0
+    assert main([str(run)]) == 0
+    page = (run / "report" / "index.html").read_text(encoding="utf-8")
+    assert "Beside the paper" in page
+    assert "64.79" in page
+    assert "MERG (paper)" in page
+
+
+def test_the_overview_counts_what_happened(tmp_path: Path) -> None:
+    run = build(tmp_path / "run", USUAL)
+    assert main([str(run)]) == 0
+    page = (run / "report" / "index.html").read_text(encoding="utf-8")
+    for outcome, count in (("corrected", 2), ("kept", 2), ("passed", 1), ("failed", 2)):
+        assert f'<a href="samples.html#outcome={outcome}">{count}</a>' in page
+    assert "truncated" in page
+    assert "same reply" in page
+    assert '<th scope="row">missing</th><td class="n">7</td>' in page
+    assert "0000000000000000000000000000000000000000" in page  # the commit
+
+
+def test_several_runs_have_a_folder_each(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    one, two = build(tmp_path / "one", USUAL), build(tmp_path / "two", USUAL[:3])
+    assert main([str(one), str(two)]) == 0
+    assert told(capsys)[0].splitlines()[-1] == f"report: {tmp_path / 'report' / 'index.html'}"
+    found = contents(tmp_path / "report")
+    assert {"index.html", "run-1/index.html", "run-2/samples.html"} <= found.keys()
+    assert main([str(one), str(two)]) == 0
+    assert contents(tmp_path / "report") == found
+
+
+def test_runs_that_cannot_be_compared_are_shown_all_the_same(tmp_path: Path) -> None:
+    one, two = build(tmp_path / "one", USUAL), build(tmp_path / "two", USUAL, identity="other", corpus="meld")
+    assert main([str(one), str(two)]) == 0
+    page = (tmp_path / "report" / "index.html").read_text(encoding="utf-8")
+    assert "These runs are not compared" in page
+
+
+def test_samples_that_are_not_finished_are_left_out(tmp_path: Path) -> None:
+    run = build(tmp_path / "run", USUAL, samples=9)
+    lines = (run / "results.jsonl").read_bytes().splitlines(keepends=True)
+    (run / "results.jsonl").write_bytes(b"".join(lines[:2]))
+    assert main([str(run)]) == 0
+    assert len(list((run / "report" / "samples").iterdir())) == 2
+    assert "of 9 in the protocol" in (run / "report" / "index.html").read_text(encoding="utf-8")
+
+
+def test_a_run_without_results_is_an_overview(tmp_path: Path) -> None:
+    run = build(tmp_path / "run", [], samples=5)
+    assert main([str(run)]) == 0
+    assert "No sample failed." in (run / "report" / "index.html").read_text(encoding="utf-8")
+
+
+def test_a_long_run_says_how_far_it_is(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run = build_run(tmp_path / "run", [result(f"d{number}/2") for number in range(501)])
+    assert main([str(run)]) == 0
+    assert "500 of 501 samples" in told(capsys)[0]
+
+
+def test_a_system_that_is_not_merg(tmp_path: Path) -> None:
+    config = {
+        "system": {"name": "plain", "stages": {"sgrg": {"gives": "R", "output": "text"}}, "result": {"response": "R"}}
+    }
+    run = build_run(tmp_path / "run", [result("a/1", "Hello there.")], config=config, history={"a/1": HISTORY})
+    assert main([str(run)]) == 0
+    [page] = (run / "report" / "samples").iterdir()
+    assert "Hello there." in page.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("prepare", "words"),
+    [
+        (shutil.rmtree, "not a run folder"),
+        (lambda run: (run / "manifest.json").write_text('{"identity": {}}'), "not one of this version"),
+        (lambda run: (run / "trace.jsonl").write_text("words\n"), "line 1 is not an event"),
+        (lambda run: (run / "results.jsonl").write_text("words\n"), "line 1 is not a record"),
+        (lambda run: (run / "report").write_text(""), "cannot be written"),
+    ],
+)  # fmt: skip
+def test_what_is_wrong_with_a_run_is_said(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], prepare: object, words: str
+) -> None:
+    run = build(tmp_path / "run", USUAL[:1])
+    assert callable(prepare)
+    prepare(run)
+    assert main([str(run)]) == 2
+    assert words in told(capsys)[1]
+
+
+def test_a_folder_with_other_files_is_left_alone(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run = build(tmp_path / "run", USUAL[:1])
+    before = contents(run)
+    assert main([str(run), "--out", str(run)]) == 2
+    assert "run's own files" in told(capsys)[1]
+    (tmp_path / "home").mkdir()
+    (tmp_path / "home" / "thesis.tex").write_text("years", encoding="utf-8")
+    assert main([str(run), "--out", str(tmp_path / "home")]) == 2
+    assert "not a report's" in told(capsys)[1]
+    assert contents(run) == before
+    assert os.listdir(tmp_path / "home") == ["thesis.tex"]  # noqa: PTH208
+
+
+def test_a_sample_that_was_done_twice_shows_its_last_try(tmp_path: Path) -> None:
+    run = build(tmp_path / "run", [Told("a/1", mark="first try")])
+    again = build(tmp_path / "again", [Told("a/1", mark="second try")])
+    for name in ("trace.jsonl", "results.jsonl"):
+        with (run / name).open("ab") as file:
+            file.write((again / name).read_bytes())
+    assert main([str(run)]) == 0
+    [page] = (run / "report" / "samples").iterdir()
+    text = page.read_text(encoding="utf-8")
+    assert "second try" in text
+    assert "first try" not in text
