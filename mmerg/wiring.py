@@ -13,7 +13,7 @@ from typing import Any
 from hydra.errors import InstantiationException
 from hydra.utils import instantiate
 
-from mmerg.backends.cache import Cache
+from mmerg.backends.cache import Cache, flights_of
 from mmerg.backends.pool import Host, Pool
 from mmerg.backends.protocol import Engine, Sampling
 from mmerg.backends.retry import Retry
@@ -82,9 +82,10 @@ def pool_of(plain: dict[str, Any]) -> Pool:
     """A host for each address, each with the reply cache and its retries, none of them called yet."""
     node = plain["backend"]
     replies = Path(plain["cache_dir"]) / "replies.sqlite"
+    flights = flights_of(replies)
     hosts = []
     for address in hosts_of(plain):
-        backend = Cache(Retry(make(node["adapter"], host=address), node["attempts"]), replies, plain["cache"])
+        backend = Cache(Retry(make(node["adapter"], host=address), node["attempts"]), replies, plain["cache"], flights)
         hosts.append(Host(backend, plain["backbone"]["concurrency"], address))
     return Pool(hosts, node["revive_after"])
 

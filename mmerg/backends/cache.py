@@ -32,23 +32,28 @@ BUSY_PAUSE = 0.005  # between two looks, where SQLite does not wait by itself
 Mode = Literal["off", "read", "on"]
 
 
+def flights_of(path: Path) -> Flights:
+    """What keeps calls apart that would be kept in `path`; hosts that share a file share it, too."""
+    return Flights(path.with_name(path.name + ".flights"))
+
+
 class Cache:
     """`inner` with its replies kept in `path`.
 
     mode: `on` reads and writes; `read` answers what it can from an existing file and writes nothing; `off` passes
     every call on. A hit is the reply as it was stored (its seconds too) with `cached=True`. Identical calls in flight
-    at once, from other processes too, reach `inner` once. Raises ConfigError where the file cannot be used, CallError
-    as `inner` does.
+    at once, from the other hosts that share `flights` and from other processes too, reach `inner` once. Raises
+    ConfigError or RunError where a file cannot be used, CallError as `inner` does.
     """
 
-    def __init__(self, inner: Backend, path: Path, mode: Mode = "on") -> None:
+    def __init__(self, inner: Backend, path: Path, mode: Mode = "on", flights: Flights | None = None) -> None:
         self._inner = inner
         self._path = path
         self._mode = mode
         self._guard = threading.Lock()  # over the connection, the engine and `closed`
         self._database: sqlite3.Connection | None = None
         self._engine: Engine | None = None
-        self._flights = Flights(path.with_name(path.name + ".flights"))
+        self._flights = flights or flights_of(path)
         self._closed = False
 
     def describe(self) -> Engine:

@@ -20,6 +20,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from mmerg.backends.cache import BUSY_SECONDS, Cache, Mode, _write_ahead
+from mmerg.backends.flights import Flights
 from mmerg.backends.protocol import Engine, Finish, Image, Message, Reply, Request, Sampling, TokenLogprob
 from mmerg.backends.scripted import ENGINE, Scripted
 from mmerg.errors import CallError, ConfigError, Failure
@@ -277,10 +278,10 @@ def test_different_calls_do_not_wait_for_each_other(path: Path) -> None:
 
 
 def test_the_reply_that_was_stored_first_is_the_one_to_go_on_with(path: Path) -> None:
-    other = Cache(Scripted(["first"]), path)
+    other = Cache(Scripted(["first"]), path, flights=Flights(path.with_name("of a system without such locks")))
 
     def answer(request: Request) -> str:
-        other.complete(REQUEST)  # another process stores its own reply while this call is under way
+        other.complete(REQUEST)  # another process, that did not wait, stores its own reply while this call is under way
         return "second"
 
     backend = Cache(Scripted(answer), path)

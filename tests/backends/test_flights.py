@@ -6,10 +6,14 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Sequence
 from pathlib import Path
 
+import pytest
+
 from mmerg.backends.flights import Flights
+from mmerg.errors import CallError, Failure, RunError
 
 A, B = "a" * 64, "b" * 64
 HOLDER = """
@@ -104,3 +108,54 @@ def test_two_processes_that_hold_and_want_crosswise_do_not_count_as_a_deadlock(t
     assert (out, crosswise.returncode) == ("held\nfreed\n", 0)
     waiting.join()
     flights.close()
+
+
+def test_two_of_one_file_in_one_process_wait_for_each_other(tmp_path: Path) -> None:
+    one, other = (Flights(tmp_path / "flights") for _ in range(2))
+    with one.alone(A):
+        waiting, got = taking(other, A)
+        assert not got.wait(0.2)
+    assert got.wait(10)
+    waiting.join()
+    one.close()
+    other.close()
+
+
+def test_closing_one_frees_nothing_of_another(tmp_path: Path) -> None:
+    one, other = (Flights(tmp_path / "flights") for _ in range(2))
+    with other.alone(B):
+        pass
+    with one.alone(A):
+        other.close()
+        waiting, got = taking(third := Flights(tmp_path / "flights"), A)
+        assert not got.wait(0.2)
+    assert got.wait(10)
+    waiting.join()
+    one.close()
+    third.close()
+
+
+def test_who_waits_when_it_is_closed_is_told(tmp_path: Path) -> None:
+    process = holder(tmp_path / "flights", A)
+    flights = Flights(tmp_path / "flights")
+    told: list[CallError] = []
+
+    def take() -> None:
+        try:
+            with flights.alone(A):
+                pass
+        except CallError as error:
+            told.append(error)
+
+    thread = threading.Thread(target=take)
+    thread.start()
+    time.sleep(0.1)
+    flights.close()
+    thread.join(10)
+    assert [error.failure for error in told] == [Failure.INTERRUPTED]
+    process.communicate("go\n", timeout=30)
+
+
+def test_a_file_that_cannot_be_made_is_named(tmp_path: Path) -> None:
+    with pytest.raises(RunError, match="flights"), Flights(tmp_path / "nowhere" / "flights").alone(A):
+        pass
