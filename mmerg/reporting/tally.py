@@ -20,7 +20,7 @@ _TEXT = 220  # characters of a turn in the table; its page has all of it
 
 @dataclass(frozen=True, slots=True)
 class TableRow:
-    """A sample in the table. blamed: agents that audits found at fault. last: what it answers."""
+    """A sample in the table. blamed: agents that audits found at fault. last: what it answers. told: what became of it, in words."""
 
     number: int
     id: str
@@ -34,10 +34,7 @@ class TableRow:
     passes: int
     last: str
     text: str
-
-    @property
-    def told(self) -> str:
-        return OUTCOMES[self.outcome]
+    told: str
 
 
 @dataclass
@@ -69,6 +66,7 @@ class Tally:
                 passes=result.passes,
                 last=clipped(page.turns[-1].text, _TEXT) if page.turns else "",
                 text=clipped(text, _TEXT),
+                told=OUTCOMES[outcome(result)] + (f": {result.failure}" if result.failure else ""),
             )
         )
         for audit in page.audits:

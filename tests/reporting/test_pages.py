@@ -64,6 +64,9 @@ def test_the_table_is_searched_and_filtered_and_the_address_says_so(browser: Bro
         found = shown(page)
         page.reload()
         assert shown(page) == found
+        page = view.open(report / "index.html")
+        page.get_by_role("link", name="schema_invalid").click()
+        assert shown(page) == ["d3/1"]
         page = view.open(report / "samples.html", "#blamed=caef&q=d0")
         assert shown(page) == ["d0/5"]
         page.goto((report / "samples.html").as_uri() + "#wrong=1")
