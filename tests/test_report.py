@@ -10,10 +10,11 @@ from pathlib import Path
 import pytest
 from markupsafe import escape
 
+from mmerg.records import events
 from mmerg.report import main
 from mmerg.score import main as score
 from tests.reporting.parts import HISTORY, USUAL, Told, build
-from tests.scoring.run_builder import build_run, manifest_of, result
+from tests.scoring.run_builder import AT, build_run, manifest_of, result
 
 
 def contents(folder: Path) -> dict[str, bytes]:
@@ -160,6 +161,27 @@ def test_a_system_that_is_not_merg(tmp_path: Path) -> None:
     assert main([str(run)]) == 0
     [page] = (run / "report" / "samples").iterdir()
     assert "Hello there." in page.read_text(encoding="utf-8")
+
+
+def test_what_any_source_supplied_can_be_read(tmp_path: Path) -> None:
+    """Exemplars are those of MERG's memory; another source may give anything."""
+    run = build_run(tmp_path / "run", [result("a/1", "Hello there.")])
+    things: tuple[dict[str, object], ...] = (
+        {"fact": "she is from Wales", "score": 2},
+        {"reply": None, "similarity": "high", "history": "words", "emotion": 3},
+        {"history": {"a": 1}, "similarity": None},
+        {"history": ["Ana: hello"], "id": None},
+        {},
+    )
+    supplied = events.Supplied(sample="a/1", at=AT, t=0, stage="sgrg", symbol="K", content=things)
+    first, *others = (run / "trace.jsonl").read_text(encoding="utf-8").splitlines(keepends=True)
+    line = json.dumps(supplied.model_dump(mode="json"), separators=(",", ":"))
+    (run / "trace.jsonl").write_text(f"{first}{line}\n{''.join(others)}", encoding="utf-8")
+    assert main([str(run)]) == 0
+    [page] = (run / "report" / "samples").iterdir()
+    text = page.read_text(encoding="utf-8")
+    assert "she is from Wales" in text
+    assert "K</bdi>: supplied" in text
 
 
 @pytest.mark.parametrize(

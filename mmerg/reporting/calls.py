@@ -1,5 +1,7 @@
 """A sample's calls for its page. Agents share most of their prompts, so a text that an earlier call showed is not shown
-again but named: that keeps a page of fifteen calls readable, and a fifth of its size.
+again but named: that keeps a page of fifteen calls readable.
+
+    calls(called, refused)[1].parts[0].same_as    # 1: the system message, as in the first call
 """
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ _TEXT = 220  # characters of a turn in the table; its page has all of it
 
 @dataclass(frozen=True, slots=True)
 class TableRow:
-    """A sample in the table. blamed: agents that audits found at fault. last: what it answers. told: what became of it, in words."""
+    """A sample in the table. blamed: agents that audits found at fault. last: what it answers. told: its outcome."""
 
     number: int
     id: str

@@ -17,7 +17,7 @@ from mmerg.frames.picture import from_jpeg
 from mmerg.frames.store import FrameStore
 from mmerg.records.run import read_results
 from mmerg.reporting.folder import ReportFolder
-from mmerg.reporting.frames import Frames, blurred
+from mmerg.reporting.frames import Faces, Frames, blurred
 from mmerg.reporting.write import write_report
 from tests.reporting.conftest import say_nothing
 from tests.reporting.parts import Told, build, jpeg, sha
@@ -92,7 +92,8 @@ def test_what_is_no_picture_or_no_frame_of_the_run(tmp_path: Path) -> None:
 def test_a_report_without_blurred_faces_is_replaced_by_one_with_them(face: bytes, tmp_path: Path) -> None:
     run = build(tmp_path / "run", [Told("a/1")])
     (run / "frames" / f"{sha(1)}.jpg").write_bytes(face)
-    for faces in ("keep", "blur", "keep"):
+    wanted: tuple[Faces, ...] = ("keep", "blur", "keep")
+    for faces in wanted:
         write_report([run], run / "report", faces=faces, say=say_nothing)
         shown = (run / "report" / "frames" / f"{sha(1)}.jpg").read_bytes()
         assert (shown == face) == (faces == "keep")
@@ -100,3 +101,18 @@ def test_a_report_without_blurred_faces_is_replaced_by_one_with_them(face: bytes
         assert ("1 faces in 1 frames; in 2 frames none was found" in told) == (faces == "blur")
     assert (run / "frames" / f"{sha(1)}.jpg").read_bytes() == face
     assert list(read_results(run)) == ["a/1"]
+
+
+@pytest.mark.parametrize("faces", ["keep", "blur"])
+def test_a_grid_of_frames_is_left_out_where_faces_are_blurred(tmp_path: Path, faces: Faces) -> None:
+    """A model that takes one image gets all keyframes in a grid, in which faces are too small to be found."""
+    run = build(tmp_path / "run", [Told("a/1")])
+    grid = jpeg(9)
+    name = hashlib.sha256(grid).hexdigest()
+    (run / "frames" / f"{name}.jpg").write_bytes(grid)
+    trace = (run / "trace.jsonl").read_text(encoding="utf-8")
+    (run / "trace.jsonl").write_text(trace.replace(f'"images":["{sha(1)}"', f'"images":["{name}"'), encoding="utf-8")
+    write_report([run], run / "report", faces=faces, say=say_nothing)
+    assert (run / "report" / "frames" / f"{name}.jpg").is_file() == (faces == "keep")
+    [page] = (run / "report" / "samples").iterdir()
+    assert ("the grid of frames" in page.read_text(encoding="utf-8")) == (faces == "keep")

@@ -174,7 +174,11 @@ def test_keys_lead_from_sample_to_sample(browser: Browser, report: Path) -> None
             page.keyboard.press(key)
             page.wait_for_url(sample(report, wanted).as_uri())
         page.keyboard.press("j")  # the last: nothing follows
+        page.keyboard.press("s")
+        page.wait_for_url((report / "samples.html").as_uri())
         page.keyboard.press("u")
+        page.wait_for_url((report / "index.html").as_uri())
+        page.keyboard.press("s")
         page.wait_for_url((report / "samples.html").as_uri())
         page.keyboard.press("j")
         page.keyboard.press("j")

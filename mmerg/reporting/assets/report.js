@@ -242,7 +242,7 @@
     if (event.key === "?" && !off) { event.preventDefault(); help.showModal(); return; }
     if (off) return;
     if (event.key === "/") { event.preventDefault(); search(); return; }
-    const link = /^[a-z]$/.test(event.key) && one(`a[data-key="${event.key}"]`);
+    const link = /^[a-z]$/.test(event.key) && one(`a[data-key~="${event.key}"]`);
     if (link) link.click();
     else if (table && (event.key === "j" || event.key === "k")) move(event.key === "j" ? 1 : -1);
   });
