@@ -135,7 +135,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     given = parser.parse_intermixed_args(arguments)
     # `--backbones a b key=value`: what has a "=" is no name of a model
     settings = [word for word in (*(given.backbones or ()), *given.settings) if "=" in word]
-    given.backbones = [word for word in given.backbones or () if "=" not in word]
+    if given.backbones is not None:
+        given.backbones = [word for word in given.backbones if "=" not in word]
+        if not given.backbones:
+            parser.error("--backbones names none")
     if stray := [word for word in given.settings if "=" not in word]:
         parser.error(f"{stray[0]} is no setting: key=value")
     return guarded(lambda: bench(console(), given, settings))

@@ -17,7 +17,7 @@ from typing import Any
 
 from tests.engine.parts import TASKS, as_text, audit
 
-VERSION, DIGEST = "0.24.0", "d" * 64
+VERSION, DIGEST, SIZE = "0.24.0", "d" * 64, 6 * 2**30
 PLAN = {"goal": "comfort", "stance": "warm", "tactic": "question", "tone": "gentle", "note": ""}
 
 
@@ -36,8 +36,9 @@ def scripted_ollama(
     on_call: Callable[[int], None] = lambda _: None,
     answer: Callable[[dict[str, Any]], str] | None = None,
     capabilities: tuple[str, ...] = ("completion", "vision"),
+    models: tuple[str, ...] = ("qwen2.5vl:7b",),
 ) -> Iterator[ScriptedOllama]:
-    """A server on a free loopback port that knows every model it is asked for by the name `qwen2.5vl:7b`."""
+    """A server on a free loopback port that holds `models`, all of them in its memory, a quarter of each on the CPU."""
     state = ScriptedOllama(on_call, answer or merg_answer)
 
     class Handler(BaseHTTPRequestHandler):
@@ -48,7 +49,9 @@ def scripted_ollama(
             if self.path == "/api/version":
                 self._send({"version": VERSION})
             else:
-                self._send({"models": [{"model": "qwen2.5vl:7b", "name": "qwen2.5vl:7b", "digest": DIGEST}]})
+                memory = {"size": SIZE, "size_vram": SIZE * 3 // 4, "context_length": 16384}
+                more = memory if self.path == "/api/ps" else {}
+                self._send({"models": [{"model": name, "name": name, "digest": DIGEST, **more} for name in models]})
 
         def do_POST(self) -> None:
             body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))

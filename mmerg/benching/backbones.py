@@ -23,8 +23,9 @@ from omegaconf import DictConfig
 from omegaconf.errors import OmegaConfBaseException
 
 from mmerg.backends.ollama_models import full_name, names
-from mmerg.config import conf_folder, quoted, register
+from mmerg.config import conf_folder, quoted
 from mmerg.errors import ConfigError
+from mmerg.shapes import register
 
 PAPER = ("qwen3.5-27b", "qwen3.5-9b", "qwen3-vl-32b", "qwen2.5vl-7b", "gemma3-12b", "llava-13b")
 EMBEDDED = "smollm2-135m"  # runs without a server

@@ -44,13 +44,13 @@ def draw(bench: Bench) -> Figure | None:
         first = first or axes
         _panel(axes, column, drawn)
         axes.tick_params(labelbottom=place == len(columns) - 1)
-    axes.set_xlabel("seconds a sample, median")
+    axes.set_xlabel("seconds a sample: median and quartiles")
     style.legend(figure.add_subplot(grid[len(columns), 0]), _handles(drawn))
     missing = len(bench.rows) - len(drawn)
     told = dict.fromkeys(row.protocol for row in drawn)
     engines = dict.fromkeys(f"({r.engine.mark}) {r.engine.backend} {r.engine.version}" for r in drawn)
     caption = " · ".join((bench.dataset, *told, *engines, *([f"{missing} rows without times"] if missing else [])))
-    style.head(figure, "Quality against time", caption)
+    style.head(figure, "Quality, with 95 % intervals, against time", caption)
     return figure
 
 

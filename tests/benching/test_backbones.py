@@ -1,0 +1,72 @@
+"""What names stand for, and that everything they stand for composes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from mmerg.backends.ollama_models import full_name
+from mmerg.benching.backbones import EMBEDDED, PAPER, Asked, asked, composed
+from mmerg.benching.measure import paper_table
+from mmerg.config import conf_folder, resolve
+from mmerg.errors import ConfigError
+from mmerg.settings import check
+
+PAGES = sorted(page.stem for page in (Path(conf_folder()) / "backbone").glob("*.yaml"))
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_a_page_stands_for_itself_and_so_does_its_model(page: str) -> None:
+    found = asked(page)
+    assert (found.name, found.generic) == (page, False)
+    plain = resolve(composed("demo", 3, found, ()))
+    check(plain)
+    assert plain["backbone"]["name"] == page
+    assert plain["backend"]["name"] == ("embedded" if page == EMBEDDED else "ollama")
+    assert (plain["protocol"]["sample"], plain["protocol"]["seed"], plain["limit"]) == (3, 0, None)
+    by_model = asked(plain["backbone"]["model"].upper())
+    assert by_model.name == page
+    assert resolve(composed("demo", 3, by_model, ()))["backend"]["name"] == "ollama"
+
+
+def test_the_default_is_the_papers_table() -> None:
+    table = paper_table()
+    of_rows = [(table.settings(row) or {})["backbone"] for row in table.rows]
+    assert list(PAPER) == of_rows
+    assert set(PAPER) <= set(PAGES)
+
+
+@settings(max_examples=12)  # composing takes a while
+@given(st.from_regex(r"[a-z][a-z0-9._-]{0,8}(/[a-z0-9._-]{1,8})?(:[a-z0-9._-]{1,8})?", fullmatch=True))
+def test_any_other_model_composes_under_a_name_that_a_folder_can_have(model: str) -> None:
+    found = asked(model)
+    if not found.generic:
+        assert model in PAGES or full_name(found.model) == full_name(model)
+        return
+    plain = resolve(composed("demo", 3, found, ()))
+    check(plain)
+    assert plain["backbone"]["model"] == model
+    assert plain["backend"]["adapter"]["model"] == model
+
+
+@pytest.mark.parametrize("name", ["", "a b", "--x", "x'y", "a\nb", "../.."])
+def test_what_can_be_no_model_is_refused(name: str) -> None:
+    with pytest.raises(ConfigError, match="is no backbone"):
+        asked(name)
+
+
+def test_settings_of_the_command_line_win_and_may_be_paths() -> None:
+    backbone = asked("gemma3:12b")
+    config = composed("folder", 3, backbone, ("dataset.root=/x/a b(1)", "protocol.sample=7"), ("seed=4",))
+    plain = resolve(config)
+    assert plain["dataset"]["root"] == "/x/a b(1)"
+    assert (plain["protocol"]["sample"], plain["seed"]) == (7, 4)
+
+
+@pytest.mark.parametrize("wrong", ["nothing.like=1", "seed=[", "dataset=nowhere"])
+def test_what_does_not_compose_is_a_configuration_error(wrong: str) -> None:
+    with pytest.raises(ConfigError, match="does not compose"):
+        composed("demo", 3, Asked("x", "x", ("backbone=gemma3-12b",)), (wrong,))

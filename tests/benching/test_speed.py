@@ -1,0 +1,94 @@
+"""Rates and seconds from a trace: what the cache served counts for nothing."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from mmerg.backends.protocol import Finish, Reply
+from mmerg.benching.speed import seconds_of, speed_of
+from mmerg.records import events
+from mmerg.records.result import Result
+from mmerg.records.run import Run
+from tests.scoring.run_builder import AT, HISTORY, LABELS, manifest_of, result
+
+
+def reply(prompt: int, seconds: float, *, prompt_seconds: float = 1.0, tokens: int = 20, **more: object) -> Reply:
+    counts = {"prompt_tokens": prompt, "prompt_seconds": prompt_seconds, "response_tokens": tokens, "seconds": seconds}
+    return Reply.model_validate({"text": "x", "finish": Finish.STOP, **counts, **more})
+
+
+def called(sample: str, given: Reply) -> events.Called:
+    return events.Called(
+        sample=sample,
+        at=AT,
+        t=0,
+        stage="sgrg",
+        attempt=0,
+        digest="0" * 64,
+        messages=(),
+        answer_schema="",
+        sampling={},
+        logprobs=False,
+        reply=given,
+    )
+
+
+def written(folder: Path, replies: dict[str, list[Reply]], results: list[Result]) -> Path:
+    with Run(folder, manifest_of(results)) as run:
+        for one in results:
+            run.trace.emit(
+                events.SampleStarted(
+                    sample=one.id, at=AT, dialogue=one.dialogue, history=HISTORY, responder="Ben", labels=LABELS
+                )
+            )
+            for given in replies.get(one.id, []):
+                run.trace.emit(called(one.id, given))
+            run.trace.emit(events.SampleDone(sample=one.id, at=AT))
+            run.add(one)
+    return folder
+
+
+def test_rates_are_of_calls_that_were_made(tmp_path: Path) -> None:
+    replies = {
+        "a/1": [reply(100, 5.0), reply(300, 3.0, reused_tokens=200)],  # 5 and 10 tokens a second
+        "b/1": [reply(9999, 900.0, cached=True), reply(100, 2.0)],  # 20 tokens a second
+    }
+    results = [result("a/1", calls=2, seconds=8.0), result("b/1", calls=2, cached_calls=1, seconds=2.0)]
+    found = speed_of(written(tmp_path / "run", replies, results))
+    assert found.calls == 3
+    assert found.prompt_tokens_s == pytest.approx((100 + 100 + 100) / 3)
+    assert found.reply_tokens_s == pytest.approx(10.0)
+    assert found.seconds
+    assert (found.seconds.n, found.seconds.median) == (1, 8.0)
+
+
+def test_only_the_last_try_of_a_sample_counts(tmp_path: Path) -> None:
+    first = written(tmp_path / "run", {"a/1": [reply(100, 500.0)]}, [result("a/1", None)])
+    written(first, {"a/1": [reply(100, 2.0)]}, [result("a/1", seconds=2.0)])
+    found = speed_of(first)
+    assert found.calls == 1
+    assert found.reply_tokens_s == pytest.approx(20.0)
+
+
+def test_a_replay_has_no_speed_and_says_why(tmp_path: Path) -> None:
+    replies = {"a/1": [reply(100, 5.0, cached=True)]}
+    found = speed_of(written(tmp_path / "run", replies, [result("a/1", calls=1, cached_calls=1, seconds=0.1)]))
+    assert (found.calls, found.prompt_tokens_s, found.seconds) == (0, None, None)
+    assert found.why == "every call came from the reply cache"
+    assert speed_of(written(tmp_path / "none", {}, [result("a/1", None)])).why == "no call was answered"
+
+
+def test_a_backend_that_counts_nothing_has_no_rate(tmp_path: Path) -> None:
+    replies = {"a/1": [reply(100, 1.0, prompt_seconds=0.0, tokens=0)]}
+    found = speed_of(written(tmp_path / "run", replies, [result("a/1", None, calls=1)]))
+    assert (found.calls, found.prompt_tokens_s, found.reply_tokens_s) == (1, None, None)
+    assert found.why.startswith("no sample came out well")
+
+
+def test_quantiles_are_of_whole_samples() -> None:
+    found = seconds_of([result(f"a/{n}", seconds=float(n)) for n in range(101)])
+    assert found
+    assert (found.n, found.median, found.p25, found.p75, found.p95) == (101, 50.0, 25.0, 75.0, 95.0)
+    assert seconds_of([result("a/1", None, seconds=3.0), result("b/1", cached_calls=1, seconds=1.0)]) is None
