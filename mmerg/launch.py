@@ -22,15 +22,16 @@ from mmerg.corpora.protocols import Protocol, Selection, chosen
 from mmerg.dialogue import Corpus, Sample
 from mmerg.engine.experiment import Experiment, in_flight
 from mmerg.errors import CorpusError
-from mmerg.exclusions import tally, told, told_kept_back
+from mmerg.exclusions import problems, tally, told, told_kept_back, told_problems
 from mmerg.exemplars import Exemplars
+from mmerg.identity import how, identity_hash
 from mmerg.progress import Progress
 from mmerg.records.ended import Ended
 from mmerg.records.events import Event
 from mmerg.records.result import Result
 from mmerg.records.run import Run
 from mmerg.run_tables import failures, replies
-from mmerg.settings import check, how, identity_hash
+from mmerg.settings import check
 from mmerg.terminal import console, harmless, shown
 from mmerg.wiring import (
     corpus_of,
@@ -102,7 +103,9 @@ def _run(plain: dict[str, Any], out: Console) -> Ended:
                     progress.result(result)
             run.seal([sample.id for sample in selection.samples])
             if exemplars:
-                run.note("memory", exemplars.section() | {"excluded": tally(run.results.values())})
+                done = run.results
+                counts = {"excluded": tally(done.values()), "problems": problems(done.values())}
+                run.note("memory", exemplars.section() | counts)
             results = run.results.part(sample.id for sample in wanted)
 
     out.print(replies(results))
@@ -110,6 +113,8 @@ def _run(plain: dict[str, Any], out: Console) -> Ended:
         out.print(f"clip problems: {silent} turns went on as text; mmerg.show RUN SAMPLE says why")
     if kept_back := told_kept_back(results):
         out.print(kept_back)
+    if without := told_problems(results):
+        out.print(harmless(without))
     if failed := failures(results):
         out.print(failed)
     if plain["backbone"]["note"]:

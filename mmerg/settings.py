@@ -1,12 +1,7 @@
-"""What a resolved config means: which values make sense, and which settings decide results.
-
-A run goes on with settings of `HOW` changed; everything else is part of its identity. Knows plain values only.
-"""
+"""Which values of a resolved config make sense. Knows plain values only."""
 
 from __future__ import annotations
 
-import hashlib
-import json
 import math
 import operator
 import re
@@ -16,30 +11,6 @@ from typing import Any
 
 from mmerg.errors import ConfigError
 
-# What decides how results are had, not what they are: a run may go on with these changed.
-HOW = (
-    "limit",
-    "ids",
-    "only_failed",
-    "cache",
-    "cache_dir",
-    "runs",
-    "repeats",
-    "backend.hosts",
-    "backend.attempts",
-    "backend.revive_after",
-    "backend.adapter.keep_alive",
-    "backend.adapter.deadlines",
-    "backend.adapter.total",
-    "backend.adapter.load.threads",
-    "backend.adapter.load.parallel",  # what a model is loaded with is the engine's identity, which a run checks itself
-    "backbone.concurrency",
-    "backbone.workers",
-    "backbone.threads",
-    "backbone.note",
-    "memory.embedder.threads",
-    "memory.embedder.hosts",
-)
 CHOICES = {
     "cache": ("off", "read", "on"),
     "protocol.targets": ("last", "all", "labelled"),
@@ -98,7 +69,8 @@ def check(plain: dict[str, Any]) -> None:
     if plain["ids"] == []:
         raise ConfigError("ids is empty", where="configuration", hint="ids=[test_dia0/3], or leave it out for all")
     emotions = plain["protocol"]["emotions"]
-    if emotions not in ("all", "nonneutral") and not (isinstance(emotions, list) and emotions):
+    labels = emotions if isinstance(emotions, list) else []
+    if emotions not in ("all", "nonneutral") and not (labels and all(isinstance(label, str) for label in labels)):
         raise ConfigError(
             f"protocol.emotions is {emotions!r}", where="configuration", hint="all, nonneutral, or a list: [joy,anger]"
         )
@@ -138,19 +110,3 @@ def at(plain: dict[str, Any], path: str) -> Any:
     for name in path.split("."):
         value = value.get(name) if isinstance(value, dict) else None
     return value
-
-
-def how(plain: dict[str, Any]) -> dict[str, Any]:
-    """What a resolved config sets of HOW, by dotted path: what a start notes beside what decides results."""
-    return {path: value for path in HOW if (value := at(plain, path)) is not None}
-
-
-def identity_hash(plain: dict[str, Any]) -> str:
-    """SHA-256 (hex) of what decides results in a resolved config."""
-    kept = json.loads(json.dumps(plain))
-    for path in HOW:
-        above, _, last = path.rpartition(".")
-        node = at(kept, above) if above else kept
-        if isinstance(node, dict):
-            node.pop(last, None)
-    return hashlib.sha256(json.dumps(kept, sort_keys=True).encode()).hexdigest()

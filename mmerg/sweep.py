@@ -20,17 +20,18 @@ from pydantic import BaseModel, ConfigDict
 from rich.table import Table
 
 from mmerg.records.ended import Ended
-from mmerg.terminal import INTERRUPTED, console, harmless
+from mmerg.terminal import INTERRUPTED, WRONG, Swept, console, harmless
 
 ENDED = "ended.json"
 
 
 class Member(BaseModel):
-    """One member: the overrides it was composed with, its exit code, and its runs (one a repeat; none where nothing
-    could be run: then `error` says why)."""
+    """One member: which it was, the overrides it was composed with, its exit code, and its runs (one a repeat; none
+    where nothing could be run: then `error` says why)."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
+    number: int
     overrides: tuple[str, ...]
     code: int
     error: str = ""
@@ -47,14 +48,6 @@ class Member(BaseModel):
         return sum(run.made for run in self.runs)
 
 
-class Swept(SystemExit):
-    """All members have ended, or one was interrupted; `worst` is the exit code of the whole."""
-
-    def __init__(self, worst: int) -> None:
-        super().__init__(worst)
-        self.worst = worst
-
-
 def in_sweep() -> bool:
     """Whether this is a member of a sweep."""
     return HydraConfig.initialized() and HydraConfig.get().mode == RunMode.MULTIRUN
@@ -63,7 +56,9 @@ def in_sweep() -> bool:
 def note(code: int, error: str, runs: Sequence[Ended]) -> None:
     """Leave word of this member's end. Raises Swept where it was interrupted: then no other is begun."""
     hydra = HydraConfig.get()
-    member = Member(overrides=tuple(hydra.overrides.task), code=code, error=error, runs=tuple(runs))
+    member = Member(
+        number=hydra.job.num, overrides=tuple(hydra.overrides.task), code=code, error=error, runs=tuple(runs)
+    )
     (Path(hydra.runtime.output_dir) / ENDED).write_text(member.model_dump_json(), encoding="utf-8")
     if code == INTERRUPTED:
         raise Swept(code)
@@ -73,17 +68,21 @@ class Report(Callback):
     """What Hydra calls once every member has ended: prints the table, and ends the command with the worst exit code."""
 
     def on_multirun_end(self, config: DictConfig, **_: Any) -> None:
-        members = read(Path(config.hydra.sweep.dir))
+        folder = Path(config.hydra.sweep.dir)
+        members = read(folder)
         out = console()
+        if not members:
+            out.print(harmless(f"no member left word of its end in {folder}: its hydra.sweep.subdir lies elsewhere"))
+            raise Swept(WRONG)
         out.print(table(members))
         out.print(cost(members))
-        raise Swept(max((member.code for member in members), default=0))
+        raise Swept(max(member.code for member in members))
 
 
 def read(folder: Path) -> list[Member]:
     """What the members left in the sweep's folder, in the order they were begun."""
-    files = sorted(folder.glob(f"*/{ENDED}"), key=lambda file: int(file.parent.name))
-    return [Member.model_validate_json(file.read_bytes()) for file in files]
+    found = [Member.model_validate_json(file.read_bytes()) for file in folder.rglob(ENDED)]
+    return sorted(found, key=lambda member: member.number)
 
 
 def table(members: Sequence[Member]) -> Table:

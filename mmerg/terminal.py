@@ -20,6 +20,14 @@ WRONG, INTERRUPTED = 2, 130
 _STEERING = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 
 
+class Swept(SystemExit):
+    """All members have ended, or one was interrupted; `worst` is the exit code of the whole."""
+
+    def __init__(self, worst: int) -> None:
+        super().__init__(worst)
+        self.worst = worst
+
+
 def shown(text: str) -> str:
     """Foreign text (transcripts, replies, file names) with control characters spelled out."""
     return _STEERING.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
@@ -82,13 +90,13 @@ class _Forgiving(io.TextIOBase):
                 os.dup2(os.open(os.devnull, os.O_WRONLY), self._stream.fileno())
 
 
-def guarded(command: Callable[[], int]) -> int:
-    """The exit code of `command`; our own errors are printed and give 2, Ctrl-C gives 130."""
+def guarded(command: Callable[[], int], interrupted: str = "the same command goes on from here") -> int:
+    """The exit code of `command`; our own errors are printed and give 2, Ctrl-C gives 130 and says what is left."""
     try:
         return command()
     except MmergError as error:
         print(shown(f"error: {error}"), file=sys.stderr)  # noqa: T201
         return WRONG
     except KeyboardInterrupt:
-        print("interrupted; the same command goes on from here", file=sys.stderr)  # noqa: T201
+        print(f"interrupted; {interrupted}", file=sys.stderr)  # noqa: T201
         return INTERRUPTED

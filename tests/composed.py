@@ -7,7 +7,8 @@ from typing import Any
 from hydra import compose, initialize_config_dir
 from omegaconf import DictConfig
 
-from mmerg.config import conf_folder, register, resolve
+from mmerg.config import conf_folder, resolve
+from mmerg.shapes import register
 
 BASE = ("dataset=folder", "dataset.root=/data")
 

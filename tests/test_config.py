@@ -21,7 +21,8 @@ from mmerg.corpora.folder import Folder
 from mmerg.corpora.iemocap import Iemocap
 from mmerg.corpora.meld import Meld
 from mmerg.errors import ConfigError, CorpusError
-from mmerg.settings import AT_LEAST, AT_MOST, CHOICES, OVER_ZERO, check, how
+from mmerg.identity import how
+from mmerg.settings import AT_LEAST, AT_MOST, CHOICES, OVER_ZERO, check
 from mmerg.wiring import corpus_of, experiment_of, make, pool_of, prompts_of, sampling_of
 from tests.composed import BASE, composed, plain_of
 

@@ -15,7 +15,8 @@ import numpy as np
 import pytest
 
 from mmerg.checking.check import check_data
-from mmerg.config import Config, DataConfig, resolve
+from mmerg.config import resolve
+from mmerg.shapes import Config, DataConfig
 from mmerg.terminal import guarded
 from tests.checking.trees import folder, published_dev, turn
 from tests.composed import composed
@@ -75,7 +76,8 @@ def test_the_demo_is_sound_and_drawn(check: Checker) -> None:
     assert check("dataset=demo", "sheet=12", "limit=null") == 0
     assert "5 of 5" in check.out
     assert "memory: demo memory: 8 dialogues, 32 turns; no official counts are known for it" in check.out
-    assert check.path == check.runs / ".checks" / "demo-dialogues.json"
+    digest = check.report["corpus"]["fingerprint"][:8]
+    assert check.path == check.runs / ".checks" / f"demo-dialogues-{digest}.json"
     assert check.path.with_suffix(".png").read_bytes().startswith(b"\x89PNG")
     assert f"sheet: {check.path.with_suffix('.png')}" in check.out.splitlines()
     assert check.report["problems"] == []
@@ -90,6 +92,7 @@ def test_a_sound_folder(mine: Path, check: Checker) -> None:
         "left_out": {},
         "labels": {**dict.fromkeys(("neutral", "joy", "sadness", "anger", "surprise", "fear", "disgust"), 0), "": 1},
         "with_clip": 1,
+        "in_vain": {},
         "last_turns": 2,
     }
     assert not check.path.with_suffix(".png").exists()
@@ -106,6 +109,7 @@ def test_a_folder_with_defects(looked: str, mine: Path, check: Checker) -> None:
     opened = {("sub/b.mp4", "unreadable"): ["a/2"]} if looked == "open" else {}
     assert found == {("c.mp4", "missing"): ["a/3"], ("a.mp4", "unreadable"): ["a/1"], **opened}
     assert check.report["targets"]["with_clip"] == (0 if looked == "open" else 1)
+    assert check.report["targets"]["in_vain"] == ({"unreadable": 2} if looked == "open" else {"unreadable": 1})
     assert "✗ clips missing: 1 (c.mp4)" in check.out
     assert "2 problems" in check.out
 
@@ -155,7 +159,7 @@ def test_films_that_many_turns_share_are_told_once(tmp_path: Path, check: Checke
     assert check("dataset=iemocap", f"dataset.root={root}", "memory=none") == 1
     film = "Session5/dialog/avi/DivX/Ses05F_impro01.avi"
     assert [(one["clip"], one["reason"], len(one["turns"])) for one in check.report["clips"]["bad"]] == [
-        ("Ses05M_script01_1b.avi", "missing", 2),
+        ("Session5/dialog/avi/DivX/Ses05M_script01_1b.avi", "missing", 2),
         (film, "unreadable", 5),
     ]
     assert f"✗ clips unreadable: 1 ({film})" in check.out
@@ -174,7 +178,8 @@ def test_the_memory_is_counted_and_one_that_cannot_be_read_is_a_problem(tmp_path
     Builder().write(tmp_path / "meld")
     settings = ("dataset=meld", f"dataset.root={tmp_path / 'meld'}", "+dataset.reader.clips=false")
     assert check(*settings) == 1
-    assert "✗ memory: no dev_sent_emo.csv for MELD's dev split" in check.out
+    [told] = [line for line in check.out.splitlines() if line.startswith("✗ memory: ")]
+    assert "no dev_sent_emo.csv for MELD's dev split" in told
     other = Builder(split="dev")
     other.lines = other.lines[:3]
     other.write(tmp_path / "meld")
@@ -213,10 +218,14 @@ WRONG: list[tuple[tuple[str, ...], str]] = [
     (("dataset=demo", "out=/proc/report.json"), "this cannot be written"),
     (("dataset=demo", "ids=[nobody/1]"), "no sample is called nobody/1"),
     (("dataset=demo", "frames.per_clip=0"), "frames.per_clip is 0"),
+    (("dataset=demo", "system.without=[nobody]"), "nobody"),
+    (("dataset=demo", "system.without=[gra]", "system.final_selection=last"), "final_selection"),
+    (("dataset=demo", "memory=none", "system.without=[nobody]"), "system"),
+    (("dataset=demo", "protocol.emotions=[1]"), "protocol.emotions is [1]"),
 ]
 
 
-@pytest.mark.parametrize(("settings", "told"), WRONG, ids=[case[1] for case in WRONG])
+@pytest.mark.parametrize(("settings", "told"), WRONG, ids=[" ".join(case[0]) for case in WRONG])
 def test_what_is_wrong_with_the_settings(settings: tuple[str, ...], told: str, check: Checker) -> None:
     assert check(*settings) == 2
     assert told in check.error
@@ -228,6 +237,52 @@ def test_a_protocol_that_leaves_no_sample(mine: Path, check: Checker) -> None:
     assert check(*settings) == 1
     assert "✗ the protocol leaves no sample: targets=last emotions=joy, n=0" in check.out
     assert "no sheet: there is no sample to draw" in check.out
+
+
+def test_two_folders_of_one_name_have_a_report_each(tmp_path: Path, clip: Path, check: Checker) -> None:
+    paths = []
+    for person in ("Ana", "Cem"):
+        root = folder(tmp_path / person / "mine", {"id": "a", "turns": [turn("a.mp4", person), turn(None, "Ben")]})
+        (root / "a.mp4").write_bytes(clip.read_bytes())
+        assert check("dataset=folder", f"dataset.root={root}") == 0
+        paths.append(check.path)
+    assert len(set(paths)) == 2
+    assert all(path.is_file() for path in paths)
+
+
+def test_clips_are_judged_as_samples_show_them(tmp_path: Path, clip: Path, check: Checker) -> None:
+    """Of MELD: a file of two seconds whose reply comes 75 s later gives frames, and so does one that is too long as it
+    is and short until the reply; the other turns of the corpus are nobody's history."""
+    root = tmp_path / "meld"
+    pairs = (("0:00:10,000", "0:01:25,000"), ("0:02:00,000", "0:02:01,500"))
+    lines = [
+        Line("Words.", "Joey", "joy", dialogue, utterance, start, start.replace(",", "9,"))
+        for dialogue, pair in enumerate(pairs)
+        for utterance, start in enumerate(pair)
+    ]
+    Builder(lines=lines).write(root)
+    for written in root.rglob("*.mp4"):
+        written.write_bytes(clip.read_bytes())
+    numbered(root / "MELD.Raw/test/output_repeated_splits_test/dia1_utt0.mp4", 100)
+    assert check("dataset=meld", f"dataset.root={root}", "memory=none", "frames.max_seconds=3") == 1
+    assert [(bad["turns"], bad["reason"]) for bad in check.report["clips"]["bad"]] == [(["test_dia1/1"], "too_long")]
+    assert (check.report["targets"]["with_clip"], check.report["targets"]["in_vain"]) == (2, {})
+
+
+def test_what_the_reply_leaves_nothing_of_is_told_and_no_fault_of_the_data(
+    tmp_path: Path, clip: Path, check: Checker
+) -> None:
+    """Spans of one file: of the first no frame is left before the reply starts, the second starts with it."""
+    talks: list[dict[str, object]] = [
+        {"id": name, "turns": [turn("a.mp4", start=start, end=1.5), turn("a.mp4", "Ben", start=1.03, end=1.9)]}
+        for name, start in (("late", 1.01), ("with", 1.03), ("before", 0.5))
+    ]
+    root = folder(tmp_path / "mine", *talks)
+    (root / "a.mp4").write_bytes(clip.read_bytes())
+    assert check("dataset=folder", f"dataset.root={root}") == 0
+    assert check.report["clips"]["bad"] == []
+    assert check.report["targets"]["in_vain"] == {"could_show_target": 1, "empty": 1}
+    assert "1 of 3; looked at in vain: could_show_target 1, empty 1" in check.out
 
 
 def test_out_says_where(mine: Path, tmp_path: Path, check: Checker) -> None:
@@ -287,5 +342,5 @@ def test_ctrl_c(tmp_path: Path) -> None:
     process.send_signal(signal.SIGINT)
     _, error = process.communicate(timeout=60)
     assert process.returncode == 130, error
-    assert "interrupted" in error
+    assert error == "interrupted; no report is written, and a check starts over\n"
     assert not (runs / ".checks").exists()

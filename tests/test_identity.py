@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
-from mmerg.settings import HOW, identity_hash
+from mmerg.identity import HOW, identity_hash
 from tests.composed import BASE, plain_of
 
 
 @pytest.fixture(scope="module")
 def base() -> dict[str, Any]:
-    return plain_of(*BASE)
+    return plain_of(*BASE, "memory=minilm", "dataset.memory.root=/m", "protocol.sample=3")
 
 
 def leaves(node: dict[str, Any], path: str = "") -> Iterator[str]:
@@ -54,7 +54,7 @@ def test_only_how_results_are_had_leaves_the_identity_alone(base: dict[str, Any]
         if identity_hash(changed) == before:
             unmoved.add(path)
     ours = {path for path in leaves(base) if any(path == key or path.startswith(f"{key}.") for key in HOW)}
-    assert unmoved == ours
+    assert unmoved == ours | {"protocol.name"}
     assert identity_hash(copy.deepcopy(base)) == before
 
 
@@ -76,10 +76,11 @@ def test_only_how_results_are_had_leaves_the_identity_alone(base: dict[str, Any]
         "backbone.note=Mind this.",
     ],
 )
-def test_a_run_goes_on_with_another_way_to_have_its_results(setting: str, base: dict[str, Any]) -> None:
+def test_a_run_goes_on_with_another_way_to_have_its_results(setting: str) -> None:
+    before = plain_of(*BASE)
     changed = plain_of(*BASE, setting)
-    assert changed != base
-    assert identity_hash(changed) == identity_hash(base)
+    assert changed != before
+    assert identity_hash(changed) == identity_hash(before)
 
 
 @pytest.mark.parametrize(
@@ -111,5 +112,44 @@ def test_so_does_a_run_without_a_server(setting: str) -> None:
         "dataset.labels=[joy,sadness]",
     ],
 )
-def test_what_decides_results_begins_another_run(setting: str, base: dict[str, Any]) -> None:
-    assert identity_hash(plain_of(*BASE, setting)) != identity_hash(base)
+def test_what_decides_results_begins_another_run(setting: str) -> None:
+    assert identity_hash(plain_of(*BASE, setting)) != identity_hash(plain_of(*BASE))
+
+
+MELD = ("dataset=meld", "dataset.root=/meld")
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        (("memory=none",), ("memory.top_k=0",)),
+        (("memory=none",), ("memory=none", "dataset.memory.split=train")),
+        (("memory.top_k=0",), ("memory.top_k=0", "memory.exclude_same_reply=false")),
+        (("system.stages.sgrg.sees=[D,E,e,P]",), ("system.stages.sgrg.sees=[D,E,e,P]", "memory=none")),
+        (("system.without=[mpa,psp]",), ("system.without=[psp,mpa,psp]",)),
+        (("system.without=[gra]",), ("system.without=[gra]", "system.max_iterations=5")),
+        (("protocol=last_labelled",), ("protocol.targets=labelled", "protocol.max_per_dialogue=1")),
+        (("protocol.seed=4",), ("protocol.seed=5",)),
+        (("protocol.emotions=[joy,anger]",), ("protocol.emotions=[anger,joy]",)),
+        (("frames=none",), ("frames=none", "frames.per_clip=1")),
+        ((), ("dataset.root=/meld/",)),
+        ((), ("dataset.root=/meld/../meld",)),
+        ((), ("row=a", "+rows.a.seed=0")),
+    ],
+)
+def test_configs_that_ask_for_the_same_are_one_run(one: tuple[str, ...], other: tuple[str, ...]) -> None:
+    assert identity_hash(plain_of(*MELD, *one)) == identity_hash(plain_of(*MELD, *other))
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        (("memory.top_k=1",), ("memory.top_k=2",)),
+        (("memory.top_k=1",), ("memory.top_k=1", "dataset.memory.split=train")),
+        (("protocol.sample=3", "protocol.seed=4"), ("protocol.sample=3", "protocol.seed=5")),
+        (("system.max_iterations=1",), ("system.max_iterations=2",)),
+        ((), ("dataset.root=/other",)),
+    ],
+)
+def test_configs_that_do_not_are_two(one: tuple[str, ...], other: tuple[str, ...]) -> None:
+    assert identity_hash(plain_of(*MELD, *one)) != identity_hash(plain_of(*MELD, *other))

@@ -16,8 +16,9 @@ import yaml
 
 from mmerg.config import resolve
 from mmerg.errors import ConfigError
+from mmerg.identity import identity_hash
 from mmerg.records.run import read_manifest, read_results
-from mmerg.settings import check, identity_hash
+from mmerg.settings import check
 from tests.composed import composed
 from tests.engine.parts import ROOT
 from tests.scripted_ollama import ScriptedOllama, scripted_ollama

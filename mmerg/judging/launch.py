@@ -22,6 +22,7 @@ from mmerg.config import resolve
 from mmerg.engine.experiment import in_flight
 from mmerg.engine.prompts import Prompts
 from mmerg.errors import ConfigError
+from mmerg.identity import how, identity_hash
 from mmerg.judging.items import Item, Lot, pairs, singles
 from mmerg.judging.judge import Judge, judge_system
 from mmerg.judging.judgement import MATCH, Judgement, Match, judgement_file, same_model
@@ -34,7 +35,7 @@ from mmerg.records.run import Folder
 from mmerg.records.verdict import Verdicts
 from mmerg.run_tables import failures
 from mmerg.scoring.answers import read_run
-from mmerg.settings import check_bounds, how, identity_hash
+from mmerg.settings import check_bounds
 from mmerg.terminal import console, harmless, shown
 from mmerg.wiring import git_commit, pool_of, sampling_of, versions
 

@@ -14,9 +14,9 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from mmerg.errors import RunError
+from mmerg.identity import identity_hash
 from mmerg.records.run import read_manifest, read_results
 from mmerg.scoring.score import SCORES, Score, Scores
-from mmerg.settings import identity_hash
 
 Setting = str | int
 JUDGEMENT = "judgement-*.json"

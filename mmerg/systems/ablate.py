@@ -32,7 +32,7 @@ def ablated(
     stages = {name: _seeing(name, stage, unseen, where) for name, stage in node.stages.items() if name not in without}
     left = {key: path for key, path in result.items() if path.split(".")[0] not in gone}
     if "response" in result and "response" not in left:
-        maker = next(name for name, stage in node.stages.items() if stage.gives == result["response"])
+        maker = next(name for name, stage in node.stages.items() if stage.gives == result["response"].split(".")[0])
         raise ConfigError(f"without {maker} nobody writes the response", where=f"{where}, system.without")
     auditor = node.auditor
     if auditor and auditor.name in without:

@@ -67,6 +67,7 @@ def test_what_is_left_out_changes_nothing_else() -> None:
     [
         ({"without": ["mpx"]}, "mpx is no agent of this system"),
         ({"without": ["sgrg"]}, "without sgrg nobody writes the response"),
+        ({"result": {"response": "P.note"}, "without": ["psp"]}, "without psp nobody writes the response"),
         ({"without": ["gra"], "final_selection": "last"}, "has no meaning without an auditor"),
         (
             {"stages": MERG["stages"] | {"psp": MERG["stages"]["psp"] | {"sees": ["E"]}}, "without": ["mpa"]},
