@@ -132,6 +132,13 @@ def test_runs_that_cannot_be_compared_are_shown_all_the_same(tmp_path: Path) -> 
     assert "These runs are not compared" in page
 
 
+def test_one_run_given_twice_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run = build(tmp_path / "run", USUAL[:1])
+    assert main([str(run), str(run)]) == 2
+    assert "two runs are called run" in told(capsys)[1]
+    assert not (tmp_path / "report").exists()
+
+
 def test_samples_that_are_not_finished_are_left_out(tmp_path: Path) -> None:
     run = build(tmp_path / "run", USUAL, samples=9)
     lines = (run / "results.jsonl").read_bytes().splitlines(keepends=True)

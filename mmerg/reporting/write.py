@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from mmerg.exclusions import told as told_memory
+from mmerg.exporting.about import read_abouts
 from mmerg.exporting.tries import Tries
 from mmerg.plots import style
 from mmerg.records.run import FRAMES, TRACE
@@ -40,8 +41,9 @@ Say = Callable[[str], None]
 
 
 def write_report(paths: Sequence[Path], out: Path, *, faces: Faces, say: Say) -> Path:
-    """Writes and returns the path of the first page. Raises RunError where a run cannot be read, or `out` holds files
-    that are not a report's or cannot be written."""
+    """Writes and returns the path of the first page. Raises RunError where a run cannot be read, two have one name, or
+    `out` holds files that are not a report's or cannot be written."""
+    read_abouts(paths)
     overviews = [read_overview(path) for path in paths]
     with ReportFolder(out) as folder:
         for name in ASSETS:
@@ -55,6 +57,7 @@ def write_report(paths: Sequence[Path], out: Path, *, faces: Faces, say: Say) ->
                 others = {other: one for other, one in where.items() if other != name}
                 _Run(overview, folder, f"{name}/", faces, others).write(say)
             pictures = _drawn(folder, "", of_runs(overviews))
+            say("comparing the runs")
             beside = side_by_side(overviews)
             folder.write(
                 "index.html",
