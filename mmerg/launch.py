@@ -6,8 +6,9 @@ Reads top to bottom: corpus and samples, hosts and engine, the run folder, sampl
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -32,12 +33,14 @@ from mmerg.records.result import Result
 from mmerg.records.run import Run
 from mmerg.run_tables import failures, replies
 from mmerg.settings import check
+from mmerg.sweep import in_sweep
 from mmerg.terminal import console, harmless, shown
 from mmerg.wiring import (
     corpus_of,
     exemplars_of,
     experiment_of,
     git_commit,
+    looker_of,
     memory_corpus_of,
     pool_of,
     prompts_of,
@@ -81,13 +84,15 @@ def _run(plain: dict[str, Any], out: Console) -> Ended:
             with Building(out) as watch:
                 exemplars = exemplars_of(plain, prompts.system, corpus, source, wanted, watch)
             out.print(harmless(told(exemplars.section())))
-        experiment = experiment_of(plain, prompts, sampling, engine, wanted, exemplars)
+        experiment = experiment_of(plain, prompts, sampling, engine, exemplars)
         path = Path(plain["runs"]) / _name(plain)
         with Run(path, _manifest(plain, corpus, protocol, selection, experiment, exemplars)) as run:
             todo = _todo(wanted, run.results, plain["only_failed"])
             again = {sample.id for sample in todo}
-            kept = run.results.part(sample.id for sample in wanted if sample.id not in again)
-            progress = Progress(out, len(todo), len(kept), sum(result.status == "failed" for result in kept))
+            before = run.results.part(sample.id for sample in wanted if sample.id not in again)
+            kept = len(before)
+            progress = Progress(out, len(todo), kept, sum(result.status == "failed" for result in before))
+            working = replace(experiment, looker=looker_of(plain, todo))
 
             def emit(event: Event) -> None:
                 run.trace.emit(event)
@@ -95,7 +100,7 @@ def _run(plain: dict[str, Any], out: Console) -> Ended:
 
             def work(sample: Sample) -> Result:
                 with pool.lease() as backend:
-                    return experiment.sample(sample, backend, emit, run.keep_frame)
+                    return working.sample(sample, backend, emit, run.keep_frame)
 
             with progress:
                 for result in in_flight(todo, work, pool.slots, pool.close):
@@ -107,8 +112,15 @@ def _run(plain: dict[str, Any], out: Console) -> Ended:
                 counts = {"excluded": tally(done.values()), "problems": problems(done.values())}
                 run.note("memory", exemplars.section() | counts)
             results = run.results.part(sample.id for sample in wanted)
+            _tell(out, plain, results)
+            ended = Ended.of(path, results, kept, progress.made)
+    print(f"run: {shown(str(path))}")  # noqa: T201 - the last line is for programs to read: no wrapping
+    return ended
 
-    out.print(replies(results))
+
+def _tell(out: Console, plain: Mapping[str, Any], results: Sequence[Result]) -> None:
+    """The run's tables; in a sweep, whose members are many, without the replies."""
+    out.print(replies(results, 0) if in_sweep() else replies(results))
     if silent := sum(result.clip_problems for result in results):
         out.print(f"clip problems: {silent} turns went on as text; mmerg.show RUN SAMPLE says why")
     if kept_back := told_kept_back(results):
@@ -119,8 +131,6 @@ def _run(plain: dict[str, Any], out: Console) -> Ended:
         out.print(failed)
     if plain["backbone"]["note"]:
         out.print(harmless(plain["backbone"]["note"]))
-    print(f"run: {shown(str(path))}")  # noqa: T201 - the last line is for programs to read: no wrapping
-    return Ended.of(path, results, len(kept), progress.made)
 
 
 def _name(plain: Mapping[str, Any]) -> str:

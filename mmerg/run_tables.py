@@ -22,7 +22,7 @@ def replies(results: Sequence[Result], rows: int = ROWS) -> Table:
     for result in results:
         counts.update({result.status: 1, "calls": result.calls, "cached": result.cached_calls})
     title = f"{len(results)} samples: {counts['ok']} ok, {counts['failed']} failed"
-    first = f"; the first {rows}, mmerg.show RUN SAMPLE prints any" if len(results) > rows else ""
+    first = f"; the first {rows}, mmerg.show RUN SAMPLE prints any" if len(results) > rows > 0 else ""
     table = Table(
         title=f"{title}; {counts['calls']} calls, {counts['cached']} of them cached{first}",
         title_justify="left",

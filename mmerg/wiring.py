@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import fields
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from subprocess import run as run_process
@@ -122,13 +123,15 @@ def memory_corpus_of(plain: dict[str, Any], system: System, evaluated: Corpus) -
         raise ConfigError(
             f"memory={settings['name']} has no embedder", where="memory.top_k", hint="memory=minilm, or memory.top_k=0"
         )
-    if not node or not node["reader"].get("root", "given"):
-        what = "dataset.memory.root has no value" if node else f"dataset={evaluated.name} names no corpus for exemplars"
-        hint = "dataset.memory.root=…, or memory=none" if node else "memory=none, or a reader as dataset.memory"
+    reader = node.get("reader") if node else None
+    if not reader or not reader.get("root", "given"):
+        lacking = "dataset.memory.root has no value" if reader else "dataset.memory has no reader"
+        what = lacking if node else f"dataset={evaluated.name} names no corpus for exemplars"
+        hint = "dataset.memory.root=…, or memory=none" if reader else "memory=none, or a reader as dataset.memory"
         raise ConfigError(what, where="dataset.memory", hint=hint)
     refuse_without_forecast(system, settings)
     try:
-        source: Corpus = make(node["reader"]).load()
+        source: Corpus = make(reader).load()
     except CorpusError as error:
         raise CorpusError(
             f"the corpus for exemplars cannot be read: {error.what}",
@@ -146,7 +149,7 @@ def exemplars_of(
     settings = plain["memory"]
     embedder = make(settings["embedder"])
     memory, left_out = Store(Path(plain["cache_dir"]) / "memory", watch).open(source, Key(**settings["key"]), embedder)
-    guards = Guards(**{name: settings[name] for name in Guards.__dataclass_fields__})
+    guards = Guards(**{name: settings[name] for name in (field.name for field in fields(Guards))})
     wanted = Wanted(
         **{name: settings[name] for name in ("top_k", "emotion", "min_similarity")},
         guards=guards,
@@ -158,7 +161,7 @@ def exemplars_of(
 
 
 def looker_of(plain: dict[str, Any], samples: Sequence[Sample] = ()) -> Looker:
-    """What takes the frames of `samples`."""
+    """What takes frames; a file of which several of `samples` show parts is decoded once for all of them."""
     frames = plain["frames"]
     settings = FrameSettings(
         **{key: frames[key] for key in ("per_clip", "method", "long_side", "jpeg_quality", "max_seconds")}
@@ -173,13 +176,12 @@ def experiment_of(
     prompts: Prompts,
     sampling: Sampling,
     engine: Engine,
-    samples: Sequence[Sample] = (),
     exemplars: Exemplars | None = None,
 ) -> Experiment:
-    """What all samples share; `samples` are those of the run, of whose files each is decoded once."""
+    """What all samples share."""
     return Experiment(
         prompts=prompts,
-        looker=looker_of(plain, samples),
+        looker=looker_of(plain),
         sampling=sampling,
         engine=engine,
         max_images=plain["backbone"]["max_images"],

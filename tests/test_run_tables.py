@@ -48,5 +48,13 @@ def test_a_long_run_shows_its_first_samples_and_counts_all() -> None:
     assert out.getvalue().count("test_dia12/8") == 2
 
 
+def test_a_member_of_a_sweep_shows_its_counts_alone() -> None:
+    out = io.StringIO()
+    Console(file=out, width=120).print(replies([GOOD], rows=0))
+    assert "1 samples: 1 ok" in out.getvalue()
+    assert "the first" not in out.getvalue()
+    assert GOOD.id not in out.getvalue()
+
+
 def test_where_nothing_failed_there_is_no_table_of_failures() -> None:
     assert failures([GOOD]) is None

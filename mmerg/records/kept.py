@@ -36,7 +36,7 @@ Line = TypeVar("Line", bound=Record)
 class Part(Sequence[Line], Generic[Line]):
     """Records of some samples, in their order, each read when it is come to."""
 
-    def __init__(self, kept: Mapping[str, Line], samples: Sequence[str]) -> None:
+    def __init__(self, kept: Kept[Line], samples: Sequence[str]) -> None:
         self._kept, self._samples = kept, samples
 
     def __len__(self) -> int:
@@ -50,6 +50,9 @@ class Part(Sequence[Line], Generic[Line]):
         if isinstance(at, slice):
             return Part(self._kept, self._samples[at])
         return self._kept[self._samples[at]]
+
+    def __iter__(self) -> Iterator[Line]:
+        return self._kept.read(self._samples)
 
 
 class Kept(Mapping[str, Line], Generic[Line]):
@@ -87,18 +90,28 @@ class Kept(Mapping[str, Line], Generic[Line]):
         """The records of those of `samples` (None: all) that have one."""
         return Part(self, [s for s in samples if s in self._places] if samples is not None else list(self._places))
 
-    def raw(self, sample: str) -> bytes:
-        """The sample's line as it stands in the file."""
-        start, length = self._places[sample]
+    def raw(self, samples: Iterable[str]) -> Iterator[bytes]:
+        """The samples' lines as they stand in the file."""
+        if not self._places:  # where there is no file, nobody's line can be asked for
+            return
         try:
             with self._file.open("rb") as lines:
-                lines.seek(start)
-                return lines.read(length)
+                for sample in samples:
+                    start, length = self._places[sample]
+                    lines.seek(start)
+                    yield lines.read(length)
         except OSError as error:
             raise self._unreadable(error) from error
 
+    def read(self, samples: Iterable[str]) -> Iterator[Line]:
+        """Their records."""
+        return map(self._read, self.raw(samples))
+
     def __getitem__(self, sample: str) -> Line:
-        return self._read(self.raw(sample))
+        if sample not in self._places:
+            raise KeyError(sample)
+        [record] = self.read([sample])
+        return record
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._places)

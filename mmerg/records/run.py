@@ -126,7 +126,7 @@ class Folder(Generic[Line]):
             place = {sample: number for number, sample in enumerate(order)}
             samples = sorted(self.results, key=lambda sample: (place.get(sample, len(place)), sample))
             self._lines.close()
-            replace_file(self._file, (self.results.raw(sample) for sample in samples))
+            replace_file(self._file, self.results.raw(samples))
             self.results = Kept(self._file, self._record)
             self._lines = Lines(self._file)
 

@@ -11,7 +11,6 @@ from threading import Barrier, Lock
 
 import pytest
 
-from mmerg.backends.scripted import ENGINE
 from mmerg.dialogue import Clip, Dialogue, Sample, Turn, cut
 from mmerg.engine.look import Looker
 from mmerg.engine.plan import Ahead, clips_by_file, looked_at
@@ -19,7 +18,7 @@ from mmerg.engine.state import State
 from mmerg.frames.frame import Frame, FrameSettings
 from mmerg.frames.picture import from_jpeg
 from mmerg.frames.store import FrameStore, TakenFrom
-from mmerg.wiring import experiment_of, prompts_of, sampling_of
+from mmerg.wiring import looker_of
 from tests.composed import BASE, plain_of
 from tests.frames.clips import FPS, code, numbered
 
@@ -149,7 +148,6 @@ def test_a_turns_own_file_is_shown_however_long_after_it_the_reply_comes(tmp_pat
 def test_a_run_plans_for_its_own_samples(frames: str, looks_back: int) -> None:
     plain = plain_of(*BASE, f"frames={frames}")
     samples = all_samples(talk(Path("film.avi")))[:3]
-    experiment = experiment_of(plain, prompts_of(plain), sampling_of(plain), ENGINE, samples)
     planned = clips_by_file(samples, looks_back)
-    assert experiment.looker.ahead.planned == planned
+    assert looker_of(plain, samples).ahead.planned == planned
     assert bool(planned) == (looks_back > 0)
