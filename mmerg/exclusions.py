@@ -1,6 +1,8 @@
-"""What the guards of the memory kept back in a run, added up over its results and put in words.
+"""What the guards of the memory kept back in a run, and where it could not be searched, added up over the results and
+put in words.
 
-tally(results)   # {"samples": 3, "guards": {"same reply": {"samples": 2, "exemplars": 5}, …}}
+tally(results)     # {"samples": 3, "guards": {"same reply": {"samples": 2, "exemplars": 5}, …}}
+problems(results)  # {"there is no situation to search the memory by": 1}
 """
 
 from __future__ import annotations
@@ -23,6 +25,11 @@ def tally(results: Iterable[Result]) -> dict[str, Any]:
     return {"samples": len(touched), "guards": guards}
 
 
+def problems(results: Iterable[Result]) -> dict[str, int]:
+    """How many samples the memory could not be searched for, by the reason."""
+    return dict(sorted(Counter(result.exemplars_problem for result in results if result.exemplars_problem).items()))
+
+
 def told(memory: Mapping[str, Any]) -> str:
     """The memory of a run, a manifest's section of that name, in one line."""
     corpus, left_out = memory["corpus"], memory["left_out"]
@@ -35,3 +42,10 @@ def told_kept_back(results: Iterable[Result]) -> str:
     found = tally(results)
     parts = [f"{guard}: {count['exemplars']} in {count['samples']} samples" for guard, count in found["guards"].items()]
     return f"exemplars kept back in {found['samples']} samples ({'; '.join(parts)})" if parts else ""
+
+
+def told_problems(results: Iterable[Result]) -> str:
+    """Where the memory could not be searched, in one line; empty where it always could."""
+    found = problems(results)
+    parts = [f"{problem}: {count}" for problem, count in found.items()]
+    return f"samples without exemplars: {sum(found.values())} ({'; '.join(parts)})" if parts else ""

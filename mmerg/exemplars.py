@@ -62,7 +62,7 @@ class Exemplars:
             wanted = self.wanted
             query = self.query(sample, _forecast(state, wanted.forecast))
             found = self.memory.nearest(query, wanted.top_k, wanted.emotion, wanted.min_similarity, wanted.guards)
-            return Supply(tuple(map(self._told, found.hits)), tuple(map(_excluded, found.excluded)))
+            return Supply(tuple(map(self._told, found.hits)), tuple(map(_excluded, found.excluded)), found.problem)
 
         return source
 
@@ -80,14 +80,15 @@ class Exemplars:
         )
 
     def refuse_wordless(self, samples: Sequence[Sample]) -> None:
-        """Raises CorpusError for a sample that has no text to search the memory by."""
-        for sample in samples:
-            if not self.query(sample).text:
-                raise CorpusError(
-                    f"sample {sample.id} has no {self.memory.key.text} to search the memory by",
-                    where="memory.key.text",
-                    hint="memory=none, memory.key.text=history for a missing situation, or leave the sample out",
-                )
+        """Raises CorpusError where not one of the samples has a text to search the memory by; a single one without goes
+        without exemplars."""
+        if samples and not any(self.query(sample).text for sample in samples):
+            text = self.memory.key.text
+            raise CorpusError(
+                f"none of the {len(samples)} samples has a {text} to search the memory by",
+                where=f"memory.key.text={text}",
+                hint="memory=none, or memory.key.text=history for missing situations",
+            )
 
     def section(self) -> dict[str, Any]:
         """What a manifest says of the memory."""

@@ -15,7 +15,7 @@ from rich.console import Console
 from rich.rule import Rule
 
 from mmerg.errors import RunError
-from mmerg.exclusions import told, told_kept_back
+from mmerg.exclusions import told, told_kept_back, told_problems
 from mmerg.records.run import TRACE, read_manifest, read_results
 from mmerg.records.trace import story
 from mmerg.run_tables import failures, replies
@@ -34,6 +34,8 @@ def show_run(out: Console, path: Path) -> int:
     out.print(replies(results))
     if memory := manifest.get("memory"):
         out.print(harmless(f"{told(memory)}; {told_kept_back(results) or 'no exemplar was kept back'}"))
+        if problems := told_problems(results):
+            out.print(harmless(problems))
     if failed := failures(results):
         out.print(failed)
     return 0

@@ -35,7 +35,8 @@ def lines(event: events.Event, prompts: bool) -> Iterator[str]:  # noqa: PLR0912
         case events.Refused():
             yield f"{INDENT}{event.stage} could not be used ({event.failure}): {event.complaint}"
         case events.Supplied():
-            yield f"{event.symbol}, supplied to {event.stage}:{'' if event.content else ' nothing'}"
+            because = f" ({event.problem})" if event.problem else ""
+            yield f"{event.symbol}, supplied to {event.stage}:{'' if event.content else f' nothing{because}'}"
             for item in event.content:
                 yield from _exemplar(item)
             for kept in event.excluded:
@@ -122,9 +123,10 @@ def _verdict(verdict: Verdict) -> Iterator[str]:
 
 
 def _exemplar(item: Mapping[str, Any]) -> Iterator[str]:
-    """An item of a source: its reply, and of an exemplar from a memory where it is from and what it answers."""
+    """An item of a source: its reply, or where it has none all of it; of an exemplar from a memory also where that is
+    from and what it answers."""
     if "similarity" not in item:
-        yield f"{INDENT}{item['reply']}"
+        yield from _value(item.get("reply", item), INDENT)
         return
     yield f"{INDENT}{item['reply']} ({item['emotion'] or 'no label'})"
     yield f"{INDENT}  {item['id']} of {item['from']}, similarity {item['similarity']:.3f}"

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from mmerg.corpora.folder import Folder
 from mmerg.dialogue import Corpus
 from mmerg.engine.state import State
 from mmerg.errors import ConfigError, CorpusError, MmergError
@@ -275,6 +276,13 @@ def test_without_a_corpus_for_it_a_memory_is_refused(folders: list[str]) -> None
     assert "names no corpus for exemplars" in error.what
     assert "memory=none" in error.hint
 
+    def unread(plain: dict[str, Any]) -> None:
+        plain["dataset"]["memory"] = {"root": "others"}
+
+    error = refusal(*folders, change=unread)
+    assert "dataset.memory has no reader" in error.what
+    assert "memory=none" in error.hint
+
 
 def test_a_corpus_for_it_that_cannot_be_read(folders: list[str], tmp_path: Path) -> None:
     plain = plain_of(*folders, f"dataset.memory.root={tmp_path}/nowhere")
@@ -341,12 +349,51 @@ def test_the_forecast_is_read_from_the_state(tmp_path: Path) -> None:
     assert (of_emotion["reply"], of_emotion["situation"]) == ("glad words", "aaab")
 
 
-def test_a_sample_without_a_situation_is_named(tmp_path: Path) -> None:
+def test_a_sample_without_a_situation_goes_without_exemplars(tmp_path: Path) -> None:
     made = exemplars(tmp_path, Key(text="situation"), Wanted())
     samples = protocol_of(plain_of("dataset=demo")).select(ASKED).samples
-    made.refuse_wordless(samples[:1])
-    with pytest.raises(CorpusError, match="sample d2/2 has no situation to search the memory by"):
-        made.refuse_wordless(samples)
+    assert [len(made(sample)(State(sample.scene)).content) for sample in samples] == [1, 0]
+    problems = [made(sample)(State(sample.scene)).problem for sample in samples]
+    assert problems == ["", "there is no situation to search the memory by"]
+
+
+def test_a_run_without_any_situation_is_refused(tmp_path: Path) -> None:
+    made = exemplars(tmp_path, Key(text="situation"), Wanted())
+    samples = protocol_of(plain_of("dataset=demo")).select(ASKED).samples
+    made.refuse_wordless(samples)
+    made.refuse_wordless([])
+    with pytest.raises(CorpusError, match="none of the 1 samples has a situation to search the memory by"):
+        made.refuse_wordless(samples[1:])
+
+
+class About(Folder):
+    """A folder's dialogues, each about what its id says; what the keys are about is not known."""
+
+    def load(self) -> Corpus:
+        loaded = super().load()
+        named = (replace(one, situation=one.id if one.id != "keys" else None) for one in loaded.dialogues)
+        return replace(loaded, dialogues=tuple(named))
+
+
+def test_a_sample_without_a_situation_is_run_and_told(
+    base: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    about = [f"dataset{memory}.reader._target_={__name__}.About" for memory in ("", ".memory")]
+    run = ran(base, tmp_path / "runs", "memory=minilm", "memory.key.text=situation", *about)
+    reason = "there is no situation to search the memory by"
+    line = f"samples without exemplars: 1 ({reason}: 1)\n"
+    assert line in capsys.readouterr().out
+    results = read_results(run)
+    assert {name: (result.status, result.exemplars) for name, result in results.items()} == {
+        "dog/4": ("ok", 1),
+        "keys/4": ("ok", 0),
+    }
+    assert read_manifest(run)["memory"]["problems"] == {reason: 1}
+    assert not any(SENT in text for text in prompts(run, "sgrg") if text.startswith("keys/4"))
+    assert show([str(run)]) == 0
+    assert line in capsys.readouterr().out
+    assert show([str(run), "keys/4"]) == 0
+    assert f"M, supplied to sgrg: nothing ({reason})\n" in capsys.readouterr().out
 
 
 def test_a_query_knows_the_last_turns_and_the_hidden_reply(tmp_path: Path) -> None:

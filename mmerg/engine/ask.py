@@ -31,10 +31,12 @@ HINTS = {
 
 @dataclass(frozen=True, slots=True)
 class Supply:
-    """What a source has for a prompt (empty: the prompt goes without), and what it kept back, for the trace alone."""
+    """What a source has for a prompt (empty: the prompt goes without), and what it kept back, for the trace alone.
+    problem: why there is nothing where that is no answer of the source, empty else."""
 
     content: tuple[Mapping[str, Any], ...]
     excluded: tuple[events.Excluded, ...] = ()
+    problem: str = ""
 
 
 class Source(Protocol):
@@ -88,6 +90,7 @@ class Asker:
                 symbol=symbol,
                 content=tuple(dict(item) for item in supply.content),
                 excluded=supply.excluded,
+                problem=supply.problem,
             )
             self.emit(told)
             if supply.content:

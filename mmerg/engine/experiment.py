@@ -59,14 +59,16 @@ class Experiment:
         bad_clips: set[int] = set()
         shown: set[str] = set()
         excluded: set[tuple[str, str]] = set()
+        problems: set[str] = set()
 
         def note(event: events.Event) -> None:
             emit(event)
             if isinstance(event, events.Called):
                 calls.append(event.reply)
             elif isinstance(event, events.Supplied):
-                shown.update(str(item["id"]) for item in event.content)
+                shown.update(str(item["id"]) for item in event.content if "id" in item)
                 excluded.update((kept.guard, kept.id) for kept in event.excluded)
+                problems.update({event.problem} - {""})
             elif isinstance(event, events.FramesTaken):
                 bad_clips.update(turn.turn for turn in event.turns if turn.problem not in ("", OVER_BUDGET))
 
@@ -106,6 +108,7 @@ class Experiment:
             clip_problems=len(bad_clips),
             exemplars=len(shown),
             excluded=dict(sorted(Counter(guard for guard, _ in excluded).items())),
+            exemplars_problem="; ".join(sorted(problems)) or None,
             calls=len(calls),
             cached_calls=sum(reply.cached for reply in calls),
             prompt_tokens=sum(reply.prompt_tokens for reply in calls),

@@ -32,6 +32,7 @@ SAMPLES = _RUN | {
     "clip_problems": "integer",
     "exemplars": "integer",
     "excluded": "map of integer",
+    "exemplars_problem": "text",
     "calls": "integer",
     "cached_calls": "integer",
     "prompt_tokens": "integer",

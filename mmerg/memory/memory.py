@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain, takewhile
-from typing import Any, Literal
+from typing import Literal
 
 from mmerg.memory.entries import Entry, Key, history_text
 from mmerg.memory.guards import Guards, Query
-from mmerg.memory.index import ranked
-from mmerg.memory.vectors import Embedder, checked
+from mmerg.memory.index import Index, ranked
+from mmerg.memory.vectors import Embedder, NoVectorError, checked
 
 Emotion = Literal["any", "prefer", "require"]
 
@@ -30,21 +30,24 @@ class Hit:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """The exemplars, best first, and what guards kept back before the last of them was found, in the same order."""
+    """The exemplars, best first, and what guards kept back before the last of them was found, in the same order.
+    problem: why the memory could not be searched, empty where it was; the same words for every such query."""
 
     hits: tuple[Hit, ...]
     excluded: tuple[Hit, ...]
+    problem: str = ""
 
 
 @dataclass(frozen=True)
 class Memory:
-    """An open memory. digest: SHA-256 (hex) of all that decides what it answers. Safe to ask from several threads."""
+    """An open memory. digest: SHA-256 (hex) of what decides its answers (see `Embedder.identity`). Safe to ask from
+    several threads."""
 
     digest: str
     entries: Sequence[Entry]
     key: Key
     embedder: Embedder
-    index: Any
+    index: Index
 
     def nearest(
         self,
@@ -58,13 +61,21 @@ class Memory:
 
         emotion: prefer puts entries of the query's emotion before all others, require leaves the others out; an entry
         without a label is never of the emotion, and nothing is where the query has none. TRACE (arXiv 2509.21849)
-        retrieves so: precisely (emotion and threshold), else by the threshold alone. Raises what the embedder raises.
+        retrieves so: precisely (emotion and threshold), else by the threshold alone. A query without a text or a vector
+        finds nothing, with the reason. Raises what the embedder raises.
         """
-        guards = guards or Guards()
-        hits: list[Hit] = []
-        excluded: list[Hit] = []
         if top_k == 0:
             return Found((), ())
+        if not query.text:
+            return Found((), (), f"there is no {self.key.text} to search the memory by")
+        try:
+            return self._found(query, top_k, emotion, min_similarity, guards or Guards())
+        except NoVectorError:
+            return Found((), (), "the embedder gives no vector of length 1 for what is compared")
+
+    def _found(self, query: Query, top_k: int, emotion: Emotion, min_similarity: float | None, guards: Guards) -> Found:
+        hits: list[Hit] = []
+        excluded: list[Hit] = []
         for number, similarity in self._order(query, emotion, min_similarity):
             entry = self.entries[number]
             guard = guards.fired(query, entry, self._likeness(query, entry, similarity))
@@ -93,13 +104,16 @@ class Memory:
         return walk(lambda _: True)
 
     def _likeness(self, query: Query, entry: Entry, similarity: float) -> Callable[[], float]:
-        """The cosine of the two histories: the ranking's own where it is by history, else had from the embedder."""
+        """The cosine of the two histories: the ranking's own where it is by history, else had from the embedder. Beside
+        no words, words are as unlike as can be."""
         if self.key.is_history:
             return lambda: similarity
+        history = history_text(entry.history)
 
         def measured() -> float:
-            texts = [query.history, history_text(entry.history)]
-            one, other = checked(self.embedder.embed(texts), [query.sample, entry.id])
+            if not (query.history and history):
+                return 1.0 if query.history == history else -1.0
+            one, other = checked(self.embedder.embed([query.history, history]), [query.sample, entry.id])
             return round(float(one @ other), 6)
 
         return measured

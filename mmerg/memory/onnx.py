@@ -9,10 +9,10 @@ with int8 activations gives it another vector then. On two cores this is faster 
 
 from __future__ import annotations
 
-import hashlib
 import importlib.util
 import json
 import os
+import platform
 import threading
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -25,6 +25,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mmerg.errors import ConfigError
+from mmerg.memory.digest import sha256
 from mmerg.memory.vectors import Vectors, unit
 
 INPUTS = ("input_ids", "attention_mask", "token_type_ids")
@@ -60,6 +61,8 @@ class Onnx:
         self._opened: _Loaded | None = None
 
     def identity(self) -> str:
+        """Names the kind of machine, not the processor: two of a kind may differ in the last digits of a vector, as
+        int8 is added up by other instructions where there are any."""
         return self._open().identity
 
     def embed(self, texts: Sequence[str]) -> Vectors:
@@ -88,13 +91,15 @@ class Onnx:
             raise ConfigError(what, where=str(model), hint=OWN)
         identity = {
             "kind": "onnx",
-            "model": _sha256(model),
-            "tokenizer": _sha256(tokenizer),
+            "model": sha256(model),
+            "tokenizer": sha256(tokenizer),
             "pooling": "mean",
             "max_length": self._max_length,
             "truncation": "left",
             "onnxruntime": version("onnxruntime"),
             "tokenizers": version("tokenizers"),
+            "provider": ", ".join(session.get_providers()),
+            "machine": platform.machine(),
         }
         return _Loaded(session, words, inputs, output, json.dumps(identity, sort_keys=True))
 
@@ -186,8 +191,3 @@ def located(reference: str) -> Path:
     if not path.is_file():
         raise ConfigError("there is no such file", where=str(path), hint=OWN)
     return path
-
-
-def _sha256(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()

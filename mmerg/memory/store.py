@@ -24,11 +24,12 @@ import numpy as np
 from filelock import FileLock, Timeout
 
 from mmerg.dialogue import Corpus
-from mmerg.errors import unwritable
+from mmerg.errors import ConfigError, RunError, unwritable
+from mmerg.memory.digest import sha256
 from mmerg.memory.entries import Entry, Key, entries_of, line_of
-from mmerg.memory.index import build, load, save
+from mmerg.memory.index import Index, build, load, save
 from mmerg.memory.memory import Memory
-from mmerg.memory.vectors import Embedder, Vectors, checked
+from mmerg.memory.vectors import HINT, WHERE, Embedder, Vectors, checked
 
 FORMAT = 1  # raise it with every change of what an index holds for the same entries
 INDEX, ENTRIES, MANIFEST = "index.faiss", "entries.jsonl", "manifest.json"
@@ -89,16 +90,23 @@ class Store:
         finally:
             lock.release()
 
-    def _opened(self, path: Path, made_of: Mapping[str, Any]) -> Any | None:
-        """The index on disk, None where there is none or it is not whole."""
+    def _opened(self, path: Path, made_of: Mapping[str, Any]) -> Index | None:
+        """The index on disk, None where there is none or it is not whole. Raises RunError where the system refuses to
+        read it: what may be whole is not thrown away."""
         if not path.exists():
             return None
         try:
             manifest = json.loads((path / MANIFEST).read_text(encoding="utf-8"))
-            if manifest == {"made_of": made_of, "files": {name: _sha256(path / name) for name in (INDEX, ENTRIES)}}:
+            if manifest == {"made_of": made_of, "files": {name: sha256(path / name) for name in (INDEX, ENTRIES)}}:
                 return load(path / INDEX)
-        except (OSError, ValueError, RuntimeError):  # gone, no JSON or nested without end, no index to this faiss
-            pass
+        except (FileNotFoundError, IsADirectoryError, ValueError, RuntimeError):
+            pass  # gone, no file, no JSON or nested without end, no index to this faiss
+        except OSError as error:
+            raise RunError(
+                f"this memory cannot be read: {error.strerror or error}",
+                where=str(path),
+                hint="check the disk and the folder's permissions, or remove the folder: it is built again then",
+            ) from error
         self.watch.note(f"the memory in {path} is damaged; it is built again")
         return None
 
@@ -115,7 +123,7 @@ class Store:
         part.mkdir()
         save(build(vectors), part / INDEX)
         (part / ENTRIES).write_text(lines, encoding="utf-8", newline="\n")
-        manifest = {"made_of": made_of, "files": {name: _sha256(part / name) for name in (INDEX, ENTRIES)}}
+        manifest = {"made_of": made_of, "files": {name: sha256(part / name) for name in (INDEX, ENTRIES)}}
         (part / MANIFEST).write_text(json.dumps(manifest, indent=2) + "\n", encoding="utf-8")
         part.rename(path)
 
@@ -126,11 +134,9 @@ class Store:
         parts = []
         for start in range(0, len(distinct), AT_ONCE):
             parts.append(embedder.embed(distinct[start : start + AT_ONCE]))
+            if parts[-1].shape[1:] != parts[0].shape[1:]:
+                what = f"the embedder gave arrays of shapes {parts[0].shape} and {parts[-1].shape}"
+                raise ConfigError(what, where=WHERE, hint=HINT)
             self.watch.embedded(min(start + AT_ONCE, len(distinct)), len(distinct))
         vectors: Vectors = np.concatenate(parts)[[row[text] for text in texts]]
         return vectors
-
-
-def _sha256(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()

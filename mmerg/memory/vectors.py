@@ -19,11 +19,16 @@ WHERE, HINT = "memory.embedder", "use a model that gives every text a vector"
 Vectors = npt.NDArray[np.float32]
 
 
+class NoVectorError(ConfigError):
+    """The embedder gave no vector for one text: ends a build, and costs a sample its exemplars, no more."""
+
+
 class Embedder(Protocol):
     """Turns texts into vectors. Safe to call from several threads."""
 
     def identity(self) -> str:
-        """All that a vector depends on: digests of model and tokenizer, versions of packages, pooling, lengths."""
+        """What a vector depends on, as far as it is known: digests of model and tokenizer, versions of packages,
+        pooling, lengths, kind of machine."""
 
     def embed(self, texts: Sequence[str]) -> Vectors:
         """A vector of length 1 for each text, float32 [texts, dimensions]; the same text always gives the same,
@@ -39,8 +44,8 @@ def unit(vectors: npt.ArrayLike) -> Vectors:
 
 
 def checked(vectors: Vectors, names: Sequence[str]) -> Vectors:
-    """`vectors` as an embedder gave them for what `names` names. Raises ConfigError, with the name, for one that holds
-    no number or is not of length 1."""
+    """`vectors` as an embedder gave them for what `names` names. Raises NoVectorError, with the name, for one that
+    holds no number or is not of length 1, ConfigError for an array of another shape."""
     if vectors.ndim != 2 or len(vectors) != len(names) or not vectors.shape[1]:
         raise ConfigError(
             f"the embedder gave an array of shape {vectors.shape} for {len(names)} texts", where=WHERE, hint=HINT
@@ -49,5 +54,5 @@ def checked(vectors: Vectors, names: Sequence[str]) -> Vectors:
         sound = np.abs(np.linalg.norm(vectors, axis=1) - 1) < 1e-3
     if not sound.all():
         name = names[int(np.argmin(sound))]
-        raise ConfigError(f"the embedder gave no vector of length 1 for {name}", where=WHERE, hint=HINT)
+        raise NoVectorError(f"the embedder gave no vector of length 1 for {name}", where=WHERE, hint=HINT)
     return vectors

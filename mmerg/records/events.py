@@ -106,7 +106,8 @@ class Excluded(BaseModel):
 
 
 class Supplied(_Event):
-    """What a source other than a stage gave to a prompt (M: the exemplars), and what its guards kept back."""
+    """What a source other than a stage gave to a prompt (M: the exemplars), and what its guards kept back. problem: why
+    it could not be asked; the prompt goes without."""
 
     kind: Literal["supplied"] = "supplied"
     t: int
@@ -114,6 +115,7 @@ class Supplied(_Event):
     symbol: str
     content: tuple[dict[str, Any], ...]
     excluded: tuple[Excluded, ...] = ()
+    problem: str = ""
 
 
 class Produced(_Event):

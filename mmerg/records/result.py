@@ -21,7 +21,8 @@ class Result(BaseModel):
 
     gold_response and gold_emotion are the hidden target, for scoring; no prompt sees them. selected_pass counts from 0,
     passes is how many were completed, ended says why the loop stopped, clip_problems counts turns without their frames,
-    exemplars are those that any pass was shown, excluded counts what each guard kept back from the memory's best.
+    exemplars are those that any pass was shown, excluded counts what each guard kept back from the memory's best,
+    exemplars_problem says why the memory could not be searched.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -41,6 +42,7 @@ class Result(BaseModel):
     clip_problems: int = 0
     exemplars: int = 0
     excluded: dict[str, int] = {}
+    exemplars_problem: str | None = None
     calls: int = 0
     cached_calls: int = 0
     prompt_tokens: int = 0

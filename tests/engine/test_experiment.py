@@ -15,6 +15,7 @@ from mmerg.backends.cache import Cache
 from mmerg.backends.protocol import Backend, Finish, Reply, Request, Sampling
 from mmerg.backends.scripted import ENGINE, Answer, Scripted
 from mmerg.dialogue import Clip, Sample, Turn
+from mmerg.engine.ask import Supply
 from mmerg.engine.experiment import Experiment, in_flight
 from mmerg.engine.look import Looker
 from mmerg.engine.prompts import Prompts
@@ -23,6 +24,7 @@ from mmerg.frames.frame import FrameSettings
 from mmerg.frames.store import FrameStore
 from mmerg.records import events
 from mmerg.records.result import Result
+from mmerg.story import lines as story_lines
 from mmerg.systems.system import System
 from tests.engine.parts import SCENE, STAGES, as_text, audit, merg, outputs, stage_of
 from tests.frames.clips import numbered
@@ -96,6 +98,7 @@ def test_a_finished_sample(lab: Lab) -> None:
         "clip_problems": 0,
         "exemplars": 0,
         "excluded": {},
+        "exemplars_problem": None,
         "calls": 5,
         "cached_calls": 0,
         "prompt_tokens": sum(len(m.text.split()) for request in backend.requests for m in request.messages),
@@ -110,6 +113,35 @@ def test_a_finished_sample(lab: Lab) -> None:
         *("called", "produced") * 4,
         *("called", "audited", "selected", "sample_done"),
     ]
+
+
+def test_what_several_sources_supply(lab: Lab) -> None:
+    """The reply's writer sees two: of one the items have ids and are counted, the other's have none."""
+    system = lab.experiment.prompts.system
+    stages = [replace(stage, sees=(*stage.sees, "K")) if "M" in stage.sees else stage for stage in system.stages]
+    exemplar = {"id": "x/2", "reply": "I am here."}
+    lab.experiment = replace(
+        lab.experiment,
+        prompts=Prompts(replace(system, stages=tuple(stages))),
+        sources={
+            "M": lambda _: lambda state: Supply((exemplar,)),
+            "K": lambda _: lambda state: Supply(({"fact": "A job is lost."}, {"fact": "It is fine."})),
+        },
+    )
+    result = lab(scripted())
+    assert (result.status, result.exemplars, result.exemplars_problem) == ("ok", 1, None)
+    told = [event for event in lab.events if isinstance(event, events.Supplied)]
+    assert [(event.symbol, len(event.content)) for event in told] == [("M", 1), ("K", 2)]
+    shown = [line for event in told for line in story_lines(event, prompts=False)]
+    assert shown[1:] == ["    I am here.", "K, supplied to sgrg:", "    fact: A job is lost.", "    fact: It is fine."]
+
+
+def test_a_source_that_cannot_be_asked_costs_no_sample(lab: Lab) -> None:
+    lab.experiment = replace(lab.experiment, sources={"M": lambda _: lambda state: Supply((), problem="no words")})
+    result = lab(scripted())
+    assert (result.status, result.exemplars, result.exemplars_problem) == ("ok", 0, "no words")
+    [told] = [event for event in lab.events if isinstance(event, events.Supplied)]
+    assert list(story_lines(told, prompts=False)) == ["M, supplied to sgrg: nothing (no words)"]
 
 
 def test_the_target_stands_in_the_result_alone(lab: Lab) -> None:

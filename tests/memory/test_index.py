@@ -20,7 +20,7 @@ def some(count: int, dimensions: int, seed: int) -> Vectors:
 
 
 def brute(vectors: Vectors, query: Vectors) -> list[int]:
-    scores = vectors @ query
+    scores = np.round((vectors @ query).astype(np.float64), 6)
     return sorted(range(len(vectors)), key=lambda number: (-scores[number], number))
 
 
@@ -55,6 +55,20 @@ def test_a_tie_is_not_cut_where_the_first_search_ends() -> None:
     same = some(1, 8, 3)
     vectors = np.repeat(same, 3 * index.FIRST, axis=0)
     assert [number for number, _ in islice(index.ranked(index.build(vectors), same[0]), 5)] == [0, 1, 2, 3, 4]
+
+
+@settings(max_examples=30, deadline=None)
+@given(kinds=st.lists(st.integers(0, 2), min_size=1, max_size=200))
+def test_scores_that_are_told_as_equal_come_by_number(kinds: list[int]) -> None:
+    near = np.array([[np.cos(angle), np.sin(angle)] for angle in (0.0, 4e-4, 6e-4)], dtype=np.float32)
+    assert len(set((near @ near[0]).tolist())) == 3  # of three cosines, each is told as 1
+    found = list(index.ranked(index.build(near[kinds]), near[0]))
+    assert found == [(number, 1.0) for number in range(len(kinds))]
+
+
+def test_a_vector_of_other_dimensions_is_refused() -> None:
+    with pytest.raises(ConfigError, match=r"a vector of shape \(4,\), and the memory's have 8 dimensions"):
+        next(index.ranked(index.build(some(3, 8, 4)), some(1, 4, 4)[0]))
 
 
 def test_more_is_wanted_than_there_is() -> None:

@@ -10,8 +10,9 @@ import pytest
 from mmerg.errors import ConfigError
 from mmerg.memory.entries import Key, Origin
 from mmerg.memory.guards import Guards, Query
-from mmerg.memory.memory import Emotion, Memory
+from mmerg.memory.memory import Emotion, Found, Memory
 from mmerg.memory.store import Store
+from mmerg.memory.vectors import unit
 from tests.memory.parts import Broken, Letters, Watching, corpus, dialogue
 
 SOURCE = corpus(
@@ -128,9 +129,45 @@ def test_the_same_query_is_answered_alike(memory: Memory) -> None:
     assert memory.nearest(QUERY, 3) == memory.nearest(QUERY, 3)
 
 
-def test_a_query_without_a_vector_is_named(tmp_path: Path) -> None:
+def test_a_query_without_a_vector_finds_nothing_and_says_why(tmp_path: Path) -> None:
     memory = memory_of(tmp_path, embedder=Broken())
-    with pytest.raises(ConfigError, match="no vector of length 1 for q/2"):
-        memory.nearest(replace(QUERY, text="nan"), 1)
-    with pytest.raises(ConfigError, match="no vector of length 1 for q/2"):
-        memory.nearest(replace(QUERY, text=""), 1)
+    problem = "the embedder gives no vector of length 1 for what is compared"
+    assert memory.nearest(replace(QUERY, text="nan"), 1) == Found((), (), problem)
+    assert memory.nearest(QUERY, 1).problem == ""
+
+
+def test_a_query_without_a_text_finds_nothing_and_says_why(tmp_path: Path) -> None:
+    embedder = Letters()
+    memory = memory_of(tmp_path, embedder=embedder)
+    asked = len(embedder.asked)
+    found = memory.nearest(replace(QUERY, text=""), 1)
+    assert found == Found((), (), "there is no history to search the memory by")
+    assert len(embedder.asked) == asked
+
+
+def test_histories_that_cannot_be_compared(tmp_path: Path) -> None:
+    """By situation, a history may be without words on either side, or without a vector."""
+    told = corpus(
+        dialogue("a", "X: aaaa", "Y [joy]: first", situation="cat"),
+        dialogue("b", "X: ", "Y [joy]: second", situation="cat"),
+    )
+    memory, _ = Store(tmp_path, Watching()).open(told, Key(text="situation"), Broken())
+    query = replace(QUERY, text="cat")
+
+    def asked(history: str) -> Found:
+        return memory.nearest(replace(query, history=history), 2)
+
+    assert [hit.entry.id for hit in asked("bbbb").hits] == ["a/2", "b/2"]
+    assert [hit.entry.id for hit in asked("").excluded] == ["b/2"]
+    assert [hit.entry.id for hit in asked("").hits] == ["a/2"]
+    assert asked("nan") == Found((), (), "the embedder gives no vector of length 1 for what is compared")
+
+
+def test_an_embedder_of_other_dimensions_is_refused(tmp_path: Path) -> None:
+    class Other(Letters):
+        def embed(self, texts):  # type: ignore[no-untyped-def]
+            return unit(super().embed(texts)[:, :3])
+
+    memory = replace(memory_of(tmp_path), embedder=Other())
+    with pytest.raises(ConfigError, match="the memory's have 27 dimensions"):
+        memory.nearest(QUERY, 1)

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from types import SimpleNamespace
-from typing import Any
 
 import numpy as np
 import pytest
 
 from mmerg.backends.ollama_models import describe, embed
 from mmerg.errors import CallError, ConfigError, Failure
-from mmerg.memory.ollama import Ollama
+from mmerg.memory.ollama import Described, Ollama
 from tests.ollama_server import TEXT_MODEL
 
 
@@ -23,8 +22,9 @@ class Hosts:
     def __init__(self, digests: dict[str, str], dead: Sequence[str] = ()) -> None:
         self.digests, self.dead = digests, dead
         self.asked: list[tuple[str, tuple[str, ...]]] = []
+        self.tried: list[str] = []
 
-    def describe(self, host: str, model: str, load: dict[str, int]) -> Any:
+    def describe(self, host: str, model: str, load: Mapping[str, int | str | bool | float]) -> Described:
         self._alive(host)
         return SimpleNamespace(model=model, digest=self.digests[host], version="0.24.0")
 
@@ -34,6 +34,7 @@ class Hosts:
         return [[float(len(text)), 1.0] for text in texts]
 
     def _alive(self, host: str) -> None:
+        self.tried.append(host)
         if host in self.dead:
             raise CallError(Failure.UNREACHABLE, f"nothing answers at {host}")
 
@@ -55,6 +56,47 @@ def test_a_host_that_fails_is_passed_by() -> None:
     assert hosts.embedder().embed(["x", "yy"]).shape == (2, 2)
     assert {host for host, _ in hosts.asked} == {"b"}
     assert json.loads(hosts.embedder().identity())["digest"] == "d"
+
+
+def test_a_host_that_was_down_at_first_is_not_asked_while_another_answers() -> None:
+    hosts = Hosts({"a": "d", "b": "other"}, dead=["b"])
+    embedder = hosts.embedder()
+    assert json.loads(embedder.identity())["digest"] == "d"
+    hosts.dead = []
+    embedder.embed(["x", "yy", "zzz"])
+    assert {host for host, _ in hosts.asked} == {"a"}
+
+
+def test_no_vector_is_had_from_a_host_that_came_back_with_another_model() -> None:
+    hosts = Hosts({"a": "d", "b": "other"}, dead=["b"])
+    embedder = hosts.embedder()
+    embedder.identity()
+    hosts.dead = ["a"]
+    with pytest.raises(ConfigError, match="do not hold the same model minilm: the memory has"):
+        embedder.embed(["x"])
+    assert hosts.asked == []
+
+
+def test_a_host_that_comes_back_with_the_same_model_serves_again() -> None:
+    hosts = Hosts({"a": "d", "b": "d"}, dead=["b"])
+    embedder = hosts.embedder()
+    embedder.embed(["x"])
+    hosts.dead = ["a"]
+    embedder.embed(["y"])
+    hosts.dead = []
+    embedder.embed(["z"])
+    assert [host for host, _ in hosts.asked] == ["a", "b", "b"]
+
+
+def test_a_dead_host_is_tried_once_not_by_every_text() -> None:
+    hosts = Hosts({"a": "d", "b": "d"})
+    embedder = hosts.embedder()
+    embedder.identity()
+    hosts.tried, hosts.dead = [], ["a"]
+    for text in ("x", "y", "z", "x", "y", "z"):
+        embedder.embed([text])
+    assert hosts.tried.count("a") == 1
+    assert len(hosts.asked) == 6
 
 
 def test_no_host_answers() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import platform
 import shutil
 from concurrent.futures import ThreadPoolExecutor
 from importlib.util import find_spec
@@ -89,6 +90,7 @@ def test_the_identity_says_what_a_vector_depends_on(embedder: Onnx, own: Path) -
     told = json.loads(embedder.identity())
     assert told["model"] == "8199be6f699a395f99f89df973f9dc5285fbcfcdb2ae1a4e1201dab014f3d2a6"  # as its package says
     assert {"tokenizer", "pooling", "max_length", "onnxruntime", "tokenizers"} <= set(told)
+    assert (told["machine"], told["provider"]) == (platform.machine(), "CPUExecutionProvider")
     assert Onnx(MODEL, TOKENIZER, threads=1).identity() == embedder.identity()
     assert Onnx(MODEL, TOKENIZER, max_length=128).identity() != embedder.identity()
     assert Onnx("", "", folder=str(own)).identity() == embedder.identity()

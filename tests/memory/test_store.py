@@ -18,6 +18,7 @@ from mmerg.memory.entries import Key, Origin
 from mmerg.memory.guards import Query
 from mmerg.memory.memory import Memory
 from mmerg.memory.store import AT_ONCE, Store
+from mmerg.memory.vectors import unit
 from tests.memory.parts import Broken, Letters, Watching, corpus, dialogue
 
 ROOT = Path(__file__).parents[2]
@@ -145,7 +146,7 @@ def test_progress_is_told_by_distinct_texts(tmp_path: Path) -> None:
     assert watch.steps == [(AT_ONCE, 2 * AT_ONCE), (2 * AT_ONCE, 2 * AT_ONCE)]
 
 
-@pytest.mark.skipif(os.getuid() == 0, reason="nothing is forbidden to this user")
+@pytest.mark.skipif(not hasattr(os, "getuid") or os.getuid() == 0, reason="nothing is forbidden to this user")
 def test_a_folder_that_cannot_be_written(tmp_path: Path) -> None:
     tmp_path.chmod(0o500)
     with pytest.raises(RunError, match="cannot be written"):
@@ -156,6 +157,34 @@ def test_a_file_in_the_place_of_the_folder(tmp_path: Path) -> None:
     (tmp_path / "memory").write_text("", encoding="utf-8")
     with pytest.raises(RunError, match="cannot be written"):
         opened(tmp_path / "memory", Letters())
+
+
+@pytest.mark.skipif(not Path("/proc/self/mem").exists(), reason="no file here fails when it is read")
+@pytest.mark.parametrize("name", ["index.faiss", "manifest.json"])
+def test_what_the_system_refuses_to_read_is_not_thrown_away(name: str, tmp_path: Path) -> None:
+    opened(tmp_path, Letters())
+    [path] = folders(tmp_path)
+    (path / name).rename(tmp_path / "kept")
+    (path / name).symlink_to("/proc/self/mem")  # EIO where nothing is mapped, as of a disk that fails
+    watch, embedder = Watching(), Letters()
+    with pytest.raises(RunError, match="this memory cannot be read: Input/output error"):
+        opened(tmp_path, embedder, watch)
+    assert (watch.notes, embedder.asked) == ([], [])
+    (tmp_path / "kept").replace(path / name)
+    opened(tmp_path, embedder, watch)
+    assert (watch.notes, embedder.asked) == ([], [])
+
+
+def test_an_embedder_that_changes_its_dimensions_is_refused(tmp_path: Path) -> None:
+    class Changing(Letters):
+        def embed(self, texts):  # type: ignore[no-untyped-def]
+            vectors = super().embed(texts)
+            return vectors if len(texts) == AT_ONCE else unit(vectors[:, -1:])
+
+    many = corpus(*(dialogue(f"d{n}", f"X: word {n}", "Y: reply") for n in range(AT_ONCE + 1)))
+    with pytest.raises(ConfigError, match=r"arrays of shapes \(128, 27\) and \(1, 1\)"):
+        Store(tmp_path, Watching()).open(many, Key(), Changing())
+    assert folders(tmp_path) == []
 
 
 BUILDER = """
