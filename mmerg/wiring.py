@@ -205,10 +205,9 @@ def git_commit() -> str | None:
     here = Path(__file__).parent
     if not (here.parent / ".git").exists():
         return None
-    done = run_process(
-        ["git", "-C", str(here), "describe", "--always", "--dirty", "--abbrev=40"],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    command = ["git", "-C", str(here), "describe", "--always", "--dirty", "--abbrev=40"]
+    try:
+        done = run_process(command, capture_output=True, text=True, check=False)
+    except OSError:  # there is no git here
+        return None
     return done.stdout.strip() or None
