@@ -6,7 +6,7 @@ with mmerg, so the ratio shows what the pool and the framework make of several h
 
 Prints, as medians over rounds with their range, samples a minute and ratios, then one line of JSON.
 
-    python benchmarks/hosts.py --samples 12 --latency 0.25 --hosts 1 2 4 --rounds 2
+    python benchmarks/hosts.py --samples 8 --latency 0.5 --hosts 1 2 4 --rounds 2
 """
 
 from __future__ import annotations
@@ -85,8 +85,8 @@ def serve(latency: float) -> None:
 def main() -> None:
     """Time every number of hosts, print."""
     parser = argparse.ArgumentParser(description="Samples a minute over several simulated hosts.")
-    parser.add_argument("--samples", type=int, default=12)
-    parser.add_argument("--latency", type=float, default=0.25, help="seconds a call")
+    parser.add_argument("--samples", type=int, default=8)
+    parser.add_argument("--latency", type=float, default=0.5, help="seconds a call")
     parser.add_argument("--hosts", type=int, nargs="+", default=[1, 2, 4])
     parser.add_argument("--rounds", type=int, default=2)
     parser.add_argument("--serve", action="store_true", help=argparse.SUPPRESS)
