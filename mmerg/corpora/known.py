@@ -8,9 +8,8 @@ The names are data, in `known.yaml`. Opens no clip.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import cache
-from pathlib import Path
-from typing import Any
+
+from mmerg.corpora.packaged import packaged
 
 
 def known_bad(name: str, split: str) -> Mapping[str, str]:
@@ -18,14 +17,5 @@ def known_bad(name: str, split: str) -> Mapping[str, str]:
 
     name, split: as in `Corpus`. Empty where nothing is known.
     """
-    splits: dict[str, dict[str, str]] = _lists().get(name, {})
+    splits: dict[str, dict[str, str]] = packaged("known.yaml").get(name, {})
     return splits.get(split, {})
-
-
-@cache
-def _lists() -> dict[str, Any]:
-    from omegaconf import OmegaConf
-
-    lists = OmegaConf.to_container(OmegaConf.load(Path(__file__).with_name("known.yaml")))
-    assert isinstance(lists, dict)
-    return {str(name): corpus for name, corpus in lists.items()}

@@ -12,10 +12,10 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import cache
-from pathlib import Path
 from types import MappingProxyType
 from typing import Any
+
+from mmerg.corpora.packaged import packaged
 
 SESSIONS = re.compile(r"session([1-5](?:\+[1-5])*)")
 
@@ -40,7 +40,7 @@ def expected(name: str, split: str) -> Expected | None:
 
     Sessions joined by a plus are summed; IEMOCAP's labels are known for all five together and no fewer.
     """
-    corpus = _figures().get(name)
+    corpus = packaged("official.yaml").get(name)
     if corpus is None:
         return None
     splits: dict[str, dict[str, Any]] = corpus["splits"]
@@ -60,12 +60,3 @@ def expected(name: str, split: str) -> Expected | None:
 def _sum(counts: Any) -> int | None:
     known = list(counts)
     return None if None in known else sum(known)
-
-
-@cache
-def _figures() -> dict[str, Any]:
-    from omegaconf import OmegaConf
-
-    figures = OmegaConf.to_container(OmegaConf.load(Path(__file__).with_name("official.yaml")))
-    assert isinstance(figures, dict)
-    return {str(name): corpus for name, corpus in figures.items()}
