@@ -95,7 +95,9 @@ class Protocol:
         if self.targets not in (known := get_args(Targets)):
             hint = f"one of {', '.join(known)}"
             raise ConfigError(f"protocol.targets is {self.targets!r}", where="protocol", hint=hint)
-        if not self.emotions or (isinstance(self.emotions, str) and self.emotions not in ("all", NONNEUTRAL)):
+        labels = self.emotions if isinstance(self.emotions, Sequence) and not isinstance(self.emotions, str) else ()
+        listed = labels and all(isinstance(label, str) for label in labels)
+        if self.emotions not in ("all", NONNEUTRAL) and not listed:
             hint = "all, nonneutral, or a list: [joy,anger]"
             raise ConfigError(f"protocol.emotions is {self.emotions!r}", where="protocol", hint=hint)
 

@@ -177,6 +177,8 @@ def test_what_is_told_names_the_settings_and_n(protocol: Protocol, told: str) ->
         (Protocol(emotions="joy"), "protocol.emotions is 'joy'", "a list"),
         (Protocol(emotions=[]), "protocol.emotions is []", "a list"),
         (Protocol(emotions=""), "protocol.emotions is ''", "a list"),
+        (Protocol(emotions=["joy", 1]), "protocol.emotions is ['joy', 1]", "a list"),  # type: ignore[list-item]
+        (Protocol(emotions=1), "protocol.emotions is 1", "a list"),  # type: ignore[arg-type]
         (Protocol(emotions=["joy", "hope", "awe"]), "hope, awe is no emotion of made", "neutral, joy, anger"),
     ],
 )
