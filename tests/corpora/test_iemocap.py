@@ -15,6 +15,7 @@ from mmerg.corpora.iemocap_files import read_evaluation, read_transcription
 from mmerg.corpora.protocols import Protocol
 from mmerg.dialogue import Corpus, Dialogue
 from mmerg.errors import ConfigError, MmergError
+from tests.composed import plain_of
 
 from .iemocap_builder import (
     DIALOGUES,
@@ -279,6 +280,14 @@ def test_any_bytes_give_samples_or_our_error(spoken: bytes, judged: bytes) -> No
     assert all(turn.emotion in (*SIX, None) for turn in turns)
     samples = Protocol("all").select(outcome).samples
     assert len(samples) == len(turns) - 1
+
+
+@pytest.mark.parametrize("label_set", sorted(LABEL_SETS))
+def test_the_configuration_names_the_labels_of_the_reader(label_set: str) -> None:
+    plain = plain_of("dataset=iemocap", "dataset.root=/data", f"dataset.label_set={label_set}")
+    assert tuple(plain["dataset"]["labels"]) == LABEL_SETS[label_set] == Iemocap("/data", label_set=label_set).labels
+    assert plain["dataset"]["label_sets"].keys() == LABEL_SETS.keys()
+    assert plain["dataset"]["reader"]["label_set"] == plain["dataset"]["memory"]["reader"]["label_set"] == label_set
 
 
 @given(data=st.data())
