@@ -69,7 +69,11 @@ class Dialogue:
 
 @dataclass(frozen=True)
 class Corpus:
-    """A split of a dataset as read: dialogues, label set, a digest of its files, and what was repaired or missing."""
+    """A split of a dataset as read: dialogues, label set, a digest of its files, and what was repaired or missing.
+
+    absent: for each turn ("test_dia0/3") whose clip is not there the file that was looked for, by its path under the
+    dataset's root or its name alone where that may be in several folders; "" where the turn names none.
+    """
 
     name: str
     split: str
@@ -77,6 +81,7 @@ class Corpus:
     dialogues: tuple[Dialogue, ...]
     fingerprint: str
     notes: Mapping[str, int] = field(default_factory=dict)
+    absent: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

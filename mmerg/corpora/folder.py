@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -98,19 +97,24 @@ class Folder:
             raise CorpusError(f"no {self.file} in the dataset's folder", where=where, hint=f"a line is: {EXAMPLE}")
         data = read_bytes(path)
         lines = self._read(data, path)
-        notes: Counter[str] = Counter()
         names: dict[tuple[int, int], Path] = {}
         dialogues = tuple(
-            Dialogue(line.id, tuple(_turn(turn, root, notes, names) for turn in line.turns), line.respond_as)
-            for line in lines
+            Dialogue(line.id, tuple(_turn(turn, root, names) for turn in line.turns), line.respond_as) for line in lines
         )
+        absent = {
+            f"{line.id}/{number}": written.clip
+            for line, dialogue in zip(lines, dialogues, strict=True)
+            for number, (written, turn) in enumerate(zip(line.turns, dialogue.turns, strict=True), start=1)
+            if written.clip and not turn.clip
+        }
         return Corpus(
             name=root.resolve().name,
             split=path.stem,
             labels=tuple(self.labels),
             dialogues=dialogues,
             fingerprint=hashlib.sha256(data).hexdigest(),
-            notes={name: count for name, count in sorted(notes.items()) if count},
+            notes={"clips_missing": len(absent)} if absent else {},
+            absent=absent,
         )
 
     def _read(self, data: bytes, path: Path) -> list[DialogueLine]:
@@ -149,16 +153,12 @@ class Folder:
         ]
 
 
-def _turn(line: TurnLine, root: Path, notes: Counter[str], names: dict[tuple[int, int], Path]) -> Turn:
+def _turn(line: TurnLine, root: Path, names: dict[tuple[int, int], Path]) -> Turn:
     clip = None
-    if line.clip is not None:
-        file = root / line.clip
-        if is_file(file):
-            # Two names of one file must be known to be one when a clip is ended at the target's start.
-            status = file.stat()
-            clip = Clip(names.setdefault((status.st_dev, status.st_ino), file.resolve()), line.start, line.end)
-        else:
-            notes["clips_missing"] += 1
+    if line.clip is not None and is_file(file := root / line.clip):
+        # Two names of one file must be known to be one when a clip is ended at the target's start.
+        status = file.stat()
+        clip = Clip(names.setdefault((status.st_dev, status.st_ino), file.resolve()), line.start, line.end)
     return Turn(line.speaker, line.text, line.emotion, clip)
 
 

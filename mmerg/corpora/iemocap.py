@@ -78,6 +78,7 @@ class Iemocap:
         notes: Counter[str] = Counter()
         digest = sha256()
         dialogues: list[Dialogue] = []
+        absent: dict[str, str] = {}
         for session in sorted(set(self.sessions)):
             folder = session_folder(root, session)
             for name in dialogue_names(folder):
@@ -85,10 +86,16 @@ class Iemocap:
                 digest.update(f"{name}\0{len(spoken)}\0{len(judged)}\0".encode() + spoken + judged)
                 utterances = read_transcription(spoken, name, notes)
                 emotions = _emotions(utterances, read_evaluation(judged, notes), self._words(), notes)
-                turns = self._turns(name, folder / FILMS / f"{name}.avi", utterances, emotions, notes)
+                film = folder / FILMS / f"{name}.avi"
+                filmed = self.clips and is_file(film)
+                turns = self._turns(name, film if filmed else None, utterances, emotions, notes)
+                if self.clips and not filmed:
+                    looked_for = film.relative_to(root).as_posix()
+                    absent |= {f"{name}/{number}": looked_for for number in range(1, len(turns) + 1)}
                 if turns:
                     dialogues.append(Dialogue(name, turns, script=_script(name)))
                 notes["dialogues_without_turns"] += not turns
+        notes["clips_missing"] = len(absent)
         split = f"session{'+'.join(map(str, sorted(set(self.sessions))))}"
         if not dialogues:
             what = f"no transcription of IEMOCAP's {split} holds a turn"
@@ -100,6 +107,7 @@ class Iemocap:
             dialogues=tuple(dialogues),
             fingerprint=digest.hexdigest(),
             notes={name: count for name, count in sorted(notes.items()) if count},
+            absent=absent,
         )
 
     def _check(self) -> None:
@@ -122,18 +130,16 @@ class Iemocap:
     def _turns(
         self,
         dialogue: str,
-        film: Path,
+        film: Path | None,
         utterances: Sequence[Utterance],
         emotions: Sequence[str | None],
         notes: Counter[str],
     ) -> tuple[Turn, ...]:
-        filmed = self.clips and is_file(film)
         turns: list[Turn] = []
         for said, emotion in zip(utterances, emotions, strict=True):
             end = said.end if said.end > said.start else None
-            clip = Clip(film, said.start, end, self._crop(dialogue, said.actor)) if filmed and end else None
+            clip = Clip(film, said.start, end, self._crop(dialogue, said.actor)) if film and end else None
             notes["spans_reversed"] += end is None
-            notes["clips_missing"] += self.clips and not filmed
             turns.append(Turn(ACTORS[said.actor], said.text, emotion, clip, said.start, end))
         return tuple(turns)
 

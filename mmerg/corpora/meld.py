@@ -27,7 +27,7 @@ from pathlib import Path
 from typing import Literal, get_args
 
 from mmerg.corpora.files import Row, read_table, root_folder
-from mmerg.corpora.meld_clips import Key, list_clips
+from mmerg.corpora.meld_clips import Key, clip_name, list_clips
 from mmerg.corpora.meld_csv import ROOT_HINT, SPLITS, find_csv, other_files
 from mmerg.corpora.mixed_up import Held, refuse_mixed_up
 from mmerg.dialogue import Clip, Corpus, Dialogue, Turn
@@ -60,9 +60,10 @@ class Meld:
 
         `notes` counts rows left out (`rows_malformed`: misquoted or cut; `rows_incomplete`: no id, speaker or words),
         cells left out (`times_unreadable`, `spans_reversed`: an end not after its start), `labels_missing`,
-        `clips_missing`, and repairs of the encoding. Raises ConfigError for an unknown split or variant, CorpusError
-        for a missing file or column, an unknown label, two rows for one turn, a file without a usable row, one that
-        holds another split or variant, and clips that are not unpacked.
+        `clips_missing`, `episodes_differing` (dialogues whose rows name several episodes: they have none), and repairs
+        of the encoding. Raises ConfigError for an unknown split or variant, CorpusError for a missing file or column,
+        an unknown label, two rows for one turn, a file without a usable row, one that holds another split or variant,
+        and clips that are not unpacked.
         """
         if self.split not in SPLITS:
             raise ConfigError(f"MELD has no split {self.split!r}", hint=f"dataset.split is one of {', '.join(SPLITS)}")
@@ -81,13 +82,16 @@ class Meld:
         clips = list_clips(root, self.split) if self.clips else {}
         turns: dict[int, list[Turn]] = {}
         episodes: dict[int, set[str | None]] = {}
+        absent: dict[str, str] = {}
+        prefix = f"{self.split}_{'dyad' if dyadic else 'dia'}"
         for key, row in sorted(rows.items()):
             names_clip = _old_key(row) if dyadic else key
             clip = Clip(clips[names_clip]) if names_clip in clips else None
-            notes["clips_missing"] += self.clips and clip is None
             turns.setdefault(key[0], []).append(self._turn(row, clip, path, notes))
+            if self.clips and clip is None:
+                absent[f"{prefix}{key[0]}/{len(turns[key[0]])}"] = clip_name(names_clip) if names_clip else ""
             episodes.setdefault(key[0], set()).add(_episode(row))
-        prefix = f"{self.split}_{'dyad' if dyadic else 'dia'}"
+        notes["clips_missing"] = len(absent)
         held = Held("meld-dyadic" if dyadic else "meld", self.split, len(turns), len(rows))
         refuse_mixed_up(path, table.data, other_files(root, self.split, self.variant), held, SPLITS)
         return Corpus(
@@ -95,10 +99,11 @@ class Meld:
             split=self.split,
             labels=tuple(self.labels),
             dialogues=tuple(
-                Dialogue(f"{prefix}{n}", tuple(turns[n]), episode=_only(episodes[n] - {None})) for n in turns
+                Dialogue(f"{prefix}{n}", tuple(turns[n]), episode=_only(episodes[n] - {None}, notes)) for n in turns
             ),
             fingerprint=hashlib.sha256(table.data).hexdigest(),
             notes={name: count for name, count in sorted(notes.items()) if count},
+            absent=absent,
         )
 
     def _turn(self, row: Row, clip: Clip | None, path: Path, notes: Counter[str]) -> Turn:
@@ -162,6 +167,7 @@ def _episode(row: Row) -> str | None:
     return f"s{int(season):02}e{int(episode):02}" if known else None
 
 
-def _only(names: set[str | None]) -> str | None:
-    """The name that all turns share that have one; None where they disagree."""
+def _only(names: set[str | None], notes: Counter[str]) -> str | None:
+    """The name that all turns share that have one; None where they disagree, which is counted."""
+    notes["episodes_differing"] += len(names) > 1
     return names.pop() if len(names) == 1 else None

@@ -21,6 +21,11 @@ CLIP = re.compile(r"dia([0-9]{1,9})_utt([0-9]{1,9})\.mp4")
 RELEASE_FOLDER = {"train": "train_splits", "dev": "dev_splits_complete", "test": "output_repeated_splits_test"}
 
 
+def clip_name(key: Key) -> str:
+    """What the clip of an utterance is called."""
+    return f"dia{key[0]}_utt{key[1]}.mp4"
+
+
 def clip_folders(root: Path, split: str) -> list[Path]:
     """The folders looked in, best first: the release's own place, then flattened ones; under MELD.Raw, then root."""
     name = RELEASE_FOLDER[split]

@@ -140,24 +140,24 @@ def test_a_dialogue_names_its_episode(tmp_path: Path, variant: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("first", "second", "episode"),
+    ("first", "second", "episode", "notes"),
     [
-        (("3", "19"), ("", "19"), "s03e19"),
-        (("3", "19"), ("3", "special"), "s03e19"),
-        (("", ""), ("", ""), None),
-        (("3", "19"), ("3", "20"), None),
-        (("-3", "19"), ("III", "19"), None),
+        (("3", "19"), ("", "19"), "s03e19", {}),
+        (("3", "19"), ("3", "special"), "s03e19", {}),
+        (("", ""), ("", ""), None, {}),
+        (("3", "19"), ("3", "20"), None, {"episodes_differing": 1}),
+        (("-3", "19"), ("III", "19"), None, {}),
     ],
 )
 def test_an_episode_that_is_missing_or_in_dispute(
-    tmp_path: Path, first: tuple[str, str], second: tuple[str, str], episode: str | None
+    tmp_path: Path, first: tuple[str, str], second: tuple[str, str], episode: str | None, notes: dict[str, int]
 ) -> None:
     lines = two_dyads()[:2]
     (lines[0].season, lines[0].episode), (lines[1].season, lines[1].episode) = first, second
     Builder(lines=lines).write(tmp_path)
     corpus = Meld(tmp_path, clips=False).load()
     assert [dialogue.episode for dialogue in corpus.dialogues] == [episode]
-    assert corpus.notes == {}
+    assert corpus.notes == notes
 
 
 @pytest.mark.parametrize("gone", [{"Season"}, {"Episode"}, {"Season", "Episode"}])

@@ -1,0 +1,77 @@
+"""Clips that are not there are named by turn, and by the file that was looked for."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from mmerg.corpora.folder import Folder
+from mmerg.corpora.iemocap import Iemocap
+from mmerg.corpora.meld import Meld
+from tests.checking.trees import folder, turn
+from tests.corpora import iemocap_builder
+from tests.corpora.meld_builder import Builder, Line, two_dyads
+
+REAL = Path(__file__).parents[2] / "../shared/data/meld"
+
+
+def test_meld_by_utterance_in_spite_of_gaps_and_bad_rows(tmp_path: Path) -> None:
+    lines = [
+        Line("Hey!", "Joey", "joy", 7, 4),
+        Line("What?", "Ross", "anger", 7, 9),
+        Line("", "Ross", "anger", 7, 10),
+        Line("Sorry.", "Joey", "joy", "x", 1),
+        Line("First in the file's order.", "Joey", "joy", 2, 0),
+    ]
+    Builder(lines=lines, without_clips=frozenset({(7, 9), (2, 0)})).write(tmp_path)
+    corpus = Meld(tmp_path).load()
+    assert corpus.absent == {"test_dia2/1": "dia2_utt0.mp4", "test_dia7/2": "dia7_utt9.mp4"}
+    assert corpus.notes["clips_missing"] == 2
+    assert Meld(tmp_path, clips=False).load().absent == {}
+
+
+@pytest.mark.parametrize(("old", "named"), [((0, 77), "dia0_utt77.mp4"), (("0", "x"), "")])
+def test_a_dyad_by_the_clip_of_the_whole_dialogue(tmp_path: Path, old: tuple[int | str, int | str], named: str) -> None:
+    lines = two_dyads()
+    lines[3].old = old
+    Builder(variant="dyadic", lines=lines, without_clips=frozenset({(1, 1)})).write(tmp_path)
+    assert Meld(tmp_path, variant="dyadic").load().absent == {"test_dyad1/2": named}
+
+
+def test_nothing_is_absent(tmp_path: Path) -> None:
+    Builder().write(tmp_path)
+    assert Meld(tmp_path).load().absent == {}
+
+
+def test_a_folder_by_the_path_that_is_written(tmp_path: Path) -> None:
+    (tmp_path / "here.mp4").write_bytes(b"x")
+    folder(
+        tmp_path,
+        {"id": "a", "turns": [turn("here.mp4"), turn(), turn("sub/gone.mp4")]},
+        {"id": "b", "turns": [turn("away.mp4"), turn(None, "Ben")]},
+    )
+    corpus = Folder(tmp_path).load()
+    assert corpus.absent == {"a/3": "sub/gone.mp4", "b/1": "away.mp4"}
+    assert corpus.notes == {"clips_missing": 2}
+
+
+def test_iemocap_by_the_film_of_the_dialogue_where_a_turn_without_a_span_is_not_absent(tmp_path: Path) -> None:
+    film = "dialog/avi/DivX/Ses05M_script01_1b.avi"
+    root = iemocap_builder.Builder(without=frozenset({film})).write(tmp_path)
+    named = dict.fromkeys(("Ses05M_script01_1b/1", "Ses05M_script01_1b/2"), f"Session5/{film}")
+    assert Iemocap(root).load().absent == named
+    assert Iemocap(root, clips=False).load().absent == {}
+    talk = iemocap_builder.Talk("Ses05F_impro01", [iemocap_builder.Said("F", 3, 2), iemocap_builder.Said("M", 4, 5)])
+    reversed_span = Iemocap(iemocap_builder.Builder([talk]).write(tmp_path / "other")).load()
+    assert [turn.clip is None for turn in reversed_span.dialogues[0].turns] == [True, False]
+    assert reversed_span.absent == {}
+
+
+def test_the_real_test_split_without_clips() -> None:
+    if not REAL.is_dir():
+        pytest.skip("MELD's csv files are not here")
+    absent = Meld(REAL, "test").load().absent
+    assert len(absent) == 2610
+    # Dialogue 93 has none between utterances 4 and 8.
+    assert [absent[f"test_dia93/{number}"] for number in (5, 6)] == ["dia93_utt4.mp4", "dia93_utt8.mp4"]
