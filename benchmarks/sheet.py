@@ -78,7 +78,7 @@ def one_round(pairs: list[tuple[Path, Path]], small: list[Path], scratch: Path) 
             png(contact_sheet("benchmark", [sample(*pair) for pair in pairs], looker, 8))
             clock.append(perf_counter())
         wanted = [Wanted(Clip(path), (path.stem,), 2.0, timed=True) for path in small]
-        if flaws := examine(wanted, looker.settings, looker.store, lambda: None):
+        if flaws := examine(wanted, looker.settings, looker.store, lambda *_: None):
             raise RuntimeError(flaws[0].what)
         clock.append(perf_counter())
     return [after - before for before, after in pairwise(clock)]

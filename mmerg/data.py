@@ -19,7 +19,7 @@ def job(config: DictConfig) -> int:
     """The check, its errors printed."""
     from mmerg.checking.check import check_data  # only once there is something to check: --help stays quick
 
-    return guarded(lambda: check_data(config))
+    return guarded(lambda: check_data(config), interrupted="no report is written, and a check starts over")
 
 
 def main() -> int:

@@ -13,10 +13,9 @@ from omegaconf import DictConfig
 from rich.console import Console
 from rich.text import Text
 
-from mmerg.checking.bar import Bar
-from mmerg.checking.clips import HARMLESS, examine, listed, wanted_clips
+from mmerg.bar import Bar
+from mmerg.checking.clips import HARMLESS, Wanted, ended_clips, examine, listed, wanted_clips
 from mmerg.checking.counts import counted
-from mmerg.checking.missing import missing_clips
 from mmerg.checking.report import BadClip, Clips, Part, Report, merged
 from mmerg.checking.tables import tables
 from mmerg.checking.targets import targets
@@ -24,13 +23,13 @@ from mmerg.config import resolve
 from mmerg.corpora.known import known_bad
 from mmerg.corpora.official import expected
 from mmerg.corpora.protocols import chosen
-from mmerg.dialogue import Corpus, Sample
+from mmerg.dialogue import Clip, Corpus, Sample
 from mmerg.engine.look import Looker
 from mmerg.errors import ConfigError, CorpusError, unwritable
 from mmerg.settings import check
-from mmerg.systems.system import build
+from mmerg.systems.system import System
 from mmerg.terminal import console, harmless, shown
-from mmerg.wiring import looker_of, make, memory_corpus_of, protocol_of
+from mmerg.wiring import looker_of, make, memory_corpus_of, prompts_of, protocol_of
 
 MOST_ON_A_SHEET = 100  # samples; a picture of more can hardly be opened
 
@@ -40,6 +39,7 @@ def check_data(config: DictConfig) -> int:
     plain = resolve(config)
     check(plain)
     _check_own(plain)
+    system = prompts_of(plain).system
     out = console()
     reader = make(plain["dataset"]["reader"])
     corpus: Corpus = reader.load()
@@ -48,19 +48,22 @@ def check_data(config: DictConfig) -> int:
     shown_samples = chosen(selection.samples, plain["ids"], plain["limit"])
     looker = looker_of(plain)
 
-    clips, useless = _clips(out, plain, reader, corpus, looker)
-    memory, unread, refused = _memory(plain, corpus)
+    last_turns = plain["frames"]["last_turns"]
+    clips, useless = _clips(out, plain, corpus, ended_clips(corpus, selection.samples, last_turns), looker)
+    memory, unread, refused = _memory(plain, system, corpus)
     report = Report(
         corpus=part(corpus),
         clips=clips,
-        targets=targets(protocol, selection, corpus.labels, plain["frames"]["last_turns"], useless),
+        targets=targets(protocol, selection, corpus.labels, last_turns, useless),
         memory=memory,
         unread=unread,
         refused=refused,
     )
     for table in tables(report):
         out.print(table, soft_wrap=isinstance(table, Text))
-    path = Path(plain["out"] or Path(plain["runs"]) / ".checks" / f"{corpus.name}-{corpus.split}.json")
+    # Two folders of one name are two corpora: the digest of their files tells them apart.
+    name = f"{corpus.name}-{corpus.split}-{corpus.fingerprint[:8]}.json"
+    path = Path(plain["out"] or Path(plain["runs"]) / ".checks" / name)
     _write(path, report.to_json())
     problems = report.problems()
     for problem in problems:
@@ -95,29 +98,34 @@ def _check_own(plain: Mapping[str, Any]) -> None:
 
 
 def _clips(
-    out: Console, plain: Mapping[str, Any], reader: object, corpus: Corpus, looker: Looker
-) -> tuple[Clips | None, frozenset[Any]]:
-    """What is to be said of the clips (None: the reader looks for none), and those that give no frames."""
+    out: Console, plain: Mapping[str, Any], corpus: Corpus, ended: Sequence[Wanted], looker: Looker
+) -> tuple[Clips | None, dict[Clip, str]]:
+    """What is to be said of the corpus's clips (None: the reader looks for none); and which of them, and of those
+    `ended` for a sample, give no frames, and why."""
     wanted = wanted_clips(corpus)
     missing = corpus.notes.get("clips_missing", 0)
     if not wanted and not missing:
-        return None, frozenset()
+        return None, {}
     files = {one.clip.path for one in wanted}
     if plain["clips"] == "list":
-        flaws = listed(wanted)
+        flaws = listed([*wanted, *ended])
     else:
-        with Bar(out, "clips", len(files)) as bar:
-            flaws = examine(wanted, looker.settings, looker.store, bar.step)
+        with Bar(out, "clips") as bar:
+            flaws = examine([*wanted, *ended], looker.settings, looker.store, bar.at)
+    own = {one.clip for one in wanted}
     known = known_bad(corpus.name, corpus.split)
     bad = [
-        _bad(gone.clip or gone.turn, (gone.turn,), "missing", "there is no such file", known)
-        for gone in missing_clips(reader, corpus)
+        _bad(file or turn, (turn,), "missing", "there is no such file", known) for turn, file in corpus.absent.items()
     ]
     root = plain["dataset"]["root"]
-    bad += [_bad(_name(flaw.clip.path, root), flaw.turns, flaw.reason, flaw.what, known) for flaw in flaws]
+    bad += [
+        _bad(_name(flaw.clip.path, root), flaw.turns, flaw.reason, flaw.what, known)
+        for flaw in flaws
+        if flaw.clip in own
+    ]
     with_clip = sum(len(one.turns) for one in wanted)
     total = sum(len(dialogue.turns) for dialogue in corpus.dialogues)
-    useless = frozenset(flaw.clip for flaw in flaws if flaw.costs_frames)
+    useless = {flaw.clip: flaw.reason for flaw in flaws if flaw.costs_frames}
     return Clips(plain["clips"], len(files), with_clip, total, missing, merged(bad)), useless
 
 
@@ -131,11 +139,11 @@ def _bad(name: str, turns: tuple[str, ...], reason: str, what: str, known: Mappi
     return BadClip(name, turns, reason, what, known.get(Path(name).stem) == reason, reason in HARMLESS)
 
 
-def _memory(plain: dict[str, Any], corpus: Corpus) -> tuple[Part | None, str, str]:
+def _memory(plain: dict[str, Any], system: System, corpus: Corpus) -> tuple[Part | None, str, str]:
     """The corpus that exemplars come from, if a run would use one; or why it cannot be read; or why a run would refuse
     it, which is no fault of the data."""
     try:
-        source = memory_corpus_of(plain, build(plain["system"]), corpus)
+        source = memory_corpus_of(plain, system, corpus)
     except (CorpusError, ConfigError) as error:
         told = "; ".join(said for said in (error.what, error.where, error.hint) if said)
         return (None, told, "") if isinstance(error, CorpusError) else (None, "", told)

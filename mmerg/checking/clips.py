@@ -3,21 +3,23 @@
 A header may lie, so it acquits and never convicts: whatever looks wrong by it is taken as a run would take it, and the
 run's own extractor says what is wrong. What lies behind the first frame of a clip that looks well is not decoded.
 
-    wanted = wanted_clips(corpus)
-    found = examine(wanted, FrameSettings(), store, done=lambda: None)    # a Flaw for each clip that has one
+    wanted = [*wanted_clips(corpus), *ended_clips(corpus, samples, last_turns=2)]
+    found = examine(wanted, FrameSettings(), store, lambda done, files: None)    # a Flaw for each clip that has one
 """
 
 from __future__ import annotations
 
+import math
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
-from mmerg.dialogue import Clip, Corpus
+from mmerg.dialogue import Clip, Corpus, Sample
+from mmerg.engine.plan import looked_at
 from mmerg.errors import ClipError
 from mmerg.frames.decode import MIN_SIDE
 from mmerg.frames.extract import extract
@@ -83,6 +85,18 @@ def wanted_clips(corpus: Corpus) -> list[Wanted]:
     return list(clips.values())
 
 
+def ended_clips(corpus: Corpus, samples: Iterable[Sample], last_turns: int) -> list[Wanted]:
+    """The distinct clips that the samples show of their last turns, as far as the corpus does not have the same: those
+    that end where a sample's target starts. Their turns are numbered within their sample."""
+    own = {turn.clip for dialogue in corpus.dialogues for turn in dialogue.turns}
+    turns: dict[Clip, list[str]] = {}
+    for sample in samples:
+        for number, clip in looked_at(sample.scene, last_turns).items():
+            if clip and clip not in own:
+                turns.setdefault(clip, []).append(f"{sample.id}, turn {number}")
+    return [Wanted(clip, tuple(names), math.inf, timed=False) for clip, names in turns.items()]
+
+
 def listed(wanted: Sequence[Wanted]) -> list[Flaw]:
     """The clips whose file is not there, cannot be looked at, or is empty. Opens none."""
     flaws = []
@@ -100,9 +114,9 @@ def listed(wanted: Sequence[Wanted]) -> list[Flaw]:
 
 
 def examine(
-    wanted: Sequence[Wanted], settings: FrameSettings, store: FrameStore, done: Callable[[], None]
+    wanted: Sequence[Wanted], settings: FrameSettings, store: FrameStore, told: Callable[[int, int], None]
 ) -> list[Flaw]:
-    """The flaws, in the order of `wanted`. Several files at a time; `done` is called once for each file.
+    """The flaws, in the order of `wanted`. Several files at a time; `told` hears how many are done, of how many.
 
     Raises RunError where the store, which keeps the frames of clips that had to be decoded, cannot be written.
     """
@@ -112,8 +126,8 @@ def examine(
     pool = ThreadPoolExecutor(os.cpu_count() or 1)
     try:
         jobs = [pool.submit(_examine_file, path, spans, settings, store) for path, spans in files.items()]
-        for _ in as_completed(jobs):
-            done()
+        for done, _ in enumerate(as_completed(jobs), start=1):
+            told(done, len(jobs))
         found = {flaw.clip: flaw for job in jobs for flaw in job.result()}
     finally:
         pool.shutdown(cancel_futures=True)  # where the user stops, only the files in hand are waited for
@@ -157,7 +171,7 @@ def _doubtful(clip: Clip, header: _Header, settings: FrameSettings) -> bool:
         return True
     start = clip.start or 0.0
     end = header.seconds if clip.end is None else min(clip.end, header.seconds)
-    asked = end - start if clip.end is None else clip.end - start
+    asked = end - start if clip.start is None or clip.end is None else clip.end - start
     if not (start >= 0.0 and end - start >= _SHORTEST and asked <= settings.max_seconds):
         return True
     return min(_size(clip, header, settings.long_side)) < MIN_SIDE

@@ -30,9 +30,10 @@ def tables(report: Report) -> Iterator[RenderableType]:
         yield harmless("clips: the reader looks for none; samples go on as text")
         return
     seen = report.targets
+    in_vain = ", ".join(f"{reason} {count}" for reason, count in seen.in_vain.items())
     yield harmless(
         f"samples with a clip to use in the last {seen.last_turns} turns before the target: "
-        f"{seen.with_clip} of {seen.samples}"
+        f"{seen.with_clip} of {seen.samples}" + (f"; looked at in vain: {in_vain}" if in_vain else "")
     )
     yield harmless(summary(report.clips))
     if report.clips.bad:
@@ -40,13 +41,15 @@ def tables(report: Report) -> Iterator[RenderableType]:
 
 
 def counts(part: Part) -> Table:
-    """A row a count: found, official, verdict."""
+    """A row a count: found, official, verdict. Labels that are neither found nor published have none."""
     table = Table()
     table.add_column("what")
     table.add_column("found", justify="right")
     table.add_column("official", justify="right")
     table.add_column("verdict")
     for count in part.counts:
+        if not count.found and not count.official:
+            continue
         verdict = "–" if count.official is None else "✗ differs" if count.wrong else "✓"
         official = "–" if count.official is None else str(count.official)
         table.add_row(harmless(count.what), str(count.found), official, verdict)
@@ -66,10 +69,11 @@ def memory(part: Part) -> str:
 
 
 def labels(found: Targets) -> str:
-    """Targets by label, with their share of the samples."""
-    total = max(found.samples, 1)
+    """Targets by label, with their share of the samples; labels of no target are left out."""
     return ", ".join(
-        f"{label or 'no label'} {count} ({100 * count / total:.1f} %)" for label, count in found.labels.items()
+        f"{label or 'no label'} {count} ({100 * count / found.samples:.1f} %)"
+        for label, count in found.labels.items()
+        if count
     )
 
 

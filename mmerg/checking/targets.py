@@ -1,46 +1,55 @@
 """What a protocol takes of a corpus: how many samples, with which labels, and how many of them have a clip to show.
 
-targets(protocol, selection, corpus.labels, looked_at=2, useless=frozenset())
+targets(protocol, selection, corpus.labels, last_turns=2, useless={Clip(path): "unreadable"})
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from mmerg.corpora.protocols import Protocol, Selection
 from mmerg.dialogue import Clip
+from mmerg.engine.look import COULD_SHOW_TARGET
+from mmerg.engine.plan import looked_at
 
 
 @dataclass(frozen=True)
 class Targets:
     """told: the protocol with its n. labels: targets by label, in the corpus's order ("" for none). with_clip: samples
-    with a clip that can be used in one of the `last_turns` turns before the target."""
+    with a clip that can be used in one of the `last_turns` turns before the target. in_vain: clips of these turns that
+    give no frames, as samples show them, by reason."""
 
     told: str
     samples: int
     left_out: Mapping[str, int]
     labels: Mapping[str, int]
     with_clip: int
+    in_vain: Mapping[str, int]
     last_turns: int
 
 
 def targets(
-    protocol: Protocol, selection: Selection, labels: Sequence[str], last_turns: int, useless: Set[Clip]
+    protocol: Protocol, selection: Selection, labels: Sequence[str], last_turns: int, useless: Mapping[Clip, str]
 ) -> Targets:
-    """`useless` are the clips that give no frames."""
-    # A sample's clips may end earlier than the corpus's own: it is still the same part of the same file.
-    bad = {(clip.path, clip.start, clip.crop) for clip in useless}
+    """`useless` are the clips that give no frames, with the reason; clips as samples have them, ended at the target."""
+    in_vain: Counter[str] = Counter()
+    with_clip = 0
+    for sample in selection.samples:
+        turns = looked_at(sample.scene, last_turns)
+        clips = [clip for clip in turns.values() if clip]
+        with_clip += any(clip not in useless for clip in clips)
+        in_vain.update(useless[clip] for clip in clips if clip in useless)
+        in_vain[COULD_SHOW_TARGET] += sum(number in turns for number in sample.dropped)
     found = Counter(sample.target.emotion if sample.target else None for sample in selection.samples)
-    with_clip = sum(
-        any(
-            turn.clip and (turn.clip.path, turn.clip.start, turn.clip.crop) not in bad
-            for turn in sample.scene.history[-last_turns:]
-        )
-        for sample in selection.samples
-    )
     counted = {label: found[label] for label in labels} | ({"": found[None]} if found[None] else {})
     return Targets(
-        protocol.told(selection), len(selection.samples), dict(selection.left_out), counted, with_clip, last_turns
+        told=protocol.told(selection),
+        samples=len(selection.samples),
+        left_out=dict(selection.left_out),
+        labels=counted,
+        with_clip=with_clip,
+        in_vain={reason: count for reason, count in sorted(in_vain.items()) if count},
+        last_turns=last_turns,
     )

@@ -25,6 +25,7 @@ from mmerg.frames.store import FrameStore
 from mmerg.records import events
 from mmerg.records.events import Emit
 
+COULD_SHOW_TARGET = "could_show_target"  # nothing of the clip is surely before the target
 OVER_BUDGET = "over_budget"  # the turn's frames are good, later turns took all that a sample may have
 
 
@@ -47,7 +48,7 @@ class Looker:
         found = self.ahead.extract(list(with_clip.values()), self.settings, self.store)
         taken = dict(zip(with_clip, found, strict=True))
         problems = {n: found.reason for n, found in taken.items() if isinstance(found, ClipError)}
-        problems |= dict.fromkeys(dropped, "could_show_target")
+        problems |= dict.fromkeys(dropped, COULD_SHOW_TARGET)
         good = {n: frames for n, frames in taken.items() if not isinstance(frames, ClipError)}
         kept = budget(good, min(self.max_frames, max_images) if vision and max_images > 1 else self.max_frames)
         problems |= dict.fromkeys(good.keys() - kept.keys(), OVER_BUDGET)

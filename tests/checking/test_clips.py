@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mmerg.checking.clips import LONG, PAST_END, Flaw, Wanted, examine, listed, wanted_clips
+from mmerg.checking.clips import LONG, PAST_END, Flaw, Wanted, ended_clips, examine, listed, wanted_clips
+from mmerg.corpora.protocols import Protocol
 from mmerg.dialogue import Clip, Corpus, Crop, Dialogue, Turn
 from mmerg.errors import ClipError
 from mmerg.frames.extract import extract
@@ -27,7 +29,7 @@ def store(tmp_path: Path) -> FrameStore:
 def check(clips: list[Clip], store: FrameStore, seconds: float = 2.0) -> dict[int, str]:
     """The reason of each flaw, by the clip's place in the list."""
     wanted = [Wanted(clip, (f"a/{number}",), seconds, timed=True) for number, clip in enumerate(clips)]
-    found = {flaw.turns[0]: flaw.reason for flaw in examine(wanted, SETTINGS, store, lambda: None)}
+    found = {flaw.turns[0]: flaw.reason for flaw in examine(wanted, SETTINGS, store, lambda done, files: None)}
     return {number: found[f"a/{number}"] for number in range(len(clips)) if f"a/{number}" in found}
 
 
@@ -69,7 +71,7 @@ def test_a_clip_far_longer_than_its_turn_is_named_and_harmless(clip: Path, long_
         Wanted(Clip(long_clip, 0.0, 15.0), ("a/2",), 2.0, timed=False),
         Wanted(Clip(clip), ("a/3",), 0.0, timed=True),
     ]
-    [flaw] = examine(wanted, wide, store, lambda: None)
+    [flaw] = examine(wanted, wide, store, lambda done, files: None)
     assert (flaw.turns, flaw.reason, flaw.costs_frames) == (("a/1",), LONG, False)
     assert flaw.what == "16.0 s by its container; the turn is 2.0 s by its times"
 
@@ -104,11 +106,11 @@ def test_it_accuses_exactly_what_a_run_refuses(
 
 
 def test_each_file_is_told_once(tmp_path: Path, clip: Path, store: FrameStore) -> None:
-    steps: list[None] = []
+    steps: list[tuple[int, int]] = []
     wanted = [Wanted(Clip(clip, 0.0, float(end)), ("a/1",), 2.0, timed=True) for end in (1, 2)]
     wanted.append(Wanted(Clip(tmp_path / "gone.mp4"), ("a/2",), 2.0, timed=True))
-    examine(wanted, SETTINGS, store, lambda: steps.append(None))
-    assert len(steps) == 2
+    examine(wanted, SETTINGS, store, lambda done, files: steps.append((done, files)))
+    assert steps == [(1, 2), (2, 2)]
 
 
 def test_listing_opens_nothing(tmp_path: Path, clip: Path) -> None:
@@ -135,6 +137,18 @@ def test_turns_of_one_clip_are_named_together(clip: Path) -> None:
         Wanted(Clip(clip), ("d/1", "d/3"), 2.5, timed=True),
         Wanted(Clip(clip, 0.0, 1.0), ("d/2",), 1.0, timed=False),
     ]
+
+
+def test_clips_that_end_where_the_reply_starts_are_wanted_as_samples_show_them(clip: Path) -> None:
+    turns = tuple(Turn("ab"[n % 2], f"turn {n}", None, Clip(clip, n, n + 1.5), n, n + 1.5) for n in range(4))
+    made = Corpus("mine", "all", (), (Dialogue("d", (*turns, Turn("a", "alone"))),), "0")
+    samples = Protocol("all").select(made).samples
+    assert ended_clips(made, samples, 1) == [
+        Wanted(Clip(clip, 0, 1.0), ("d/2, turn 1",), math.inf, timed=False),
+        Wanted(Clip(clip, 1, 2.0), ("d/3, turn 2",), math.inf, timed=False),
+        Wanted(Clip(clip, 2, 3.0), ("d/4, turn 3",), math.inf, timed=False),
+    ]
+    assert ended_clips(made, samples, 0) == []
 
 
 def test_a_flaw_costs_frames_unless_it_is_a_hint() -> None:

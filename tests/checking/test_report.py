@@ -10,7 +10,7 @@ from mmerg.checking.report import BadClip, Clips, Part, Report
 from mmerg.checking.targets import Targets
 
 GOOD = Part("meld", "test", "0", (Count("dialogues", 280, 280), Count("turns of joy", 402)), "somebody", {})
-TAKEN = Targets("targets=last, n=268", 268, {}, {"joy": 268}, 200, 2)
+TAKEN = Targets("targets=last, n=268", 268, {}, {"joy": 268}, 200, {}, 2)
 CLIPS = Clips("open", 3, 3, 4, 0, ())
 REPORT = Report(GOOD, CLIPS, TAKEN)
 

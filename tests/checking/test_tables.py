@@ -1,4 +1,4 @@
-"""What a report looks like on a terminal, and how far a check is."""
+"""What a report looks like on a terminal."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from io import StringIO
 
 from rich.console import Console
 
-from mmerg.checking.bar import Bar
+from mmerg.checking.counts import Count
 from mmerg.checking.report import BadClip, Clips, Report
 from mmerg.checking.tables import tables
 from tests.checking.test_report import CLIPS, GOOD, REPORT, TAKEN, bad
@@ -59,10 +59,17 @@ def test_foreign_names_steer_nothing() -> None:
     assert "\\u001b[2J[red]x" in told
 
 
-def test_a_bar_on_a_terminal_and_few_lines_elsewhere() -> None:
-    for terminal in (True, False):
-        file = StringIO()
-        with Bar(Console(file=file, force_terminal=terminal, width=100), "clips", 30) as bar:
-            for _ in range(30):
-                bar.step()
-        assert ("30/30" in file.getvalue()) is terminal
+def test_labels_that_nobody_found_or_published_take_no_room() -> None:
+    rows = (Count("dialogues", 1), Count("turns of joy", 2), Count("turns of awe", 0), Count("turns of fear", 0, 50))
+    taken = replace(TAKEN, samples=4, labels={"joy": 1, "awe": 0, "": 3})
+    told = text(replace(REPORT, corpus=replace(GOOD, counts=rows), targets=taken))
+    assert "awe" not in told
+    assert [line.split()[3] for line in told.splitlines() if line.startswith("│ turns")] == ["joy", "fear"]
+    assert "targets: joy 1 (25.0 %), no label 3 (75.0 %)" in told
+
+
+def test_what_is_looked_at_in_vain_is_told() -> None:
+    assert "in vain" not in text(REPORT)
+    vain = replace(TAKEN, in_vain={"could_show_target": 2, "empty": 1})
+    told = " ".join(text(replace(REPORT, targets=vain)).split())
+    assert "200 of 268; looked at in vain: could_show_target 2, empty 1" in told
