@@ -53,23 +53,25 @@ def test_the_table_is_searched_and_filtered_and_the_address_says_so(browser: Bro
         page = view.open(report / "samples.html")
         assert len(shown(page)) == len(USUAL)
         page.get_by_label("Search").fill("D1/ CUT")
-        page.wait_for_function("location.hash === '#q=D1%2F+CUT'")
+        page.wait_for_url(lambda url: url.endswith("#q=D1%2F+CUT"))
         assert shown(page) == ["d1/5"]
         assert page.locator("output").inner_text() == f"1 of {len(USUAL)}"
         page.get_by_role("button", name="Clear").click()
-        page.wait_for_function("location.hash === ''")
+        page.wait_for_url(lambda url: "#" not in url)
         page.get_by_label("Outcome").select_option("failed")
         page.get_by_label("Passes").select_option("1")
-        page.wait_for_function("location.hash.includes('passes')")
+        page.wait_for_url(lambda url: "passes" in url)
         found = shown(page)
         page.reload()
         assert shown(page) == found
         page = view.open(report / "index.html")
         page.get_by_role("link", name="schema_invalid").click()
+        page.wait_for_url("**/samples.html#*")
         assert shown(page) == ["d3/1"]
         page = view.open(report / "samples.html", "#blamed=caef&q=d0")
         assert shown(page) == ["d0/5"]
         page.goto((report / "samples.html").as_uri() + "#wrong=1")
+        page.get_by_text(f"1 of {len(USUAL)}", exact=True).wait_for()
         assert shown(page) == ["d0/5"]
         page.get_by_label("Search").fill("nobody says this")
         page.get_by_text("No sample is like that.").wait_for()
@@ -113,7 +115,7 @@ def test_a_long_table_shows_more_when_asked_and_filters_all_of_it(browser: Brows
         assert not more.is_visible()
         assert page.evaluate("document.activeElement.textContent") == "d400/2"
         page.get_by_label("Search").fill("reply 449.")
-        page.wait_for_function("location.hash !== ''")
+        page.wait_for_url(lambda url: "#" in url)
         assert shown(page) == ["d449/2"]
         view.check()
 
@@ -127,7 +129,7 @@ def test_without_scripts_all_is_there_to_read(browser: Browser, report: Path) ->
         view.page.locator("details.call summary").first.click()
         assert view.page.locator("details.call pre").first.is_visible()
         view.page.locator("a.enlarge").first.click()
-        assert view.page.url.endswith(".jpg")
+        view.page.wait_for_url("**/*.jpg")
 
 
 def test_evidence_and_what_it_cites_light_up_together(browser: Browser, report: Path) -> None:
@@ -144,7 +146,7 @@ def test_evidence_and_what_it_cites_light_up_together(browser: Browser, report: 
         page.locator("#frame-2 a").focus()
         assert page.locator(".pointed[data-cites='frame-2']").count() == 2  # of both passes that say it
         page.locator("[data-cites='turn-3'] a").first.click()
-        assert page.url.endswith("#turn-3")
+        page.wait_for_url("**#turn-3")
         view.check()
 
 
@@ -221,7 +223,7 @@ def test_a_link_to_a_folded_call_opens_it(browser: Browser, report: Path) -> Non
         assert page.locator("#call-2").get_attribute("open") is not None
         assert page.locator("#call-1").get_attribute("open") is None
         page.locator("#call-2 a[href='#call-1']").first.click()
-        page.wait_for_function("document.getElementById('call-1').open")
+        page.locator("#call-1[open]").wait_for()
 
 
 def test_a_page_says_why(browser: Browser, report: Path) -> None:
@@ -263,6 +265,6 @@ def test_two_runs_side_by_side(browser: Browser, two_runs: Path) -> None:
         page.get_by_role("link", name="Samples").click()
         page.get_by_role("link", name="d0/5").click()
         page.get_by_role("link", name="In demo-merg-tiny-2").click()
-        assert page.url == (two_runs / "run-2" / "samples" / file_name("d0/5")).as_uri()
+        page.wait_for_url((two_runs / "run-2" / "samples" / file_name("d0/5")).as_uri())
         assert view.open(two_runs / "run-1" / "samples" / file_name("d3/1")).get_by_text("In demo").count() == 0
         view.check()
