@@ -15,9 +15,9 @@ demo: $(VENV)/demo.done  ## five agents over the packaged clips, on a small mode
 	$(BIN)/python -m mmerg.score "$$(ls -td runs/demo-merg-smollm2-135m-*/ | head -n 1)"
 	$(BIN)/python -m mmerg.report "$$(ls -td runs/demo-merg-smollm2-135m-*/ | head -n 1)"
 
-# BACKBONES="qwen2.5vl:7b gemma3:12b" DATASET=meld N=50 make bench, with ARGS="dataset.root=…" behind it
+# BACKBONES="qwen2.5vl:7b gemma3:12b" DATASET=meld N=50 make bench, with SETTINGS="dataset.root=~/MELD"
 bench: $(VENV)/demo.done  ## backbones side by side on a fixed subset; those that are not pulled are named and skipped
-	$(BIN)/python -m mmerg.bench $(if $(BACKBONES),--backbones $(BACKBONES)) $(if $(DATASET),--dataset $(DATASET)) $(if $(N),--n $(N)) $(ARGS)
+	$(BIN)/python -m mmerg.bench $(if $(BACKBONES),--backbones $(BACKBONES)) --dataset $(or $(DATASET),demo) --n $(or $(N),50) $(SETTINGS)
 
 test: $(VENV)/dev.done  ## all tests, with a real Ollama server where one can be had
 	@$(BIN)/python tools/get_ollama.py || echo "without an Ollama server: the tests that need one are skipped"
@@ -35,8 +35,9 @@ lint: $(VENV)/dev.done  ## ruff
 types: $(VENV)/dev.done  ## mypy, strict
 	$(BIN)/mypy
 
-benchmarks: $(VENV)/dev.done  ## ratios of speed, each measured within one run
-	for program in $(BENCHMARKS); do $(BIN)/python $$program || exit 1; done
+benchmarks: $(VENV)/dev.done  ## ratios of speed, each measured within one run; their figures go to runs/benchmarks.jsonl
+	@mkdir -p runs && rm -f runs/benchmarks.jsonl
+	for program in $(BENCHMARKS); do $(BIN)/python $$program | tee runs/.benchmark; grep '^{' runs/.benchmark >> runs/benchmarks.jsonl; done; rm -f runs/.benchmark
 
 wheel: $(VENV)/dev.done  ## build the wheel into dist/
 	$(BIN)/python -m build --wheel

@@ -55,7 +55,8 @@ class Dialogue:
 
     responders: whose turns may be targets, empty for everybody's. situation: what the dialogue is about, as one of
     its speakers wrote it down before. script: the play it performs, which other dialogues perform, too. episode: what
-    its turns' times are on the clock of. None of these reaches a scene: they serve protocols, retrieval and its guards.
+    its turns' times are on the clock of. conversation: what it is, or is a part of, by a name that all splits and
+    variants of the data share. None of these reaches a scene: they serve protocols, retrieval and its guards.
     """
 
     id: str
@@ -65,6 +66,7 @@ class Dialogue:
     situation: str | None = None
     script: str | None = None
     episode: str | None = None
+    conversation: str | None = None
 
 
 @dataclass(frozen=True)
