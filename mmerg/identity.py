@@ -53,39 +53,41 @@ def identity_hash(plain: Mapping[str, Any]) -> str:
 
 
 def canonical(plain: Mapping[str, Any]) -> dict[str, Any]:
-    """What decides results, spelled in one way."""
+    """What decides results, spelled in one way. A setting that is not there, as in the manifest of an older run, is one
+    that is off."""
     kept: dict[str, Any] = json.loads(json.dumps(plain))
     for path in HOW:
-        *parents, last = path.split(".")
-        node = kept
-        for name in parents:
-            node = node.get(name, {})
-        node.pop(last, None)
+        above, _, last = path.rpartition(".")
+        node = at(kept, above) if above else kept
+        if isinstance(node, dict):
+            node.pop(last, None)
     for part, settle in (("protocol", _protocol), ("system", _system), ("frames", _frames), ("dataset", _dataset)):
-        if part in kept:
+        if isinstance(kept.get(part), dict):
             settle(kept[part])
     if "memory" in kept and not _retrieves(kept):
-        kept["memory"] = kept["dataset"]["memory"] = None
+        kept["memory"] = None
+        if isinstance(kept.get("dataset"), dict):
+            kept["dataset"]["memory"] = None
     return kept
 
 
 def _protocol(protocol: dict[str, Any]) -> None:
     protocol.pop("name", None)
-    if protocol["sample"] is None:
+    if protocol.get("sample") is None:
         protocol.pop("seed", None)
-    if isinstance(protocol["emotions"], list):
+    if isinstance(protocol.get("emotions"), list):
         protocol["emotions"] = sorted(set(protocol["emotions"]))
 
 
 def _system(system: dict[str, Any]) -> None:
     system["without"] = sorted(set(system.get("without") or ()))
     auditor = system.get("auditor")
-    if auditor is None or auditor["name"] in system["without"]:
+    if not isinstance(auditor, dict) or auditor.get("name") in system["without"]:
         system.pop("max_iterations", None)  # without an audit there is one pass
 
 
 def _frames(frames: dict[str, Any]) -> None:
-    if frames["seen_by"] == "none":
+    if frames.get("seen_by") == "none":
         for name in set(frames) - {"seen_by"}:
             del frames[name]
 
@@ -101,4 +103,6 @@ def _dataset(dataset: dict[str, Any]) -> None:
 
 def _retrieves(kept: Mapping[str, Any]) -> bool:
     """Whether any stage is shown exemplars."""
-    return kept["memory"]["top_k"] > 0 and any("M" in stage["sees"] for stage in kept["system"]["stages"].values())
+    stages = at(kept, "system.stages")
+    seen = [at(stage, "sees") or () for stage in stages.values()] if isinstance(stages, dict) else []
+    return (at(kept, "memory.top_k") or 0) > 0 and any("M" in sees for sees in seen)

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from mmerg.identity import HOW, identity_hash
+from mmerg.identity import HOW, canonical, identity_hash
 from tests.composed import BASE, plain_of
 
 
@@ -153,3 +153,37 @@ def test_configs_that_ask_for_the_same_are_one_run(one: tuple[str, ...], other: 
 )
 def test_configs_that_do_not_are_two(one: tuple[str, ...], other: tuple[str, ...]) -> None:
     assert identity_hash(plain_of(*MELD, *one)) != identity_hash(plain_of(*MELD, *other))
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        *("protocol", "protocol.sample", "protocol.emotions", "frames", "frames.seen_by", "dataset.memory"),
+        *("system", "system.auditor", "system.auditor.name", "system.stages", "system.stages.sgrg.sees"),
+        *("memory", "memory.top_k", "backend", "backend.adapter"),
+    ],
+)
+def test_a_config_that_lacks_a_setting_has_an_identity(base: dict[str, Any], path: str) -> None:
+    """As that of a run of an older version, which tables and plots group by it."""
+    older = copy.deepcopy(base)
+    *parents, last = path.split(".")
+    node = older
+    for name in parents:
+        node = node[name]
+    del node[last]
+    assert len(identity_hash(older)) == 64
+    for nothing in (None, "x", []):
+        if path in ("protocol", "frames", "system", "memory", "backend", "system.stages"):
+            node[last] = nothing
+            assert len(identity_hash(older)) == 64
+
+
+def test_a_config_without_a_setting_is_as_if_it_were_off() -> None:
+    plain = plain_of(*MELD, "protocol.seed=4")
+    older = copy.deepcopy(plain)
+    del older["protocol"]["sample"]
+    older["protocol"]["seed"] = 5
+    assert {name: canonical(older)["protocol"].get(name) for name in ("seed", "targets")} == {
+        "seed": None,
+        "targets": plain["protocol"]["targets"],
+    }

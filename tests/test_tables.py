@@ -419,3 +419,15 @@ def test_runs_that_differ_in_their_seed_alone_have_a_mean_and_a_spread(make: Mak
 
 def test_one_seed_has_no_mean(make: Make) -> None:
     assert not [line for line in beside("topk", make("a"), make("b")).lines if line.by == "seeds"]
+
+
+def test_a_run_of_an_older_version_does_not_stop_the_others(
+    make: Make, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    make("run")
+    make("older", protocol={"targets": "last"}, frames={"per_clip": 1}, memory={})
+    capsys.readouterr()
+    assert main(["--runs", str(tmp_path / "runs"), "--dataset", "iemocap"]) == 0
+    shown = " ".join(capsys.readouterr().out.split())
+    assert "run 1 is older:" in shown
+    assert "run 2 is run:" in shown
