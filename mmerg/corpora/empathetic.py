@@ -107,6 +107,7 @@ class Empathetic:
             turns=tuple(Turn(SPEAKER if number % 2 else LISTENER, talk[number][5], emotion) for number in sorted(talk)),
             responders=(LISTENER,),
             situation=next((fields[3] for fields in rows if fields[3]), None),
+            conversation=name,
         )
 
 

@@ -98,8 +98,15 @@ class Folder:
         data = read_bytes(path)
         lines = self._read(data, path)
         names: dict[tuple[int, int], Path] = {}
+        here = path.resolve()
         dialogues = tuple(
-            Dialogue(line.id, tuple(_turn(turn, root, names) for turn in line.turns), line.respond_as) for line in lines
+            Dialogue(
+                line.id,
+                tuple(_turn(turn, root, names) for turn in line.turns),
+                line.respond_as,
+                conversation=f"{here}#{line.id}",
+            )
+            for line in lines
         )
         absent = {
             f"{line.id}/{number}": written.clip

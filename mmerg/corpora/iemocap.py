@@ -93,7 +93,7 @@ class Iemocap:
                     looked_for = film.relative_to(root).as_posix()
                     absent |= {f"{name}/{number}": looked_for for number in range(1, len(turns) + 1)}
                 if turns:
-                    dialogues.append(Dialogue(name, turns, script=_script(name)))
+                    dialogues.append(Dialogue(name, turns, script=_script(name), conversation=name))
                 notes["dialogues_without_turns"] += not turns
         notes["clips_missing"] = len(absent)
         split = f"session{'+'.join(map(str, sorted(set(self.sessions))))}"

@@ -56,7 +56,8 @@ class Meld:
     variant: Variant = "multi"
 
     def load(self) -> Corpus:
-        """Read the split. Dialogues are called `test_dia3`, dyads `test_dyad3`.
+        """Read the split. Dialogues are called `test_dia3`, dyads `test_dyad3`; the conversation of both is that of the
+        dialogue (`meld/test/dia3`), for a dyad that of the first row that names one.
 
         `notes` counts rows left out (`rows_malformed`: misquoted or cut; `rows_incomplete`: no id, speaker or words),
         cells left out (`times_unreadable`, `spans_reversed`: an end not after its start), `labels_missing`,
@@ -82,6 +83,7 @@ class Meld:
         clips = list_clips(root, self.split) if self.clips else {}
         turns: dict[int, list[Turn]] = {}
         episodes: dict[int, set[str | None]] = {}
+        conversations: dict[int, str] = {}
         absent: dict[str, str] = {}
         prefix = f"{self.split}_{'dyad' if dyadic else 'dia'}"
         for key, row in sorted(rows.items()):
@@ -91,6 +93,8 @@ class Meld:
             if self.clips and clip is None:
                 absent[f"{prefix}{key[0]}/{len(turns[key[0]])}"] = clip_name(names_clip) if names_clip else ""
             episodes.setdefault(key[0], set()).add(_episode(row))
+            if names_clip:  # a dyad of rows of several dialogues counts as of the first one
+                conversations.setdefault(key[0], f"meld/{self.split}/dia{names_clip[0]}")
         notes["clips_missing"] = len(absent)
         held = Held("meld-dyadic" if dyadic else "meld", self.split, len(turns), len(rows))
         refuse_mixed_up(path, table.data, other_files(root, self.split, self.variant), held, SPLITS)
@@ -99,7 +103,13 @@ class Meld:
             split=self.split,
             labels=tuple(self.labels),
             dialogues=tuple(
-                Dialogue(f"{prefix}{n}", tuple(turns[n]), episode=_only(episodes[n] - {None}, notes)) for n in turns
+                Dialogue(
+                    f"{prefix}{n}",
+                    tuple(turns[n]),
+                    episode=_only(episodes[n] - {None}, notes),
+                    conversation=conversations.get(n),
+                )
+                for n in turns
             ),
             fingerprint=hashlib.sha256(table.data).hexdigest(),
             notes={name: count for name, count in sorted(notes.items()) if count},

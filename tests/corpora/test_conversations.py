@@ -1,0 +1,65 @@
+"""The conversation of a dialogue: one name in all splits, variants and roots of the data, another for other data."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from mmerg.corpora.empathetic import Empathetic
+from mmerg.corpora.folder import EXAMPLE, Folder
+from mmerg.corpora.iemocap import Iemocap
+from mmerg.corpora.meld import Meld
+from mmerg.dialogue import Corpus
+
+from . import empathetic_builder, iemocap_builder, meld_builder
+
+
+def conversations(corpus: Corpus) -> list[str | None]:
+    return [dialogue.conversation for dialogue in corpus.dialogues]
+
+
+def test_dyads_are_of_the_dialogue_that_they_were_cut_from(tmp_path: Path) -> None:
+    meld_builder.Builder().write(tmp_path)
+    meld_builder.Builder(variant="dyadic", lines=meld_builder.two_dyads()).write(tmp_path)
+    assert conversations(Meld(tmp_path, clips=False).load()) == ["meld/test/dia0", "meld/test/dia2", "meld/test/dia3"]
+    assert conversations(Meld(tmp_path, variant="dyadic", clips=False).load()) == ["meld/test/dia0", "meld/test/dia0"]
+
+
+def test_a_dialogue_of_another_split_is_another_one(tmp_path: Path) -> None:
+    meld_builder.Builder(split="dev").write(tmp_path)
+    assert conversations(Meld(tmp_path, "dev", clips=False).load())[0] == "meld/dev/dia0"
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "conversation"),
+    [((7, 0), (8, 0), "meld/test/dia7"), (("x", 0), (8, 0), "meld/test/dia8"), (("", 0), ("", 1), None)],
+)
+def test_a_dyad_of_several_dialogues_counts_as_of_the_first_that_is_named(
+    tmp_path: Path, first: tuple[int | str, int], second: tuple[int | str, int], conversation: str | None
+) -> None:
+    lines = [replace(line, old=old) for line, old in zip(meld_builder.two_dyads(), (first, second), strict=False)]
+    meld_builder.Builder(variant="dyadic", lines=lines).write(tmp_path)
+    assert conversations(Meld(tmp_path, variant="dyadic", clips=False).load()) == [conversation]
+
+
+def test_empathetic_dialogues_are_called_as_in_their_file(tmp_path: Path) -> None:
+    empathetic_builder.Builder().write(tmp_path)
+    assert conversations(Empathetic(tmp_path).load()) == ["hit:0_conv:1", "hit:1_conv:3"]
+
+
+def test_a_dialogue_of_iemocap_is_its_own_conversation(tmp_path: Path) -> None:
+    corpus = Iemocap(iemocap_builder.Builder().write(tmp_path), clips=False).load()
+    assert conversations(corpus) == ["Ses05F_impro01", "Ses05M_script01_1b"]
+
+
+def test_a_folders_dialogue_is_that_of_its_file_however_the_folder_is_called(tmp_path: Path) -> None:
+    roots = [tmp_path / "mine", tmp_path / "yours", tmp_path / "link"]
+    for root in roots[:2]:
+        root.mkdir()
+        (root / "dialogues.jsonl").write_text(EXAMPLE)
+    roots[2].symlink_to(roots[0])
+    mine, yours, link = (conversations(Folder(root).load()) for root in roots)
+    assert mine == link == [f"{(roots[0] / 'dialogues.jsonl').resolve()}#tea"]
+    assert yours != mine
