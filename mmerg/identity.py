@@ -101,7 +101,7 @@ def _dataset(dataset: dict[str, Any]) -> None:
             dataset[name] = os.path.normpath(value)
 
 
-def _retrieves(kept: Mapping[str, Any]) -> bool:
+def _retrieves(kept: dict[str, Any]) -> bool:
     """Whether any stage is shown exemplars."""
     stages = at(kept, "system.stages")
     seen = [at(stage, "sees") or () for stage in stages.values()] if isinstance(stages, dict) else []

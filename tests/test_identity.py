@@ -172,7 +172,8 @@ def test_a_config_that_lacks_a_setting_has_an_identity(base: dict[str, Any], pat
         node = node[name]
     del node[last]
     assert len(identity_hash(older)) == 64
-    for nothing in (None, "x", []):
+    nothings: tuple[object, ...] = (None, "x", [])
+    for nothing in nothings:
         if path in ("protocol", "frames", "system", "memory", "backend", "system.stages"):
             node[last] = nothing
             assert len(identity_hash(older)) == 64

@@ -1,0 +1,31 @@
+"""Figures as a JSON file, and back. Not pydantic's own JSON: that refuses a lone surrogate, which the name of a folder
+and what a model forecasts may hold.
+
+    written(folder / "scores.json", scores)
+    read(folder / "scores.json", Scores) == scores
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TypeVar
+
+from pydantic import BaseModel
+
+from mmerg.records.run import replace_file
+
+Model = TypeVar("Model", bound=BaseModel)
+
+
+def written(path: Path, model: BaseModel) -> None:
+    """Write a file whole or not at all. Raises RunError where it cannot be written."""
+    replace_file(path, json.dumps(model.model_dump(mode="json"), indent=2, ensure_ascii=False) + "\n")
+
+
+def read(path: Path, kind: type[Model]) -> Model:
+    """What `written` wrote. Raises OSError where the file cannot be read, ValueError where it is no such thing."""
+    try:
+        return kind.model_validate(json.loads(path.read_bytes()))
+    except RecursionError as error:
+        raise ValueError("it is nested too deeply") from error

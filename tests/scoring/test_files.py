@@ -1,0 +1,32 @@
+"""Files of figures hold any text that a folder's name or a model's reply can hold."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mmerg.scoring.files import read, written
+from mmerg.scoring.score import Score
+
+ANY = st.text(st.characters(codec=None), max_size=5)  # lone surrogates among them
+
+
+@given(ANY, st.floats(allow_nan=False, allow_infinity=False))
+def test_what_is_written_is_read(tmp_path_factory: pytest.TempPathFactory, text: str, value: float) -> None:
+    path = tmp_path_factory.mktemp("files") / "score.json"
+    score = Score(name=text, value=value, n=3, interval=(value, value), why=text)
+    written(path, score)
+    assert read(path, Score) == score
+
+
+@pytest.mark.parametrize("rubbish", [b"", b"[]", b"\xff", b"[" * 100_000, b'{"name": 1}'])
+def test_what_is_no_such_file_is_refused(rubbish: bytes, tmp_path: Path) -> None:
+    path = tmp_path / "score.json"
+    path.write_bytes(rubbish)
+    with pytest.raises(ValueError):
+        read(path, Score)
+    with pytest.raises(OSError):
+        read(tmp_path / "none", Score)
