@@ -17,7 +17,9 @@ from dataclasses import dataclass, replace
 
 from mmerg.dialogue import Scene, Turn
 from mmerg.errors import ConfigError, RunError
+from mmerg.records.run import TRACE
 from mmerg.scoring.answers import Answer, ScoredRun
+from mmerg.scoring.comparable import must_compare
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,29 +63,27 @@ class Lot:
 
 
 def singles(run: ScoredRun) -> Lot:
-    """The replies of one run. Raises RunError where it has none."""
-    items = [_item(answer, (answer,)) for answer in _in_order(run.answers) if answer.ok]
+    """The replies of one run. Raises RunError where it has none, or its trace does not tell what they answer."""
+    told = [answer for answer in _in_order(run.answers) if answer.ok]
+    for answer in told:
+        _must_be_told(answer, run)
+    items = [_item(answer, (answer,)) for answer in told]
     return _lot((run,), items, {"failed in the run": len(run.answers) - len(items)})
 
 
 def pairs(a: ScoredRun, b: ScoredRun) -> Lot:
-    """The replies of two runs to the samples that both finished. Raises ConfigError where the runs cannot be compared:
-    it is one run, they are of different data, or the same sample was shown another history."""
+    """The replies of two runs to the samples that both finished. Raises ConfigError where it is one run, RunError where
+    the runs cannot be compared (see `must_compare`), a trace does not tell what was shown, or that was not the same."""
     if a.path.resolve() == b.path.resolve():
         raise ConfigError("a run is to be compared with itself", where=str(a.path), hint="name two run folders")
-    corpora = [run.manifest["identity"].get("corpus") for run in (a, b)]
-    if corpora[0] != corpora[1]:
-        told = [f"{run.manifest['corpus']['name']} {run.manifest['corpus']['split']}" for run in (a, b)]
-        raise ConfigError(
-            f"the runs are of different data: {' and '.join(told)}, or other files of it",
-            where=f"{a.path} and {b.path}",
-            hint="compare runs over the same files of one dataset",
-        )
+    must_compare(a, b)
     others = {answer.id: answer for answer in b.answers}
     both = [(answer, others[answer.id]) for answer in _in_order(a.answers) if answer.id in others]
     for one, other in both:
+        _must_be_told(one, a)
+        _must_be_told(other, b)
         if (one.history, one.responder) != (other.history, other.responder):
-            raise ConfigError(
+            raise RunError(
                 f"the runs were not shown the same history of {one.id}",
                 where=f"{a.path} and {b.path}",
                 hint="compare runs with the same protocol.history",
@@ -94,6 +94,16 @@ def pairs(a: ScoredRun, b: ScoredRun) -> Lot:
         "in one run only": len(a.answers) + len(b.answers) - 2 * len(both),
     }
     return _lot((a, b), items, left_out)
+
+
+def _must_be_told(answer: Answer, run: ScoredRun) -> None:
+    """Raises RunError for a reply to nothing: it would be judged without what it answers."""
+    if not answer.history:
+        raise RunError(
+            f"the trace does not tell what was shown of {answer.id}",
+            where=str(run.path / TRACE),
+            hint="put the run's own trace.jsonl back, or run it again: its calls come from the reply cache",
+        )
 
 
 def _lot(runs: tuple[ScoredRun, ...], items: list[Item], left_out: dict[str, int]) -> Lot:

@@ -37,7 +37,10 @@ def warnings(a: ScoredRun, b: ScoredRun) -> Iterator[str]:
 
 
 def _differences(a: Mapping[str, Any], b: Mapping[str, Any]) -> Iterator[str]:
-    if a["identity"].get("corpus") != b["identity"].get("corpus"):
+    files, other_files = (run["identity"].get("corpus") for run in (a, b))
+    if not files or not other_files:
+        yield "a manifest does not say of which files its run is (identity.corpus)"
+    elif files != other_files:
         one, other = (f"{run['corpus']['name']} {run['corpus']['split']}" for run in (a, b))
         yield f"another corpus ({one} and {other})" if one != other else f"{one} was not the same files"
     ours, theirs = _protocol(a), _protocol(b)

@@ -24,14 +24,14 @@ from mmerg.scoring.self_perplexity import perplexity
 @dataclass(frozen=True)
 class RefPerplexity:
     """model: as `causal_lm.load` takes it. context: whether the turns that were shown stand before the reply, a line
-    each, without names."""
+    each, without names; a sample whose turns the trace does not tell of is then left out."""
 
     model: str
     context: bool = False
     name: str = "ref_ppl"
     higher_is_better: bool | None = False
     interval_by: IntervalBy = "bootstrap"
-    needs: str = "a reply of a token or more that the model can take"
+    needs: str = "a reply of a token or more that the model can take, and with context the turns before it"
 
     @property
     def signature(self) -> str:
@@ -45,15 +45,14 @@ class RefPerplexity:
 
     def _scored(self, answers: Sequence[Answer]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         lm = self._lm()
-        found = np.array([lm.nll(self._before(answer), _reply(answer)) for answer in answers], float).reshape(-1, 2)
+        found = np.array([self._nll(lm, answer) for answer in answers], float).reshape(-1, 2)
         return found[:, 0], found[:, 1]
 
-    def _before(self, answer: Answer) -> str:
-        return "".join(f"{text}\n" for _, text in answer.history) if self.context else ""
+    def _nll(self, lm: CausalLm, answer: Answer) -> tuple[float, int]:
+        reply = (answer.result.response or "") if answer.ok else ""
+        if not self.context:
+            return lm.nll("", reply)
+        return lm.nll("".join(f"{text}\n" for _, text in answer.history), reply) if answer.history else (0.0, 0)
 
     def _lm(self) -> CausalLm:
         return load(self.model)
-
-
-def _reply(answer: Answer) -> str:
-    return (answer.result.response or "") if answer.ok else ""

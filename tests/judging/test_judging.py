@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -137,15 +138,37 @@ def test_pairs_are_what_both_runs_finished(tmp_path: Path) -> None:
 def test_runs_that_cannot_be_compared_are_refused(tmp_path: Path) -> None:
     a = read_run(build_run(tmp_path / "a", [result("d0/4")]))
     other = read_run(build_run(tmp_path / "b", [result("d0/4")], corpus="meld", identity="other"))
-    with pytest.raises(ConfigError, match="different data: demo test and meld test"):
+    with pytest.raises(RunError, match=r"another corpus \(demo test and meld test\)"):
         pairs(a, other)
     with pytest.raises(ConfigError, match="compared with itself"):
         pairs(a, a)
     short = read_run(build_run(tmp_path / "c", [result("d0/4")], history={"d0/4": (("Ana", "Again."),)}))
-    with pytest.raises(ConfigError, match="not shown the same history of d0/4"):
+    with pytest.raises(RunError, match="not shown the same history of d0/4"):
         pairs(a, short)
     with pytest.raises(RunError, match="no reply to judge: 2 in one run only"):
         pairs(a, read_run(build_run(tmp_path / "d", [result("d9/4")])))
+
+
+def test_runs_of_unknown_files_are_refused(tmp_path: Path) -> None:
+    folders = [build_run(tmp_path / name, [result("d0/4")]) for name in "ab"]
+    for folder in folders:
+        manifest = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))
+        del manifest["identity"]["corpus"]
+        (folder / "manifest.json").write_text(json.dumps(manifest), encoding="utf-8")
+    with pytest.raises(RunError, match="does not say of which files its run is"):
+        pairs(*map(read_run, folders))
+
+
+def test_a_reply_to_nothing_is_not_judged(tmp_path: Path) -> None:
+    whole = read_run(build_run(tmp_path / "a", [result("d0/4")]))
+    folder = build_run(tmp_path / "b", [result("d0/4")])
+    (folder / "trace.jsonl").write_bytes(b"")
+    empty = read_run(folder)
+    with pytest.raises(RunError, match="does not tell what was shown of d0/4"):
+        singles(empty)
+    for two in ((whole, empty), (empty, whole)):
+        with pytest.raises(RunError, match=r"does not tell what was shown of d0/4[^$]*b/trace.jsonl"):
+            pairs(*two)
 
 
 def test_a_draw_is_the_same_each_time_and_told(tmp_path: Path) -> None:

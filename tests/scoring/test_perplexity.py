@@ -93,8 +93,9 @@ def test_another_model_s_perplexity_is_its_own_loss(tiny: Path) -> None:
     assert figure(plain, answers) == pytest.approx(exp(total / 7), rel=1e-5)
     assert count(plain, answers) == 2
     behind = RefPerplexity(str(tiny), context=True)
-    total = loss(tiny, "<s> i lost my keys oh no", 2) + loss(tiny, "<s> that is so hard .", 5)
-    assert figure(behind, answers) == pytest.approx(exp(total / 7), rel=1e-5)
+    assert list(behind.counted(answers)) == [True, False, False]  # what b/1 answers is not known
+    total = loss(tiny, "<s> i lost my keys oh no", 2)
+    assert figure(behind, answers) == pytest.approx(exp(total / 2), rel=1e-5)
     assert figure(behind, answers[::-1]) == pytest.approx(figure(behind, answers), rel=1e-12)
 
 
@@ -104,9 +105,9 @@ def test_a_context_is_cut_at_its_start_and_a_reply_that_is_too_long_does_not_cou
     expected = loss(tiny, "<s> sorry , i lost my keys again . oh dear .", 3)
     assert figure(metric, [told("a/1", "oh dear .", f"oh oh {history}")]) == pytest.approx(exp(expected / 3), rel=1e-5)
     assert figure(metric, [told("a/1", "oh dear .", history)]) == pytest.approx(exp(expected / 3), rel=1e-5)
-    long = [told("b/1", "so " * 12), told("c/1", "so " * 11)]
+    long = [told("b/1", "so " * 12, "oh"), told("c/1", "so " * 11, "oh")]
     assert list(metric.counted(long)) == [False, True]
-    assert count(metric, [told("d/1", "oh \ud83d")]) == 1
+    assert count(metric, [told("d/1", "oh \ud83d", "oh")]) == 1
 
 
 def test_the_signature_names_the_model_by_its_weights(tiny: Path, tmp_path: Path) -> None:
