@@ -28,12 +28,14 @@ _NOT_WORDS = re.compile(r"[\W_]+")
 class Origin:
     """Where a turn comes from, as guards compare it.
 
-    words: digest of the words of the whole dialogue, empty where it has fewer than three turns. script, episode: as in
-    `Dialogue`. start, end: seconds that the dialogue spans on the episode's clock, None where it has no times.
+    words: digest of the words of the whole dialogue, empty where it has fewer than three turns. conversation, script,
+    episode: as in `Dialogue`. start, end: seconds that the dialogue spans on the episode's clock, None where it has no
+    times.
     """
 
     dialogue: str
     words: str = ""
+    conversation: str | None = None
     script: str | None = None
     episode: str | None = None
     start: float | None = None
@@ -95,6 +97,7 @@ def origin_of(dialogue: Dialogue) -> Origin:
     return Origin(
         dialogue=dialogue.id,
         words=words,
+        conversation=dialogue.conversation,
         script=dialogue.script,
         episode=dialogue.episode,
         start=min(times, default=None),

@@ -60,7 +60,9 @@ class Guards:
 
 
 def same_dialogue(one: Origin, other: Origin) -> bool:
-    """The same id, or the same words in all turns: one dialogue under two names."""
+    """The same id, the same conversation, or the same words in all turns: one dialogue under two names."""
+    if one.conversation is not None and one.conversation == other.conversation:
+        return True
     return one.dialogue == other.dialogue or bool(one.words and one.words == other.words)
 
 

@@ -104,8 +104,9 @@ def test_words_without_case_punctuation_and_blanks(one: str, other: str, same: b
 
 def test_where_a_dialogue_comes_from() -> None:
     turns = (Turn("A", "x", start=3.0, end=4.0), Turn("B", "y", end=6.5), Turn("A", "z", start=5.0))
-    origin = origin_of(Dialogue("d", turns, script="play", episode="s01e02"))
+    origin = origin_of(Dialogue("d", turns, script="play", episode="s01e02", conversation="c1"))
     assert (origin.script, origin.episode, origin.start, origin.end) == ("play", "s01e02", 3.0, 6.5)
+    assert origin.conversation == "c1"
     assert origin.words == origin_of(dialogue("other", "Q: X!", "Q: y", "Q:  z ")).words != ""
     assert origin_of(dialogue("short", "A: x", "B: y")).words == ""
     assert origin_of(dialogue("untimed", "A: x")).start is None

@@ -9,7 +9,7 @@ import pytest
 from mmerg.memory.entries import Entry, Origin
 from mmerg.memory.guards import NAMES, SCENE_GAP, Guards, Query
 
-HERE = Origin("test_dia1", words="w1", script="play", episode="s01e02", start=100.0, end=160.0)
+HERE = Origin("test_dia1", words="w1", conversation="c1", script="play", episode="s01e02", start=100.0, end=160.0)
 QUERY = Query("test_dia1/4", HERE, "I lost it.", "I lost it.", reply="Oh no, not again!")
 ELSEWHERE = Entry("dev_dia7/3", Origin("dev_dia7"), (("Ana", "It is gone."),), "Where was it?")
 OFF = Guards(exclude_same_script=False, exclude_same_scene=False, exclude_same_reply=False, exclude_similarity=None)
@@ -27,12 +27,15 @@ def test_what_comes_from_elsewhere_passes() -> None:
     assert fired(ELSEWHERE) is None
 
 
-@pytest.mark.parametrize("entry", [of(dialogue="test_dia1"), of(words="w1")], ids=["id", "words"])
+@pytest.mark.parametrize(
+    "entry", [of(dialogue="test_dia1"), of(words="w1"), of(conversation="c1")], ids=["id", "words", "conversation"]
+)
 def test_the_dialogue_itself_never_passes(entry: Entry) -> None:
     assert fired(entry) == fired(entry, OFF) == "same dialogue"
 
 
 def test_dialogues_too_short_to_tell_are_not_the_same() -> None:
+    assert fired(of(conversation="c2")) is None
     assert not Guards().fired(replace(QUERY, origin=Origin("a")), replace(ELSEWHERE, origin=Origin("b")), lambda: 0.0)
 
 

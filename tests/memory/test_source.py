@@ -13,10 +13,19 @@ from tests.memory.parts import corpus, dialogue
 
 TEST = corpus(dialogue("t1", "A: x", "B: y"), dialogue("t2", "A: x", "B: y"), split="test", fingerprint="t")
 DEV = corpus(dialogue("d1", "A: x", "B: y"), split="dev", fingerprint="d")
+WHOLE = "A: one", "B: two", "A: three", "B: four", "A: five"
+
+
+def named(corpus: Corpus, *conversations: str | None) -> Corpus:
+    """The corpus with a conversation for each dialogue."""
+    pairs = zip(corpus.dialogues, conversations, strict=True)
+    return replace(corpus, dialogues=tuple(replace(one, conversation=name) for one, name in pairs))
 
 
 def test_another_split_is_taken() -> None:
     refuse_evaluated(DEV, TEST)
+    refuse_evaluated(named(DEV, "c3"), named(TEST, "c1", "c2"))
+    refuse_evaluated(named(DEV, None), named(TEST, None, None))
 
 
 @pytest.mark.parametrize(
@@ -35,3 +44,31 @@ def test_the_evaluated_corpus_is_refused(source: Corpus, why: str) -> None:
     with pytest.raises(ConfigError, match=why) as caught:
         refuse_evaluated(source, TEST)
     assert "memory=none" in caught.value.hint
+
+
+def test_a_conversation_of_both_is_refused_and_told() -> None:
+    names = [f"c{number}" for number in range(5)]
+    parts = [dialogue(f"part{number}", "A: x", "B: y") for number in range(5)]
+    evaluated = named(TEST, "c0", None)
+    with pytest.raises(ConfigError, match=r"1 conversations of the memory are evaluated, too: c0\n"):
+        refuse_evaluated(named(corpus(*parts, name="other", fingerprint="o"), *names), evaluated)
+    whole = named(corpus(*(replace(one, id=f"whole{one.id}") for one in parts), split="test"), *names)
+    with pytest.raises(ConfigError, match=r"5 conversations of the memory are evaluated, too: c0, c1, c2, …\n"):
+        refuse_evaluated(named(corpus(*parts, fingerprint="o"), *names), whole)
+
+
+def test_two_folders_of_one_name_are_told_apart_by_their_words() -> None:
+    evaluated = corpus(dialogue("t1", *WHOLE), dialogue("t2", "A: Hello.", "B: Hi."), fingerprint="t")
+    refuse_evaluated(
+        corpus(dialogue("d1", *WHOLE[:2], "A: else"), dialogue("d2", "A: Hello."), fingerprint="d"), evaluated
+    )
+    for turns in (WHOLE[1:4], ("A: hello", "B: hi")):
+        with pytest.raises(ConfigError, match="made of what is evaluated: mine train"):
+            refuse_evaluated(corpus(dialogue("d1", *turns), fingerprint="d"), evaluated)
+
+
+def test_where_conversations_are_known_a_name_and_split_say_nothing() -> None:
+    source = replace(DEV, split="test")
+    refuse_evaluated(named(source, "c3"), named(TEST, "c1", "c2"))
+    with pytest.raises(ConfigError, match="made of what is evaluated"):
+        refuse_evaluated(named(source, "c3"), named(TEST, "c1", None))
