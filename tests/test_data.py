@@ -94,6 +94,7 @@ def test_a_sound_folder(mine: Path, check: Checker) -> None:
         "with_clip": 1,
         "in_vain": {},
         "last_turns": 2,
+        "official": None,
     }
     assert not check.path.with_suffix(".png").exists()
     assert "sound" in check.out.splitlines()
@@ -163,6 +164,26 @@ def test_films_that_many_turns_share_are_told_once(tmp_path: Path, check: Checke
         (film, "unreadable", 5),
     ]
     assert f"✗ clips unreadable: 1 ({film})" in check.out
+
+
+def test_evaluations_that_are_cut_leave_fewer_samples_than_are_published(tmp_path: Path, check: Checker) -> None:
+    """Of IEMOCAP's Session 5, whose 31 dialogues each have a labelled turn; in four labels no number is published."""
+    talks = iemocap_builder.session5()
+    root = iemocap_builder.Builder(talks).write(tmp_path / "iemocap")
+    settings = ("dataset=iemocap", f"dataset.root={root}", "memory=none", "+dataset.reader.clips=false")
+    check(*settings)
+    assert "31 samples" not in check.out
+    assert "not as published" not in check.out
+    for talk in talks[:13]:
+        path = root / f"Session5/dialog/EmoEvaluation/{talk.name}.txt"
+        path.write_bytes(path.read_bytes()[: path.read_bytes().index(b"C-E2")])
+    assert check(*settings) == 1
+    assert "✗ 18 samples (31 official): targets=labelled" in check.out
+    assert "✗ iemocap session5: labels_missing 26: the files are not as published" in check.out
+    assert check(*settings, "dataset.label_set=four") == 1
+    assert "31 official" not in check.out
+    assert check(*settings, "protocol=every") == 1
+    assert "31 official" not in check.out
 
 
 def test_counts_that_differ(tmp_path: Path, check: Checker) -> None:

@@ -18,7 +18,7 @@ from mmerg.checking.clips import HARMLESS, Wanted, ended_clips, examine, listed,
 from mmerg.checking.counts import counted
 from mmerg.checking.report import BadClip, Clips, Part, Report, merged
 from mmerg.checking.tables import tables
-from mmerg.checking.targets import targets
+from mmerg.checking.targets import official_samples, targets
 from mmerg.config import resolve
 from mmerg.corpora.known import known_bad
 from mmerg.corpora.official import expected
@@ -51,10 +51,13 @@ def check_data(config: DictConfig) -> int:
     last_turns = plain["frames"]["last_turns"]
     clips, useless = _clips(out, plain, corpus, ended_clips(corpus, selection.samples, last_turns), looker)
     memory, unread, refused = _memory(plain, system, corpus)
+    published = expected(corpus.name, corpus.split)
+    sets = (plain["dataset"]["label_sets"] or {}).values()
+    n = official_samples(protocol, published, all(set(labels) <= set(corpus.labels) for labels in sets))
     report = Report(
         corpus=part(corpus),
         clips=clips,
-        targets=targets(protocol, selection, corpus.labels, last_turns, useless),
+        targets=targets(protocol, selection, corpus.labels, last_turns, useless, n),
         memory=memory,
         unread=unread,
         refused=refused,

@@ -13,7 +13,10 @@ from mmerg.checking.counts import Count
 from mmerg.checking.targets import Targets
 from mmerg.terminal import shown
 
-DAMAGE = ("rows_malformed", "rows_incomplete")  # notes that say that a file is not as it was published
+DAMAGE = (  # notes that say that a file is not as it was published
+    *("rows_malformed", "rows_incomplete", "lines_unreadable", "dialogues_without_turns"),
+    *("evaluations_unreadable", "evaluations_without_turn", "labels_missing", "labels_unknown"),
+)
 SOME = 5  # clips that a message names; the JSON has all
 
 
@@ -60,7 +63,9 @@ class Part:
     def problems(self) -> list[str]:
         """Counts that are not the official ones, and rows that could not be used."""
         wrong = ", ".join(f"{one.found} {one.what} ({one.official} official)" for one in self.counts if one.wrong)
-        damaged = [f"{name} {self.notes[name]}: the file has damaged lines" for name in DAMAGE if self.notes.get(name)]
+        damaged = [
+            f"{name} {self.notes[name]}: the files are not as published" for name in DAMAGE if self.notes.get(name)
+        ]
         return [f"{self.name} {self.split}: {problem}" for problem in ([wrong] if wrong else []) + damaged]
 
 
@@ -81,8 +86,7 @@ class Report:
         found = self.corpus.problems()
         if self.clips:
             found += _clip_problems(self.clips)
-        if not self.targets.samples:
-            found.append(f"the protocol leaves no sample: {self.targets.told}")
+        found += self.targets.problems()
         if self.memory:
             found += [f"memory: {problem}" for problem in self.memory.problems()]
         if self.unread:

@@ -7,19 +7,23 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from mmerg.corpora.official import Expected
 from mmerg.corpora.protocols import Protocol, Selection
 from mmerg.dialogue import Clip
 from mmerg.engine.look import COULD_SHOW_TARGET
 from mmerg.engine.plan import looked_at
+
+NAMED = {"last": Protocol(), "last_labelled": Protocol("labelled", max_per_dialogue=1)}  # as in conf/protocol
 
 
 @dataclass(frozen=True)
 class Targets:
     """told: the protocol with its n. labels: targets by label, in the corpus's order ("" for none). with_clip: samples
     with a clip that can be used in one of the `last_turns` turns before the target. in_vain: clips of these turns that
-    give no frames, as samples show them, by reason."""
+    give no frames, as samples show them, by reason. official: how many samples the protocol gave in what is published,
+    None where that is not known."""
 
     told: str
     samples: int
@@ -28,10 +32,23 @@ class Targets:
     with_clip: int
     in_vain: Mapping[str, int]
     last_turns: int
+    official: int | None = None
+
+    def problems(self) -> list[str]:
+        """No sample, or another number than the published one."""
+        if not self.samples:
+            return [f"the protocol leaves no sample: {self.told}"]
+        differs = self.official is not None and self.samples != self.official
+        return [f"{self.samples} samples ({self.official} official): {self.told}"] if differs else []
 
 
 def targets(
-    protocol: Protocol, selection: Selection, labels: Sequence[str], last_turns: int, useless: Mapping[Clip, str]
+    protocol: Protocol,
+    selection: Selection,
+    labels: Sequence[str],
+    last_turns: int,
+    useless: Mapping[Clip, str],
+    official: int | None = None,
 ) -> Targets:
     """`useless` are the clips that give no frames, with the reason; clips as samples have them, ended at the target."""
     in_vain: Counter[str] = Counter()
@@ -52,4 +69,15 @@ def targets(
         with_clip=with_clip,
         in_vain={reason: count for reason, count in sorted(in_vain.items()) if count},
         last_turns=last_turns,
+        official=official,
     )
+
+
+def official_samples(protocol: Protocol, published: Expected | None, whole_labels: bool) -> int | None:
+    """How many samples the published work took by this protocol, None where it is not known. whole_labels: the corpus
+    has its largest label set, to which a number of labelled targets belongs."""
+    asked = replace(protocol, history=None, seed=0 if protocol.sample is None else protocol.seed)
+    name = next((name for name, one in NAMED.items() if one == asked), None)
+    if published is None or name is None or (asked.targets == "labelled" and not whole_labels):
+        return None
+    return published.samples.get(name)

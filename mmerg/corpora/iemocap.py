@@ -24,6 +24,7 @@ from mmerg.corpora.iemocap_tree import (
     ROOT_HINT,
     TRANSCRIPTIONS,
     dialogue_names,
+    refuse_unjudged,
     session_folder,
 )
 from mmerg.dialogue import Clip, Corpus, Crop, Dialogue, Turn
@@ -70,8 +71,8 @@ class Iemocap:
         evaluation), `labels_xxx`, `labels_sur`, … (turns whose label is none of the set), `labels_unknown` (none of
         IEMOCAP's), `evaluations_without_turn`, `spans_reversed` (ends not after their start: such a turn has no end and
         no clip), `dialogues_without_turns` (left out), and `clips_missing` (turns whose avi is not there). Raises
-        ConfigError for a session, label set or side that there is not, CorpusError for a folder or file that is missing
-        and for sessions without a turn.
+        ConfigError for a session, label set or side that there is not, CorpusError for a folder or file that is
+        missing, for a dialogue with turns and not one evaluation, and for sessions without a turn.
         """
         self._check()
         root = root_folder(self.root, ROOT_HINT)
@@ -81,11 +82,15 @@ class Iemocap:
         absent: dict[str, str] = {}
         for session in sorted(set(self.sessions)):
             folder = session_folder(root, session)
+            unjudged: set[str] = set()
             for name in dialogue_names(folder):
                 spoken, judged = (read_bytes(folder / kind / f"{name}.txt") for kind in (TRANSCRIPTIONS, EVALUATIONS))
                 digest.update(f"{name}\0{len(spoken)}\0{len(judged)}\0".encode() + spoken + judged)
                 utterances = read_transcription(spoken, name, notes)
-                emotions = _emotions(utterances, read_evaluation(judged, notes), self._words(), notes)
+                codes = read_evaluation(judged, notes)
+                if utterances and not codes:
+                    unjudged.add(name)
+                emotions = _emotions(utterances, codes, self._words(), notes)
                 film = folder / FILMS / f"{name}.avi"
                 filmed = self.clips and is_file(film)
                 turns = self._turns(name, film if filmed else None, utterances, emotions, notes)
@@ -95,6 +100,7 @@ class Iemocap:
                 if turns:
                     dialogues.append(Dialogue(name, turns, script=_script(name), conversation=name))
                 notes["dialogues_without_turns"] += not turns
+            refuse_unjudged(folder, unjudged)
         notes["clips_missing"] = len(absent)
         split = f"session{'+'.join(map(str, sorted(set(self.sessions))))}"
         if not dialogues:

@@ -47,12 +47,20 @@ def dialogue_names(session: Path) -> list[str]:
         if names
     ]
     if lacking:
-        raise CorpusError(
-            f"{session.name} is not whole: {'; '.join(lacking)}",
-            where=str(session),
-            hint=f"each dialogue has a .txt file in {TRANSCRIPTIONS} and in {EVALUATIONS}; unpack these folders again",
-        )
+        raise _not_whole(session, "; ".join(lacking))
     return sorted(spoken)
+
+
+def refuse_unjudged(session: Path, names: set[str]) -> None:
+    """Raises CorpusError where dialogues (`names`) have turns and not one evaluation: their file is cut or empty."""
+    if names:
+        raise _not_whole(session, f"{EVALUATIONS} holds no evaluation in the files of {_some(names)}")
+
+
+def _not_whole(session: Path, what: str) -> CorpusError:
+    """The error for a session of which a part is not there."""
+    hint = f"each dialogue has a .txt file in {TRANSCRIPTIONS} and in {EVALUATIONS}; unpack these folders again"
+    return CorpusError(f"{session.name} is not whole: {what}", where=str(session), hint=hint)
 
 
 def _listed(session: Path, inner: str) -> set[str]:

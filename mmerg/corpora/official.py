@@ -26,6 +26,7 @@ class Expected:
 
     turns: rows or utterances. labels: turns by label, as the files spell it; a reader that merges or leaves out labels
     gives other counts. source: who published or counted it. replies: turns of listeners that follow another turn.
+    samples: how many MERG (arXiv 2604.18988) has, by protocol.
     """
 
     dialogues: int | None
@@ -33,6 +34,7 @@ class Expected:
     labels: Mapping[str, int]
     source: str
     replies: int | None = field(default=None, kw_only=True)
+    samples: Mapping[str, int] = field(default_factory=dict, kw_only=True)
 
 
 def expected(name: str, split: str) -> Expected | None:
@@ -54,7 +56,9 @@ def expected(name: str, split: str) -> Expected | None:
     found = [splits[part] for part in parts]
     labels = found[0].get("labels", {}) if len(found) == 1 else {}
     dialogues, turns, replies = (_sum(part.get(what) for part in found) for what in ("dialogues", "turns", "replies"))
-    return Expected(dialogues, turns, MappingProxyType(labels), str(corpus["source"]), replies=replies)
+    samples = MappingProxyType(found[0].get("samples", {}) if len(found) == 1 else {})
+    source = str(corpus["source"])
+    return Expected(dialogues, turns, MappingProxyType(labels), source, replies=replies, samples=samples)
 
 
 def _sum(counts: Any) -> int | None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 
+import pytest
+
 from mmerg.checking.counts import Count
 from mmerg.checking.report import BadClip, Clips, Part, Report
 from mmerg.checking.targets import Targets
@@ -48,7 +50,7 @@ def test_counts_damage_samples_and_memory() -> None:
     wrong = replace(GOOD, counts=(Count("dialogues", 279, 280),), notes={"rows_malformed": 2, "spans_reversed": 1})
     assert replace(REPORT, corpus=wrong).problems() == [
         "meld test: 279 dialogues (280 official)",
-        "meld test: rows_malformed 2: the file has damaged lines",
+        "meld test: rows_malformed 2: the files are not as published",
     ]
     assert replace(REPORT, memory=replace(wrong, notes={})).problems() == [
         "memory: meld test: 279 dialogues (280 official)"
@@ -57,6 +59,21 @@ def test_counts_damage_samples_and_memory() -> None:
     assert replace(REPORT, refused="another split, please").problems() == []
     empty = replace(TAKEN, samples=0, told="targets=last, n=0")
     assert replace(REPORT, targets=empty).problems() == ["the protocol leaves no sample: targets=last, n=0"]
+    assert replace(REPORT, targets=replace(TAKEN, official=268)).problems() == []
+    fewer = replace(TAKEN, official=269)
+    assert replace(REPORT, targets=fewer).problems() == ["268 samples (269 official): targets=last, n=268"]
+
+
+@pytest.mark.parametrize(
+    "note",
+    [
+        *("evaluations_unreadable", "evaluations_without_turn", "labels_missing", "labels_unknown"),
+        *("lines_unreadable", "dialogues_without_turns", "rows_incomplete"),
+    ],
+)
+def test_notes_of_damage_are_problems(note: str) -> None:
+    damaged = replace(REPORT, corpus=replace(GOOD, notes={note: 3, "labels_xxx": 9}))
+    assert damaged.problems() == [f"meld test: {note} 3: the files are not as published"]
 
 
 def test_json_holds_all_and_any_name() -> None:

@@ -139,6 +139,18 @@ def test_a_dialogue_with_one_of_its_files_is_refused(tmp_path: Path, gone: str, 
     assert refusal(Builder(without=frozenset({gone})).write(tmp_path)).what == complaint
 
 
+@pytest.mark.parametrize("left", [b"", b"% [START_TIME - END_TIME] TURN_NAME EMOTION [V, A, D]\n", b"[6.2901 - 8.23"])
+def test_evaluations_of_which_nothing_is_left_are_refused_by_name(tmp_path: Path, left: bytes) -> None:
+    base = Builder([improvised(), improvised("Ses05F_impro02"), improvised("Ses05F_impro03")]).write(tmp_path)
+    for number in (1, 3):
+        (base / f"Session5/dialog/EmoEvaluation/Ses05F_impro0{number}.txt").write_bytes(left)
+    error = refusal(base)
+    assert error.what == (
+        "Session5 is not whole: dialog/EmoEvaluation holds no evaluation in the files of Ses05F_impro01, Ses05F_impro03"
+    )
+    assert error.where == str(base / "Session5")
+
+
 def test_many_missing_files_are_named_in_part(tmp_path: Path) -> None:
     talks = [improvised(f"Ses05F_impro{n:02d}") for n in range(1, 9)]
     gone = frozenset(f"dialog/EmoEvaluation/{talk.name}.txt" for talk in talks[1:])

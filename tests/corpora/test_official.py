@@ -62,6 +62,12 @@ def test_a_session_alone() -> None:
     assert (found.dialogues, found.turns, found.labels, found.replies) == (31, 2170, {}, None)
 
 
+def test_the_samples_of_merg() -> None:
+    assert known("meld", "test").samples == {"last": 268}
+    assert known("iemocap", "session5").samples == {"last_labelled": 31}
+    assert known("iemocap", "session2+5").samples == known("meld", "dev").samples == {}
+
+
 def test_all_sessions_carry_the_labels() -> None:
     found = known("iemocap", "session1+2+3+4+5")
     assert (found.dialogues, found.turns) == (151, 10039)
