@@ -15,8 +15,9 @@ from typing import Any
 
 import pytest
 
+from mmerg.errors import RunError
 from mmerg.judge import split
-from mmerg.judging.judgement import Judgement, Match
+from mmerg.judging.judgement import Judgement, Match, read_judgement
 from mmerg.records.kept import Kept
 from mmerg.records.run import MANIFEST, read_manifest
 from mmerg.records.trace import read_trace
@@ -177,6 +178,35 @@ def test_the_same_command_calls_nothing_and_writes_the_same(judged: Judged, serv
     assert f"{SAMPLES} samples are finished already" in done.stdout
     assert (judged.judgement(), file.read_bytes()) == before
     assert server.calls == SAMPLES * 3
+
+
+def test_a_partial_judgement_stands_in_its_folder_and_not_in_place_of_a_fuller(judged: Judged) -> None:
+    assert judged(judged.a).returncode == 0
+    before, folder = judged.judgement(), judged.judging()
+    assert (folder / "judgement.json").read_bytes() == before
+    done = judged(judged.a, "judge.sample=2")
+    assert done.returncode == 0
+    told = "".join(done.stdout.split())
+    assert "judgement-qwen2.5vl-7b.jsonstays:itisof4samplesofthesamereplies,andthisjudgementof2," in told
+    assert judged.judgement() == before
+    [partial] = [path for path in (judged.folder / "runs").glob("judge-likert-*") if path != folder]
+    found = Judgement.model_validate_json((partial / "judgement.json").read_bytes())
+    assert (found.drawn, found.n, found.left_out) == (2, 2, {"failed in the run": 1, "not drawn": SAMPLES - 2})
+
+
+def test_a_judgement_is_of_the_replies_that_the_run_has_now(judged: Judged) -> None:
+    assert judged(judged.a).returncode == 0
+    file = judged.a / "judgement-qwen2.5vl-7b.json"
+    assert read_judgement(file, judged.a).n == SAMPLES
+    lines = (judged.a / "results.jsonl").read_text(encoding="utf-8")
+    (judged.a / "results.jsonl").write_text(lines.replace("I hear you, 1.", "Me, too."), encoding="utf-8")
+    with pytest.raises(RunError, match=r"this judgement is stale[^$]*python -m mmerg.judge"):
+        read_judgement(file, judged.a)
+    assert judged(judged.a, "judge.sample=2").returncode == 0
+    assert read_judgement(file, judged.a).n == 2
+    file.write_text('{"scores": {}}', encoding="utf-8")
+    with pytest.raises(RunError, match="of another version"):
+        read_judgement(file, judged.a)
 
 
 @pytest.mark.parametrize("fatal", [1, 4, 8])

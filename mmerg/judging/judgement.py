@@ -1,27 +1,35 @@
 """What a judge's verdicts come to, as the files keep it.
 
-judgement-<judge's backbone>.json beside a judged run holds a `Judgement`, judgement.json in the folder of a comparison
-a `Match`.
+judgement.json in a judging's folder holds a `Judgement` of one run or a `Match` of two; beside a judged run,
+judgement-<judge's backbone>.json holds the fullest `Judgement` of its replies.
+
+    read_judgement(run / judgement_file("qwen3.5-9b"), run).scores["empathy"]
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict
 
-from mmerg.records.run import replace_file
+from mmerg.errors import RunError
+from mmerg.records.lines import why
+from mmerg.records.result import Result
+from mmerg.records.run import read_results, replace_file
 from mmerg.scoring.score import Score
 
-MATCH = "judgement.json"
+JUDGEMENT = "judgement.json"
 
 
 class _Judged(BaseModel):
-    """judge: the name of its backbone. judging: the folder with the verdicts. n: samples judged; failed: those on which
-    a call failed; unjudged: those not come to yet; left_out: those without replies to judge, by reason. verdicts:
-    answers asked for on the n samples, of which so many were unusable. identity: what decided the verdicts."""
+    """judge: the name of its backbone. judging: the folder with the verdicts. drawn: samples to be judged, of which n
+    are; failed: those on which a call failed; unjudged: those not come to yet. left_out: those that were not to be
+    judged, by reason. verdicts: answers asked for on the n samples, of which so many were unusable. identity: what
+    decided the verdicts."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -29,6 +37,7 @@ class _Judged(BaseModel):
     engine: str
     judging: str
     corpus: str
+    drawn: int
     n: int
     failed: int
     unjudged: int
@@ -43,9 +52,11 @@ class _Judged(BaseModel):
 
 
 class Judgement(_Judged):
-    """The ratings of one run, by aspect. self_judged: the judge is the model that wrote the replies."""
+    """The ratings of one run, by aspect. self_judged: the judge is the model that wrote the replies. replies: which
+    replies the run held then (see `replies_digest`)."""
 
     run: str
+    replies: str
     protocol: str
     self_judged: bool
     scores: dict[str, Score]
@@ -59,6 +70,48 @@ class Match(_Judged):
     self_judged: tuple[str, ...]
     aspects: dict[str, dict[str, Score]]
     overall: dict[str, Score]
+
+
+def replies_digest(results: Iterable[Result]) -> str:
+    """SHA-256 (hex) over all replies of a run, by id; None, for a sample that failed, among them."""
+    said = sorted((result.id, result.response) for result in results)
+    return hashlib.sha256(json.dumps(said).encode()).hexdigest()
+
+
+def read_judgement(file: Path, run: Path) -> Judgement:
+    """The judgement in `file`, of the run in folder `run`. Raises RunError where it cannot be read as one, or is not of
+    the run's replies as they are now."""
+    found = _read(file)
+    if found.replies != replies_digest(read_results(run).values()):
+        raise RunError("this judgement is stale: the run's replies are not those that were judged", **_again(file, run))
+    return found
+
+
+def keep(judgement: Judgement, file: Path) -> Judgement | None:
+    """Write `judgement` to `file`, unless that holds one of the same replies over more samples: then it stays, and is
+    returned. Raises RunError where the file cannot be written."""
+    try:
+        before = _read(file) if file.exists() else None
+    except RunError:
+        before = None  # of another version, or damaged: it is worth nothing to any reader
+    if before and before.replies == judgement.replies and before.n > judgement.n:
+        return before
+    judgement.write(file)
+    return None
+
+
+def _read(file: Path) -> Judgement:
+    try:
+        return Judgement.model_validate(json.loads(file.read_bytes()))
+    except OSError as error:
+        raise RunError(f"this judgement cannot be read: {error.strerror}", where=str(file)) from error
+    except (ValueError, RecursionError) as error:
+        what = f"this judgement cannot be read, or is of another version: {why(error)}"
+        raise RunError(what, **_again(file, file.parent)) from error
+
+
+def _again(file: Path, run: Path) -> dict[str, str]:
+    return {"where": str(file), "hint": f"judge it again, python -m mmerg.judge {run}, or remove the file"}
 
 
 def judgement_file(backbone: str) -> str:

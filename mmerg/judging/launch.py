@@ -25,7 +25,15 @@ from mmerg.errors import ConfigError
 from mmerg.identity import how, identity_hash
 from mmerg.judging.items import Item, Lot, pairs, singles
 from mmerg.judging.judge import Judge, judge_system
-from mmerg.judging.judgement import MATCH, Judgement, Match, judgement_file, same_model
+from mmerg.judging.judgement import (
+    JUDGEMENT,
+    Judgement,
+    Match,
+    judgement_file,
+    keep,
+    replies_digest,
+    same_model,
+)
 from mmerg.judging.preferences import preferences
 from mmerg.judging.ratings import ratings
 from mmerg.judging.tables import compared, rated
@@ -172,6 +180,7 @@ def _conclude(out: Console, judging: Judging, lot: Lot, path: Path, found: Seque
         "engine": f"{judging.engine.model} on {judging.engine.backend} {judging.engine.version}",
         "judging": path.name,
         "corpus": f"{manifest['corpus']['name']} {manifest['corpus']['split']}",
+        "drawn": len(lot.items),
         "n": len(judged),
         "failed": len(found) - len(judged),
         "unjudged": len(lot.items) - len(found),
@@ -185,8 +194,23 @@ def _conclude(out: Console, judging: Judging, lot: Lot, path: Path, found: Seque
     if len(lot.runs) == 1:
         [run] = lot.runs
         scores = ratings(judged, judging.aspects, signature)
-        judgement = Judgement(run=run.name, protocol=run.protocol, self_judged=bool(own), scores=scores, **common)
-        judgement.write(run.path / judgement_file(judging.backbone))
+        judgement = Judgement(
+            run=run.name,
+            protocol=run.protocol,
+            self_judged=bool(own),
+            replies=replies_digest(answer.result for answer in run.answers),
+            scores=scores,
+            **common,
+        )
+        judgement.write(path / JUDGEMENT)
+        file = run.path / judgement_file(judging.backbone)
+        if fuller := keep(judgement, file):
+            out.print(
+                harmless(
+                    f"{file} stays: it is of {fuller.n} samples of the same replies, and this judgement of "
+                    f"{judgement.n}, which is in {path / JUDGEMENT}"
+                )
+            )
         parts = rated(judgement)
     else:
         a, b = lot.runs
@@ -197,7 +221,7 @@ def _conclude(out: Console, judging: Judging, lot: Lot, path: Path, found: Seque
             overall=preferences(judged, judging.aspects, signature),
             **common,
         )
-        match.write(path / MATCH)
+        match.write(path / JUDGEMENT)
         parts = compared(match)
     for part in parts:
         out.print(part)
