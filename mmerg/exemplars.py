@@ -52,7 +52,7 @@ class Exemplars:
         self.memory, self.wanted = memory, wanted
         self._corpus = {"name": source.name, "split": source.split}
         self._left_out = dict(left_out or {})
-        self._situations = {dialogue.id: dialogue.situation for dialogue in evaluated.dialogues}
+        self._dialogues = {dialogue.id: dialogue for dialogue in evaluated.dialogues}
         self._origins = {dialogue.id: origin_of(dialogue) for dialogue in evaluated.dialogues}
 
     def __call__(self, sample: Sample) -> Source:
@@ -67,14 +67,16 @@ class Exemplars:
         return source
 
     def query(self, sample: Sample, emotion: str | None = None) -> Query:
-        """The sample as the memory is asked for it."""
+        """The sample as the memory is asked for it: by the history that is shown, of which `protocol.history` may have
+        left little. Guards are told of the dialogue's own last turns."""
         key = self.memory.key
-        history = spoken(sample.scene.history[-key.turns :])
+        dialogue = self._dialogues[sample.dialogue_id]
+        target = int(sample.id.removeprefix(f"{dialogue.id}/")) - 1  # as `cut` names samples
         return Query(
             sample=sample.id,
             origin=self._origins[sample.dialogue_id],
-            text=key.of(history, self._situations[sample.dialogue_id], emotion),
-            history=history_text(history),
+            text=key.of(spoken(sample.scene.history), dialogue.situation, emotion),
+            history=history_text(spoken(dialogue.turns[max(0, target - key.turns) : target])),
             emotion=emotion,
             reply=sample.target.text if sample.target else None,
         )

@@ -402,6 +402,26 @@ def test_a_query_knows_the_last_turns_and_the_hidden_reply(tmp_path: Path) -> No
     assert (query.text, query.history, query.reply) == ("Oh no.\nIt's fine.", "Oh no.\nIt's fine.", "Sure?")
 
 
+def test_where_a_prompt_shows_fewer_turns_guards_know_them_all(tmp_path: Path) -> None:
+    """The query is what is shown; a copy of the dialogue is one whatever is shown of it."""
+    evaluated = replace(ASKED, dialogues=ASKED.dialogues[:1])
+    copy_of_it = dialogue("m1", "A: I did not get it!", "B: Oh, no.", "A: It's fine.", "B: Another reply.")
+    short = dialogue("m2", "A: It's fine.", "B: Good.")
+    source = corpus_with(copy_of_it, short)
+    memory, _ = Store(tmp_path, Watching()).open(source, Key(turns=3), Letters())
+    made = Exemplars(memory, source, evaluated, Wanted(guards=Guards(exclude_similarity=0.9999)))
+    for history in (1, None):
+        [sample] = (
+            protocol_of(plain_of("dataset=demo", f"protocol.history={history or 'null'}")).select(evaluated).samples
+        )
+        query = made.query(sample)
+        assert query.text == ("It's fine." if history else query.history)
+        assert query.history == "I did not get it.\nOh no.\nIt's fine."
+        found = memory.nearest(query, 5, guards=made.wanted.guards)
+        assert [(hit.entry.id, hit.guard) for hit in found.excluded] == [("m1/4", "near duplicate")]
+        assert found.hits[0].entry.id == ("m2/2" if history else "m1/3")
+
+
 def test_exclusions_are_added_up() -> None:
     results = [
         Result(id="a", status="ok", excluded={"same reply": 2, "same scene": 1}),

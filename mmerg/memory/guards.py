@@ -21,9 +21,9 @@ SCENE_GAP = 60.0
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """A sample as the memory is asked for it. sample: its id, for errors. text: what is compared (see `Key`). history:
-    the words of the same last turns. emotion: the forecast one. reply: the hidden one, known to guards alone, None
-    where there is none."""
+    """A sample as the memory is asked for it. sample: its id, for errors. text: what is compared (see `Key`), of what a
+    prompt may show. emotion: the forecast one. Known to guards alone: history, the words of the dialogue's last turns,
+    also of those that no prompt shows; reply, the hidden one, None where there is none."""
 
     sample: str
     origin: Origin

@@ -8,15 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property, lru_cache
 from itertools import chain, takewhile
 from typing import Literal
 
 from mmerg.memory.entries import Entry, Key, history_text
 from mmerg.memory.guards import Guards, Query
-from mmerg.memory.index import Index, ranked
-from mmerg.memory.vectors import Embedder, NoVectorError, checked
+from mmerg.memory.index import PLACES, Index, ranked
+from mmerg.memory.vectors import Embedder, NoVectorError, Vectors, checked
 
 Emotion = Literal["any", "prefer", "require"]
+KEPT = 4096  # vectors, of the texts that were last asked for: 6 MiB where they have 384 dimensions
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +90,7 @@ class Memory:
         return Found(tuple(hits), tuple(excluded))
 
     def _order(self, query: Query, emotion: Emotion, least: float | None) -> Iterator[tuple[int, float]]:
-        [vector] = checked(self.embedder.embed([query.text]), [query.sample])
+        vector = self._vector(query.text)
 
         def walk(wanted: Callable[[Entry], bool]) -> Iterator[tuple[int, float]]:
             near = takewhile(lambda pair: least is None or pair[1] >= least, ranked(self.index, vector))
@@ -104,16 +106,27 @@ class Memory:
         return walk(lambda _: True)
 
     def _likeness(self, query: Query, entry: Entry, similarity: float) -> Callable[[], float]:
-        """The cosine of the two histories: the ranking's own where it is by history, else had from the embedder. Beside
-        no words, words are as unlike as can be."""
-        if self.key.is_history:
+        """The cosine of the two histories: the ranking's own where it is of them, else had from the embedder. Beside no
+        words, words are as unlike as can be."""
+        if self.key.is_history and query.text == query.history:
             return lambda: similarity
         history = history_text(entry.history)
 
         def measured() -> float:
             if not (query.history and history):
                 return 1.0 if query.history == history else -1.0
-            one, other = checked(self.embedder.embed([query.history, history]), [query.sample, entry.id])
-            return round(float(one @ other), 6)
+            return round(float(self._vector(query.history) @ self._vector(history)), PLACES)
 
         return measured
+
+    @cached_property
+    def _vector(self) -> Callable[[str], Vectors]:
+        """The vector [dimensions] of a text, kept for the next who asks: a sample asks in every pass, and samples meet
+        the same entries."""
+
+        @lru_cache(maxsize=KEPT)
+        def vector(text: str) -> Vectors:
+            made: Vectors = checked(self.embedder.embed([text]), [repr(text)])[0]
+            return made
+
+        return vector

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
@@ -143,6 +144,19 @@ def test_a_query_without_a_text_finds_nothing_and_says_why(tmp_path: Path) -> No
     found = memory.nearest(replace(QUERY, text=""), 1)
     assert found == Found((), (), "there is no history to search the memory by")
     assert len(embedder.asked) == asked
+
+
+@pytest.mark.parametrize("key", [Key(emotion=True), Key(turns=1)], ids=["emotion", "shown in part"])
+def test_a_text_is_embedded_once_however_often_it_is_compared(key: Key, tmp_path: Path) -> None:
+    embedder = Letters()
+    memory = memory_of(tmp_path, key, embedder)
+    embedder.asked.clear()
+    query = replace(QUERY, text="aaaa\njoy", history="abab")
+    first = memory.nearest(query, 5)
+    assert sorted(embedder.asked) == ["aaaa", "aaaa\njoy", "aaab", "aabb", "abab", "abbb", "bbbb"]
+    with ThreadPoolExecutor(4) as threads:
+        assert set(threads.map(lambda _: memory.nearest(query, 5), range(8))) == {first}
+    assert len(embedder.asked) == 7
 
 
 def test_histories_that_cannot_be_compared(tmp_path: Path) -> None:
