@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Literal
 
 from mmerg.corpora.empathetic_labels import EKMAN, LABEL_SETS
-from mmerg.corpora.files import decode_lines, holdings, is_file, read_bytes, root_folder
+from mmerg.corpora.files import decode_lines, holdings, is_file, is_folder, read_bytes, root_folder
 from mmerg.corpora.mixed_up import Held, refuse_mixed_up
 from mmerg.dialogue import Corpus, Dialogue, Turn
 from mmerg.errors import ConfigError, CorpusError
@@ -158,7 +158,7 @@ def _find(root: Path, split: str) -> Path:
         if is_file(place):
             return place
     inner = root / FOLDERS[1]
-    held = "; ".join(holdings(folder) for folder in ((root, inner) if inner.is_dir() else (root,)))
+    held = "; ".join(holdings(folder) for folder in ((root, inner) if is_folder(inner) else (root,)))
     archive = root / "empatheticdialogues.tar.gz"
     raise CorpusError(
         f"no {split}.csv for EmpatheticDialogues' {split} split",

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import csv
 import os
+import stat
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -21,6 +22,7 @@ from mmerg.dialogue import Corpus
 from mmerg.errors import CorpusError
 
 C1_AS_CP1252 = {code: bytes([code]).decode("cp1252", "replace") for code in range(0x80, 0xA0)}
+FileId = tuple[int, int]  # device and inode
 MAX_JOINED_LINES = 5  # an utterance quoted over more lines than this is a lost quote
 
 
@@ -44,7 +46,7 @@ class Table:
 def root_folder(root: str | Path, hint: str) -> Path:
     """The dataset's folder, `~` expanded. Raises CorpusError, with `hint`, where there is none."""
     folder = Path(os.path.expanduser(root))  # noqa: PTH111  (Path.expanduser raises for an unknown user)
-    if not os.path.isdir(folder):  # noqa: PTH112  (the methods of Path raise on names that the system refuses)
+    if not is_folder(folder):
         what = f"{folder} is not a folder" if os.path.lexists(folder) else f"{folder} does not exist"
         raise CorpusError(f"no dataset folder: {what}", where=str(folder), hint=hint)
     return folder
@@ -54,7 +56,7 @@ def holdings(folder: Path) -> str:
     """What the folder holds, for an error: the first names in order, a slash after a folder's."""
     try:
         with os.scandir(folder) as entries:
-            names = sorted(entry.name + "/" * entry.is_dir() for entry in entries if not entry.name.startswith("."))
+            names = sorted(e.name + "/" * is_folder(Path(e.path)) for e in entries if not e.name.startswith("."))
     except OSError as error:
         return f"{folder} cannot be listed ({error.strerror})"
     return f"{folder} holds {', '.join(names[:12]) or 'nothing'}{', ...' if len(names) > 12 else ''}"
@@ -72,6 +74,24 @@ def read_bytes(path: Path) -> bytes:
 def is_file(path: Path) -> bool:
     """Whether a file is there and may be looked at; False also for a name that the system refuses."""
     return os.path.isfile(path)  # noqa: PTH113  (Path.is_file raises for such a name)
+
+
+def is_folder(path: Path) -> bool:
+    """Whether a folder is there and may be looked at; False also for a name that the system refuses."""
+    return os.path.isdir(path)  # noqa: PTH112  (Path.is_dir raises for such a name)
+
+
+def known_as(file: Path, names: dict[FileId, Path]) -> Path | None:
+    """The first of its names by which a file was asked for, None where there is no file or it may not be looked at.
+
+    Two names of one file (links) must be known to be one when a clip is ended at the target's start. `names` is kept
+    from call to call.
+    """
+    try:
+        status = os.stat(file)  # noqa: PTH116  (as os.path: a null byte is a ValueError here, too)
+    except (OSError, ValueError):
+        return None
+    return names.setdefault((status.st_dev, status.st_ino), file) if stat.S_ISREG(status.st_mode) else None
 
 
 def decode_lines(data: bytes, notes: Counter[str]) -> list[str]:

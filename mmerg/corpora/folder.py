@@ -20,7 +20,7 @@ from typing import Annotated, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
-from mmerg.corpora.files import holdings, is_file, read_bytes, root_folder
+from mmerg.corpora.files import FileId, holdings, is_file, known_as, read_bytes, root_folder
 from mmerg.corpora.meld import MELD_LABELS
 from mmerg.dialogue import Clip, Corpus, Dialogue, Turn
 from mmerg.errors import CorpusError
@@ -97,7 +97,7 @@ class Folder:
             raise CorpusError(f"no {self.file} in the dataset's folder", where=where, hint=f"a line is: {EXAMPLE}")
         data = read_bytes(path)
         lines = self._read(data, path)
-        names: dict[tuple[int, int], Path] = {}
+        names: dict[FileId, Path] = {}
         here = path.resolve()
         dialogues = tuple(
             Dialogue(
@@ -160,12 +160,10 @@ class Folder:
         ]
 
 
-def _turn(line: TurnLine, root: Path, names: dict[tuple[int, int], Path]) -> Turn:
+def _turn(line: TurnLine, root: Path, names: dict[FileId, Path]) -> Turn:
     clip = None
-    if line.clip is not None and is_file(file := root / line.clip):
-        # Two names of one file must be known to be one when a clip is ended at the target's start.
-        status = file.stat()
-        clip = Clip(names.setdefault((status.st_dev, status.st_ino), file.resolve()), line.start, line.end)
+    if line.clip is not None and (file := known_as(root / line.clip, names)):
+        clip = Clip(file.resolve(), line.start, line.end)
     return Turn(line.speaker, line.text, line.emotion, clip)
 
 

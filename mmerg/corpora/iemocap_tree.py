@@ -13,7 +13,7 @@ import os
 import re
 from pathlib import Path
 
-from mmerg.corpora.files import holdings
+from mmerg.corpora.files import holdings, is_folder
 from mmerg.errors import CorpusError
 
 RELEASE = "IEMOCAP_full_release"
@@ -28,9 +28,9 @@ def session_folder(root: Path, session: int) -> Path:
     name = f"Session{session}"
     bases = (root, root / RELEASE)
     for base in bases:
-        if _is_folder(base / name):
+        if is_folder(base / name):
             return base / name
-    known = [holdings(base) for base in bases if _is_folder(base)]
+    known = [holdings(base) for base in bases if is_folder(base)]
     raise CorpusError(
         f"no folder {name} for IEMOCAP's session {session}",
         where=f"looked for {bases[0] / name} and {bases[1] / name}; {'; '.join(known)}",
@@ -67,12 +67,13 @@ def _listed(session: Path, inner: str) -> set[str]:
     """The session's dialogues that have a text file in a folder."""
     folder = session / inner
     hint = f"unpack {inner} of {session.name} from the full release, too; sentences/ is not read"
-    if not _is_folder(folder):
-        last = next(above for above in folder.parents if _is_folder(above))
+    if not is_folder(folder):
+        last = next(above for above in folder.parents if is_folder(above))
         raise CorpusError(f"{session.name} has no {inner}", where=f"looked for {folder}; {holdings(last)}", hint=hint)
     try:
         with os.scandir(folder) as entries:
-            files = [entry.name for entry in entries if entry.name.endswith(".txt") and entry.is_file()]
+            # A link that leads nowhere is listed, so that reading it says so.
+            files = [e.name for e in entries if e.name.endswith(".txt") and not is_folder(Path(e.path))]
     except OSError as error:
         what = f"cannot list {inner} of {session.name}: {error.strerror}"
         raise CorpusError(what, where=str(folder), hint="check that you may read the folder") from error
@@ -88,7 +89,3 @@ def _some(names: set[str]) -> str:
     ordered = sorted(names)
     more = f" and {len(ordered) - MAX_NAMED} more" if len(ordered) > MAX_NAMED else ""
     return ", ".join(ordered[:MAX_NAMED]) + more
-
-
-def _is_folder(path: Path) -> bool:
-    return os.path.isdir(path)  # noqa: PTH112  (Path.is_dir raises on names that the system refuses)

@@ -12,6 +12,7 @@ import os
 import re
 from pathlib import Path
 
+from mmerg.corpora.files import FileId, is_folder, known_as
 from mmerg.corpora.meld_csv import packed_split
 from mmerg.errors import CorpusError
 
@@ -36,21 +37,24 @@ def clip_folders(root: Path, split: str) -> list[Path]:
 def list_clips(root: Path, split: str) -> dict[Key, Path]:
     """The split's clips by (Dialogue_ID, Utterance_ID); a clip in an earlier folder hides one of the same name.
 
+    Two clips that are one file have one path. A link that leads nowhere is no clip.
     Raises CorpusError where a folder cannot be listed, and where there is no clip but the archive that holds them.
     """
     clips: dict[Key, Path] = {}
+    files: dict[FileId, Path] = {}
     for folder in clip_folders(root, split):
-        if not folder.is_dir():
+        if not is_folder(folder):
             continue
         try:
             with os.scandir(folder) as entries:
-                names = sorted(entry.name for entry in entries if CLIP.fullmatch(entry.name) and entry.is_file())
+                names = sorted(entry.name for entry in entries if CLIP.fullmatch(entry.name))
         except OSError as error:
             what = f"cannot list the clips of MELD's {split} split: {error.strerror}"
             raise CorpusError(what, where=str(folder), hint="check that you may read the folder") from error
         for name in names:
             dialogue, utterance = map(int, re.findall(r"[0-9]+", name)[:2])
-            clips.setdefault((dialogue, utterance), folder / name)
+            if path := known_as(folder / name, files):
+                clips.setdefault((dialogue, utterance), path)
     if not clips and (packed := packed_split(root, split)):
         raise CorpusError(
             f"no clip of MELD's {split} split is unpacked",

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from mmerg.corpora.files import holdings, is_file
+from mmerg.corpora.files import holdings, is_file, is_folder
 from mmerg.errors import CorpusError
 
 SPLITS = ("train", "dev", "test")
@@ -32,7 +32,7 @@ def find_csv(root: Path, split: str, variant: str) -> Path:
         if is_file(place):
             return place
     raw = root / "MELD.Raw"
-    held = "; ".join(holdings(folder) for folder in ((root, raw) if raw.is_dir() else (root,)))
+    held = "; ".join(holdings(folder) for folder in ((root, raw) if is_folder(raw) else (root,)))
     where = f"looked in {', '.join(str(place.parent) for place in places)}; {held}"
     if packed := packed_split(root, split):
         hint = f"unpack {packed}; {ROOT_HINT}"

@@ -103,6 +103,23 @@ def test_an_archive_unpacked_in_part_names_the_folder(tmp_path: Path, without: s
     assert "unpack dialog/" in error.hint
 
 
+def test_a_text_that_is_a_link_to_nowhere_is_named(tmp_path: Path) -> None:
+    base = Builder().write(tmp_path)
+    for kind in ("transcriptions", "EmoEvaluation"):
+        path = base / f"Session5/dialog/{kind}/Ses05F_impro01.txt"
+        path.unlink()
+        path.symlink_to(path.name)
+    error = refusal(base)
+    assert error.what.startswith("cannot read Ses05F_impro01.txt: ")
+    assert "transcriptions" in error.where
+
+
+def test_a_link_to_nowhere_hides_nothing_else_of_a_folder(tmp_path: Path) -> None:
+    (tmp_path / "loop").symlink_to("loop")
+    (tmp_path / "Session4").mkdir()
+    assert refusal(tmp_path).where.endswith(f"{tmp_path} holds Session4/, loop")
+
+
 def test_an_empty_session(tmp_path: Path) -> None:
     (tmp_path / "Session5").mkdir()
     assert f"{tmp_path}/Session5 holds nothing" in refusal(tmp_path).where

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from mmerg.corpora.meld import Meld
+from mmerg.corpora.protocols import Protocol
 from mmerg.dialogue import Clip, Turn
 
-from .meld_builder import RELEASE_FOLDERS, Builder
+from .meld_builder import RELEASE_FOLDERS, Builder, Line
 
 LAYOUTS = [
     (split, folder)
@@ -76,6 +78,30 @@ def test_the_releases_own_folder_comes_first(tmp_path: Path) -> None:
     assert first.clip.path.parent.name == "output_repeated_splits_test"
     assert second.clip
     assert second.clip.path.parent == tmp_path / "test"
+
+
+@pytest.mark.parametrize("linked", [Path.hardlink_to, Path.symlink_to])
+@pytest.mark.parametrize("times", ["00:14:38,127", "unreadable"])
+def test_a_clip_that_is_the_targets_file_under_another_name_is_not_shown(
+    tmp_path: Path, linked: Callable[[Path, Path], None], times: str
+) -> None:
+    starts = (times, "00:14:40,629", "00:14:56,000")
+    lines = [Line("Words.", "Mark", "joy", 0, number, start, "00:14:57,000") for number, start in enumerate(starts)]
+    Builder(lines=lines, clip_folder="test").write(tmp_path)
+    (tmp_path / "test/dia0_utt0.mp4").unlink()
+    linked(tmp_path / "test/dia0_utt0.mp4", tmp_path / "test/dia0_utt2.mp4")
+    [sample] = Protocol().select(Meld(tmp_path).load()).samples
+    assert clips(sample.scene.history) == [None, "dia0_utt1.mp4"]
+    assert sample.dropped == (1,)
+
+
+def test_a_link_that_leads_nowhere_costs_that_clip(tmp_path: Path) -> None:
+    Builder(without_clips=frozenset({(0, 1), (3, 0)}), clip_folder="test").write(tmp_path)
+    (tmp_path / "test/dia0_utt1.mp4").symlink_to("dia0_utt1.mp4")
+    (tmp_path / "test/dia3_utt0.mp4").symlink_to("gone.mp4")
+    corpus = Meld(tmp_path).load()
+    assert clips(corpus.dialogues[0].turns) == ["dia0_utt0.mp4", None, "dia0_utt2.mp4"]
+    assert corpus.absent == {"test_dia0/2": "dia0_utt1.mp4", "test_dia3/1": "dia3_utt0.mp4"}
 
 
 def test_words_alone(tmp_path: Path) -> None:
