@@ -10,8 +10,10 @@ Leaves vectors to embedders. Blank replies and entries without a text to be foun
 from __future__ import annotations
 
 import hashlib
+import html
 import json
 import re
+import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -21,7 +23,7 @@ from mmerg.dialogue import Corpus, Dialogue, Turn
 from mmerg.errors import ConfigError, CorpusError
 
 ENOUGH_TURNS = 3  # of fewer turns, two dialogues can have the same words by chance ("Hey!" "Hey.")
-_NOT_WORDS = re.compile(r"[\W_]+")
+_STAGE_DIRECTION = re.compile(r"\[[^\[\]]*\]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,9 +84,21 @@ def history_text(history: Iterable[tuple[str, str]]) -> str:
 
 
 def plain_words(text: str) -> str:
-    """A text without case, punctuation and white space: equal for two that say the same. Where that leaves nothing
-    ("?!"), the text itself."""
-    return _NOT_WORDS.sub("", text.casefold()) or text.strip()
+    """A text without case, punctuation, white space and stage directions ("[LAUGHTER]"), HTML's "&amp;" and whatever
+    Unicode writes in several ways (NFKC) taken for what they stand for: equal for two that say the same. Marks on
+    letters are words' own. Where that leaves nothing ("?!"), the text without case."""
+    whole = _folded(html.unescape(text))
+    words, in_word = [], False
+    for character in _STAGE_DIRECTION.sub(" ", whole):
+        in_word = character.isalnum() or (in_word and unicodedata.category(character).startswith("M"))
+        if in_word:
+            words.append(character)
+    return "".join(words) or whole.strip()
+
+
+def _folded(text: str) -> str:
+    """Without case, each character written in one way; folding may leave marks by themselves, so they are joined."""
+    return unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold())
 
 
 def origin_of(dialogue: Dialogue) -> Origin:

@@ -82,7 +82,7 @@ def same_scene(one: Origin, other: Origin) -> bool:
 
 
 def same_reply(query: Query, entry: Entry) -> bool:
-    """The words of the hidden reply, but for case, punctuation and white space; a short "Yeah." counts, too, as it is
-    the answer by the letter."""
+    """The words of the hidden reply (see `plain_words`); a short "Yeah." counts, too, as it is the answer by the
+    letter."""
     words = plain_words(query.reply or "")
     return bool(words) and words == plain_words(entry.reply)

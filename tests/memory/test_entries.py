@@ -96,6 +96,18 @@ def test_no_words_give_no_text_whatever_the_emotion() -> None:
         ("?!", "?!", True),
         ("?!", "...", False),
         ("No.", "Not.", False),
+        ("[LAUGHTER] That is great.", "That is great.", True),
+        ("[laughter]", "[LAUGHTER]", True),
+        ("[laughter]", "[breathing]", False),
+        ("Bread &amp; butter, &quot;please&quot;", 'bread & butter "please"', True),
+        ("a &lt;b", "a b", True),
+        ("caf\u00e9", "cafe\u0301", True),
+        ("CAFE\u0301", "caf\u00e9", True),
+        ("caf\u00e9", "cafe", False),
+        ("\u0915\u093f", "\u0915\u0940", False),  # two syllables of Hindi that differ in their marks alone
+        ("\uff39\uff45\uff53 \ufb01ne", "yes fine", True),
+        ("Yes \u2764\ufe0f", "yes", True),
+        ("\u0130", "i\u0307", True),
     ],
 )
 def test_words_without_case_punctuation_and_blanks(one: str, other: str, same: bool) -> None:
