@@ -46,12 +46,18 @@ AT_LEAST = {
     "memory.embedder.max_length": 8,
     "system.max_iterations": 0,
     "system.max_repairs": 0,
+    "judge.replies": 1,
+    "judge.repeats": 1,
+    "judge.sample": 1,
+    "judge.temperature": 0,
 }
 AT_MOST = {
     "frames.jpeg_quality": 100,
     "memory.top_k": 50,
     "memory.min_similarity": 1,
     "memory.exclude_similarity": 1,
+    "judge.replies": 2,
+    "judge.temperature": 2,
 }
 OVER_ZERO = (
     "frames.max_seconds",

@@ -261,7 +261,20 @@ def test_repeats_ask_with_other_seeds_and_their_agreement_is_told(judged: Judged
     assert {v.seed for sample in judged.verdicts("pairwise") for v in sample.verdicts} == {5, 6}
     found = Match.model_validate_json((judged.judging("pairwise") / "judgement.json").read_bytes())
     assert found.overall["agree_repeats"].value is not None
-    assert "temperature:0.8|repeats:2|seed:5" in found.overall["win"].signature
+    assert "temperature:0.8|repeats:2|seed:5|settings:" in found.overall["win"].signature
+
+
+def test_the_signature_tells_servers_and_settings_apart(judged: Judged) -> None:
+    def signature() -> dict[str, str]:
+        found = Judgement.model_validate_json(judged.judgement()).scores["empathy"].signature
+        return dict(part.split(":", 1) for part in found.split("|"))
+
+    assert judged(judged.a).returncode == 0
+    before = signature()
+    engine = json.loads(read_manifest(judged.judging())["identity"]["engine"])
+    assert before["backend"] == f"{engine['backend']}-{engine['version']}"
+    assert judged(judged.a, "judge.aspects.fluency.sampling.num_predict=300").returncode == 0
+    assert {name for name, value in signature().items() if value != before[name]} == {"settings"}
 
 
 def test_a_judged_sample_can_be_shown(judged: Judged, capsys: pytest.CaptureFixture[str]) -> None:
@@ -284,6 +297,7 @@ def test_a_judged_sample_can_be_shown(judged: Judged, capsys: pytest.CaptureFixt
         (("a", "judge.repeats=3"), "at temperature 0 each would say the same"),
         (("a", "judge.repeats=0"), "judge.repeats is 0"),
         (("a", "judge.temperature=-1"), "judge.temperature is -1"),
+        (("a", "judge.temperature=inf"), "judge.temperature is inf"),
         (("a", "judge.sample=0"), "judge.sample is 0"),
         (("a", "judge.replies=3"), "judge.replies is 3"),
         (("a", "judge.replies=2"), "exactly two run folders"),

@@ -42,6 +42,13 @@ def judge_system(node: Mapping[str, Any]) -> System:
         **{"stages": node["aspects"], "given": [REPLIES], "auditor": None, "vocabulary": {}, "result": {}},
         "max_iterations": 0,
     }
+    for aspect, settings in node["aspects"].items():
+        if own := sorted({"temperature", "seed"} & set(settings.get("sampling") or {})):
+            raise ConfigError(
+                f"aspect {aspect} has a {' and a '.join(own)} of its own",
+                where=f"judge={node['name']}",
+                hint="all aspects share judge.temperature, and seed, from which the repeats count",
+            )
     system = build(config, FOLDER, "judge")
     wanted = Rating if node["replies"] == 1 else Preference
     for stage in system.stages:

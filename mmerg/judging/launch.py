@@ -75,9 +75,8 @@ class Judging:
             "judged": lot.digest(),
         }
 
-    def name(self, lot: Lot) -> str:
+    def name(self, identity: dict[str, str]) -> str:
         """The folder's name, another for every config and for everything that is judged."""
-        identity = self.identity(lot)
         mark = hashlib.sha256((identity["config"] + identity["judged"]).encode()).hexdigest()[:8]
         return f"judge-{self.plain['judge']['name']}-{self.backbone}-{mark}"
 
@@ -106,20 +105,12 @@ def launch(config: DictConfig, folders: Sequence[Path]) -> int:
 def _check(plain: dict[str, Any]) -> None:
     check_bounds(plain, ("judge", "backbone"))
     node = plain["judge"]
-    wrong = ""
-    if node["replies"] not in (1, 2):
-        wrong, hint = f"judge.replies is {node['replies']}", "1 is rated, 2 are compared"
-    elif node["repeats"] < 1:
-        wrong, hint = f"judge.repeats is {node['repeats']}", "at least 1"
-    elif node["sample"] is not None and node["sample"] < 1:
-        wrong, hint = f"judge.sample is {node['sample']}", "at least 1, or null for all"
-    elif not 0 <= node["temperature"] < float("inf"):
-        wrong, hint = f"judge.temperature is {node['temperature']}", "at least 0"
-    elif node["repeats"] > 1 and not node["temperature"]:
-        wrong = f"judge.repeats is {node['repeats']}, and at temperature 0 each would say the same"
-        hint = "judge.temperature=0.7, or judge.repeats=1"
-    if wrong:
-        raise ConfigError(wrong, where="configuration", hint=hint)
+    if node["repeats"] > 1 and not node["temperature"]:
+        raise ConfigError(
+            f"judge.repeats is {node['repeats']}, and at temperature 0 each would say the same",
+            where="configuration",
+            hint="judge.temperature=0.7, or judge.repeats=1",
+        )
 
 
 def _lots(folders: Sequence[Path], replies: int) -> list[Lot]:
@@ -138,8 +129,9 @@ def _lots(folders: Sequence[Path], replies: int) -> list[Lot]:
 
 def _judged(out: Console, judging: Judging, lot: Lot, pool: Pool) -> int:
     plain = judging.plain
-    path = Path(plain["runs"]) / judging.name(lot)
-    with Folder(path, _manifest(judging, lot), Verdicts, VERDICTS) as folder:
+    identity = judging.identity(lot)
+    path = Path(plain["runs"]) / judging.name(identity)
+    with Folder(path, _manifest(judging, lot, identity), Verdicts, VERDICTS) as folder:
         wanted = lot.items[: plain["limit"]]
         todo = [item for item in wanted if _is_open(folder.results.get(item.id), plain["only_failed"])]
         again = {item.id for item in todo}
@@ -160,7 +152,7 @@ def _judged(out: Console, judging: Judging, lot: Lot, pool: Pool) -> int:
                 progress.result(verdicts)
         folder.seal([item.id for item in lot.items])
         found = list(folder.results.part(item.id for item in lot.items))
-    _conclude(out, judging, lot, path, found)
+    _conclude(out, judging, lot, identity, path, found)
     if failed := failures(found):
         out.print(failed)
     print(f"judging: {shown(str(path))}")  # noqa: T201 - for programs to read: no wrapping
@@ -171,7 +163,9 @@ def _is_open(before: Verdicts | None, only_failed: bool) -> bool:
     return before is None if not only_failed else before is not None and before.status == "failed"
 
 
-def _conclude(out: Console, judging: Judging, lot: Lot, path: Path, found: Sequence[Verdicts]) -> None:
+def _conclude(
+    out: Console, judging: Judging, lot: Lot, identity: dict[str, str], path: Path, found: Sequence[Verdicts]
+) -> None:
     """The figures of what has been judged so far: written down, and printed."""
     judged = [verdicts for verdicts in found if verdicts.status == "ok"]
     manifest = lot.runs[0].manifest
@@ -187,7 +181,7 @@ def _conclude(out: Console, judging: Judging, lot: Lot, path: Path, found: Seque
         "left_out": lot.left_out,
         "verdicts": sum(len(verdicts.verdicts) for verdicts in judged),
         "unusable": sum(not verdict.usable for verdicts in judged for verdict in verdicts.verdicts),
-        "identity": judging.identity(lot),
+        "identity": identity,
     }
     own = [run for run in lot.runs if same_model(judging.engine.model_dump(), run.manifest["engine"])]
     signature = _signature(judging)
@@ -232,20 +226,22 @@ def _signature(judging: Judging) -> str:
     parts = {
         "judge": engine.model,
         "digest": engine.digest[:12],
+        "backend": f"{engine.backend}-{engine.version}",
         "prompts": judging.judge.prompts.digest()[:12],
         "temperature": node["temperature"],
         "repeats": node["repeats"],
         "seed": judging.plain["seed"],
+        "settings": identity_hash(judging.plain)[:8],
     }
     return "|".join(f"{key}:{value}" for key, value in parts.items())
 
 
-def _manifest(judging: Judging, lot: Lot) -> dict[str, Any]:
+def _manifest(judging: Judging, lot: Lot, identity: dict[str, str]) -> dict[str, Any]:
     runs = [
         {"run": run.name, "identity": run.manifest["identity"], "engine": run.manifest["engine"]} for run in lot.runs
     ]
     return {
-        "identity": judging.identity(lot),
+        "identity": identity,
         "engine": judging.engine.model_dump(mode="json"),
         "judged": {"runs": runs, "items": len(lot.items), "left_out": lot.left_out},
         "versions": versions(),

@@ -117,6 +117,14 @@ def test_an_aspect_of_the_wrong_kind_is_refused() -> None:
         judge_system({**node("likert"), "aspects": more})
 
 
+@pytest.mark.parametrize("name", ["temperature", "seed"])
+def test_an_aspect_has_no_temperature_or_seed_of_its_own(name: str) -> None:
+    settings = node("likert")
+    settings["aspects"]["empathy"]["sampling"][name] = 1
+    with pytest.raises(ConfigError, match=f"aspect empathy has a {name} of its own"):
+        judge_system(settings)
+
+
 def test_a_sample_without_a_reply_is_counted_and_not_judged(tmp_path: Path) -> None:
     run = read_run(build_run(tmp_path / "a", [result("d0/4"), result("d1/4", None)]))
     lot = singles(run)
