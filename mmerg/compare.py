@@ -17,11 +17,12 @@ from rich.console import Console
 from rich.text import Text
 
 from mmerg.errors import ConfigError
-from mmerg.records.run import read_manifest, replace_file
+from mmerg.records.run import read_manifest
 from mmerg.scoring.answers import read_run
 from mmerg.scoring.arguments import add_arguments, arguments
 from mmerg.scoring.comparisons import compared_with
 from mmerg.scoring.differences import shown
+from mmerg.scoring.files import written
 from mmerg.scoring.standard import Options
 from mmerg.terminal import console, forgiving, guarded
 
@@ -41,7 +42,7 @@ def compare(out: Console, paths: Sequence[Path], options: Options, json: Path | 
     for part in shown(compared):
         out.print(part, soft_wrap=isinstance(part, Text))
     if json:
-        replace_file(json, compared.model_dump_json(indent=2) + "\n")
+        written(json, compared)
     return 0
 
 

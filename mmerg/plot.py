@@ -65,8 +65,7 @@ def plot(out: Console, paths: Sequence[Path], folder: Path | None, only: Sequenc
     target = folder or (paths[0] / "plots" if len(paths) == 1 else Path("plots"))
     runs = []
     for about in read_abouts(paths):
-        results = read_results(about.path)
-        runs.append(_Run(about, results, read_scored(about, len(results))))
+        runs.append(_Run(about, read_results(about.path), read_scored(about)))
     written = 0
     with _own_matplotlib(), style.styled():
         for drawn in _drawn(runs, only):

@@ -42,17 +42,21 @@ def test_what_needs_scores_says_how_to_have_them(run: Path, capsys: pytest.Captu
     assert names(run / "plots") == ["blame.svg", "stance.svg", "tone.svg"]
     said = capsys.readouterr().out
     for name in ("confusion", "scores"):
-        assert f"{name} is not drawn: run: it has no scores.json: python -m mmerg.score {run}" in said
+        assert (
+            f"{name} is not drawn: run: this run has no scores: there is no scores.json: python -m mmerg.score {run}"
+            in said
+        )
 
 
-@pytest.mark.parametrize("identity", ["same", "other"])
-def test_scores_of_another_state_are_not_drawn(identity: str, run: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    score(run, {"acc": (50.0, 2)}, CONFUSION, identity)
-    if identity == "same":
+@pytest.mark.parametrize("changed", ["identity", "a/3", "a/2"])
+def test_scores_of_another_state_are_not_drawn(changed: str, run: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Of another identity, of one sample less, and of another reply to a sample."""
+    score(run, {"acc": (50.0, 2)}, CONFUSION, "other" if changed == "identity" else "same")
+    if changed != "identity":
         with (run / "results.jsonl").open("a") as file:
-            file.write(planned("a/3").line())
+            file.write(planned(changed, seconds=2.5).line())
     assert main([str(run), "--only", "scores"]) == 1
-    assert "scores.json is of another state of the run" in capsys.readouterr().out
+    assert "the scores of this run are stale" in capsys.readouterr().out
     assert not (run / "plots").exists()
 
 
@@ -74,7 +78,7 @@ def test_runs_are_compared(run: Path, tmp_path: Path, capsys: pytest.CaptureFixt
     assert names(tmp_path / "out") == sorted([*each, "confusion-run.svg", "iterations.svg", "scores.svg"])
     said = capsys.readouterr().out
     assert "confusion-other is not drawn: no sample of other has a label to compare with" in said
-    assert "confusion-third is not drawn: third: it has no scores.json" in said
+    assert "confusion-third is not drawn: third: this run has no scores" in said
     assert main([*given[:3], str(run)]) == 2
     assert "two runs are called run" in capsys.readouterr().err
 

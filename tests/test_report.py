@@ -79,7 +79,7 @@ def test_scores_of_another_state_are_not_shown_as_this_one(tmp_path: Path) -> No
     scores = json.loads((run / "scores.json").read_bytes())
     (run / "scores.json").write_text(json.dumps(scores | {"n": 99}), encoding="utf-8")
     assert main([str(run)]) == 0
-    assert "another state of the run" in (run / "report" / "index.html").read_text(encoding="utf-8")
+    assert "the scores of this run are stale" in (run / "report" / "index.html").read_text(encoding="utf-8")
     (run / "scores.json").write_text("{", encoding="utf-8")
     assert main([str(run)]) == 0
     assert "not of this version" in (run / "report" / "index.html").read_text(encoding="utf-8")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import os
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -13,6 +14,8 @@ from typing import Any
 import pytest
 import yaml
 
+from mmerg.compare import main as compare
+from mmerg.judging.judgement import Judgement, judgement_file, replies_digest
 from mmerg.paper.published import published
 from mmerg.papertables.as_csv import as_csv, plain
 from mmerg.papertables.as_latex import as_latex
@@ -22,9 +25,12 @@ from mmerg.papertables.as_markdown import escaped as markdown
 from mmerg.papertables.beside import Beside, put_beside
 from mmerg.papertables.line import Line
 from mmerg.papertables.ours import read_ours, settings_of
-from mmerg.records.run import MANIFEST
+from mmerg.plot import main as plot
+from mmerg.records.run import MANIFEST, read_results
 from mmerg.score import main as score
-from mmerg.scoring.score import SCORES, Score
+from mmerg.scoring.comparisons import Compared
+from mmerg.scoring.files import read
+from mmerg.scoring.score import SCORES, Confusion, Score
 from mmerg.tables import main
 from tests.scoring.run_builder import ROOT, build_run, manifest_of, result
 
@@ -172,22 +178,32 @@ def test_the_papers_accuracy_has_wilsons_interval_where_n_is_known(make: Make) -
     assert all(cell.low is None for line in beside("main", number=1).lines for cell in line.cells)
 
 
-def rated(value: float) -> str:
+def rate(run: Path, judge: str, value: float) -> Path:
+    """Put a judgement of the run's replies beside it."""
     one = Score(name="x", value=value, n=31, interval=(value - 0.2, value + 0.2))
-    named = {name: one.model_dump() for name in ("empathy", "coherence", "fluency")}
-    return json.dumps({"judge": "whoever", "scores": named})
+    counts = dict.fromkeys(("drawn", "n", "failed", "unjudged", "verdicts", "unusable"), 0)
+    judgement = Judgement(
+        **{"judge": judge, "engine": "e", "judging": "j", "corpus": "iemocap", "left_out": {}, "identity": {}},  # type: ignore[arg-type]
+        **{"run": run.name, "protocol": "p", "self_judged": False},  # type: ignore[arg-type]
+        **counts,  # type: ignore[arg-type]
+        replies=replies_digest(read_results(run).values()),
+        scores=dict.fromkeys(("empathy", "coherence", "fluency"), one),
+    )
+    file = run / judgement_file(judge)
+    judgement.write(file)
+    return file
 
 
 def test_a_judges_ratings_fill_the_columns_of_people_without_a_mark(
     make: Make, capsys: pytest.CaptureFixture[str]
 ) -> None:
     run = make("run")
-    (run / "judgement-larger.json").write_text(rated(3.9), encoding="utf-8")
+    rate(run, "larger", 3.9)
     drawn = beside("main", run)
     cell = ours(drawn)[0].cells[drawn.columns.index("empathy")]
     assert (cell.value, cell.inside) == (3.9, None)
     assert any("Emp, Coh, Flu by the model larger, not by people" in note for note in drawn.notes)
-    (run / "judgement-smaller.json").write_text(rated(2.9), encoding="utf-8")
+    rate(run, "smaller", 2.9)
     drawn = beside("main", run)
     assert ours(drawn)[0].cells[drawn.columns.index("empathy")].value is None
     assert any("judged by larger, smaller: choose one with --judge" in note for note in drawn.notes)
@@ -197,6 +213,16 @@ def test_a_judges_ratings_fill_the_columns_of_people_without_a_mark(
     (run / "judgement-smaller.json").write_text("{", encoding="utf-8")
     assert main([str(run)]) == 2
     assert "this judgement cannot be read" in capsys.readouterr().err
+
+
+def test_a_judgement_of_other_replies_is_refused(make: Make, capsys: pytest.CaptureFixture[str]) -> None:
+    run = make("run")
+    file = rate(run, "larger", 3.9)
+    assert main([str(run)]) == 0
+    text = json.loads(file.read_text(encoding="utf-8")) | {"replies": "0" * 64}
+    file.write_text(json.dumps(text), encoding="utf-8")
+    assert main([str(run)]) == 2
+    assert "this judgement is stale" in capsys.readouterr().err
 
 
 def test_text(make: Make, capsys: pytest.CaptureFixture[str]) -> None:
@@ -225,7 +251,7 @@ def test_text(make: Make, capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_every_table_stays_within_120_columns(make: Make, capsys: pytest.CaptureFixture[str]) -> None:
     run = make("r" * 60, backbone={"name": "a-backbone-with-quite-a-long-name"}, right=31)
-    (run / "judgement-x.json").write_text(rated(3.9), encoding="utf-8")
+    rate(run, "x", 3.9)
     capsys.readouterr()
     for table in ("main", "ablations", "iterations", "topk", "backbones", "trace", "hef"):
         assert main([table, str(run)]) == 0
@@ -349,7 +375,7 @@ def test_runs_without_scores_or_with_stale_ones_are_refused(make: Make, capsys: 
         ({"n": 30}, "they are of 30 samples, 0 of them failed; now there are 31 samples, 0 of them failed"),
         ({"failed": 2}, "they are of 31 samples, 2 of them failed"),
         ({"identity": {"corpus": "other"}}, "made of a run with another identity"),
-        ({"unheard": 1}, "cannot be read, or are of another version"),
+        ({"results": "0" * 64}, "the results have changed since"),
     ):
         file.write_text(json.dumps(json.loads(whole) | change), encoding="utf-8")
         assert main([str(run)]) == 2
@@ -357,6 +383,9 @@ def test_runs_without_scores_or_with_stale_ones_are_refused(make: Make, capsys: 
         assert "the scores of this run are stale" in shown
         assert told in shown
         assert f"next:  python -m mmerg.score {run}" in shown
+    file.write_text(json.dumps(json.loads(whole) | {"unheard": 1}), encoding="utf-8")
+    assert main([str(run)]) == 2
+    assert "the scores are not of this version" in capsys.readouterr().err
     file.unlink()
     assert main([str(run)]) == 2
     shown = capsys.readouterr().err
@@ -431,3 +460,19 @@ def test_a_run_of_an_older_version_does_not_stop_the_others(
     shown = " ".join(capsys.readouterr().out.split())
     assert "run 1 is older:" in shown
     assert "run 2 is run:" in shown
+
+
+def test_text_that_is_no_unicode_goes_through_every_command(
+    make: Make, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A folder's name may be any bytes, and a forecast half of a surrogate pair."""
+    plain, odd = make("a"), tmp_path / "runs" / os.fsdecode(b"b\xff")
+    lines = [result(f"d{i}/4", "Oh.", "j\ud800", gold="sad") for i in range(31)]
+    build_run(odd, lines, corpus="iemocap", model="qwen3.5-27b", config=config())
+    assert score([str(odd), "--resamples", "20"]) == 0
+    assert main([str(odd), "--runs", str(tmp_path / "runs")]) == 0
+    assert plot([str(odd), "--only", "confusion", "scores", "--format", "svg", "--out", str(tmp_path / "plots")]) == 0
+    out = tmp_path / "compared.json"
+    assert compare([str(plain), str(odd), "--draws", "20", "--json", str(out)]) == 0
+    assert read(out, Compared).comparisons[0].b == odd.name
+    assert "j\ud800" in (read_ours(odd).scores.confusion or Confusion(labels=(), counts=(), failed=())).labels

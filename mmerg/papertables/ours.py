@@ -11,23 +11,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, ValidationError
-
 from mmerg.errors import RunError
 from mmerg.identity import identity_hash
-from mmerg.records.run import read_manifest, read_results
-from mmerg.scoring.score import SCORES, Score, Scores
+from mmerg.judging.judgement import read_judgement
+from mmerg.records.run import read_manifest
+from mmerg.scoring.score import Score, Scores, read_scores
 
 Setting = str | int
 JUDGEMENT = "judgement-*.json"
-
-
-class _Judgement(BaseModel):
-    """What of a judge's file is read here: its mean ratings by aspect."""
-
-    model_config = ConfigDict(frozen=True, extra="ignore")
-
-    scores: dict[str, Score]
 
 
 @dataclass(frozen=True)
@@ -60,14 +51,7 @@ def read_ours(path: Path, judge: str | None = None) -> Ours:
     manifest = read_manifest(path)
     if dataset_of(manifest) is None:
         raise RunError("the manifest does not say of which dataset the run is", where=str(path), hint="see `ls runs/`")
-    results = read_results(path).values()
-    scores = _scores(path)
-    failed = sum(result.status == "failed" for result in results)
-    if scores.identity != {key: str(value) for key, value in manifest["identity"].items()}:
-        raise _stale(path, "they were made of a run with another identity")
-    if (scores.n, scores.failed) != (len(results), failed):
-        now = f"{len(results)} samples, {failed} of them failed"
-        raise _stale(path, f"they are of {scores.n} samples, {scores.failed} of them failed; now there are {now}")
+    scores = read_scores(path, manifest["identity"])
     judges = _judges(path)
     if judge is not None:
         judges = {name: ratings for name, ratings in judges.items() if name == judge}
@@ -111,26 +95,8 @@ def _node(above: Mapping[str, Any], name: str) -> Mapping[str, Any]:
     return node if isinstance(node, Mapping) else {}
 
 
-def _scores(path: Path) -> Scores:
-    file = path / SCORES
-    if not file.is_file():
-        raise RunError("this run has no scores", where=str(path), hint=f"python -m mmerg.score {path}")
-    try:
-        return Scores.model_validate_json(file.read_bytes())
-    except (OSError, ValidationError) as error:
-        raise _stale(path, "they cannot be read, or are of another version of mmerg") from error
-
-
-def _stale(path: Path, why: str) -> RunError:
-    return RunError(f"the scores of this run are stale: {why}", where=str(path), hint=f"python -m mmerg.score {path}")
-
-
 def _judges(path: Path) -> dict[str, Mapping[str, Score]]:
-    """Each judge's ratings. Raises RunError for a file that cannot be read as one."""
-    found: dict[str, Mapping[str, Score]] = {}
-    for file in sorted(path.glob(JUDGEMENT)):
-        try:
-            found[file.stem.removeprefix("judgement-")] = _Judgement.model_validate_json(file.read_bytes()).scores
-        except (OSError, ValidationError) as error:
-            raise RunError("this judgement cannot be read", where=str(file), hint="judge the run again") from error
-    return found
+    """Each judge's ratings. Raises RunError for a file that cannot be read as one, or is of other replies."""
+    return {
+        file.stem.removeprefix("judgement-"): read_judgement(file, path).scores for file in sorted(path.glob(JUDGEMENT))
+    }

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from mmerg.errors import RunError
 from mmerg.exporting.about import About
-from mmerg.records.lines import why
-from mmerg.scoring.score import SCORES, Score, Scores
+from mmerg.scoring.score import Score, Scores, UnscoredError, read_scores
 
 METRICS = ("acc", "dist1", "dist2", "self_ppl", "bert_f1")
 TITLES = {
@@ -21,7 +19,7 @@ TITLES = {
 
 @dataclass(frozen=True)
 class Scored:
-    """scores None: there is no scores.json, or it is of another state of the run; `why` says which."""
+    """scores None: the run has none, or they are of another state of it; `why` says which."""
 
     about: About
     scores: Scores | None
@@ -33,23 +31,12 @@ class Scored:
         return (score.value, score) if score and score.value is not None else None
 
 
-def read_scored(about: About, finished: int) -> Scored:
-    """The figures of a run with so many finished samples. Raises RunError where its scores.json cannot be read."""
-    file = about.path / SCORES
-    again = f"python -m mmerg.score {about.path}"
+def read_scored(about: About) -> Scored:
+    """The figures of a run. Raises RunError where its scores.json cannot be read."""
     try:
-        data = file.read_bytes()
-    except FileNotFoundError:
-        return Scored(about, None, f"it has no {SCORES}: {again}")
-    except OSError as error:
-        raise RunError(f"the scores cannot be read: {error.strerror}", where=str(file)) from error
-    try:
-        scores = Scores.model_validate_json(data)
-    except ValueError as error:
-        raise RunError(f"the scores are not of this version: {why(error)}", where=str(file), hint=again) from error
-    if scores.n != finished or scores.identity != about.identity:
-        return Scored(about, None, f"its {SCORES} is of another state of the run: {again}")
-    return Scored(about, scores)
+        return Scored(about, read_scores(about.path, about.identity))
+    except UnscoredError as error:
+        return Scored(about, None, f"{error.what}: {error.hint}")
 
 
 def with_any(scored: list[Scored]) -> list[str]:

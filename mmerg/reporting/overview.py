@@ -126,7 +126,7 @@ def read_overview(path: Path) -> Overview:
     manifest = read_manifest(path)
     results = tuple(read_results(path).values())
     try:
-        scored = read_scored(about, len(results))
+        scored = read_scored(about)
     except RunError as error:
         scored = Scored(about, None, error.what)
     scored = replace(scored, why=scored.why.replace(str(path), about.run))  # a report names no folder of its maker

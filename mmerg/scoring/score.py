@@ -1,12 +1,24 @@
 """A figure with all that must stand beside it, and the file `scores.json` that keeps a run's.
 
-scores = Scores.model_validate_json((run / SCORES).read_bytes())
+scores = read_scores(folder, read_manifest(folder)["identity"])
 scores.scores["acc"].value, scores.scores["acc"].interval, scores.scores["acc"].n
 """
 
 from __future__ import annotations
 
+import hashlib
+import json
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
 from pydantic import BaseModel, ConfigDict
+
+from mmerg.errors import RunError
+from mmerg.records.lines import why
+from mmerg.records.result import Result
+from mmerg.records.run import read_results
+from mmerg.scoring.files import read
 
 SCORES = "scores.json"
 
@@ -40,7 +52,8 @@ class Confusion(BaseModel):
 
 class Scores(BaseModel):
     """All figures of a run. `n` counts its finished samples, `failed` those of them that failed, `unfinished` those of
-    the protocol that have no result yet. identity is the manifest's, answers a digest of what was scored."""
+    the protocol that have no result yet. identity is the manifest's, results a digest of its results (see
+    `results_digest`), answers one of all that was scored, the trace among it."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -54,4 +67,47 @@ class Scores(BaseModel):
     scores: dict[str, Score]
     confusion: Confusion | None = None
     identity: dict[str, str] = {}
+    results: str = ""
     answers: str = ""
+
+
+class UnscoredError(RunError):
+    """A run has no scores, or they are of another state of it."""
+
+
+def read_scores(folder: Path, identity: Mapping[str, Any]) -> Scores:
+    """The scores in a run's folder, of its results as they are now. Raises UnscoredError where there are none or they
+    are stale, RunError where the file is not one of this version."""
+    file, again = folder / SCORES, f"python -m mmerg.score {folder}"
+    try:
+        scores = read(file, Scores)
+    except FileNotFoundError as error:
+        raise UnscoredError(f"this run has no scores: there is no {SCORES}", where=str(folder), hint=again) from error
+    except OSError as error:
+        raise RunError(f"the scores cannot be read: {error.strerror}", where=str(file)) from error
+    except ValueError as error:
+        raise RunError(f"the scores are not of this version: {why(error)}", where=str(file), hint=again) from error
+    if stale := _stale(folder, scores, identity):
+        raise UnscoredError(f"the scores of this run are stale: {stale}", where=str(folder), hint=again)
+    return scores
+
+
+def _stale(folder: Path, scores: Scores, identity: Mapping[str, Any]) -> str:
+    """Of which other state of the run the scores are, "" where they are of the present one."""
+    if scores.identity != {key: str(value) for key, value in identity.items()}:
+        return "they were made of a run with another identity"
+    results = list(read_results(folder).values())
+    failed = sum(result.status == "failed" for result in results)
+    if (scores.n, scores.failed) != (len(results), failed):
+        now = f"{len(results)} samples, {failed} of them failed"
+        return f"they are of {scores.n} samples, {scores.failed} of them failed; now there are {now}"
+    return "" if scores.results == results_digest(results) else "the results have changed since"
+
+
+def results_digest(results: Iterable[Result]) -> str:
+    """SHA-256 (hex) of what results say, in the order of their ids. A field that says nothing is left out, so a later
+    version with one more field gives the same."""
+    seen = hashlib.sha256()
+    for result in sorted(results, key=lambda result: result.id):
+        seen.update(json.dumps(result.model_dump(mode="json", exclude_defaults=True), sort_keys=True).encode())
+    return seen.hexdigest()

@@ -16,12 +16,13 @@ from pathlib import Path
 
 import numpy as np
 
-from mmerg.records.run import replace_file
+from mmerg.errors import RunError
 from mmerg.scoring.answers import Answer, ScoredRun
 from mmerg.scoring.confusion import confusion
+from mmerg.scoring.files import written
 from mmerg.scoring.intervals import interval
 from mmerg.scoring.metric import Metric
-from mmerg.scoring.score import SCORES, Score, Scores
+from mmerg.scoring.score import SCORES, Score, Scores, read_scores, results_digest
 from mmerg.scoring.standard import DEFAULTS, Options, standard_metrics
 
 
@@ -43,6 +44,7 @@ def score_run(run: ScoredRun, options: Options = DEFAULTS) -> Scores:
         scores=scores,
         confusion=confusion(answers, labels),
         identity={key: str(value) for key, value in manifest["identity"].items()},
+        results=results_digest(answer.result for answer in answers),
         answers=digest(answers),
     )
 
@@ -79,20 +81,18 @@ def write_scores(folder: Path, scores: Scores) -> Scores:
     Figures that were not asked for this time (those by a large model, say) stay from the file before if it is of the
     same run with the same answers: they would come out the same. Raises RunError where it cannot be written.
     """
-    before = _read(folder / SCORES)
-    if before and (before.identity, before.answers) == (scores.identity, scores.answers):
+    before = _before(folder, scores)
+    if before and before.answers == scores.answers:
         scores = scores.model_copy(update={"scores": scores.scores | _others(before, scores)})
-    # Not pydantic's own JSON: that refuses lone surrogates, which a folder's name may hold.
-    text = json.dumps(scores.model_dump(mode="json"), indent=2, ensure_ascii=False)
-    replace_file(folder / SCORES, text + "\n")
+    written(folder / SCORES, scores)
     return scores
 
 
-def _read(path: Path) -> Scores | None:
-    """The scores in a file; one of another version, or damaged, is as good as none."""
+def _before(folder: Path, scores: Scores) -> Scores | None:
+    """What the file holds; scores of another version or state of the run, or damaged, are as good as none."""
     try:
-        return Scores.model_validate(json.loads(path.read_bytes()))
-    except (OSError, ValueError, RecursionError):
+        return read_scores(folder, scores.identity)
+    except RunError:
         return None
 
 

@@ -9,8 +9,9 @@ from typing import Any
 from mmerg.errors import Failure
 from mmerg.records import events
 from mmerg.records.result import Result
-from mmerg.records.run import Run
-from mmerg.scoring.score import SCORES, Confusion, Score, Scores
+from mmerg.records.run import Run, read_results
+from mmerg.scoring.files import written
+from mmerg.scoring.score import SCORES, Confusion, Score, Scores, results_digest
 from mmerg.systems.audit import audit_of
 from tests.engine.parts import STAGES, audit
 from tests.scoring.run_builder import AT, HISTORY, LABELS, called, manifest_of, result
@@ -94,7 +95,7 @@ def score(
     half: float = 3.0,
 ) -> None:
     """Write a scores.json with these (value, n), each with an interval of `half` on either side."""
-    n = len((folder / "results.jsonl").read_bytes().splitlines())
+    results = list(read_results(folder).values())
     scores = {
         name: Score(
             name=name,
@@ -107,16 +108,17 @@ def score(
         for name, (value, count) in values.items()
     }
     parts = ("config", "corpus", "clips", "engine", "prompts")
-    written = Scores(
+    found = Scores(
         run=folder.name,
         corpus="demo",
         protocol="p",
         engine="e",
-        n=n,
-        failed=0,
+        n=len(results),
+        failed=sum(one.status == "failed" for one in results),
         unfinished=0,
         scores=scores,
         confusion=confusion,
         identity={part: f"{identity}-{part}" for part in parts},
+        results=results_digest(results),
     )
-    (folder / SCORES).write_text(written.model_dump_json() + "\n", encoding="utf-8")
+    written(folder / SCORES, found)
