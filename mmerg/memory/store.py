@@ -6,13 +6,15 @@
       manifest.json   what it was made of, and the digests of both files
 
 The folder is named by a digest over the entries, the key, the embedder and this format, so that a changed corpus or
-model begins another. Two processes that want the same memory wait for one another; a damaged one is built again.
+model begins another. What is there is opened without writing anything, so a cache may be read-only. Two processes that
+build the same memory wait for one another; a damaged one is built again.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
+import os
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -66,15 +68,17 @@ class Store:
         }
         digest = hashlib.sha256(json.dumps(made_of, sort_keys=True).encode()).hexdigest()
         path = self.folder / digest[:16]
+        index = self._opened(path, made_of)
         try:
-            self.folder.mkdir(parents=True, exist_ok=True)
-            with self._locked(path):
-                index = self._opened(path, made_of)
-                if index is None:
-                    self._build(path, made_of, entries, lines, key, embedder)
-                    index = load(path / INDEX)
+            if index is None:
+                self.folder.mkdir(parents=True, exist_ok=True)
+                with self._locked(path):
+                    index = self._opened(path, made_of)  # another process may have built it meanwhile
+                    if index is None:
+                        self._build(path, made_of, entries, lines, key, embedder)
+                        index = load(path / INDEX)
         except OSError as error:
-            raise unwritable(error, path) from error
+            raise unwritable(error, error.filename or path) from error
         return Memory(digest, entries, key, embedder, index), left_out
 
     @contextmanager
@@ -93,33 +97,32 @@ class Store:
     def _opened(self, path: Path, made_of: Mapping[str, Any]) -> Index | None:
         """The index on disk, None where there is none or it is not whole. Raises RunError where the system refuses to
         read it: what may be whole is not thrown away."""
-        if not path.exists():
-            return None
         try:
             manifest = json.loads((path / MANIFEST).read_text(encoding="utf-8"))
             if manifest == {"made_of": made_of, "files": {name: sha256(path / name) for name in (INDEX, ENTRIES)}}:
                 return load(path / INDEX)
-        except (FileNotFoundError, IsADirectoryError, ValueError, RuntimeError):
-            pass  # gone, no file, no JSON or nested without end, no index to this faiss
+        except (FileNotFoundError, IsADirectoryError, NotADirectoryError, ValueError, RuntimeError):
+            pass  # gone, no file, no folder, no JSON or nested without end, no index to this faiss
         except OSError as error:
             raise RunError(
                 f"this memory cannot be read: {error.strerror or error}",
                 where=str(path),
                 hint="check the disk and the folder's permissions, or remove the folder: it is built again then",
             ) from error
-        self.watch.note(f"the memory in {path} is damaged; it is built again")
         return None
 
     def _build(
         self, path: Path, made_of: Mapping[str, Any], entries: Sequence[Entry], lines: str, key: Key, embedder: Embedder
     ) -> None:
-        """Beside its place, then moved there: what is found under its name is whole."""
+        """Beside its place, then moved there: what is found under its name is whole. Both places are cleared before the
+        embedder is asked, which may take long."""
+        part = path.with_suffix(".part")
+        if os.path.lexists(path):
+            self.watch.note(f"the memory in {path} is damaged; it is built again")
+        for left in (part, path):  # by a build that was killed; damaged, or something else
+            _remove(left)
         texts = [key.of(entry.history, entry.situation, entry.emotion) for entry in entries]
         vectors = checked(self._vectors(texts, embedder), [entry.id for entry in entries])
-        part = path.with_suffix(".part")
-        for left in (part, path):  # by a build that was killed; damaged
-            if left.exists():
-                shutil.rmtree(left)
         part.mkdir()
         save(build(vectors), part / INDEX)
         (part / ENTRIES).write_text(lines, encoding="utf-8", newline="\n")
@@ -140,3 +143,11 @@ class Store:
             self.watch.embedded(min(start + AT_ONCE, len(distinct)), len(distinct))
         vectors: Vectors = np.concatenate(parts)[[row[text] for text in texts]]
         return vectors
+
+
+def _remove(place: Path) -> None:
+    """Whatever lies there, if anything: of a link the link alone."""
+    if place.is_symlink() or place.is_file():
+        place.unlink()
+    elif place.exists():
+        shutil.rmtree(place)

@@ -155,8 +155,68 @@ def test_a_folder_that_cannot_be_written(tmp_path: Path) -> None:
 
 def test_a_file_in_the_place_of_the_folder(tmp_path: Path) -> None:
     (tmp_path / "memory").write_text("", encoding="utf-8")
-    with pytest.raises(RunError, match="cannot be written"):
-        opened(tmp_path / "memory", Letters())
+    embedder = Letters()
+    with pytest.raises(RunError, match="cannot be written") as caught:
+        opened(tmp_path / "memory", embedder)
+    assert (caught.value.where, embedder.asked) == (str(tmp_path / "memory"), [])
+
+
+def test_what_is_there_is_opened_without_writing(tmp_path: Path) -> None:
+    memory = opened(tmp_path, Letters())
+    lock = tmp_path / f"{memory.digest[:16]}.lock"
+    lock.unlink(missing_ok=True)
+    lock.mkdir()  # nobody can take it, as in a folder that is read-only
+    embedder = Letters()
+    again = opened(tmp_path, embedder)
+    assert embedder.asked == []
+    assert again.nearest(QUERY, 3) == memory.nearest(QUERY, 3)
+
+
+PLACES: dict[str, Callable[[Path, Path], object]] = {
+    "file": lambda place, _: place.write_text("mine", encoding="utf-8"),
+    "dangling link": lambda place, other: place.symlink_to(other / "nowhere"),
+    "link to a folder": lambda place, other: place.symlink_to(other),
+    "link to a file": lambda place, other: place.symlink_to(other / "kept"),
+}
+
+
+@pytest.mark.parametrize("suffix", ["", ".part"])
+@pytest.mark.parametrize("kind", PLACES)
+def test_something_else_in_its_place_gives_way(kind: str, suffix: str, tmp_path: Path) -> None:
+    name = opened(tmp_path / "whole", Letters()).digest[:16]
+    cache, other = tmp_path / "cache", tmp_path / "other"
+    for folder in (cache, other):
+        folder.mkdir()
+    (other / "kept").write_text("kept", encoding="utf-8")
+    place = cache / f"{name}{suffix}"
+    PLACES[kind](place, other)
+    there_when_asked: list[bool] = []
+
+    class Looking(Letters):
+        def embed(self, texts):  # type: ignore[no-untyped-def]
+            there_when_asked.append(os.path.lexists(place))
+            return super().embed(texts)
+
+    watch = Watching()
+    opened(cache, Looking(), watch)
+    assert set(there_when_asked) == {False}
+    assert len(watch.notes) == (0 if suffix else 1)
+    assert contents(cache) == contents(tmp_path / "whole")
+    assert (other / "kept").read_text(encoding="utf-8") == "kept"
+
+
+@pytest.mark.parametrize("kind", ["lock", "folder"])
+def test_what_cannot_be_written_is_named_before_anything_is_embedded(kind: str, tmp_path: Path) -> None:
+    name = opened(tmp_path / "whole", Letters()).digest[:16]
+    embedder, cache = Letters(), tmp_path / "cache"
+    wrong = cache / f"{name}.lock" if kind == "lock" else cache
+    if kind == "lock":
+        wrong.mkdir(parents=True)
+    else:
+        wrong.symlink_to(tmp_path / "nowhere")
+    with pytest.raises(RunError, match="cannot be written") as caught:
+        opened(cache, embedder)
+    assert (caught.value.where, embedder.asked) == (str(wrong), [])
 
 
 @pytest.mark.skipif(not Path("/proc/self/mem").exists(), reason="no file here fails when it is read")
