@@ -25,6 +25,7 @@ from typing import Literal
 
 from mmerg.corpora.empathetic_labels import EKMAN, LABEL_SETS
 from mmerg.corpora.files import decode_lines, holdings, is_file, is_folder, read_bytes, root_folder
+from mmerg.corpora.label_sets import refuse_other_labels
 from mmerg.corpora.mixed_up import Held, refuse_mixed_up
 from mmerg.dialogue import Corpus, Dialogue, Turn
 from mmerg.errors import ConfigError, CorpusError
@@ -44,12 +45,14 @@ NUMBER = re.compile(r"[1-9][0-9]{0,8}")
 class Empathetic:
     """One split. `root` is the folder with the csv files, or the one that holds it (`empatheticdialogues/`).
 
-    label_set: 32, the emotions as published, or ekman, the six that TRACE merges them into.
+    label_set: 32, the emotions as published, or ekman, the six that TRACE merges them into. told_labels: the labels
+    that the configuration names, refused where they are not those of the set.
     """
 
     root: str | Path
     split: str = "test"
     label_set: Literal["32", "ekman"] = "32"
+    told_labels: Sequence[str] | None = None
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -69,6 +72,7 @@ class Empathetic:
         a file without a usable row or with the content of another split, and one most of whose contexts are unknown.
         """
         labels = self.labels
+        refuse_other_labels(self.told_labels, labels, self.label_set)
         if self.split not in SPLITS:
             hint = f"dataset.split is one of {', '.join(SPLITS)}"
             raise ConfigError(f"EmpatheticDialogues has no split {self.split!r}", hint=hint)

@@ -27,6 +27,7 @@ from mmerg.corpora.iemocap_tree import (
     refuse_unjudged,
     session_folder,
 )
+from mmerg.corpora.label_sets import refuse_other_labels
 from mmerg.dialogue import Clip, Corpus, Crop, Dialogue, Turn
 from mmerg.errors import ConfigError, CorpusError
 
@@ -50,14 +51,16 @@ class Iemocap:
     speaker_side: which part of the picture a turn's clip shows. Both actors are filmed side by side; auto takes the
     left half for the one who wears the markers (the letter in the dialogue's name) and the right half for the other,
     swapped the opposite; left and right take that half for both, full the whole picture. `clips=False` reads the words
-    alone. Turn times and clip spans are seconds on one clock, that of the dialogue's avi.
+    alone. told_labels: the labels that the configuration names, refused where they are not those of the set. Turn times
+    and clip spans are seconds on one clock, that of the dialogue's avi.
     """
 
     root: str | Path
-    sessions: Sequence[int] = (5,)
+    sessions: Sequence[int] | None = (5,)
     label_set: str = "six"
     speaker_side: str = "auto"
     clips: bool = True
+    told_labels: Sequence[str] | None = None
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -74,13 +77,13 @@ class Iemocap:
         ConfigError for a session, label set or side that there is not, CorpusError for a folder or file that is
         missing, for a dialogue with turns and not one evaluation, and for sessions without a turn.
         """
-        self._check()
+        sessions = self._sessions()
         root = root_folder(self.root, ROOT_HINT)
         notes: Counter[str] = Counter()
         digest = sha256()
         dialogues: list[Dialogue] = []
         absent: dict[str, str] = {}
-        for session in sorted(set(self.sessions)):
+        for session in sessions:
             folder = session_folder(root, session)
             unjudged: set[str] = set()
             for name in dialogue_names(folder):
@@ -102,7 +105,7 @@ class Iemocap:
                 notes["dialogues_without_turns"] += not turns
             refuse_unjudged(folder, unjudged)
         notes["clips_missing"] = len(absent)
-        split = f"session{'+'.join(map(str, sorted(set(self.sessions))))}"
+        split = f"session{'+'.join(map(str, sessions))}"
         if not dialogues:
             what = f"no transcription of IEMOCAP's {split} holds a turn"
             raise CorpusError(what, where=str(root), hint=f"take {TRANSCRIPTIONS} as published")
@@ -116,9 +119,11 @@ class Iemocap:
             absent=absent,
         )
 
-    def _check(self) -> None:
-        if not self.sessions or any(session not in SESSIONS for session in self.sessions):
-            given = ", ".join(map(str, self.sessions)) or "none"
+    def _sessions(self) -> list[int]:
+        """The sessions asked for, each once. Raises ConfigError where a setting makes no sense."""
+        asked = self.sessions or ()
+        if not asked or any(type(session) is not int or session not in SESSIONS for session in asked):
+            given = ", ".join(map(str, asked)) or "none"
             hint = "dataset.sessions is a list of 1 to 5, such as [5] or [1,2,3,4]"
             raise ConfigError(f"IEMOCAP has sessions 1 to 5; asked for: {given}", where="dataset.sessions", hint=hint)
         for key, value, allowed in (
@@ -127,6 +132,8 @@ class Iemocap:
         ):
             if value not in allowed:
                 raise ConfigError(f"{key} is {value!r}", where="configuration", hint=f"one of {', '.join(allowed)}")
+        refuse_other_labels(self.told_labels, self.labels, self.label_set)
+        return sorted(set(asked))
 
     def _words(self) -> dict[str, str]:
         """The label for each of IEMOCAP's codes that has one in the set."""

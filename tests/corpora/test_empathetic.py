@@ -13,6 +13,7 @@ from mmerg.corpora.official import expected
 from mmerg.corpora.protocols import Protocol
 from mmerg.dialogue import Corpus
 from mmerg.errors import ConfigError
+from mmerg.wiring import make
 from tests.composed import plain_of
 
 from .empathetic_builder import COLUMNS, Builder, Line, of_size, two_conversations
@@ -44,6 +45,15 @@ def test_the_plain_layout(tmp_path: Path) -> None:
     assert first.situation == "I forgot her birthday, again."
     assert (first.responders, first.respond_as, first.script, first.episode) == (("Listener",), None, None, None)
     assert all(turn.clip is None and turn.start is None for turn in first.turns)
+
+
+@pytest.mark.parametrize("setting", ["dataset.labels=[joyful]", "dataset.label_sets.32=[joyful]"])
+def test_labels_that_are_not_those_of_the_set_are_refused(tmp_path: Path, setting: str) -> None:
+    Builder().write(tmp_path)
+    settings = ("dataset=empathetic", f"dataset.root={tmp_path}")
+    assert len(make(plain_of(*settings)["dataset"]["reader"]).load().labels) == 32
+    with pytest.raises(ConfigError, match="label set 32 is"):
+        make(plain_of(*settings, setting)["dataset"]["reader"]).load()
 
 
 def test_the_emotion_of_the_conversation_is_that_of_each_turn(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
+from hydra.errors import ConfigCompositionException
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -15,6 +16,7 @@ from mmerg.corpora.iemocap_files import read_evaluation, read_transcription
 from mmerg.corpora.protocols import Protocol
 from mmerg.dialogue import Corpus, Dialogue
 from mmerg.errors import ConfigError, MmergError
+from mmerg.wiring import make
 from tests.composed import plain_of
 
 from .iemocap_builder import (
@@ -96,6 +98,9 @@ def test_the_six_labels_and_the_four(tmp_path: Path) -> None:
         (Iemocap("nowhere", sessions=()), "asked for: none"),
         (Iemocap("nowhere", sessions=(5, 0)), "asked for: 5, 0"),
         (Iemocap("nowhere", sessions=(6,)), "asked for: 6"),
+        (Iemocap("nowhere", sessions=None), "asked for: none"),
+        (Iemocap("nowhere", sessions=(True,)), "asked for: True"),
+        (Iemocap("nowhere", sessions=(5.0,)), "asked for: 5.0"),  # type: ignore[arg-type]
     ],
 )
 def test_a_wrong_setting_is_named_before_anything_is_read(reader: Iemocap, complaint: str) -> None:
@@ -288,6 +293,32 @@ def test_the_configuration_names_the_labels_of_the_reader(label_set: str) -> Non
     assert tuple(plain["dataset"]["labels"]) == LABEL_SETS[label_set] == Iemocap("/data", label_set=label_set).labels
     assert plain["dataset"]["label_sets"].keys() == LABEL_SETS.keys()
     assert plain["dataset"]["reader"]["label_set"] == plain["dataset"]["memory"]["reader"]["label_set"] == label_set
+
+
+@pytest.mark.parametrize("wrong", ["5.0", "true"])
+@pytest.mark.parametrize("key", ["dataset.sessions", "dataset.memory.sessions"])
+def test_a_session_that_is_no_whole_number_is_refused(tmp_path: Path, key: str, wrong: str) -> None:
+    builder = Builder([improvised(), improvised("Ses01F_impro01")]).write(tmp_path)
+    settings = ("dataset=iemocap", f"dataset.root={builder}", f"{key}=[{wrong}]")
+
+    def read() -> None:
+        dataset = plain_of(*settings)["dataset"]
+        make(dataset["memory"]["reader"] if "memory" in key else dataset["reader"]).load()
+
+    with pytest.raises((ConfigError, ConfigCompositionException)):
+        read()
+
+
+@pytest.mark.parametrize(
+    "setting", ["dataset.labels=[]", "dataset.labels=[joy]", "dataset.label_sets.six=[angry]", "dataset.sessions=null"]
+)
+def test_settings_that_would_have_no_effect_are_refused(tmp_path: Path, setting: str) -> None:
+    plain = plain_of("dataset=iemocap", f"dataset.root={Builder().write(tmp_path)}", "+dataset.reader.clips=false")
+    assert make(plain["dataset"]["reader"]).load().labels == SIX
+    plain = plain_of("dataset=iemocap", f"dataset.root={tmp_path}", setting)
+    with pytest.raises(ConfigError) as caught:
+        make(plain["dataset"]["reader"]).load()
+    assert caught.value.hint
 
 
 @given(data=st.data())
