@@ -175,7 +175,7 @@ def test_a_run_against_itself_is_warned_of(pair: tuple[str, str], capsys: pytest
     assert main([pair[0], pair[0], *FEW]) == 0
     shown = capsys.readouterr().out
     assert "warning: first is compared with itself" in shown
-    assert "+0.00 +0.00 to +0.00 1.0000 1.0000" in row(shown, "acc")
+    assert re.search(r" \+0\.00 -\d+\.\d\d to \+\d+\.\d\d 1\.0000 1\.0000 ", row(shown, "acc"))
 
 
 def test_two_runs_of_one_identity_are_warned_of(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

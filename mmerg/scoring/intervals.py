@@ -1,8 +1,9 @@
 """95 % intervals. Samples of one dialogue are not independent, so what is drawn or left out is always a dialogue.
 
 wilson: for shares (Wilson 1927). Where dialogues have several samples, n is the effective one, n over the design
-effect (Dean and Pagano 2015).
-bootstrap: percentiles over dialogues drawn with repetition (Efron and Tibshirani 1993, chapters 8 and 13), seeded.
+effect (Dean and Pagano 2015), times (z/t)² with t of one degree of freedom less than dialogues (Korn and Graubard 1998).
+bootstrap: percentiles over dialogues drawn with repetition (Efron and Tibshirani 1993, chapters 8 and 13), seeded, and
+expanded as t is wider than z, since few dialogues give too narrow ones (Hesterberg 2015, arXiv 1411.5279).
 jackknife: estimate ± 1.96 standard errors, from leaving out one dialogue, or one of 200 groups of them, at a time. For
 figures over distinct n-grams a bootstrap is not sound: a dialogue that is drawn twice adds n-grams and no distinct
 ones, so every resample lies below the estimate and the percentiles miss it. Leaving out repeats nothing, all parts
@@ -16,7 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import isfinite
+from math import erfc, isfinite, sqrt
 
 import numpy as np
 
@@ -72,7 +73,7 @@ def interval(by: IntervalBy, value: Value, names: Sequence[str], *, resamples: i
     if by == "wilson":
         (low, high), method = _wilson(value, dialogues, len(names))
     elif by == "bootstrap":
-        low, high = percentiles(drawn(value, dialogues, resamples, seed))
+        low, high = percentiles(drawn(value, dialogues, resamples, seed), len(dialogues))
         method = f"bootstrap, {resamples} draws of {len(dialogues)} dialogues, seed {seed}"
     else:
         groups = min(len(dialogues), GROUPS)
@@ -96,21 +97,32 @@ def wilson(share: float, n: float) -> tuple[float, float]:
 
 def _wilson(value: Value, dialogues: Dialogues, n: int) -> tuple[tuple[float, float], str]:
     right = np.array([value(np.array([index])) for index in range(n)]) / 100
-    share = float(right.mean())
-    effective, method = float(n), "wilson"
+    n_effective, method = float(n), "wilson"
     if len(dialogues) < n:
-        effective = _effective(right, share, dialogues)
-        method = f"wilson, effective n {effective:.1f} of {len(dialogues)} dialogues"
-    low, high = wilson(share, effective)
+        n_effective = effective(right, dialogues)
+        method = f"wilson, effective n {n_effective:.1f} of {len(dialogues)} dialogues"
+    low, high = wilson(float(right.mean()), n_effective)
     return (100 * low, 100 * high), method
 
 
-def _effective(right: Floats, share: float, dialogues: Dialogues) -> float:
-    """The n of independent samples that would know the share as well; as many as dialogues where all are alike."""
-    count = len(dialogues)
-    errors = np.add.reduceat((right - share)[dialogues.members], dialogues.starts)
-    variance = float(np.sum(errors**2)) * count / (count - 1) / len(right) ** 2
-    return min(len(right), share * (1 - share) / variance) if variance else float(count)
+def effective(values: Floats, dialogues: Dialogues) -> float:
+    """The n of independent samples that would know the mean of `values` as well, one an answer; as many as dialogues
+    where all values are alike, which tells nothing of how alike those of a dialogue are."""
+    count, away = len(dialogues), values - values.mean()
+    spread = float(np.mean(away**2))
+    if not spread:
+        return float(count)
+    sums = np.add.reduceat(away[dialogues.members], dialogues.starts)
+    variance = float(np.sum(sums**2)) * count / (count - 1) / len(values) ** 2
+    independent = min(len(values), spread / variance) if variance else len(values)
+    return independent * (Z / student(count)) ** 2
+
+
+def student(count: int) -> float:
+    """The 97.5 % point of t for so many dialogues."""
+    from scipy.special import stdtrit
+
+    return float(stdtrit(count - 1, 0.975))
 
 
 def drawn(value: Value, dialogues: Dialogues, draws: int, seed: int) -> Floats:
@@ -119,9 +131,10 @@ def drawn(value: Value, dialogues: Dialogues, draws: int, seed: int) -> Floats:
     return np.array([value(dialogues.answers(draw.integers(count, size=count))) for _ in range(draws)])
 
 
-def percentiles(found: Floats) -> tuple[float, float]:
-    """The middle 95 % of what was drawn."""
-    low, high = np.quantile(found, [0.025, 0.975])
+def percentiles(found: Floats, count: int) -> tuple[float, float]:
+    """The middle 95 % of what was drawn of `count` dialogues, somewhat more where these are few."""
+    outside = erfc(student(count) * sqrt(count / (count - 1)) / sqrt(2)) / 2
+    low, high = np.quantile(found, [outside, 1 - outside])
     return float(low), float(high)
 
 

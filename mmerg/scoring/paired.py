@@ -2,8 +2,8 @@
 
 A dialogue is drawn, left out or exchanged whole, since its samples are not independent.
 
-difference: B − A, with the 95 % percentiles over dialogues drawn with repetition (Efron and Tibshirani 1993, chapter
-13); for figures over distinct n-grams ± 1.96 standard errors of a jackknife, for the reason that `intervals` gives.
+difference: B − A, with its 95 % interval: for shares Newcombe's (1998, method 10), with the effective n of `intervals`
+where dialogues have several samples; for all else percentiles over dialogues drawn with repetition; for figures over distinct n-grams ± 1.96 standard errors of a jackknife, for the reason that `intervals` gives.
 p: for shares McNemar's exact test; for all else, and for shares where dialogues have several samples, a permutation
 test: the two runs' answers to a dialogue are exchanged or not, and p = (1 + hits) / (1 + draws), a hit being a
 difference at least as large as ours, either way (Phipson and Smyth 2010, arXiv 1603.05766).
@@ -25,8 +25,9 @@ from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict
 
 from mmerg.scoring.answers import Answer, ScoredRun
-from mmerg.scoring.intervals import Dialogues, Z, drawn, jackknife, percentiles
+from mmerg.scoring.intervals import Dialogues, Z, drawn, effective, jackknife, percentiles
 from mmerg.scoring.metric import Indices, Metric, Value
+from mmerg.scoring.newcombe import newcombe
 from mmerg.scoring.power import DETECTABLE, mcnemar, smallest_shift
 
 _ROUNDING = 1e-9  # sums in another order differ by less
@@ -59,6 +60,7 @@ class Comparison(BaseModel):
     b_value: float | None = None
     difference: float | None = None
     interval: tuple[float, float] | None = None
+    method: str = ""
     p: float | None = None
     p_holm: float | None = None
     test: str = ""
@@ -103,15 +105,14 @@ def compare(metric: Metric, pairing: Pairing, *, draws: int, seed: int, names: t
     pairs = _Pairs(metric.ready((*a, *b)), [_dialogue(answer) for answer in a])
     if not np.isfinite(pairs.observed):
         return known.model_copy(update={"why": "it is not finite over these pairs"})
+    shares = metric.interval_by == "wilson"
     found: dict[str, object] = {
         "a_value": pairs.value(pairs.everyone),
         "b_value": pairs.value(pairs.everyone + pairs.n),
         "difference": pairs.observed,
-        **pairs.spread(metric.interval_by == "jackknife", draws, seed),
+        **(pairs.shares() if shares else pairs.spread(metric.interval_by == "jackknife", draws, seed)),
     }
-    if metric.interval_by == "wilson":
-        found |= pairs.shares()
-    if metric.interval_by == "wilson" and pairs.alone:
+    if shares and pairs.alone:
         found |= {"p": found["p_mcnemar"], "test": "McNemar, exact"}
     else:
         found |= {"p": pairs.permuted(draws, seed), "test": f"permutation, {draws} draws, seed {seed}"}
@@ -159,23 +160,32 @@ class _Pairs:
             return {}
         if leaving_out:
             error = jackknife(self.difference, self.dialogues, seed)
-            ends = (self.observed - Z * error, self.observed + Z * error)
+            ends, method = (self.observed - Z * error, self.observed + Z * error), "jackknife"
         else:
             found = drawn(self.difference, self.dialogues, draws, seed)
             error = float(found.std())
-            low, high = percentiles(found)
-            ends = (min(low, self.observed), max(high, self.observed))
-        return {"interval": ends, "detectable": DETECTABLE * error if error > _ROUNDING else None}
+            low, high = percentiles(found, len(self.dialogues))
+            ends, method = (min(low, self.observed), max(high, self.observed)), f"bootstrap, {draws} draws, seed {seed}"
+        return {"interval": ends, "method": method, "detectable": DETECTABLE * error if error > _ROUNDING else None}
 
     def shares(self) -> dict[str, object]:
-        """Who alone is right how often, McNemar's p, and, where it applies, what it can find."""
+        """Who alone is right how often, McNemar's p, Newcombe's interval, and what so many pairs can show."""
         right = np.array([[self.value(np.array([i + side])) > 0 for i in range(self.n)] for side in (0, self.n)])
         a_right, b_right = int((right[0] & ~right[1]).sum()), int((right[1] & ~right[0]).sum())
         found: dict[str, object] = {"a_right": a_right, "b_right": b_right, "p_mcnemar": mcnemar(a_right, b_right)}
+        if len(self.dialogues) < 2:
+            return found
+        gaps = right[1].astype(float) - right[0]
+        n = float(self.n) if self.alone else effective(gaps, self.dialogues)
+        counts = (int((right[0] & right[1]).sum()), a_right, b_right, int((~right[0] & ~right[1]).sum()))
+        low, high = newcombe(*(count * n / self.n for count in counts))
+        told = "" if self.alone else f", effective n {n:.1f} of {len(self.dialogues)} dialogues"
+        found |= {"interval": (100 * low, 100 * high), "method": f"Newcombe, method 10{told}"}
         if self.alone:
             shift = smallest_shift(self.n, (a_right + b_right) / self.n)
-            found["detectable"] = None if shift is None else 100 * shift
-        return found
+            return found | {"detectable": None if shift is None else 100 * shift}
+        error = 100 * float(gaps.std()) / float(np.sqrt(n))
+        return found | {"detectable": DETECTABLE * error if error > _ROUNDING else None}
 
     def permuted(self, draws: int, seed: int) -> float:
         """p of the permutation test. A draw that leaves the figure undefined counts as a hit."""

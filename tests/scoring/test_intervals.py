@@ -13,7 +13,7 @@ from mmerg.scoring.accuracy import Accuracy
 from mmerg.scoring.distinct import Distinct
 from mmerg.scoring.ead import ExpectationAdjusted
 from mmerg.scoring.intervals import GROUPS, interval, wilson
-from mmerg.scoring.metric import Metric, Value, ratio
+from mmerg.scoring.metric import IntervalBy, Metric, Value, ratio
 from mmerg.scoring.ngrams import Grams
 from tests.scoring.answers import figure, forecasts, replies
 
@@ -50,15 +50,45 @@ def test_samples_of_one_dialogue_count_less() -> None:
     alike = [100.0] * 30 + [0.0] * 30
     dialogues = [f"d{number // 10}" for number in range(60)]  # in each all are right, or all wrong
     together = interval("wilson", means(alike), dialogues, resamples=10, seed=0)
-    # 6 dialogues of one mind: between-dialogue variance 6/5 · 6 · 5² / 60², so n is 0.25 over it
-    assert together.method == "wilson, effective n 5.0 of 6 dialogues"
-    assert together.ends == pytest.approx([100 * end for end in wilson(0.5, 5)])
+    # 6 dialogues of one mind: between-dialogue variance 6/5 · 6 · 5² / 60², so n is 0.25 over it, times (z/t)² for 6
+    few = (1.959964 / 2.570582) ** 2
+    assert together.method == f"wilson, effective n {5 * few:.1f} of 6 dialogues"
+    assert together.ends == pytest.approx([100 * end for end in wilson(0.5, 5 * few)])
     mixed = interval("wilson", means([100.0, 0.0] * 30), dialogues, resamples=10, seed=0)
-    assert mixed.method.startswith(
-        "wilson, effective n 6.0 of 6"
-    )  # no variance seen between them: as many as dialogues
+    assert mixed.ends == pytest.approx(
+        [100 * end for end in wilson(0.5, 60 * few)]
+    )  # they differ by nothing: all count
     never = interval("wilson", means([0.0] * 60), dialogues, resamples=10, seed=0)
     assert never.ends == pytest.approx([100 * end for end in wilson(0, 6)])
+
+
+def test_a_little_less_alike_is_a_little_less_known() -> None:
+    """Dialogues with the same share know no less than dialogues with nearly the same."""
+    dialogues = ["a"] * 100 + ["b"] * 100
+    widths = []
+    for right in (50, 51):
+        values = [100.0] * 50 + [0.0] * 50 + [100.0] * right + [0.0] * (100 - right)
+        ends = interval("wilson", means(values), dialogues, resamples=10, seed=0).ends
+        assert ends is not None
+        widths.append(ends[1] - ends[0])
+    assert widths[0] == pytest.approx(widths[1], rel=0.01)
+
+
+def covered(by: IntervalBy, count: int, each: int) -> float:
+    """How often the interval of `count` dialogues of `each` samples holds the true share, or mean."""
+    draw, held = np.random.default_rng(7), 0
+    for _ in range(300):
+        own = np.repeat(draw.beta(3, 2, count), each)
+        values = 100.0 * (draw.random(count * each) < own) if by == "wilson" else own
+        dialogues = [f"d{number // each}" for number in range(count * each)]
+        ends = interval(by, means(list(values)), dialogues, resamples=300, seed=0).ends
+        held += ends is not None and ends[0] <= (60.0 if by == "wilson" else 0.6) <= ends[1]
+    return held / 300
+
+
+def test_intervals_of_few_dialogues_hold_the_truth() -> None:
+    assert covered("wilson", 6, 10) > 0.93
+    assert covered("bootstrap", 6, 1) > 0.91
 
 
 def test_a_bootstrap_of_a_mean_is_as_wide_as_its_normal_interval() -> None:

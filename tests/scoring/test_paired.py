@@ -22,6 +22,7 @@ from mmerg.scoring.answers import Answer, ScoredRun
 from mmerg.scoring.descriptive import Rate
 from mmerg.scoring.distinct import Distinct
 from mmerg.scoring.metric import Metric
+from mmerg.scoring.newcombe import newcombe
 from mmerg.scoring.paired import Comparison, compare, holm, pair
 from mmerg.scoring.power import DETECTABLE, mcnemar
 from tests.scoring.run_builder import result
@@ -270,3 +271,38 @@ def test_where_all_failed_accuracy_is_nought_and_the_rest_is_not_there() -> None
 def test_what_is_not_finite_has_no_difference() -> None:
     found = compared(SECONDS, timed([1.0, float("inf")]), timed([1.0, 2.0]))
     assert (found.difference, found.p, found.why) == (None, None, "it is not finite over these pairs")
+
+
+def test_the_interval_of_shares_is_newcombes() -> None:
+    """The worked example of his paper's table II: 36, 12, 2, 0."""
+    low, high = newcombe(36, 2, 12, 0)
+    assert (low, high) == pytest.approx((0.0569, 0.3404), abs=1e-4)
+
+
+def test_the_interval_of_shares_holds_the_truth() -> None:
+    draw, held = np.random.default_rng(3), []
+    for both, one, other in ((0.5, 0.05, 0.15), (0.7, 0.1, 0.1), (0.9, 0.02, 0.05)):
+        for a, b, c, d in draw.multinomial(31, (both, one, other, 1 - both - one - other), size=400):
+            low, high = newcombe(a, b, c, d)
+            held.append(low <= other - one <= high)
+    assert np.mean(held) > 0.94
+
+
+def test_shares_that_do_not_differ_have_an_interval_with_width() -> None:
+    for pattern in ("x" * 31, "x" * 20 + "." * 11, "." * 31):
+        for each in (1, 3):
+            found = compared(Accuracy(), right(pattern, each=each), right(pattern, each=each))
+            assert found.interval
+            assert found.interval[0] < -2 < 2 < found.interval[1]
+
+
+def test_an_interval_of_shares_knows_dialogues() -> None:
+    a, b = "xxxx" * 4 + "...." * 8, "...." * 2 + "xxxx" * 10
+    alone, together = (compared(Accuracy(), right(a, each=each), right(b, each=each)) for each in (1, 4))
+    assert alone.interval
+    assert together.interval
+    assert together.interval[0] < alone.interval[0] < alone.interval[1] < together.interval[1]
+    assert (alone.method, together.method.partition(" n ")[0]) == (
+        "Newcombe, method 10",
+        "Newcombe, method 10, effective",
+    )
