@@ -14,11 +14,11 @@ from pathlib import Path
 
 from rich.console import Console
 
-from mmerg.exporting.about import About, read_abouts
 from mmerg.exporting.rows import rows_of
 from mmerg.exporting.tables import Tables
-from mmerg.exporting.tries import Tries
+from mmerg.records.about import About, read_abouts
 from mmerg.records.run import TRACE, read_results
+from mmerg.records.tries import Tries
 from mmerg.terminal import console, forgiving, guarded, harmless
 
 

@@ -25,10 +25,10 @@ from typing import TYPE_CHECKING
 
 from rich.console import Console
 
-from mmerg.exporting.about import About, read_abouts
 from mmerg.plots import blame, confusion, curve, dots, matrix, plan, style
 from mmerg.plots.names import caption, names
 from mmerg.plots.scored import Scored, read_scored, with_any
+from mmerg.records.about import About, read_abouts
 from mmerg.records.events import SampleStarted
 from mmerg.records.result import Result
 from mmerg.records.run import TRACE, read_results

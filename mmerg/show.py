@@ -44,7 +44,8 @@ def show_run(out: Console, path: Path) -> int:
 def show_sample(out: Console, path: Path, sample: str, prompts: bool) -> int:
     """The story of one sample. Raises RunError where the run has no such sample."""
     read_manifest(path)
-    found = story(path / TRACE, sample)
+    begun = (path / TRACE).exists() or len(read_results(path))  # a run with results and no trace is damaged
+    found = story(path / TRACE, sample) if begun else []
     if not found:
         known = ", ".join(list(read_results(path))[:8]) or "none yet"
         raise RunError(f"the run has no sample {sample!r}", where=str(path), hint=f"samples: {known}")

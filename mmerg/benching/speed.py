@@ -14,10 +14,10 @@ import numpy as np
 
 from mmerg.backends.protocol import Reply
 from mmerg.benching.rows import Seconds, Speed
-from mmerg.exporting.tries import Tries
 from mmerg.records.events import Called
 from mmerg.records.result import Result
 from mmerg.records.run import TRACE, read_results
+from mmerg.records.tries import Tries
 
 
 def speed_of(run: Path) -> Speed:

@@ -14,9 +14,9 @@ from types import TracebackType
 from typing import Any
 
 from mmerg.errors import RunError, unwritable
-from mmerg.exporting.about import About
 from mmerg.exporting.rows import Row, Rows
 from mmerg.exporting.schemas import CALLS, PASSES, PROMPTS, SAMPLES, arrow
+from mmerg.records.about import About
 from mmerg.records.lines import SAFE
 
 GROUP = 1000  # rows

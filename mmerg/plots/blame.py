@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from mmerg.exporting.tries import Tries
 from mmerg.plots import style
 from mmerg.records import events
+from mmerg.records.tries import Tries
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

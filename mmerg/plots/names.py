@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from mmerg.exporting.about import About
+from mmerg.records.about import About
 
 
 def names(abouts: Sequence[About]) -> list[str]:

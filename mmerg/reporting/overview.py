@@ -16,11 +16,11 @@ from typing import Any
 
 from mmerg.errors import RunError
 from mmerg.exclusions import tally as kept_back
-from mmerg.exporting.about import About, read_about
 from mmerg.paper.published import FILES, published
 from mmerg.papertables.beside import Beside, put_beside
 from mmerg.papertables.ours import read_ours, settings_of
 from mmerg.plots.scored import Scored, read_scored
+from mmerg.records.about import About, read_about
 from mmerg.records.result import Result
 from mmerg.records.run import read_manifest, read_results
 from mmerg.reporting.navigation import Outcome, outcome, wrong_emotion

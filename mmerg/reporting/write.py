@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import Any
 
 from mmerg.exclusions import told as told_memory
-from mmerg.exporting.about import read_abouts
-from mmerg.exporting.tries import Tries
 from mmerg.plots import style
+from mmerg.records.about import read_abouts
 from mmerg.records.run import FRAMES, TRACE
+from mmerg.records.tries import Tries
 from mmerg.reporting.folder import ReportFolder
 from mmerg.reporting.frames import Faces, Frames
 from mmerg.reporting.navigation import OUTCOMES, outcome, ways, wrong_emotion

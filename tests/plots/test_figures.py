@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 from matplotlib.figure import Figure
 
-from mmerg.exporting.about import About
 from mmerg.plots import blame, confusion, curve, dots, matrix, style
 from mmerg.plots.scored import TITLES, Scored
+from mmerg.records.about import About
 from mmerg.scoring.score import Confusion, Score, Scores
 from tests.plots.boxes import outside, overlaps, smallest
 from tests.scoring.run_builder import LABELS

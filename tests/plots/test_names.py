@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from mmerg.exporting.about import About
 from mmerg.plots.names import caption, names
+from mmerg.records.about import About
 
 
 def about(run: str, backbone: str = "big", system: str = "merg", corpus: str = "meld", protocol: str = "n=5") -> About:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import math
 import subprocess
 import sys
 import threading
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -17,7 +19,8 @@ from mmerg.errors import Failure, RunError
 from mmerg.frames.frame import Frame
 from mmerg.records import events
 from mmerg.records.lines import cut_torn
-from mmerg.records.trace import Trace, read_trace, story
+from mmerg.records.trace import Trace, parsed, read_heads, read_trace, story
+from mmerg.records.tries import Tries
 from mmerg.records.verdict import Verdict
 from mmerg.systems.audit import audit_of
 from tests.engine.parts import STAGES, audit, outputs
@@ -104,13 +107,44 @@ def test_a_broken_line_within_the_file_is_named(tmp_path: Path) -> None:
         list(read_trace(path))
 
 
-def test_the_story_is_of_the_last_try_alone(tmp_path: Path) -> None:
+def test_the_story_is_of_the_last_finished_try(tmp_path: Path) -> None:
+    path = tmp_path / "trace.jsonl"
+    start = ALL[0]
+    [done] = [event for event in ALL if isinstance(event, events.SampleDone)]
+    with Trace(path) as trace:
+        for event in ALL[:4]:
+            trace.emit(event)
+        assert story(path, "a") == list(ALL[:4])  # of the one under way, where none is finished
+        for event in (start, done, *ALL[:4]):
+            trace.emit(event)
+    assert story(path, "a") == [start, done]
+    assert story(path, "b") == []
+    with Tries(path) as tries:
+        assert list(tries.of("a")) == [start, done]
+
+
+def test_heads_are_those_of_the_whole_lines(tmp_path: Path) -> None:
     path = tmp_path / "trace.jsonl"
     with Trace(path) as trace:
-        for event in (*ALL[:4], ALL[0], ALL[12]):
+        for event in ALL:
             trace.emit(event)
-    assert story(path, "a") == [ALL[0], ALL[12]]
-    assert story(path, "b") == []
+    turned = [json.dumps(dict(reversed(json.loads(line).items()))) for line in path.read_text("utf-8").split("\n")[:-1]]
+    path.write_bytes(path.read_bytes() + "".join(f"{line}\n" for line in turned).encode())
+    for (head, line), event in zip(read_heads(path), [*ALL, *ALL], strict=True):
+        assert parsed(line, head.number, path) == event
+        assert (head.sample, head.kind) == (event.sample, event.kind)
+        t, stage = getattr(event, "t", None), getattr(event, "stage", None)
+        assert (head.t, head.stage) == ((t, stage) if stage else (None, None))
+
+
+@pytest.mark.parametrize("read", [lambda p: list(read_trace(p)), lambda p: story(p, "a"), Tries])
+def test_a_trace_that_is_not_there_or_cannot_be_read_is_told_alike(
+    read: Callable[[Path], object], tmp_path: Path
+) -> None:
+    with pytest.raises(RunError, match=r"the trace cannot be read: No such file[^$]*put it back"):
+        read(tmp_path / "trace.jsonl")
+    with pytest.raises(RunError, match="the trace cannot be read: Is a directory"):
+        read(tmp_path)
 
 
 def test_lines_of_many_threads_stay_whole(tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ from mmerg.errors import Failure, RunError
 from mmerg.records import events
 from mmerg.records.result import Result
 from mmerg.records.run import Run
+from mmerg.records.trace import Trace
 from mmerg.scoring.answers import read_run
 from tests.scoring.run_builder import AT, HISTORY, build_run, called, events_of, manifest_of, result, tokens_of
 
@@ -24,6 +25,7 @@ def written(folder: Path, results: Iterable[Result], trace: Iterable[events.Even
         for event in trace:
             run.trace.emit(event)
         for one in kept:
+            run.trace.emit(events.SampleDone(sample=one.id, at=AT))
             run.add(one)
     return folder
 
@@ -76,16 +78,21 @@ def test_a_pass_that_kept_its_response(tmp_path: Path) -> None:
     assert read_run(folder).answers[0].logprobs == (-1.0,)
 
 
-def test_the_last_try_counts(tmp_path: Path) -> None:
+def test_the_last_finished_try_counts(tmp_path: Path) -> None:
     trace: list[events.Event] = [
         started("a/1", "before"),
         said("a/1", "Oh no.", -1.0),
+        events.SampleDone(sample="a/1", at=AT),
         started("b/1"),
         started("a/1", "after"),
         said("b/1", "Two.", -7.0),
         said("a/1", "Oh no.", -2.0),
     ]
-    a, b = read_run(written(tmp_path / "run", [result("a/1"), result("b/1", "Two.")], trace)).answers
+    folder = written(tmp_path / "run", [result("a/1"), result("b/1", "Two.")], trace)
+    with Trace(folder / "trace.jsonl") as running:
+        running.emit(started("a/1", "broken off"))
+        running.emit(said("a/1", "Oh no.", -3.0))
+    a, b = read_run(folder).answers
     assert (a.logprobs, a.history) == ((-2.0,), (("Ana", "after"),))
     assert b.logprobs == (-7.0,)
 
@@ -134,8 +141,8 @@ def test_a_torn_last_line_is_passed_over(tmp_path: Path) -> None:
 def test_a_run_without_trace_or_results(tmp_path: Path) -> None:
     folder = build_run(tmp_path / "run", [result("a/1")])
     (folder / "trace.jsonl").unlink()
-    [answer] = read_run(folder).answers
-    assert (answer.logprobs, answer.history) == (None, ())
+    with pytest.raises(RunError, match=r"the trace cannot be read: No such file[^$]*put it back"):
+        read_run(folder)
     (folder / "results.jsonl").unlink()
     assert read_run(folder).answers == ()
 
