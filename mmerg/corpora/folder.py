@@ -12,8 +12,9 @@ Strict: what is wrong with the file is said at once, up to ten lines of it. Open
 from __future__ import annotations
 
 import hashlib
+import io
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Self
@@ -96,39 +97,32 @@ class Folder:
             where = f"{path}; {holdings(root)}"
             raise CorpusError(f"no {self.file} in the dataset's folder", where=where, hint=f"a line is: {EXAMPLE}")
         data = read_bytes(path)
-        lines = self._read(data, path)
         names: dict[FileId, Path] = {}
         here = path.resolve()
-        dialogues = tuple(
-            Dialogue(
-                line.id,
-                tuple(_turn(turn, root, names) for turn in line.turns),
-                line.respond_as,
-                conversation=f"{here}#{line.id}",
-            )
-            for line in lines
-        )
-        absent = {
-            f"{line.id}/{number}": written.clip
-            for line, dialogue in zip(lines, dialogues, strict=True)
-            for number, (written, turn) in enumerate(zip(line.turns, dialogue.turns, strict=True), start=1)
-            if written.clip and not turn.clip
-        }
+        dialogues: list[Dialogue] = []
+        absent: dict[str, str] = {}
+        for line in self._read(data, path):
+            turns = tuple(_turn(turn, root, names) for turn in line.turns)
+            dialogues.append(Dialogue(line.id, turns, line.respond_as, conversation=f"{here}#{line.id}"))
+            for number, (written, turn) in enumerate(zip(line.turns, turns, strict=True), start=1):
+                if written.clip and not turn.clip:
+                    absent[f"{line.id}/{number}"] = written.clip
         return Corpus(
             name=root.resolve().name,
             split=path.stem,
             labels=tuple(self.labels),
-            dialogues=dialogues,
+            dialogues=tuple(dialogues),
             fingerprint=hashlib.sha256(data).hexdigest(),
             notes={"clips_missing": len(absent)} if absent else {},
             absent=absent,
         )
 
-    def _read(self, data: bytes, path: Path) -> list[DialogueLine]:
-        lines: list[DialogueLine] = []
+    def _read(self, data: bytes, path: Path) -> Iterator[DialogueLine]:
+        """The lines one by one, as all of them at once take several times the room of what is made of them. Raises
+        CorpusError after the last where any cannot be used; from the first such line on, none is given."""
         problems: list[str] = []
         first_line: dict[str, int] = {}
-        for number, raw in enumerate(data.removeprefix(b"\xef\xbb\xbf").split(b"\n"), start=1):
+        for number, raw in enumerate(io.BytesIO(data.removeprefix(b"\xef\xbb\xbf")), start=1):
             if not raw.strip():
                 continue
             try:
@@ -140,16 +134,16 @@ class Folder:
             if line.id in first_line:
                 problems.append(f"line {number}: id: {line.id!r} is the id of line {first_line[line.id]} already")
             first_line.setdefault(line.id, number)
-            lines.append(line)
+            if not problems:
+                yield line
         if problems:
             shown = "\n".join(f"  {problem}" for problem in problems[:MAX_PROBLEMS])
             more = f"\n  and {len(problems) - MAX_PROBLEMS} more" if len(problems) > MAX_PROBLEMS else ""
             raise CorpusError(
                 f"{path.name} cannot be used as it is\n{shown}{more}", where=str(path), hint=f"a line is: {EXAMPLE}"
             )
-        if not lines:
+        if not first_line:
             raise CorpusError(f"{path.name} holds no dialogue", where=str(path), hint=f"a line is: {EXAMPLE}")
-        return lines
 
     def _unknown_labels(self, line: DialogueLine) -> list[str]:
         return [

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import hashlib
 import json
 import tempfile
@@ -12,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mmerg.corpora.folder import EXAMPLE, Folder
+from mmerg.corpora.folder import EXAMPLE, DialogueLine, Folder
 from mmerg.corpora.protocols import Protocol
 from mmerg.dialogue import Clip, Corpus
 from mmerg.errors import CorpusError, MmergError
@@ -134,6 +135,22 @@ def test_up_to_ten_problems_are_said_at_once(tmp_path: Path) -> None:
     error = refusal(tmp_path, *["{}"] * 13)
     assert [f"line {n}:" in error.what for n in range(1, 14)] == [True] * 10 + [False] * 3
     assert "and 3 more" in error.what
+
+
+def test_problems_before_and_after_good_lines_are_said_together(tmp_path: Path) -> None:
+    good = [{"id": name, "turns": [ANA, BEN]} for name in "abc"]
+    error = refusal(tmp_path, good[0], {"id": "x"}, good[1], "no json", good[2], good[0])
+    said = [line.split(":")[0].strip() for line in error.what.splitlines()[1:]]
+    assert said == ["line 2", "line 4", "line 6"]
+
+
+def test_lines_are_not_kept_beside_the_dialogues(tmp_path: Path) -> None:
+    """While a line is read, those before it are gone: what they were checked as is several times what is kept."""
+    write(tmp_path, *({"id": str(number), "turns": [ANA, BEN]} for number in range(200)))
+    most = 0
+    for _ in Folder(tmp_path)._read((tmp_path / "dialogues.jsonl").read_bytes(), tmp_path / "dialogues.jsonl"):
+        most = max(most, sum(isinstance(thing, DialogueLine) for thing in gc.get_objects()))
+    assert 0 < most <= 2
 
 
 @pytest.mark.parametrize("data", [b"", b"\n \n"])
