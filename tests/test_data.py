@@ -209,9 +209,9 @@ def test_the_memory_is_counted_and_one_that_cannot_be_read_is_a_problem(tmp_path
     assert "✗ memory: meld dev: 1 dialogues (114 official)" in check.out
 
 
-def test_a_memory_that_a_run_refuses_is_no_fault_of_the_data(mine: Path, check: Checker) -> None:
-    assert check("dataset=folder", f"dataset.root={mine}", "memory=minilm", f"dataset.memory.root={mine}") == 0
-    assert "a run would stop here: the memory would be made of what is evaluated" in check.out
+def test_a_memory_that_a_run_refuses_is_a_problem(mine: Path, check: Checker) -> None:
+    assert check("dataset=folder", f"dataset.root={mine}", "memory=minilm", f"dataset.memory.root={mine}") == 1
+    assert "✗ memory: a run would stop here: the memory would be made of what is evaluated" in check.out
 
 
 @pytest.mark.parametrize("split", ["dev", "test"])

@@ -144,7 +144,7 @@ def _bad(name: str, turns: tuple[str, ...], reason: str, what: str, known: Mappi
 
 def _memory(plain: dict[str, Any], system: System, corpus: Corpus) -> tuple[Part | None, str, str]:
     """The corpus that exemplars come from, if a run would use one; or why it cannot be read; or why a run would refuse
-    it, which is no fault of the data."""
+    it."""
     try:
         source = memory_corpus_of(plain, system, corpus)
     except (CorpusError, ConfigError) as error:

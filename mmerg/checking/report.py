@@ -91,6 +91,8 @@ class Report:
             found += [f"memory: {problem}" for problem in self.memory.problems()]
         if self.unread:
             found.append(f"memory: {self.unread}")
+        if self.refused:
+            found.append(f"memory: a run would stop here: {self.refused}")
         return found
 
     def to_json(self) -> bytes:
@@ -112,9 +114,9 @@ def merged(bad: Iterable[BadClip]) -> tuple[BadClip, ...]:
 def _clip_problems(clips: Clips) -> list[str]:
     found = []
     for reason, bad in clips.wrong().items():
-        names = ", ".join(shown(one.clip or one.turns[0]) for one in bad[:SOME])
-        more = f" and {len(bad) - SOME} more" if len(bad) > SOME else ""
-        found.append(f"clips {reason}: {len(bad)} ({names}{more})")
+        files = list(dict.fromkeys(one.clip or one.turns[0] for one in bad))  # one file may have several bad spans
+        more = f" and {len(files) - SOME} more" if len(files) > SOME else ""
+        found.append(f"clips {reason}: {len(files)} ({', '.join(map(shown, files[:SOME]))}{more})")
     named = sum(len(one.turns) for one in clips.bad if one.reason == "missing")
     if clips.missing > named:
         found.append(f"clips missing: {clips.missing - named} that cannot be named")

@@ -22,8 +22,6 @@ def tables(report: Report) -> Iterator[RenderableType]:
         yield harmless(f"notes of the reader: {notes}")
     if report.memory:
         yield harmless(f"memory: {memory(report.memory)}")
-    if report.refused:
-        yield harmless(f"memory: a run would stop here: {report.refused}")
     yield harmless(f"protocol: {report.targets.told}")
     yield harmless(f"targets: {labels(report.targets)}")
     if report.clips is None:

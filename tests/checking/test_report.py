@@ -42,6 +42,12 @@ def test_clips_are_told_by_reason_the_first_by_name() -> None:
     assert problems(bad("\x1b[2J")) == ["clips unreadable: 1 (\\u001b[2J)"]
 
 
+def test_a_file_with_several_bad_spans_is_told_once() -> None:
+    spans = [BadClip("film.avi", (f"d/{n}",), "outside", f"starts at {n} s, after the end") for n in range(3)]
+    assert problems(*spans, bad("other.avi", "outside")) == ["clips outside: 2 (film.avi, other.avi)"]
+    assert problems(*(BadClip("", (f"d/{n}",), "missing", "") for n in range(2))) == ["clips missing: 2 (d/0, d/1)"]
+
+
 def test_missing_clips_without_a_name_count() -> None:
     assert problems(missing=3) == ["clips missing: 3 that cannot be named"]
 
@@ -56,7 +62,8 @@ def test_counts_damage_samples_and_memory() -> None:
         "memory: meld test: 279 dialogues (280 official)"
     ]
     assert replace(REPORT, unread="no such folder").problems() == ["memory: no such folder"]
-    assert replace(REPORT, refused="another split, please").problems() == []
+    stops = "memory: a run would stop here: another split, please"
+    assert replace(REPORT, refused="another split, please").problems() == [stops]
     empty = replace(TAKEN, samples=0, told="targets=last, n=0")
     assert replace(REPORT, targets=empty).problems() == ["the protocol leaves no sample: targets=last, n=0"]
     assert replace(REPORT, targets=replace(TAKEN, official=268)).problems() == []
