@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Literal
 
 from mmerg.corpora.empathetic_labels import EKMAN, LABEL_SETS
-from mmerg.corpora.files import decode_lines, holdings, is_file, is_folder, read_bytes, root_folder
+from mmerg.corpora.files import holdings, is_file, is_folder, read_bytes, refuse_folder, root_folder, text_lines
 from mmerg.corpora.label_sets import refuse_other_labels
 from mmerg.corpora.mixed_up import Held, refuse_mixed_up
 from mmerg.dialogue import Corpus, Dialogue, Turn
@@ -81,7 +81,7 @@ class Empathetic:
         data = read_bytes(path)
         notes: Counter[str] = Counter()
         talks: dict[str, dict[int, list[str]]] = {}
-        for fields in _records(decode_lines(data, notes), path, notes):
+        for fields in _records(text_lines(data, path, notes), path, notes):
             talk = talks.setdefault(fields[0], {})
             notes["rows_repeated"] += int(fields[1]) in talk
             talk.setdefault(int(fields[1]), fields)
@@ -161,6 +161,7 @@ def _find(root: Path, split: str) -> Path:
     for place in places:
         if is_file(place):
             return place
+    refuse_folder(places)
     inner = root / FOLDERS[1]
     held = "; ".join(holdings(folder) for folder in ((root, inner) if is_folder(inner) else (root,)))
     archive = root / "empatheticdialogues.tar.gz"

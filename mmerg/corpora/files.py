@@ -81,6 +81,13 @@ def is_folder(path: Path) -> bool:
     return os.path.isdir(path)  # noqa: PTH112  (Path.is_dir raises for such a name)
 
 
+def refuse_folder(places: Sequence[Path]) -> None:
+    """Raises CorpusError where one of the places that a file was looked for in is a folder, which unpackers make."""
+    if found := next(filter(is_folder, places), None):
+        what = f"{found.name} is a folder, not a file"
+        raise CorpusError(what, where=holdings(found), hint=f"put the file of that name in its place, at {found}")
+
+
 def known_as(file: Path, names: dict[FileId, Path]) -> Path | None:
     """The first of its names by which a file was asked for, None where there is no file or it may not be looked at.
 
@@ -116,21 +123,38 @@ def decode_lines(data: bytes, notes: Counter[str]) -> list[str]:
     return lines
 
 
+def text_lines(data: bytes, path: Path, notes: Counter[str]) -> list[str]:
+    """As `decode_lines`. Raises CorpusError for a file that is empty, or in UTF-16 by its byte order mark."""
+    if data.startswith((b"\xff\xfe", b"\xfe\xff")):
+        hint = "save it as UTF-8, or take the file as published"
+        raise CorpusError(f"{path.name} is in UTF-16, not UTF-8", where=str(path), hint=hint)
+    if not data.removeprefix(b"\xef\xbb\xbf").strip():
+        raise CorpusError(f"{path.name} is empty", where=str(path), hint="take the file as published")
+    return decode_lines(data, notes)
+
+
 def read_table(path: Path, columns: Sequence[str]) -> Table:
     """Read a comma-separated file with a header line that names at least `columns`.
 
     A record that is misquoted, or has too few or too many cells, is left out and counted (`rows_malformed`).
-    Raises CorpusError where the file cannot be read or a column is missing.
+    Raises CorpusError where the file cannot be read, is empty or in UTF-16, and where a column is missing or there
+    twice.
     """
     data = read_bytes(path)
     notes: Counter[str] = Counter()
-    lines = decode_lines(data, notes)
+    lines = text_lines(data, path, notes)
     header = [name.strip() for name in _fields(lines[0]) or []]
     if missing := [name for name in columns if name not in header]:
         raise CorpusError(
             f"{path.name} lacks the column{'s' if len(missing) > 1 else ''} {', '.join(missing)}",
             where=f"{path}, line 1; it has: {', '.join(header)[:300] or 'nothing'}",
             hint=f"take the file as published; needed are {', '.join(columns)}",
+        )
+    if twice := [name for name, count in Counter(header).items() if name in columns and count > 1]:
+        raise CorpusError(
+            f"{path.name} has the column{'s' if len(twice) > 1 else ''} {', '.join(twice)} more than once",
+            where=f"{path}, line 1",
+            hint="take the file as published, or delete the wrong column",
         )
     rows: list[Row] = []
     at = 1

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from mmerg.corpora.files import holdings, is_file, is_folder
+from mmerg.corpora.files import holdings, is_file, is_folder, refuse_folder
 from mmerg.errors import CorpusError
 
 SPLITS = ("train", "dev", "test")
@@ -31,6 +31,7 @@ def find_csv(root: Path, split: str, variant: str) -> Path:
     for place in places:
         if is_file(place):
             return place
+    refuse_folder(places)
     raw = root / "MELD.Raw"
     held = "; ".join(holdings(folder) for folder in ((root, raw) if is_folder(raw) else (root,)))
     where = f"looked in {', '.join(str(place.parent) for place in places)}; {held}"

@@ -223,8 +223,34 @@ def test_an_empty_file(tmp_path: Path, data: bytes, variant: str) -> None:
     path = Builder(variant=variant).write(tmp_path)
     path.write_bytes(data)
     error = refused(Meld(tmp_path, variant=variant, clips=False))  # type: ignore[arg-type]
-    assert "lacks the columns Utterance" in error.what
-    assert "it has: nothing" in error.where
+    assert error.what == f"{path.name} is empty"
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-be"])
+def test_a_file_in_utf_16(tmp_path: Path, encoding: str) -> None:
+    mark = b"\xfe\xff" if encoding == "utf-16-be" else b""
+    path = Builder(encoding=encoding, prefix=mark).write(tmp_path)
+    assert refused(Meld(tmp_path, clips=False)).what == f"{path.name} is in UTF-16, not UTF-8"
+
+
+def test_a_column_that_is_there_twice(tmp_path: Path) -> None:
+    path = Builder().write(tmp_path)
+    header, rows = path.read_bytes().split(b"\r\n", 1)
+    path.write_bytes(header.replace(b"Sentiment", b"Emotion") + b"\r\n" + rows)
+    error = refused(Meld(tmp_path, clips=False))
+    assert error.what == f"{path.name} has the column Emotion more than once"
+    path.write_bytes(header.replace(b"Sr No.", b"Sentiment") + b"\r\n" + rows)  # none that is read
+    assert len(Meld(tmp_path, clips=False).load().dialogues) == 3
+
+
+def test_a_folder_that_is_called_like_the_csv(tmp_path: Path) -> None:
+    path = Builder().write(tmp_path)
+    path.unlink()
+    path.mkdir()
+    (path / "inner.csv").write_bytes(b"")
+    error = refused(Meld(tmp_path, clips=False))
+    assert error.what == f"{path.name} is a folder, not a file"
+    assert error.where == f"{path} holds inner.csv"
 
 
 NUMBER = st.sampled_from(["0", "1", "2", "x", "", "-1", "99999999999"])
