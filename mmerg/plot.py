@@ -27,7 +27,7 @@ from rich.console import Console
 
 from mmerg.plots import blame, confusion, curve, dots, matrix, plan, style
 from mmerg.plots.names import caption, names
-from mmerg.plots.scored import Scored, read_scored, with_any
+from mmerg.plots.scored import Scored, measured_apart, read_scored, with_any
 from mmerg.records.about import About, read_abouts
 from mmerg.records.events import SampleStarted
 from mmerg.records.result import Result
@@ -155,7 +155,9 @@ def _unscored(runs: Sequence[_Run]) -> str:
 
 def _with_unscored(abouts: Sequence[About], runs: Sequence[_Run]) -> str:
     missing = sum(run.scored.scores is None for run in runs)
-    return caption(abouts) + (f" · {missing} of {len(runs)} runs not scored" if missing else "")
+    unscored = f"{missing} of {len(runs)} runs not scored" if missing else ""
+    parts = (caption(abouts), measured_apart([run.scored for run in runs]), unscored)
+    return " · ".join(part for part in parts if part)
 
 
 @contextmanager

@@ -446,6 +446,53 @@ def test_runs_that_differ_in_their_seed_alone_have_a_mean_and_a_spread(make: Mak
     assert float(row["spread"]) == pytest.approx(6.4516, abs=1e-3)
 
 
+def seeds_line(table: Beside) -> list[Line]:
+    return [line for line in table.lines if line.by == "seeds"]
+
+
+def test_a_mean_over_seeds_takes_one_finished_run_a_seed_of_one_engine(make: Make) -> None:
+    runs = [make("s0", right=20), make("s1", right=22, seed=1), make("s1-again", right=4, seed=1)]
+    runs.append(make("cut", n=20, right=9, samples=31, seed=2))
+    manifest = json.loads((runs[0] / MANIFEST).read_text(encoding="utf-8"))
+    manifest["identity"]["engine"] = manifest["config"]["seed"] = 9
+    other = make("engine", right=9, seed=9)
+    (other / MANIFEST).write_text(json.dumps(manifest), encoding="utf-8")
+    score([str(other), "--resamples", "20"])
+    table = beside("main", *runs, other)
+    of_row = [line for line in seeds_line(table) if line.row]
+    [line] = of_row
+    assert (line.name, line.note) == ("mean of runs 1, 2", "not in it, being unfinished or of a seed that is: 3, 4")
+    acc = line.cells[table.columns.index("acc")]
+    assert (acc.n, acc.value) == (2, pytest.approx(100 * 21 / 31))
+
+
+def test_figures_measured_in_several_ways_have_no_mean(make: Make) -> None:
+    runs = [make("s0"), make("s1", seed=1)]
+    score([str(runs[1]), "--resamples", "20", "--keep-case"])
+    table = beside("topk", *runs)
+    [line] = seeds_line(table)
+    cells = dict(zip(table.columns, line.cells, strict=True))
+    assert (cells["dist1"].value, cells["acc"].n) == (None, 2)
+
+
+def test_no_mark_where_figures_do_not_compare(make: Make) -> None:
+    def marks(name: Any, run: Path, number: int = 0) -> dict[str, bool | None]:
+        table = beside(name, run, number=number)
+        return {column: cell.inside for column, cell in zip(table.columns, ours(table)[0].cells, strict=True)}
+
+    assert marks("main", make("run"))["dist1"] is not None
+    assert set(marks("iterations", make("unsure", max_iterations=3)).values()) == {None}
+    assert set(marks("main", make("cut", n=20, right=9, samples=31)).values()) == {None}
+    seven = ["neutral", "joy", "sadness", "anger", "surprise", "fear", "disgust"]
+    meld = make("meld", dataset={"name": "meld", "split": "test", "sessions": None, "labels": seven})
+    found = marks("main", meld, 1)
+    assert (found["dist1"], found["acc"] is None) == (None, False)
+    manifest = json.loads((meld / MANIFEST).read_text(encoding="utf-8"))
+    manifest["protocol"]["targets"] = "labelled"
+    (meld / MANIFEST).write_text(json.dumps(manifest), encoding="utf-8")
+    assert "targets labelled (the paper's: last)" in ours(beside("main", meld, number=1))[0].note
+
+
 def test_one_seed_has_no_mean(make: Make) -> None:
     assert not [line for line in beside("topk", make("a"), make("b")).lines if line.by == "seeds"]
 

@@ -27,7 +27,8 @@ FILES: dict[Name, tuple[str, ...]] = {
 
 
 class Published(BaseModel):
-    """A row as printed; None where the paper has no figure. n: samples, None where the paper does not let us know."""
+    """A row as printed; None where the paper has no figure. n: samples, None where the paper does not let us know.
+    sure: whether the row is sure to be the one of these settings."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -35,6 +36,7 @@ class Published(BaseModel):
     figures: tuple[float | None, ...]
     fits: dict[str, str | int] | None = None
     n: int | None = None
+    sure: bool = True
 
 
 class PaperTable(BaseModel):

@@ -42,6 +42,7 @@ HEADS = {
 }
 PPL = ("self_ppl", "ref_ppl")
 RATED = ("empathy", "coherence", "fluency")  # by people in the papers, by a model here: not one scale
+BY_SIZE = ("dist1", "dist2", "ead1", "ead2")  # fall as replies get more
 _PRINTED = 0.005  # a paper's figure stands for all that round to it
 
 
@@ -103,11 +104,23 @@ def _of_paper(table: PaperTable, row: Published) -> Line:
 
 def _of_run(table: PaperTable, number: int, run: Ours, row: Published | None, why_not: str) -> Line:
     printed = row.figures if row else (None,) * len(table.columns)
-    cells = tuple(_cell(run, column, figure) for column, figure in zip(table.columns, printed, strict=True))
+    cells = tuple(
+        _cell(run, column, figure, comparable=_comparable(run, column, row))
+        for column, figure in zip(table.columns, printed, strict=True)
+    )
     return Line(f"run {number}", "ours", row.name if row else "", cells, run.name, why_not)
 
 
-def _cell(run: Ours, column: str, printed: float | None) -> Cell:
+def _comparable(run: Ours, column: str, row: Published | None) -> bool:
+    """Whether the paper's figure may be held against our interval: the row is sure to be ours, the run has ended, one
+    scale measures both, and what falls with n is over as many samples."""
+    if row is None or not row.sure or run.scores.unfinished or column in RATED:
+        return False
+    score = run.score(column)
+    return column not in BY_SIZE or (score is not None and score.n == row.n)
+
+
+def _cell(run: Ours, column: str, printed: float | None, *, comparable: bool) -> Cell:
     score = run.score(column)
     if score is None or score.value is None:
         return Cell(n=score.n if score else None)
@@ -115,7 +128,7 @@ def _cell(run: Ours, column: str, printed: float | None) -> Cell:
         return Cell(score.value, n=score.n, signature=score.signature)
     low, high = score.interval
     inside = None
-    if printed is not None and column not in RATED:
+    if printed is not None and comparable:
         inside = low - _PRINTED <= printed <= high + _PRINTED
     return Cell(score.value, low, high, score.n, score.method, score.signature, inside)
 
@@ -137,6 +150,7 @@ def _why_not(table: PaperTable, run: Ours) -> str:
 
 def _notes(table: PaperTable, numbered: Sequence[tuple[int, Ours]]) -> Iterator[str]:
     yield "✓ the paper's figure lies in our 95 % interval, ✗ it does not; no mark where there are not both."
+    yield "Nor where they do not compare: Dist and EAD of another n, an unfinished run, a row whose label is unsure."
     if any(row.n is not None for row in table.rows):
         yield "The interval of the paper's accuracy is Wilson's, from its n."
     for number, run in numbered:

@@ -6,6 +6,7 @@ run.settings["top_k"], run.score("acc")
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -56,7 +57,9 @@ def read_ours(path: Path, judge: str | None = None) -> Ours:
     if judge is not None:
         judges = {name: ratings for name, ratings in judges.items() if name == judge}
     config = dict(_node(manifest, "config"))
-    seed, but_for_seed = int(config.get("seed") or 0), identity_hash(config | {"seed": 0})
+    seed = int(config.get("seed") or 0)
+    parts = {name: part for name, part in manifest["identity"].items() if name != "config"}
+    but_for_seed = f"{identity_hash(config | {'seed': 0})} {json.dumps(parts, sort_keys=True)}"
     return Ours(path.name, seed, but_for_seed, settings_of(manifest), scores, judges)
 
 
@@ -77,6 +80,7 @@ def settings_of(manifest: Mapping[str, Any]) -> dict[str, Setting]:
         "variant": str(dataset.get("variant") or "multi"),
         "labels": len(dataset.get("labels") or ()),
         "samples": int(_node(manifest, "protocol").get("samples") or 0),
+        "targets": str(_node(manifest, "protocol").get("targets") or "last"),
         "system": str(system.get("name")),
         "backbone": str(_node(config, "backbone").get("name")),
         "max_iterations": int(system.get("max_iterations") or 0),

@@ -27,9 +27,6 @@ if TYPE_CHECKING:
 Setting = Literal["max_iterations", "top_k"]
 AXES: dict[Setting, str] = {"max_iterations": "max. iterations", "top_k": "exemplars (top-k)"}
 
-# What our copy of the paper lost (mmerg/paper/iterations.yaml).
-UNSURE: dict[Setting, str] = {"max_iterations": " (of its numbers of iterations only 2 is sure)", "top_k": ""}
-
 
 @dataclass(frozen=True)
 class Point:
@@ -59,10 +56,22 @@ def setting_of(about: About, setting: Setting) -> int | None:
 def series(runs: Sequence[Scored], setting: Setting) -> list[Series]:
     """The runs that have the setting, grouped, each group named by what tells it from the others."""
     groups: dict[str, list[tuple[int, Scored]]] = {}
+    bare: dict[str, list[tuple[int, Scored]]] = {}  # without exemplars, what sets the memory apart is idle
+    alike: dict[str, str] = {}  # of each group, its key without the memory
     for run in runs:
         x = setting_of(run.about, setting)
-        if x is not None:
-            groups.setdefault(_apart_from(run.about, setting), []).append((x, run))
+        if x is None:
+            continue
+        without = _apart_from(run.about, setting, memory=False)
+        if setting == "top_k" and x == 0:
+            bare.setdefault(without, []).append((x, run))
+        else:
+            key = _apart_from(run.about, setting, memory=True)
+            groups.setdefault(key, []).append((x, run))
+            alike[key] = without
+    for key, without in alike.items():
+        groups[key] += bare.get(without, [])
+    groups |= {without: group for without, group in bare.items() if without not in alike.values()}
     found = []
     for name, group in zip(names([group[0][1].about for group in groups.values()]), groups.values(), strict=True):
         made = Series(name)
@@ -86,7 +95,9 @@ def of_paper(runs: Sequence[Scored], setting: Setting) -> tuple[Series, str] | N
         for metric, value in zip(table.columns, row.figures, strict=True):
             if isinstance(x, int) and metric in TITLES and value is not None:
                 made.points.setdefault(metric, []).append(Point(x, value, None, row.n))
-    return made, f"paper: {table.source}{UNSURE[setting]}"
+    sure = ", ".join(row.name for row in table.rows if row.sure and setting in (row.fits or {}))
+    unsure = any(not row.sure for row in table.rows)
+    return made, f"paper: {table.source}" + f" (of its rows only {sure} is sure)" * unsure
 
 
 def draw(
@@ -157,11 +168,15 @@ def _told(one: Series) -> str:
     return f"{style.label(one.name)}, n={told}"
 
 
-def _apart_from(about: About, setting: Setting) -> str:
-    """What decides a run's results, but for the setting; without exemplars the memory's other settings are idle."""
+def _apart_from(about: About, setting: Setting, *, memory: bool) -> str:
+    """What decides a run's results, but for the setting, and with or without what decides its exemplars."""
     config = json.loads(json.dumps(about.config))
-    if setting == "top_k":
-        config.pop("memory", None)
-    else:
+    parts = {name: part for name, part in about.identity.items() if name != "config"}
+    if setting == "max_iterations":
         config["system"].pop(setting, None)
-    return identity_hash(config)
+    elif memory:
+        config["memory"]["top_k"] = 1
+    else:
+        config["memory"] = {"top_k": 0}
+        parts.pop("memory", None)
+    return f"{identity_hash(config)} {json.dumps(parts, sort_keys=True)}"

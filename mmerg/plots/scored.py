@@ -42,3 +42,13 @@ def read_scored(about: About) -> Scored:
 def with_any(scored: list[Scored]) -> list[str]:
     """The metrics of which any of the runs has a figure, in the order of METRICS."""
     return [metric for metric in METRICS if any(run.score(metric) for run in scored)]
+
+
+def measured_apart(scored: list[Scored]) -> str:
+    """Which figures were not measured in one way for all runs, for a caption; "" where none."""
+    apart = [
+        TITLES[metric]
+        for metric in with_any(scored)
+        if len({known[1].signature for run in scored if (known := run.score(metric))}) > 1
+    ]
+    return f"not one measure for all runs (see signatures): {', '.join(apart)}" if apart else ""

@@ -87,8 +87,8 @@ def _how(compared: Compared) -> str:
         f"\np: McNemar's exact test for shares, else exchanged answers, {compared.draws} draws, seed {compared.seed}; "
         "what is drawn or exchanged is a dialogue.\n"
         f"p Holm: {of}; not corrected for the number of figures; * below 0.05.\n"
-        "95 % interval: Newcombe's for shares, a jackknife for dist and ead, else dialogues drawn with repetition; few\n"
-        "dialogues (under 30) make all but the first uncertain.\n"
+        "95 % interval: Newcombe's for shares, a jackknife for dist and ead, else dialogues drawn with repetition;\n"
+        "under 30 dialogues all but the first are approximate.\n"
         "detectable: what so many pairs find with 80 % power at 5 %. left out: pairs that one side has no figure for."
     )
 

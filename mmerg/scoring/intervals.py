@@ -1,7 +1,8 @@
 """95 % intervals. Samples of one dialogue are not independent, so what is drawn or left out is always a dialogue.
 
 wilson: for shares (Wilson 1927). Where dialogues have several samples, n is the effective one, n over the design
-effect (Dean and Pagano 2015), times (z/t)² with t of one degree of freedom less than dialogues (Korn and Graubard 1998).
+effect (Dean and Pagano 2015), times (z/t)² with t of one degree of freedom less than dialogues (Korn and Graubard
+1998).
 bootstrap: percentiles over dialogues drawn with repetition (Efron and Tibshirani 1993, chapters 8 and 13), seeded, and
 expanded as t is wider than z, since few dialogues give too narrow ones (Hesterberg 2015, arXiv 1411.5279).
 jackknife: estimate ± 1.96 standard errors, from leaving out one dialogue, or one of 200 groups of them, at a time. For

@@ -3,7 +3,8 @@
 A dialogue is drawn, left out or exchanged whole, since its samples are not independent.
 
 difference: B − A, with its 95 % interval: for shares Newcombe's (1998, method 10), with the effective n of `intervals`
-where dialogues have several samples; for all else percentiles over dialogues drawn with repetition; for figures over distinct n-grams ± 1.96 standard errors of a jackknife, for the reason that `intervals` gives.
+where dialogues have several samples; for figures over distinct n-grams ± 1.96 standard errors of a jackknife, for the
+reason that `intervals` gives; for all else percentiles over dialogues drawn with repetition.
 p: for shares McNemar's exact test; for all else, and for shares where dialogues have several samples, a permutation
 test: the two runs' answers to a dialogue are exchanged or not, and p = (1 + hits) / (1 + draws), a hit being a
 difference at least as large as ours, either way (Phipson and Smyth 2010, arXiv 1603.05766).

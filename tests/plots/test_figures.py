@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from dataclasses import replace
 from pathlib import Path
 
 import matplotlib as mpl
@@ -11,7 +12,7 @@ import pytest
 from matplotlib.figure import Figure
 
 from mmerg.plots import blame, confusion, curve, dots, matrix, style
-from mmerg.plots.scored import TITLES, Scored
+from mmerg.plots.scored import TITLES, Scored, measured_apart
 from mmerg.records.about import About
 from mmerg.scoring.score import Confusion, Score, Scores
 from tests.plots.boxes import outside, overlaps, smallest
@@ -145,6 +146,29 @@ def test_a_series_is_runs_that_differ_in_the_setting_alone() -> None:
     ]
     assert [(point.x, point.value) for point in second.points["acc"]] == [(1, 9.0)]
     assert (first.name, second.name) == ("a", "b")
+
+
+def remembering(name: str, k: int, **memory: object) -> Scored:
+    system = {"name": "merg", "stages": {"psp": {"sees": ["M"]}}}
+    return scored(name, 50.0 + k, system=system, memory={"top_k": k, **memory}, backbone={"name": "b"})
+
+
+def test_runs_of_another_memory_are_another_series_and_share_the_one_without_exemplars() -> None:
+    runs = [remembering("none", 0), *(remembering(f"{key}{k}", k, key=key) for key in ("x", "y") for k in (1, 2))]
+    found = curve.series(runs, "top_k")
+    assert [[point.x for point in one.points["acc"]] for one in found] == [[0, 1, 2], [0, 1, 2]]
+    other = replace(runs[1], about=replace(runs[1].about, path=Path("z"), identity={"engine": "other"}))
+    assert len(curve.series([*runs[:3], other], "top_k")) == 2
+    assert [point.x for point in curve.series(runs[:1], "top_k")[0].points["acc"]] == [0]
+
+
+def test_figures_that_were_not_measured_in_one_way_are_named() -> None:
+    one, other = scored("a"), scored("b")
+    assert other.scores
+    assert measured_apart([one, other]) == ""
+    changed = other.scores.scores["dist1"].model_copy(update={"signature": "tok:13a"})
+    scores = other.scores.model_copy(update={"scores": other.scores.scores | {"dist1": changed}})
+    assert measured_apart([one, replace(other, scores=scores)]).endswith("(see signatures): Distinct-1, %")
 
 
 def test_the_paper_stands_beside_runs_of_its_corpus_alone() -> None:
