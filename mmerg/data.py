@@ -2,7 +2,8 @@
 
 Counts against the official ones, clips missing or that give no frames, what the protocol takes; asks no model. With
 `sheet=12` it draws the frames that twelve samples would show. Takes the settings of `python -m mmerg.run`.
-Exit code 0 sound, 1 something is wrong with the data, 2 configuration or input wrong, 130 interrupted.
+Exit code 0 sound, 1 something is wrong with the data or a run would refuse the memory, 2 configuration or input wrong,
+130 interrupted.
 """
 
 from __future__ import annotations
