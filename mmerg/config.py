@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 from collections.abc import Callable
 from dataclasses import is_dataclass
@@ -12,7 +13,7 @@ from typing import Any, get_args, get_type_hints
 
 import hydra
 from omegaconf import DictConfig, OmegaConf
-from omegaconf.errors import OmegaConfBaseException
+from omegaconf.errors import InterpolationResolutionError, OmegaConfBaseException, UnsupportedInterpolationType
 
 from mmerg.errors import ConfigError
 from mmerg.settings import at
@@ -24,6 +25,7 @@ PATHS = (
     *("dataset.root", "dataset.memory.root", "memory.embedder.folder"),
     *("backbone.gguf", "backbone.mmproj", "runs", "cache_dir", "out"),
 )
+_INTERPOLATION = (InterpolationResolutionError, UnsupportedInterpolationType)
 
 
 def conf_folder() -> str:
@@ -73,15 +75,16 @@ def resolve(config: DictConfig) -> dict[str, Any]:
         config = _with_row(config)
         for key in ("dataset.root", "dataset.memory.root"):
             if root := OmegaConf.select(config, key):
-                OmegaConf.update(config, key, str(_home(key, root).absolute()))
+                OmegaConf.update(config, key, literal(str(_home(key, root).absolute())))
         _refuse_label_set(config)
         plain = OmegaConf.to_container(config, resolve=True, throw_on_missing=True)
     except OmegaConfBaseException as error:
         key = getattr(error, "full_key", None) or "?"
+        escape = r"; where a path has ${…} in its name, write \${…}" if isinstance(error, _INTERPOLATION) else ""
         raise ConfigError(
             f"{key} has no value" if "issing" in type(error).__name__ else str(error).splitlines()[0],
             where="configuration",
-            hint=f"set it on the command line: {key}=…",
+            hint=f"set it on the command line: {key}=…{escape}",
         ) from error
     assert isinstance(plain, dict)
     resolved = {str(key): value for key, value in plain.items() if key not in ("row", "rows")}
@@ -132,6 +135,16 @@ def _refuse_unknown(node: dict[str, Any], shape: Any, above: str) -> None:
             raise ConfigError(f"there is no setting {above}{key}", where="configuration", hint=hint)
         if isinstance(value, dict):
             _refuse_unknown(value, kinds[key], f"{above}{key}.")
+
+
+def literal(value: Any) -> Any:
+    """A resolved value as a config holds it: what looks like an interpolation in a text, as in a path, is a part of
+    it."""
+    if isinstance(value, dict):
+        return {key: literal(inner) for key, inner in value.items()}
+    if isinstance(value, list):
+        return [literal(inner) for inner in value]
+    return re.sub(r"(\\*)\$\{", lambda found: found[1] * 2 + r"\${", value) if isinstance(value, str) else value
 
 
 def _home(key: str, path: Any) -> Path:

@@ -19,6 +19,7 @@ from mmerg.backends.pool import Host, Pool
 from mmerg.backends.protocol import Engine, Sampling
 from mmerg.backends.retry import Retry
 from mmerg.backends.sampling import sampling
+from mmerg.config import literal
 from mmerg.corpora.protocols import Protocol
 from mmerg.dialogue import Corpus, Sample
 from mmerg.engine.experiment import Experiment
@@ -44,7 +45,8 @@ PACKAGES = (
 def make(node: dict[str, Any], **more: Any) -> Any:
     """The object that a node with `_target_` describes. Raises ConfigError where it cannot be made."""
     try:
-        return instantiate(node, **more, _convert_="all")
+        # Twice, as Hydra resolves a node before it reads it, and reading resolves again.
+        return instantiate(literal(literal(node)), **more, _convert_="all")
     except InstantiationException as error:
         raise ConfigError(
             f"{node.get('_target_')} cannot be made: {' '.join(str(error).split())}", where="configuration"

@@ -23,6 +23,7 @@ from mmerg.corpora.meld import Meld
 from mmerg.errors import ConfigError, CorpusError
 from mmerg.identity import how
 from mmerg.settings import AT_LEAST, AT_MOST, CHOICES, OVER_ZERO, check
+from mmerg.settings import at as settings_at
 from mmerg.wiring import corpus_of, experiment_of, make, pool_of, prompts_of, sampling_of
 from tests.composed import BASE, composed, plain_of
 
@@ -184,6 +185,26 @@ def test_a_value_that_is_not_there_is_named(overrides: tuple[str, ...], key: str
         check(plain_of(*overrides))
     assert key in str(caught.value)
     assert caught.value.hint.startswith(f"set it on the command line: {key}=")
+
+
+@pytest.mark.parametrize("name", ["${x}", "${x:y}"])
+@pytest.mark.parametrize("key", ["dataset.root", "dataset.memory.root", "runs"])
+def test_a_path_may_hold_what_looks_like_an_interpolation(key: str, name: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        plain_of(*BASE, quoted(f"{key}=/d/{name}/b"))
+    assert caught.value.hint.endswith(r"where a path has ${…} in its name, write \${…}")
+    plain = plain_of(*BASE, quoted(f"{key}=/d/\\{name}/b"))
+    assert settings_at(plain, key) == f"/d/{name}/b"
+
+
+def test_the_folder_of_such_a_path_is_read(tmp_path: Path) -> None:
+    folder = tmp_path / "${x}"
+    folder.mkdir()
+    (folder / "dialogues.jsonl").write_text('{"id": "a", "turns": [{"speaker": "A", "text": "x"}]}', encoding="utf-8")
+    assert corpus_of(plain_of("dataset=folder", quoted(f"dataset.root={tmp_path}/\\${{x}}"))).name == "${x}"
+    for name in ("${x}", r"\${x}", "$x", "{x}"):
+        nested = make({"_target_": "builtins.dict", "at": {"_target_": "pathlib.PurePosixPath", "_args_": [name]}})
+        assert (str(make({"_target_": "builtins.dict", "at": name})["at"]), str(nested["at"])) == (name, name)
 
 
 def at(plain: dict[str, Any], path: str, value: Any) -> dict[str, Any]:
