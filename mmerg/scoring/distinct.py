@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Literal
 
 import numpy as np
@@ -66,9 +67,15 @@ class Distinct:
         return value
 
     def _grams(self, answers: Sequence[Answer]) -> Grams:
-        return Grams.of(spoken(answers), tokenizer(self.tokenizer, lower=self.lower), self.n)
+        return grams_of(spoken(answers), self.tokenizer, self.lower, self.n)
 
 
-def spoken(answers: Sequence[Answer]) -> list[str | None]:
+def spoken(answers: Sequence[Answer]) -> tuple[str | None, ...]:
     """The replies, None where there is none."""
-    return [answer.result.response if answer.ok else None for answer in answers]
+    return tuple(answer.result.response if answer.ok else None for answer in answers)
+
+
+@lru_cache(maxsize=8)  # what counts and the figure, Distinct and EAD, ask for the same: of two runs and both, n 1 and 2
+def grams_of(replies: tuple[str | None, ...], words: Tokenizer, lower: bool, n: int) -> Grams:
+    """The n-grams of replies; those of the last few lists are kept, as cutting texts takes longest."""
+    return Grams.of(replies, tokenizer(words, lower=lower), n)

@@ -15,10 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mmerg.scoring.answers import Answer
-from mmerg.scoring.distinct import spoken
+from mmerg.scoring.distinct import grams_of, spoken
 from mmerg.scoring.metric import Indices, IntervalBy, Value
 from mmerg.scoring.ngrams import Grams
-from mmerg.scoring.words import Tokenizer, tokenizer, tokenizer_signature
+from mmerg.scoring.words import Tokenizer, tokenizer_signature
 
 CL100K = 100_277  # the tokens of cl100k_base, which TRACE (arXiv 2509.21849) takes for V
 
@@ -61,4 +61,4 @@ class ExpectationAdjusted:
         return value
 
     def _grams(self, answers: Sequence[Answer]) -> Grams:
-        return Grams.of(spoken(answers), tokenizer(self.tokenizer, lower=self.lower), self.n)
+        return grams_of(spoken(answers), self.tokenizer, self.lower, self.n)

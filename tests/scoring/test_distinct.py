@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mmerg.scoring.distinct import Distinct, Level
+from mmerg.scoring.distinct import Distinct, Level, grams_of
 from mmerg.scoring.ead import CL100K, ExpectationAdjusted
 from mmerg.scoring.words import Tokenizer, tokenizer
 from tests.scoring.answers import count, figure, replies
@@ -127,3 +127,14 @@ def test_signatures_say_what_decides_the_figure() -> None:
     assert "tok:13a-sacrebleu-2." in Distinct(1, "13a").signature
     assert ExpectationAdjusted(1, 9, "whitespace").signature == "n:1|V:9|tok:whitespace|case:lower|scale:100"
     assert (plain(1).interval_by, plain(1, "response").interval_by) == ("jackknife", "bootstrap")
+
+
+def test_a_list_of_replies_is_cut_once_for_all_figures() -> None:
+    answers = replies("so it is", "it is not")
+    grams_of.cache_clear()
+    for metric in (Distinct(2, "whitespace"), ExpectationAdjusted(2, 9, "whitespace")):
+        metric.counted(answers)
+        metric.ready(answers)
+    assert (grams_of.cache_info().misses, grams_of.cache_info().hits) == (1, 3)
+    Distinct(2, "whitespace", lower=False).ready(answers)
+    assert grams_of.cache_info().misses == 2
