@@ -143,10 +143,11 @@ def test_a_judge_that_prefers_the_first_is_shown_to(tmp_path: Path) -> None:
         assert server.calls == 10 * SAMPLES
     found = Match.model_validate_json((judged.judging("pairwise") / "judgement.json").read_bytes())
     assert {name: score.value for name, score in found.overall.items()} == {
-        **{"win": 0, "tie": 100, "lose": 0, "raw_win": 50, "raw_tie": 0, "raw_lose": 50},
+        **{"margin": 0, "win": 0, "tie": 100, "lose": 0, "raw_win": 50, "raw_tie": 0, "raw_lose": 50},
         **{"first": 100, "flips": 100, "agree_orders": 0, "agree_repeats": None},
     }
     assert found.runs == (judged.a.name, judged.b.name)
+    assert {(sign.won, sign.lost, sign.p_holm) for sign in found.signs.values()} == {(0, 0, 1.0)}
     for aspect in ("empathy", "relevance", "fluency", "informativity", "consistency"):
         assert found.aspects[aspect]["first"].interval
 

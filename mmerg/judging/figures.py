@@ -36,7 +36,10 @@ def mean(
     value = ratio(numbers, np.ones(len(kept)))
     found = interval(by, value, [d for _, d in kept], resamples=DEFAULTS.resamples, seed=DEFAULTS.seed)
     figure = value(np.arange(len(kept)))
-    return bare.model_copy(update={"value": figure, "interval": found.ends, "method": found.method, "why": found.why})
+    method = found.method
+    if method and by == "wilson" and not set(numbers.tolist()) <= {0.0, 100.0}:
+        method += ", a sample's share of several cases as one case"
+    return bare.model_copy(update={"value": figure, "interval": found.ends, "method": method, "why": found.why})
 
 
 def share(held: Sequence[bool]) -> float | None:

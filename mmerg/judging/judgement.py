@@ -17,6 +17,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict
 
 from mmerg.errors import RunError
+from mmerg.judging.preferences import Sign
 from mmerg.records.lines import why
 from mmerg.records.result import Result
 from mmerg.records.run import read_results, replace_file
@@ -63,13 +64,14 @@ class Judgement(_Judged):
 
 
 class Match(_Judged):
-    """Run A against run B: figures by aspect (see `preferences.FIGURES`), and over all aspects. self_judged: the runs
-    whose replies the judge itself wrote."""
+    """Run A against run B: figures by aspect (see `preferences`), and over all aspects; signs: tests by aspect.
+    self_judged: the runs whose replies the judge itself wrote."""
 
     runs: tuple[str, str]
     self_judged: tuple[str, ...]
     aspects: dict[str, dict[str, Score]]
     overall: dict[str, Score]
+    signs: dict[str, Sign]
 
 
 def replies_digest(results: Iterable[Result]) -> str:

@@ -34,7 +34,7 @@ from mmerg.judging.judgement import (
     replies_digest,
     same_model,
 )
-from mmerg.judging.preferences import preferences
+from mmerg.judging.preferences import preferences, signs
 from mmerg.judging.ratings import ratings
 from mmerg.judging.tables import compared, rated
 from mmerg.progress import Progress
@@ -213,6 +213,7 @@ def _conclude(
             self_judged=tuple(run.name for run in own),
             aspects={aspect: preferences(judged, [aspect], signature) for aspect in judging.aspects},
             overall=preferences(judged, judging.aspects, signature),
+            signs=signs(judged, judging.aspects),
             **common,
         )
         match.write(path / JUDGEMENT)

@@ -5,8 +5,13 @@ where both prefer B, and a tie in every other case: verdicts that contradict eac
 Over repeats more than half of them must be won (or lost). Every figure is a share in percent: of a sample's cases, then
 the mean over samples. Unusable verdicts make no case.
 
-    found = preferences(samples, "empathy", signature)
-    found["win"].value, found["first"].value
+Whether A is better than B: the margin, the mean of +100 for a pair won, 0 for a tie, -100 for one lost, and by aspect
+an exact sign test. Pairs of a dialogue are not independent, so each dialogue has one vote, for the run that won more of
+it; a dialogue without a majority has none. p is corrected for all aspects (Holm).
+
+    found = preferences(samples, ["empathy"], signature)
+    found["margin"].value, found["win"].value, found["first"].value
+    signs(samples, ["empathy", "fluency"])["fluency"].p_holm
 """
 
 from __future__ import annotations
@@ -15,11 +20,16 @@ from collections import defaultdict
 from collections.abc import Callable, Sequence
 from itertools import combinations
 
+from pydantic import BaseModel, ConfigDict
+
 from mmerg.judging.figures import mean, share
 from mmerg.records.verdict import Verdict, Verdicts
+from mmerg.scoring.paired import holm
+from mmerg.scoring.power import mcnemar
 from mmerg.scoring.score import Score
 
 A, B = 0, 1
+_WORTH = {A: 100.0, -1: 0.0, B: -100.0}
 Cases = Callable[[Sequence[Verdict]], list[bool]]  # of a sample's usable verdicts on one aspect
 
 
@@ -91,7 +101,10 @@ def preferences(samples: Sequence[Verdicts], aspects: Sequence[str], signature: 
     """The figures over `aspects` together, each sample counting once."""
     by_aspect = [_usable(sample, aspects) for sample in samples]
     dialogues = [sample.dialogue for sample in samples]
+    margins = [_margin(usable) for usable in by_aspect]
     return {
+        "margin": mean("margin", margins, dialogues, by="bootstrap", signature=signature),
+    } | {
         name: mean(
             name,
             [share([held for verdicts in usable for held in cases(verdicts)]) for usable in by_aspect],
@@ -101,6 +114,39 @@ def preferences(samples: Sequence[Verdicts], aspects: Sequence[str], signature: 
         )
         for name, cases in FIGURES.items()
     }
+
+
+class Sign(BaseModel):
+    """The sign test on one aspect. won, lost: dialogues of which A (B) won more pairs. p_holm: corrected for all
+    aspects."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    won: int
+    lost: int
+    p: float
+    p_holm: float
+
+
+def signs(samples: Sequence[Verdicts], aspects: Sequence[str]) -> dict[str, Sign]:
+    """By aspect, how likely chance prefers one run in so many of the dialogues, or more: two-sided, 1 without votes."""
+    counted = []
+    for aspect in aspects:
+        votes: defaultdict[str, float] = defaultdict(float)
+        for sample in samples:
+            votes[sample.dialogue] += _margin(_usable(sample, [aspect])) or 0.0
+        counted.append((sum(vote > 0 for vote in votes.values()), sum(vote < 0 for vote in votes.values())))
+    ps = [mcnemar(won, lost) for won, lost in counted]  # the same test: a fair coin, thrown once a vote
+    return {
+        aspect: Sign(won=won, lost=lost, p=p, p_holm=corrected)
+        for aspect, (won, lost), p, corrected in zip(aspects, counted, ps, holm(ps), strict=True)
+    }
+
+
+def _margin(usable: Sequence[Sequence[Verdict]]) -> float | None:
+    """The mean over a sample's aspects of 100 where A won, -100 where B did; None without a pair of verdicts."""
+    found = [_WORTH[ended] for verdicts in usable if (ended := outcome(verdicts)) is not None]
+    return sum(found) / len(found) if found else None
 
 
 def _usable(sample: Verdicts, aspects: Sequence[str]) -> list[list[Verdict]]:

@@ -40,6 +40,12 @@ def compared(found: Match) -> Iterator[RenderableType]:
     by_aspect = {**found.aspects, "all": found.overall}
     yield _figures("A against B, % of pairs [95 %]", by_aspect, {"win": "A wins", "tie": "tie", "lose": "B wins"})
     yield harmless(RULE)
+    yield _figures("A over B: pairs won less pairs lost, % of pairs [95 %]", by_aspect, {"margin": "margin"})
+    for aspect, sign in found.signs.items():
+        yield harmless(
+            f"{aspect}: A wins {sign.won} dialogues, B {sign.lost}; sign test p {sign.p:.2g}, "
+            f"{sign.p_holm:.2g} corrected for {len(found.signs)} aspects (Holm)"
+        )
     raw = {"raw_win": "for A", "raw_tie": "tie", "raw_lose": "for B"}
     yield _figures("single verdicts, %, whatever the order", by_aspect, raw)
     trust = {

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.stats import binomtest
 
-from mmerg.judging.preferences import FIGURES, preferences
+from mmerg.judging.preferences import FIGURES, preferences, signs
 from mmerg.judging.ratings import ratings
 from mmerg.records.verdict import Choice, Verdict, Verdicts
 from tests.judging.parts import PAIR, always_first, asked, better, judge, longer
@@ -98,6 +100,8 @@ def test_swapping_the_runs_swaps_win_and_lose_and_nothing_else(
     swapped = [[(other, one) for one, other in repeats] for repeats in given]
     there = figures(*(sample(*repeats, name=name) for repeats, name in zip(swapped, names, strict=True)))
     back = {"win": "lose", "lose": "win", "raw_win": "raw_lose", "raw_lose": "raw_win"}
+    margins = [found.pop("margin") for found in (here, there)]
+    assert margins in ([None, None], [margins[0], -(margins[0] or 0.0)])
     assert {back.get(name, name): value for name, value in there.items()} == here
     assert set(here) == set(FIGURES)
     if here["win"] is not None:
@@ -118,3 +122,39 @@ def test_ratings_are_means_over_samples_of_means_over_repeats() -> None:
     assert score.interval is None  # all is from one dialogue
     more = ratings([rated("d0/1", 1), rated("d1/1", 5)], ["empathy"], "s")["empathy"]
     assert (more.value, more.interval) == (3.0, (1.0, 5.0))
+
+
+def test_the_margin_and_its_sign_test_say_which_run_is_better() -> None:
+    won, lost, tied = ("first", "second"), ("second", "first"), ("first", "first")
+    pairs = [won] * 6 + [lost] + [tied] * 3
+    samples = [sample(pair, name=f"d{number}/1") for number, pair in enumerate(pairs)]  # type: ignore[arg-type]
+    margin = preferences(samples, ["empathy"], "")["margin"]
+    assert (margin.value, margin.n) == (50.0, 10)
+    assert margin.interval
+    assert margin.interval[0] < 50 < margin.interval[1]
+    more = [sample(tied, name=f"d{number}/1", aspect="fluency") for number in range(10)]  # type: ignore[arg-type]
+    both = [
+        one.model_copy(update={"verdicts": one.verdicts + other.verdicts})
+        for one, other in zip(samples, more, strict=True)
+    ]
+    found = signs(both, ["empathy", "fluency"])
+    assert (found["empathy"].won, found["empathy"].lost) == (6, 1)
+    assert found["empathy"].p == pytest.approx(binomtest(6, 7).pvalue)
+    assert found["empathy"].p_holm == 2 * found["empathy"].p
+    assert (found["fluency"].won, found["fluency"].lost, found["fluency"].p_holm) == (0, 0, 1.0)
+    assert preferences(both, ["empathy", "fluency"], "")["margin"].value == 25.0
+
+
+def test_a_dialogue_has_one_vote() -> None:
+    won, lost = ("first", "second"), ("second", "first")
+    samples = [sample(won, name=f"d0/{number}") for number in range(5)]  # type: ignore[arg-type]
+    samples += [sample(lost, name="d1/1"), sample(won, name="d2/1"), sample(lost, name="d2/2")]  # type: ignore[arg-type]
+    found = signs(samples, ["empathy"])["empathy"]
+    assert (found.won, found.lost, found.p) == (1, 1, 1.0)
+
+
+def test_shares_of_several_cases_are_told_as_such() -> None:
+    several = [sample(("first", "first"), name="d0/1"), sample(("first", "second"), name="d1/1")]
+    found = preferences(several, ["empathy"], "")
+    assert found["win"].method == "wilson"
+    assert found["raw_win"].method == "wilson, a sample's share of several cases as one case"
