@@ -22,7 +22,9 @@ from mmerg.scoring.confusion import confusion
 from mmerg.scoring.files import written
 from mmerg.scoring.intervals import interval
 from mmerg.scoring.metric import Metric
+from mmerg.scoring.ref_perplexity import RefPerplexity
 from mmerg.scoring.score import SCORES, Score, Scores, read_scores, results_digest
+from mmerg.scoring.self_perplexity import SelfPerplexity
 from mmerg.scoring.standard import DEFAULTS, Options, standard_metrics
 
 
@@ -60,7 +62,9 @@ def scored(metric: Metric, answers: Sequence[Answer], options: Options) -> Score
     value = metric.ready(kept)
     figure = value(np.arange(len(kept)))
     if not isfinite(figure):
-        return bare.model_copy(update={"why": "it is not finite: a token of probability 0"})
+        asked = isinstance(metric, SelfPerplexity | RefPerplexity)
+        why = "a token of probability 0" if asked else "its samples hold a number that is not finite"
+        return bare.model_copy(update={"why": f"it is not finite: {why}"})
     names = [answer.result.dialogue or answer.id for answer in kept]
     found = interval(metric.interval_by, value, names, resamples=options.resamples, seed=options.seed)
     return bare.model_copy(update={"value": figure, "interval": found.ends, "method": found.method, "why": found.why})

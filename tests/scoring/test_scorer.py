@@ -181,6 +181,11 @@ def test_a_perplexity_without_end_has_no_figure() -> None:
     assert scores.scores["self_ppl"].n == 1
 
 
+def test_only_a_perplexity_is_endless_for_a_token_of_probability_0() -> None:
+    seconds = scored([result("a/1", seconds=inf)]).scores["seconds"]
+    assert (seconds.value, seconds.why) == (None, "it is not finite: its samples hold a number that is not finite")
+
+
 def test_a_folder_whose_name_is_no_text(tmp_path: Path) -> None:
     folder = build_run(tmp_path / "run\udcff", RESULTS)
     assert write_scores(folder, score_run(read_run(folder), QUICK)).run == "run\udcff"
