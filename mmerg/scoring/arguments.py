@@ -36,8 +36,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     default = "of ead; default: cl100k_base's, %(default)s"
     words.add_argument("--vocabulary", type=int, metavar="V", default=DEFAULTS.vocabulary, help=default)
     models = parser.add_argument_group("figures by another model")
-    bert = "BERTScore; a folder or hub name, roberta-large"
-    models.add_argument("--bert", nargs="?", const="roberta-large", metavar="MODEL", help=bert)
+    models.add_argument("--bert", action="store_true", help="BERTScore against the data's own replies")
+    bert = "its model: a folder or hub name; default: %(default)s"
+    models.add_argument("--bert-model", metavar="MODEL", default="roberta-large", help=bert)
     layers = "which layer; needed for a folder (roberta-large: 17)"
     models.add_argument("--bert-layers", type=int, metavar="N", help=layers)
     reference = "perplexity by a causal model: a folder, .gguf file or hub name"
@@ -52,7 +53,7 @@ def arguments(given: argparse.Namespace) -> Arguments:
         level=given.level,
         lower=not given.keep_case,
         vocabulary=given.vocabulary,
-        bert=given.bert,
+        bert=given.bert_model if given.bert else None,
         bert_layers=given.bert_layers,
         ref_ppl=given.ref_ppl,
         ref_context=given.ref_context,

@@ -1,6 +1,6 @@
 """Scores a run: every figure with its n, interval and signature, and keeps them beside it as `scores.json`.
 
-The same run and options give the same bytes, whatever the order of its samples.
+The same run, options and file before give the same bytes, whatever the order of its samples.
 
     scores = score_run(read_run(folder), Options())
     write_scores(folder, scores)

@@ -1,0 +1,27 @@
+"""The options of figures on a command line."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+import pytest
+
+from mmerg.scoring.arguments import add_arguments, arguments
+
+
+@pytest.mark.parametrize(
+    ("given", "model"),
+    [
+        (["--bert", "runs/a"], "roberta-large"),
+        (["runs/a", "--bert"], "roberta-large"),
+        (["--bert", "--bert-model", "folder", "runs/a"], "folder"),
+        (["runs/a"], None),
+    ],
+)
+def test_bert_takes_no_run_for_its_model(given: list[str], model: str | None) -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("runs", nargs="+", type=Path)
+    add_arguments(parser)
+    found = parser.parse_args(given)
+    assert (found.runs, arguments(found)["bert"]) == ([Path("runs/a")], model)
