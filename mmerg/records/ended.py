@@ -28,6 +28,7 @@ class Ended(BaseModel):
 
     @classmethod
     def of(cls, path: Path, results: Sequence[Result], kept: int, made: int) -> Ended:
+        """Of the run in folder `path` with these results, `kept` of them from before, `made` calls made now."""
         return cls(
             run=str(path),
             samples=len(results),

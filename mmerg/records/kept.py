@@ -128,8 +128,11 @@ class Kept(Mapping[str, Line], Generic[Line]):
 
     def _number(self, line: bytes) -> int:
         """The number of a line, counted only once it is to be named."""
-        with self._file.open("rb") as lines:
-            return next((number for number, other in enumerate(lines, start=1) if other == line), 0)
+        try:
+            with self._file.open("rb") as lines:
+                return next((number for number, other in enumerate(lines, start=1) if other == line), 0)
+        except OSError as error:
+            raise self._unreadable(error) from error
 
     def _unreadable(self, error: OSError) -> RunError:
         return RunError(f"the results cannot be read: {error.strerror}", where=str(self._file))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any, Self
 
 import pytest
 
@@ -52,3 +53,15 @@ def test_a_line_that_is_no_record_is_named(tmp_path: Path) -> None:
     (tmp_path / "r").write_text(result("a").line() + '{"id": 1}\n', encoding="utf-8")
     with pytest.raises(RunError, match="line 2 is not a record"):
         Kept(tmp_path / "r", Result)
+
+
+def test_a_file_that_vanishes_while_a_line_is_named_is_our_own_error(tmp_path: Path) -> None:
+    class Vanishing(Result):
+        @classmethod
+        def model_validate(cls, obj: Any, **_: Any) -> Self:
+            (tmp_path / "r").unlink()
+            raise ValueError("no record")
+
+    (tmp_path / "r").write_text(result("a").line(), encoding="utf-8")
+    with pytest.raises(RunError, match="the results cannot be read: No such file"):
+        Kept(tmp_path / "r", Vanishing)
