@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from time import monotonic
 
 from rich.console import Console
 from rich.text import Text
@@ -27,6 +28,7 @@ from mmerg.scoring.standard import Options
 from mmerg.terminal import console, forgiving, guarded
 
 DRAWS = 2000
+PATIENCE = 5.0  # seconds without a word
 
 
 def compare(out: Console, paths: Sequence[Path], options: Options, json: Path | None) -> int:
@@ -38,12 +40,23 @@ def compare(out: Console, paths: Sequence[Path], options: Options, json: Path | 
     for path in paths:
         read_manifest(path)
     baseline, *others = (read_run(path) for path in paths)
-    compared = compared_with(baseline, others, options)
+    compared = compared_with(baseline, others, options, telling(PATIENCE))
     for part in shown(compared):
         out.print(part, soft_wrap=isinstance(part, Text))
     if json:
         written(json, compared)
     return 0
+
+
+def telling(patience: float) -> Callable[[str], None]:
+    """What names each figure on stderr as it is begun, once `patience` seconds are over."""
+    start = monotonic()
+
+    def begun(name: str) -> None:
+        if monotonic() - start >= patience:
+            print(f"comparing {name} …", file=sys.stderr, flush=True)  # noqa: T201
+
+    return begun
 
 
 def main(arguments_given: Sequence[str] | None = None) -> int:

@@ -10,11 +10,13 @@ from typing import Any
 
 import pytest
 
-from mmerg.compare import main
+from mmerg.compare import main, telling
 from mmerg.records.result import Result
 from mmerg.records.run import MANIFEST
-from mmerg.scoring.comparisons import Compared
+from mmerg.scoring.answers import read_run
+from mmerg.scoring.comparisons import Compared, compared_with
 from mmerg.scoring.paired import Comparison
+from mmerg.scoring.standard import Options
 from tests.scoring.run_builder import build_run, result
 
 WORDS = ["oh no", "that is hard", "tell me more", "well", "I am so glad", "what happened then"]
@@ -176,6 +178,15 @@ def test_a_run_against_itself_is_warned_of(pair: tuple[str, str], capsys: pytest
     shown = capsys.readouterr().out
     assert "warning: first is compared with itself" in shown
     assert re.search(r" \+0\.00 -\d+\.\d\d to \+\d+\.\d\d 1\.0000 1\.0000 ", row(shown, "acc"))
+
+
+def test_a_long_comparison_names_each_figure(pair: tuple[str, str], capsys: pytest.CaptureFixture[str]) -> None:
+    baseline, other = (read_run(Path(one)) for one in pair)
+    compared = compared_with(baseline, [other], Options(resamples=5), telling(0.0))
+    told = capsys.readouterr().err.splitlines()
+    assert told == [f"comparing {one.metric} …" for one in compared.comparisons]
+    compared_with(baseline, [other], Options(resamples=5), telling(9999.0))
+    assert capsys.readouterr().err == ""
 
 
 def test_two_runs_of_one_identity_are_warned_of(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -6,7 +6,7 @@ compared.comparisons[0].difference, compared.warnings
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import groupby
 
 from pydantic import BaseModel, ConfigDict
@@ -45,9 +45,11 @@ class Compared(BaseModel):
     warnings: tuple[str, ...]
 
 
-def compared_with(baseline: ScoredRun, others: Sequence[ScoredRun], options: Options) -> Compared:
-    """All figures of `options`, whose resamples are the draws. Raises RunError where runs cannot be compared or share
-    no sample, ConfigError for an option that means nothing."""
+def compared_with(
+    baseline: ScoredRun, others: Sequence[ScoredRun], options: Options, begun: Callable[[str], None] | None = None
+) -> Compared:
+    """All figures of `options`, whose resamples are the draws; `begun` is told the name of each before it. Raises
+    RunError where runs cannot be compared or share no sample, ConfigError for an option that means nothing."""
     told: dict[str, None] = {}
     for other in others:
         must_compare(baseline, other)
@@ -59,11 +61,13 @@ def compared_with(baseline: ScoredRun, others: Sequence[ScoredRun], options: Opt
     ]
     ours = standard_metrics(baseline, options)
     theirs = [standard_metrics(other, options) for other in others]
-    found = [
-        _compared(metric, theirs[number][place], pairings[number], (baseline.name, other.name), options)
-        for place, metric in enumerate(ours)
-        for number, other in enumerate(others)
-    ]
+    found = []
+    for place, metric in enumerate(ours):
+        if begun:
+            begun(metric.name)
+        for number, other in enumerate(others):
+            names = (baseline.name, other.name)
+            found.append(_compared(metric, theirs[number][place], pairings[number], names, options))
     corrected = [one for _, group in groupby(found, key=lambda one: one.metric) for one in _corrected(list(group))]
     return Compared(
         protocol=baseline.protocol,
