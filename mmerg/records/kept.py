@@ -65,7 +65,12 @@ class Kept(Mapping[str, Line], Generic[Line]):
         self._file, self._record = file, record
         self._places: dict[str, tuple[int, int]] = {}  # id: where its line begins, its length; both in bytes
         self._end = 0
+        self._stale = False
         self.look()
+
+    def retire(self) -> None:
+        """The file is to be written anew: where its lines lie will not be known here, so nothing more can be read."""
+        self._stale = True
 
     def look(self) -> None:
         """Take note of what has been appended since."""
@@ -92,6 +97,10 @@ class Kept(Mapping[str, Line], Generic[Line]):
 
     def raw(self, samples: Iterable[str]) -> Iterator[bytes]:
         """The samples' lines as they stand in the file."""
+        if self._stale:
+            raise RunError(
+                "the results were put in order since these were looked up", where=str(self._file), hint="read them anew"
+            )
         if not self._places:  # where there is no file, nobody's line can be asked for
             return
         try:

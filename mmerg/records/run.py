@@ -127,6 +127,7 @@ class Folder(Generic[Line]):
             samples = sorted(self.results, key=lambda sample: (place.get(sample, len(place)), sample))
             self._lines.close()
             replace_file(self._file, self.results.raw(samples))
+            self.results.retire()
             self.results = Kept(self._file, self._record)
             self._lines = Lines(self._file)
 

@@ -41,6 +41,17 @@ def test_sealing_puts_one_line_a_sample_in_corpus_order_and_adding_goes_on(tmp_p
     assert [json.loads(line)["id"] for line in lines] == ["a", "b", "c", "d"]
 
 
+def test_what_was_looked_up_before_sealing_is_not_read_from_other_places(tmp_path: Path) -> None:
+    with Run(tmp_path / "run", MANIFEST) as run:
+        for sample in ("b", "a"):
+            run.add(result(sample))
+        before = run.results.part()
+        run.seal(["a", "b"])
+        with pytest.raises(RunError, match="put in order since"):
+            list(before)
+        assert [one.id for one in run.results.part()] == ["a", "b"]
+
+
 def test_a_torn_last_result_is_dropped(tmp_path: Path) -> None:
     with Run(tmp_path / "r", MANIFEST) as run:
         run.add(result("a"))
