@@ -24,8 +24,14 @@ from mmerg.terminal import console, forgiving, guarded, harmless
 
 
 def show_run(out: Console, path: Path) -> int:
-    """The table of a run and how it was made."""
+    """The table of a run and how it was made. Raises RunError for a folder that is no run's."""
     manifest = read_manifest(path)
+    if "judged" in manifest:
+        raise RunError(
+            "this is the folder of a judging, which has no table of replies",
+            where=str(path),
+            hint=f"its figures are in judgement.json; python -m mmerg.show {path} SAMPLE tells how a sample was judged",
+        )
     results = read_results(path).part()
     engine = manifest["engine"]
     out.print(harmless(f"{path}: {engine['model']} on {engine['backend']} {engine['version']}"))

@@ -280,6 +280,8 @@ def test_the_signature_tells_servers_and_settings_apart(judged: Judged) -> None:
 
 def test_a_judged_sample_can_be_shown(judged: Judged, capsys: pytest.CaptureFixture[str]) -> None:
     assert judged(judged.a, judged.b, "judge=pairwise").returncode == 0
+    assert show([str(judged.judging("pairwise"))]) == 2
+    assert "this is the folder of a judging" in capsys.readouterr().err
     assert show([str(judged.judging("pairwise")), "d0/4"]) == 0
     told = capsys.readouterr().out
     assert "empathy, repeat 0, run 2 shown first: " in told
