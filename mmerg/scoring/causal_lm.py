@@ -75,5 +75,5 @@ def load(reference: str) -> CausalLm:
     model.to(device()).eval()
     start = "none" if tokenizer.bos_token_id is None else "bos"
     weights = fingerprint(model, tokenizer)
-    packages = f"transformers-{version('transformers')}"
+    packages = f"transformers-{version('transformers')}|torch-{torch.__version__}|device:{device()}"
     return CausalLm(model, tokenizer, f"lm:{path.name}|weights:{weights}|start:{start}|float32|{packages}")

@@ -35,7 +35,7 @@ class RefPerplexity:
 
     @property
     def signature(self) -> str:
-        return f"{self._lm().signature}|context:{'turns' if self.context else 'none'}|weight:token"
+        return f"{self._lm().signature}|context:{'turns' if self.context else 'none'}|weight:token|failed:left-out"
 
     def counted(self, answers: Sequence[Answer]) -> NDArray[np.bool_]:
         return self._scored(answers)[1] > 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from math import exp, inf, isinf, isnan
 from pathlib import Path
@@ -114,7 +115,8 @@ def test_the_signature_names_the_model_by_its_weights(tiny: Path, tmp_path: Path
     signature = RefPerplexity(str(tiny)).signature
     assert signature.startswith(f"lm:{tiny.name}|weights:")
     assert "|start:bos|float32|transformers-" in signature
-    assert signature.endswith("|context:none|weight:token")
+    assert signature.endswith("|context:none|weight:token|failed:left-out")
+    assert re.search(r"\|torch-[^|]+\|device:(cpu|cuda)\|", signature)
     assert str(tiny.parent) not in signature
     from transformers import AutoTokenizer, GPT2LMHeadModel
 
