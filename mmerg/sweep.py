@@ -67,6 +67,11 @@ def note(code: int, error: str, runs: Sequence[Ended]) -> None:
 class Report(Callback):
     """What Hydra calls once every member has ended: prints the table, and ends the command with the worst exit code."""
 
+    def on_multirun_start(self, config: DictConfig, **_: Any) -> None:
+        """Words of an earlier sweep in the same folder are not this one's."""
+        for left in Path(config.hydra.sweep.dir).rglob(ENDED):
+            left.unlink()
+
     def on_multirun_end(self, config: DictConfig, **_: Any) -> None:
         folder = Path(config.hydra.sweep.dir)
         members = read(folder)
@@ -76,7 +81,11 @@ class Report(Callback):
             raise Swept(WRONG)
         out.print(table(members))
         out.print(cost(members))
-        raise Swept(max(member.code for member in members))
+        code = max(member.code for member in members)
+        if silent := sorted(set(range(members[-1].number)) - {member.number for member in members}):
+            out.print(f"no word of member {', '.join(map(str, silent))}: it was killed, or its folder lies elsewhere")
+            code = max(code, 1)
+        raise Swept(code)
 
 
 def read(folder: Path) -> list[Member]:

@@ -14,12 +14,15 @@ from typing import Any
 
 import pytest
 import yaml
+from omegaconf import OmegaConf
 
 from mmerg.config import resolve
 from mmerg.errors import ConfigError
 from mmerg.identity import identity_hash
 from mmerg.records.run import read_manifest, read_results
 from mmerg.settings import check
+from mmerg.sweep import Member, Report
+from mmerg.terminal import Swept
 from tests.composed import composed
 from tests.engine.parts import ROOT
 from tests.scripted_ollama import ScriptedOllama, scripted_ollama
@@ -190,3 +193,21 @@ def test_every_experiment_runs_on_the_demo(experiment: str, tmp_path: Path) -> N
     assert len(ran) == len(values)
     assert all(len(read_results(path)) == 2 for path in ran)
     assert all(f"{key}={value}" in done.stdout for value in values) or len(values) == 1
+
+
+def test_words_of_an_earlier_sweep_are_not_counted(sweeper: Sweeper, tmp_path: Path) -> None:
+    settings = ("memory=none", "limit=1", f"hydra.sweep.dir={tmp_path}/swept")
+    assert sweeper.sweep(*settings, "system.max_iterations=0,1").returncode == 0
+    done = sweeper.sweep(*settings, "system.max_iterations=0")
+    assert done.returncode == 0
+    assert "1 members" in done.stdout
+
+
+def test_a_member_that_left_no_word_is_told(tmp_path: Path) -> None:
+    for number in (0, 2):
+        (tmp_path / str(number)).mkdir()
+        member = Member(number=number, overrides=(), code=0)
+        (tmp_path / str(number) / "ended.json").write_text(member.model_dump_json(), encoding="utf-8")
+    with pytest.raises(Swept) as caught:
+        Report().on_multirun_end(OmegaConf.create({"hydra": {"sweep": {"dir": str(tmp_path)}}}))
+    assert caught.value.worst == 1

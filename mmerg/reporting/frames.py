@@ -30,7 +30,8 @@ _QUALITY = 85
 
 @dataclass
 class Frames:
-    """Puts frames into a report, each once, below `prefix`. found: faces, in `blurred` frames; none were in `plain`."""
+    """Puts frames into a report, each once, below `prefix`. found: faces, in `blurred` frames; none were in `plain`;
+    `unseen` could not be looked at, and a grey picture stands for each."""
 
     source: Path
     folder: ReportFolder
@@ -40,6 +41,7 @@ class Frames:
     blurred: int = 0
     found: int = 0
     plain: int = 0
+    unseen: int = 0
 
     def held(self, sha256: str) -> bool:
         """Whether the run has a file of this frame. A link is none: it could name any file of this machine."""
@@ -67,8 +69,9 @@ class Frames:
     def _blurred(self, data: bytes) -> bytes:
         try:
             [measured] = measure([data], [0.0])
-        except ClipError:  # no picture: nothing to see on it, either
-            return data
+        except ClipError:  # not for OpenCV; a browser may show it nevertheless
+            self.unseen += 1
+            return to_jpeg(np.full((48, 64, 3), 128, np.uint8), _QUALITY)
         self.found += len(measured.faces)
         if not measured.faces:
             self.plain += 1

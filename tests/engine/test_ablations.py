@@ -29,7 +29,7 @@ ABLATIONS: dict[str, dict[str, Any]] = {
     "independent": {"organization": "independent"},
 }
 MARKS = {
-    "without-mpa": ("Evidence", "evidence", "mpa"),
+    "without-mpa": ("Evidence", "evidence", "mpa", "cue"),
     "without-caef": ("Emotion of the next turn", "carries", "caef"),
     "without-psp": ("Plan for", "plan", "psp"),
     "without-gra": ("Your step: the audit",),

@@ -54,7 +54,7 @@ class Forecast(_Record):
         Field(description="do words and frames agree?", json_schema_extra=needs("V")),
     ] = None
     reasoning: Annotated[
-        Reasoning, Field(description="which cues weigh more and why, and what the next speaker will feel")
+        Reasoning, Field(description="what weighs more and why, and what the next speaker will feel")
     ]
     emotion: Annotated[str, Choice("emotion"), Field(description="the emotion that the next turn carries")]
 
