@@ -25,7 +25,7 @@ from mmerg.scoring.comparisons import compared_with
 from mmerg.scoring.differences import shown
 from mmerg.scoring.files import written
 from mmerg.scoring.standard import Options
-from mmerg.terminal import console, forgiving, guarded
+from mmerg.terminal import STARTS_OVER, console, forgiving, guarded
 
 DRAWS = 2000
 PATIENCE = 5.0  # seconds without a word
@@ -70,7 +70,7 @@ def main(arguments_given: Sequence[str] | None = None) -> int:
     add_arguments(parser)
     given = parser.parse_args(arguments_given)
     options = Options(**arguments(given), resamples=given.draws, seed=given.seed)
-    return guarded(lambda: compare(console(), given.run, options, given.json))
+    return guarded(lambda: compare(console(), given.run, options, given.json), STARTS_OVER)
 
 
 if __name__ == "__main__":

@@ -98,6 +98,9 @@ def _with_row(config: DictConfig) -> DictConfig:
     """The config with the settings of the row that was asked for. Where they came from then no longer matters: the same
     settings are the same run in every experiment."""
     row = OmegaConf.select(config, "row")
+    if row is None and OmegaConf.select(config, "rows"):
+        hint = f"-m runs all of them; row={next(iter(config.rows))} runs one: {', '.join(config.rows)}"
+        raise ConfigError("the experiment has rows, and none is chosen", where="configuration", hint=hint)
     if row is None:
         return config
     if row not in config.rows:

@@ -23,7 +23,7 @@ from mmerg.backends.protocol import Backend, Engine
 from mmerg.config import hydra_main, resolve
 from mmerg.errors import CallError, Failure
 from mmerg.probes import Found, failed_call, safely
-from mmerg.terminal import console, forgiving, guarded, harmless
+from mmerg.terminal import STARTS_OVER, console, forgiving, guarded, harmless
 from mmerg.wiring import hosts_of, make
 
 MARKS = {"ok": "✓", "failed": "✗", "open": "?"}
@@ -122,7 +122,7 @@ def _embeddings(host: str, engine: Engine) -> Found:
 
 def main() -> int:
     """The command."""
-    return hydra_main(lambda config: guarded(lambda: examine(config)), "doctor")
+    return hydra_main(lambda config: guarded(lambda: examine(config), STARTS_OVER), "doctor")
 
 
 if __name__ == "__main__":

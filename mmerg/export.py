@@ -19,7 +19,7 @@ from mmerg.exporting.tables import Tables
 from mmerg.records.about import About, read_abouts
 from mmerg.records.run import TRACE, read_results
 from mmerg.records.tries import Tries
-from mmerg.terminal import console, forgiving, guarded, harmless
+from mmerg.terminal import STARTS_OVER, console, forgiving, guarded, harmless
 
 
 def export(out: Console, paths: Sequence[Path], folder: Path | None, prompts: bool) -> int:
@@ -54,7 +54,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--out", type=Path, metavar="DIR", help="where to write: RUN/export, or ./export for several")
     parser.add_argument("--prompts", action="store_true", help="add to each call its messages and its schema")
     given = parser.parse_args(arguments)
-    return guarded(lambda: export(console(), given.runs, given.out, given.prompts))
+    return guarded(lambda: export(console(), given.runs, given.out, given.prompts), STARTS_OVER)
 
 
 if __name__ == "__main__":

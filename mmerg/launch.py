@@ -31,7 +31,7 @@ from mmerg.records.ended import Ended
 from mmerg.records.events import Event
 from mmerg.records.result import Result
 from mmerg.records.run import Run
-from mmerg.run_tables import failures, replies
+from mmerg.run_tables import counted, failures, replies
 from mmerg.settings import check
 from mmerg.sweep import in_sweep
 from mmerg.terminal import console, harmless, shown
@@ -120,7 +120,7 @@ def _run(plain: dict[str, Any], out: Console) -> Ended:
 
 def _tell(out: Console, plain: Mapping[str, Any], results: Sequence[Result]) -> None:
     """The run's tables; in a sweep, whose members are many, without the replies."""
-    out.print(replies(results, 0) if in_sweep() else replies(results))
+    out.print(counted(results) if in_sweep() else replies(results))
     if silent := sum(result.clip_problems for result in results):
         out.print(f"clip problems: {silent} turns went on as text; mmerg.show RUN SAMPLE says why")
     if kept_back := told_kept_back(results):
@@ -129,7 +129,7 @@ def _tell(out: Console, plain: Mapping[str, Any], results: Sequence[Result]) -> 
         out.print(harmless(without))
     if failed := failures(results):
         out.print(failed)
-    if plain["backbone"]["note"]:
+    if plain["backbone"]["note"] and not in_sweep():
         out.print(harmless(plain["backbone"]["note"]))
 
 

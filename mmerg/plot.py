@@ -33,7 +33,7 @@ from mmerg.records.events import SampleStarted
 from mmerg.records.result import Result
 from mmerg.records.run import TRACE, read_results
 from mmerg.records.trace import read_trace
-from mmerg.terminal import console, forgiving, guarded, harmless
+from mmerg.terminal import STARTS_OVER, console, forgiving, guarded, harmless
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -188,7 +188,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--format", choices=sorted(ENDINGS), default="both", help="of the files; both if not given")
     given = parser.parse_args(arguments)
     only = list(dict.fromkeys(given.only))
-    return guarded(lambda: plot(console(), given.runs, given.out, only, ENDINGS[given.format]))
+    return guarded(lambda: plot(console(), given.runs, given.out, only, ENDINGS[given.format]), STARTS_OVER)
 
 
 if __name__ == "__main__":

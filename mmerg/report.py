@@ -20,7 +20,7 @@ from rich.console import Console
 from mmerg.errors import ConfigError
 from mmerg.reporting.frames import Faces
 from mmerg.reporting.write import write_report
-from mmerg.terminal import console, forgiving, guarded, harmless
+from mmerg.terminal import STARTS_OVER, console, forgiving, guarded, harmless
 
 
 def report(out: Console, paths: Sequence[Path], folder: Path | None, faces: Faces) -> int:
@@ -41,7 +41,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--out", type=Path, metavar="DIR", help="the report's folder; default: RUN/report")
     parser.add_argument("--faces", choices=get_args(Faces), default="keep", help="blur: those found; default: keep")
     given = parser.parse_args(arguments)
-    return guarded(lambda: report(console(), given.run, given.out, given.faces))
+    return guarded(lambda: report(console(), given.run, given.out, given.faces), STARTS_OVER)
 
 
 if __name__ == "__main__":

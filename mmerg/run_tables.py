@@ -15,19 +15,20 @@ from mmerg.terminal import harmless
 ROWS = 50
 
 
+def counted(results: Iterable[Result]) -> str:
+    """Samples and calls, in one line."""
+    counts: Counter[str] = Counter()
+    for result in results:
+        counts.update({"samples": 1, result.status: 1, "calls": result.calls, "cached": result.cached_calls})
+    samples = f"{counts['samples']} samples: {counts['ok']} ok, {counts['failed']} failed"
+    return f"{samples}; {counts['calls']} calls, {counts['cached']} of them cached"
+
+
 def replies(results: Sequence[Result], rows: int = ROWS) -> Table:
     """A row a sample, for the first `rows`: emotion, plan, audit (a mark a stage, in the system's order), passes,
     selected pass, response. The title counts all."""
-    counts: Counter[str] = Counter()
-    for result in results:
-        counts.update({result.status: 1, "calls": result.calls, "cached": result.cached_calls})
-    title = f"{len(results)} samples: {counts['ok']} ok, {counts['failed']} failed"
-    first = f"; the first {rows}, mmerg.show RUN SAMPLE prints any" if len(results) > rows > 0 else ""
-    table = Table(
-        title=f"{title}; {counts['calls']} calls, {counts['cached']} of them cached{first}",
-        title_justify="left",
-        show_lines=True,
-    )
+    first = f"; the first {rows}, mmerg.show RUN SAMPLE prints any" if len(results) > rows else ""
+    table = Table(title=f"{counted(results)}{first}", title_justify="left", show_lines=True)
     for name in ("sample", "emotion", "plan", "audit", "passes", "selected"):
         table.add_column(name, overflow="fold")
     table.add_column("response", ratio=1, overflow="fold")

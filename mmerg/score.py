@@ -21,7 +21,7 @@ from mmerg.scoring.arguments import add_arguments, arguments
 from mmerg.scoring.scorer import score_run, write_scores
 from mmerg.scoring.shown import shown
 from mmerg.scoring.standard import DEFAULTS, Options
-from mmerg.terminal import console, forgiving, guarded
+from mmerg.terminal import STARTS_OVER, console, forgiving, guarded
 
 
 def score(out: Console, paths: Sequence[Path], options: Options) -> int:
@@ -44,7 +44,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     draws.add_argument("--seed", type=int, metavar="N", default=DEFAULTS.seed, help="default: %(default)s")
     given = parser.parse_args(argv)
     options = Options(**arguments(given), resamples=given.resamples, seed=given.seed)
-    return guarded(lambda: score(console(), given.run, options))
+    return guarded(lambda: score(console(), given.run, options), STARTS_OVER)
 
 
 if __name__ == "__main__":

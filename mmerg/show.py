@@ -20,7 +20,7 @@ from mmerg.records.run import TRACE, read_manifest, read_results
 from mmerg.records.trace import story
 from mmerg.run_tables import failures, replies
 from mmerg.story import heading, lines
-from mmerg.terminal import console, forgiving, guarded, harmless
+from mmerg.terminal import STARTS_OVER, console, forgiving, guarded, harmless
 
 
 def show_run(out: Console, path: Path) -> int:
@@ -75,8 +75,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--prompts", action="store_true", help="print every call's prompt and raw reply, too")
     given = parser.parse_args(arguments)
     if given.sample is None:
-        return guarded(lambda: show_run(console(), given.run))
-    return guarded(lambda: show_sample(console(), given.run, given.sample, given.prompts))
+        return guarded(lambda: show_run(console(), given.run), STARTS_OVER)
+    return guarded(lambda: show_sample(console(), given.run, given.sample, given.prompts), STARTS_OVER)
 
 
 if __name__ == "__main__":

@@ -116,5 +116,5 @@ def cost(members: Sequence[Member]) -> str:
     """The sweep's calls beside those of as many runs that share nothing."""
     calls, made = (sum(getattr(member, name) for member in members) for name in ("calls", "made"))
     most = max((member.calls for member in members), default=0)
-    ratio = f", {made / most:.2f} times those of the largest member alone" if most else ""
+    ratio = f"; the largest member alone takes {most}" if most else ""
     return f"{made} calls made, {calls - made} reused; separate runs take {calls}{ratio}"

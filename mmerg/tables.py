@@ -25,7 +25,7 @@ from mmerg.papertables.as_text import as_text
 from mmerg.papertables.beside import Beside, put_beside
 from mmerg.papertables.ours import Ours, dataset_of, read_ours
 from mmerg.records.run import MANIFEST, read_manifest, replace_file
-from mmerg.terminal import console, forgiving, guarded, shown
+from mmerg.terminal import STARTS_OVER, console, forgiving, guarded, shown
 
 FORMATS = ("text", "markdown", "latex", "csv")
 DATASETS = ("iemocap", "meld", "empathetic")
@@ -114,8 +114,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--judge", metavar="NAME", help="whose ratings count, where several models judged a run")
     parser.add_argument("--runs", type=Path, default=Path("runs"), help="where runs are; default: runs")
     parser.add_argument("--out", type=Path, metavar="FILE", help="write there in place of printing")
-    given = parser.parse_args(arguments)
-    return guarded(lambda: tables(given))
+    given = parser.parse_intermixed_args(arguments)
+    return guarded(lambda: tables(given), STARTS_OVER)
 
 
 if __name__ == "__main__":

@@ -15,6 +15,7 @@ from rich.text import Text
 from mmerg.errors import MmergError
 
 WRONG, INTERRUPTED = 2, 130
+STARTS_OVER = "the same command starts over"  # what an interrupted command says that has nothing to go on from
 
 # Control characters could steer the terminal, bidi controls could reorder what is read. Line feed and tab may stay.
 _STEERING = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")

@@ -37,8 +37,10 @@ def scripted_ollama(
     answer: Callable[[dict[str, Any]], str] | None = None,
     capabilities: tuple[str, ...] = ("completion", "vision"),
     models: tuple[str, ...] = ("qwen2.5vl:7b",),
+    on_gpu: float | None = None,
 ) -> Iterator[ScriptedOllama]:
-    """A server on a free loopback port that holds `models`, all of them in its memory, a quarter of each on the CPU."""
+    """A server on a free loopback port that holds `models`, all of them loaded. It tells their size and context only
+    where `on_gpu` says how much of each lies on the GPU."""
     state = ScriptedOllama(on_call, answer or merg_answer)
 
     class Handler(BaseHTTPRequestHandler):
@@ -49,8 +51,9 @@ def scripted_ollama(
             if self.path == "/api/version":
                 self._send({"version": VERSION})
             else:
-                memory = {"size": SIZE, "size_vram": SIZE * 3 // 4, "context_length": 16384}
-                more = memory if self.path == "/api/ps" else {}
+                more: dict[str, Any] = {}
+                if self.path == "/api/ps" and on_gpu is not None:
+                    more = {"size": SIZE, "size_vram": int(SIZE * on_gpu), "context_length": 16384}
                 self._send({"models": [{"model": name, "name": name, "digest": DIGEST, **more} for name in models]})
 
         def do_POST(self) -> None:

@@ -32,7 +32,7 @@ def answer(body: dict[str, Any]) -> str:
 
 @pytest.fixture
 def server() -> Iterator[ScriptedOllama]:
-    with scripted_ollama(answer=answer, models=MODELS) as made:
+    with scripted_ollama(answer=answer, models=MODELS, on_gpu=0.75) as made:
         yield made
 
 

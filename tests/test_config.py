@@ -219,7 +219,7 @@ def at(plain: dict[str, Any], path: str, value: Any) -> dict[str, Any]:
     return changed
 
 
-@pytest.mark.parametrize(("path", "least"), AT_LEAST.items())
+@pytest.mark.parametrize(("path", "least"), [item for item in AT_LEAST.items() if not item[0].startswith("judge.")])
 def test_numbers_have_a_least_value(path: str, least: int, base: dict[str, Any]) -> None:
     check(at(base, path, least))
     with pytest.raises(ConfigError, match=f"{path} is {least - 1}\n") as caught:
@@ -227,7 +227,7 @@ def test_numbers_have_a_least_value(path: str, least: int, base: dict[str, Any])
     assert caught.value.hint == f"at least {least}"
 
 
-@pytest.mark.parametrize(("path", "most"), AT_MOST.items())
+@pytest.mark.parametrize(("path", "most"), [item for item in AT_MOST.items() if not item[0].startswith("judge.")])
 def test_numbers_have_a_greatest_value(path: str, most: int, base: dict[str, Any]) -> None:
     check(at(base, path, most))
     with pytest.raises(ConfigError, match=f"{path} is {most + 1}\n") as caught:

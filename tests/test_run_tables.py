@@ -9,7 +9,7 @@ from rich.console import Console
 
 from mmerg.errors import Failure
 from mmerg.records.result import Result
-from mmerg.run_tables import failures, replies
+from mmerg.run_tables import counted, failures, replies
 
 PLAN = {"goal": "de-escalate", "stance": "confrontational", "tactic": "reflection of feelings", "tone": "enthusiastic"}
 WORDS = "That must have been very hard for you and I am glad you told me extraordinarily"
@@ -49,11 +49,7 @@ def test_a_long_run_shows_its_first_samples_and_counts_all() -> None:
 
 
 def test_a_member_of_a_sweep_shows_its_counts_alone() -> None:
-    out = io.StringIO()
-    Console(file=out, width=120).print(replies([GOOD], rows=0))
-    assert "1 samples: 1 ok" in out.getvalue()
-    assert "the first" not in out.getvalue()
-    assert GOOD.id not in out.getvalue()
+    assert counted([GOOD, BAD]) == "2 samples: 1 ok, 1 failed; 0 calls, 0 of them cached"
 
 
 def test_where_nothing_failed_there_is_no_table_of_failures() -> None:

@@ -73,6 +73,12 @@ def test_a_row_that_is_not_there_is_refused_with_those_that_are() -> None:
         resolve(composed("dataset=demo", "row=k9"))
 
 
+def test_an_experiment_without_a_row_is_refused() -> None:
+    with pytest.raises(ConfigError, match="none is chosen") as caught:
+        plain_of("topk")
+    assert "-m runs all of them" in caught.value.hint
+
+
 def test_a_row_with_a_setting_that_is_not_there_is_refused() -> None:
     with pytest.raises(ConfigError, match="not in"):
         resolve(composed("dataset=demo", "+rows.x.system.max_iteration=3", "row=x"))
@@ -118,7 +124,8 @@ def test_the_iterations_table_costs_its_longest_run(sweeper: Sweeper, server: Sc
     every = [read_results(path.parent) for path in sweeper.runs.glob("folder-merg-*/manifest.json")]
     separate = sum(result.calls for results in every for result in results.values())
     assert len(every) == 7
-    assert f"{calls} calls made, {separate - calls} reused; separate runs take {separate}, 1.00 times" in done.stdout
+    assert f"{calls} calls made, {separate - calls} reused; separate runs take {separate}" in done.stdout
+    assert f"the largest member alone takes {calls}" in done.stdout
 
     alone = Sweeper(sweeper.corpus, tmp_path / "alone", server.url)
     assert alone("system.max_iterations=3", "memory=none").returncode == 0

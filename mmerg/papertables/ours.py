@@ -60,7 +60,7 @@ def read_ours(path: Path, judge: str | None = None) -> Ours:
     seed = int(config.get("seed") or 0)
     parts = {name: part for name, part in manifest["identity"].items() if name != "config"}
     but_for_seed = f"{identity_hash(config | {'seed': 0})} {json.dumps(parts, sort_keys=True)}"
-    return Ours(path.name, seed, but_for_seed, settings_of(manifest), scores, judges)
+    return Ours(path.resolve().name, seed, but_for_seed, settings_of(manifest), scores, judges)
 
 
 def dataset_of(manifest: Mapping[str, Any]) -> str | None:

@@ -52,12 +52,12 @@ class Accuracy:
 
 
 def labelled(answers: Sequence[Answer], *, failed: bool) -> NDArray[np.bool_]:
-    """Which answers a forecast can be judged for: gold label and forecast, or, with `failed`, gold label and failure.
-    None of them where every answer that did not fail has no forecast."""
+    """Which answers a forecast can be judged for: those with a gold label and a forecast; with `failed` all that have a
+    gold label, one without a forecast being wrong. None where no answer has a forecast, as not all failed."""
     gold = np.array([answer.result.gold_emotion is not None for answer in answers], bool)
     forecast = np.array([answer.ok and answer.result.emotion is not None for answer in answers], bool)
     broken = np.array([not answer.ok for answer in answers], bool)
     if not forecast.any() and not broken.all():
         return forecast
-    found: NDArray[np.bool_] = gold & (forecast | broken) if failed else gold & forecast
+    found: NDArray[np.bool_] = gold if failed else gold & forecast
     return found

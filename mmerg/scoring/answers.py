@@ -47,7 +47,7 @@ class ScoredRun:
 
     @property
     def name(self) -> str:
-        return self.path.name
+        return self.path.resolve().name  # also of "."
 
     @property
     def protocol(self) -> str:

@@ -72,7 +72,7 @@ def descriptive(words: Words, words_signature: str) -> list[Rate | Seconds]:
         Rate("length", f"mean|{words_signature}", reply, lambda a: len(words(a.result.response or "")), _ok),
         Rate("passes", "mean", reply, lambda a: a.result.passes, _ok),
         Rate("selected", "mean|from:0", reply, lambda a: a.result.selected_pass or 0, _ok),
-        Rate("corrected", "passes>1|scale:100", reply, lambda a: 100.0 * (a.result.passes > 1), _ok, "wilson"),
+        Rate("rerun", "passes>1|scale:100", reply, lambda a: 100.0 * (a.result.passes > 1), _ok, "wilson"),
         Rate("calls", "mean|failed:in", sample, lambda a: a.result.calls, _one),
         Rate("prompt_tokens", "mean|failed:in", sample, lambda a: a.result.prompt_tokens, _one),
         Rate("response_tokens", "mean|failed:in", sample, lambda a: a.result.response_tokens, _one),

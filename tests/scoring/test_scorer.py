@@ -24,7 +24,7 @@ from tests.scoring.run_builder import build_run, manifest_of, result
 QUICK = Options(tokenizer="whitespace", resamples=20)
 JUDGING = ["acc", "acc_ok", "macro_f1", "self_ppl", "dist1", "dist2", "ead1", "ead2"]
 DESCRIBING = [
-    *("length", "passes", "selected", "corrected", "calls"),
+    *("length", "passes", "selected", "rerun", "calls"),
     *("prompt_tokens", "response_tokens", "seconds", "excluded"),
 ]
 RESULTS = [
@@ -76,7 +76,7 @@ def test_the_describing_figures_by_hand(folder: Path) -> None:
         "length": (pytest.approx(7 / 3), 3),
         "passes": (pytest.approx(4 / 3), 3),
         "selected": (pytest.approx(1 / 3), 3),
-        "corrected": (pytest.approx(100 / 3), 3),
+        "rerun": (pytest.approx(100 / 3), 3),
         "calls": (pytest.approx(22 / 4), 4),
         "prompt_tokens": (7.5, 4),
         "response_tokens": (0.0, 4),

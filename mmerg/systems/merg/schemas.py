@@ -53,9 +53,7 @@ class Forecast(_Record):
         Literal["agree", "partly agree", "conflict"] | None,
         Field(description="do words and frames agree?", json_schema_extra=needs("V")),
     ] = None
-    reasoning: Annotated[
-        Reasoning, Field(description="what weighs more and why, and what the next speaker will feel")
-    ]
+    reasoning: Annotated[Reasoning, Field(description="what weighs more and why, and what the next speaker will feel")]
     emotion: Annotated[str, Choice("emotion"), Field(description="the emotion that the next turn carries")]
 
 
