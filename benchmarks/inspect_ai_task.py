@@ -26,7 +26,6 @@ import http.client
 import json
 import sys
 import tempfile
-import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, replace
@@ -55,6 +54,7 @@ from mmerg.frames.store import FrameStore
 from mmerg.records.run import Run
 from tests.engine.parts import stage_of
 from tests.scripted_ollama import DIGEST, VERSION
+from tests.serving import serving
 
 MODEL = "qwen2.5vl:7b"
 CALLS = 5
@@ -104,17 +104,9 @@ def served() -> Iterator[Server]:
             self.end_headers()
             self.wfile.write(data)
 
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    server.daemon_threads = True
-    state.url = f"http://127.0.0.1:{server.server_address[1]}"
-    thread = threading.Thread(target=server.serve_forever, args=(0.05,))
-    thread.start()
-    try:
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server, serving(server):
+        state.url = f"http://127.0.0.1:{server.server_address[1]}"
         yield state
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()
 
 
 def _ollama(body: dict[str, Any]) -> tuple[dict[str, Any], ...]:

@@ -16,6 +16,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 from tests.engine.parts import TASKS, as_text, audit
+from tests.serving import serving
 
 VERSION, DIGEST, SIZE = "0.24.0", "d" * 64, 6 * 2**30
 PLAN = {"goal": "comfort", "stance": "warm", "tactic": "question", "tone": "gentle", "note": ""}
@@ -84,17 +85,9 @@ def scripted_ollama(
             except ConnectionError:  # the run was killed
                 pass
 
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    server.daemon_threads = True
-    state.url = f"http://127.0.0.1:{server.server_address[1]}"
-    thread = threading.Thread(target=server.serve_forever, args=(0.05,))
-    thread.start()
-    try:
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server, serving(server):
+        state.url = f"http://127.0.0.1:{server.server_address[1]}"
         yield state
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()
 
 
 def merg_answer(body: dict[str, Any]) -> str:

@@ -20,7 +20,7 @@ from mmerg.doctor import examine
 from mmerg.frames.picture import from_jpeg
 from mmerg.probes import COLOURS
 from mmerg.terminal import guarded
-from tests.backends.ollama.conftest import LAST, Faulty, json_answer, line, stream
+from tests.backends.ollama.conftest import LAST, Faulty, faulty_server, json_answer, line, stream
 from tests.composed import composed
 from tests.engine.parts import ROOT
 from tests.ollama_server import TEXT_MODEL, VISION_MODEL
@@ -196,17 +196,10 @@ def test_hosts_that_are_all_away_are_all_named(doctor: Doctor) -> None:
 @contextmanager
 def serving(**answers: bytes) -> Iterator[Faulty]:
     """A server whose paths under /api answer with fixed bytes; its model `m` has 512 tokens of context."""
-    with Faulty() as server:
+    with faulty_server() as server:
         for path, answer in answers.items():
             server.answer(answer, path=f"/api/{path}")
-        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
-        thread.start()
-        try:
-            yield server
-        finally:
-            server.release.set()
-            server.shutdown()
-            thread.join()
+        yield server
 
 
 M = ("backbone.model=m", "backbone.load.num_ctx=512")

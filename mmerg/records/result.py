@@ -16,7 +16,20 @@ from mmerg.errors import Failure
 HOW = frozenset({"cached_calls", "seconds"})
 
 
-class Result(BaseModel):
+class SampleLine(BaseModel):
+    """How a sample's line is written and compared, whatever fields it has."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    def line(self) -> str:
+        return json.dumps(self.model_dump(mode="json"), ensure_ascii=False) + "\n"
+
+    def comparable(self) -> dict[str, Any]:
+        """What two runs with the same replies share."""
+        return self.model_dump(mode="json", exclude=set(HOW))
+
+
+class Result(SampleLine):
     """One line a sample. tokens are the server's counts, seconds our clock from the sample's start to its end.
 
     gold_response and gold_emotion are the hidden target, for scoring; no prompt sees them. selected_pass counts from 0,
@@ -24,8 +37,6 @@ class Result(BaseModel):
     exemplars are those that any pass was shown, excluded counts what each guard kept back from the memory's best,
     exemplars_problem says why the memory could not be searched.
     """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     id: str
     status: Literal["ok", "failed"]
@@ -50,10 +61,3 @@ class Result(BaseModel):
     seconds: float = 0.0
     failure: Failure | None = None
     failure_text: str | None = None
-
-    def line(self) -> str:
-        return json.dumps(self.model_dump(mode="json"), ensure_ascii=False) + "\n"
-
-    def comparable(self) -> dict[str, Any]:
-        """What two runs with the same replies share."""
-        return self.model_dump(mode="json", exclude=set(HOW))

@@ -5,13 +5,12 @@ As in a run's results, `cached_calls` and `seconds` tell how the answer was had 
 
 from __future__ import annotations
 
-import json
-from typing import Any, Literal
+from typing import Literal
 
 from pydantic import BaseModel, ConfigDict
 
 from mmerg.errors import Failure
-from mmerg.records.result import HOW
+from mmerg.records.result import SampleLine
 
 Choice = Literal["first", "second", "tie"]
 
@@ -43,10 +42,8 @@ class Verdict(BaseModel):
         return None if self.choice in (None, "tie") else self.order[0 if self.choice == "first" else 1]
 
 
-class Verdicts(BaseModel):
+class Verdicts(SampleLine):
     """One line a sample; failed where a call failed, so that no verdict on it counts."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     id: str
     status: Literal["ok", "failed"]
@@ -59,10 +56,3 @@ class Verdicts(BaseModel):
     seconds: float = 0.0
     failure: Failure | None = None
     failure_text: str | None = None
-
-    def line(self) -> str:
-        return json.dumps(self.model_dump(mode="json"), ensure_ascii=False) + "\n"
-
-    def comparable(self) -> dict[str, Any]:
-        """What two judgings with the same replies share."""
-        return self.model_dump(mode="json", exclude=set(HOW))

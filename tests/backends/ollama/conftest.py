@@ -8,10 +8,12 @@ import socketserver
 import ssl
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import pytest
+
+from tests.serving import serving
 
 HANG = b"hang"  # a step of an answer: say nothing more until the test ends
 DRIP = b"drip"  # a step: send `drip` every 50 ms until the client hangs up
@@ -126,17 +128,20 @@ def stream(*lines: bytes) -> bytes:
     return head() + b"".join(chunk(one) for one in lines) + chunk(b"")
 
 
-@pytest.fixture
-def faulty() -> Iterator[Faulty]:
-    with Faulty() as server:
-        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
-        thread.start()
+@contextmanager
+def faulty_server() -> Iterator[Faulty]:
+    """A faulty server that runs; whoever it keeps waiting is let go in the end."""
+    with Faulty() as server, serving(server):
         try:
             yield server
         finally:
             server.release.set()
-            server.shutdown()
-            thread.join()
+
+
+@pytest.fixture
+def faulty() -> Iterator[Faulty]:
+    with faulty_server() as server:
+        yield server
 
 
 @pytest.fixture
