@@ -1,0 +1,90 @@
+"""In which settings runs differ, as their manifests say: what must be read before any figure of theirs is compared.
+
+Reads manifests only. What decides results in a config is for the caller to say (`mmerg.identity.canonical`). Folders
+are left out: where files lie is not what they hold, for which digests stand.
+
+    [one] = differing([read_manifest(a), read_manifest(b)], canonical)
+    one.name, one.values    # "system.max_iterations", ("2", "0")
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+NONE = "–"
+Deciding = Callable[[Mapping[str, Any]], Mapping[str, Any]]
+
+_FOLDERS = ("root",)  # last names of paths
+_COPIES = ("dataset.reader.", "backend.adapter.", "engine.")  # below these settings of other groups are told again
+_DIGESTS = ("corpus", "clips", "prompts", "memory")  # parts of the identity that no setting tells
+_DIGITS = 12
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """A setting by its dotted path, or what else decides results (`engine.version`, `model digest`, `commit`), and a
+    text for each run in order, NONE where a run has no such setting or leaves it empty."""
+
+    name: str
+    values: tuple[str, ...]
+
+
+def differing(manifests: Sequence[Mapping[str, Any]], deciding: Deciding) -> list[Setting]:
+    """What of `deciding(config)` differs between the runs, in the order of the configs; then the digests of what they
+    read and were told, the engine, and the commit. Empty for runs that are set alike, and for one run alone."""
+    told = [_parts(manifest, deciding) for manifest in manifests]
+    names = dict.fromkeys(name for part in zip(*told, strict=True) for leaves in part for name in leaves)
+    runs = [{name: text for leaves in parts for name, text in leaves.items()} for parts in told]
+    found: list[Setting] = []
+    for name in names:
+        values = tuple(leaves.get(name, NONE) for leaves in runs)
+        if len(set(values)) > 1 and not _told(name, values, found):
+            found.append(Setting(name, values))
+    return found
+
+
+def _told(name: str, values: tuple[str, ...], found: Sequence[Setting]) -> bool:
+    """Whether the setting that this one is a copy of is among those found."""
+    last = name.rpartition(".")[2]
+    same = (one for one in found if one.values == values and one.name.rpartition(".")[2] == last)
+    return name.startswith(_COPIES) and any(same)
+
+
+def _parts(manifest: Mapping[str, Any], deciding: Deciding) -> tuple[dict[str, str], ...]:
+    """All that may differ, as texts: settings; digests and engine; commit."""
+    config = _flat(deciding(_node(manifest, "config")))
+    settings = {name: text for name, text in config if name.rpartition(".")[2] not in _FOLDERS}
+    identity, engine = _node(manifest, "identity"), dict(_node(manifest, "engine"))
+    digests = {f"{part} digest": _short(identity.get(part)) for part in _DIGESTS}
+    digests |= {"model digest": _short(engine.pop("digest", None)), **dict(_flat(engine, "engine."))}
+    return settings, digests, {"commit": _short(manifest.get("git_commit"))}
+
+
+def _flat(node: Mapping[str, Any], path: str = "") -> Iterator[tuple[str, str]]:
+    for key, value in node.items():
+        if isinstance(value, Mapping):
+            yield from _flat(value, f"{path}{key}.")
+        else:
+            yield f"{path}{key}", _text(value)
+
+
+def _text(value: Any) -> str:
+    if value is None or value in ("", []):
+        return NONE
+    if isinstance(value, list | tuple) and not any(isinstance(one, list | tuple | Mapping) for one in value):
+        return ", ".join(map(_text, value))
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def _short(value: Any) -> str:
+    """The first digits of a digest or commit, and what stands behind a hyphen, as in `…-dirty`."""
+    digits, hyphen, rest = str(value or NONE).partition("-")
+    return f"{digits[:_DIGITS]}{hyphen}{rest}"
+
+
+def _node(parent: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    found = parent.get(name)
+    return found if isinstance(found, Mapping) else {}
