@@ -16,7 +16,6 @@ import threading
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import asdict
 from typing import Annotated
 
 from pydantic import BaseModel, Field, ValidationError
@@ -150,7 +149,7 @@ class Ollama:
             | ({"images": [base64.b64encode(i.data).decode() for i in m.images]} if m.images else {})
             for m in request.messages
         ]
-        samplers = asdict(request.sampling)  # their names are Ollama's
+        samplers = dict(vars(request.sampling))  # their names are Ollama's
         if not request.sampling.stop:
             del samplers["stop"]  # then the stop texts of the model's own Modelfile hold
         body: dict[str, object] = {

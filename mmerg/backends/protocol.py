@@ -11,8 +11,9 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from enum import StrEnum
+from functools import cached_property
 from typing import Annotated, Literal, Protocol
 
 from pydantic import AfterValidator, BaseModel, ConfigDict
@@ -35,7 +36,7 @@ class Message:
     images: tuple[Image, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Sampling:
     """Every sampler pinned, so that no server default can change a figure. top_k 0 and repeat_last_n 0 mean off.
 
@@ -55,7 +56,7 @@ class Sampling:
     stop: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Request:
     """A chat call. `schema` is a JSON schema as canonical JSON text, empty for free text; `logprobs` asks for the
     log-probability of each generated token."""
@@ -67,9 +68,13 @@ class Request:
 
     def digest(self) -> str:
         """SHA-256 (hex) over all that decides the reply; images by their content hash."""
+        return self._digest
+
+    @cached_property
+    def _digest(self) -> str:  # asked for by the cache and by the trace, and a prompt is long
         content = {
             "messages": [[m.role, m.text, [i.sha256 for i in m.images]] for m in self.messages],
-            "sampling": asdict(self.sampling),
+            "sampling": vars(self.sampling),
             "schema": self.schema,
             "logprobs": self.logprobs,
         }

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from mmerg.backends.protocol import Backend, Finish, Message, Reply, Request, Sampling
@@ -153,7 +153,7 @@ def _called(sample: str, t: int, stage: str, attempt: int, request: Request, rep
             for m in request.messages
         ),
         answer_schema=request.schema,
-        sampling=asdict(request.sampling),
+        sampling=vars(request.sampling),
         logprobs=request.logprobs,
         reply=reply,
     )

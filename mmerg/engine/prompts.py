@@ -61,6 +61,7 @@ class Prompts:
         self._env = Environment(
             loader=FileSystemLoader(system.prompts),
             undefined=StrictUndefined,
+            auto_reload=False,  # a run keeps the prompts that it began with
             trim_blocks=True,
             lstrip_blocks=True,
             autoescape=False,

@@ -43,7 +43,8 @@ class TakenFrom:
     def canonical(self) -> str:
         """As JSON text with a stable order."""
         crop = self.span.crop
-        content = asdict(self) | {"span": (*self.span[:2], crop and asdict(crop)), "method": _METHOD}
+        span = (*self.span[:2], crop and asdict(crop))
+        content = vars(self) | {"span": span, "settings": vars(self.settings), "method": _METHOD}
         return json.dumps(content, sort_keys=True)
 
     def key(self) -> str:
@@ -65,6 +66,7 @@ class FrameStore:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
+        self._jpegs, self._taken = folder / "jpeg", folder / "taken"
 
     def read(self, sha256: str) -> bytes:
         """The JPEG bytes of a frame. Raises ClipError `lost` where they are absent or damaged."""
@@ -108,10 +110,10 @@ class FrameStore:
         return data if hashlib.sha256(data).hexdigest() == sha256 else None
 
     def _jpeg(self, sha256: str) -> Path:
-        return self.folder / "jpeg" / f"{sha256}.jpg"
+        return self._jpegs / f"{sha256}.jpg"
 
     def _index(self, taken_from: TakenFrom) -> Path:
-        return self.folder / "taken" / f"{taken_from.key()}.json"
+        return self._taken / f"{taken_from.key()}.json"
 
 
 def _write_whole(path: Path, data: bytes) -> None:

@@ -146,8 +146,10 @@ class Run(Folder[Result]):
 
     def keep_frame(self, sha256: str, read: Callable[[], bytes]) -> None:
         """Put a JPEG beside the trace, once; `read` gives its bytes."""
+        if sha256 in self._sound_frames:
+            return
         path = self.path / FRAMES / f"{sha256}.jpg"
-        if sha256 not in self._sound_frames and not _holds(path, sha256):
+        if not _holds(path, sha256):
             data = read()
             part = path.with_suffix(f".{threading.get_ident()}.part")
             with _written(path, part):

@@ -25,6 +25,7 @@ _HEAD = re.compile(
     rb'\{"sample":("(?:[^"\\]|\\.)*"),"at":"[^"]*","kind":"([a-z_]+)"(?:,"t":(\d+),"stage":("(?:[^"\\]|\\.)*"))?'
 )
 _STAGED = frozenset({b"called", b"refused", b"supplied", b"produced", b"rerun"})
+_ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
 ENDS = frozenset({"sample_done", "sample_failed"})  # kinds of the events that finish a try
 
 
@@ -42,8 +43,7 @@ class Trace:
 
     def emit(self, event: Event) -> None:
         # Not pydantic's own JSON: that refuses lone surrogates, which models and transcripts do hold.
-        plain = EVENT.dump_python(event, mode="json")
-        self._lines.append(json.dumps(plain, ensure_ascii=False, separators=(",", ":")) + "\n")
+        self._lines.append(_ENCODER.encode(event.model_dump(mode="json")) + "\n")
 
 
 class Head(NamedTuple):
