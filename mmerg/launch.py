@@ -15,20 +15,19 @@ from typing import Any
 from omegaconf import DictConfig
 from rich.console import Console
 
-from mmerg.backends.protocol import Engine
+from mmerg.backends.protocol import Backend, Engine
 from mmerg.building import Building
 from mmerg.config import resolve
 from mmerg.corpora.files import clips_digest
 from mmerg.corpora.protocols import Protocol, Selection, chosen
 from mmerg.dialogue import Corpus, Sample
-from mmerg.engine.experiment import Experiment, in_flight
+from mmerg.engine.experiment import Experiment
 from mmerg.errors import CorpusError
 from mmerg.exclusions import problems, tally, told, told_kept_back, told_problems
 from mmerg.exemplars import Exemplars
 from mmerg.identity import how, identity_hash
-from mmerg.progress import Progress
 from mmerg.records.ended import Ended
-from mmerg.records.events import Event
+from mmerg.records.events import Emit
 from mmerg.records.result import Result
 from mmerg.records.run import Run
 from mmerg.run_tables import counted, failures, replies
@@ -49,6 +48,7 @@ from mmerg.wiring import (
     sampling_of,
     versions,
 )
+from mmerg.work import carry_out, undone
 
 
 def launch(config: DictConfig) -> Iterator[Ended]:
@@ -87,25 +87,13 @@ def _run(plain: dict[str, Any], out: Console) -> Ended:
         experiment = experiment_of(plain, prompts, sampling, engine, exemplars)
         path = Path(plain["runs"]) / _name(plain)
         with Run(path, _manifest(plain, corpus, protocol, selection, experiment, exemplars)) as run:
-            todo = _todo(wanted, run.results, plain["only_failed"])
-            again = {sample.id for sample in todo}
-            before = run.results.part(sample.id for sample in wanted if sample.id not in again)
-            kept = len(before)
-            progress = Progress(out, len(todo), kept, sum(result.status == "failed" for result in before))
+            todo = undone(wanted, run.results, plain["only_failed"])
             working = replace(experiment, looker=looker_of(plain, todo))
 
-            def emit(event: Event) -> None:
-                run.trace.emit(event)
-                progress.event(event)
+            def work(sample: Sample, backend: Backend, emit: Emit) -> Result:
+                return working.sample(sample, backend, emit, run.keep_frame)
 
-            def work(sample: Sample) -> Result:
-                with pool.lease() as backend:
-                    return working.sample(sample, backend, emit, run.keep_frame)
-
-            with progress:
-                for result in in_flight(todo, work, pool.slots, pool.close):
-                    run.add(result)
-                    progress.result(result)
+            progress = carry_out(run, wanted, todo, work, pool, out)
             run.seal([sample.id for sample in selection.samples])
             if exemplars:
                 done = run.results
@@ -113,7 +101,7 @@ def _run(plain: dict[str, Any], out: Console) -> Ended:
                 run.note("memory", exemplars.section() | counts)
             results = run.results.part(sample.id for sample in wanted)
             _tell(out, plain, results)
-            ended = Ended.of(path, results, kept, progress.made)
+            ended = Ended.of(path, results, progress.kept, progress.made)
     print(f"run: {shown(str(path))}")  # noqa: T201 - the last line is for programs to read: no wrapping
     return ended
 
@@ -136,13 +124,6 @@ def _tell(out: Console, plain: Mapping[str, Any], results: Sequence[Result]) -> 
 def _name(plain: Mapping[str, Any]) -> str:
     parts = [plain[part]["name"] for part in ("dataset", "system", "backbone")]
     return "-".join([*parts, identity_hash(dict(plain))[:8]])
-
-
-def _todo(wanted: list[Sample], results: Mapping[str, Result], only_failed: bool) -> list[Sample]:
-    """Samples without a result; with `only_failed` those whose result is a failure."""
-    if only_failed:
-        return [sample for sample in wanted if sample.id in results and results[sample.id].status == "failed"]
-    return [sample for sample in wanted if sample.id not in results]
 
 
 def _manifest(

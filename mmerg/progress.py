@@ -32,7 +32,8 @@ class Progress:
 
     def __init__(self, console: Console, total: int, kept: int, kept_failed: int = 0) -> None:
         self._console = console
-        self._total, self._kept, self._kept_failed = total, kept, kept_failed
+        self.kept = kept
+        self._total, self._kept_failed = total, kept_failed
         self._done = self._failed = self._started = self._calls = self._cached = self._tokens = 0
         self._begun = time.monotonic()
         self._last_line = self._last_end = self._begun
@@ -49,10 +50,10 @@ class Progress:
         return self._calls - self._cached
 
     def __enter__(self) -> Progress:
-        if self._kept:
+        if self.kept:
             failed = f", {self._kept_failed} of them failed: only_failed=true takes those up again"
             self._console.print(
-                f"{self._kept} samples are finished already and are kept{failed * (self._kept_failed > 0)}"
+                f"{self.kept} samples are finished already and are kept{failed * (self._kept_failed > 0)}"
             )
         if self._live:
             self._live.__enter__()

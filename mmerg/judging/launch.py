@@ -19,11 +19,10 @@ from rich.console import Console
 from mmerg.backends.pool import Pool
 from mmerg.backends.protocol import Engine
 from mmerg.config import resolve
-from mmerg.engine.experiment import in_flight
 from mmerg.engine.prompts import Prompts
 from mmerg.errors import ConfigError
 from mmerg.identity import how, identity_hash
-from mmerg.judging.items import Item, Lot, pairs, singles
+from mmerg.judging.items import Lot, pairs, singles
 from mmerg.judging.judge import Judge, judge_system
 from mmerg.judging.judgement import (
     JUDGEMENT,
@@ -37,8 +36,6 @@ from mmerg.judging.judgement import (
 from mmerg.judging.preferences import preferences, signs
 from mmerg.judging.ratings import ratings
 from mmerg.judging.tables import compared, rated
-from mmerg.progress import Progress
-from mmerg.records.events import Event
 from mmerg.records.run import Folder
 from mmerg.records.verdict import Verdicts
 from mmerg.run_tables import failures
@@ -46,6 +43,7 @@ from mmerg.scoring.answers import read_run
 from mmerg.settings import check_bounds
 from mmerg.terminal import console, harmless, shown
 from mmerg.wiring import git_commit, pool_of, sampling_of, versions
+from mmerg.work import carry_out, undone
 
 VERDICTS = "verdicts.jsonl"
 
@@ -133,23 +131,8 @@ def _judged(out: Console, judging: Judging, lot: Lot, pool: Pool) -> int:
     path = Path(plain["runs"]) / judging.name(identity)
     with Folder(path, _manifest(judging, lot, identity), Verdicts, VERDICTS) as folder:
         wanted = lot.items[: plain["limit"]]
-        todo = [item for item in wanted if _is_open(folder.results.get(item.id), plain["only_failed"])]
-        again = {item.id for item in todo}
-        kept = folder.results.part(item.id for item in wanted if item.id not in again)
-        progress = Progress(out, len(todo), len(kept), sum(verdicts.status == "failed" for verdicts in kept))
-
-        def emit(event: Event) -> None:
-            folder.trace.emit(event)
-            progress.event(event)
-
-        def work(item: Item) -> Verdicts:
-            with pool.lease() as backend:
-                return judging.judge.item(item, backend, emit)
-
-        with progress:
-            for verdicts in in_flight(todo, work, pool.slots, pool.close):
-                folder.add(verdicts)
-                progress.result(verdicts)
+        todo = undone(wanted, folder.results, plain["only_failed"])
+        carry_out(folder, wanted, todo, judging.judge.item, pool, out)
         folder.seal([item.id for item in lot.items])
         found = list(folder.results.part(item.id for item in lot.items))
     _conclude(out, judging, lot, identity, path, found)
@@ -157,10 +140,6 @@ def _judged(out: Console, judging: Judging, lot: Lot, pool: Pool) -> int:
         out.print(failed)
     print(f"judging: {shown(str(path))}")  # noqa: T201 - for programs to read: no wrapping
     return 1 if failed else 0
-
-
-def _is_open(before: Verdicts | None, only_failed: bool) -> bool:
-    return before is None if not only_failed else before is not None and before.status == "failed"
 
 
 def _conclude(
