@@ -65,8 +65,16 @@ def protocol_of(plain: dict[str, Any]) -> Protocol:
 
 
 def hosts_of(plain: dict[str, Any]) -> list[str]:
-    """The addresses of the hosts. Raises ConfigError where there is none."""
+    """The addresses of the hosts, or the names of the copies in this process. Raises ConfigError where there is none,
+    and where the hosts that were set are none that the backend asks."""
     hosts: list[str] = plain["backend"]["hosts"]
+    if plain["backend"]["name"] == "embedded" and hosts != plain["backbone"]["workers"]:
+        raise ConfigError(
+            "backend.hosts has no effect on the embedded backend: its model runs in this process",
+            where=f"backend.hosts=[{','.join(hosts)}]",
+            hint="to ask a server, give backend=ollama, too: dataset=demo alone chooses the embedded backend; "
+            "else leave out backend.hosts",
+        )
     if not hosts:
         raise ConfigError(
             "backend.hosts is empty", where="configuration", hint="backend.hosts=[http://127.0.0.1:11434]"

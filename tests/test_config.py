@@ -24,7 +24,7 @@ from mmerg.errors import ConfigError, CorpusError
 from mmerg.identity import how
 from mmerg.settings import AT_LEAST, AT_MOST, CHOICES, OVER_ZERO, check
 from mmerg.settings import at as settings_at
-from mmerg.wiring import corpus_of, experiment_of, make, pool_of, prompts_of, sampling_of
+from mmerg.wiring import corpus_of, experiment_of, hosts_of, make, pool_of, prompts_of, sampling_of
 from tests.composed import BASE, composed, plain_of
 
 CONF = Path(conf_folder())
@@ -308,6 +308,22 @@ def test_the_seed_reaches_the_samplers() -> None:
 def test_no_hosts_is_refused() -> None:
     with pytest.raises(ConfigError, match="hosts is empty"):
         pool_of(plain_of(*BASE, "backend.hosts=[]"))
+
+
+@pytest.mark.parametrize("chosen", [("dataset=demo",), (*BASE, "backend=embedded")])
+@pytest.mark.parametrize("hosts", ["[http://127.0.0.1:9]", "[]"])
+def test_hosts_of_a_backend_that_asks_none_are_refused(chosen: tuple[str, ...], hosts: str) -> None:
+    assert len(hosts_of(plain_of(*chosen))) == 2  # the page's own copies
+    with pytest.raises(ConfigError, match="has no effect on the embedded backend") as caught:
+        pool_of(plain_of(*chosen, f"backend.hosts={hosts}"))
+    assert caught.value.where == f"backend.hosts={hosts}"
+    assert "give backend=ollama" in caught.value.hint
+
+
+def test_copies_in_this_process_are_named_by_the_backbone() -> None:
+    assert hosts_of(plain_of("dataset=demo", "backbone.workers=[one]")) == ["one"]
+    asked = ("backend=ollama", "backend.hosts=[http://127.0.0.1:9]")
+    assert hosts_of(plain_of("dataset=demo", *asked)) == ["http://127.0.0.1:9"]
 
 
 def test_a_part_that_cannot_be_made_says_why() -> None:
