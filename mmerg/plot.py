@@ -14,11 +14,8 @@ be drawn, 2 where a run cannot be read.
 from __future__ import annotations
 
 import argparse
-import os
 import sys
-import tempfile
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -67,7 +64,7 @@ def plot(out: Console, paths: Sequence[Path], folder: Path | None, only: Sequenc
     for about in read_abouts(paths):
         runs.append(_Run(about, read_results(about.path), read_scored(about)))
     written = 0
-    with _own_matplotlib(), style.styled():
+    with style.styled():
         for drawn in _drawn(runs, only):
             if drawn.figure is None:
                 out.print(harmless(f"{drawn.name} is not drawn: {drawn.why}"), soft_wrap=True)
@@ -158,21 +155,6 @@ def _with_unscored(abouts: Sequence[About], runs: Sequence[_Run]) -> str:
     unscored = f"{missing} of {len(runs)} runs not scored" if missing else ""
     parts = (caption(abouts), measured_apart([run.scored for run in runs]), unscored)
     return " · ".join(part for part in parts if part)
-
-
-@contextmanager
-def _own_matplotlib() -> Iterator[None]:
-    """Let matplotlib keep its list of fonts in a folder that goes away again, not in the user's home, unless
-    MPLCONFIGDIR names one; it makes the list while it is first imported, in a second or so."""
-    if "MPLCONFIGDIR" in os.environ or "matplotlib" in sys.modules:
-        yield
-        return
-    with tempfile.TemporaryDirectory(prefix="mmerg-matplotlib-") as folder:
-        os.environ["MPLCONFIGDIR"] = folder
-        try:
-            yield
-        finally:
-            del os.environ["MPLCONFIGDIR"]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

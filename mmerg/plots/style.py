@@ -2,7 +2,8 @@
 
 Figures are 3.3 inches wide, a column of a paper, or wider where a matrix needs it; no letter is under 7 points. They
 read without colour: maps go from light to dark, series have markers and hatches, too. Matplotlib's global settings and
-a user's own are neither used nor changed, its pyplot is not imported, and the same figure gives the same bytes.
+a user's own are neither used nor changed, nothing is left in the user's home, its pyplot is not imported, and the same
+figure gives the same bytes.
 
     with styled():
         figure = heat.draw(table, "Tone by forecast emotion", caption)
@@ -12,6 +13,9 @@ a user's own are neither used nor changed, its pyplot is not imported, and the s
 from __future__ import annotations
 
 import io
+import os
+import sys
+import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import cache
@@ -66,11 +70,27 @@ SETTINGS: dict[str, Any] = {
 @contextmanager
 def styled() -> Iterator[None]:
     """Draw and write within it. What was set before, in a matplotlibrc too, is set again after it."""
-    import matplotlib as mpl
-    import matplotlib.style as looks
+    with _own_folder():
+        import matplotlib as mpl
+        import matplotlib.style as looks
 
-    with mpl.rc_context(), looks.context(["default", SETTINGS]):
+        with mpl.rc_context(), looks.context(["default", SETTINGS]):
+            yield
+
+
+@contextmanager
+def _own_folder() -> Iterator[None]:
+    """Let matplotlib keep its list of fonts in a folder that goes away again, not in the user's home, unless
+    MPLCONFIGDIR names one; it makes the list with the first figure, in a second or so."""
+    if "MPLCONFIGDIR" in os.environ or "matplotlib.font_manager" in sys.modules:
         yield
+        return
+    with tempfile.TemporaryDirectory(prefix="mmerg-matplotlib-") as folder:
+        os.environ["MPLCONFIGDIR"] = folder
+        try:
+            yield
+        finally:
+            del os.environ["MPLCONFIGDIR"]
 
 
 def new(height: float, width: float = WIDTH) -> Figure:
