@@ -98,18 +98,29 @@ def _with_row(config: DictConfig) -> DictConfig:
     """The config with the settings of the row that was asked for. Where they came from then no longer matters: the same
     settings are the same run in every experiment."""
     row = OmegaConf.select(config, "row")
-    if row is None and OmegaConf.select(config, "rows"):
-        hint = f"-m runs all of them; row={next(iter(config.rows))} runs one: {', '.join(config.rows)}"
+    rows = OmegaConf.select(config, "rows")
+    if row is None and rows:
+        hint = f"row={next(iter(rows))} runs one; with -m, row={','.join(rows)} runs all, as the page's sweep says"
         raise ConfigError("the experiment has rows, and none is chosen", where="configuration", hint=hint)
     if row is None:
         return config
-    if row not in config.rows:
+    if row not in rows:
         raise ConfigError(
             f"there is no row {row!r}",
             where="configuration",
-            hint=f"rows: {', '.join(config.rows) or 'none; they come with +experiment=…'}",
+            hint=f"rows: {', '.join(rows) or 'none; they come with +experiment=…'}",
         )
-    merged = OmegaConf.merge(config, config.rows[row])
+    settings = OmegaConf.to_container(rows)[row] or {}  # type: ignore[index]
+    where = f"row {row}"
+    if not isinstance(settings, dict):
+        hint = f"settings by name: {row}: {{system: {{max_iterations: 3}}}}, or {{}} for none"
+        raise ConfigError(f"it is {settings!r}, not settings", where=where, hint=hint)
+    _refuse_unknown(settings, OmegaConf.get_type(config), "", where)
+    try:
+        merged = OmegaConf.merge(config, settings)
+    except OmegaConfBaseException as error:
+        hint = f"{getattr(error, 'full_key', None) or 'its settings'}: see python -m mmerg.run --help"
+        raise ConfigError(str(error).splitlines()[0], where=where, hint=hint) from error
     assert isinstance(merged, DictConfig)
     return merged
 
@@ -123,8 +134,9 @@ def _refuse_label_set(config: DictConfig) -> None:
         )
 
 
-def _refuse_unknown(node: dict[str, Any], shape: Any, above: str) -> None:
-    """A key that no setting has, which `+key=value` would add and nothing would read."""
+def _refuse_unknown(node: dict[str, Any], shape: Any, above: str, where: str = "configuration") -> None:
+    """A key that no setting has, which `+key=value` would add and nothing would read, and a value where there are
+    settings by name, as where a row chooses an option of a group."""
     shape = next((kind for kind in (shape, *get_args(shape)) if is_dataclass(kind)), None)  # X | None is one of X
     if shape is None:
         return
@@ -135,9 +147,14 @@ def _refuse_unknown(node: dict[str, Any], shape: Any, above: str) -> None:
             hint = (
                 f"did you mean {above}{near[0]}?" if near else f"settings: {', '.join(above + kind for kind in kinds)}"
             )
-            raise ConfigError(f"there is no setting {above}{key}", where="configuration", hint=hint)
+            raise ConfigError(f"there is no setting {above}{key}", where=where, hint=hint)
         if isinstance(value, dict):
-            _refuse_unknown(value, kinds[key], f"{above}{key}.")
+            _refuse_unknown(value, kinds[key], f"{above}{key}.", where)
+        elif value is not None and is_dataclass(kinds[key]):
+            hint = (
+                f"its settings by name: {', '.join(get_type_hints(kinds[key]))}; {key}={value} goes on the command line"
+            )
+            raise ConfigError(f"{above}{key} is {value!r}, and it holds several settings", where=where, hint=hint)
 
 
 def literal(value: Any) -> Any:

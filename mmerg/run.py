@@ -29,7 +29,7 @@ def job(config: DictConfig) -> int:
         try:
             ended.extend(launch(config))
         except MmergError as wrong:
-            error = wrong.what
+            error = f"{wrong.what}; {wrong.hint}" if wrong.hint else wrong.what
             raise
         return max(run.code for run in ended)
 

@@ -8,7 +8,7 @@ in whatever order or at the same time they come.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +27,7 @@ ENDED = "ended.json"
 
 class Member(BaseModel):
     """One member: which it was, the overrides it was composed with, its exit code, and its runs (one a repeat; none
-    where nothing could be run: then `error` says why)."""
+    where nothing could be run: then `error` says why, and what to do)."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -80,6 +80,8 @@ class Report(Callback):
             out.print(harmless(f"no member left word of its end in {folder}: its hydra.sweep.subdir lies elsewhere"))
             raise Swept(WRONG)
         out.print(table(members))
+        for told in notes(members):
+            out.print(harmless(told))
         out.print(cost(members))
         code = max(member.code for member in members)
         if silent := sorted(set(range(members[-1].number)) - {member.number for member in members}):
@@ -95,26 +97,51 @@ def read(folder: Path) -> list[Member]:
 
 
 def table(members: Sequence[Member]) -> Table:
-    """A row a run: what tells its member from the others, its samples, and its calls."""
+    """A row a run: what tells its member from the others, its samples (kept: those finished before), and its calls."""
     made = Table(title=f"{len(members)} members", title_justify="left")
     made.add_column("member", overflow="fold")
-    for name in ("samples", "failed", "calls", "made", "reused"):
-        made.add_column(name, justify="right")
+    for name in ("samples", "kept", "failed", "calls", "made", "reused"):
+        made.add_column(name, justify="right", no_wrap=True)
     made.add_column("run", ratio=1, overflow="fold")
-    common = set.intersection(*(set(member.overrides) for member in members)) if len(members) > 1 else set[str]()
     for member in members:
-        own = harmless(" ".join(override for override in member.overrides if override not in common))
+        own = harmless(_own(member, members))
         for run in member.runs:
-            figures = map(str, (run.samples, run.failed, run.calls, run.made, run.calls - run.made))
-            made.add_row(own, *figures, harmless(run.run))
+            figures = map(str, (run.samples, run.kept, run.failed, run.calls, run.made, run.calls - run.made))
+            made.add_row(own, *figures, harmless(Path(run.run).name))
         if member.error:
-            made.add_row(own, "–", "–", "–", "–", "–", harmless(f"not run: {member.error}"))
+            made.add_row(own, *("–",) * 6, "not run")
     return made
 
 
+def _own(member: Member, members: Sequence[Member]) -> str:
+    """The overrides that tell a member from the others; of a single one, its row."""
+    common = set.intersection(*(set(other.overrides) for other in members))
+    own = [override for override in member.overrides if override not in common or override.startswith("row=")]
+    return " ".join(own or member.overrides)
+
+
+def notes(members: Sequence[Member]) -> Iterator[str]:
+    """Where the runs are, which members are one run as their settings are the same, and why others could not run."""
+    runs: dict[str, list[str]] = {}
+    errors: dict[str, list[str]] = {}
+    for member in members:
+        for run in member.runs:
+            runs.setdefault(run.run, []).append(_own(member, members))
+        if member.error:
+            errors.setdefault(member.error, []).append(_own(member, members))
+    if runs:
+        yield f"runs are in {', '.join(dict.fromkeys(str(Path(path).parent) for path in runs))}"
+    for path, names in runs.items():
+        if len(names) > 1:
+            yield f"{', '.join(names)} have the same settings: they are one run, {Path(path).name}"
+    for error, names in errors.items():
+        yield f"not run: {', '.join(names)}: {error}"
+
+
 def cost(members: Sequence[Member]) -> str:
-    """The sweep's calls beside those of as many runs that share nothing."""
-    calls, made = (sum(getattr(member, name) for member in members) for name in ("calls", "made"))
+    """The sweep's calls beside those of as many runs that share nothing; a run that several members are counts once."""
+    made = sum(member.made for member in members)
+    calls = sum({run.run: run.calls for member in members for run in member.runs}.values())
     most = max((member.calls for member in members), default=0)
     ratio = f"; the largest member alone takes {most}" if most else ""
     return f"{made} calls made, {calls - made} reused; separate runs take {calls}{ratio}"
