@@ -29,7 +29,8 @@ from mmerg.identity import how, identity_hash
 from mmerg.records.ended import Ended
 from mmerg.records.events import Emit
 from mmerg.records.result import Result
-from mmerg.records.run import Run
+from mmerg.records.run import TRACE, Run
+from mmerg.repeats import told_repeats
 from mmerg.run_tables import counted, failures, replies
 from mmerg.settings import check
 from mmerg.sweep import in_sweep
@@ -100,13 +101,13 @@ def _run(plain: dict[str, Any], out: Console) -> Ended:
                 counts = {"excluded": tally(done.values()), "problems": problems(done.values())}
                 run.note("memory", exemplars.section() | counts)
             results = run.results.part(sample.id for sample in wanted)
-            _tell(out, plain, results)
+            _tell(out, plain, results, path / TRACE)
             ended = Ended.of(path, results, progress.kept, progress.made)
     print(f"run: {shown(str(path))}")  # noqa: T201 - the last line is for programs to read: no wrapping
     return ended
 
 
-def _tell(out: Console, plain: Mapping[str, Any], results: Sequence[Result]) -> None:
+def _tell(out: Console, plain: Mapping[str, Any], results: Sequence[Result], trace: Path) -> None:
     """The run's tables; in a sweep, whose members are many, without the replies."""
     out.print(counted(results) if in_sweep() else replies(results))
     if silent := sum(result.clip_problems for result in results):
@@ -117,6 +118,8 @@ def _tell(out: Console, plain: Mapping[str, Any], results: Sequence[Result]) -> 
         out.print(harmless(without))
     if failed := failures(results):
         out.print(failed)
+    if again := told_repeats(trace, results):
+        out.print(again)
     if plain["backbone"]["note"] and not in_sweep():
         out.print(harmless(plain["backbone"]["note"]))
 

@@ -16,12 +16,15 @@ ROWS = 50
 
 
 def counted(results: Iterable[Result]) -> str:
-    """Samples and calls, in one line."""
+    """Samples and calls, in one line; and which samples have no seconds of their own, as the cache helped."""
     counts: Counter[str] = Counter()
     for result in results:
         counts.update({"samples": 1, result.status: 1, "calls": result.calls, "cached": result.cached_calls})
+        counts["helped"] += result.cached_calls > 0
     samples = f"{counts['samples']} samples: {counts['ok']} ok, {counts['failed']} failed"
-    return f"{samples}; {counts['calls']} calls, {counts['cached']} of them cached"
+    of = f" in {counts['helped']} of {counts['samples']} samples"
+    helped = f"{of}, which figures of seconds leave out" * (counts["helped"] > 0)
+    return f"{samples}; {counts['calls']} calls, {counts['cached']} of them cached{helped}"
 
 
 def replies(results: Sequence[Result], rows: int = ROWS) -> Table:

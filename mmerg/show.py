@@ -16,8 +16,10 @@ from rich.rule import Rule
 
 from mmerg.errors import RunError
 from mmerg.exclusions import told, told_kept_back, told_problems
+from mmerg.records.events import Rerun
 from mmerg.records.run import TRACE, read_manifest, read_results
 from mmerg.records.trace import story
+from mmerg.repeats import repeats, told_repeats
 from mmerg.run_tables import failures, replies
 from mmerg.story import heading, lines
 from mmerg.terminal import STARTS_OVER, console, forgiving, guarded, harmless
@@ -44,6 +46,8 @@ def show_run(out: Console, path: Path) -> int:
             out.print(harmless(problems))
     if failed := failures(results):
         out.print(failed)
+    if again := told_repeats(path / TRACE, results):
+        out.print(again)
     return 0
 
 
@@ -55,9 +59,13 @@ def show_sample(out: Console, path: Path, sample: str, prompts: bool) -> int:
     if not found:
         known = ", ".join(list(read_results(path))[:8]) or "none yet"
         raise RunError(f"the run has no sample {sample!r}", where=str(path), hint=f"samples: {known}")
+    as_before = repeats(found)
     for event in found:
         if title := heading(event):
             out.print(Rule(harmless(title)))
+        if isinstance(event, Rerun) and event.t in as_before:
+            same = f"pass {event.t} is pass {event.t - 1} again: {as_before[event.t]} answered as before"
+            out.print(harmless(same), soft_wrap=True)
         for line in lines(event, prompts):
             out.print(harmless(line), soft_wrap=True)
     result = read_results(path).get(sample)

@@ -52,5 +52,13 @@ def test_a_member_of_a_sweep_shows_its_counts_alone() -> None:
     assert counted([GOOD, BAD]) == "2 samples: 1 ok, 1 failed; 0 calls, 0 of them cached"
 
 
+def test_samples_that_the_cache_helped_are_told_as_left_out_of_seconds() -> None:
+    helped = GOOD.model_copy(update={"calls": 10, "cached_calls": 4})
+    alone = GOOD.model_copy(update={"calls": 5})
+    assert counted([helped, alone, BAD]) == (
+        "3 samples: 2 ok, 1 failed; 15 calls, 4 of them cached in 1 of 3 samples, which figures of seconds leave out"
+    )
+
+
 def test_where_nothing_failed_there_is_no_table_of_failures() -> None:
     assert failures([GOOD]) is None

@@ -1,0 +1,148 @@
+"""Passes in which the agent at fault answers as before: found in events, counted over a trace, told by the commands."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mmerg.engine.refine import refine
+from mmerg.engine.state import Again, Output, State
+from mmerg.errors import Failure, ReplyError
+from mmerg.launch import launch
+from mmerg.records import events
+from mmerg.records.result import Result
+from mmerg.records.run import TRACE, read_results
+from mmerg.records.trace import Trace
+from mmerg.repeats import repeats, told_repeats
+from mmerg.show import main
+from mmerg.systems.system import Stage
+from tests.composed import composed
+from tests.engine.parts import SCENE, STAGES, TASKS, as_text, audit, merg, outputs
+from tests.scripted_ollama import ScriptedOllama, merg_answer, scripted_ollama
+from tests.test_run import corpus_in
+
+
+@dataclass
+class Answers:
+    """Blames `faults` pass by pass; in pass t agents say `says[t]`."""
+
+    faults: Sequence[str]
+    says: Sequence[Mapping[str, int]]
+    unreadable: int | None = None
+
+    def __call__(self, stage: Stage, state: State, t: int, again: Again | None = None) -> Output:
+        if stage.name == "gra":
+            if t == self.unreadable:
+                raise ReplyError(Failure.SCHEMA_INVALID, "not an audit")
+            return audit({name: name != self.faults[t] for name in STAGES})
+        return outputs(f" {self.says[t][stage.name]}")[stage.name]
+
+
+def refined(answers: Answers) -> list[events.Event]:
+    told: list[events.Event] = []
+    refine(merg(max_iterations=len(answers.faults) - 1), State(SCENE), answers, told.append)
+    return told
+
+
+def all_say(*what: int) -> list[dict[str, int]]:
+    return [dict.fromkeys(STAGES, said) for said in what]
+
+
+def test_a_pass_whose_agents_all_say_the_same_repeats_the_one_before() -> None:
+    assert repeats(refined(Answers(["mpa"] * 4, all_say(0, 1, 1, 1)))) == {2: "mpa", 3: "mpa"}
+
+
+def test_the_agent_at_fault_is_named_and_agents_before_it_need_not_be_asked() -> None:
+    assert repeats(refined(Answers(["caef", "psp", "sgrg"], all_say(0, 0, 0)))) == {1: "caef", 2: "psp"}
+
+
+def test_what_was_said_two_passes_ago_is_no_repeat() -> None:
+    assert repeats(refined(Answers(["mpa"] * 3, all_say(0, 1, 0)))) == {}
+
+
+def test_one_agent_that_says_something_else_makes_it_another_pass() -> None:
+    says = all_say(0, 0)
+    says[1]["sgrg"] = 1
+    assert repeats(refined(Answers(["mpa"] * 2, says))) == {}
+
+
+def test_a_pass_whose_audit_cannot_be_read_is_not_counted() -> None:
+    assert repeats(refined(Answers(["mpa"] * 3, all_say(0, 0, 0), unreadable=2))) == {1: "mpa"}
+
+
+@given(st.lists(st.tuples(st.sampled_from(STAGES), st.tuples(*[st.integers(0, 1)] * 4)), min_size=2, max_size=6))
+def test_repeats_are_the_passes_with_the_responses_inputs_of_the_one_before(
+    passes: list[tuple[str, tuple[int, ...]]],
+) -> None:
+    """Against the states themselves, as the loop holds them."""
+    answers = Answers([fault for fault, _ in passes], [dict(zip(STAGES, said, strict=True)) for _, said in passes])
+    outcome = refine(merg(max_iterations=len(passes) - 1), State(SCENE), answers, lambda _: None)
+    states = [found.state.outputs for found in outcome.passes]
+    same = [t for t in range(1, len(states)) if states[t] == states[t - 1]]
+    assert list(repeats(refined(answers))) == same
+
+
+def written(path: Path, tries: Sequence[tuple[str, list[events.Event]]]) -> None:
+    """A trace with these tries, one after the other."""
+    with Trace(path) as trace:
+        for sample, told in tries:
+            trace.emit(events.SampleStarted(sample=sample, dialogue="d", history=(), responder="Ben", labels=()))
+            for event in told:
+                trace.emit(event.model_copy(update={"sample": sample}))
+            trace.emit(events.SampleDone(sample=sample))
+
+
+def result(sample: str, passes: int) -> Result:
+    return Result(id=sample, status="ok", passes=passes)
+
+
+def test_of_each_sample_the_last_try_is_counted(tmp_path: Path) -> None:
+    stubborn, willing = refined(Answers(["mpa"] * 3, all_say(0, 0, 0))), refined(Answers(["mpa"] * 3, all_say(0, 1, 2)))
+    written(tmp_path / TRACE, [("a", stubborn), ("b", stubborn), ("a", willing), ("c", stubborn)])
+    told = told_repeats(tmp_path / TRACE, [result("a", 3), result("b", 3)])
+    assert told.startswith("2 of 4 passes after the first repeat the one before")
+    assert told_repeats(tmp_path / TRACE, [result("a", 3)]) == ""
+
+
+def test_a_run_without_refinements_needs_no_trace(tmp_path: Path) -> None:
+    assert told_repeats(tmp_path / "none.jsonl", [result("a", 1)]) == ""
+
+
+def stubborn(body: dict[str, Any]) -> str:
+    """Perception is always at fault, and says the same however it is told."""
+    prompt = next(message["content"] for message in body["messages"] if message["role"] == "user")
+    if TASKS["gra"] in prompt:
+        return as_text(audit({name: name != "mpa" for name in STAGES}))
+    if TASKS["mpa"] in prompt:
+        return json.dumps({"textual_cues": [{"turn": 1, "cue": "keys are lost"}]})
+    return merg_answer(body)
+
+
+def test_run_and_show_tell_what_the_loop_did_in_vain(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with scripted_ollama(answer=stubborn) as server:
+        [ended] = launch(composed(*_settings(tmp_path, server)))
+    told = "4 of 4 passes after the first repeat the one before: the agent at fault answered as before"
+    assert told in capsys.readouterr().out
+    results = read_results(Path(ended.run)).values()
+    # The loop itself goes on as the paper has it; only the first refinement's perception is a new question.
+    assert [(found.passes, found.calls, found.cached_calls) for found in results] == [(3, 15, 9)] * 2
+    assert main([ended.run]) == 0
+    shown = capsys.readouterr().out
+    assert told in shown
+    assert "30 calls, 18 of them cached in 2 of 2 samples, which figures of seconds leave out" in " ".join(shown.split())
+    assert main([ended.run, "d0/4"]) == 0
+    shown = capsys.readouterr().out
+    for t in (1, 2):
+        assert f"pass {t} is pass {t - 1} again: mpa answered as before\nwhy: mpa looked at\n" in shown
+
+
+def _settings(folder: Path, server: ScriptedOllama) -> list[str]:
+    here = [f"dataset.root={corpus_in(folder)}", f"runs={folder}/runs", f"backend.hosts=[{server.url}]"]
+    return ["dataset=folder", "backbone=qwen2.5vl-7b", "memory=none", "limit=2", *here]
