@@ -11,62 +11,78 @@ from collections import Counter
 from dataclasses import dataclass, field
 
 from mmerg.records.result import Result
-from mmerg.reporting.navigation import OUTCOMES, Outcome, outcome, wrong_emotion
+from mmerg.reporting.navigation import Outcome, outcome, wrong_emotion
 from mmerg.reporting.sample_model import SamplePage
 from mmerg.reporting.text import clipped, file_name
 
-_TEXT = 220  # characters of a turn in the table; its page has all of it
+_ID, _TEXT = 80, 220  # characters of an id and of a turn in the table; the sample's page has all of them
+_FOUND = 2000  # characters of each that the table's search looks through
 
 
 @dataclass(frozen=True, slots=True)
 class TableRow:
-    """A sample in the table. blamed: agents that audits found at fault. last: what it answers. told: its outcome."""
+    """A sample in the table. failure: its class, "" where it did not fail. repaired: whether a reply was refused and a
+    later one taken. blamed: agents that audits found at fault. last: what it answers. name, last and text are clipped;
+    whole: what was clipped in full, for the search."""
 
     number: int
-    id: str
+    name: str
     href: str
     outcome: Outcome
+    failure: str
+    repaired: bool
     emotion: str
     gold: str
     wrong: bool
     blamed: tuple[str, ...]
-    checks: tuple[tuple[str, int], ...]
     passes: int
     last: str
     text: str
-    told: str
+    whole: str
 
 
 @dataclass
 class Tally:
     """faults: by pass, which agent was blamed first ("" none). problems: history turns without frames, by reason.
-    repairs: refused replies by stage and reason."""
+    asked_again, given_up: refused replies by stage and reason, those that another call of the stage in the same pass
+    followed and those that none did. repaired: samples with a refused reply and a later one that was taken."""
 
     rows: list[TableRow] = field(default_factory=list)
     faults: dict[int, Counter[str]] = field(default_factory=dict)
     problems: Counter[str] = field(default_factory=Counter)
     repairs: Counter[tuple[str, str]] = field(default_factory=Counter)
+    asked_again: Counter[tuple[str, str]] = field(default_factory=Counter)
+    given_up: Counter[tuple[str, str]] = field(default_factory=Counter)
     forms: Counter[str] = field(default_factory=Counter)
     missing_frames: int = 0
+
+    @property
+    def repaired(self) -> int:
+        return sum(row.repaired for row in self.rows)
 
     def add(self, result: Result, page: SamplePage) -> None:
         """A sample that has its page."""
         text = result.failure_text or "" if result.status == "failed" else result.response or ""
+        last = page.turns[-1].text if page.turns else ""
+        shown = ((result.id, _ID), (last, _TEXT), (text, _TEXT))
+        final = {(call.event.t, call.event.stage): call for call in page.calls}
+        refused = [(call, final[call.event.t, call.event.stage]) for call in page.calls if call.refused]
         self.rows.append(
             TableRow(
                 number=len(self.rows) + 1,
-                id=result.id,
+                name=clipped(result.id, _ID),
                 href=f"samples/{file_name(result.id)}",
                 outcome=outcome(result),
+                failure=str(result.failure or ""),
+                repaired=any(not final.refused for _, final in refused),
                 emotion=result.emotion or "",
                 gold=result.gold_emotion or "",
                 wrong=wrong_emotion(result),
                 blamed=page.blamed,
-                checks=tuple((result.audit or {}).items()),
                 passes=result.passes,
-                last=clipped(page.turns[-1].text, _TEXT) if page.turns else "",
+                last=clipped(last, _TEXT),
                 text=clipped(text, _TEXT),
-                told=OUTCOMES[outcome(result)] + (f": {result.failure}" if result.failure else ""),
+                whole=" ".join(one[:_FOUND] for one, room in shown if len(one) > room),
             )
         )
         for audit in page.audits:
@@ -75,6 +91,8 @@ class Tally:
         self.problems.update(turn.problem for turn in page.turns if turn.problem)
         self.forms[page.form] += 1
         self.missing_frames += sum(not shot.held for shot in page.shots)
-        for call in page.calls:
-            if call.refused:
-                self.repairs[call.refused.stage, str(call.refused.failure)] += 1
+        for call, last_call in refused:
+            assert call.refused
+            kind = (call.refused.stage, str(call.refused.failure))
+            self.repairs[kind] += 1
+            (self.given_up if last_call is call else self.asked_again)[kind] += 1

@@ -38,7 +38,7 @@
 
   // A link into a fold opens it.
   const unfold = () => {
-    const target = document.getElementById(decodeURIComponent(location.hash.slice(1)));
+    const target = document.getElementById(location.hash.slice(1));
     if (target instanceof HTMLDetailsElement) target.open = true;
   };
   addEventListener("hashchange", unfold);
@@ -85,124 +85,150 @@
   if (table) {
     const form = one("form.filters");
     const body = table.tBodies[0];
-    const plain = (text) => text.normalize("NFKC").toLowerCase();
-    let rows = Array.from(body.rows, (row) => ({
-      row,
-      text: plain(row.textContent),
-      cells: Array.from(row.cells, (cell) => cell.textContent.trim()),
-      blamed: row.cells[4].textContent.trim().split(/\s+/),
-      ...row.dataset,
-    }));
-    const fields = form.elements;
     const heads = all("thead th", table);
+    const fields = Array.from(form.elements).filter((field) => field.matches("input, select"));
+    const search = form.elements.q;
+    const plain = (text) => text.normalize("NFKC").toLowerCase();
+    let rows = Array.from(body.rows, (row, number) => ({
+      row,
+      number,
+      text: plain([...all("bdi, .text span", row).map((part) => part.textContent), row.dataset.whole || ""].join("\n")),
+      blamed: all(".blamed bdi", row).map((name) => name.textContent),
+      data: { ...row.dataset },
+    }));
     const collator = new Intl.Collator("en");
     const STEP = 200; // rows shown at once: to lay out thousands takes seconds
     let shown = STEP;
-    let sorted = { column: 0, down: false };
+    let paper = false; // a printed table has all rows
+    let sorted = { by: "number", down: false };
 
     const more = make("button", { type: "button", className: "more", hidden: true });
-    more.addEventListener("click", () => { shown += STEP; filter(); });
-    table.parentElement.after(more);
+    table.after(more);
 
-    const fits = (asked) => {
-      const words = plain(asked.q || "").split(/\s+/).filter(Boolean);
+    const value = (field) => (field.type === "checkbox" ? (field.checked ? field.value : "") : field.value);
+    const fits = () => {
+      const words = plain(search.value).split(/\s+/).filter(Boolean);
+      const asked = fields.filter((field) => field !== search && value(field)).map((field) => [field.name, value(field)]);
+      const like = (entry, name, wanted) => (name === "blamed" ? entry.blamed.includes(wanted) : entry.data[name] === wanted);
       return (entry) =>
-        (!asked.outcome || entry.outcome === asked.outcome) &&
-        (!asked.passes || entry.passes === asked.passes) &&
-        (!asked.blamed || entry.blamed.includes(asked.blamed)) &&
-        (!asked.wrong || entry.wrong === "1") &&
-        words.every((word) => entry.text.includes(word));
+        asked.every(([name, wanted]) => like(entry, name, wanted)) && words.every((word) => entry.text.includes(word));
     };
-    const asked = () => ({
-      q: fields.q.value,
-      outcome: fields.outcome.value,
-      blamed: fields.blamed.value,
-      passes: fields.passes.value,
-      wrong: fields.wrong.checked ? "1" : "",
-    });
+    const order = () => `sorted by ${sorted.by}, ${sorted.down ? "descending" : "ascending"}`;
+    const inOrder = () => sorted.by === "number" && !sorted.down;
+    const tell = (count) => {
+      const told = `${count} of ${rows.length}`;
+      const output = form.elements.shown;
+      if (output.value !== told) output.value = told;
+      const asked = fields.filter(value).map((field) => {
+        const label = field.labels[0].textContent.trim();
+        if (field.type === "checkbox") return label;
+        const chosen = field === search ? `\u201c${field.value}\u201d` : field.selectedOptions[0].textContent;
+        return `${label.split(" ")[0].toLowerCase()} ${chosen}`;
+      });
+      const parts = inOrder() ? asked : [...asked, order()];
+      one(".asked span").textContent = `${told} samples`;
+      one(".asked span:last-child").textContent = parts.map((part) => `; ${part}`).join("");
+    };
     const filter = () => {
-      const keep = fits(asked());
+      const keep = fits();
+      const room = paper ? Infinity : shown;
       let count = 0;
       for (const entry of rows) {
         const fit = keep(entry);
         count += fit;
-        const hide = !fit || count > shown;
+        const hide = !fit || count > room;
         if (entry.row.hidden !== hide) entry.row.hidden = hide;
       }
-      more.hidden = count <= shown;
+      more.hidden = count <= room;
       more.textContent = `Show more: ${Math.min(shown, count)} of ${count} are shown`;
-      const told = `${count} of ${rows.length}`;
-      if (fields.shown.value !== told) fields.shown.value = told;
       one(".empty").hidden = count > 0;
+      table.hidden = count === 0;
+      tell(count);
     };
     const sort = () => {
-      const { column, down } = sorted;
-      const numbers = heads[column].dataset.sort === "number";
-      const compare = numbers
-        ? (a, b) => Number(a.cells[column]) - Number(b.cells[column])
-        : (a, b) => collator.compare(a.cells[column], b.cells[column]);
-      const ties = (a, b) => Number(a.cells[0]) - Number(b.cells[0]);
-      rows = rows.slice().sort((a, b) => (down ? -1 : 1) * compare(a, b) || ties(a, b));
-      body.append(...rows.map((entry) => entry.row));
-      filter();
+      const column = heads.findIndex((head) => head.dataset.by === sorted.by);
+      const numbers = heads[column].classList.contains("n");
+      const keyed = rows.map((entry) => ({ entry, key: entry.row.cells[column].textContent.trim() }));
+      const compare = numbers ? (a, b) => Number(a) - Number(b) : (a, b) => collator.compare(a, b);
+      keyed.sort((a, b) => // what has no value is last, whichever way
+        (a.key === "") - (b.key === "") || (sorted.down ? -1 : 1) * compare(a.key, b.key) || a.entry.number - b.entry.number);
+      rows = keyed.map(({ entry }) => entry);
+      for (const { row } of rows) body.append(row);
       heads.forEach((head, number) => {
-        if (number === column) head.setAttribute("aria-sort", down ? "descending" : "ascending");
+        if (number === column) head.setAttribute("aria-sort", sorted.down ? "descending" : "ascending");
         else head.removeAttribute("aria-sort");
       });
+      filter();
     };
 
     // The fragment says what is asked for, so that a view can be kept and sent.
     const remember = () => {
-      const said = new URLSearchParams(Object.entries(asked()).filter(([, value]) => value));
-      if (sorted.column || sorted.down) said.set("sort", `${sorted.down ? "-" : ""}${sorted.column}`);
+      const said = new URLSearchParams(fields.filter(value).map((field) => [field.name, value(field)]));
+      if (!inOrder()) said.set("sort", `${sorted.down ? "-" : ""}${sorted.by}`);
       const wanted = said.size ? `#${said}` : "";
       if (location.hash !== wanted) history.replaceState(null, "", wanted || location.pathname + location.search);
     };
     const recall = () => {
       const said = new URLSearchParams(location.hash.slice(1));
-      for (const name of ["q", "outcome", "blamed", "passes"]) fields[name].value = said.get(name) || "";
-      for (const name of ["outcome", "blamed", "passes"]) if (fields[name].selectedIndex < 0) fields[name].value = "";
-      fields.wrong.checked = said.get("wrong") === "1";
-      const wanted = /^(-?)([0-6])$/.exec(said.get("sort") || "0");
-      const column = wanted ? Number(wanted[2]) : 0;
-      const down = Boolean(wanted && wanted[1]);
-      if (column !== sorted.column || down !== sorted.down) {
-        sorted = { column, down };
+      for (const field of fields) {
+        const wanted = said.get(field.name) || "";
+        if (field.type === "checkbox") field.checked = wanted === field.value;
+        else field.value = wanted;
+        if (field.selectedIndex < 0) field.selectedIndex = 0;
+      }
+      shown = STEP;
+      const wanted = /^(-?)(\w+)$/.exec(said.get("sort") || "number");
+      const known = wanted && heads.some((head) => head.dataset.by === wanted[2]);
+      const [by, down] = known ? [wanted[2], wanted[1] === "-"] : ["number", false];
+      if (by !== sorted.by || down !== sorted.down) {
+        sorted = { by, down };
         sort();
       } else filter();
     };
 
-    heads.forEach((head, column) => {
+    for (const head of heads) {
       const button = make("button", { type: "button", textContent: head.textContent });
       button.addEventListener("click", () => {
-        sorted = { column, down: sorted.column === column && !sorted.down };
+        sorted = { by: head.dataset.by, down: sorted.by === head.dataset.by && !sorted.down };
         sort();
         remember();
+        document.getElementById("sorted").textContent = order();
       });
       head.replaceChildren(button);
+    }
+    more.addEventListener("click", () => { // the first row that is new has the focus: the button may be gone
+      const links = () => all("tbody tr:not([hidden]) th a", table);
+      const before = links().length;
+      shown += STEP;
+      filter();
+      links()[before].focus({ preventScroll: true });
     });
     let waiting = 0;
+    let noting = 0;
     form.addEventListener("input", () => {
       shown = STEP;
       cancelAnimationFrame(waiting);
-      waiting = requestAnimationFrame(() => { filter(); remember(); });
+      waiting = requestAnimationFrame(filter);
+      clearTimeout(noting);
+      noting = setTimeout(remember, 150); // browsers refuse an address that changes with every letter
     });
     form.addEventListener("submit", (event) => event.preventDefault());
-    form.addEventListener("reset", () => setTimeout(() => { filter(); remember(); }));
+    form.addEventListener("reset", () => setTimeout(() => { shown = STEP; filter(); remember(); }));
     addEventListener("hashchange", recall);
+    one(".skip").addEventListener("click", (event) => { event.preventDefault(); one("main").focus(); }); // the address stays
+    addEventListener("beforeprint", () => { paper = true; filter(); });
+    addEventListener("afterprint", () => { paper = false; filter(); });
     form.hidden = false;
     recall();
     table.classList.add("ready");
-    if (new URLSearchParams(location.search).has("find")) fields.q.focus();
+    if (new URLSearchParams(location.search).has("find")) search.focus();
   }
 
   // Keys. They can be switched off, as somebody who speaks to the browser or rests a hand on the keys may need.
   const OFF = "mmerg-keys-off";
-  const stored = {
-    get off() { try { return localStorage.getItem(OFF) === "1"; } catch { return false; } },
-    set off(value) { try { localStorage.setItem(OFF, value ? "1" : "0"); } catch { /* for this page alone */ } },
-  };
-  let off = stored.off;
+  let here = false; // for this page alone, where nothing may be stored
+  const off = () => { try { return localStorage.getItem(OFF) === "1"; } catch { return here; } };
+  const turn = (wanted) => { here = wanted; try { localStorage.setItem(OFF, wanted ? "1" : "0"); } catch { /* here */ } };
   const list = [
     ["j", "next sample, or row"], ["k", "previous sample, or row"], ["c", "next corrected sample"], ["f", "next failed sample"],
     ["s", "the samples of this run"], ["u", "up: from a sample to its table, from there to the run"],
@@ -210,8 +236,7 @@
   ];
   const keys = make("dl", { className: "keylist" });
   for (const [key, told] of list) keys.append(make("dt", {}, make("kbd", { textContent: key })), make("dd", { textContent: told }));
-  const box = make("input", { type: "checkbox", checked: !off });
-  box.addEventListener("change", () => { off = !box.checked; stored.off = off; });
+  const box = make("input", { type: "checkbox" });
   const help = make("dialog", {},
     make("h2", { textContent: "Keys", id: "keys-title" }), keys,
     make("label", { className: "toggle" }, box, "Keys are on"),
@@ -219,14 +244,22 @@
   help.setAttribute("aria-labelledby", "keys-title");
   document.body.append(help);
   const opener = one("button.keys");
+  const state = () => { // it may have been changed on another page
+    box.checked = !off();
+    opener.replaceChildren(...(off() ? ["Keys off"] : ["Keys ", make("kbd", { textContent: "?" })]));
+  };
+  const open = () => { state(); help.showModal(); };
+  box.addEventListener("change", () => { turn(!box.checked); state(); });
+  opener.addEventListener("click", open);
+  for (const name of ["pageshow", "storage"]) addEventListener(name, state);
+  state();
   opener.hidden = false;
-  opener.addEventListener("click", () => help.showModal());
 
   const move = (by) => {
     const links = all("#samples tbody tr:not([hidden]) th a");
     const at = links.indexOf(document.activeElement);
     const wanted = one("button.more:not([hidden])");
-    if (by > 0 && at === links.length - 1 && wanted) { wanted.click(); move(by); return; }
+    if (by > 0 && at === links.length - 1 && wanted) { wanted.click(); return; }
     const next = links[at < 0 ? (by > 0 ? 0 : links.length - 1) : Math.min(Math.max(at + by, 0), links.length - 1)];
     if (next) next.focus();
   };
@@ -239,8 +272,8 @@
   addEventListener("keydown", (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey || event.isComposing) return;
     if (event.target.closest("input, select, textarea, [contenteditable]") || one("dialog[open]")) return;
-    if (event.key === "?" && !off) { event.preventDefault(); help.showModal(); return; }
-    if (off) return;
+    if (off()) return;
+    if (event.key === "?") { event.preventDefault(); open(); return; }
     if (event.key === "/") { event.preventDefault(); search(); return; }
     const link = /^[a-z]$/.test(event.key) && one(`a[data-key~="${event.key}"]`);
     if (link) link.click();
