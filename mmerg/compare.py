@@ -1,8 +1,9 @@
 """Compares finished runs, sample by sample: `python -m mmerg.compare RUN_A RUN_B [RUN …]`.
 
-Each run is held against the first. Prints the difference of every figure with its 95 % interval, p by McNemar's exact
-test (shares) or a permutation test (all else), p corrected by Holm for several runs, and the smallest difference
-that so many pairs can show. Calls no model that wrote replies and writes nothing but `--json FILE`.
+Each run is held against the first. Prints the settings that differ, the difference of every figure with its 95 %
+interval, p by McNemar's exact test (shares) or a permutation test (all else), p corrected by Holm for several runs, and
+the smallest difference that so many pairs can show. Calls no model that wrote replies and writes nothing but `--json
+FILE`.
 Exit code 0 compared, 2 runs that cannot be compared or a wrong option, 130 interrupted.
 """
 
@@ -18,8 +19,8 @@ from rich.console import Console
 from rich.text import Text
 
 from mmerg.errors import ConfigError
-from mmerg.records.run import read_manifest
-from mmerg.scoring.answers import read_run
+from mmerg.records.about import check_runs
+from mmerg.scoring.answers import read_run, told_apart
 from mmerg.scoring.arguments import add_arguments, arguments
 from mmerg.scoring.comparisons import compared_with
 from mmerg.scoring.differences import shown
@@ -37,9 +38,8 @@ def compare(out: Console, paths: Sequence[Path], options: Options, json: Path | 
         raise ConfigError("one run alone cannot be compared", where="arguments", hint="give two runs or more")
     if options.resamples < 1:
         raise ConfigError(f"draws is {options.resamples}, it must be 1 or more", where="--draws")
-    for path in paths:
-        read_manifest(path)
-    baseline, *others = (read_run(path) for path in paths)
+    check_runs(paths)
+    baseline, *others = told_apart([read_run(path) for path in paths])
     compared = compared_with(baseline, others, options, telling(PATIENCE))
     for part in shown(compared):
         out.print(part, soft_wrap=isinstance(part, Text))

@@ -15,7 +15,9 @@ from pathlib import Path
 from rich.console import Console
 from rich.text import Text
 
-from mmerg.records.run import read_manifest
+from mmerg.identity import canonical
+from mmerg.records.about import check_runs
+from mmerg.records.differing import differing
 from mmerg.scoring.answers import read_run
 from mmerg.scoring.arguments import add_arguments, arguments
 from mmerg.scoring.scorer import score_run, write_scores
@@ -26,10 +28,13 @@ from mmerg.terminal import STARTS_OVER, console, forgiving, guarded
 
 def score(out: Console, paths: Sequence[Path], options: Options) -> int:
     """Score, write and print. Raises RunError and ConfigError, for a folder that is no run before any is scored."""
+    check_runs(paths)
+    scores, manifests = [], []
     for path in paths:
-        read_manifest(path)
-    scores = [write_scores(path, score_run(read_run(path), options)) for path in paths]
-    for part in shown(scores):
+        run = read_run(path)
+        scores.append(write_scores(path, score_run(run, options)))
+        manifests.append(run.manifest)
+    for part in shown(scores, differing(manifests, canonical)):
         out.print(part, soft_wrap=isinstance(part, Text))
     return 0
 

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import io
 import json
 import re
+import shutil
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
+from rich.console import Console
+from rich.text import Text
 
 from mmerg.compare import main, telling
 from mmerg.records.result import Result
 from mmerg.records.run import MANIFEST
 from mmerg.scoring.answers import read_run
 from mmerg.scoring.comparisons import Compared, compared_with
+from mmerg.scoring.differences import shown as shown_parts
 from mmerg.scoring.paired import Comparison
 from mmerg.scoring.standard import Options
 from tests.scoring.run_builder import build_run, result
@@ -134,7 +139,9 @@ def test_the_options_of_scores_decide_the_figures(pair: tuple[str, str], tmp_pat
     options = ["--tokenizer", "whitespace", "--level", "response", "--keep-case", "--vocabulary", "50"]
     main([*pair, *FEW, *options, "--json", str(tmp_path / "out.json")])
     compared = kept(tmp_path / "out.json")
-    assert of(compared, "dist1")[0].signature == "n:1|tok:whitespace|case:keep|level:response|scale:100"
+    assert of(compared, "dist1")[0].signature == (
+        "n:1|tok:whitespace|case:keep|level:response|failed:left-out|scale:100"
+    )
     assert "V:50" in of(compared, "ead1")[0].signature
 
 
@@ -173,10 +180,24 @@ def test_a_difference_that_is_shown_is_marked_and_not_warned_of(
     assert "acc (40)" not in shown
 
 
-def test_a_run_against_itself_is_warned_of(pair: tuple[str, str], capsys: pytest.CaptureFixture[str]) -> None:
-    assert main([pair[0], pair[0], *FEW]) == 0
+def test_a_run_that_is_given_twice_is_refused_by_whatever_paths(
+    pair: tuple[str, str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "link").symlink_to(pair[0])
+    for again in (pair[0], str(tmp_path / "second" / ".." / "first"), str(tmp_path / "link")):
+        told = refused(capsys, *pair, again)
+        assert "a run is given twice" in told
+        assert f"{pair[0]} and {again}" in told
+
+
+def test_a_copy_of_a_run_does_not_differ_from_it(
+    pair: tuple[str, str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    copy = shutil.copytree(pair[0], tmp_path / "elsewhere" / "first")
+    assert main([pair[0], str(copy), *FEW]) == 0
     shown = capsys.readouterr().out
-    assert "warning: first is compared with itself" in shown
+    assert f"A: {pair[0]}\nB: {copy}\n10 samples in both\nno setting differs\n" in shown
+    assert f"warning: {pair[0]} and {copy} have one identity" in shown
     assert re.search(r" \+0\.00 -\d+\.\d\d to \+\d+\.\d\d 1\.0000 1\.0000 ", row(shown, "acc"))
 
 
@@ -204,7 +225,7 @@ def test_dialogues_with_several_samples_are_told(tmp_path: Path, capsys: pytest.
     shown = " ".join(capsys.readouterr().out.split())
     assert "with second, 12 pairs are from 4 dialogues, so p is of exchanging whole dialogues" in shown
     assert "McNemar's, which takes pairs as independent, would be: acc 0.0005" in shown
-    assert "c = 12 in B alone (permutation, 60 draws, seed 0)" in shown
+    assert "c = 12 in B alone (permutation, all 16 exchanges of 4 dialogues)" in shown
 
 
 def test_perplexities_of_two_models_are_not_compared(
@@ -234,6 +255,70 @@ def test_runs_of_different_corpora_are_refused(
     assert "these runs cannot be compared: demo test was not the same files" in refused(capsys, *pair)
     other = run(tmp_path / "other", results("xx"), corpus="meld", identity="of meld")
     assert "another corpus (demo test and meld test)" in refused(capsys, pair[0], other)
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        ({"gold_emotion": "fear"}, "d3/3 (the label is joy and fear)"),
+        ({"gold_emotion": None}, "d3/3 (the label is joy and none)"),
+        ({"gold_response": "Another."}, "d3/3 (another reply)"),
+    ],
+)
+def test_runs_that_disagree_on_the_data_are_refused(
+    change: dict[str, Any], told: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lines = results("xxxxx.")
+    changed = [line.model_copy(update=change if line.id == "d3/3" else {}) for line in lines]
+    refusal = refused(capsys, run(tmp_path / "first", lines), run(tmp_path / "second", changed))
+    assert f"in 1 of the 6 samples that both finished: {told}\n" in refusal
+    assert "run it again" in refusal
+    everywhere = [line.model_copy(update=change) for line in lines]
+    refusal = refused(capsys, str(tmp_path / "first"), run(tmp_path / "third", everywhere))
+    assert "in 6 of the 6 samples" in refusal
+    assert " and 1 more\n" in refusal
+
+
+def test_the_settings_that_differ_are_told(
+    pair: tuple[str, str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    edit(pair[1], lambda manifest: manifest["config"]["system"].update(max_iterations=7))
+    edit(pair[1], lambda manifest: manifest["engine"].update(version="2"))
+    assert main([*pair, *FEW, "--json", str(tmp_path / "out.json")]) == 0
+    shown = capsys.readouterr().out
+    assert "settings that differ, A → B\n  system.max_iterations: 2 → 7\n  engine.version: 1 → 2\n" in shown
+    [found] = kept(tmp_path / "out.json").pairs
+    assert [one.name for one in found.settings] == ["system.max_iterations", "engine.version"]
+
+
+def test_log_probabilities_that_cannot_be_are_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    lines = results("xx..")
+    first = build_run(tmp_path / "first", lines, logprobs={line.id: [-1.0] for line in lines})
+    second = build_run(tmp_path / "second", lines, logprobs={line.id: [-1.0] for line in lines} | {"d2/3": [0.7]})
+    assert main([str(first), str(second), *FEW]) == 0
+    shown = capsys.readouterr().out
+    assert "warning: second: self_ppl is without d2/3: the trace gives a token a probability above 1" in shown
+    assert row(shown, "self_ppl").endswith(" 3 1")
+
+
+@pytest.mark.parametrize("columns", [40, 60, 80, 100, 160])
+def test_no_number_is_cut_on_any_terminal(pair: tuple[str, str], columns: int) -> None:
+    first, second = (read_run(Path(one)) for one in pair)
+    compared = compared_with(first, [second], Options(resamples=60))
+    out = io.StringIO()
+    console = Console(file=out, width=columns)
+    for part in shown_parts(compared):
+        console.print(part, soft_wrap=isinstance(part, Text))
+    shown = out.getvalue()
+    for one in compared.comparisons:
+        if one.interval and one.difference is not None:
+            ends = f"{one.interval[0]:+.2f} to {one.interval[1]:+.2f}"
+            rows = [line for line in shown.splitlines() if line.split()[:1] == [one.metric]]
+            assert any(ends in line for line in rows)
+            assert any(f"{one.difference:+.2f} " in f"{line} " for line in rows)
+    assert "…" not in shown
+    tables = [line for line in shown.splitlines() if " ↑ " in line or line.startswith(" ─")]
+    assert max(map(len, tables)) <= columns
 
 
 @pytest.mark.parametrize(

@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+import io
 import json
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from rich.console import Console
+from rich.text import Text
 
 from mmerg.score import main
+from mmerg.scoring.answers import read_run
 from mmerg.scoring.score import SCORES, Scores
+from mmerg.scoring.scorer import score_run
+from mmerg.scoring.shown import figure
+from mmerg.scoring.shown import shown as shown_parts
+from mmerg.scoring.standard import Options
 from tests.scoring.run_builder import build_run, result
 
 HOSTILE = "model\u202e\x1b[31m[bold]"
@@ -64,13 +72,49 @@ def test_runs_side_by_side(folder: Path, tmp_path: Path, capsys: pytest.CaptureF
     assert (other / SCORES).is_file()
 
 
+def test_the_settings_in_which_runs_differ(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    more = [build_run(tmp_path / name, [result("a/1")], model="tiny") for name in ("two", "three")]
+    assert main([str(folder), *map(str, more), *QUICK]) == 0
+    shown = capsys.readouterr().out
+    assert "settings that differ\n  backbone.name: model\\u202e\\u001b[31m[bold] in 1; tiny in 2,3\n" in shown
+    assert main([*map(str, more), *QUICK]) == 0
+    assert "settings that differ" not in capsys.readouterr().out
+
+
+def test_log_probabilities_that_cannot_be_are_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    lines = [result(f"d{number}/1") for number in range(8)]
+    logprobs = {line.id: [0.5 if number else -1.0] for number, line in enumerate(lines)}
+    folder = build_run(tmp_path / "run", lines, logprobs=logprobs)
+    assert main([str(folder), *QUICK]) == 0
+    told = (
+        "1: self_ppl is without d1/1, d2/1, d3/1, d4/1, d5/1 and 2 more: the trace gives a token a probability above 1"
+    )
+    assert told in capsys.readouterr().out
+    scores = Scores.model_validate_json((folder / SCORES).read_bytes())
+    assert (scores.scores["self_ppl"].n, len(scores.improper)) == (1, 7)
+
+
+@pytest.mark.parametrize("columns", [40, 80, 100, 160])
+def test_no_number_is_cut_on_any_terminal(folder: Path, columns: int) -> None:
+    scores = score_run(read_run(folder), Options(resamples=20))
+    out = io.StringIO()
+    console = Console(file=out, width=columns)
+    for part in shown_parts([scores]):
+        console.print(part, soft_wrap=isinstance(part, Text))
+    shown = out.getvalue()
+    for score in scores.scores.values():
+        if score.interval:
+            assert f"[{figure(score.interval[0])}, {figure(score.interval[1])}]" in shown
+    assert max(len(line) for line in shown.splitlines() if line[:1] in "┏┃│└┡") <= columns
+
+
 def test_options_reach_the_figures(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     options = ["--tokenizer", "whitespace", "--level", "response", "--keep-case", "--vocabulary", "9", "--seed", "3"]
     assert main([str(folder), *options, *QUICK]) == 0
     shown = capsys.readouterr().out
     assert (
-        "dist1: n:1|tok:whitespace|case:keep|level:response|scale:100 (bootstrap, 20 draws of 2 dialogues, seed 3)"
-        in shown
+        "dist1: n:1|tok:whitespace|case:keep|level:response|failed:left-out|scale:100 "
+        "(bootstrap, 20 draws of 2 dialogues, seed 3)" in shown
     )
     assert "ead2: n:2|V:9|tok:whitespace|case:keep" in shown
 

@@ -16,7 +16,7 @@ from typing import Any
 from pydantic import BaseModel, ValidationError
 
 from mmerg.errors import RunError
-from mmerg.records.lines import why
+from mmerg.records.manifest import not_of_this_version, refuse_judging
 from mmerg.records.run import MANIFEST, read_manifest
 
 
@@ -74,15 +74,11 @@ class _Manifest(BaseModel):
 def read_about(path: Path) -> About:
     """What the manifest in `path` says. Raises RunError where there is none or it lacks something of this."""
     plain = read_manifest(path)
+    refuse_judging(plain, path)
     try:
         read = _Manifest.model_validate(plain)
     except ValidationError as error:
-        place = ".".join(str(part) for part in error.errors()[0]["loc"])
-        raise RunError(
-            f"the manifest is not one of this version: {place}: {why(error)}",
-            where=str(path / MANIFEST),
-            hint="run it again with this version: its calls come from the cache",
-        ) from error
+        raise not_of_this_version(error, path / MANIFEST) from error
     return About(
         path=path,
         corpus=read.corpus.name,
@@ -97,7 +93,9 @@ def read_about(path: Path) -> About:
 
 
 def read_abouts(paths: Sequence[Path]) -> list[About]:
-    """Several runs. Raises RunError where two have the same name, as nothing could tell them apart."""
+    """Several runs. Raises RunError where one is given twice or two have the same name, as nothing could tell them
+    apart."""
+    _each_once(paths)
     found: dict[str, About] = {}
     for path in paths:
         about = read_about(path)
@@ -105,7 +103,23 @@ def read_abouts(paths: Sequence[Path]) -> list[About]:
             raise RunError(
                 f"two runs are called {about.run}",
                 where=f"{found[about.run].path} and {path}",
-                hint="give each run once, and rename the folder of one of two with the same name",
+                hint="rename the folder of one of them",
             )
         found[about.run] = about
     return list(found.values())
+
+
+def check_runs(paths: Sequence[Path]) -> None:
+    """Raises RunError where one of `paths` is no run's folder, or one run is given twice, by whatever paths."""
+    for path in paths:
+        refuse_judging(read_manifest(path), path)
+    _each_once(paths)
+
+
+def _each_once(paths: Sequence[Path]) -> None:
+    seen: dict[Path, Path] = {}
+    for path in paths:
+        real = path.resolve()
+        if real in seen:
+            raise RunError("a run is given twice", where=f"{seen[real]} and {path}", hint="give each run once")
+        seen[real] = path

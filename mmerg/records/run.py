@@ -29,6 +29,7 @@ from filelock import FileLock, Timeout
 from mmerg.errors import RunError, unwritable
 from mmerg.records.kept import Kept, Line, bytes_of
 from mmerg.records.lines import SAFE, Lines
+from mmerg.records.manifest import checked, no_run
 from mmerg.records.result import Result
 from mmerg.records.trace import Trace
 
@@ -86,7 +87,7 @@ class Folder(Generic[Line]):
         path = self.path / MANIFEST
         manifest = self._manifest
         if path.exists():
-            manifest = read_manifest(self.path)
+            manifest = _plain_manifest(self.path)
             old, new = manifest["identity"], self._manifest["identity"]
             changed = [_change(key, old.get(key), new[key]) for key in new if old.get(key) != new[key]]
             if changed:
@@ -118,7 +119,7 @@ class Folder(Generic[Line]):
     def note(self, section: str, content: object) -> None:
         """Put a section of the manifest in place of what it says there: what is known only once results are."""
         with self._guard:
-            replace_file(self.path / MANIFEST, _text({**read_manifest(self.path), section: content}))
+            replace_file(self.path / MANIFEST, _text({**_plain_manifest(self.path), section: content}))
 
     def seal(self, order: Sequence[str]) -> None:
         """Rewrite the results in corpus order, a line a sample, so that the same run gives the same bytes."""
@@ -200,10 +201,15 @@ def replace_file(path: Path, content: str | Iterable[bytes]) -> None:
 
 
 def read_manifest(path: Path) -> dict[str, Any]:
-    """The manifest of a run folder. Raises RunError where there is none."""
+    """The manifest of a run folder, its parts whole. Raises RunError where there is none or it is damaged."""
+    return checked(_plain_manifest(path), path / MANIFEST)
+
+
+def _plain_manifest(path: Path) -> dict[str, Any]:
+    """As it stands there, with an identity: all that a run which goes on needs of it."""
     file = path / MANIFEST
     if not file.is_file():
-        raise RunError("this is not a run folder: it has no manifest.json", where=str(path), hint="see `ls runs/`")
+        raise no_run(path)
     try:
         content = json.loads(file.read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError) as error:

@@ -1,4 +1,4 @@
-"""Whether two runs can be compared, sample by sample: one corpus, one protocol, one label set.
+"""Whether two runs can be compared, sample by sample: one corpus, one protocol, one label set, the same hidden targets.
 
 must_compare(read_run(a), read_run(b))    # RunError that says what differs
 """
@@ -9,7 +9,9 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from mmerg.errors import RunError
-from mmerg.scoring.answers import ScoredRun
+from mmerg.records.result import Result
+from mmerg.scoring.answers import ScoredRun, named, told_improper
+from mmerg.scoring.paired import Pairing
 
 # Of the manifest's protocol, what it came to and not what was asked for.
 _OUTCOME = frozenset({"name", "samples", "dialogues", "left_out", "told"})
@@ -25,13 +27,27 @@ def must_compare(a: ScoredRun, b: ScoredRun) -> None:
         )
 
 
+def must_have_one_target(pairing: Pairing, a: ScoredRun, b: ScoredRun) -> None:
+    """Raises RunError where the two results of a sample name different labels or replies of the data."""
+    pairs = zip(pairing.a, pairing.b, strict=True)
+    apart = [f"{one.id} ({told})" for one, other in pairs if (told := _targets_apart(one.result, other.result))]
+    if apart:
+        raise RunError(
+            f"the runs disagree on the data's own labels or replies, in {len(apart)} of the {len(pairing.a)} samples "
+            f"that both finished: {named(apart)}",
+            where=f"{a.path} and {b.path}",
+            hint="one of them was made of another version of the data, or its results were changed: run it again; "
+            "its calls come from the cache where nothing that is asked has changed",
+        )
+
+
 def warnings(a: ScoredRun, b: ScoredRun) -> Iterator[str]:
     """What a reader must know of a comparison that is allowed."""
-    if a.path.resolve() == b.path.resolve():
-        yield f"{a.name} is compared with itself"
-    elif a.manifest["identity"] == b.manifest["identity"]:
+    if a.manifest["identity"] == b.manifest["identity"]:
         yield f"{a.name} and {b.name} have one identity: the same corpus, engine, prompts and settings"
     for run in (a, b):
+        if improper := told_improper(run.improper):
+            yield f"{run.name}: {improper}"
         if (missing := run.manifest["protocol"]["samples"] - len(run.answers)) > 0:
             yield f"{run.name} is not finished: {missing} samples of its protocol have no result yet"
 
@@ -50,6 +66,13 @@ def _differences(a: Mapping[str, Any], b: Mapping[str, Any]) -> Iterator[str]:
     labels, others = _labels(a), _labels(b)
     if labels != others:
         yield f"the labels are {', '.join(sorted(labels)) or 'none'} and {', '.join(sorted(others)) or 'none'}"
+
+
+def _targets_apart(one: Result, other: Result) -> str:
+    """In what two results of a sample differ that both have from the data."""
+    if one.gold_emotion != other.gold_emotion:
+        return f"the label is {one.gold_emotion or 'none'} and {other.gold_emotion or 'none'}"
+    return "another reply" if one.gold_response != other.gold_response else ""
 
 
 def _protocol(manifest: Mapping[str, Any]) -> dict[str, Any]:

@@ -12,16 +12,28 @@ from itertools import groupby
 from pydantic import BaseModel, ConfigDict
 
 from mmerg.errors import RunError
+from mmerg.identity import canonical
+from mmerg.records.differing import differing
 from mmerg.scoring.answers import ScoredRun
-from mmerg.scoring.comparable import must_compare, warnings
+from mmerg.scoring.comparable import must_compare, must_have_one_target, warnings
 from mmerg.scoring.metric import Metric
 from mmerg.scoring.paired import Comparison, Pairing, compare, holm, pair
 from mmerg.scoring.power import LEVEL
 from mmerg.scoring.standard import Options, standard_metrics
 
 
+class Differs(BaseModel):
+    """A setting that differs between two runs, its values as texts (see `records.differing`)."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    name: str
+    a: str
+    b: str
+
+
 class Pair(BaseModel):
-    """Two runs: how many samples both finished, and how many one of them alone."""
+    """Two runs: how many samples both finished, how many one of them alone, and in which settings they differ."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -30,6 +42,7 @@ class Pair(BaseModel):
     samples: int
     a_alone: int
     b_alone: int
+    settings: tuple[Differs, ...]
 
 
 class Compared(BaseModel):
@@ -56,7 +69,14 @@ def compared_with(
         told |= dict.fromkeys(warnings(baseline, other))
     pairings = [_pairing(baseline, other) for other in others]
     pairs = [
-        Pair(a=baseline.name, b=other.name, samples=len(found.a), a_alone=found.a_alone, b_alone=found.b_alone)
+        Pair(
+            a=baseline.name,
+            b=other.name,
+            samples=len(found.a),
+            a_alone=found.a_alone,
+            b_alone=found.b_alone,
+            settings=_settings(baseline, other),
+        )
         for other, found in zip(others, pairings, strict=True)
     ]
     ours = standard_metrics(baseline, options)
@@ -87,7 +107,13 @@ def _pairing(a: ScoredRun, b: ScoredRun) -> Pairing:
             where=f"{a.path} and {b.path}",
             hint="run one of them on the ids of the other: ids=[…]",
         )
+    must_have_one_target(found, a, b)
     return found
+
+
+def _settings(a: ScoredRun, b: ScoredRun) -> tuple[Differs, ...]:
+    found = differing([a.manifest, b.manifest], canonical)
+    return tuple(Differs(name=one.name, a=one.values[0], b=one.values[1]) for one in found)
 
 
 def _compared(metric: Metric, other: Metric, pairing: Pairing, names: tuple[str, str], options: Options) -> Comparison:

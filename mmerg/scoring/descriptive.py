@@ -45,7 +45,7 @@ class Seconds:
     outweigh a hundred samples; samples in flight together slow each other down."""
 
     name: str = "seconds"
-    signature: str = "median|cached:left-out"
+    signature: str = "median|cached:left-out|failed:in"
     needs: str = "no reply from the cache"
     interval_by: IntervalBy = "bootstrap"
     higher_is_better: bool | None = None
@@ -65,24 +65,34 @@ class Seconds:
 
 def descriptive(words: Words, words_signature: str) -> list[Rate | Seconds]:
     """length in tokens of the reply; passes; selected, the mean number of the selected pass from 0 (the "Avg." of
-    MERG's table on iterations); corrected, the share of samples with more than one pass, ×100; calls and the server's
+    MERG's table on iterations); rerun, the share of samples with more than one pass, ×100; calls and the server's
     token counts, failed samples included; seconds; excluded, the share of exemplars that guards kept back, ×100."""
-    reply, sample = "a reply", "a result"
+    reply, sample, found = "a reply", "a result", "exemplars found"
     return [
-        Rate("length", f"mean|{words_signature}", reply, lambda a: len(words(a.result.response or "")), _ok),
-        Rate("passes", "mean", reply, lambda a: a.result.passes, _ok),
-        Rate("selected", "mean|from:0", reply, lambda a: a.result.selected_pass or 0, _ok),
-        Rate("rerun", "passes>1|scale:100", reply, lambda a: 100.0 * (a.result.passes > 1), _ok, "wilson"),
+        Rate(
+            "length",
+            f"mean|{words_signature}|failed:left-out",
+            reply,
+            lambda a: len(words(a.result.response or "")),
+            _ok,
+        ),
+        Rate("passes", "mean|failed:left-out", reply, lambda a: a.result.passes, _ok),
+        Rate("selected", "mean|from:0|failed:left-out", reply, lambda a: a.result.selected_pass or 0, _ok),
+        Rate("rerun", "passes>1|failed:left-out|scale:100", reply, lambda a: 100.0 * _again(a), _ok, "wilson"),
         Rate("calls", "mean|failed:in", sample, lambda a: a.result.calls, _one),
         Rate("prompt_tokens", "mean|failed:in", sample, lambda a: a.result.prompt_tokens, _one),
         Rate("response_tokens", "mean|failed:in", sample, lambda a: a.result.response_tokens, _one),
         Seconds(),
-        Rate("excluded", "kept-back/found|scale:100", "exemplars found", lambda a: 100.0 * _kept_back(a), _found),
+        Rate("excluded", "kept-back/found|failed:in|scale:100", found, lambda a: 100.0 * _kept_back(a), _found),
     ]
 
 
 def _ok(answer: Answer) -> float:
     return float(answer.ok)
+
+
+def _again(answer: Answer) -> bool:
+    return answer.result.passes > 1
 
 
 def _one(_: Answer) -> float:

@@ -1,4 +1,4 @@
-"""Comparisons as tables for a terminal of 120 columns: one a pair of runs, then what to know of them.
+"""Comparisons as tables for a terminal: one a pair of runs, with the settings that differ, then what to know of them.
 
 for part in shown(compared):
     console.print(part)
@@ -8,16 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from rich import box
 from rich.console import RenderableType
-from rich.table import Table
 from rich.text import Text
 
 from mmerg.scoring.comparisons import Compared, Pair, chance
+from mmerg.scoring.fitting import Cell, Fitting
 from mmerg.scoring.paired import Comparison
 from mmerg.scoring.power import LEVEL
 from mmerg.terminal import harmless
 
+_HEADS = ("figure", "A", "B", "B − A", "95 % interval", "p", "p Holm", "detectable", "pairs", "left out")
 _ARROWS = {True: " ↑", False: " ↓", None: ""}
 
 
@@ -36,16 +36,14 @@ def shown(compared: Compared) -> Iterator[RenderableType]:
 
 def _heading(pair: Pair) -> str:
     alone = f"; {pair.a_alone} more in A alone, {pair.b_alone} in B alone" if pair.a_alone or pair.b_alone else ""
-    return f"\nA: {pair.a}\nB: {pair.b}\n{pair.samples} samples in both{alone}"
+    settings = "".join(f"\n  {one.name}: {one.a} → {one.b}" for one in pair.settings)
+    differing = f"\nsettings that differ, A → B{settings}" if settings else "\nno setting differs"
+    return f"\nA: {pair.a}\nB: {pair.b}\n{pair.samples} samples in both{alone}{differing}"
 
 
-def _table(found: Sequence[Comparison]) -> Table:
-    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
-    table.add_column("figure")
-    for name in ("A", "B", "B − A", "95 % interval", "p", "p Holm", "detectable", "pairs", "left out"):
-        table.add_column(name, justify="right")
-    for one in found:
-        table.add_row(
+def _table(found: Sequence[Comparison]) -> Fitting:
+    rows: list[list[Cell]] = [
+        [
             harmless(one.metric + _ARROWS[one.higher_is_better]),
             _figure(one.a_value),
             _figure(one.b_value),
@@ -56,8 +54,10 @@ def _table(found: Sequence[Comparison]) -> Table:
             _figure(one.detectable),
             str(one.n),
             str(one.left_out or ""),
-        )
-    return table
+        ]
+        for one in found
+    ]
+    return Fitting(_HEADS, rows)
 
 
 def _shares(found: Sequence[Comparison]) -> Iterator[str]:
@@ -84,8 +84,8 @@ def _how(compared: Compared) -> str:
         else "as p, with one comparison of a figure"
     )
     return (
-        f"\np: McNemar's exact test for shares, else exchanged answers, {compared.draws} draws, seed {compared.seed}; "
-        "what is drawn or exchanged is a dialogue.\n"
+        f"\np: McNemar's exact test for shares, else exchanged answers, {compared.draws} draws, seed {compared.seed}, "
+        "or all\nexchanges that there are, where they are no more; what is drawn or exchanged is a dialogue.\n"
         f"p Holm: {of}; not corrected for the number of figures; * below 0.05.\n"
         "95 % interval: Newcombe's for shares, a jackknife for dist and ead, else dialogues drawn with repetition;\n"
         "under 30 dialogues all but the first are approximate.\n"

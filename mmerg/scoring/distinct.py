@@ -45,7 +45,7 @@ class Distinct:
     @property
     def signature(self) -> str:
         cut = tokenizer_signature(self.tokenizer, lower=self.lower)
-        return f"n:{self.n}|{cut}|level:{self.level}|scale:100"
+        return f"n:{self.n}|{cut}|level:{self.level}|failed:left-out|scale:100"
 
     @property
     def interval_by(self) -> IntervalBy:

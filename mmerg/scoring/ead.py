@@ -44,7 +44,8 @@ class ExpectationAdjusted:
 
     @property
     def signature(self) -> str:
-        return f"n:{self.n}|V:{self.vocabulary}|{tokenizer_signature(self.tokenizer, lower=self.lower)}|scale:100"
+        cut = tokenizer_signature(self.tokenizer, lower=self.lower)
+        return f"n:{self.n}|V:{self.vocabulary}|{cut}|level:corpus|failed:left-out|scale:100"
 
     def counted(self, answers: Sequence[Answer]) -> NDArray[np.bool_]:
         return self._grams(answers).lengths > 0

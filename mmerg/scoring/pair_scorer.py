@@ -48,6 +48,7 @@ def load(model: str, layers: int | None) -> PairScorer:
     """The scorer of a hub's name or a folder; `layers` None: the one that the package recommends for a name it knows.
     Raises ConfigError where it cannot be loaded."""
     require("torch", "transformers", "bert_score")
+    import torch
     from bert_score import BERTScorer
     from bert_score.utils import model2layers
 
@@ -60,10 +61,9 @@ def load(model: str, layers: int | None) -> PairScorer:
     weights = fingerprint(*parts)
     _bound(*parts)
     name = Path(model).name
-    packages = f"bert-score-{version('bert-score')}|transformers-{version('transformers')}"
-    return PairScorer(
-        scorer, f"model:{name}|weights:{weights}|L:{scorer.num_layers}|idf:no|rescale:no|batch:1|{packages}|scale:100"
-    )
+    how = f"L:{scorer.num_layers}|idf:no|rescale:no|batch:1"
+    packages = f"bert-score-{version('bert-score')}|transformers-{version('transformers')}|torch-{torch.__version__}"
+    return PairScorer(scorer, f"model:{name}|weights:{weights}|{how}|{packages}|device:{device()}")
 
 
 def _bound(model: Any, tokenizer: Any) -> None:

@@ -7,7 +7,8 @@ where dialogues have several samples; for figures over distinct n-grams ± 1.96 
 reason that `intervals` gives; for all else percentiles over dialogues drawn with repetition.
 p: for shares McNemar's exact test; for all else, and for shares where dialogues have several samples, a permutation
 test: the two runs' answers to a dialogue are exchanged or not, and p = (1 + hits) / (1 + draws), a hit being a
-difference at least as large as ours, either way (Phipson and Smyth 2010, arXiv 1603.05766).
+difference at least as large as ours, either way (Phipson and Smyth 2010, arXiv 1603.05766). k dialogues can be
+exchanged in 2^k ways: where these are no more than the draws, each is looked at, and p is the share of hits, exact.
 detectable: the smallest difference that so many pairs find with 80 % power at 5 %: of McNemar's test at the observed
 discordance, or 2.8 standard errors.
 
@@ -17,9 +18,10 @@ discordance, or 2.8 standard errors.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import product
 
 import numpy as np
 from numpy.typing import NDArray
@@ -116,7 +118,8 @@ def compare(metric: Metric, pairing: Pairing, *, draws: int, seed: int, names: t
     if shares and pairs.alone:
         found |= {"p": found["p_mcnemar"], "test": "McNemar, exact"}
     else:
-        found |= {"p": pairs.permuted(draws, seed), "test": f"permutation, {draws} draws, seed {seed}"}
+        p, test = pairs.exchanged(draws, seed)
+        found |= {"p": p, "test": test}
     return known.model_copy(update=found)
 
 
@@ -188,17 +191,23 @@ class _Pairs:
         error = 100 * float(gaps.std()) / float(np.sqrt(n))
         return found | {"detectable": DETECTABLE * error if error > _ROUNDING else None}
 
-    def permuted(self, draws: int, seed: int) -> float:
-        """p of the permutation test. A draw that leaves the figure undefined counts as a hit."""
+    def exchanged(self, draws: int, seed: int) -> tuple[float, str]:
+        """p of the permutation test, and how it was had."""
+        count = len(self.dialogues)
+        if count < draws.bit_length():  # 2^count <= draws
+            ways = product((False, True), repeat=count - 1)  # the others mirror these: the same, with another sign
+            p = self._hits(np.array([False, *way]) for way in ways) / 2 ** (count - 1)
+            return p, f"permutation, all {2**count} exchanges of {count} dialogues"
         draw = np.random.default_rng(seed)
-        enough = abs(self.observed) * (1 - _ROUNDING) - _ROUNDING
-        hits = 0
-        for _ in range(draws):
-            exchanged = self._exchanged(draw.integers(2, size=len(self.dialogues)).astype(bool))
-            hits += not abs(exchanged) < enough
-        return (1 + hits) / (1 + draws)
+        hits = self._hits(draw.integers(2, size=count).astype(bool) for _ in range(draws))
+        return (1 + hits) / (1 + draws), f"permutation, {draws} draws, seed {seed}"
 
-    def _exchanged(self, dialogues: NDArray[np.bool_]) -> float:
+    def _hits(self, ways: Iterable[NDArray[np.bool_]]) -> int:
+        """How many exchanges give as large a difference; one that leaves the figure undefined counts as a hit."""
+        enough = abs(self.observed) * (1 - _ROUNDING) - _ROUNDING
+        return sum(not abs(self._difference_with(way)) < enough for way in ways)
+
+    def _difference_with(self, dialogues: NDArray[np.bool_]) -> float:
         """The difference with the answers to these dialogues exchanged."""
         shift = np.where(dialogues[self.dialogues.numbers], self.n, 0)
         return self.value(self.everyone + self.n - shift) - self.value(self.everyone + shift)

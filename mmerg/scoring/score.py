@@ -52,8 +52,9 @@ class Confusion(BaseModel):
 
 class Scores(BaseModel):
     """All figures of a run. `n` counts its finished samples, `failed` those of them that failed, `unfinished` those of
-    the protocol that have no result yet. identity is the manifest's, results a digest of its results (see
-    `results_digest`), answers one of all that was scored, the trace among it."""
+    the protocol that have no result yet; `improper` are samples whose log-probabilities cannot be, left out of
+    self_ppl. identity is the manifest's, results a digest of its results (see `results_digest`), answers one of all
+    that was scored, the trace among it."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -66,6 +67,7 @@ class Scores(BaseModel):
     unfinished: int
     scores: dict[str, Score]
     confusion: Confusion | None = None
+    improper: tuple[str, ...] = ()
     identity: dict[str, str] = {}
     results: str = ""
     answers: str = ""

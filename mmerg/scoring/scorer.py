@@ -45,6 +45,7 @@ def score_run(run: ScoredRun, options: Options = DEFAULTS) -> Scores:
         unfinished=max(0, manifest["protocol"]["samples"] - len(answers)),
         scores=scores,
         confusion=confusion(answers, labels),
+        improper=tuple(sorted(run.improper)),
         identity={key: str(value) for key, value in manifest["identity"].items()},
         results=results_digest(answer.result for answer in answers),
         answers=digest(answers),

@@ -39,7 +39,7 @@ class SelfPerplexity:
 
     @property
     def signature(self) -> str:
-        return f"lm:{self.engine}|tokens:reply|weight:token"
+        return f"lm:{self.engine}|tokens:reply|weight:token|p-over-1:left-out|failed:left-out"
 
     def counted(self, answers: Sequence[Answer]) -> NDArray[np.bool_]:
         return np.array([bool(answer.logprobs) for answer in answers], bool)

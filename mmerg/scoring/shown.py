@@ -8,26 +8,33 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from rich import box
 from rich.console import RenderableType
-from rich.table import Table
 from rich.text import Text
 
+from mmerg.records.differing import Setting
+from mmerg.scoring.answers import told_improper
+from mmerg.scoring.fitting import Cell, Fitting
 from mmerg.scoring.score import Score, Scores
 from mmerg.terminal import harmless
 
-COLUMNS = 6
 _ARROWS = {True: " ↑", False: " ↓", None: ""}
 
 
-def shown(runs: Sequence[Scores]) -> Iterator[RenderableType]:
-    """What there is to print of `runs`, numbered from 1: which they are, their figures, what has none, signatures."""
+def shown(runs: Sequence[Scores], differing: Sequence[Setting] = ()) -> Iterator[RenderableType]:
+    """What there is to print of `runs`, numbered from 1: which they are, in which settings they differ, their figures,
+    what has none, signatures."""
     for number, run in enumerate(runs, start=1):
         yield harmless(_heading(number, run))
+    if differing:
+        yield Text("settings that differ")
+    for setting in differing:
+        yield harmless(f"  {setting.name}: {_by_run(setting.values)}")
     names = list(dict.fromkeys(name for run in runs for name in run.scores))
     judging = [name for name in names if _of(runs, name)[0].higher_is_better is not None]
     for kind in (judging, [name for name in names if name not in judging]):
-        for first in range(0, len(kind), COLUMNS):
-            yield _table(runs, kind[first : first + COLUMNS])
+        if kind:
+            yield _table(runs, kind)
     yield from _absent(runs)
     yield Text("signatures")
     for name in names:
@@ -44,14 +51,18 @@ def _heading(number: int, run: Scores) -> str:
     )
 
 
-def _table(runs: Sequence[Scores], columns: Sequence[str]) -> Table:
-    table = Table()
-    table.add_column("run", justify="right")
-    for name in columns:
-        table.add_column(harmless(name + _ARROWS[_of(runs, name)[0].higher_is_better]), justify="right")
-    for number, run in enumerate(runs, start=1):
-        table.add_row(str(number), *(_cell(run.scores.get(name)) for name in columns))
-    return table
+def _by_run(values: Sequence[str]) -> str:
+    """2 in 1,3; 0 in 2"""
+    runs = {value: [str(number) for number, one in enumerate(values, start=1) if one == value] for value in values}
+    return "; ".join(f"{value} in {','.join(numbers)}" for value, numbers in runs.items())
+
+
+def _table(runs: Sequence[Scores], columns: Sequence[str]) -> Fitting:
+    heads: list[Cell] = ["run", *(harmless(name + _ARROWS[_of(runs, name)[0].higher_is_better]) for name in columns)]
+    rows: list[list[Cell]] = [
+        [str(number), *(_cell(run.scores.get(name)) for name in columns)] for number, run in enumerate(runs, start=1)
+    ]
+    return Fitting(heads, rows, numbered=True, lines=box.HEAVY_HEAD)
 
 
 def _cell(score: Score | None) -> Text:
@@ -77,6 +88,8 @@ def _absent(runs: Sequence[Scores]) -> Iterator[Text]:
                 reasons.setdefault(score.why, []).append(score.name)
         for why, names in reasons.items():
             yield harmless(f"{number}: {', '.join(names)}: {why}")
+        if improper := told_improper(run.improper):
+            yield harmless(f"{number}: {improper}")
 
 
 def _signatures(runs: Sequence[Scores], name: str) -> Iterator[Text]:

@@ -14,15 +14,18 @@ from mmerg.records.result import Result
 from mmerg.records.tries import Tries
 from mmerg.scoring.tokens import of_response
 
+ROUNDING = 1e-4  # what a server's single precision may put on top of 0, the logarithm of certainty
+
 
 @dataclass(frozen=True, slots=True)
 class Told:
     """history: (speaker, text) of the turns shown, responder: who replies. logprobs: None where the trace holds none of
-    the response."""
+    the response, or `improper` ones: a number that is no logarithm of a probability."""
 
     history: tuple[tuple[str, str], ...] = ()
     logprobs: tuple[float, ...] | None = None
     responder: str = ""
+    improper: bool = False
 
 
 def told(trace: Path, results: Mapping[str, Result], stage: str, field: str = "") -> dict[str, Told]:
@@ -47,9 +50,11 @@ def _told(tries: Tries, result: Result, stage: str, field: str) -> Told:
     called = tries.event(calls[-1]) if calls else None
     reply = called.reply if isinstance(called, Called) else None
     own = of_response(reply.logprobs, reply.text, result.response or "", field) if reply else None
+    improper = own is not None and not all(logprob <= ROUNDING for logprob in own)  # so is NaN
+    kept = None if improper else own
     if not isinstance(started, SampleStarted):
-        return Told(logprobs=own)
-    return Told(started.history, own, started.responder)
+        return Told(logprobs=kept, improper=improper)
+    return Told(started.history, kept, started.responder, improper)
 
 
 def _up_to(t: int | None, last: int | None) -> bool:

@@ -16,7 +16,8 @@ from mmerg.errors import Failure, RunError
 from mmerg.records.result import HOW, Result
 from mmerg.records.run import Run, read_manifest, read_results
 
-MANIFEST: dict[str, Any] = {"identity": {"config": "1", "engine": "e"}, "config": {"seed": 0}}
+ENGINE = {"backend": "scripted", "version": "1", "model": "tiny", "digest": "d"}
+MANIFEST: dict[str, Any] = {"identity": {"config": "1", "engine": "e"}, "engine": ENGINE, "config": {"seed": 0}}
 
 
 def result(sample: str, **changes: Any) -> Result:

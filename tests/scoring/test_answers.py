@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
+from math import inf, nan
 from pathlib import Path
 from typing import Any
 
@@ -180,9 +181,13 @@ def test_folders_that_cannot_be_scored(tmp_path: Path) -> None:
     for part, name in (("protocol", "told"), ("protocol", "samples"), ("engine", "digest"), ("corpus", "split")):
         rest = {key: value for key, value in whole[part].items() if key != name}
         manifest.write_text(json.dumps(whole | {part: rest}), encoding="utf-8")
-        with pytest.raises(RunError, match=rf"no {part}\.{name}[^$]*run it again"):
+        with pytest.raises(RunError, match=rf"{part}\.{name}: Field required[^$]*run it again"):
             read_run(folder)
-    configs: list[Any] = [{}, None, {"system": []}, {"system": {"result": {"response": "R"}, "stages": {}}}]
+    for part in ("protocol", "corpus"):
+        manifest.write_text(json.dumps({key: value for key, value in whole.items() if key != part}), encoding="utf-8")
+        with pytest.raises(RunError, match=f"no {part}[^$]*run it again"):
+            read_run(folder)
+    configs: list[Any] = [{}, {"system": {}}, {"system": {"result": {"response": "R"}, "stages": {}}}]
     for config in configs:
         manifest.write_text(json.dumps(whole | {"config": config}), encoding="utf-8")
         with pytest.raises(RunError, match="which stage gives the response"):
@@ -191,6 +196,15 @@ def test_folders_that_cannot_be_scored(tmp_path: Path) -> None:
     manifest.write_text(json.dumps(whole), encoding="utf-8")
     with pytest.raises(RunError, match="line 1 is not"):
         read_run(folder)
+
+
+def test_log_probabilities_that_cannot_be_are_left_out_and_named(tmp_path: Path) -> None:
+    """A probability above 1, or a number that is none; what single precision puts on top of certainty may stay."""
+    logprobs = {"a/1": [-1.0, 0.5], "b/1": [nan], "c/1": [1e-6], "d/1": [-inf]}
+    folder = build_run(tmp_path / "run", [result(id) for id in logprobs], logprobs=logprobs)
+    run = read_run(folder)
+    assert [answer.logprobs for answer in run.answers] == [None, None, (1e-6,), (-inf,)]
+    assert run.improper == ("a/1", "b/1")
 
 
 def test_a_trace_that_is_a_folder(tmp_path: Path) -> None:

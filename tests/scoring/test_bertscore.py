@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from math import isnan
 from pathlib import Path
 from typing import Any
@@ -112,6 +113,7 @@ def test_the_signature(tiny: Path) -> None:
     assert two.startswith(f"model:{tiny.name}|weights:")
     assert "|L:2|idf:no|rescale:no|batch:1|bert-score-0.3" in two
     assert "|L:3|" in three
+    assert re.search(r"\|torch-[^|]+\|device:(cpu|cuda)\|blank:0\|failed:left-out\|scale:100$", two)
 
 
 def test_what_cannot_be_loaded_is_said(tiny: Path, tmp_path: Path) -> None:

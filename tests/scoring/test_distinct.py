@@ -121,11 +121,13 @@ def test_adjusting_for_the_expectation() -> None:
 
 def test_signatures_say_what_decides_the_figure() -> None:
     assert Distinct(2, "whitespace", "response", lower=False).signature == (
-        "n:2|tok:whitespace|case:keep|level:response|scale:100"
+        "n:2|tok:whitespace|case:keep|level:response|failed:left-out|scale:100"
     )
     assert Distinct(1).signature.startswith("n:1|tok:nltk-3.")
     assert "tok:13a-sacrebleu-2." in Distinct(1, "13a").signature
-    assert ExpectationAdjusted(1, 9, "whitespace").signature == "n:1|V:9|tok:whitespace|case:lower|scale:100"
+    assert ExpectationAdjusted(1, 9, "whitespace").signature == (
+        "n:1|V:9|tok:whitespace|case:lower|level:corpus|failed:left-out|scale:100"
+    )
     assert (plain(1).interval_by, plain(1, "response").interval_by) == ("jackknife", "bootstrap")
 
 

@@ -120,7 +120,8 @@ def test_pairs_are_the_same_samples_whatever_the_order_of_results() -> None:
 
 
 def test_permutation_agrees_with_all_exchanges() -> None:
-    a, b = [1.0, 2.0, 3.5, 1.0, 4.0, 2.0, 5.0, 3.0, 1.5], [2.0, 3.5, 3.0, 2.5, 5.0, 2.5, 4.5, 5.0, 3.0]
+    a = [1.0, 2.0, 3.5, 1.0, 4.0, 2.0, 5.0, 3.0, 1.5, 2.0, 3.0, 2.5, 1.0, 2.0, 3.0]
+    b = [2.0, 3.5, 3.0, 2.5, 5.0, 2.5, 4.5, 5.0, 3.0, 1.5, 2.0, 3.5, 1.5, 1.0, 3.5]
     gaps = np.array(b) - np.array(a)
     sums = [abs(float(np.dot(signs, gaps))) for signs in product((1, -1), repeat=len(gaps))]
     exact = float(np.mean([one >= abs(gaps.sum()) - 1e-9 for one in sums]))
@@ -128,6 +129,17 @@ def test_permutation_agrees_with_all_exchanges() -> None:
     found = compared(SECONDS, timed(a), timed(b), draws=20_000)
     assert found.p == pytest.approx(exact, abs=0.006)
     assert found.test == "permutation, 20000 draws, seed 0"
+    found = compared(SECONDS, timed(a), timed(b), draws=2**15)
+    assert found.p == pytest.approx(exact)
+    assert found.test == "permutation, all 32768 exchanges of 15 dialogues"
+
+
+def test_few_dialogues_are_exchanged_in_every_way() -> None:
+    """Of 2^3 exchanges two give as large a difference: none, and all."""
+    a, b = timed([1.0, 2.0, 3.0]), timed([2.0, 4.0, 7.0])
+    for draws, test in ((7, "permutation, 7 draws, seed 0"), (8, "permutation, all 8 exchanges of 3 dialogues")):
+        assert compared(SECONDS, a, b, draws=draws).test == test
+    assert compared(SECONDS, a, b, draws=8).p == compared(SECONDS, a, b, draws=2000, seed=5).p == 2 / 8
 
 
 def test_permutation_of_distinct_n_grams_agrees_with_all_exchanges() -> None:
@@ -146,7 +158,7 @@ def test_permutation_of_distinct_n_grams_agrees_with_all_exchanges() -> None:
     a, b = ([Told(number, "joy", reply) for number, reply in enumerate(side)] for side in (one, other))
     found = compared(Distinct(1, tokenizer="whitespace"), a, b, draws=10_000)
     assert abs(found.difference or 0) == pytest.approx(gaps[-1])
-    assert found.p == pytest.approx(exact, abs=0.01)
+    assert found.p == pytest.approx(exact)
 
 
 def test_no_p_is_below_one_in_all_draws() -> None:

@@ -44,7 +44,9 @@ def test_it_is_over_log_probabilities_and_not_over_the_server_s_token_count(tmp_
     run = read_run(folder)
     metric = SelfPerplexity.of(run)
     assert figure(metric, run.answers) == pytest.approx(exp(1.5))
-    assert metric.signature == "lm:tiny|digest:dddddddddddd|backend:scripted-1|tokens:reply|weight:token"
+    assert metric.signature == (
+        "lm:tiny|digest:dddddddddddd|backend:scripted-1|tokens:reply|weight:token|p-over-1:left-out|failed:left-out"
+    )
 
 
 @pytest.fixture(scope="module")
