@@ -2,7 +2,8 @@
 
 Tables: main (the default), ablations, iterations, topk, backbones (MERG), trace, hef. Without RUN all scored runs under
 `--runs` that are of a table's dataset. Each figure of ours has its 95 % interval and n, and a mark whether the paper's
-lies in the interval; runs that fit no row are listed below with what differs. Reads scores.json and judgement-*.json.
+lies in the interval. A run of a row's system on other data or another model stands with it, without marks; runs that
+fit no row are listed below. What differs is told. Reads scores.json and judgement-*.json.
 Exit code 0 printed, 2 a run or an option is wrong, 130 interrupted.
 """
 
@@ -11,6 +12,7 @@ from __future__ import annotations
 import argparse
 import io
 import sys
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -24,6 +26,7 @@ from mmerg.papertables.as_markdown import as_markdown
 from mmerg.papertables.as_text import as_text
 from mmerg.papertables.beside import Beside, put_beside
 from mmerg.papertables.ours import Ours, dataset_of, read_ours
+from mmerg.records.about import check_runs
 from mmerg.records.run import MANIFEST, read_manifest, replace_file
 from mmerg.terminal import STARTS_OVER, console, forgiving, guarded, shown
 
@@ -43,6 +46,7 @@ def tables(given: argparse.Namespace) -> int:
         )
     left_out: list[str] = []
     if paths:
+        check_runs(paths)
         runs = [read_ours(path, given.judge) for path in paths]
     else:
         runs, left_out = _found(given.runs, {paper.dataset for paper in papers}, given.judge)
@@ -73,12 +77,24 @@ def _found(folder: Path, datasets: set[str], judge: str | None) -> tuple[list[Ou
     """The scored runs under `folder` that are of these datasets, and why others of them are left out."""
     runs: list[Ours] = []
     left_out: list[str] = []
+    seen: set[Path] = set()
+    other: Counter[str] = Counter()
     for path in sorted(file.parent for file in folder.glob(f"*/{MANIFEST}")):
+        if path.resolve() in seen:
+            continue
+        seen.add(path.resolve())
         try:
-            if dataset_of(read_manifest(path)) in datasets:
+            dataset = dataset_of(read_manifest(path))
+            if dataset in datasets:
                 runs.append(read_ours(path, judge))
+            elif dataset:
+                other[dataset] += 1
         except RunError as error:
             left_out.append(f"left out: {error}")
+    left_out += [
+        f"left out: {count} of {dataset}, of which none of these tables is; name their folders to see them beside"
+        for dataset, count in other.items()
+    ]
     return runs, left_out
 
 

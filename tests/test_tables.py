@@ -7,21 +7,24 @@ import io
 import json
 import os
 import re
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
+from rich.console import Console
 
 from mmerg.compare import main as compare
 from mmerg.judging.judgement import Judgement, judgement_file, replies_digest
-from mmerg.paper.published import published
+from mmerg.paper.published import FILES, published
 from mmerg.papertables.as_csv import as_csv, plain
 from mmerg.papertables.as_latex import as_latex
 from mmerg.papertables.as_latex import escaped as latex
 from mmerg.papertables.as_markdown import as_markdown
 from mmerg.papertables.as_markdown import escaped as markdown
+from mmerg.papertables.as_text import as_text, figure
 from mmerg.papertables.beside import Beside, put_beside
 from mmerg.papertables.line import Line
 from mmerg.papertables.ours import read_ours, settings_of
@@ -125,17 +128,60 @@ def test_a_run_of_meld_stands_in_its_table(make: Make) -> None:
     assert ours(beside("main", run, number=1))[0].row == "MERG"
     dev = make("dev", dataset={"name": "meld", "split": "dev", "sessions": None, "labels": seven})
     [line] = ours(beside("main", dev, number=1))
-    assert (line.row, line.note) == ("", "no row of the paper; nearest is MERG, but split dev (the paper's: test)")
+    assert (line.row, line.fits, line.note) == ("MERG", False, "set as its row, but split dev (the paper's: test)")
 
 
 @pytest.mark.parametrize(
     ("changes", "told"),
     [
         ({"backbone": {"name": "tiny"}}, "backbone tiny (the paper's: qwen3.5-27b)"),
-        ({"top_k": 3}, "top_k 3 (the paper's: 1)"),
         ({"dataset": {"sessions": [1, 5]}}, "sessions 1+5 (the paper's: 5)"),
         ({"dataset": {"labels": SIX[:4]}}, "labels 4 (the paper's: 6)"),
         ({"samples": 1591}, "samples 1591 (the paper's: 31)"),
+        ({"dataset": {"name": "meld"}}, "dataset meld (the paper's: iemocap)"),
+    ],
+)
+@pytest.mark.parametrize("table", ["main", "ablations", "iterations", "topk"])
+def test_a_rows_system_on_other_data_or_another_model_stands_with_it_without_marks(
+    table: str, changes: dict[str, Any], told: str, make: Make
+) -> None:
+    drawn = beside(table, make("run", **changes))
+    [line] = ours(drawn)
+    row = {"main": "MERG", "ablations": "cascaded (MERG)", "iterations": "2", "topk": "1"}[table]
+    assert (line.row, line.tail, line.note) == (row, " (differs)", f"set as its row, but {told}")
+    assert drawn.lines[drawn.lines.index(line) - 1].name == row
+    assert all(cell.inside is None for cell in line.cells)
+    assert "run 1 (differs)" in as_markdown(drawn).replace("**", "")
+    assert "run 1 (differs)" in as_latex(drawn)
+
+
+def test_an_ablation_on_other_data_stands_with_the_papers(make: Make) -> None:
+    changes: dict[str, dict[str, Any]] = {
+        "without MPA": {"without": ["mpa"]},
+        "without CAEF": {"without": ["caef"]},
+        "without PSP": {"without": ["psp"]},
+        "without GRA": {"without": ["gra"]},
+        "independent": {"organization": "independent"},
+        "cascaded (MERG)": {},
+    }
+    runs = [make(row, dataset={"name": "meld"}, **change) for row, change in changes.items()]
+    drawn = beside("ablations", *runs)
+    assert [(line.row, line.run) for line in ours(drawn)] == [(row, row) for row in changes]
+    [told] = [note for note in drawn.told if "set as its row" in note]
+    assert told.startswith("run 1, run 2, run 3, run 4, run 5, run 6: ")
+
+
+def test_a_model_that_is_no_row_is_no_row_of_the_backbones(make: Make) -> None:
+    [line] = ours(beside("backbones", make("run", backbone={"name": "tiny"})))
+    assert (line.row, line.tail) == ("", " (no row)")
+    [line] = ours(beside("backbones", make("other", backbone={"name": "llava-13b"}, dataset={"name": "meld"})))
+    assert (line.row, line.tail) == ("LLaVA:13B", " (differs)")
+
+
+@pytest.mark.parametrize(
+    ("changes", "told"),
+    [
+        ({"top_k": 3}, "top_k 3 (the paper's: 1)"),
         ({"without": ["psp", "mpa"]}, "without mpa+psp (the paper's: none)"),
         ({"max_iterations": 0, "final_selection": "last"}, "max_iterations 0 (the paper's: 2), final_selection last"),
     ],
@@ -249,15 +295,62 @@ def test_text(make: Make, capsys: pytest.CaptureFixture[str]) -> None:
         assert part in flat
 
 
-def test_every_table_stays_within_120_columns(make: Make, capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize("width", [60, 80, 100, 160])
+def test_no_table_is_wider_than_its_terminal_or_loses_a_digit_or_a_name(width: int, make: Make) -> None:
     run = make("r" * 60, backbone={"name": "a-backbone-with-quite-a-long-name"}, right=31)
     rate(run, "x", 3.9)
+    seeds = [make(f"s{seed}", seed=seed, right=31) for seed in range(8)]
+    for name in FILES:
+        for number, paper in enumerate(published(name)):
+            drawn = beside(name, run, *seeds, number=number)
+            shown = drawn_at(width, drawn)
+            assert max(map(len, shown.splitlines())) <= width, name
+            assert "…" not in shown
+            words = Counter(shown.split())
+            wanted = Counter(figure(value) for row in paper.rows for value in row.figures if value is not None)
+            wanted += Counter(figure(cell.value) for line in ours(drawn) for cell in line.cells if cell.value)
+            assert not wanted - words
+            flat = " ".join(shown.split())
+            assert all(line.name in flat for line in drawn.lines if line.by == "paper")
+
+
+def drawn_at(width: int, table: Beside) -> str:
+    out = io.StringIO()
+    console = Console(file=out, width=width, highlight=False)
+    for part in as_text(table):
+        console.print(part)
+    return out.getvalue()
+
+
+def test_the_figures_of_a_long_name_stand_on_its_last_line(make: Make) -> None:
+    runs = [make(f"s{seed}", seed=seed, right=20) for seed in range(8)]
+    lines = drawn_at(120, beside("topk", *runs)).splitlines()
+    [first] = [number for number, line in enumerate(lines) if line.startswith("   mean of runs 1, 2, 3")]
+    assert lines[first].split() == lines[first].strip().split()
+    assert not re.search(r"\d\.\d", lines[first])
+    assert "64.52" in lines[first + 1]
+    assert lines[first + 2].split()[0] == "sd"
+
+
+@pytest.mark.parametrize("again", ["{}", "{}/.", "{}/../run", "link"])
+def test_a_run_given_twice_is_refused(
+    again: str, make: Make, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = make("run")
+    (tmp_path / "link").symlink_to(run)
     capsys.readouterr()
-    for table in ("main", "ablations", "iterations", "topk", "backbones", "trace", "hef"):
-        assert main([table, str(run)]) == 0
-        shown = capsys.readouterr().out
-        assert max(map(len, shown.splitlines())) <= 120, table
-        assert "…" not in shown
+    assert main([str(run), str(tmp_path / "link") if again == "link" else again.format(run)]) == 2
+    assert "a run is given twice" in capsys.readouterr().err
+
+
+def test_a_link_among_the_runs_is_the_run_itself(
+    make: Make, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = make("run")
+    (tmp_path / "runs" / "another").symlink_to(run)
+    capsys.readouterr()
+    assert main(["topk", "--runs", str(tmp_path / "runs")]) == 0
+    assert "run 2" not in capsys.readouterr().out
 
 
 def test_csv_has_a_figure_a_line_with_plain_numbers(make: Make, capsys: pytest.CaptureFixture[str]) -> None:
@@ -331,10 +424,10 @@ def test_without_runs_named_those_that_are_scored_are_taken(
     assert main(["topk", "--runs", str(tmp_path / "runs")]) == 0
     shown = capsys.readouterr()
     flat = " ".join(shown.out.split())
-    assert "run 1 is a:" in flat
-    assert "run 2 is b:" in flat
+    assert "run 1 is a, run 2 is b: iemocap" in flat
     assert "run 3 is" not in flat
     assert "left out: this run has no scores" in shown.err
+    assert "left out: 1 of folder, of which none of these tables is" in shown.err
     assert f"python -m mmerg.score {tmp_path / 'runs' / 'unscored'}" in shown.err
 
 
@@ -454,7 +547,7 @@ def test_a_mean_over_seeds_takes_one_finished_run_a_seed_of_one_engine(make: Mak
     runs = [make("s0", right=20), make("s1", right=22, seed=1), make("s1-again", right=4, seed=1)]
     runs.append(make("cut", n=20, right=9, samples=31, seed=2))
     manifest = json.loads((runs[0] / MANIFEST).read_text(encoding="utf-8"))
-    manifest["identity"]["engine"] = manifest["config"]["seed"] = 9
+    manifest["identity"]["engine"], manifest["config"]["seed"] = "9", 9
     other = make("engine", right=9, seed=9)
     (other / MANIFEST).write_text(json.dumps(manifest), encoding="utf-8")
     score([str(other), "--resamples", "20"])
@@ -506,8 +599,7 @@ def test_a_run_of_an_older_version_does_not_stop_the_others(
     capsys.readouterr()
     assert main(["--runs", str(tmp_path / "runs"), "--dataset", "iemocap"]) == 0
     shown = " ".join(capsys.readouterr().out.split())
-    assert "run 1 is older:" in shown
-    assert "run 2 is run:" in shown
+    assert "run 1 is older, run 2 is run:" in shown
 
 
 def test_text_that_is_no_unicode_goes_through_every_command(

@@ -56,7 +56,7 @@ def _lines(beside: Beside) -> Iterator[str]:
 def _rows(line: Line) -> Iterator[str]:
     name = escaped(line.name)
     if line.by == "ours":
-        name = rf"\quad {name}{'' if line.row else ' (no row)'}"
+        name = rf"\quad {name}{line.tail}"
     elif line.by == "seeds":
         name = rf"\quad\emph{{{name}}}"
     yield rf"{name} & {' & '.join(_value(cell) for cell in line.cells)} \\"

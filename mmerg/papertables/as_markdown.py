@@ -28,7 +28,7 @@ def _lines(beside: Beside) -> Iterator[str]:
         if line.by == "seeds":
             name = f"*{name}*"
         elif line.by == "ours":
-            name = f"**{name}**{'' if line.row else ' (no row)'}"
+            name = f"**{name}**{line.tail}"
         yield f"| {name} | {' | '.join(_cell(cell) for cell in line.cells)} |"
     yield ""
     yield f"- source: {escaped(beside.source)}"

@@ -1,40 +1,43 @@
-"""A table for a terminal of 120 columns: each figure with its interval and n below it."""
+"""A table for a terminal: each figure with its interval and n below it; columns that do not fit beside each other go on
+below, the rows' names before them again."""
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Iterator
 
-from rich import box
 from rich.console import RenderableType
 from rich.padding import Padding
-from rich.table import Table
 from rich.text import Text
 
 from mmerg.papertables.beside import Beside
 from mmerg.papertables.line import Cell, Line
+from mmerg.scoring.fitting import Fitting
 from mmerg.terminal import harmless
 
 _MARKS = {True: " ✓", False: " ✗", None: "  "}
+_NAME = 32  # columns of a row's name, beyond which it goes on below
 
 
 def as_text(beside: Beside) -> Iterator[RenderableType]:
     """Title, table, then its source and notes."""
-    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
-    table.add_column("", no_wrap=True)
-    for head in beside.heads:
-        table.add_column(Text(f"{head}  "), justify="right")
-    for line in beside.lines:
-        ours = line.by == "ours"
-        depth = _depth(line)
-        name = line.name if line.by == "paper" else f"  {line.name}{'' if line.row or not ours else ' (no row)'}"
-        below = ("    sd", "    seeds") if line.by == "seeds" else ("    from", "    to", "    n")[: depth - 1]
-        stacks = [_spread(cell) if line.by == "seeds" else _stack(cell, depth) for cell in line.cells]
-        table.add_row(harmless("\n".join((name, *below))), *(Text("\n".join(stack)) for stack in stacks))
+    heads = ["", *(f"{head}  " for head in beside.heads)]
     yield harmless(beside.title)
-    yield table
+    yield Fitting(heads, [_row(line) for line in beside.lines])
     yield harmless(f"source: {beside.source}")
     for note in beside.told:
         yield Padding(harmless(note), (0, 0, 0, 2), expand=False)
+
+
+def _row(line: Line) -> list[Text | str]:
+    """The row's name, what stands below it, and as many lines a column, its figures on the last line of the name."""
+    indent = "" if line.by == "paper" else "  "
+    name = textwrap.wrap(f"{line.name}{line.tail}", _NAME, initial_indent=indent, subsequent_indent=indent)
+    depth = _depth(line)
+    below = ["    sd", "    seeds"] if line.by == "seeds" else ["    from", "    to", "    n"][: depth - 1]
+    stacks = [_spread(cell) if line.by == "seeds" else _stack(cell, depth) for cell in line.cells]
+    above = [""] * (len(name) - 1)
+    return [harmless("\n".join(column)) for column in ([*name, *below], *([*above, *stack] for stack in stacks))]
 
 
 def _depth(line: Line) -> int:

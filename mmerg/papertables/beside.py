@@ -43,6 +43,7 @@ HEADS = {
 PPL = ("self_ppl", "ref_ppl")
 RATED = ("empathy", "coherence", "fluency")  # by people in the papers, by a model here: not one scale
 BY_SIZE = ("dist1", "dist2", "ead1", "ead2")  # fall as replies get more
+ELSEWHERE = ("dataset", "split", "sessions", "variant", "labels", "samples", "targets", "backbone")
 _PRINTED = 0.005  # a paper's figure stands for all that round to it
 
 
@@ -60,8 +61,12 @@ class Beside:
 
     @property
     def told(self) -> list[str]:
-        """All that stands below the table: runs that fit no row, caveats, notes."""
-        return [*(f"{line.name}: {line.note}" for line in self.lines if line.note), *self.caveats, *self.notes]
+        """All that stands below the table: what is to be said of runs, once for all it holds of; caveats, notes."""
+        of_runs: dict[str, list[str]] = {}
+        for line in self.lines:
+            if line.note:
+                of_runs.setdefault(line.note, []).append(line.name)
+        return [*(f"{', '.join(names)}: {note}" for note, names in of_runs.items()), *self.caveats, *self.notes]
 
     @property
     def heads(self) -> list[str]:
@@ -69,22 +74,28 @@ class Beside:
 
 
 def put_beside(table: PaperTable, runs: Sequence[Ours]) -> Beside:
-    """The paper's rows, each followed by the runs that are set as it is; runs that fit no row come last, with what
-    differs from the nearest. A table that no run can fit stays the paper's alone."""
+    """The paper's rows, each followed by the runs that are set as it is, and by those that are its system on other data
+    or another model, which are not held against it. Runs that fit no row come last, with what differs from the nearest.
+    A table that no run can fit stays the paper's alone."""
     can_fit = any(row.fits is not None for row in table.rows)
     numbered = list(enumerate(runs, start=1)) if can_fit else []
     lines: list[Line] = []
-    fitted: set[int] = set()
+    placed: set[int] = set()
     for row in table.rows:
         lines.append(_of_paper(table, row))
         settings = table.settings(row)
-        fitting = [
-            (number, run) for number, run in numbered if settings is not None and not _differences(settings, run)
-        ]
-        fitted |= {number for number, _ in fitting}
+        if settings is None:
+            continue
+        fitting = [(number, run) for number, run in numbered if not _differences(settings, run)]
+        alike = [(number, run) for number, run in numbered if _alike(table, settings, run)]
+        placed |= {number for number, _ in (*fitting, *alike)}
         lines += [_of_run(table, number, run, row, "") for number, run in fitting]
         lines += over_seeds(table.columns, fitting, row.name)
-    others = [(number, run) for number, run in numbered if number not in fitted]
+        lines += [
+            _of_run(table, number, run, row, f"set as its row, but {_told(settings, run)}") for number, run in alike
+        ]
+        lines += over_seeds(table.columns, alike, row.name)
+    others = [(number, run) for number, run in numbered if number not in placed]
     lines += [_of_run(table, number, run, None, _why_not(table, run)) for number, run in others]
     lines += over_seeds(table.columns, others, "")
     notes = tuple(_notes(table, numbered)) if numbered else ()
@@ -102,13 +113,13 @@ def _of_paper(table: PaperTable, row: Published) -> Line:
     return Line(row.name, "paper", row.name, tuple(cells))
 
 
-def _of_run(table: PaperTable, number: int, run: Ours, row: Published | None, why_not: str) -> Line:
+def _of_run(table: PaperTable, number: int, run: Ours, row: Published | None, differs: str) -> Line:
     printed = row.figures if row else (None,) * len(table.columns)
     cells = tuple(
-        _cell(run, column, figure, comparable=_comparable(run, column, row))
+        _cell(run, column, figure, comparable=not differs and _comparable(run, column, row))
         for column, figure in zip(table.columns, printed, strict=True)
     )
-    return Line(f"run {number}", "ours", row.name if row else "", cells, run.name, why_not)
+    return Line(f"run {number}", "ours", row.name if row else "", cells, run.name, differs, fits=not differs)
 
 
 def _comparable(run: Ours, column: str, row: Published | None) -> bool:
@@ -138,31 +149,48 @@ def _differences(settings: dict[str, str | int], run: Ours) -> dict[str, str | i
     return {name: asked for name, asked in settings.items() if run.settings.get(name) != asked}
 
 
+def _alike(table: PaperTable, settings: dict[str, str | int], run: Ours) -> bool:
+    """Whether a run is the row's system on other data or another model; where the table's rows differ in the model, it
+    is the row's."""
+    differ = _differences(settings, run).keys()
+    varied = {name for row in table.rows for name in row.fits or ()}
+    return bool(differ) and differ <= set(ELSEWHERE) - varied
+
+
 def _why_not(table: PaperTable, run: Ours) -> str:
     asked = [(row, settings) for row in table.rows if (settings := table.settings(row)) is not None]
     nearest, settings = min(asked, key=lambda pair: len(_differences(pair[1], run)))
-    told = [
+    return f"no row of the paper; nearest is {nearest.name}, but {_told(settings, run)}"
+
+
+def _told(settings: dict[str, str | int], run: Ours) -> str:
+    """In which settings a run is not as a row asks."""
+    return ", ".join(
         f"{name} {run.settings.get(name, 'unknown')} (the paper's: {wanted})"
         for name, wanted in _differences(settings, run).items()
-    ]
-    return f"no row of the paper; nearest is {nearest.name}, but {', '.join(told)}"
+    )
 
 
 def _notes(table: PaperTable, numbered: Sequence[tuple[int, Ours]]) -> Iterator[str]:
     yield "✓ the paper's figure lies in our 95 % interval, ✗ it does not; no mark where there are not both."
-    yield "Nor where they do not compare: Dist and EAD of another n, an unfinished run, a row whose label is unsure."
+    yield (
+        "Nor where they do not compare: Dist and EAD of another n, an unfinished run, a row whose label is unsure, "
+        "a run that differs in its data or model."
+    )
     if any(row.n is not None for row in table.rows):
         yield "The interval of the paper's accuracy is Wilson's, from its n."
+    which: dict[str, list[str]] = {}
     for number, run in numbered:
-        yield _of_which(table, number, run)
+        which.setdefault(_of_what(table, run), []).append(f"run {number} is {run.name}")
+    yield from (f"{', '.join(runs)}: {what}" for what, runs in which.items())
     for column in table.columns:
         told = {score.signature: None for _, run in numbered if (score := run.score(column)) and score.signature}
         if column not in PPL:
             yield from (f"ours, {HEADS[column]}: {signature}" for signature in told)
 
 
-def _of_which(table: PaperTable, number: int, run: Ours) -> str:
-    """Which run it is, over what, and whose models stand behind its figures."""
+def _of_what(table: PaperTable, run: Ours) -> str:
+    """What a run is over, and whose models stand behind its figures."""
     scores = run.scores
     parts = [
         f"{scores.corpus}, protocol {scores.protocol}",
@@ -179,4 +207,4 @@ def _of_which(table: PaperTable, number: int, run: Ours) -> str:
             parts.append(f"judged by {names}: choose one with --judge")
         else:
             parts.append(f"Emp, Coh, Flu by the model {names}, not by people" if names else "not judged")
-    return f"run {number} is {run.name}: {'; '.join(parts)}"
+    return "; ".join(parts)

@@ -24,8 +24,9 @@ class Cell:
 
 @dataclass(frozen=True)
 class Line:
-    """A row: the paper's, a run of ours (`run`), which is `row` of the paper or, where that is empty, none of them, or
-    the mean of runs that differ in their seeds. note: what a reader must know of it."""
+    """A row: the paper's, a run of ours (`run`), which stands with `row` of the paper or, where that is empty, with
+    none of them, or the mean of runs that differ in their seeds. note: what a reader must know of it. fits: whether all
+    settings are the row's."""
 
     name: str
     by: Literal["paper", "ours", "seeds"]
@@ -33,3 +34,11 @@ class Line:
     cells: tuple[Cell, ...]
     run: str = ""
     note: str = ""
+    fits: bool = True
+
+    @property
+    def tail(self) -> str:
+        """What stands after the name where the settings are not those of a row."""
+        if self.by != "ours" or (self.row and self.fits):
+            return ""
+        return " (differs)" if self.row else " (no row)"

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from mmerg.errors import RunError
+from mmerg.exclusions import problems
 from mmerg.exclusions import tally as kept_back
 from mmerg.paper.published import FILES, published
 from mmerg.papertables.beside import Beside, put_beside
@@ -24,6 +25,7 @@ from mmerg.records.about import About, read_about
 from mmerg.records.result import Result
 from mmerg.records.run import read_manifest, read_results
 from mmerg.reporting.navigation import Outcome, outcome, wrong_emotion
+from mmerg.reporting.text import clipped
 
 _HOW = ("limit", "ids", "only_failed", "cache")  # of a start, what says which samples it took up; the rest is hosts
 
@@ -109,11 +111,27 @@ class Overview:
         return kept_back(self.results)
 
     @property
+    def with_exemplars(self) -> int:
+        """Samples of which some prompt held exemplars."""
+        return sum(result.exemplars > 0 for result in self.results)
+
+    @property
+    def memory_problems(self) -> Mapping[str, int]:
+        """Why the memory could not be searched, and for how many samples."""
+        return problems(self.results)
+
+    @property
     def sessions(self) -> list[Mapping[str, Any]]:
         """The starts of the run; settings that name hosts and folders are left out."""
         found = self.manifest.get("sessions")
         starts = [one for one in found if isinstance(one, Mapping)] if isinstance(found, list) else []
         return [{**one, "how": _told(one.get("how"))} for one in starts]
+
+    @staticmethod
+    def short(digest: object) -> str:
+        """The first digits of a digest or commit, and what stands behind a hyphen, as in `…-dirty`."""
+        digits, hyphen, rest = str(digest or "unknown").partition("-")
+        return f"{clipped(digits, 13)}{hyphen}{rest}"
 
     @property
     def config(self) -> str:
@@ -142,7 +160,7 @@ def _papers(path: Path, manifest: Mapping[str, Any]) -> tuple[Beside, ...]:
     ours = read_ours(path)
     found = []
     for beside in (put_beside(table, [ours]) for table in tables):
-        rows = {line.row for line in beside.lines if line.by == "ours" and line.row}
+        rows = {line.row for line in beside.lines if line.by == "ours" and line.row and line.fits}
         if rows:
             lines = tuple(line for line in beside.lines if line.row in rows)
             found.append(replace(beside, lines=lines))
