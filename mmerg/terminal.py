@@ -47,17 +47,21 @@ def console() -> Console:
 
 def forgiving() -> None:
     """Let no display end a run: what a terminal cannot show is replaced, and where nobody reads on (`| head`, a full
-    disk behind `>`) output stops and work goes on."""
+    disk behind `>`) output stops and work goes on; `guarded` then says what could not be written."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")
-    sys.stdout = _Forgiving(sys.stdout)
+    if sys.stdout is not None:  # `>&-`
+        sys.stdout = _Forgiving(sys.stdout)
 
 
 class _Forgiving(io.TextIOBase):
-    """A text stream that falls silent when it can no longer be written to."""
+    """A text stream that falls silent when it can no longer be written to. lost: why, unless it was that nobody reads
+    on, which is no fault; told: whether the user knows."""
 
     def __init__(self, stream: TextIO) -> None:
+        self.lost: OSError | None = None
+        self.told = False
         self._stream = stream
         self._silent = False
 
@@ -85,19 +89,37 @@ class _Forgiving(io.TextIOBase):
         if not self._silent:
             try:
                 act()
-            except OSError:
+            except OSError as error:
                 self._silent = True
+                self.lost = None if isinstance(error, BrokenPipeError) else error
                 # What is still buffered would fail again when the interpreter ends.
                 os.dup2(os.open(os.devnull, os.O_WRONLY), self._stream.fileno())
 
 
 def guarded(command: Callable[[], int], interrupted: str = "the same command goes on from here") -> int:
-    """The exit code of `command`; our own errors are printed and give 2, Ctrl-C gives 130 and says what is left."""
+    """The exit code of `command`; our own errors are printed and give 2, Ctrl-C gives 130 and says what is left. Where
+    what it printed could not be written, which only the end shows, this is said and gives 2."""
     try:
-        return command()
+        code = command()
+        return WRONG if _lost() else code
     except MmergError as error:
         print(shown(f"error: {error}"), file=sys.stderr)  # noqa: T201
         return WRONG
     except KeyboardInterrupt:
         print(f"interrupted; {interrupted}", file=sys.stderr)  # noqa: T201
         return INTERRUPTED
+
+
+def _lost() -> bool:
+    """Whether some of the output could not be written; said once, as a sweep's members share one stream."""
+    out = sys.stdout
+    if not isinstance(out, _Forgiving):
+        return False
+    out.flush()
+    if out.lost and not out.told:
+        out.told = True
+        why = out.lost.strerror or out.lost
+        hint = "make room, or print elsewhere; files that the command writes itself are whole"
+        error = MmergError(f"the output cannot be written: {why}", where="standard output", hint=hint)
+        print(f"error: {error}", file=sys.stderr)  # noqa: T201
+    return out.lost is not None

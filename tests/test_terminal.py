@@ -43,6 +43,30 @@ def test_work_goes_on_when_the_output_cannot_be_written(tmp_path: Path) -> None:
     assert (process.returncode, told, mark.read_text()) == (0, b"", "done")
 
 
+SAYS = "import sys; from mmerg.terminal import forgiving, guarded; forgiving(); print('a word'); sys.exit(guarded({}))"
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
+@pytest.mark.parametrize("command", ["lambda: 0", "lambda: 1", "lambda: guarded(lambda: 0)"])
+def test_output_that_is_lost_is_told_once(command: str) -> None:
+    """A single word stays in a buffer until the end."""
+    with Path("/dev/full").open("wb") as full:
+        done = subprocess.run(
+            [sys.executable, "-c", SAYS.format(command)], cwd=ROOT, stdout=full, stderr=subprocess.PIPE
+        )
+    told = done.stderr.decode()
+    assert (done.returncode, told.count("the output cannot be written: No space left on device")) == (2, 1)
+    assert told.startswith("error: ")
+    assert "Traceback" not in told
+
+
+@pytest.mark.parametrize("end", ["| head -n 0", ">&-"])
+def test_output_that_nobody_wants_is_no_fault(end: str) -> None:
+    command = f'"{sys.executable}" -c "{SAYS.format("lambda: 1")}" {end}; exit ${{PIPESTATUS[0]}}'
+    done = subprocess.run(["bash", "-c", command], cwd=ROOT, capture_output=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (1, b"", b"")
+
+
 def test_controls_are_spelled_out() -> None:
     assert shown("a\u061cb\u2028c\x1b[31m") == "a\\u061cb\\u2028c\\u001b[31m"
     assert shown("wörter\n\tok ✓") == "wörter\n\tok ✓"
