@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from copy import deepcopy
 from pathlib import Path
@@ -12,7 +13,7 @@ import yaml
 
 from mmerg.backends.protocol import Request, Sampling
 from mmerg.backends.scripted import Scripted
-from mmerg.engine.ask import Asker
+from mmerg.engine.ask import Asker, Supply
 from mmerg.engine.prompts import Prompts
 from mmerg.engine.refine import Outcome, refine
 from mmerg.records import events
@@ -22,37 +23,52 @@ from tests.engine.parts import ROOT, STAGES, as_text, audit, outputs, stage_of, 
 GOLDEN = Path(__file__).parent / "golden" / "ablations"
 MERG: dict[str, Any] = yaml.safe_load((ROOT / "conf/system/merg.yaml").read_text(encoding="utf-8"))
 ABLATIONS: dict[str, dict[str, Any]] = {
+    "full": {},
     "without-mpa": {"without": ["mpa"]},
     "without-caef": {"without": ["caef"]},
     "without-psp": {"without": ["psp"]},
     "without-gra": {"without": ["gra"]},
     "independent": {"organization": "independent"},
+    "last-pass": {"final_selection": "last"},
+    "max-iterations-0": {"max_iterations": 0},
+    "frames-all": {"seen_by": "all"},
+    "frames-none": {"seen_by": "none"},
+    **{f"top-k-{k}": {"top_k": k} for k in range(6)},
 }
+SEES_FRAMES = ("mpa", "caef", "gra")
+SAME_PROMPTS = ("last-pass", "max-iterations-0", "top-k-0")  # as those of the full system
 MARKS = {
     "without-mpa": ("Evidence", "evidence", "mpa", "cue"),
     "without-caef": ("Emotion of the next turn", "carries", "caef"),
     "without-psp": ("Plan for", "plan", "psp"),
-    "without-gra": ("Your step: the audit",),
+    "without-gra": ("Your step: the audit", "The audit found"),
+    "frames-none": ("Keyframes", "frame", "Frame", "visual"),
+    "top-k-0": ("similar conversations",),
 }
+RERUNS = {name: [stage for stage in STAGES if stage not in ABLATIONS[name].get("without", ())] for name in MARKS}
+RERUNS["without-gra"] = []
 
 
 class Played:
-    """An ablation run on one scene by a model whose audits find the given stages at fault, pass by pass."""
+    """An ablation run on one scene by a model whose audits find the given stages at fault, pass by pass. `seen_by` and
+    `top_k` are settings of frames and memory, the rest of the system."""
 
     def __init__(self, changes: dict[str, Any], *faults: str) -> None:
-        system = build({**deepcopy(MERG), **changes})
+        own = {name: value for name, value in changes.items() if name not in ("seen_by", "top_k")}
+        system = build({**deepcopy(MERG), **own}).showing_frames_to(changes.get("seen_by", "paper"))
+        exemplars = Supply(tuple({"reply": f"Reply number {k}."} for k in range(1, changes.get("top_k", 0) + 1)))
         audits = iter([*faults, ""])
         checked = [stage.name for stage in system.stages]
 
         def answer(request: Request) -> str:
             name = stage_of(request)
             if name != "gra":
-                return as_text(outputs()[name])
+                return said(name, request)
             fault = next(audits)
             return as_text(audit({stage: stage != fault for stage in checked}))
 
         self.backend, self.events = Scripted(answer), list[events.Event]()
-        asker = Asker(Prompts(system), self.backend, Sampling(), self.events.append)
+        asker = Asker(Prompts(system), self.backend, Sampling(), self.events.append, {"M": lambda _: exemplars})
         self.outcome: Outcome = refine(system, with_images(), asker, self.events.append)
 
     @property
@@ -68,7 +84,16 @@ class Played:
         )
 
 
-@pytest.mark.parametrize("name", ABLATIONS)
+def said(name: str, request: Request) -> str:
+    """A valid output of a stage, without what its schema does not ask for."""
+    output = as_text(outputs()[name])
+    if not request.schema:
+        return output
+    asked = json.loads(request.schema)["properties"]
+    return json.dumps({field: value for field, value in json.loads(output).items() if field in asked})
+
+
+@pytest.mark.parametrize("name", [name for name in ABLATIONS if name not in SAME_PROMPTS])
 def test_the_prompts_are_as_in_the_golden_file(name: str) -> None:
     told, file = Played(ABLATIONS[name]).prompts, GOLDEN / f"{name}.txt"
     if os.environ.get("MMERG_WRITE_GOLDEN"):
@@ -77,10 +102,52 @@ def test_the_prompts_are_as_in_the_golden_file(name: str) -> None:
     assert told == file.read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize("name", MARKS)
-def test_what_is_absent_leaves_no_word(name: str) -> None:
-    told = Played(ABLATIONS[name]).prompts
-    assert not [mark for mark in MARKS[name] if mark in told]
+@pytest.mark.parametrize("name", SAME_PROMPTS)
+def test_what_changes_no_prompt_asks_the_same(name: str) -> None:
+    assert Played(ABLATIONS[name]).backend.requests == Played({}).backend.requests
+
+
+@pytest.mark.parametrize(("name", "fault"), [(name, fault) for name in MARKS for fault in (*RERUNS[name], "")])
+def test_what_is_absent_leaves_no_word_in_any_pass(name: str, fault: str) -> None:
+    played = Played(ABLATIONS[name], fault)
+    schemas = "".join(request.schema for request in played.backend.requests)
+    assert not [mark for mark in MARKS[name] if mark in played.prompts + schemas]
+    assert [request for request in played.backend.requests if request.messages[1].images] == [
+        request for request in played.backend.requests if name != "frames-none" and stage_of(request) in SEES_FRAMES
+    ]
+
+
+@pytest.mark.parametrize("name", ABLATIONS)
+def test_no_prompt_has_an_empty_heading(name: str) -> None:
+    for request in Played(ABLATIONS[name]).backend.requests:
+        for message in request.messages:
+            parts = [part.strip() for part in message.text.split("\n\n")]
+            assert not [part for part in parts if not part or (part.endswith(":") and "\n" not in part)]
+
+
+@pytest.mark.parametrize("name", ABLATIONS)
+def test_an_audit_has_a_check_for_each_stage_there_is(name: str) -> None:
+    played = Played(ABLATIONS[name])
+    asked = played.asked
+    for stage, request in zip(asked, played.backend.requests, strict=True):
+        if stage == "gra":
+            assert list(json.loads(request.schema)["properties"]) == [other for other in STAGES if other in asked]
+
+
+@pytest.mark.parametrize("k", range(6))
+def test_as_many_exemplars_as_were_asked_for_and_nothing_else_differs_before_the_response(k: int) -> None:
+    full, played = Played({}).backend.requests, Played({"top_k": k}).backend.requests
+    before = STAGES.index("sgrg")
+    assert played[:before] == full[:before]
+    shown = [line for line in played[before].messages[1].text.splitlines() if line.startswith("- Reply number")]
+    assert shown == [f"- Reply number {number}." for number in range(1, k + 1)]
+    assert played[before + 1 :] == full[before + 1 :]
+
+
+def test_frames_for_all_or_none_go_to_all_or_none() -> None:
+    for name, seeing in (("frames-all", {*STAGES, "gra"}), ("frames-none", set()), ("full", set(SEES_FRAMES))):
+        played = Played(ABLATIONS[name])
+        assert {stage_of(request) for request in played.backend.requests if request.messages[1].images} == seeing
 
 
 def test_independent_stages_are_told_nothing_of_each_other() -> None:
@@ -101,12 +168,25 @@ def test_independent_stages_are_told_nothing_of_each_other() -> None:
         ({"without": ["gra"]}, [], list(STAGES)),
         ({"organization": "independent"}, ["psp"], [*STAGES, "gra", "psp", "sgrg", "gra"]),
         ({"max_iterations": 0}, ["mpa"], [*STAGES, "gra"]),
+        ({"final_selection": "last"}, ["psp"], [*STAGES, "gra", "psp", "sgrg", "gra"]),
+        ({"seen_by": "all"}, ["sgrg"], [*STAGES, "gra", "sgrg", "gra"]),
+        ({"seen_by": "none"}, ["mpa"], [*STAGES, "gra", *STAGES, "gra"]),
+        ({"top_k": 0}, ["sgrg"], [*STAGES, "gra", "sgrg", "gra"]),
+        ({"top_k": 5}, ["sgrg"], [*STAGES, "gra", "sgrg", "gra"]),
     ],
 )
 def test_the_loop_goes_on_from_the_fault_among_the_stages_there_are(
     changes: dict[str, Any], faults: list[str], asked: list[str]
 ) -> None:
     assert Played(changes, *faults).asked == asked
+
+
+@pytest.mark.parametrize("most", range(7))
+def test_so_many_refinements_and_no_more(most: int) -> None:
+    played = Played({"max_iterations": most}, *["mpa"] * 7)
+    assert (len(played.outcome.passes), played.asked.count("gra")) == (most + 1, most + 1)
+    longest = Played({"max_iterations": 6}, *["mpa"] * 7).backend.requests
+    assert played.backend.requests == longest[: 5 * (most + 1)]
 
 
 @pytest.mark.parametrize(("final_selection", "selected"), [("lexicographic", 1), ("last", 2)])
