@@ -10,7 +10,9 @@ from pathlib import Path
 import pytest
 from markupsafe import escape
 
+from mmerg.errors import Failure
 from mmerg.records import events
+from mmerg.records.result import Result
 from mmerg.report import main
 from mmerg.score import main as score
 from tests.reporting.parts import HISTORY, USUAL, Told, build
@@ -70,7 +72,9 @@ def test_without_scores_the_page_says_which_command_makes_them(tmp_path: Path) -
     for figure in figures.values():
         assert f'<th scope="row">{figure["name"]} ' in page
         assert escape(figure["signature"]) in page
-    assert (run / "report" / "plots" / "confusion.svg").is_file()
+    assert (run / "report" / "plots" / "scores.svg").is_file()
+    assert "Gold label against forecast" in page
+    assert not (run / "report" / "plots" / "confusion.svg").exists()  # a table says the same
 
 
 def test_scores_of_another_state_are_not_shown_as_this_one(tmp_path: Path) -> None:
@@ -113,6 +117,38 @@ def test_the_overview_counts_what_happened(tmp_path: Path) -> None:
     assert "same reply" in page
     assert '<th scope="row">missing</th><td class="n">7</td>' in page
     assert "0000000000000000000000000000000000000000" in page  # the commit
+    heads = [part.partition("<")[0] for part in page.split('<h2 id="')]
+    assert [head.partition('">')[2] for head in heads][1] == "What was run"
+    assert '<a href="samples.html#failure=truncated">truncated</a>' in page
+    assert "The keyframes were sent as images (7 samples).</p>" in page
+
+
+def test_replies_that_were_refused_are_told_with_what_became_of_them(tmp_path: Path) -> None:
+    run = build(tmp_path / "run", [Told("a/1", mended="psp"), Told("a/2", failure=Failure.TRUNCATED)])
+    assert main([str(run)]) == 0
+    page = " ".join((run / "report" / "index.html").read_text(encoding="utf-8").split())
+    assert "asked for again</h3> <ul><li><bdi>psp</bdi>: schema_invalid (1 reply)</li></ul>" in page
+    assert "refused for good</h3> <ul><li><bdi>caef</bdi>: truncated (1 reply)</li></ul>" in page
+    assert 'In <a href="samples.html#repaired=1">1 sample</a> a refused reply was followed by a usable one.' in page
+
+
+def test_what_is_said_of_the_memory_is_what_run_and_results_say(tmp_path: Path) -> None:
+    def page(name: str, results: list[Result], **sections: object) -> str:
+        run = build_run(tmp_path / name, results)
+        manifest = json.loads((run / "manifest.json").read_bytes())
+        (run / "manifest.json").write_text(json.dumps(manifest | sections), encoding="utf-8")
+        assert main([str(run)]) == 0
+        return (run / "report" / "index.html").read_text(encoding="utf-8")
+
+    shown = [result("a/1", exemplars=2), result("a/2", exemplars=1), result("a/3", exemplars_problem="no situation")]
+    section = {"corpus": {"name": "demo", "split": "memory"}, "entries": 9, "left_out": {}, "top_k": 2}
+    assert "The run has no memory: no prompt held exemplars." in page("none", [result("a/1")])
+    told = page("memory", shown, memory=section)
+    assert "9 entries, top 2. Prompts of 2 samples held exemplars from it." in told
+    assert "The memory could not be searched for 1 sample: no situation." in told
+    odd = page("odd", shown)
+    assert "The manifest names no memory, yet prompts of 2 samples held exemplars" in odd
+    assert "no prompt held exemplars" not in odd
 
 
 def test_several_runs_have_a_folder_each(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -125,6 +161,21 @@ def test_several_runs_have_a_folder_each(tmp_path: Path, capsys: pytest.CaptureF
     assert contents(tmp_path / "report") == found
 
 
+def test_several_runs_say_first_in_which_settings_they_differ(tmp_path: Path) -> None:
+    system = manifest_of([])["config"]["system"]
+    one = build(tmp_path / "one", USUAL[:1])
+    two = build(tmp_path / "two", USUAL[:1], config={"seed": 7, "system": system | {"max_iterations": 0}})
+    assert main([str(one), str(two)]) == 0
+    page = (tmp_path / "report" / "index.html").read_text(encoding="utf-8")
+    first = page[page.index("How the runs differ") : page.index("What became of the samples")]
+    assert '<code>system.<wbr>max_iterations</code></th><td dir="auto">2</td><td dir="auto">0</td>' in first
+    assert '<code>seed</code></th><td dir="auto">0</td><td dir="auto">7</td>' in first
+    assert first.count("<tr>") == 3
+    same = build(tmp_path / "same", USUAL[:1])
+    assert main([str(one), str(same)]) == 0
+    assert "In no setting that decides results" in (tmp_path / "report" / "index.html").read_text(encoding="utf-8")
+
+
 def test_runs_that_cannot_be_compared_are_shown_all_the_same(tmp_path: Path) -> None:
     one, two = build(tmp_path / "one", USUAL), build(tmp_path / "two", USUAL, identity="other", corpus="meld")
     assert main([str(one), str(two)]) == 0
@@ -135,7 +186,7 @@ def test_runs_that_cannot_be_compared_are_shown_all_the_same(tmp_path: Path) -> 
 def test_one_run_given_twice_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     run = build(tmp_path / "run", USUAL[:1])
     assert main([str(run), str(run)]) == 2
-    assert "two runs are called run" in told(capsys)[1]
+    assert "a run is given twice" in told(capsys)[1]
     assert not (tmp_path / "report").exists()
 
 

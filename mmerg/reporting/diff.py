@@ -26,13 +26,14 @@ class Span:
 
 
 def diff(old: str, new: str) -> tuple[Span, ...]:
-    """`new` with what it put in marked, and what it took out of `old` where it stood. White space does not count.
-    A text of more than LONG words is taken out and put in as a whole."""
+    """`new` with what it put in marked, and what it took out of `old` where it stood. White space does not count, and
+    is no part of what is marked: it stands between. A text of more than LONG words is taken out and put in as a whole.
+    """
     if old == new:
         return plain(new)
     before, after = _WORD.findall(old), _WORD.findall(new)
     if max(len(before), len(after)) > LONG:
-        return tuple(span for span in (Span("del", old), Span("ins", new)) if span.text)
+        return tuple(_marked(old, new))
     return tuple(_joined(before, after))
 
 
@@ -47,10 +48,27 @@ def _joined(before: list[str], after: list[str]) -> Iterator[Span]:
         if not same:
             gone, new = gone + "".join(before[a:b]), new + "".join(after[c:d])
             continue
-        yield from (span for span in (Span("del", gone), Span("ins", new)) if span.text)
+        yield from _marked(gone, new)
         gone, new = "", ""
         yield Span("same", "".join(after[c:d]))
-    yield from (span for span in (Span("del", gone), Span("ins", new)) if span.text)
+    yield from _marked(gone, new)
+
+
+def _marked(gone: str, new: str) -> Iterator[Span]:
+    """What was taken out and what was put in, white space around them in spans of its own; that of `gone` only keeps
+    it apart from what follows."""
+    if gone.strip():
+        yield from _apart("del", gone)
+    yield from _apart("ins", new)
+
+
+def _apart(kind: Kind, text: str) -> Iterator[Span]:
+    """White space put in is as if it had been there: nobody sees a blank that is marked."""
+    bare = text.strip()
+    blank: Kind = "same" if kind == "ins" else kind
+    start = text.index(bare)
+    parts = Span(blank, text[:start]), Span(kind, bare), Span(blank, text[start + len(bare) :])
+    yield from (span for span in parts if span.text)
 
 
 def _runs(before: list[str], after: list[str]) -> list[tuple[bool, int, int, int, int]]:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from mmerg.plots import blame, confusion, dots, matrix, plan
+from mmerg.plots import blame, dots, matrix, plan
 from mmerg.plots.names import caption, names
 from mmerg.plots.scored import Scored, with_any
 from mmerg.records.run import TRACE
@@ -38,7 +38,7 @@ class Picture:
 
 
 def of_run(overview: Overview) -> Iterator[Picture]:
-    """Those that the run has something for."""
+    """Those that the run has something for; what a table of its page holds in full is not drawn again."""
     about, results = overview.about, {result.id: result for result in overview.results}
     told = caption([about])
     labels = _words(about.config, "dataset", "labels")
@@ -53,13 +53,7 @@ def of_run(overview: Overview) -> Iterator[Picture]:
     found = blame.read(Path(about.path) / TRACE, results, tuple(stages))
     if any(found.audited(t) for t in range(len(found.passes))):
         title = "The earliest agent whose check failed, by pass"
-        yield Picture("blame", f"{title}; the table of audits below has the counts", blame.draw(found, title, told))
-    scores = overview.scored.scores
-    if scores and scores.confusion:
-        counts = confusion.matrix(scores.confusion)
-        title = f"Gold label against forecast, n={counts.n.sum()}"
-        figure = matrix.draw(counts, title, told, "gold label", "forecast")
-        yield Picture("confusion", f"{title}; the table below has the counts", figure)
+        yield Picture("blame", f"{title}; the table beside it has the counts", blame.draw(found, title, told))
     yield from of_runs([overview])
 
 

@@ -30,12 +30,24 @@ def _environment() -> Environment:
         keep_trailing_newline=True,
     )
     made.filters |= {"pretty": pretty, "figure": figure, "duration": duration, "clipped": clipped, "rank": told}
+    made.filters |= {"counted": counted, "signed": signed}
     return made
 
 
 def render(template: str, **values: Any) -> str:
     """A page. up: how to get from it to the top of the report, "" or "../"."""
     return _environment().get_template(template).render(**values)
+
+
+def counted(count: int, one: str, many: str = "") -> str:
+    """A count with its noun: 1 sample, 2 samples; many: a plural that is not regular."""
+    return f"{count:,} {one if count == 1 else many or one + 's'}"
+
+
+def signed(value: float | None) -> str:
+    """A difference: as `figure`, with its sign."""
+    told = figure(value)
+    return f"+{told}" if value is not None and value > 0 else told
 
 
 def pretty(value: Any) -> str:

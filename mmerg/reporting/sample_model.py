@@ -63,7 +63,8 @@ class Call:
 @dataclass(frozen=True, slots=True)
 class Cell:
     """A stage in a pass. made: it gave an output here; kept: that of pass `since` stands; none: it was not reached, or
-    gave nothing that could be used."""
+    gave nothing that could be used. since: the pass before in which it gave one. into: the selected pass, where that
+    kept this output."""
 
     t: int
     state: Literal["made", "kept", "none"]
@@ -73,11 +74,12 @@ class Cell:
     calls: tuple[Call, ...]
     supplied: tuple[events.Supplied, ...]
     again: events.Rerun | None
+    into: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A stage, or the auditor, over all passes. title: what it gives, in words."""
+    """A stage over all passes. title: what it gives, in words. sees: what it was shown, in words with symbols."""
 
     stage: str
     title: str
@@ -99,13 +101,17 @@ class Checked:
 
 @dataclass(frozen=True, slots=True)
 class PassHead:
-    """A pass; rank: the tuple that it was compared by; lost: why it could not be finished."""
+    """A pass; rank: the tuple that it was compared by; lost: why it could not be finished. repeats: it says what
+    the pass before said, word for word; cached: the reply cache served all calls but those of the agent that was asked
+    again."""
 
     t: int
     selected: bool
     rank: tuple[int, ...] | None
     again: events.Rerun | None
     lost: events.PassLost | None
+    repeats: bool
+    cached: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,6 +127,7 @@ class SamplePage:
     rows: tuple[Row, ...]
     audits: tuple[Checked, ...]
     auditor: str
+    audits_what: tuple[str, ...]
     why: str
     ended: str
     failed: events.SampleFailed | None

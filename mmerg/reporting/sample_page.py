@@ -7,14 +7,16 @@ Stages are what the run's config and its events name; nothing here knows MERG.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
 from mmerg.records import events
+from mmerg.repeats import repeats
 from mmerg.reporting.calls import calls
 from mmerg.reporting.sample_model import Call, Cell, Checked, PassHead, Row, SamplePage, Shot, Spoken
+from mmerg.reporting.stages import Stages, agent
 from mmerg.reporting.values import fields
 from mmerg.reporting.won import why_selected
 
@@ -25,21 +27,6 @@ _SHOWN = (
 )
 Held = Callable[[str], bool]
 _OF_A_PASS = tuple(kind for kind in _SHOWN if "t" in kind.model_fields)
-
-
-@dataclass(frozen=True, slots=True)
-class Stages:
-    """The stages that a config names, in order, each with what it gives and sees; the auditor's name or ""."""
-
-    named: Mapping[str, Mapping[str, Any]]
-    auditor: str = ""
-
-
-def stages_of(manifest: Mapping[str, Any]) -> Stages:
-    """As the manifest of a run holds them; none where it holds no system."""
-    system = _node(_node(manifest, "config"), "system")
-    named = {str(name): node for name, node in _node(system, "stages").items() if isinstance(node, Mapping)}
-    return Stages(named, str(_node(system, "auditor").get("name") or ""))
 
 
 def sample_page(found: Sequence[events.Event], stages: Stages, held: Held) -> SamplePage:
@@ -72,9 +59,10 @@ class _Story:
             turns=tuple(_turns(started, taken, self.held)) if started else (),
             form=taken.form if taken else "none",
             passes=tuple(self._heads(selected)),
-            rows=tuple(self._row(name) for name in self.order if name != self.stages.auditor),
+            rows=tuple(self._row(name, selected) for name in self.order if name != self.stages.auditor),
             audits=tuple(self._audits()),
             auditor=self.stages.auditor,
+            audits_what=self._told(self.stages.auditor, self.stages.audits),
             why=why_selected(selected, self.checks) if selected else "",
             ended=selected.ended if selected else "",
             failed=self.last(events.SampleFailed),
@@ -105,19 +93,48 @@ class _Story:
     def _heads(self, selected: events.Selected | None) -> Iterator[PassHead]:
         again = {event.t: event for event in self.of(events.Rerun)}
         lost = {event.t: event for event in self.of(events.PassLost)}
+        repeated = repeats(self.found)
         for t in self.numbers:
-            rank = selected.ranks.get(t) if selected else None
-            yield PassHead(t, selected is not None and selected.t == t, rank, again.get(t), lost.get(t))
+            yield PassHead(
+                t=t,
+                selected=selected is not None and selected.t == t,
+                rank=selected.ranks.get(t) if selected else None,
+                again=again.get(t),
+                lost=lost.get(t),
+                repeats=t in repeated,
+                cached=t in repeated and self._cached(t, repeated[t]),
+            )
 
-    def _row(self, stage: str) -> Row:
-        node = self.stages.named.get(stage, {})
+    def _cached(self, t: int, but: str) -> bool:
+        """Whether the reply cache served all calls of pass t but those of one agent."""
+        rest = [call.event for call in self.calls if call.event.t == t and call.event.stage != but]
+        return all(event.reply.cached for event in rest)
+
+    def _row(self, stage: str, selected: events.Selected | None) -> Row:
         produced = [event for event in self.of(events.Produced) if event.stage == stage]
-        symbol = str(node.get("gives") or (produced[0].symbol if produced else ""))
-        output = str(node.get("output") or "").rpartition(".")[2]
-        title = {"text": "Response", "": symbol}.get(output, output)
-        sees = node.get("sees")
-        shown = tuple(map(str, sees)) if isinstance(sees, list | tuple) else ()
-        return Row(stage, title or stage, symbol, shown, tuple(self._cells(stage, produced)))
+        known = self.stages.named.get(stage) or agent(produced[0].symbol if produced else "", "")
+        cells = tuple(self._cells(stage, produced))
+        final = next((cell for cell in cells if selected and cell.t == selected.t), None)
+        origin = final.since if final and final.state == "kept" else None
+        return Row(
+            stage=stage,
+            title=known.title or stage,
+            symbol=known.symbol,
+            sees=self._told(stage, known.sees),
+            cells=tuple(replace(cell, into=selected.t) if cell.t == origin and selected else cell for cell in cells),
+        )
+
+    def _told(self, stage: str, sees: Sequence[str]) -> tuple[str, ...]:
+        """What an agent is shown, in words; where it was asked, without what this sample had none of."""
+        asked = any(call.event.stage == stage for call in self.calls)
+        form = taken.form if (taken := self.last(events.FramesTaken)) else "none"
+        there = {
+            "M": any(event.symbol == "M" and event.content for event in self.of(events.Supplied)),
+            "V": form != "none",
+        }
+        kept = [symbol for symbol in sees if not asked or there.get(symbol, True)]
+        described = "descriptions of " if form == "descriptions" else ""
+        return tuple(f"{described if symbol == 'V' else ''}{self.stages.told(symbol)}" for symbol in kept)
 
     def _cells(self, stage: str, produced: Sequence[events.Produced]) -> Iterator[Cell]:
         by_pass = {event.t: event for event in produced}
@@ -184,8 +201,3 @@ def _turns(started: events.SampleStarted, taken: events.FramesTaken | None, held
             for place, frame in enumerate(turn.frames if turn else ())
         )
         yield Spoken(number, speaker, text, shots, turn.problem if turn else "")
-
-
-def _node(parent: Mapping[str, Any], name: str) -> Mapping[str, Any]:
-    found = parent.get(name)
-    return found if isinstance(found, Mapping) else {}

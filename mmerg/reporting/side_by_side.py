@@ -1,4 +1,5 @@
-"""What the first page of several runs says of their differences: all figures, and paired tests against the first run.
+"""What the first page of several runs says of their differences: settings, all figures, and paired tests against the
+first run.
 
 Comparisons are those of `python -m mmerg.compare` with its own defaults, over the samples that both runs finished.
 """
@@ -9,7 +10,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from mmerg.errors import RunError
+from mmerg.identity import canonical
 from mmerg.plots.names import names
+from mmerg.records.differing import differing
 from mmerg.reporting.overview import Overview
 from mmerg.scoring.answers import read_run
 from mmerg.scoring.comparisons import chance, compared_with
@@ -22,6 +25,7 @@ def side_by_side(overviews: Sequence[Overview]) -> dict[str, Any]:
     """Values of the template. Runs that cannot be compared are said to be so; their pages stand all the same."""
     scores = [overview.scored.scores for overview in overviews]
     found: dict[str, Any] = {
+        "settings": differing([overview.manifest for overview in overviews], canonical),
         "names": list(dict.fromkeys(name for one in scores if one for name in one.scores)),
         "short": names([overview.about for overview in overviews]),
         "chance": chance,

@@ -24,18 +24,19 @@ from mmerg.reporting.overview import Overview, read_overview
 from mmerg.reporting.pictures import Picture, of_run, of_runs, svg
 from mmerg.reporting.render import ASSETS, asset, render
 from mmerg.reporting.sample_model import SamplePage
-from mmerg.reporting.sample_page import sample_page, stages_of
+from mmerg.reporting.sample_page import sample_page
 from mmerg.reporting.side_by_side import side_by_side
+from mmerg.reporting.stages import stages_of
 from mmerg.reporting.tally import Tally
 from mmerg.reporting.text import file_name
 from mmerg.reporting.won import ENDED
 
 EVERY = 500  # samples from one word of progress to the next
-FORMS = {
-    "images": "The keyframes were sent as images.",
-    "montage": "The keyframes were sent as one numbered grid.",
-    "descriptions": "The model has no eyes: measured descriptions of the keyframes were sent in place of images.",
-    "none": "No keyframes were sent.",
+FORMS = {  # sentences without their full stop
+    "images": "The keyframes were sent as images",
+    "montage": "The keyframes were sent as one numbered grid",
+    "descriptions": "The model takes no images, so descriptions measured from the keyframes were sent in their place",
+    "none": "No keyframes were sent",
 }
 Say = Callable[[str], None]
 
@@ -59,10 +60,9 @@ def write_report(paths: Sequence[Path], out: Path, *, faces: Faces, say: Say) ->
             pictures = _drawn(folder, "", of_runs(overviews))
             say("comparing the runs")
             beside = side_by_side(overviews)
-            folder.write(
-                "index.html",
-                render("runs.j2", top="", up="", faces=faces, runs=list(where.items()), pictures=pictures, **beside),
-            )
+            shared = {"top": "", "up": "", "faces": faces, "outcomes": OUTCOMES}
+            page = render("runs.j2", **shared, runs=list(where.items()), pictures=pictures, **beside)
+            folder.write("index.html", page)
     return out / "index.html"
 
 

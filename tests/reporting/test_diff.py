@@ -17,9 +17,20 @@ def told(spans: tuple[Span, ...], *kinds: str) -> str:
 def test_a_word_that_was_put_in_is_marked() -> None:
     assert diff("It is quite fine now.", "It is not quite fine now.") == (
         Span("same", "It is "),
-        Span("ins", "not "),
+        Span("ins", "not"),
+        Span("same", " "),
         Span("same", "quite fine now."),
     )
+
+
+def test_a_word_that_was_taken_out_stays_apart_from_the_next() -> None:
+    spans = diff("It is not quite fine now.", "It is quite fine now.")
+    assert [(span.kind, span.text) for span in spans] == [
+        ("same", "It is "),
+        ("del", "not"),
+        ("del", " "),
+        ("same", "quite fine now."),
+    ]
 
 
 def test_what_was_replaced_stands_before_what_came() -> None:
@@ -28,6 +39,8 @@ def test_what_was_replaced_stands_before_what_came() -> None:
 
 def test_white_space_does_not_count() -> None:
     assert diff("one  two\nthree", "one two three") == plain("one two three")
+    assert {span.kind for span in diff("one two", "  one two\n")} == {"same"}
+    assert {span.kind for span in diff("one two  ", "one two")} == {"same"}
 
 
 def test_one_shared_word_between_changes_counts_as_changed() -> None:
@@ -41,9 +54,12 @@ def test_both_texts_can_be_read_back(old: str, new: str) -> None:
     assert told(spans, "same", "ins") == new
     assert "".join(told(spans, "same", "del").split()) == "".join(old.split())
     assert all(span.text for span in spans)
+    for span in spans:
+        assert span.kind == "same" or span.text == span.text.strip() or (span.kind == "del" and not span.text.strip())
+    assert (old.split() == new.split()) <= all(span.kind == "same" for span in spans)
 
 
 def test_a_very_long_text_is_replaced_as_a_whole() -> None:
-    old, new = "a " * (LONG + 1), "b " * (LONG + 1)
+    old, new = "a b " * LONG + "a", "c b " * LONG + "c"
     assert diff(old, new) == (Span("del", old), Span("ins", new))
     assert diff("", "") == ()

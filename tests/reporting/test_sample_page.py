@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from mmerg.errors import Failure
 from mmerg.records import events
 from mmerg.reporting.sample_model import SamplePage
-from mmerg.reporting.sample_page import Stages, sample_page, stages_of
+from mmerg.reporting.sample_page import sample_page
+from mmerg.reporting.stages import Stages, stages_of
 from mmerg.reporting.won import why_selected
 from tests.reporting.parts import Told, events_of, sha
 from tests.scoring.run_builder import AT, called, manifest_of, result
@@ -26,12 +29,59 @@ def states(page: SamplePage) -> dict[str, list[str]]:
 def test_stages_come_from_the_config() -> None:
     page = page_of(Told("a"))
     assert [(row.stage, row.title, row.symbol, row.sees) for row in page.rows] == [
-        ("mpa", "Evidence", "E", ("D", "V")),
-        ("caef", "Forecast", "e", ("D", "V", "E")),
-        ("psp", "Plan", "P", ("D", "E", "e")),
-        ("sgrg", "Response", "R", ("D", "E", "e", "P", "M")),
+        ("mpa", "Evidence", "E", ("dialogue (D)", "keyframes (V)")),
+        ("caef", "Forecast", "e", ("dialogue (D)", "keyframes (V)", "evidence (E)")),
+        ("psp", "Plan", "P", ("dialogue (D)", "evidence (E)", "forecast (e)")),
+        ("sgrg", "Response", "R", ("dialogue (D)", "evidence (E)", "forecast (e)", "plan (P)", "exemplars (M)")),
     ]
     assert page.auditor == "gra"
+    assert page.audits_what == (
+        *("dialogue (D)", "keyframes (V)", "evidence (E)", "forecast (e)", "plan (P)", "response (R)"),
+    )
+
+
+def test_an_agent_is_not_said_to_see_what_the_sample_had_none_of() -> None:
+    found = [event for event in events_of(Told("a")) if not isinstance(event, events.Supplied | events.FramesTaken)]
+    page = sample_page(found, MERG, lambda _: True)
+    assert page.rows[0].sees == ("dialogue (D)",)
+    assert page.rows[3].sees[-1] == "plan (P)"
+    blind = events.FramesTaken(sample="a", at=AT, form="descriptions", turns=())
+    assert sample_page([*found, blind], MERG, lambda _: True).rows[0].sees[1] == "descriptions of keyframes (V)"
+
+
+def test_outputs_that_the_selected_pass_kept_are_marked_where_they_were_made() -> None:
+    page = page_of(Told("a", ("0111", "1101", "1111")))
+    assert [[cell.into for cell in row.cells] for row in page.rows] == [
+        [None, 2, None],
+        [None, 2, None],
+        [None, None, None],
+        [None, None, None],
+    ]
+    assert not any(cell.into for row in page_of(Told("a", ("1011", "1000"))).rows for cell in row.cells)
+
+
+def again(told: Told, *, cached: bool) -> list[events.Event]:
+    """Its events, as if every agent answered in each pass as in the first, the reply cache serving all calls but mpa's
+    where `cached`."""
+    first = {event.stage: event.output for event in events_of(told) if isinstance(event, events.Produced)}
+    found: list[events.Event] = []
+    for event in events_of(told):
+        changed: dict[str, Any] = {}
+        if isinstance(event, events.Produced):
+            changed = {"output": first[event.stage]}
+        if isinstance(event, events.Called) and event.t and event.stage != "mpa":
+            changed = {"reply": event.reply.model_copy(update={"cached": cached})}
+        found.append(event.model_copy(update=changed))
+    return found
+
+
+@pytest.mark.parametrize("cached", [True, False])
+def test_a_pass_that_repeats_the_one_before_says_so(cached: bool) -> None:
+    page = sample_page(again(Told("a", ("0111", "0111")), cached=cached), MERG, lambda _: True)
+    assert [(head.repeats, head.cached) for head in page.passes] == [(False, False), (True, cached)]
+    assert not any(field.changed for row in page.rows for cell in row.cells for field in cell.fields)
+    usual = page_of(Told("a", ("0111", "1111")))
+    assert [(head.repeats, head.cached) for head in usual.passes] == [(False, False)] * 2
 
 
 def test_what_was_kept_and_what_was_made_anew() -> None:

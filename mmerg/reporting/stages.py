@@ -1,0 +1,86 @@
+"""The agents of a run as its config sets them: what each gives and what it is shown, symbols with their meaning.
+
+A symbol means what the stage that gives it is said to give; those that no stage gives are the sample's and the memory's
+(MERG, arXiv 2604.18988, section 3). One that nobody explains stands as it is. Ablations are taken into account: who is
+left out is not there, and nobody sees what is not made.
+
+    stages = stages_of(manifest)
+    stages.named["caef"].sees    # ("D", "V", "E")
+    stages.told("E")             # "evidence (E)"
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+GIVEN = {"D": "dialogue", "V": "keyframes", "M": "exemplars"}  # what stages see that no stage gives
+
+
+@dataclass(frozen=True, slots=True)
+class Agent:
+    """title: what it gives, in words. symbol: what later agents see that by; an auditor gives none."""
+
+    title: str
+    symbol: str
+    sees: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Stages:
+    """The stages that a config names, in order, by name; the auditor's name, or "" for a system without one."""
+
+    named: Mapping[str, Agent]
+    auditor: str = ""
+    audits: tuple[str, ...] = ()
+
+    def told(self, symbol: str) -> str:
+        """What a symbol stands for, with the symbol."""
+        titles = {agent.symbol: agent.title.lower() for agent in self.named.values() if agent.title != agent.symbol}
+        word = titles.get(symbol) or GIVEN.get(symbol)
+        return f"{word} ({symbol})" if word else symbol
+
+
+def stages_of(manifest: Mapping[str, Any]) -> Stages:
+    """As the manifest of a run holds them; none where it holds no system."""
+    config = _node(manifest, "config")
+    system = _node(config, "system")
+    without = set(_words(system.get("without")))
+    nodes = {str(name): node for name, node in _node(system, "stages").items() if isinstance(node, Mapping)}
+    gone = {str(node.get("gives")) for name, node in nodes.items() if name in without}
+    made = {str(node.get("gives")) for node in nodes.values()}
+    unseen = made if system.get("organization") == "independent" else gone
+    seen_by = str(_node(config, "frames").get("seen_by"))
+    named = {
+        name: agent(node.get("gives"), node.get("output"), _sees(node, unseen, seen_by))
+        for name, node in nodes.items()
+        if name not in without
+    }
+    auditor = _node(system, "auditor")
+    name = str(auditor.get("name") or "")
+    return Stages(named) if name in without else Stages(named, name, _sees(auditor, gone, seen_by))
+
+
+def agent(gives: Any, output: Any, sees: tuple[str, ...] = ()) -> Agent:
+    """A stage by its symbol and the class or kind of its output, as a config spells them."""
+    symbol, kind = str(gives or ""), str(output or "").rpartition(".")[2]
+    return Agent({"text": "Response", "": symbol}.get(kind, kind), symbol, sees)
+
+
+def _sees(node: Mapping[str, Any], unseen: Iterable[str], seen_by: str) -> tuple[str, ...]:
+    """What an agent is shown: frames by their own setting, of the rest what is not taken out."""
+    found = [symbol for symbol in _words(node.get("sees")) if symbol not in unseen]
+    if seen_by in ("all", "none"):
+        found = [symbol for symbol in found if symbol != "V"]
+        found[1:1] = ["V"] * (seen_by == "all")
+    return tuple(found)
+
+
+def _words(value: Any) -> list[str]:
+    return [str(one) for one in value] if isinstance(value, list | tuple) else []
+
+
+def _node(parent: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    found = parent.get(name)
+    return found if isinstance(found, Mapping) else {}

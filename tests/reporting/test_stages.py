@@ -1,0 +1,72 @@
+"""The agents of a run by its config: what each gives and is shown, with ablations, in words where there are any."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from mmerg.reporting.stages import stages_of
+from tests.scoring.run_builder import manifest_of
+
+
+def manifest(frames: str = "paper", **system: Any) -> dict[str, Any]:
+    """That of a run of MERG with these settings of its system."""
+    made = manifest_of([])
+    made["config"]["system"] |= system
+    made["config"]["frames"] = {"seen_by": frames}
+    return made
+
+
+def seen(found: dict[str, Any]) -> dict[str, str]:
+    stages = stages_of(found)
+    return {name: " ".join(agent.sees) for name, agent in stages.named.items()} | {
+        stages.auditor: " ".join(stages.audits)
+    }
+
+
+def test_each_agent_sees_what_the_config_says() -> None:
+    assert seen(manifest()) == {
+        "mpa": "D V",
+        "caef": "D V E",
+        "psp": "D E e",
+        "sgrg": "D E e P M",
+        "gra": "D V E e P R",
+    }
+
+
+@pytest.mark.parametrize(
+    ("settings", "told"),
+    [
+        ({"without": ["mpa"]}, {"caef": "D V", "psp": "D e", "sgrg": "D e P M", "gra": "D V e P R"}),
+        (
+            {"organization": "independent"},
+            {"mpa": "D V", "caef": "D V", "psp": "D", "sgrg": "D M", "gra": "D V E e P R"},
+        ),
+        (
+            {"frames": "all"},
+            {"mpa": "D V", "caef": "D V E", "psp": "D V E e", "sgrg": "D V E e P M", "gra": "D V E e P R"},
+        ),
+        (
+            {"frames": "none", "without": ["gra"]},
+            {"mpa": "D", "caef": "D E", "psp": "D E e", "sgrg": "D E e P M", "": ""},
+        ),
+    ],
+)
+def test_ablations_take_away_what_is_not_made_or_shown(settings: dict[str, Any], told: dict[str, str]) -> None:
+    assert seen(manifest(**settings)) == told
+
+
+def test_symbols_have_a_meaning_where_somebody_gives_them_one() -> None:
+    stages = stages_of(manifest())
+    assert [stages.told(symbol) for symbol in ("D", "V", "M", "E", "R", "K")] == [
+        *("dialogue (D)", "keyframes (V)", "exemplars (M)", "evidence (E)", "response (R)"),
+        "K",
+    ]
+    other = stages_of({"config": {"system": {"stages": {"a": {"gives": "D", "output": "mine.Draft"}, "b": {}}}}})
+    assert (other.told("D"), other.named["b"].sees) == ("draft (D)", ())
+
+
+@pytest.mark.parametrize("config", [None, {}, {"system": "merg"}, {"system": {"stages": ["a"], "auditor": "gra"}}])
+def test_a_manifest_without_a_system_names_no_agent(config: object) -> None:
+    assert (stages_of({"config": config}).named, stages_of({"config": config}).auditor) == ({}, "")
