@@ -1,10 +1,11 @@
 """Backbones side by side: `python -m mmerg.bench [--backbones NAME…] [--dataset meld] [--n 50] [key=value…]`.
 
 Each backbone runs the same fixed subset (`protocol.sample=N protocol.seed=0`) as `python -m mmerg.run` would, and is
-scored; a second call goes on where the first ended. A name is a page of conf/backbone or a model's name at Ollama; left
-out, it is the paper's six as far as they are pulled, else the small model that needs no server. What comes after the
-options are settings for every run. Writes a table as Markdown, JSON and a plot into runs/.bench/<dataset>-<n>/.
-Exit code 0 all fine, 1 a backbone or a sample failed, 2 nothing could be run, 130 interrupted.
+scored as `python -m mmerg.score` would with the same options; a second call goes on where the first ended. A name is a
+page of conf/backbone or a model's name at Ollama; left out, it is the paper's six as far as they are pulled, else the
+small model that needs no server. What has a "=" is a setting for every run. Writes a table as Markdown and JSON, after
+each run, and a plot into runs/.bench/<dataset>-<n>, with a hash behind where there are settings or options of figures.
+Exit code 0 all fine, 1 a backbone, a sample or a scoring failed, 2 nothing could be run, 130 interrupted.
 """
 
 from __future__ import annotations
@@ -12,86 +13,106 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
+from omegaconf import DictConfig
 from rich.console import Console
 from rich.rule import Rule
 
-from mmerg.benching import backbones, picture, written
-from mmerg.benching.measure import marked, measured, paper_table
+from mmerg.benching import backbones, written
+from mmerg.benching.backbones import Asked
+from mmerg.benching.measure import check_scorer, paper_table, scored, spelled, timed
 from mmerg.benching.rows import Bench, Row, Skipped
 from mmerg.benching.served import look
+from mmerg.benching.table import Table, folder_name, opened, settings_of
 from mmerg.config import resolve
-from mmerg.errors import ConfigError, MmergError
-from mmerg.scoring.standard import Options
+from mmerg.errors import ConfigError, CorpusError, MmergError
+from mmerg.scoring.arguments import add_arguments, arguments
+from mmerg.scoring.standard import DEFAULTS, Options
+from mmerg.settings import check
 from mmerg.terminal import console, forgiving, guarded, harmless
 from mmerg.wiring import hosts_of
 
 
-def bench(out: Console, given: argparse.Namespace, settings: Sequence[str]) -> int:
-    """Run, score, print and write; the exit code. Raises ConfigError and RunError where nothing can be run."""
-    options = Options(bert=given.bert, bert_layers=given.bert_layers)
-    wanted = [backbones.asked(name) for name in given.backbones or backbones.PAPER]
-    wanted = list(dict.fromkeys(wanted))
-    configs, skipped = _ready(wanted, given, settings)
-    fell_back = not configs and not given.backbones
-    if fell_back:
-        small = backbones.asked(backbones.EMBEDDED)
-        configs[small] = ()
-    _announce(out, skipped, fell_back)
-    if not configs:
-        raise ConfigError("none of the backbones can be run", where="--backbones", hint=skipped[0].next)
-    rows: list[Row] = []
-    failed = bool(given.backbones and skipped)
-    folder: Path | None = given.out
-    for backbone, more in configs.items():
-        config = backbones.composed(given.dataset, given.n, backbone, settings, more)
-        out.print(Rule(harmless(backbone.name)))
-        from mmerg.launch import launch  # only once there is something to run: --help stays quick
+@dataclass(frozen=True)
+class _Ready:
+    """A backbone that can be run now."""
 
+    backbone: Asked
+    config: DictConfig
+    plain: dict[str, Any]
+
+
+def bench(out: Console, given: argparse.Namespace, settings: Sequence[str], options: Options) -> int:
+    """Run, score, write and print; the exit code. Raises MmergError where nothing can be run, before the first run for
+    a wrong option."""
+    wanted = list(dict.fromkeys(backbones.asked(name) for name in given.backbones or backbones.PAPER))
+    ready, skipped = _ready(wanted, given, settings)
+    fell_back = not ready and not given.backbones
+    if fell_back:
+        ready, _ = _ready([backbones.asked(backbones.EMBEDDED)], given, backbones.without_hosts(settings))
+    _announce(out, skipped, fell_back)
+    if not ready:
+        raise ConfigError("none of the backbones can be run", where="--backbones", hint=skipped[0].next)
+    check_scorer(options)
+    table = _table(given, settings, options, ready[0].plain, skipped)
+    failed = bool(given.backbones and skipped)
+    done = 0
+    for one in ready:
+        out.print(Rule(harmless(one.backbone.name)))
         try:
-            plain = resolve(config)
-            folder = folder or Path(plain["runs"]) / ".bench" / f"{plain['dataset']['name']}-{given.n}"
-            for number, ended in enumerate(launch(config)):
-                name = f"{backbone.name} {number + 1}" if plain["repeats"] > 1 else backbone.name
-                rows.append(measured(name, plain, ended, options))
-                failed = failed or ended.code > 0
+            for row in _rows(one, options, table):
+                done += 1
+                failed = failed or row.failed > 0 or bool(row.scores_why)
+        except CorpusError:
+            raise  # it is the same corpus for all
         except MmergError as error:
             failed = True
-            skipped.append(Skipped(name=backbone.name, why=error.what, next=error.hint))
-            out.print(harmless(f"left out: {backbone.name}: {error}"))
-    if not rows or folder is None:
-        raise ConfigError("no backbone could be run", where=skipped[-1].name, hint=skipped[-1].next)
-    table = paper_table()
-    title = f"{table.source}: {table.title}"
-    made = Bench(dataset=given.dataset, asked=given.n, rows=marked(rows), skipped=tuple(skipped), paper=title)
+            table.leave_out(Skipped(name=one.backbone.name, why=error.what, next=error.hint))
+            out.print(harmless(f"left out: {one.backbone.name}: {error}"))
+    if not done:
+        last = table.skipped[-1]
+        raise ConfigError(f"no backbone could be run: {last.why}", where=last.name, hint=last.next)
+    files = table.close()
     out.print(Rule("bench"))
-    for part in written.shown(made):
+    for part in written.shown(table.bench):
         out.print(part)
-    for file in _write(made, folder):
+    for file in files:
         out.print(harmless(str(file)), soft_wrap=True)
     return 1 if failed else 0
 
 
 def _ready(
-    wanted: Sequence[backbones.Asked], given: argparse.Namespace, settings: Sequence[str]
-) -> tuple[dict[backbones.Asked, tuple[str, ...]], list[Skipped]]:
-    """The backbones that can be run now, each with what it needs beside its page, and the others."""
-    configs: dict[backbones.Asked, tuple[str, ...]] = {}
+    wanted: Sequence[Asked], given: argparse.Namespace, settings: Sequence[str]
+) -> tuple[list[_Ready], list[Skipped]]:
+    """The backbones that can be run now, and the others. Raises ConfigError for settings that no run takes."""
+
+    def composed(backbone: Asked, own: Sequence[str], more: Sequence[str] = ()) -> _Ready:
+        config = backbones.composed(given.dataset, given.n, backbone, own, more)
+        return _Ready(backbone, config, resolve(config))
+
+    ready: list[_Ready] = []
     skipped: list[Skipped] = []
-    for backbone in wanted:
-        plain = resolve(backbones.composed(given.dataset, given.n, backbone, settings))
-        if plain["backend"]["name"] != "ollama":
-            configs[backbone] = ()
+    all_of_them = [composed(backbone, settings) for backbone in wanted]
+    asking = any(one.plain["backend"]["name"] == "ollama" for one in all_of_them)
+    for one in all_of_them:
+        if one.plain["backend"]["name"] != "ollama":
+            one = composed(one.backbone, backbones.without_hosts(settings) if asking else settings)  # noqa: PLW2901
+        check(one.plain)
+        hosts = hosts_of(one.plain)
+        if one.plain["backend"]["name"] != "ollama":
+            ready.append(one)
             continue
-        engine = look(backbone.name, str(plain["backbone"]["model"]), hosts_of(plain))
+        engine = look(one.backbone.name, str(one.plain["backbone"]["model"]), hosts)
         if isinstance(engine, Skipped):
             skipped.append(engine)
             continue
         context = engine.context_length
-        cut = backbone.generic and 0 < context < int(plain["backbone"]["load"].get("num_ctx", 0))
-        configs[backbone] = (f"backbone.load.num_ctx={context}",) if cut else ()
-    return configs, skipped
+        cut = one.backbone.generic and 0 < context < int(one.plain["backbone"]["load"].get("num_ctx", 0))
+        ready.append(composed(one.backbone, settings, [f"backbone.load.num_ctx={context}"]) if cut else one)
+    return ready, skipped
 
 
 def _announce(out: Console, skipped: Sequence[Skipped], fell_back: bool) -> None:
@@ -102,25 +123,34 @@ def _announce(out: Console, skipped: Sequence[Skipped], fell_back: bool) -> None
         out.print(f"{told}; it shows the machinery, not the quality", soft_wrap=True)
 
 
-def _write(made: Bench, folder: Path) -> Iterator[Path]:
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise ConfigError(
-            f"this folder cannot be made: {error.strerror}", where=str(folder), hint="--out DIR"
-        ) from error
-    yield from written.write(made, folder)
-    from mmerg.plots import style
-
-    with style.styled():
-        figure = picture.draw(made)
-        if figure:
-            for ending in (".png", ".svg"):
-                style.write(figure, folder / f"bench{ending}")
-                yield folder / f"bench{ending}"
+def _table(
+    given: argparse.Namespace, settings: Sequence[str], options: Options, plain: dict[str, Any], skipped: list[Skipped]
+) -> Table:
+    paper = paper_table()
+    blank = Bench(
+        dataset=plain["dataset"]["name"],
+        asked=given.n,
+        settings=settings_of(settings),
+        figures=spelled(options),
+        skipped=tuple(skipped),
+        paper=f"{paper.source}: {paper.title}",
+    )
+    return opened(given.out or Path(plain["runs"]) / ".bench" / folder_name(blank), blank)
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
+def _rows(one: _Ready, options: Options, table: Table) -> Iterator[Row]:
+    """The rows of a backbone, each in the table as soon as it has run, and again once it is scored."""
+    from mmerg.launch import launch  # only once there is something to run: --help stays quick
+
+    for ended in launch(one.config):
+        row = timed(one.backbone, one.plain, ended)
+        table.put(row)
+        row = scored(row, options)
+        table.put(row)
+        yield row
+
+
+def main(given_arguments: Sequence[str] | None = None) -> int:
     """The command."""
     parser = argparse.ArgumentParser(
         prog="python -m mmerg.bench", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -128,11 +158,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--backbones", nargs="+", metavar="NAME", help="pages of conf/backbone, or Ollama's names")
     parser.add_argument("--dataset", default="demo", help="a page of conf/dataset; default: demo")
     parser.add_argument("--n", type=int, default=50, metavar="N", help="samples; default: 50")
-    parser.add_argument("--bert", metavar="MODEL", help="BERTScore, too, by this model: a folder or hub name")
-    parser.add_argument("--bert-layers", type=int, metavar="N", help="which layer of it; needed for a folder")
-    parser.add_argument("--out", type=Path, metavar="DIR", help="in place of runs/.bench/<dataset>-<n>")
+    parser.add_argument("--out", type=Path, metavar="DIR", help="in place of the folder under runs/.bench")
     parser.add_argument("settings", nargs="*", metavar="key=value", help="for every run: dataset.root=~/MELD")
-    given = parser.parse_intermixed_args(arguments)
+    add_arguments(parser)
+    draws = parser.add_argument_group("intervals")
+    draws.add_argument("--resamples", type=int, metavar="N", default=DEFAULTS.resamples, help="default: %(default)s")
+    draws.add_argument("--seed", type=int, metavar="N", default=DEFAULTS.seed, help="default: %(default)s")
+    given = parser.parse_intermixed_args(given_arguments)
     # `--backbones a b key=value`: what has a "=" is no name of a model
     settings = [word for word in (*(given.backbones or ()), *given.settings) if "=" in word]
     if given.backbones is not None:
@@ -141,7 +173,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             parser.error("--backbones names none")
     if stray := [word for word in given.settings if "=" not in word]:
         parser.error(f"{stray[0]} is no setting: key=value")
-    return guarded(lambda: bench(console(), given, settings))
+    options = Options(**arguments(given), resamples=given.resamples, seed=given.seed)
+    return guarded(lambda: bench(console(), given, settings, options))
 
 
 if __name__ == "__main__":

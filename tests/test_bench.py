@@ -7,6 +7,7 @@ import shutil
 from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
+from statistics import fmean, stdev
 from typing import Any
 
 import pytest
@@ -14,6 +15,7 @@ import pytest
 from mmerg.bench import main
 from mmerg.benching.rows import Bench, Row
 from mmerg.records.run import read_results
+from mmerg.scoring.files import read
 from tests.ollama_server import TEXT_MODEL, VISION_MODEL
 from tests.scripted_ollama import SIZE, ScriptedOllama, merg_answer, scripted_ollama
 from tests.test_run import DIALOGUES, corpus_in
@@ -49,15 +51,22 @@ class Bencher:
 
     @property
     def folder(self) -> Path:
-        return self.runs / ".bench" / "folder-3"
+        """The one table that there is."""
+        [found] = (self.runs / ".bench").iterdir()
+        return found
 
     def read(self) -> Bench:
-        return Bench.model_validate_json((self.folder / "bench.json").read_bytes())
+        return read(self.folder / "bench.json", Bench)
 
 
 @pytest.fixture
 def bench(tmp_path: Path, server: ScriptedOllama) -> Bencher:
     return Bencher(tmp_path, server.url)
+
+
+def only_table(runs: Path) -> Path:
+    [found] = (runs / ".bench").glob("demo-*/bench.json")
+    return found
 
 
 def samples(row: Row) -> list[str]:
@@ -136,7 +145,7 @@ def test_nothing_to_run_is_an_error(bench: Bencher, capsys: pytest.CaptureFixtur
     assert "ollama pull llava:13b" in capsys.readouterr().err
     assert bench(TWO, NOWHERE) == 2
     assert "none of the backbones can be run" in capsys.readouterr().err
-    assert not bench.folder.exists()
+    assert not (bench.runs / ".bench").exists()
 
 
 def test_a_backbone_that_fails_does_not_stop_the_rest(bench: Bencher, capsys: pytest.CaptureFixture[str]) -> None:
@@ -153,15 +162,127 @@ def test_a_backbone_that_fails_does_not_stop_the_rest(bench: Bencher, capsys: py
 
 def test_a_model_without_a_page_runs_and_its_failures_are_counted(bench: Bencher) -> None:
     assert bench((MODELS[2],), n=DIALOGUES) == 1
-    [row] = Bench.model_validate_json((bench.runs / ".bench/folder-4/bench.json").read_bytes()).rows
+    [row] = bench.read().rows
     assert (row.name, row.engine.model, row.engine.num_ctx) == ("own-model-1b", MODELS[2], 16384)
     assert (row.samples, row.failed, row.failures) == (DIALOGUES, 1, {"empty": 1})
     assert row.paper == {}
 
 
-def test_repeats_are_rows_of_their_own(bench: Bencher) -> None:
-    assert bench(TWO[:1], "repeats=2", "backbone.sampling.temperature=0.5") == 0
-    assert [row.name for row in bench.read().rows] == ["qwen2.5vl-7b 1", "qwen2.5vl-7b 2"]
+def test_repeats_are_rows_of_their_own_with_a_mean(bench: Bencher, capsys: pytest.CaptureFixture[str]) -> None:
+    assert bench(TWO[:1], "repeats=3", "backbone.sampling.temperature=0.5") == 0
+    found = bench.read()
+    assert [(row.name, row.seed) for row in found.rows] == [(f"qwen2.5vl-7b seed {seed}", seed) for seed in range(3)]
+    [mean] = found.means
+    assert (mean.backbone, mean.seeds) == ("qwen2.5vl-7b", (0, 1, 2))
+    accuracies = [float(row.scores["acc"].value or 0) for row in found.rows]
+    assert mean.figures["acc"].mean == pytest.approx(fmean(accuracies))
+    assert mean.figures["acc"].sd == pytest.approx(stdev(accuracies))
+    assert {"seconds_median", "seconds_p95", "reply_tokens_s"} <= set(mean.figures)
+    assert "mean of 3 (a)" in capsys.readouterr().out
+    assert "mean of 3 (a)" in (bench.folder / "bench.md").read_text(encoding="utf-8")
+
+
+def test_other_settings_are_another_table(bench: Bencher) -> None:
+    assert bench(TWO[:1]) == 0
+    first = bench.folder
+    assert bench(TWO[:1], "memory=none") == 0
+    assert bench(TWO[:1], n=2) == 0
+    assert bench((*TWO[:1], "--level", "response")) == 0
+    tables = [read(folder / "bench.json", Bench) for folder in sorted((bench.runs / ".bench").iterdir())]
+    assert first in (bench.runs / ".bench").iterdir()
+    assert sorted((made.asked, "memory=none" in made.settings, made.figures) for made in tables) == [
+        (2, False, ()),
+        (3, False, ()),
+        (3, False, ("--level response",)),
+        (3, True, ()),
+    ]
+    by_option = next(made for made in tables if made.figures)
+    assert "level:response" in by_option.rows[0].scores["dist1"].signature
+
+
+def test_another_backbone_joins_the_table(bench: Bencher, server: ScriptedOllama) -> None:
+    assert bench(TWO[:1]) == 0
+    calls = server.calls
+    assert bench(TWO[1:]) == 0
+    found = bench.read()
+    assert [row.name for row in found.rows] == ["qwen2.5vl-7b", "gemma3-12b"]
+    assert found.earlier == ("qwen2.5vl-7b",)
+    assert server.calls == calls + found.rows[1].calls
+    assert "as an earlier call left them: qwen2.5vl-7b" in (bench.folder / "bench.md").read_text(encoding="utf-8")
+
+
+def test_the_table_is_written_before_the_next_backbone_runs(tmp_path: Path) -> None:
+    there: dict[str, list[str]] = {}
+
+    def told(body: dict[str, Any]) -> str:
+        tables = (tmp_path / "runs" / ".bench").glob("*/bench.json")
+        there.setdefault(body["model"], [row.name for table in tables for row in read(table, Bench).rows])
+        return merg_answer(body)
+
+    with scripted_ollama(answer=told, models=MODELS) as server:
+        assert Bencher(tmp_path, server.url)(TWO) == 0
+    assert there == {"qwen2.5vl:7b": [], "gemma3:12b": ["qwen2.5vl-7b"]}
+
+
+WRONG = [
+    ["--bert", "--bert-model", "/nowhere/at/all", "--bert-layers", "2"],
+    ["--bert", "--bert-model", "/nowhere/at/all"],
+    ["--bert-layers", "2"],
+    ["--ref-ppl", "/nowhere/at/all"],
+    ["--ref-context"],
+    ["--vocabulary", "0"],
+    ["--out", "FILE/x"],
+]
+
+
+@pytest.mark.parametrize("wrong", WRONG, ids=" ".join)
+def test_a_wrong_option_is_told_before_the_first_run(
+    wrong: list[str], bench: Bencher, server: ScriptedOllama, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "FILE").touch()
+    options = [option.replace("FILE", str(tmp_path / "FILE")) for option in wrong]
+    assert bench(TWO, *options) == 2
+    assert capsys.readouterr().err.startswith("error: ")
+    assert server.calls == 0
+    assert not bench.runs.exists()
+
+
+@pytest.mark.parametrize("wrong", ["seed=x", "frames.per_clip=0", "dataset.root=null", "backend.hosts=[]", "nothing=1"])
+def test_a_wrong_setting_is_told_before_the_first_run(
+    wrong: str, bench: Bencher, server: ScriptedOllama, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert bench(TWO, wrong) == 2
+    assert wrong.partition("=")[0] in capsys.readouterr().err
+    assert server.calls == 0
+
+
+def test_a_scoring_that_fails_costs_its_quality_columns_alone(
+    bench: Bencher, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert bench(TWO) == 0
+    whole = bench.read().rows
+    scores = Path(whole[0].run) / "scores.json"
+    scores.unlink()
+    scores.mkdir()
+    capsys.readouterr()
+    assert bench(TWO) == 1
+    first, second = bench.read().rows
+    assert (first.scores, first.speed, first.memory) == ({}, whole[0].speed, whole[0].memory)
+    assert first.scores_why.startswith("this cannot be written: Is a directory")
+    assert second == whole[1]
+    assert "qwen2.5vl-7b: no quality: this cannot be written" in capsys.readouterr().out
+
+
+def test_a_corpus_that_cannot_be_read_is_told_once(bench: Bencher, capsys: pytest.CaptureFixture[str]) -> None:
+    assert bench(TWO, f"dataset.root={bench.runs}/nowhere") == 2
+    told = capsys.readouterr()
+    assert told.err.count("nowhere does not exist") == 1
+    assert "left out" not in told.out
+
+
+def test_hosts_for_the_model_in_this_process_are_refused(bench: Bencher, capsys: pytest.CaptureFixture[str]) -> None:
+    assert bench(("smollm2-135m",)) == 2
+    assert "backend.hosts has no effect on the embedded backend" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("wrong", [["--n", "0"], ["--n", "x"], ["word"], ["--backbones"]])
@@ -181,7 +302,7 @@ def test_without_a_server_the_small_model_runs_in_this_process(
     assert main(["--n", "1", *QUICK, f"runs={tmp_path}", NOWHERE, "backbone.load.num_ctx=2048"]) == 0
     shown = capsys.readouterr().out
     assert "smollm2-135m runs in this process in their place" in shown
-    [row] = Bench.model_validate_json((tmp_path / ".bench/demo-1/bench.json").read_bytes()).rows
+    [row] = read(only_table(tmp_path), Bench).rows
     assert (row.engine.backend, row.samples, row.failed) == ("embedded", 1, 0)
     assert row.speed.prompt_tokens_s
     assert row.speed.reply_tokens_s
@@ -197,7 +318,7 @@ def test_a_real_server_with_two_models(ollama_host: str, tmp_path: Path) -> None
             *(*settings, "backbone.load.num_ctx=4096", "backend=ollama"),
         ]
     )
-    found = Bench.model_validate_json((tmp_path / ".bench/demo-2/bench.json").read_bytes())
+    found = read(only_table(tmp_path), Bench)
     assert [row.name for row in found.rows] == [TEXT_MODEL, VISION_MODEL]
     assert [one.next for one in found.skipped] == ["ollama pull smollm2:135m"]
     assert code == 1

@@ -41,6 +41,13 @@ class Asked:
     overrides: tuple[str, ...]
     generic: bool = False
 
+    @property
+    def note(self) -> str:
+        """What a reader of its figures must know."""
+        if self.name == EMBEDDED:
+            return "it shows the machinery, not the quality"
+        return f"there is no page of it: it runs as {BASE} is set" if self.generic else ""
+
 
 def asked(name: str) -> Asked:
     """What `name` stands for. Raises ConfigError where it can be neither a page nor a model."""
@@ -65,6 +72,11 @@ def _pages() -> dict[str, dict[str, Any]]:
 
     files = sorted((Path(conf_folder()) / "backbone").glob("*.yaml"))
     return {file.stem: yaml.safe_load(file.read_text(encoding="utf-8")) for file in files}
+
+
+def without_hosts(given: Sequence[str]) -> list[str]:
+    """The settings of the command line for a backbone that runs in this process, where others need the hosts."""
+    return [setting for setting in given if setting.lstrip("+").partition("=")[0] != "backend.hosts"]
 
 
 def composed(dataset: str, n: int, backbone: Asked, given: Sequence[str], more: Sequence[str] = ()) -> DictConfig:

@@ -1,6 +1,8 @@
-"""From a finished run to its row: figures, speed, memory as loaded now, and the paper's figures for its backbone.
+"""From a finished run to its row: speed and memory as loaded now, then figures, and the paper's for its backbone.
 
-row = measured("gemma3-12b", plain, ended, Options())
+    row = scored(timed(backbone, plain, ended), Options())
+
+What cannot be had of a run costs its own columns: the row keeps the others and says why.
 """
 
 from __future__ import annotations
@@ -8,35 +10,57 @@ from __future__ import annotations
 import sys
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
 from mmerg.backends.ollama_models import loaded
-from mmerg.benching.rows import EngineTold, Memory, Row
+from mmerg.benching.backbones import Asked
+from mmerg.benching.rows import EngineTold, Memory, Row, Speed
 from mmerg.benching.speed import speed_of
-from mmerg.errors import CallError
+from mmerg.errors import CallError, MmergError, RunError
 from mmerg.paper.published import PaperTable, published
 from mmerg.records.ended import Ended
-from mmerg.records.run import read_results
-from mmerg.scoring.answers import read_run
+from mmerg.records.run import read_manifest, read_results
+from mmerg.scoring.answers import ScoredRun, read_run
 from mmerg.scoring.scorer import score_run, write_scores
-from mmerg.scoring.standard import Options
+from mmerg.scoring.standard import DEFAULTS, Options, standard_metrics
 
-COLUMNS = ("acc", "self_ppl", "dist1", "dist2", "bert_f1")
+COLUMNS = ("acc", "self_ppl", "ref_ppl", "dist1", "dist2", "bert_f1")
+_OTHERWISE = {"lower": "--keep-case", "bert": "--bert --bert-model"}
 
 
-def measured(name: str, plain: Mapping[str, Any], ended: Ended, options: Options) -> Row:
-    """The row of a run that has just ended; its scores are written beside it, too. Raises RunError and ConfigError."""
+def check_scorer(options: Options) -> None:
+    """Load what figures need, so that a wrong option is told before hours of runs. Raises ConfigError."""
+    engine = {"model": "", "digest": "", "backend": "", "version": ""}
+    for metric in standard_metrics(ScoredRun(Path(), {"engine": engine}, ()), options):
+        _ = metric.signature  # names the model's weights, so it loads them; what is loaded is kept for the scores
+
+
+def spelled(options: Options) -> tuple[str, ...]:
+    """The options that are not the defaults, as a command line has them."""
+    given = {field.name: getattr(options, field.name) for field in fields(options)}
+    return tuple(
+        _OTHERWISE.get(name, f"--{name.replace('_', '-')}") + ("" if isinstance(value, bool) else f" {value}")
+        for name, value in given.items()
+        if value != getattr(DEFAULTS, name)
+    )
+
+
+def timed(backbone: Asked, plain: Mapping[str, Any], ended: Ended) -> Row:
+    """The row of a run that has just ended, without its scores. Raises RunError where it cannot be read."""
     path = Path(ended.run)
-    run = read_run(path)
-    scores = write_scores(path, score_run(run, options)).scores
+    manifest = read_manifest(path)
     results = read_results(path).values()
-    engine = run.manifest["engine"]
+    engine = manifest["engine"]
     memory = memory_of(plain, engine, ended.made)
+    seed = int(manifest["config"]["seed"])
     return Row(
-        name=name,
+        name=f"{backbone.name} seed {seed}" if plain["repeats"] > 1 else backbone.name,
+        backbone=backbone.name,
+        seed=seed,
         run=str(path),
-        protocol=run.protocol,
+        protocol=manifest["protocol"]["told"],
         engine=EngineTold(
             mark="",
             **{key: engine[key] for key in ("backend", "version", "model", "digest")},
@@ -47,12 +71,30 @@ def measured(name: str, plain: Mapping[str, Any], ended: Ended, options: Options
         failures=dict(sorted(Counter(str(r.failure) for r in results if r.status == "failed").items())),
         calls=sum(result.calls for result in results),
         cached_calls=sum(result.cached_calls for result in results),
-        scores={column: scores[column] for column in COLUMNS if column in scores},
-        speed=speed_of(path),
+        speed=_speed_of(path),
         memory=memory if isinstance(memory, Memory) else None,
         memory_why=memory if isinstance(memory, str) else "",
+        note=backbone.note,
         paper=of_paper(str(plain["backbone"]["name"])),
     )
+
+
+def _speed_of(path: Path) -> Speed:
+    try:
+        return speed_of(path)
+    except RunError as error:
+        return Speed(calls=0, why=error.what)
+
+
+def scored(row: Row, options: Options) -> Row:
+    """The row with its figures, which are written beside its run, too; without any where they cannot be had."""
+    path = Path(row.run)
+    try:
+        scores = write_scores(path, score_run(read_run(path), options)).scores
+    except MmergError as error:
+        return row.model_copy(update={"scores": {}, "scores_why": f"{error.what} ({error.where})"})
+    kept = {column: scores[column] for column in COLUMNS if column in scores}
+    return row.model_copy(update={"scores": kept, "scores_why": ""})
 
 
 def memory_of(plain: Mapping[str, Any], engine: Mapping[str, Any], made: int) -> Memory | str:
@@ -61,7 +103,8 @@ def memory_of(plain: Mapping[str, Any], engine: Mapping[str, Any], made: int) ->
     if engine["backend"] == "embedded":
         if not made:
             return "the model was not loaded: no call had to be made"
-        return Memory(size=_peak(), on_gpu=None, context=None, of="peak of this process, with all that it did so far")
+        of = "peak of this process, with all that it did so far and the models that score"
+        return Memory(size=_peak(), on_gpu=None, context=None, of=of)
     if engine["backend"] != "ollama":
         return f"{engine['backend']} does not tell"
     for host in plain["backend"]["hosts"]:

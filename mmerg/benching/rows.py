@@ -34,12 +34,14 @@ class Seconds(_Plain):
 
 class Speed(_Plain):
     """Over the `calls` that no cache served. prompt_tokens_s: tokens evaluated over the server's evaluation seconds.
-    reply_tokens_s: the median over calls of generated tokens over the rest of the call's time. None: `why` says."""
+    reply_tokens_s: the median over calls of generated tokens over the rest of the call's time. None: `why` says.
+    helped: samples that came out well and are not in `seconds`, as the cache served calls of theirs."""
 
     calls: int
     prompt_tokens_s: float | None = None
     reply_tokens_s: float | None = None
     seconds: Seconds | None = None
+    helped: int = 0
     why: str = ""
 
 
@@ -65,9 +67,12 @@ class EngineTold(_Plain):
 
 
 class Row(_Plain):
-    """A run. memory None: `memory_why` says for what reason. paper: the paper's figures for this backbone by column."""
+    """A run. No scores: `scores_why` says for what reason; memory None: `memory_why` does. note: what a reader must
+    know of the backbone. paper: the paper's figures for it by column."""
 
     name: str
+    backbone: str
+    seed: int
     run: str
     protocol: str
     engine: EngineTold
@@ -76,18 +81,43 @@ class Row(_Plain):
     failures: dict[str, int]
     calls: int
     cached_calls: int
-    scores: dict[str, Score]
+    scores: dict[str, Score] = {}
+    scores_why: str = ""
     speed: Speed
     memory: Memory | None
     memory_why: str = ""
+    note: str = ""
     paper: dict[str, float] = {}
 
 
+class Spread(_Plain):
+    """A figure over seeds: its mean and its standard deviation (with n - 1)."""
+
+    mean: float
+    sd: float
+
+
+class Mean(_Plain):
+    """Over the rows of a backbone on one engine that differ in their seeds alone. figures: by column, those that all
+    rows have over as many samples; uneven: columns of which there is no mean, as they do not."""
+
+    backbone: str
+    mark: str
+    seeds: tuple[int, ...]
+    figures: dict[str, Spread]
+    uneven: tuple[str, ...] = ()
+
+
 class Bench(_Plain):
-    """asked: samples that were asked for; a corpus may have fewer. paper: whose figures stand beside."""
+    """asked: samples that were asked for; a corpus may have fewer. settings, figures: what the table was asked for,
+    beside its backbones. earlier: rows that an earlier call left here. paper: whose figures stand beside."""
 
     dataset: str
     asked: int
-    rows: tuple[Row, ...]
-    skipped: tuple[Skipped, ...]
+    settings: tuple[str, ...] = ()
+    figures: tuple[str, ...] = ()
+    rows: tuple[Row, ...] = ()
+    means: tuple[Mean, ...] = ()
+    skipped: tuple[Skipped, ...] = ()
+    earlier: tuple[str, ...] = ()
     paper: str = ""

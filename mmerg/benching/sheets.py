@@ -1,98 +1,135 @@
-"""A bench as tables of plain text, the same for a terminal and for Markdown: figures, speed, what served them.
+"""A bench as tables of plain text, for a terminal and for Markdown: quality, speed, samples and calls, models.
 
-Nothing is left out in silence: a "–" has its reason in `notes`.
+Nothing is left out in silence: a "–" has its reason in `notes`. No table is wider than a terminal of 80 columns where
+names are not.
 
-    for sheet in sheets(bench):
+    for sheet in sheets(bench, narrow=True):
         sheet.title, sheet.heads, sheet.lines
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from mmerg.benching.measure import COLUMNS
-from mmerg.benching.rows import Bench, Row
+from mmerg.benching.rows import Bench, Mean, Row, Spread
+from mmerg.benching.speed import FIGURES
 from mmerg.scoring.score import Score
 from mmerg.scoring.shown import figure
 
-HEADS = {"acc": "acc ↑", "self_ppl": "self_ppl ↓", "dist1": "dist1 ↑", "dist2": "dist2 ↑", "bert_f1": "bert_f1 ↑"}
 NONE = "–"
+DOWN = ("self_ppl", "ref_ppl")  # less is better
 
 
 @dataclass(frozen=True)
 class Sheet:
-    """A table; the first column is text, the others are figures unless `words`. Cells may have several lines."""
+    """A table. Heads and cells may have several lines; words: the columns that are text, by number, all else is
+    figures."""
 
     title: str
     heads: tuple[str, ...]
     lines: tuple[tuple[str, ...], ...]
-    words: bool = False
+    words: tuple[int, ...] = (0,)
 
 
-def sheets(bench: Bench) -> list[Sheet]:
-    """The tables of a bench with rows; those that were skipped come last."""
-    found = [_quality(bench), _speed(bench), _served(bench)] if bench.rows else []
+def sheets(bench: Bench, *, narrow: bool = False) -> list[Sheet]:
+    """The tables of a bench with rows; backbones that were not run come last. narrow: the ends of an interval stand on
+    lines of their own."""
+    found = [_quality(bench, narrow), _speed(bench), _samples(bench), _models(bench)] if bench.rows else []
     if bench.skipped:
         lines = tuple((skipped.name, skipped.why, skipped.next) for skipped in bench.skipped)
-        found.append(Sheet("not run", ("backbone", "why", "next"), lines, words=True))
+        found.append(Sheet("not run", ("backbone", "why", "next"), lines, (0, 1, 2)))
     return found
 
 
-def _columns(bench: Bench) -> list[str]:
-    return [column for column in COLUMNS if any(column in row.scores or column in row.paper for row in bench.rows)]
+def _name(row: Row) -> str:
+    return f"{row.name} ({row.engine.mark})"
 
 
-def _quality(bench: Bench) -> Sheet:
-    columns = _columns(bench)
+def _grouped(bench: Bench) -> Iterator[tuple[list[Row], list[Mean]]]:
+    """The rows of each backbone, in order, and the means over them."""
+    for backbone in dict.fromkeys(row.backbone for row in bench.rows):
+        rows = [row for row in bench.rows if row.backbone == backbone]
+        yield rows, [mean for mean in bench.means if mean.backbone == backbone]
+
+
+def _quality(bench: Bench, narrow: bool) -> Sheet:
+    columns = [c for c in COLUMNS if any(c in row.scores or c in row.paper for row in bench.rows)]
     lines: list[tuple[str, ...]] = []
-    for row in bench.rows:
-        lines.append((f"{row.name} ({row.engine.mark})", *(_score(row.scores.get(column)) for column in columns)))
-        if row.paper:
-            printed = (f"{row.paper[column]:.2f}" if column in row.paper else NONE for column in columns)
+    for rows, means in _grouped(bench):
+        for row in rows:
+            below = _below(row) if narrow else ()
+            name = "\n".join((_name(row), *(f"  {part}" for part in below)))
+            lines.append((name, *(_score(row.scores.get(column), below) for column in columns)))
+        for mean in means:
+            lines.append((_mean_name(mean, columns), *(_spread(mean.figures.get(column)) for column in columns)))
+        if paper := rows[0].paper:
+            printed = (f"{paper[column]:.2f}" if column in paper else NONE for column in columns)
             lines.append(("  the paper's", *printed))
-    return Sheet("figures, 95 % intervals", ("backbone", *(HEADS[column] for column in columns)), tuple(lines))
+    heads = (f"{column} {'↓' if column in DOWN else '↑'}" for column in columns)
+    return Sheet("quality, with 95 % intervals", ("backbone", *heads), tuple(lines))
 
 
-def _score(score: Score | None) -> str:
+def _below(row: Row) -> tuple[str, ...]:
+    """What stands below a row's figures, a line each."""
+    ends = ("from", "to") if any(score.interval for score in row.scores.values()) else ()
+    return (*ends, "n") if row.scores else ()
+
+
+def _score(score: Score | None, below: tuple[str, ...]) -> str:
+    """A figure with its interval and n: with the lines `below` it, or in as few as it takes."""
     if score is None:
         return NONE
-    if score.value is None:
-        return f"{NONE}\nn={score.n}"
-    between = f"\n{figure(score.interval[0])} to {figure(score.interval[1])}" if score.interval else ""
-    return f"{figure(score.value)}{between}\nn={score.n}"
+    value = NONE if score.value is None else figure(score.value)
+    ends = [figure(end) for end in score.interval or ()]
+    if below:
+        return "\n".join((value, *(ends or [""] * (len(below) - 1)), str(score.n)))
+    return "\n".join((value, *([" to ".join(ends)] if ends else []), f"n = {score.n}"))
+
+
+def _mean_name(mean: Mean, columns: Iterable[str]) -> str:
+    below = "\n    sd" if any(column in mean.figures for column in columns) else ""
+    return f"  mean of {len(mean.seeds)} ({mean.mark}){below}"
+
+
+def _spread(spread: Spread | None) -> str:
+    return f"{figure(spread.mean)}\n{figure(spread.sd)}" if spread else NONE
 
 
 def _speed(bench: Bench) -> Sheet:
-    heads = ("s/sample median", "p95", "n", "prompt tok/s", "reply tok/s", "timed calls")
-    lines = []
-    for row in bench.rows:
-        seconds = row.speed.seconds
-        figures = (f"{seconds.median:.2f}", f"{seconds.p95:.2f}", str(seconds.n)) if seconds else (NONE, NONE, "0")
-        rates = (row.speed.prompt_tokens_s, row.speed.reply_tokens_s)
-        told = (NONE if rate is None else f"{rate:.1f}" if rate < 1000 else f"{rate:.0f}" for rate in rates)
-        lines.append((f"{row.name} ({row.engine.mark})", *figures, *told, str(row.speed.calls)))
+    heads = ("s/sample\nmedian", "\np95", "samples\ntimed", "prompt\ntok/s", "reply\ntok/s", "calls\ntimed")
+    lines: list[tuple[str, ...]] = []
+    for rows, means in _grouped(bench):
+        for row in rows:
+            median, p95, *rates = (
+                NONE if (value := of(row.speed)) is None else figure(value) for of in FIGURES.values()
+            )
+            timed = f"{row.speed.seconds.n if row.speed.seconds else 0} of {row.samples}"
+            lines.append((_name(row), median, p95, timed, *rates, f"{row.speed.calls} of {row.calls}"))
+        for mean in means:
+            median, p95, *rates = (_spread(mean.figures.get(name)) for name in FIGURES)
+            lines.append((_mean_name(mean, FIGURES), median, p95, "", *rates, ""))
     return Sheet("speed, of what the reply cache did not serve", ("backbone", *heads), tuple(lines))
 
 
-def _served(bench: Bench) -> Sheet:
-    heads = ("samples", "failed", "calls (cached)", "memory", "on the CPU", "context", "digest")
+def _samples(bench: Bench) -> Sheet:
+    heads = ("backbone", "samples", "failed", "by class", "calls", "of them\ncached")
     lines = []
     for row in bench.rows:
-        engine = row.engine
-        failures = "".join(f"\n{count} {failure}" for failure, count in row.failures.items())
-        lines.append(
-            (
-                f"{row.name} ({engine.mark})",
-                str(row.samples),
-                f"{row.failed}{failures}",
-                f"{row.calls} ({row.cached_calls})",
-                *_memory(row),
-                str((row.memory and row.memory.context) or engine.num_ctx or NONE),
-                engine.digest[:12] or NONE,
-            )
-        )
-    return Sheet("what served them", ("backbone", *heads), tuple(lines))
+        failures = "\n".join(f"{count} {failure}" for failure, count in row.failures.items())
+        counts = (str(row.samples), str(row.failed), failures, str(row.calls), str(row.cached_calls))
+        lines.append((_name(row), *counts))
+    return Sheet("samples and calls", heads, tuple(lines), (0, 3))
+
+
+def _models(bench: Bench) -> Sheet:
+    heads = ("backbone", "model", "digest", "memory", "on the\nCPU", "context")
+    lines = []
+    for row in bench.rows:
+        context = str((row.memory and row.memory.context) or row.engine.num_ctx or NONE)
+        lines.append((_name(row), row.engine.model, row.engine.digest[:12] or NONE, *_memory(row), context))
+    return Sheet("models as loaded", heads, tuple(lines), (0, 1, 2))
 
 
 def _memory(row: Row) -> tuple[str, str]:
@@ -101,38 +138,3 @@ def _memory(row: Row) -> tuple[str, str]:
     size, on_gpu = row.memory.size, row.memory.on_gpu
     spill = NONE if on_gpu is None or not size else f"{100 * (1 - min(on_gpu, size) / size):.0f} %"
     return f"{size / 2**30:.2f} GiB", spill
-
-
-def notes(bench: Bench) -> Iterator[str]:
-    """What stands below the tables: the protocol, what a reader must know, and why figures are missing."""
-    yield from dict.fromkeys(f"{bench.dataset}: protocol {row.protocol}" for row in bench.rows)
-    yield from _engines(bench.rows)
-    for row in bench.rows:
-        reasons: dict[str, list[str]] = {}
-        for score in row.scores.values():
-            if score.why:
-                reasons.setdefault(score.why, []).append(score.name)
-        for why, columns in reasons.items():
-            yield f"{row.name}: {', '.join(columns)}: {why}"
-        if row.speed.why:
-            yield f"{row.name}: speed: {row.speed.why}"
-        if row.memory_why:
-            yield f"{row.name}: memory: {row.memory_why}"
-        elif row.memory and row.memory.on_gpu is None:
-            yield f"{row.name}: memory: {row.memory.of}; what lies on a GPU is not known"
-    if any(row.engine.backend == "ollama" for row in bench.rows):
-        yield "prompt tok/s of Ollama: its count has the tokens of a prefix that it reused, its time has not"
-    if bench.rows:
-        yield "reply tok/s: median over calls; s/sample: of samples that came out well and made all their calls"
-    if any("self_ppl" in row.scores for row in bench.rows):
-        yield "self_ppl is of each model over its own tokens: rows of different models do not compare"
-    if any(row.paper for row in bench.rows):
-        yield f"the paper's: {bench.paper}"
-
-
-def _engines(rows: Sequence[Row]) -> Iterator[str]:
-    engines = {row.engine.mark: f"{row.engine.backend} {row.engine.version}" for row in rows}
-    for mark, told in engines.items():
-        yield f"({mark}) {told}"
-    if len(engines) > 1:
-        yield f"speeds of {', '.join(f'({mark})' for mark in engines)} are of different engines: they do not compare"

@@ -7,7 +7,7 @@ A trace keeps what every call took when it was made, so a run that is finished a
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -18,6 +18,14 @@ from mmerg.records.events import Called
 from mmerg.records.result import Result
 from mmerg.records.run import TRACE, read_results
 from mmerg.records.tries import Tries
+
+# The figures of a speed, by the names that means go by.
+FIGURES: dict[str, Callable[[Speed], float | None]] = {
+    "seconds_median": lambda speed: speed.seconds.median if speed.seconds else None,
+    "seconds_p95": lambda speed: speed.seconds.p95 if speed.seconds else None,
+    "prompt_tokens_s": lambda speed: speed.prompt_tokens_s,
+    "reply_tokens_s": lambda speed: speed.reply_tokens_s,
+}
 
 
 def speed_of(run: Path) -> Speed:
@@ -34,13 +42,17 @@ def speed_of(run: Path) -> Speed:
                         replies.append(event.reply.model_copy(update={"text": "", "thinking": "", "logprobs": ()}))
     if not replies:
         return Speed(calls=0, why="every call came from the reply cache" if calls else "no call was answered")
-    seconds = seconds_of(results.part())
+    whole = results.part()
+    seconds = seconds_of(whole)
+    helped = sum(result.status == "ok" and result.cached_calls > 0 for result in whole)
+    why = f"{helped} samples came out well, all with replies from the cache" if helped else "no sample came out well"
     return Speed(
         calls=len(replies),
         prompt_tokens_s=_prompt_rate(replies),
         reply_tokens_s=_reply_rate(replies),
         seconds=seconds,
-        why="" if seconds else "no sample came out well without the reply cache's help",
+        helped=helped,
+        why="" if seconds else f"no s/sample: {why}",
     )
 
 

@@ -9,37 +9,59 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
+from rich import box
 from rich.console import RenderableType
+from rich.padding import Padding
 from rich.table import Table
 
+from mmerg.benching.notes import notes
 from mmerg.benching.rows import Bench
-from mmerg.benching.sheets import notes, sheets
+from mmerg.benching.sheets import sheets
 from mmerg.papertables.as_markdown import escaped
 from mmerg.records.run import replace_file
+from mmerg.scoring.files import written
 from mmerg.terminal import harmless
 
 JSON, MARKDOWN = "bench.json", "bench.md"
 
 
 def shown(bench: Bench) -> Iterator[RenderableType]:
-    """The tables and what stands below them."""
-    for sheet in sheets(bench):
-        table = Table(title=sheet.title, title_justify="left")
+    """What was asked for, the tables, and what stands below them. Names are folded where there is little room, figures
+    never."""
+    yield harmless(f"{bench.dataset}, {bench.asked} samples asked for")
+    for told in _asked(bench):
+        yield harmless(told)
+    yield ""
+    for sheet in sheets(bench, narrow=True):
+        table = Table(
+            title=sheet.title, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD, padding=(0, 2, 0, 0)
+        )
         for number, head in enumerate(sheet.heads):
-            table.add_column(head, justify="left" if sheet.words or number == 0 else "right", overflow="fold")
+            if number in sheet.words:
+                table.add_column(head, overflow="fold")
+            else:
+                table.add_column(head, justify="right", no_wrap=True)
         for line in sheet.lines:
             table.add_row(*map(harmless, line))
         yield table
     for note in notes(bench):
-        yield harmless(note)
+        yield Padding(harmless(note), (0, 0, 0, 2), expand=False)
+
+
+def _asked(bench: Bench) -> Iterator[str]:
+    if bench.settings:
+        yield f"settings: {' '.join(bench.settings)}"
+    if bench.figures:
+        yield f"figures: {' '.join(bench.figures)}"
 
 
 def as_markdown(bench: Bench) -> str:
     """The same as Markdown."""
     parts = [f"# Bench: {escaped(bench.dataset)}, {bench.asked} samples asked for"]
+    parts += [escaped(told) for told in _asked(bench)]
     for sheet in sheets(bench):
-        rule = ("---|" if sheet.words else "---:|") * (len(sheet.heads) - 1)
-        lines = [f"| {' | '.join(map(escaped, sheet.heads))} |", f"|---|{rule}"]
+        rule = "".join("---|" if number in sheet.words else "---:|" for number in range(len(sheet.heads)))
+        lines = [f"| {' | '.join(map(escaped, sheet.heads))} |", f"|{rule}"]
         lines += [
             f"| {' | '.join('<br>'.join(escaped(part) for part in cell.split(chr(10))) for cell in line)} |"
             for line in sheet.lines
@@ -52,6 +74,6 @@ def as_markdown(bench: Bench) -> str:
 
 def write(bench: Bench, folder: Path) -> list[Path]:
     """Write both files, each whole or not at all; returns their paths. Raises RunError where they cannot be written."""
-    replace_file(folder / JSON, bench.model_dump_json(indent=2) + "\n")
+    written(folder / JSON, bench)
     replace_file(folder / MARKDOWN, as_markdown(bench))
     return [folder / JSON, folder / MARKDOWN]

@@ -19,12 +19,16 @@ def speed(median: float = 10.0) -> Speed:
 
 
 def row(name: str = "gemma3-12b", version: str = "0.24.0", **more: Any) -> Row:
+    """A row that lacks nothing, with what `more` says; num_ctx and backbone are the engine's, too."""
+    backbone, context = more.pop("backbone", name), more.pop("num_ctx", 8192)
     given: dict[str, Any] = {
         "name": name,
+        "backbone": backbone,
+        "seed": 0,
         "run": f"runs/{name}",
         "protocol": "targets=last emotions=all sample=50 seed=0, n=50",
         "engine": EngineTold(
-            mark="", backend="ollama", version=version, model=name, digest="d" * 64, num_ctx=more.pop("num_ctx", 8192)
+            mark="", backend="ollama", version=version, model=backbone, digest="d" * 64, num_ctx=context
         ),
         "samples": 50,
         "failed": 0,
@@ -38,5 +42,21 @@ def row(name: str = "gemma3-12b", version: str = "0.24.0", **more: Any) -> Row:
     return Row.model_validate(given | more)
 
 
+def seeds(*values: float | None, version: str = "0.24.0", **more: Any) -> list[Row]:
+    """Rows of one backbone, a seed each, with these accuracies and times."""
+    return [
+        row(
+            f"x seed {seed}",
+            version,
+            backbone="x",
+            seed=seed,
+            scores={"acc": score("acc", value, 50 if value is not None else 0)},
+            speed=speed(10.0 + seed),
+            **more,
+        )
+        for seed, value in enumerate(values)
+    ]
+
+
 def bench(*rows: Row, **more: Any) -> Bench:
-    return Bench.model_validate({"dataset": "meld", "asked": 50, "rows": rows, "skipped": (), **more})
+    return Bench.model_validate({"dataset": "meld", "asked": 50, "rows": rows, **more})

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import pytest
 from rich.console import Console
 
 from mmerg.benching.measure import marked, memory_of, of_paper
-from mmerg.benching.rows import Bench, Memory, Skipped, Speed
-from mmerg.benching.sheets import notes, sheets
+from mmerg.benching.notes import notes
+from mmerg.benching.rows import Bench, Memory, Seconds, Skipped, Speed
+from mmerg.benching.seeds import means
+from mmerg.benching.sheets import sheets
 from mmerg.benching.written import as_markdown, shown
-from tests.benching.parts import bench, row, score
+from tests.benching.parts import bench, row, score, seeds, speed
 
 
-def printed(made: Bench) -> str:
-    out = Console(width=120, record=True, file=None, quiet=True)
+def printed(made: Bench, width: int = 120) -> str:
+    out = Console(width=width, record=True, file=None, quiet=True)
     with out.capture() as caught:
         out.quiet = False
         for part in shown(made):
@@ -40,7 +43,7 @@ def test_what_is_missing_has_its_reason() -> None:
     )
     made = bench(*marked([bare, row("whole")]))
     cells = [cell for sheet in sheets(made) for line in sheet.lines if line[0].startswith("bare") for cell in line]
-    assert cells.count("–") == 1 + 4 + 2  # dist2, which the row was not scored for; speeds; memory and its share
+    assert sum(cell.split("\n")[0] == "–" for cell in cells) == 2 + 4 + 2  # acc and dist2; speeds; memory and its share
     told = list(notes(made))
     assert "bare: acc: no sample has a label" in told
     assert "bare: speed: every call came from the reply cache" in told
@@ -54,14 +57,80 @@ def test_the_papers_row_stands_below_ours() -> None:
     assert ours[0] == "gemma3-12b (a)"
     assert paper == ("  the paper's", "83.87", "1.21", "40.19", "83.86", "84.97")
     assert "the paper's: the table" in list(notes(made))
+    assert "bert_f1 takes a model of its own: --bert" in list(notes(made))
     assert of_paper("another") == {}
 
 
 def test_spill_and_failures_are_shown() -> None:
     made = bench(*marked([row(failed=3, failures={"empty": 1, "truncated": 2})]))
-    [line] = sheets(made)[2].lines
-    assert "3\n1 empty\n2 truncated" in line
-    assert line[4:7] == ("1.00 GiB", "50 %", "8192")
+    _, _, samples, models, *_ = sheets(made)
+    assert samples.lines[0][1:] == ("50", "3", "1 empty\n2 truncated", "250", "0")
+    assert models.lines[0][2:] == ("d" * 12, "1.00 GiB", "50 %", "8192")
+
+
+def test_seconds_over_fewer_samples_say_which_are_not_in_them() -> None:
+    few = Speed(calls=9, seconds=Seconds(n=40, median=1.0, p25=1.0, p75=1.0, p95=1.0), helped=7)
+    made = bench(*marked([row("part", failed=3, speed=few), row("whole")]))
+    assert [line[3] for line in sheets(made)[1].lines] == ["40 of 50", "50 of 50"]
+    told = list(notes(made))
+    assert "part: s/sample is of 40 of 50 samples: 3 failed, 7 had replies from the cache" in told
+    assert not any(note.startswith("whole:") for note in told)
+
+
+def test_a_row_without_scores_keeps_its_speed_and_says_why() -> None:
+    made = bench(*marked([row("x", scores={}, scores_why="the disk is full (runs/x)"), row("y")]))
+    quality, speeds, *_ = sheets(made, narrow=True)
+    assert quality.lines[0] == ("x (a)", "–", "–")
+    assert speeds.lines[0][1:3] == ("10.00", "20.00")
+    assert "x: no quality: the disk is full (runs/x)" in list(notes(made))
+
+
+def test_the_mean_over_seeds_stands_below_its_rows() -> None:
+    rows = marked([*seeds(40.0, 50.0, 60.0), row("other")])
+    made = bench(*rows, means=means(rows))
+    for narrow in (True, False):
+        quality, speeds, *_ = sheets(made, narrow=narrow)
+        names = [line[0].split("\n")[0] for line in quality.lines]
+        assert names == ["x seed 0 (a)", "x seed 1 (a)", "x seed 2 (a)", "  mean of 3 (a)", "other (a)"]
+        assert quality.lines[3] == ("  mean of 3 (a)\n    sd", "50.00\n10.00", "–")
+        assert speeds.lines[3][1:4] == ("11.00\n1.00", "22.00\n2.00", "")
+    assert "mean of N: over runs that differ in their seed alone, sd: standard deviation over these" in list(
+        notes(made)
+    )
+
+
+@pytest.mark.parametrize("width", [80, 120])
+def test_no_figure_is_cut_and_no_line_too_long(width: int) -> None:
+    columns = ("acc", "self_ppl", "ref_ppl", "dist1", "dist2", "bert_f1")
+    long = row(
+        "a-model-with-a-very-long-name-for-a-page",
+        speed=speed(1234.5),
+        failed=50,
+        failures={"thinking_exhausted": 49, "context_overflow": 1},
+        scores={column: score(column, 95.0) for column in columns},
+        num_ctx=262144,
+        samples=13708,
+        calls=123456,
+        memory=Memory(size=120 * 2**30, on_gpu=0, context=262144, of="model at http://h"),
+        paper=of_paper("gemma3-12b"),
+    )
+    made = bench(*marked([long]))
+    told = printed(made, width)
+    assert max(map(len, told.splitlines())) <= width
+    words = told.split()
+    for sheet in sheets(made, narrow=True):
+        for line in sheet.lines:
+            for number, cell in enumerate(line):
+                if number not in sheet.words:
+                    assert set(cell.split()) <= set(words), (sheet.title, cell)
+
+
+def test_what_the_table_was_asked_for_is_told() -> None:
+    made = bench(*marked([row()]), settings=("memory=none", "seed=4"), figures=("--level response",))
+    for told in (printed(made), as_markdown(made)):
+        assert "settings: memory=none seed=4" in told
+        assert "figures: --level response" in told
+    assert "settings:" not in printed(bench(*marked([row()])))
 
 
 def test_skipped_backbones_are_listed_with_what_to_do() -> None:

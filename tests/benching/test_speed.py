@@ -84,7 +84,17 @@ def test_a_backend_that_counts_nothing_has_no_rate(tmp_path: Path) -> None:
     replies = {"a/1": [reply(100, 1.0, prompt_seconds=0.0, tokens=0)]}
     found = speed_of(written(tmp_path / "run", replies, [result("a/1", None, calls=1)]))
     assert (found.calls, found.prompt_tokens_s, found.reply_tokens_s) == (1, None, None)
-    assert found.why.startswith("no sample came out well")
+    assert found.why == "no s/sample: no sample came out well"
+
+
+def test_samples_that_the_cache_helped_are_counted_and_told(tmp_path: Path) -> None:
+    replies = {"a/1": [reply(100, 5.0)], "b/1": [reply(100, 2.0), reply(100, 0.0, cached=True)]}
+    helped = result("b/1", calls=2, cached_calls=1, seconds=2.0)
+    some = speed_of(written(tmp_path / "some", replies, [result("a/1", seconds=5.0), helped]))
+    assert (some.seconds and some.seconds.n, some.helped, some.why) == (1, 1, "")
+    none = speed_of(written(tmp_path / "none", replies, [result("a/1", None), helped]))
+    assert (none.seconds, none.helped) == (None, 1)
+    assert none.why == "no s/sample: 1 samples came out well, all with replies from the cache"
 
 
 def test_quantiles_are_of_whole_samples() -> None:

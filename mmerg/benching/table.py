@@ -1,0 +1,119 @@
+"""The bench's own folder: its name, what an earlier call left in it, and a table that is written with every row.
+
+    table = opened(Path("runs/.bench") / folder_name(blank), blank)
+    table.put(row)         # bench.json and bench.md now hold it
+    table.close()          # the plot, too
+
+A table is of one dataset, number of samples, settings and options of figures; its backbones may come in several calls.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import tempfile
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from pathlib import Path
+
+from mmerg.benching import picture
+from mmerg.benching.measure import marked
+from mmerg.benching.rows import Bench, Row, Skipped
+from mmerg.benching.seeds import means
+from mmerg.benching.written import JSON, write
+from mmerg.errors import ConfigError
+from mmerg.plots import style
+from mmerg.scoring.files import read
+
+PLOTS = ("bench.png", "bench.svg")
+
+
+class Table:
+    """A bench as it grows. `bench` is what its files say, `skipped` the backbones that did not run in this call."""
+
+    def __init__(self, folder: Path, blank: Bench, earlier: Sequence[Row] = ()) -> None:
+        self.folder = folder
+        self.bench = blank
+        self._earlier = {row.name for row in earlier}
+        self._rows = {row.name: row for row in earlier}
+        self.skipped: list[Skipped] = list(blank.skipped)
+
+    def put(self, row: Row) -> None:
+        """Add a row, or put it in the place of the one before, and write. Raises RunError. Where the run made no call
+        this time, what its model took when it was loaded stays."""
+        before = self._rows.get(row.name)
+        if before and before.memory and not row.memory and before.run == row.run:
+            row = row.model_copy(update={"memory": before.memory, "memory_why": ""})
+        self._rows[row.name] = row
+        self._earlier.discard(row.name)
+        self._write()
+
+    def leave_out(self, skipped: Skipped) -> None:
+        """Note that a backbone failed; what an earlier call left of it is no longer so."""
+        self.skipped.append(skipped)
+        self._rows = {name: row for name, row in self._rows.items() if row.backbone != skipped.name}
+        self._write()
+
+    def close(self) -> list[Path]:
+        """Draw the plot; all files. One without anything to draw is removed."""
+        files = self._write()
+        with style.styled():
+            figure = picture.draw(self.bench)
+            for name in PLOTS:
+                if figure:
+                    style.write(figure, self.folder / name)
+                    files.append(self.folder / name)
+                else:
+                    (self.folder / name).unlink(missing_ok=True)
+        return files
+
+    def _write(self) -> list[Path]:
+        rows = marked(list(self._rows.values()))
+        earlier = tuple(row.name for row in rows if row.name in self._earlier)
+        new = {"rows": rows, "means": means(rows), "skipped": tuple(self.skipped), "earlier": earlier}
+        self.bench = self.bench.model_copy(update=new)
+        return write(self.bench, self.folder) if rows else []
+
+
+def settings_of(given: Iterable[str]) -> tuple[str, ...]:
+    """The settings that tell tables apart, in one order: the last of each key, without the place of the runs."""
+    by_key = {setting.lstrip("+").partition("=")[0]: setting for setting in given}
+    return tuple(setting for key, setting in sorted(by_key.items()) if key != "runs")
+
+
+def folder_name(bench: Bench) -> str:
+    """Dataset and number of samples, and a hash where there are settings or options of figures."""
+    name = f"{bench.dataset}-{bench.asked}"
+    if not (bench.settings or bench.figures):
+        return name
+    return f"{name}-{hashlib.sha256(json.dumps(_identity(bench)).encode(errors='surrogatepass')).hexdigest()[:8]}"
+
+
+def opened(folder: Path, blank: Bench) -> Table:
+    """The table in `folder`, with the rows of earlier calls whose runs are still there. Raises ConfigError where
+    nothing can be written there, or the folder holds another table."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder):
+            pass
+    except OSError as error:
+        what = f"the table cannot be written there: {error.strerror}"
+        raise ConfigError(what, where=str(folder), hint="--out DIR, a folder that can be written") from error
+    before: Bench | None = None
+    with suppress(OSError, ValueError):  # none, or of another version: its runs are still there
+        before = read(folder / JSON, Bench)
+    if before and _identity(before) != _identity(blank):
+        raise ConfigError(
+            f"another table is there: {' '.join(_told(before))}",
+            where=str(folder),
+            hint="another --out DIR, or remove that table",
+        )
+    return Table(folder, blank, [row for row in before.rows if Path(row.run).is_dir()] if before else ())
+
+
+def _identity(bench: Bench) -> list[str | int | tuple[str, ...]]:
+    return [bench.dataset, bench.asked, bench.settings, bench.figures]
+
+
+def _told(bench: Bench) -> tuple[str, ...]:
+    return (f"{bench.dataset}, {bench.asked} samples", *bench.settings, *bench.figures)

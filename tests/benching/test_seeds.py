@@ -1,0 +1,63 @@
+"""Means over seeds: what is averaged, and what never is."""
+
+from __future__ import annotations
+
+from statistics import fmean, stdev
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mmerg.benching.measure import marked
+from mmerg.benching.rows import Row, Speed
+from mmerg.benching.seeds import means
+from tests.benching.parts import row, score, seeds
+
+
+@given(st.lists(st.floats(0, 100), min_size=2, max_size=5))
+def test_each_figure_has_its_mean_and_standard_deviation(values: list[float]) -> None:
+    [found] = means(marked(seeds(*values)))
+    assert (found.backbone, found.mark, found.seeds, found.uneven) == ("x", "a", tuple(range(len(values))), ())
+    assert found.figures["acc"].mean == pytest.approx(fmean(values))
+    assert found.figures["acc"].sd == pytest.approx(stdev(values))
+    times = [10.0 + seed for seed in range(len(values))]
+    assert found.figures["seconds_median"].mean == pytest.approx(fmean(times))
+    assert found.figures["seconds_median"].sd == pytest.approx(stdev(times))
+    assert set(found.figures) == {"acc", "seconds_median", "seconds_p95", "prompt_tokens_s", "reply_tokens_s"}
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        seeds(40.0),
+        [*seeds(40.0, version="0.24.0"), seeds(0.0, 60.0, version="0.33.0")[1]],
+        [row("x"), row("y", seed=1)],
+        [row("x"), row("x")],
+        [row("x"), row("x", seed=1, protocol="another")],
+        [row("x"), row("x", seed=1, num_ctx=4096)],
+    ],
+    ids=["one seed", "two versions", "two backbones", "one seed twice", "two protocols", "two contexts"],
+)
+def test_no_mean_over_what_differs_in_more_than_its_seed(rows: list[Row]) -> None:
+    assert means(marked(rows)) == ()
+
+
+def test_engines_have_means_of_their_own() -> None:
+    old, new = seeds(40.0, 50.0, version="0.24.0"), seeds(60.0, 80.0, version="0.33.0")
+    found = means(marked([*old, *new]))
+    assert [(mean.mark, mean.figures["acc"].mean) for mean in found] == [("a", 45.0), ("b", 70.0)]
+
+
+@pytest.mark.parametrize("other", [score("acc", 50.0, 49), score("acc", None, 50), None])
+def test_a_figure_that_not_all_have_alike_has_no_mean(other: object) -> None:
+    first, second = seeds(40.0, 50.0)
+    rows = [first, second.model_copy(update={"scores": {"acc": other} if other else {}, "speed": Speed(calls=0)})]
+    [found] = means(marked(rows))
+    assert found.figures == {}
+    assert found.uneven == ("acc", "seconds_median", "seconds_p95", "prompt_tokens_s", "reply_tokens_s")
+
+
+def test_what_no_seed_has_is_not_told() -> None:
+    rows = [one.model_copy(update={"speed": Speed(calls=0)}) for one in seeds(None, None)]
+    [found] = means(marked(rows))
+    assert (found.figures, found.uneven) == ({}, ())
