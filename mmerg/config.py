@@ -5,26 +5,28 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import is_dataclass
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, get_args, get_type_hints
 
 import hydra
+from hydra.core.config_store import ConfigStore
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import InterpolationResolutionError, OmegaConfBaseException, UnsupportedInterpolationType
 
 from mmerg.errors import ConfigError
 from mmerg.settings import at
 from mmerg.shapes import register
-from mmerg.terminal import Swept
+from mmerg.terminal import Swept, guarded
 
 # Settings that are paths: on the command line they may hold what Hydra's grammar would stumble over.
 PATHS = (
     *("dataset.root", "dataset.memory.root", "memory.embedder.folder"),
     *("backbone.gguf", "backbone.mmproj", "runs", "cache_dir", "out"),
 )
+_HYDRAS = ("hydra", "experiment")  # its own settings, and a group that is added with a +, which it says
 _INTERPOLATION = (InterpolationResolutionError, UnsupportedInterpolationType)
 
 
@@ -48,6 +50,8 @@ def hydra_main(job: Callable[[DictConfig], int], name: str = "config") -> int:
     """Compose the config from the command line and run `job`; its exit code, or 2 where the config does not compose."""
     register()
     sys.argv[1:] = map(quoted, sys.argv[1:])
+    if wrong := guarded(lambda: refuse_misspelt(sys.argv[1:], name)):
+        return wrong
     codes: list[int] = []
 
     @hydra.main(version_base="1.3", config_path=conf_folder(), config_name=name)
@@ -134,20 +138,39 @@ def _refuse_label_set(config: DictConfig) -> None:
         )
 
 
+def refuse_misspelt(arguments: Sequence[str], name: str) -> int:
+    """Raises ConfigError for `limt=3`, for which Hydra itself would advise `+limt=3`; 0 where there is none. What is no
+    plain `key=value`, a setting of Hydra's, and what stands below a node without a shape is left to Hydra."""
+    register()
+    schema = "schema" if name == "config" else f"{name}_schema"
+    root = OmegaConf.get_type(ConfigStore.instance().load(f"{schema}.yaml").node)
+    for argument in arguments:
+        key, equals, _ = argument.partition("=")
+        if not equals or not re.fullmatch(r"\w+(\.\w+)*", key) or key.split(".")[0] in _HYDRAS:
+            continue
+        shape: Any = root
+        above = ""
+        for part in key.split("."):
+            shape = _with_fields(shape)
+            if shape is None:
+                break
+            kinds = get_type_hints(shape)
+            if part not in kinds:
+                raise _unknown(part, kinds, above, "command line")
+            shape, above = kinds[part], f"{above}{part}."
+    return 0
+
+
 def _refuse_unknown(node: dict[str, Any], shape: Any, above: str, where: str = "configuration") -> None:
     """A key that no setting has, which `+key=value` would add and nothing would read, and a value where there are
     settings by name, as where a row chooses an option of a group."""
-    shape = next((kind for kind in (shape, *get_args(shape)) if is_dataclass(kind)), None)  # X | None is one of X
+    shape = _with_fields(shape)
     if shape is None:
         return
     kinds = get_type_hints(shape)
     for key, value in node.items():
         if key not in kinds:
-            near = get_close_matches(key, kinds, 1)
-            hint = (
-                f"did you mean {above}{near[0]}?" if near else f"settings: {', '.join(above + kind for kind in kinds)}"
-            )
-            raise ConfigError(f"there is no setting {above}{key}", where=where, hint=hint)
+            raise _unknown(key, kinds, above, where)
         if isinstance(value, dict):
             _refuse_unknown(value, kinds[key], f"{above}{key}.", where)
         elif value is not None and is_dataclass(kinds[key]):
@@ -155,6 +178,17 @@ def _refuse_unknown(node: dict[str, Any], shape: Any, above: str, where: str = "
                 f"its settings by name: {', '.join(get_type_hints(kinds[key]))}; {key}={value} goes on the command line"
             )
             raise ConfigError(f"{above}{key} is {value!r}, and it holds several settings", where=where, hint=hint)
+
+
+def _with_fields(shape: Any) -> Any:
+    """The dataclass of a node's type, also where it is X | None; None for what may hold anything, or is a value."""
+    return next((kind for kind in (shape, *get_args(shape)) if is_dataclass(kind)), None)
+
+
+def _unknown(key: str, kinds: Mapping[str, Any], above: str, where: str) -> ConfigError:
+    near = get_close_matches(key, kinds, 1)
+    hint = f"did you mean {above}{near[0]}?" if near else f"settings: {', '.join(above + kind for kind in kinds)}"
+    return ConfigError(f"there is no setting {above}{key}", where=where, hint=hint)
 
 
 def literal(value: Any) -> Any:
