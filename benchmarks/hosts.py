@@ -12,17 +12,17 @@ Prints, as medians over rounds with their range, samples a minute and ratios, th
 from __future__ import annotations
 
 import argparse
-import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, closing, contextmanager
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack, closing
 from pathlib import Path
 
 from benchmarks.in_flight import slow_server
 from benchmarks.parts import (
     alternating,
     answer,
+    apart,
     experiment,
     ignore,
     keep_nothing,
@@ -61,19 +61,6 @@ def go(run: Experiment, todo: Sequence[Sample], backends: Sequence[Backend]) -> 
                 raise SystemExit(f"sample {result.id} went wrong: {result.failure_text or result.calls}")
 
 
-@contextmanager
-def host(latency: float) -> Iterator[str]:
-    """A server in a process of its own; its address."""
-    command = [sys.executable, __file__, "--serve", "--latency", str(latency)]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdin
-        assert process.stdout
-        try:
-            yield process.stdout.readline().strip()
-        finally:
-            process.stdin.close()  # it ends when nobody holds the other side
-
-
 def serve(latency: float) -> None:
     """Be a host until standard input ends."""
     with slow_server(latency) as server:
@@ -97,7 +84,8 @@ def main() -> None:
     todo = samples(options.samples)
     with tempfile.TemporaryDirectory() as folder, ExitStack() as servers:
         run = experiment(Path(folder))
-        urls = [servers.enter_context(host(options.latency)) for _ in range(max(options.hosts))]
+        serving = (__file__, "--serve", "--latency", str(options.latency))
+        urls = [servers.enter_context(apart(*serving)) for _ in range(max(options.hosts))]
 
         def timed(count: int) -> Callable[[], float]:
             def work() -> None:

@@ -1,7 +1,7 @@
 """What a call costs beside HTTP: mmerg against inspect_ai, the same five-agent task over the same server.
 
-A scripted server on this machine answers at once and speaks both Ollama's /api/chat and /v1/chat/completions. Both ask
-the same messages, five calls a sample, text only, one sample at a time, replies from no cache, everything logged:
+A scripted server in a process of its own answers at once, in both ways of speaking (`chat_server.py`). Both ask the
+same messages, five calls a sample, text only, one sample at a time, replies from no cache, everything logged:
 
     mmerg        samples through pool, retry, engine and trace into a run folder
     inspect_ai   a Task whose solver asks the same messages in the same order (schemas and samplers too), no scorer, its
@@ -9,8 +9,8 @@ the same messages, five calls a sample, text only, one sample at a time, replies
     raw          the same bodies by `http.client`, a connection a call, answers read and thrown away: HTTP's own share,
                  once for each of the two
 
-Times are of the processor, all threads and the server's among them, as others' work counts less there; wall times are
-printed, too. Start-up falls out: the cost a call is (T(n) − T(1)) / (5 · (n − 1)). What is beside HTTP is a program's
+Times are of the processor, all threads and not the server's, as others' work counts less there; wall times are printed,
+too. Start-up falls out: the cost a call is (T(n) − T(1)) / (5 · (n − 1)). What is beside HTTP is a program's
 cost a call less that of its raw requests in the same round. Without inspect_ai (`pip install inspect-ai openai`) the
 program says so and ends with exit code 0. No other host is asked, and inspect_ai's display is off.
 
@@ -26,10 +26,9 @@ import http.client
 import json
 import sys
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing, contextmanager
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field, replace
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from importlib import import_module
 from importlib.metadata import version
 from importlib.util import find_spec
@@ -38,7 +37,8 @@ from pathlib import Path
 from time import perf_counter, process_time
 from typing import Any
 
-from benchmarks.parts import alternating, experiment, publish, samples, spread
+from benchmarks.chat_server import MODEL, served
+from benchmarks.parts import alternating, apart, experiment, publish, samples, spread
 from benchmarks.scale import answer
 from mmerg.backends.cache import Cache
 from mmerg.backends.ollama import Ollama
@@ -53,81 +53,9 @@ from mmerg.frames.frame import FrameSettings
 from mmerg.frames.store import FrameStore
 from mmerg.records.run import Run
 from tests.engine.parts import stage_of
-from tests.scripted_ollama import DIGEST, VERSION
-from tests.serving import serving
 
-MODEL = "qwen2.5vl:7b"
 CALLS = 5
 PACKAGES = ("inspect_ai", "openai")
-
-
-@dataclass
-class Server:
-    """The scripted server: what it was asked, by path, while `keep` is set."""
-
-    url: str = ""
-    keep: bool = False
-    bodies: dict[str, list[bytes]] = field(default_factory=dict)
-
-
-@contextmanager
-def served() -> Iterator[Server]:
-    """A server on a free loopback port that answers at once, in both ways of speaking."""
-    state = Server()
-
-    class Handler(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
-        disable_nagle_algorithm = True  # as Ollama: else an answer's second packet waits 40 ms for a word of the first
-
-        def log_message(self, *_: object) -> None:
-            pass
-
-        def do_GET(self) -> None:
-            tags = {"models": [{"model": MODEL, "name": MODEL, "digest": DIGEST}]}
-            self._send({"version": VERSION} if self.path == "/api/version" else tags)
-
-        def do_POST(self) -> None:
-            raw = self.rfile.read(int(self.headers["Content-Length"]))
-            if self.path == "/api/show":
-                self._send({"capabilities": ["completion"], "model_info": {}, "details": {}})
-                return
-            if state.keep:
-                state.bodies.setdefault(self.path, []).append(raw)
-            body = json.loads(raw)
-            self._send(*(_ollama(body) if self.path == "/api/chat" else _openai(body)))
-
-        def _send(self, *lines: dict[str, Any]) -> None:
-            data = "".join(json.dumps(line) + "\n" for line in lines).encode()
-            self.send_response(200)
-            self.send_header("Content-Type", "application/json")
-            self.send_header("Content-Length", str(len(data)))
-            self.end_headers()
-            self.wfile.write(data)
-
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server, serving(server):
-        state.url = f"http://127.0.0.1:{server.server_address[1]}"
-        yield state
-
-
-def _ollama(body: dict[str, Any]) -> tuple[dict[str, Any], ...]:
-    text = answer(json.dumps(body["format"]) if "format" in body else "")
-    tokens = [{"token": word, "logprob": -0.5} for word in text.split()] if body.get("logprobs") else []
-    counts = {"prompt_eval_count": 10, "eval_count": len(text.split()), "prompt_eval_duration": 1000}
-    said = {"message": {"role": "assistant", "content": text}, "logprobs": tokens, "done": False}
-    return said, {"message": {"role": "assistant", "content": ""}, "done": True, "done_reason": "stop", **counts}
-
-
-def _openai(body: dict[str, Any]) -> tuple[dict[str, Any], ...]:
-    schema = body.get("response_format", {}).get("json_schema", {}).get("schema")
-    text = answer(json.dumps(schema) if schema else "")
-    choice: dict[str, Any] = {"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": text}}
-    if body.get("logprobs"):
-        choice["logprobs"] = {
-            "content": [{"token": word, "logprob": -0.5, "bytes": None, "top_logprobs": []} for word in text.split()]
-        }
-    used = {"prompt_tokens": 10, "completion_tokens": len(text.split()), "total_tokens": 10 + len(text.split())}
-    whole = {"id": "c", "object": "chat.completion", "created": 0, "model": MODEL, "choices": [choice], "usage": used}
-    return (whole,)
 
 
 @dataclass(frozen=True)
@@ -151,10 +79,11 @@ class Bench:
     the wall's in `walls`."""
 
     folder: Path
-    server: Server
+    url: str
     run: Experiment
     todo: Sequence[Sample]
     asked: Sequence[Request]  # five a sample, in order
+    bodies: Mapping[str, Sequence[bytes]] = field(default_factory=dict)  # what both send, by path
     numbers: count[int] = field(default_factory=count)
     walls: dict[str, list[float]] = field(default_factory=dict)
 
@@ -170,15 +99,17 @@ class Bench:
     def raw_inspect_ai(self) -> float:
         return self._raw("raw_inspect_ai", "/v1/chat/completions")
 
-    def record(self) -> None:
-        """Let the server keep the bodies that both send, for the raw requests."""
-        self.server.keep = True
-        self._mmerg(len(self.todo))
-        self._inspect_ai(len(self.todo))
-        self.server.keep = False
-        wrong = {path: len(found) for path, found in self.server.bodies.items() if len(found) != len(self.asked)}
-        if wrong or len(self.server.bodies) != 2:
-            raise SystemExit(f"the two did not ask the same: {wrong or list(self.server.bodies)}")
+    def recorded(self) -> dict[str, list[bytes]]:
+        """The bodies that both send, by path, for the raw requests."""
+        bodies: dict[str, list[bytes]] = {}
+        with served(bodies) as url:
+            asking = replace(self, url=url)
+            asking._mmerg(len(self.todo))
+            asking._inspect_ai(len(self.todo))
+        wrong = {path: len(found) for path, found in bodies.items() if len(found) != len(self.asked)}
+        if wrong or len(bodies) != 2:
+            raise SystemExit(f"the two did not ask the same: {wrong or list(bodies)}")
+        return bodies
 
     def _a_call(self, name: str, work: Callable[[int], None]) -> float:
         calls = CALLS * (len(self.todo) - 1)
@@ -189,7 +120,7 @@ class Bench:
         return 1000 * (most.processor - least.processor) / calls
 
     def _mmerg(self, number: int) -> None:
-        backend = Ollama(model=MODEL, load={"num_ctx": 8192}, host=self.server.url)
+        backend = Ollama(model=MODEL, load={"num_ctx": 8192}, host=self.url)
         host = Host(Cache(Retry(backend), self.folder / "unused", "off"), 1, "host")
         path = self.folder / f"run{next(self.numbers)}"
         with closing(Pool([host])) as pool, Run(path, {"identity": {}}) as record:
@@ -220,7 +151,7 @@ class Bench:
         rows = [import_module("inspect_ai.dataset").Sample(input="-", id=str(place)) for place in range(number)]
         [log] = whole.eval(
             whole.Task(dataset=rows, solver=solver()),
-            model=models.get_model(f"ollama/{MODEL}", base_url=f"{self.server.url}/v1"),
+            model=models.get_model(f"ollama/{MODEL}", base_url=f"{self.url}/v1"),
             display="none",
             log_dir=str(self.folder / "logs"),
             max_samples=1,
@@ -230,16 +161,16 @@ class Bench:
             raise SystemExit(f"inspect_ai: {log.error}")
 
     def _raw(self, name: str, path: str) -> float:
-        address = self.server.url.removeprefix("http://")
+        address = self.url.removeprefix("http://")
 
         def ask() -> None:
-            for body in self.server.bodies[path]:
+            for body in self.bodies[path]:
                 connection = http.client.HTTPConnection(address)
                 connection.request("POST", path, body, {"Content-Type": "application/json"})
                 connection.getresponse().read()
                 connection.close()
 
-        return self._noted(name, len(self.server.bodies[path]), Taken(0.0, 0.0), taken(ask))
+        return self._noted(name, len(self.bodies[path]), Taken(0.0, 0.0), taken(ask))
 
 
 def _messages(models: Any, request: Request) -> list[Any]:
@@ -276,22 +207,34 @@ def requests_of(run: Experiment, todo: Sequence[Sample], folder: Path) -> list[R
     return backend.requests
 
 
+def serve() -> None:
+    """Be the server until standard input ends."""
+    with served() as url:
+        sys.stdout.write(f"{url}\n")
+        sys.stdout.flush()
+        sys.stdin.read()
+
+
 def main() -> None:
     """Time both, print."""
     parser = argparse.ArgumentParser(description="mmerg's cost a call beside HTTP, and inspect_ai's.")
     parser.add_argument("--samples", type=int, default=20)
     parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--serve", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args()
+    if options.serve:
+        serve()
+        return
     if missing := [package for package in PACKAGES if find_spec(package) is None]:
         sys.stdout.write(f"not measured: {', '.join(missing)} is not installed (pip install inspect-ai openai)\n")
         return
-    with tempfile.TemporaryDirectory() as name, served() as server:
+    with tempfile.TemporaryDirectory() as name, apart(__file__, "--serve") as url:
         folder = Path(name)
         run = experiment(folder, seen_by="none")
         run = replace(run, looker=Looker(FrameSettings(), 8, 0, FrameStore(folder / "frames")))  # opens no clip
         todo = samples(options.samples)
-        bench = Bench(folder, server, run, todo, requests_of(run, todo, folder))
-        bench.record()
+        bench = Bench(folder, url, run, todo, requests_of(run, todo, folder))
+        bench = replace(bench, bodies=bench.recorded())
         ways = (bench.mmerg, bench.raw_mmerg, bench.inspect_ai, bench.raw_inspect_ai)
         rounds = alternating({one.__name__: one for one in ways}, options.rounds)
     times = {name: spread([row[name] for row in rounds]) for name in rounds[0]}

@@ -4,13 +4,14 @@ Makes clips of 1280x720 at 25 frames a second, 3 to 5 s long (a textured scene t
 `ffmpeg` with libx264 is on the PATH, else MPEG-4 part 2 as OpenCV writes it. Then, in alternation within each round so
 that a busy machine slows all alike:
 
-    base      `ffmpeg -i CLIP -f null -`, process start included; without ffmpeg, cv2 `read()` of every frame
-    grab      cv2 `grab()` of every frame and nothing else: the floor under any way of taking frames from all of a clip
-    one       `extract` of each clip alone, 4 frames a clip, a fresh store each time
-    together  `extract` of all clips in one call
+    base  `ffmpeg -i CLIP -f null -`, process start included; without ffmpeg, cv2 `read()` of every frame
+    grab  cv2 `grab()` of every frame of a clip and nothing else: the floor under any way of looking at a whole clip
+    one   `extract` of each clip alone, 4 frames a clip, a fresh store each time
+    two   the same two clips at a time, as a run takes them: those of a sample's last two turns
+    all   the same with all clips in one call
 
-Prints medians over rounds of the times and of their ratios to the base as text, then one line of JSON. Times are this
-machine's; ratios carry over roughly, and differ with codec, content and the number of cores.
+Clips at once are decoded by a thread each, one clip alone by all cores. Prints medians over rounds with their range,
+then one line of JSON. Times are this machine's; ratios carry over roughly, and differ with codec, content and cores.
 
     python benchmarks/keyframes.py --clips 10 --rounds 5
 """
@@ -18,19 +19,16 @@ machine's; ratios carry over roughly, and differ with codec, content and the num
 from __future__ import annotations
 
 import argparse
-import json
-import os
 import shutil
-import statistics
 import subprocess
-import sys
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
-from time import perf_counter
 
 import numpy as np
 
+from benchmarks.parts import alternating, publish, ratio, seconds, spread
 from mmerg.dialogue import Clip
 from mmerg.errors import ClipError
 from mmerg.frames.extract import extract
@@ -96,13 +94,6 @@ def take(paths: Sequence[Path], scratch: Path) -> None:
             raise one
 
 
-def seconds(work: Callable[[], None]) -> float:
-    """Wall time of `work`."""
-    start = perf_counter()
-    work()
-    return perf_counter() - start
-
-
 def main() -> None:
     """Make clips, time them, print."""
     parser = argparse.ArgumentParser(description="Time keyframe extraction against decoding the same clips.")
@@ -110,7 +101,6 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=5)
     options = parser.parse_args()
     ffmpeg = shutil.which("ffmpeg")
-    rounds: list[tuple[float, float, float, float]] = []
     with tempfile.TemporaryDirectory() as name:
         scratch = Path(name)
         paths = [scratch / f"clip{number}.mp4" for number in range(options.clips)]
@@ -118,32 +108,39 @@ def main() -> None:
         for seed, path in enumerate(paths):
             make_clip(path, seed)
             codec = "h264" if ffmpeg and to_h264(path, ffmpeg) else "mpeg4"
+
+        def taking(at_once: int) -> float:
+            return sum(seconds(partial(take, paths[i : i + at_once], scratch)) for i in range(0, len(paths), at_once))
+
         take(paths[:1], scratch)  # imports, caches
-        for _ in range(options.rounds):
-            base = grab = one = 0.0
-            for path in paths:
-                base += seconds(lambda path=path: decode_all(path, ffmpeg))  # type: ignore[misc]
-                grab += seconds(lambda path=path: grab_all(path))  # type: ignore[misc]
-                one += seconds(lambda path=path: take([path], scratch))  # type: ignore[misc]
-            rounds.append((base, grab, one, seconds(lambda: take(paths, scratch))))
-    names = ("base", "grab", "one", "together")
-    columns = dict(zip(names, zip(*rounds, strict=True), strict=True))
-    each = {name: 1000 * statistics.median(column) / options.clips for name, column in columns.items()}
-    ratio = {name: statistics.median(row[i] / row[0] for row in rounds) for i, name in enumerate(names)}
-    result = {
-        "benchmark": "keyframes",
-        "clips": options.clips,
-        "rounds": options.rounds,
-        "codec": codec,
-        "cores": os.cpu_count(),
-        "base": "ffmpeg" if ffmpeg else "cv2 read",
-        "ms_a_clip": {name: round(value, 1) for name, value in each.items()},
-        "ratio": {name: round(value, 3) for name, value in ratio.items()},
-    }
-    table = "".join(f"  {name:<9}{each[name]:6.0f}{ratio[name]:8.2f}\n" for name in names)
-    sys.stdout.write(
-        f"{options.clips} clips of {codec}, 720p, base {result['base']}, medians of {options.rounds} rounds: "
-        f"milliseconds a clip, ratio to the base\n{table}{json.dumps(result)}\n"
+        rounds = alternating(
+            {
+                "base": lambda: sum(seconds(partial(decode_all, path, ffmpeg)) for path in paths),
+                "grab": lambda: sum(seconds(partial(grab_all, path)) for path in paths),
+                "one": lambda: taking(1),
+                "two": lambda: taking(2),
+                "all": lambda: taking(len(paths)),
+            },
+            options.rounds,
+        )
+    each = {name: spread([1000 * row[name] / options.clips for row in rounds]) for name in rounds[0]}
+    ratios = {name: ratio(rounds, name, "base") for name in each}
+    base = "ffmpeg" if ffmpeg else "cv2 read"
+    publish(
+        [
+            f"{options.clips} clips of {codec}, 720p, base {base}, medians of {options.rounds} rounds (range)",
+            "milliseconds a clip, ratio to the base",
+            *(f"  {name:<6}{each[name].median:6.0f}   {ratios[name]}" for name in each),
+        ],
+        {
+            "benchmark": "keyframes",
+            "clips": options.clips,
+            "rounds": options.rounds,
+            "codec": codec,
+            "base": base,
+            "ms_a_clip": {name: took.rounded() for name, took in each.items()},
+            "ratio": {name: found.rounded() for name, found in ratios.items()},
+        },
     )
 
 

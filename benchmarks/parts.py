@@ -126,6 +126,19 @@ def keep_nothing(sha256: str, read: Callable[[], bytes]) -> None:
 
 
 @contextmanager
+def apart(program: str, *arguments: str) -> Iterator[str]:
+    """A server in a process of its own: a program that writes its address and ends with its standard input."""
+    command = [sys.executable, program, *arguments]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdin
+        assert process.stdout
+        try:
+            yield process.stdout.readline().strip()
+        finally:
+            process.stdin.close()
+
+
+@contextmanager
 def server() -> Iterator[Server]:
     """An Ollama server of our own on a free port, with its home in a folder that goes with it.
 
