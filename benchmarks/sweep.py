@@ -6,13 +6,15 @@ row `t2` of the iterations is `k1` of the exemplars, so the 13 rows are 12 runs;
 ratios. How often refinement is needed is up to the model: each of the auditor's four checks passes with the probability
 that `--pass-rate` names.
 
-A row of the exemplars shows SGRG other words, so SGRG, GRA and whatever an audit then runs again are its own: at least
-2 calls of 5, so all rows take at least 3 times the calls of one full run, where every audit passes at once. The
-iterations cost the calls of their longest row. Sums depend on the pass rate, not on the machine.
+The iterations cost the calls of their longest row. A row of the exemplars shows SGRG other words, so SGRG is its own
+and, where its reply differs, so are GRA and whatever an audit then runs again: 2 calls of 5 or more. Where every audit
+passes at once, all rows so take 3 times the calls of one full run (5 + 5 · 2 of 5), which then is the longest row, too.
+2.5 times would need every second reply to stay the same word for word, whatever exemplars are shown: only then GRA's
+call is there already. Sums depend on the pass rate, not on the machine.
 
 Prints calls made and ratios for each pass rate, then one line of JSON.
 
-    python benchmarks/sweep.py --samples 12 --pass-rate 0.75 1
+    python benchmarks/sweep.py --samples 6 --pass-rate 0.75 1
 """
 
 from __future__ import annotations
@@ -111,7 +113,7 @@ def told(found: Mapping[str, Any]) -> list[str]:
 def main() -> None:
     """Run both experiments both ways, print."""
     parser = argparse.ArgumentParser(description="Calls of a sweep against those of separate runs.")
-    parser.add_argument("--samples", type=int, default=12)
+    parser.add_argument("--samples", type=int, default=6)
     parser.add_argument("--pass-rate", type=float, nargs="+", default=[0.75, 1.0])
     options = parser.parse_args()
     found = []
