@@ -200,6 +200,17 @@ def test_other_settings_are_another_table(bench: Bencher) -> None:
     assert "level:response" in by_option.rows[0].scores["dist1"].signature
 
 
+def test_figures_that_were_not_asked_for_stay_out_of_the_table(bench: Bencher) -> None:
+    assert bench(TWO[:1]) == 0
+    file = Path(bench.read().rows[0].run) / "scores.json"
+    before = json.loads(file.read_bytes())
+    before["scores"]["bert_f1"] = before["scores"]["acc"] | {"name": "bert_f1"}  # as `score --bert` leaves it
+    file.write_text(json.dumps(before), encoding="utf-8")
+    assert bench(TWO[:1]) == 0
+    assert "bert_f1" not in bench.read().rows[0].scores
+    assert "bert_f1" in json.loads(file.read_bytes())["scores"]
+
+
 def test_another_backbone_joins_the_table(bench: Bencher, server: ScriptedOllama) -> None:
     assert bench(TWO[:1]) == 0
     calls = server.calls

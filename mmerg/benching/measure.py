@@ -90,10 +90,11 @@ def scored(row: Row, options: Options) -> Row:
     """The row with its figures, which are written beside its run, too; without any where they cannot be had."""
     path = Path(row.run)
     try:
-        scores = write_scores(path, score_run(read_run(path), options)).scores
+        scores = score_run(read_run(path), options)
+        write_scores(path, scores)
     except MmergError as error:
         return row.model_copy(update={"scores": {}, "scores_why": f"{error.what} ({error.where})"})
-    kept = {column: scores[column] for column in COLUMNS if column in scores}
+    kept = {column: scores.scores[column] for column in COLUMNS if column in scores.scores}
     return row.model_copy(update={"scores": kept, "scores_why": ""})
 
 
