@@ -5,12 +5,14 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, sync_playwright
 
 from mmerg.reporting.write import write_report
+from mmerg.score import main as score
 from tests.reporting.parts import HOSTILE, HOSTILE_IDS, USUAL, Told, build
 
 
@@ -56,10 +58,12 @@ def hostile(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def two_runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The report of two runs on the same samples."""
+    """The report of two runs on the same samples, both scored, with different settings."""
     folder = tmp_path_factory.mktemp("two")
     one = build(folder / "demo-merg-tiny-1", USUAL)
-    other = [Told(told.id, ("1111",), "joy", failure=told.failure) for told in USUAL[:-1]]
-    two = build(folder / "demo-merg-tiny-2", other)
+    other = [replace(told, passes=("1111",), emotion="joy") for told in USUAL[:-1]]
+    two = build(folder / "demo-merg-tiny-2", other, config={"seed": 7})
+    for run in (one, two):
+        assert score([str(run)]) == 0
     write_report([one, two], folder / "report", faces="keep", say=say_nothing)
     return folder / "report"

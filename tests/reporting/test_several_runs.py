@@ -1,0 +1,53 @@
+"""The page of several runs in a real browser: settings, figures, paired differences, and the way from run to run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser
+
+from mmerg.reporting.text import file_name
+from tests.reporting.watched import watched
+
+
+def test_two_runs_side_by_side(browser: Browser, two_runs: Path) -> None:
+    with watched(browser) as view:
+        for file in sorted(two_runs.rglob("*.html")):
+            view.open(file)
+        page = view.open(two_runs / "index.html")
+        assert "demo-merg-tiny-2 less demo-merg-tiny-1" in page.locator("main").inner_text()
+        row = page.get_by_role("row", name="acc ").last
+        assert "6" in row.inner_text()
+        page.get_by_role("link", name="demo-merg-tiny-1").click()
+        page.get_by_role("link", name="Samples").click()
+        page.get_by_role("link", name="d0/5").click()
+        page.get_by_role("link", name="In demo-merg-tiny-2").click()
+        page.wait_for_url((two_runs / "run-2" / "samples" / file_name("d0/5")).as_uri())
+        assert view.open(two_runs / "run-1" / "samples" / file_name("d3/1")).get_by_text("In demo").count() == 0
+        view.check()
+
+
+def test_it_says_first_how_the_runs_differ_and_then_by_how_much(browser: Browser, two_runs: Path) -> None:
+    with watched(browser) as view:
+        page = view.open(two_runs / "index.html")
+        assert page.locator("main h2").all_inner_texts() == [
+            *("How the runs differ", "What became of the samples", "Figures", "Paired differences")
+        ]
+        settings = page.get_by_role("group", name="How the runs differ").get_by_role("row").all_inner_texts()
+        assert [row.split() for row in settings[1:]] == [["seed", "0", "7"]]
+        figures = page.get_by_role("group", name="Figures").get_by_role("row", name="acc ", exact=False).first
+        assert "n=" in figures.inner_text()
+        differences = page.get_by_role("group", name="Differences with demo-merg-tiny-2")
+        row = differences.get_by_role("row", name="passes").inner_text().split()
+        assert row[1] != row[2]
+        assert row[3] == "\u22121.00"  # 2 passes in the first run, 1 in the second, over the five samples of both
+        assert page.locator("img").first.evaluate("(image) => image.complete && image.naturalWidth > 0")
+        view.check()
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+def test_every_page_fits(browser: Browser, two_runs: Path, width: int) -> None:
+    with watched(browser, width=width) as view:
+        for file in sorted(two_runs.rglob("*.html")):
+            assert view.open(file).evaluate("document.documentElement.scrollWidth") <= width
