@@ -10,7 +10,7 @@ Whole samples of five calls go through `Experiment`, keyframes already taken, in
     hit     the same with every reply in the cache: a replay
 
 Left out is what is done once a run: reading prompts, opening the cache. No two samples have the same words; every fifth
-has the same keyframes. Each round has a run folder of its own.
+has the same keyframes. Each round has a run folder of its own. Times are of the processor, not of the clock.
 Then what the pieces of a call cost by themselves. Prints milliseconds a call and ratios, medians over rounds with their
 range, then one line of JSON. `--profile VARIANT` prints what cProfile finds in one of them instead, its own cost added.
 
@@ -38,10 +38,10 @@ from benchmarks.parts import (
     experiment,
     ignore,
     keep_nothing,
+    processor_seconds,
     publish,
     ratio,
     samples,
-    seconds,
     spread,
 )
 from mmerg.backends.cache import Cache, Mode
@@ -53,8 +53,9 @@ from mmerg.dialogue import Sample
 from mmerg.engine.ask import bounds_of
 from mmerg.engine.experiment import Experiment, KeepFrame
 from mmerg.engine.schema import json_schema, outline, parse
-from mmerg.records.events import EVENT, Called, Emit, Event
+from mmerg.records.events import Called, Emit, Event
 from mmerg.records.run import Run
+from mmerg.records.trace import Trace
 
 CALLS = 5
 
@@ -119,7 +120,7 @@ class Bench:
         return Run(self.folder / f"run{next(self.numbers)}", {"identity": {}})
 
     def _a_call(self, work: Callable[[], object]) -> float:
-        return 1000 * seconds(work) / (CALLS * len(self.todo))
+        return 1000 * processor_seconds(work) / (CALLS * len(self.todo))
 
     def pieces(self) -> dict[str, float]:
         """Milliseconds a call of each piece by itself; `look` is done once a sample, and shared out."""
@@ -129,6 +130,7 @@ class Bench:
         called = [event for event in found if isinstance(event, Called)]
         asked = backend.requests
         cache = Cache(Scripted(answer), self.folder / "pieces.sqlite")
+        trace = Trace(self.folder / "pieces.jsonl")
         for request in asked:
             cache.complete(request)
 
@@ -158,19 +160,20 @@ class Bench:
                 run.prompts.messages(stage, at, {}, told, None) for (stage, at), told in zip(states, words, strict=True)
             ],
             "schema as text": lambda: [json.dumps(schema) for schema in schemas if schema],
-            "digest": lambda: [request.digest() for request in asked],
+            "digest": lambda: [replace(request).digest() for request in asked],  # a request makes its digest once
             "validate": lambda: [
                 parse(s.output, b, e.reply.text)
                 for (s, _), b, e in zip(states, bounds, called, strict=True)
                 if s.output
             ],
-            "event as text": lambda: [EVENT.dump_json(event) for event in called],
+            "event written": lambda: list(map(trace.emit, called)),
             "engine key": lambda: [ENGINE.key() for _ in called],
             "cache hit": lambda: [cache.complete(request) for request in asked],
         }
-        with closing(cache):
+        with closing(cache), trace:
             return {
-                name: 1000 * statistics.median(seconds(one) for _ in range(50)) / CALLS for name, one in work.items()
+                name: 1000 * statistics.median(processor_seconds(one) for _ in range(50)) / CALLS
+                for name, one in work.items()
             }
 
 
