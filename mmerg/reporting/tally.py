@@ -50,7 +50,6 @@ class Tally:
     rows: list[TableRow] = field(default_factory=list)
     faults: dict[int, Counter[str]] = field(default_factory=dict)
     problems: Counter[str] = field(default_factory=Counter)
-    repairs: Counter[tuple[str, str]] = field(default_factory=Counter)
     asked_again: Counter[tuple[str, str]] = field(default_factory=Counter)
     given_up: Counter[tuple[str, str]] = field(default_factory=Counter)
     forms: Counter[str] = field(default_factory=Counter)
@@ -94,5 +93,4 @@ class Tally:
         for call, last_call in refused:
             assert call.refused
             kind = (call.refused.stage, str(call.refused.failure))
-            self.repairs[kind] += 1
             (self.given_up if last_call is call else self.asked_again)[kind] += 1

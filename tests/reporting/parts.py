@@ -49,7 +49,8 @@ HOSTILE_IDS = (
 @dataclass(frozen=True)
 class Told:
     """A sample to be. passes: the checks of each pass, "0111" where the first failed; a pass "x" has an audit that
-    cannot be read, and where `failure` is set the sample fails in its last pass's second stage."""
+    cannot be read, and where `failure` is set the sample fails in its last pass's second stage. mended: the stage whose
+    first reply is refused, and the next one taken."""
 
     id: str
     passes: tuple[str, ...] = ("1111",)
@@ -57,6 +58,7 @@ class Told:
     gold: str | None = "sadness"
     mark: str = ""
     failure: Failure | None = None
+    mended: str = ""
     frames: int = 3
     history: tuple[tuple[str, str], ...] = HISTORY
 
@@ -215,7 +217,10 @@ def _stage(told: Told, t: int, stage: str) -> list[events.Event]:
         found.append(
             events.Supplied(sample=told.id, at=AT, t=t, stage=stage, symbol="M", content=(exemplar,), excluded=(kept,))
         )
-    found.append(called(told, stage, t, str(output)))
+    attempt = int(told.mended == stage and t == 0)
+    if attempt:
+        found += [called(told, stage, t, "{"), refused(told, stage, t, Failure.SCHEMA_INVALID)]
+    found.append(called(told, stage, t, str(output), attempt))
     return [*found, events.Produced(sample=told.id, at=AT, t=t, stage=stage, symbol=STAGES[stage], output=output)]
 
 
@@ -223,9 +228,7 @@ def _failing(told: Told, t: int) -> list[events.Event]:
     assert told.failure
     return [
         called(told, "caef", t, "{"),
-        events.Refused(
-            sample=told.id, at=AT, t=t, stage="caef", attempt=0, failure=told.failure, complaint=f"cut {told.mark}"
-        ),
+        refused(told, "caef", t, told.failure),
         events.SampleFailed(
             sample=told.id,
             at=AT,
@@ -237,7 +240,13 @@ def _failing(told: Told, t: int) -> list[events.Event]:
     ]
 
 
-def called(told: Told, stage: str, t: int, text: str) -> events.Called:
+def refused(told: Told, stage: str, t: int, failure: Failure, attempt: int = 0) -> events.Refused:
+    return events.Refused(
+        sample=told.id, at=AT, t=t, stage=stage, attempt=attempt, failure=failure, complaint=f"cut {told.mark}"
+    )
+
+
+def called(told: Told, stage: str, t: int, text: str, attempt: int = 0) -> events.Called:
     images = tuple(sha(number) for number in range(1, told.frames + 1)) if stage in ("mpa", "caef", "gra") else ()
     shared = "You are one of five agents. " * 20
     return events.Called(
@@ -245,7 +254,7 @@ def called(told: Told, stage: str, t: int, text: str) -> events.Called:
         at=AT,
         t=t,
         stage=stage,
-        attempt=0,
+        attempt=attempt,
         digest="0" * 64,
         messages=(
             events.TracedMessage(role="system", text=shared),
@@ -263,7 +272,7 @@ def called(told: Told, stage: str, t: int, text: str) -> events.Called:
 USUAL = (
     Told("d0/4", ("0111", "1101", "1111")),
     Told("d0/5", ("0111", "1000"), "joy"),
-    Told("d1/4"),
+    Told("d1/4", mended="psp"),
     Told("d1/5", ("0111", "1111"), failure=Failure.TRUNCATED),
     Told("d2/4", ("1101", "0111"), gold=None),
     Told("d2/5", ("1101", "x"), frames=0),

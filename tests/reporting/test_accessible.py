@@ -41,3 +41,22 @@ def test_axe_finds_nothing_in_the_dialogs(browser: Browser, report: Path) -> Non
         page.keyboard.press("Escape")
         page.locator("a.enlarge").first.click()
         assert Axe().run(page, options=RULES).violations_count == 0
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+def test_axe_finds_nothing_in_a_table_that_is_filtered_and_sorted(browser: Browser, report: Path, width: int) -> None:
+    with watched(browser, width=width) as view:
+        for fragment in ("#outcome=failed&sort=-sample", "#q=nobody+says+this"):
+            page = view.open(report / "samples.html", fragment)
+            assert Axe().run(page, options=RULES).violations_count == 0
+            page.goto("about:blank")
+
+
+@pytest.mark.parametrize("width", [1280, 700])
+def test_axe_finds_nothing_on_paper(browser: Browser, report: Path, width: int) -> None:
+    with watched(browser, width=width) as view:
+        page = view.open(report / "samples.html")
+        page.evaluate("dispatchEvent(new Event('beforeprint'))")
+        page.emulate_media(media="print")
+        found = Axe().run(page, options=RULES)
+        assert found.violations_count == 0, found.generate_report()

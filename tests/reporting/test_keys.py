@@ -1,0 +1,130 @@
+"""Keys: what they lead to, and that who needs it is rid of them, on any width, and by keyboard alone."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Page
+
+from mmerg.reporting.text import file_name
+from tests.reporting.parts import USUAL
+from tests.reporting.watched import watched
+
+IDS = [told.id for told in USUAL]
+REFUSED = (
+    """Object.defineProperty(window, "localStorage", { get() { throw new DOMException("no", "SecurityError"); } });"""
+)
+
+
+def sample(report: Path, id: str) -> Path:
+    return report / "samples" / file_name(id)
+
+
+def focused(page: Page) -> str:
+    return str(page.evaluate("document.activeElement.textContent"))
+
+
+def test_keys_lead_from_sample_to_sample(browser: Browser, report: Path) -> None:
+    with watched(browser) as view:
+        page = view.open(sample(report, IDS[0]))
+        for key, wanted in (("j", IDS[1]), ("k", IDS[0]), ("f", "d1/5"), ("f", "d3/1")):
+            page.keyboard.press(key)
+            page.wait_for_url(sample(report, wanted).as_uri())
+        page.keyboard.press("j")  # the last: nothing follows
+        page.keyboard.press("s")
+        page.wait_for_url((report / "samples.html").as_uri())
+        page.keyboard.press("u")
+        page.wait_for_url((report / "index.html").as_uri())
+        page.keyboard.press("s")
+        page.wait_for_url((report / "samples.html").as_uri())
+        page.keyboard.press("j")
+        page.keyboard.press("j")
+        assert focused(page) == IDS[1]
+        page.keyboard.press("/")
+        page.keyboard.type("d1/j")
+        assert page.get_by_label("Search").input_value() == "d1/j"
+        view.check()
+
+
+def test_a_slash_leads_from_a_sample_to_the_search(browser: Browser, report: Path) -> None:
+    with watched(browser) as view:
+        page = view.open(sample(report, "d0/4"))
+        page.keyboard.press("/")
+        page.wait_for_url("**/samples.html?find")
+        assert page.evaluate("document.activeElement.name") == "q"
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+@pytest.mark.parametrize("name", ["index.html", "samples.html", f"samples/{file_name(IDS[0])}"])
+def test_keys_are_switched_off_and_on_again_by_keyboard_alone(
+    browser: Browser, report: Path, name: str, width: int
+) -> None:
+    with watched(browser, width=width) as view:
+        page = view.open(report / name)
+        button, dialog = page.get_by_role("button", name="Keys"), page.get_by_role("dialog", name="Keys")
+        switch = page.get_by_label("Keys are on")
+        page.keyboard.press("?")
+        assert dialog.is_visible()
+        box = dialog.bounding_box()
+        assert box is not None
+        assert 0 <= box["x"] <= box["x"] + box["width"] <= width
+        assert switch.is_checked()
+        switch.focus()
+        page.keyboard.press("Space")
+        page.keyboard.press("Escape")
+        for _ in range(2):
+            assert button.inner_text() == "Keys off"
+            page.keyboard.press("?")
+            assert not dialog.is_visible()
+            page.reload()
+        while not button.evaluate("(one) => one === document.activeElement"):
+            page.keyboard.press("Tab")
+        page.keyboard.press("Enter")
+        assert dialog.is_visible()
+        assert not switch.is_checked()
+        switch.focus()
+        page.keyboard.press("Space")
+        page.keyboard.press("Escape")
+        assert button.evaluate("(one) => one === document.activeElement")
+        page.keyboard.press("?")
+        assert dialog.is_visible()
+        view.check()
+
+
+def test_keys_that_are_off_move_nothing(browser: Browser, report: Path) -> None:
+    with watched(browser) as view:
+        page = view.open(report / "samples.html")
+        page.keyboard.press("j")
+        assert focused(page) == IDS[0]
+        page.get_by_role("button", name="Keys").click()
+        page.get_by_label("Keys are on").uncheck()
+        page.keyboard.press("Escape")
+        for key in ("j", "k", "/"):
+            page.keyboard.press(key)
+            assert page.evaluate("document.activeElement.className") == "keys"
+
+
+def test_what_another_page_changed_holds_here_as_well(browser: Browser, report: Path) -> None:
+    with watched(browser) as view:
+        page = view.open(report / "samples.html")
+        other = page.context.new_page()
+        other.goto(sample(report, IDS[0]).as_uri())
+        other.get_by_role("button", name="Keys").click()
+        other.get_by_label("Keys are on").uncheck()
+        page.get_by_role("button", name="Keys off").wait_for()
+        page.keyboard.press("?")
+        assert not page.get_by_role("dialog").is_visible()
+
+
+def test_where_nothing_may_be_stored_the_switch_is_the_pages(browser: Browser, report: Path) -> None:
+    with watched(browser) as view:
+        view.page.add_init_script(REFUSED)
+        page = view.open(report / "samples.html")
+        page.get_by_role("button", name="Keys").click()
+        page.get_by_label("Keys are on").uncheck()
+        page.keyboard.press("Escape")
+        assert page.get_by_role("button", name="Keys").inner_text() == "Keys off"
+        page.keyboard.press("?")
+        assert not page.get_by_role("dialog").is_visible()
+        view.check()
