@@ -38,7 +38,8 @@ class Progress:
         self._begun = time.monotonic()
         self._last_line = self._last_end = self._begun
         self._guard = threading.Lock()
-        self._live = Live(console=console, refresh_per_second=4, get_renderable=self._text) if self._tty else None
+        live = self._tty and total > 0
+        self._live = Live(console=console, refresh_per_second=4, get_renderable=self._text) if live else None
 
     @property
     def _tty(self) -> bool:

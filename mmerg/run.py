@@ -40,8 +40,8 @@ def job(config: DictConfig) -> int:
 
 
 def main() -> int:
-    """The command."""
-    return hydra_main(job)
+    """The command. Ctrl-C reaches a sweep whose members are other processes here, outside of any member."""
+    return guarded(lambda: hydra_main(job))
 
 
 if __name__ == "__main__":

@@ -13,10 +13,12 @@ from pathlib import Path
 from typing import Any
 
 from hydra.core.hydra_config import HydraConfig
+from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.experimental.callback import Callback
 from hydra.types import RunMode
-from omegaconf import DictConfig
+from omegaconf import DictConfig, OmegaConf
 from pydantic import BaseModel, ConfigDict
+from rich.rule import Rule
 from rich.table import Table
 
 from mmerg.records.ended import Ended
@@ -65,12 +67,23 @@ def note(code: int, error: str, runs: Sequence[Ended]) -> None:
 
 
 class Report(Callback):
-    """What Hydra calls once every member has ended: prints the table, and ends the command with the worst exit code."""
+    """What Hydra calls as members begin, and once every one has ended: prints what each is, then the table, and ends
+    the command with the worst exit code."""
 
     def on_multirun_start(self, config: DictConfig, **_: Any) -> None:
         """Words of an earlier sweep in the same folder are not this one's."""
         for left in Path(config.hydra.sweep.dir).rglob(ENDED):
             left.unlink()
+        parsed = OverridesParser.create().parse_overrides(list(config.hydra.overrides.task))
+        swept = {override.key_or_group for override in parsed if override.is_sweep_override()}
+        self._swept = swept | set(OmegaConf.select(config, "hydra.sweeper.params") or ())
+
+    def on_job_start(self, config: DictConfig, **_: Any) -> None:
+        """A heading over what a member says: its values of what the sweep goes over."""
+        if config.hydra.mode == RunMode.MULTIRUN:
+            keys = {override: override.partition("=")[0].lstrip("+~") for override in config.hydra.overrides.task}
+            own = " ".join(override for override, key in keys.items() if key in self._swept)
+            console().print(Rule(harmless(own or f"member {config.hydra.job.num}")))
 
     def on_multirun_end(self, config: DictConfig, **_: Any) -> None:
         folder = Path(config.hydra.sweep.dir)
@@ -97,27 +110,28 @@ def read(folder: Path) -> list[Member]:
 
 
 def table(members: Sequence[Member]) -> Table:
-    """A row a run: what tells its member from the others, its samples (kept: those finished before), and its calls."""
-    made = Table(title=f"{len(members)} members", title_justify="left")
+    """A row a run: what tells its member from the others (at the first of its repeats), its samples (kept: those
+    finished before), and its calls."""
+    made = Table(title=f"{len(members)} member{'s' * (len(members) > 1)}", title_justify="left")
     made.add_column("member", overflow="fold")
     for name in ("samples", "kept", "failed", "calls", "made", "reused"):
         made.add_column(name, justify="right", no_wrap=True)
     made.add_column("run", ratio=1, overflow="fold")
     for member in members:
         own = harmless(_own(member, members))
-        for run in member.runs:
+        for number, run in enumerate(member.runs):
             figures = map(str, (run.samples, run.kept, run.failed, run.calls, run.made, run.calls - run.made))
-            made.add_row(own, *figures, harmless(Path(run.run).name))
+            made.add_row("" if number else own, *figures, harmless(Path(run.run).name))
         if member.error:
             made.add_row(own, *("–",) * 6, "not run")
     return made
 
 
 def _own(member: Member, members: Sequence[Member]) -> str:
-    """The overrides that tell a member from the others; of a single one, its row."""
+    """The overrides that tell a member from the others, of a single one its row; its number where none does."""
     common = set.intersection(*(set(other.overrides) for other in members))
     own = [override for override in member.overrides if override not in common or override.startswith("row=")]
-    return " ".join(own or member.overrides)
+    return " ".join(own) or f"member {member.number}"
 
 
 def notes(members: Sequence[Member]) -> Iterator[str]:
@@ -144,4 +158,4 @@ def cost(members: Sequence[Member]) -> str:
     calls = sum({run.run: run.calls for member in members for run in member.runs}.values())
     most = max((member.calls for member in members), default=0)
     ratio = f"; the largest member alone takes {most}" if most else ""
-    return f"{made} calls made, {calls - made} reused; separate runs take {calls}{ratio}"
+    return f"{made} calls made, {calls - made} reused; separate runs would take {calls}{ratio}"

@@ -1,0 +1,138 @@
+"""Sweeps that are broken off by Ctrl-C or killed, and called again: no reply that arrived is asked for twice."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+from collections import Counter
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mmerg.records.run import read_manifest, read_results
+from tests.engine.parts import ROOT
+from tests.run_folders import held
+from tests.scripted_ollama import merg_answer, scripted_ollama
+from tests.test_run import corpus_in
+from tests.test_sweep import Sweeper
+
+SIDE_BY_SIDE = ("hydra/launcher=joblib", "hydra.launcher.n_jobs=2")
+
+
+class Asked:
+    """Counts each question that a server answers; at one of them, by number, a signal goes to all of a sweep."""
+
+    def __init__(self, at: int, how: signal.Signals) -> None:
+        self.at, self.how = at, how
+        self.group: int | None = None
+        self.questions: Counter[str] = Counter()
+
+    def __call__(self, body: dict[str, Any]) -> str:
+        self.questions[json.dumps(body, sort_keys=True)] += 1
+        if self.questions.total() == self.at and self.group:
+            os.killpg(self.group, self.how)
+        return merg_answer(body)
+
+    @property
+    def again(self) -> int:
+        """Calls for what had been asked before."""
+        return self.questions.total() - len(self.questions)
+
+
+def broken_off(sweeper: Sweeper, asked: Asked, *settings: str) -> tuple[int, str]:
+    """Exit code and stderr of a sweep that gets its signal, as a terminal sends it to the whole group."""
+    command = sweeper.arguments(*settings)
+    command.insert(3, "--multirun")
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    with subprocess.Popen(
+        command,
+        cwd=sweeper.corpus,
+        env=environment,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    ) as process:
+        asked.group = process.pid
+        _, told = process.communicate(timeout=300)
+    asked.group = None
+    return process.returncode, told
+
+
+def folders(sweeper: Sweeper) -> dict[str, Path]:
+    return {manifest.parent.name: manifest.parent for manifest in sweeper.runs.glob("folder-merg-*/manifest.json")}
+
+
+def hold_the_same(sweeper: Sweeper, other: Sweeper) -> bool:
+    """Whether both made the same runs. Their traces are compared from the last start of each sample on, as one that was
+    broken off is begun anew."""
+    ours, theirs = ({name: _last_tries(path) for name, path in folders(one).items()} for one in (sweeper, other))
+    return ours == theirs
+
+
+def _last_tries(run: Path) -> dict[str, Any]:
+    found = held(run)
+    for sample, events in found["trace.jsonl"].items():
+        begun = [place for place, event in enumerate(events) if dict(event)["kind"] == "sample_started"]
+        found["trace.jsonl"][sample] = events[begun[-1] :]
+    return found
+
+
+@pytest.mark.parametrize(
+    ("how", "more"),
+    [(signal.SIGINT, ()), (signal.SIGKILL, ()), (signal.SIGINT, SIDE_BY_SIDE), (signal.SIGKILL, SIDE_BY_SIDE)],
+    ids=["ctrl-c", "kill", "ctrl-c-side-by-side", "kill-side-by-side"],
+)
+def test_a_sweep_that_is_broken_off_goes_on_where_it_was(
+    tmp_path: Path, how: signal.Signals, more: tuple[str, ...]
+) -> None:
+    if more and find_spec("hydra_plugins.hydra_joblib_launcher") is None:
+        pytest.skip("hydra-joblib-launcher is not installed")
+    corpus = corpus_in(tmp_path)
+    settings = ("system.without=[],[mpa],[psp]", "memory=none", "limit=2")
+    asked = Asked(at=23, how=how)
+    with scripted_ollama(answer=asked) as server:
+        sweeper = Sweeper(corpus, tmp_path / "broken", server.url)
+        code, told = broken_off(sweeper, asked, *settings, *more)
+        assert code == (130 if how == signal.SIGINT else -how), told
+        assert "Traceback" not in told
+        assert ("the same command goes on from here" in told) == (how == signal.SIGINT)
+        done = sweeper.sweep(*settings)
+        assert done.returncode == 0, done.stdout + done.stderr
+        assert asked.again <= (2 if more else 1)  # what each process had asked and not been told
+        whole = Sweeper(corpus, tmp_path / "whole", server.url)
+        assert whole.sweep(*settings).returncode == 0
+    assert len(folders(sweeper)) == 3
+    assert hold_the_same(sweeper, whole)
+
+
+def test_a_sweep_over_seeds_that_is_killed_amid_the_second_goes_on_there(tmp_path: Path) -> None:
+    corpus = corpus_in(tmp_path)
+    settings = ("+experiment=iterations", "row=t1,t2", "repeats=3", "backbone.sampling.temperature=0.7", "memory=none")
+    asked = Asked(at=0, how=signal.SIGKILL)
+    with scripted_ollama(answer=asked) as server:
+        whole = Sweeper(corpus, tmp_path / "whole", server.url)
+        assert whole.sweep(*settings).returncode == 0
+        calls = len(asked.questions)
+        first = [path for path in folders(whole).values() if _of(path) == (0, 1)]
+        asked.at = sum(result.calls for result in read_results(first[0]).values()) + 8
+        asked.questions.clear()
+
+        sweeper = Sweeper(corpus, tmp_path / "broken", server.url)
+        assert broken_off(sweeper, asked, *settings)[0] == -signal.SIGKILL
+        assert sorted(map(_of, folders(sweeper).values())) == [(0, 1), (1, 1)]
+        done = sweeper.sweep(*settings)
+        assert done.returncode == 0, done.stdout + done.stderr
+        assert (asked.again, len(asked.questions)) == (1, calls)  # the one that the kill cut off
+    assert len(folders(sweeper)) == 2 * 3
+    assert hold_the_same(sweeper, whole)
+
+
+def _of(run: Path) -> tuple[int, int]:
+    """A run's seed, and how often it may refine."""
+    config = read_manifest(run)["config"]
+    return config["seed"], config["system"]["max_iterations"]
