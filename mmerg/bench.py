@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -23,8 +23,9 @@ from rich.rule import Rule
 
 from mmerg.benching import backbones, written
 from mmerg.benching.backbones import Asked
-from mmerg.benching.measure import check_scorer, paper_table, scored, spelled, timed
-from mmerg.benching.rows import Bench, Row, Skipped
+from mmerg.benching.measure import paper_table, scored, timed
+from mmerg.benching.options import check_scorer, spelled, without_models
+from mmerg.benching.rows import Bench, Skipped
 from mmerg.benching.served import look
 from mmerg.benching.table import Table, folder_name, opened, settings_of
 from mmerg.config import resolve
@@ -59,22 +60,25 @@ def bench(out: Console, given: argparse.Namespace, settings: Sequence[str], opti
     check_scorer(options)
     table = _table(given, settings, options, ready[0].plain, skipped)
     failed = bool(given.backbones and skipped)
-    done = 0
+    quick = without_models(options)
     for one in ready:
         out.print(Rule(harmless(one.backbone.name)))
         try:
-            for row in _rows(one, options, table):
-                done += 1
-                failed = failed or row.failed > 0 or bool(row.scores_why)
+            _run(one, quick, table)
         except CorpusError:
             raise  # it is the same corpus for all
         except MmergError as error:
             failed = True
             table.leave_out(Skipped(name=one.backbone.name, why=error.what, next=error.hint))
             out.print(harmless(f"left out: {one.backbone.name}: {error}"))
-    if not done:
+    if not table.new():
         last = table.skipped[-1]
         raise ConfigError(f"no backbone could be run: {last.why}", where=last.name, hint=last.next)
+    if options != quick:
+        for row in table.new():
+            out.print(harmless(f"scoring {row.name} …"))
+            table.put(scored(row, options))
+    failed = failed or any(row.failed or row.scores_why for row in table.new())
     files = table.close()
     out.print(Rule("bench"))
     for part in written.shown(table.bench):
@@ -138,16 +142,14 @@ def _table(
     return opened(given.out or Path(plain["runs"]) / ".bench" / folder_name(blank), blank)
 
 
-def _rows(one: _Ready, options: Options, table: Table) -> Iterator[Row]:
-    """The rows of a backbone, each in the table as soon as it has run, and again once it is scored."""
+def _run(one: _Ready, options: Options, table: Table) -> None:
+    """A row a run, in the table as soon as it has run, and again once it is scored."""
     from mmerg.launch import launch  # only once there is something to run: --help stays quick
 
     for ended in launch(one.config):
         row = timed(one.backbone, one.plain, ended)
         table.put(row)
-        row = scored(row, options)
-        table.put(row)
-        yield row
+        table.put(scored(row, options))
 
 
 def main(given_arguments: Sequence[str] | None = None) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import signal
 from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
@@ -233,6 +234,19 @@ def test_the_table_is_written_before_the_next_backbone_runs(tmp_path: Path) -> N
     with scripted_ollama(answer=told, models=MODELS) as server:
         assert Bencher(tmp_path, server.url)(TWO) == 0
     assert there == {"qwen2.5vl:7b": [], "gemma3:12b": ["qwen2.5vl-7b"]}
+
+
+def test_what_ran_before_an_interruption_is_in_the_table(tmp_path: Path) -> None:
+    def interrupts(body: dict[str, Any]) -> str:
+        if body["model"] == "gemma3:12b":
+            signal.raise_signal(signal.SIGINT)  # as Ctrl-C, whichever thread it comes to
+        return merg_answer(body)
+
+    with scripted_ollama(answer=interrupts, models=MODELS) as server:
+        bench = Bencher(tmp_path, server.url)
+        assert bench(TWO) == 130
+    [row] = bench.read().rows
+    assert (row.name, row.scores["acc"].n) == ("qwen2.5vl-7b", 3)
 
 
 WRONG = [

@@ -10,7 +10,6 @@ from __future__ import annotations
 import sys
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -22,29 +21,11 @@ from mmerg.errors import CallError, MmergError, RunError
 from mmerg.paper.published import PaperTable, published
 from mmerg.records.ended import Ended
 from mmerg.records.run import read_manifest, read_results
-from mmerg.scoring.answers import ScoredRun, read_run
+from mmerg.scoring.answers import read_run
 from mmerg.scoring.scorer import score_run, write_scores
-from mmerg.scoring.standard import DEFAULTS, Options, standard_metrics
+from mmerg.scoring.standard import Options
 
 COLUMNS = ("acc", "self_ppl", "ref_ppl", "dist1", "dist2", "bert_f1")
-_OTHERWISE = {"lower": "--keep-case", "bert": "--bert --bert-model"}
-
-
-def check_scorer(options: Options) -> None:
-    """Load what figures need, so that a wrong option is told before hours of runs. Raises ConfigError."""
-    engine = {"model": "", "digest": "", "backend": "", "version": ""}
-    for metric in standard_metrics(ScoredRun(Path(), {"engine": engine}, ()), options):
-        _ = metric.signature  # names the model's weights, so it loads them; what is loaded is kept for the scores
-
-
-def spelled(options: Options) -> tuple[str, ...]:
-    """The options that are not the defaults, as a command line has them."""
-    given = {field.name: getattr(options, field.name) for field in fields(options)}
-    return tuple(
-        _OTHERWISE.get(name, f"--{name.replace('_', '-')}") + ("" if isinstance(value, bool) else f" {value}")
-        for name, value in given.items()
-        if value != getattr(DEFAULTS, name)
-    )
 
 
 def timed(backbone: Asked, plain: Mapping[str, Any], ended: Ended) -> Row:
@@ -87,13 +68,13 @@ def _speed_of(path: Path) -> Speed:
 
 
 def scored(row: Row, options: Options) -> Row:
-    """The row with its figures, which are written beside its run, too; without any where they cannot be had."""
+    """The row with its figures, which are written beside its run, too; as it was, and why, where they cannot be had."""
     path = Path(row.run)
     try:
         scores = score_run(read_run(path), options)
         write_scores(path, scores)
     except MmergError as error:
-        return row.model_copy(update={"scores": {}, "scores_why": f"{error.what} ({error.where})"})
+        return row.model_copy(update={"scores_why": f"{error.what} ({error.where})"})
     kept = {column: scores.scores[column] for column in COLUMNS if column in scores.scores}
     return row.model_copy(update={"scores": kept, "scores_why": ""})
 
@@ -104,8 +85,7 @@ def memory_of(plain: Mapping[str, Any], engine: Mapping[str, Any], made: int) ->
     if engine["backend"] == "embedded":
         if not made:
             return "the model was not loaded: no call had to be made"
-        of = "peak of this process, with all that it did so far and the models that score"
-        return Memory(size=_peak(), on_gpu=None, context=None, of=of)
+        return Memory(size=_peak(), on_gpu=None, context=None, of="peak of this process, with all that it did so far")
     if engine["backend"] != "ollama":
         return f"{engine['backend']} does not tell"
     for host in plain["backend"]["hosts"]:

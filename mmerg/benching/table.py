@@ -48,6 +48,10 @@ class Table:
         self._earlier.discard(row.name)
         self._write()
 
+    def new(self) -> list[Row]:
+        """The rows of this call, in the table's order."""
+        return [row for row in self.bench.rows if row.name not in self._earlier]
+
     def leave_out(self, skipped: Skipped) -> None:
         """Note that a backbone failed; what an earlier call left of it is no longer so."""
         self.skipped.append(skipped)

@@ -1,0 +1,69 @@
+"""The options of figures in a bench: told as they are typed, tried before the first run, and without outside models.
+
+    check_scorer(options)                   # ConfigError for a model that cannot be loaded
+    scored(row, without_models(options))
+
+A model that scores would take memory from the one that is measured: it is tried in a process of its own, and scores
+once all have run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from dataclasses import fields, replace
+from multiprocessing import get_context
+from pathlib import Path
+
+from mmerg.errors import ConfigError
+from mmerg.scoring.answers import ScoredRun
+from mmerg.scoring.metric import Metric
+from mmerg.scoring.standard import DEFAULTS, Options, standard_metrics
+
+_OTHERWISE = {"lower": "--keep-case", "bert": "--bert --bert-model"}
+
+
+def spelled(options: Options) -> tuple[str, ...]:
+    """The options that are not the defaults, as a command line has them."""
+    return tuple(_spelled(options))
+
+
+def _spelled(options: Options) -> Iterator[str]:
+    for field in fields(options):
+        value = getattr(options, field.name)
+        if value != getattr(DEFAULTS, field.name):
+            option = _OTHERWISE.get(field.name, f"--{field.name.replace('_', '-')}")
+            yield option if isinstance(value, bool) else f"{option} {value}"
+
+
+def without_models(options: Options) -> Options:
+    """The same for the figures that take no model of their own."""
+    return replace(options, bert=None, bert_layers=None, ref_ppl=None, ref_context=False)
+
+
+def check_scorer(options: Options) -> None:
+    """Raises ConfigError for options that mean nothing, and where a model that scores cannot be loaded."""
+    _metrics(options)
+    if options == without_models(options):
+        return
+    try:
+        with ProcessPoolExecutor(1, get_context("spawn")) as apart:
+            apart.submit(_load, options).result()
+    except BrokenProcessPool as error:
+        raise ConfigError(
+            "the model that scores cannot be loaded: the process that tried has died",
+            where=" ".join(spelled(options)),
+            hint="is there memory enough for it? a smaller model, or none",
+        ) from error
+
+
+def _metrics(options: Options) -> list[Metric]:
+    """What a run will be scored with."""
+    engine = {"model": "", "digest": "", "backend": "", "version": ""}
+    return standard_metrics(ScoredRun(Path(), {"engine": engine}, ()), options)
+
+
+def _load(options: Options) -> None:
+    for metric in _metrics(options):
+        _ = metric.signature  # names the weights of the metric's model, so it loads that

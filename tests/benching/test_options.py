@@ -1,0 +1,47 @@
+"""Options of figures: as they are typed, and tried before anything runs."""
+
+from __future__ import annotations
+
+import argparse
+import shlex
+from dataclasses import fields
+
+import pytest
+
+from mmerg.benching.options import check_scorer, spelled, without_models
+from mmerg.errors import ConfigError
+from mmerg.scoring.arguments import add_arguments, arguments
+from mmerg.scoring.standard import DEFAULTS, Options
+
+ALL = Options("13a", "response", False, 7, "a-model", 3, "another", True, 9, 8)
+
+
+def test_the_defaults_are_not_told() -> None:
+    assert spelled(DEFAULTS) == ()
+    assert spelled(Options(level="response")) == ("--level response",)
+
+
+def test_every_option_is_told_as_it_is_typed() -> None:
+    assert all(getattr(ALL, field.name) != getattr(DEFAULTS, field.name) for field in fields(Options))
+    parser = argparse.ArgumentParser()
+    add_arguments(parser)
+    for name in ("--resamples", "--seed"):
+        parser.add_argument(name, type=int)
+    given = parser.parse_args(shlex.split(" ".join(spelled(ALL))))
+    assert Options(**arguments(given), resamples=given.resamples, seed=given.seed) == ALL
+
+
+def test_without_models_all_else_stays() -> None:
+    left = without_models(ALL)
+    assert (left.bert, left.bert_layers, left.ref_ppl, left.ref_context) == (None, None, None, False)
+    assert (left.tokenizer, left.level, left.lower, left.vocabulary, left.resamples, left.seed) == (
+        *("13a", "response", False, 7),
+        *(9, 8),
+    )
+    assert without_models(left) == left
+
+
+@pytest.mark.parametrize("wrong", [{"bert_layers": 3}, {"ref_context": True}, {"vocabulary": 0}, {"resamples": 0}])
+def test_options_that_mean_nothing_are_refused(wrong: dict[str, int]) -> None:
+    with pytest.raises(ConfigError, match=next(iter(wrong)).replace("_", "[-_]")):
+        check_scorer(Options(**wrong))  # type: ignore[arg-type]
