@@ -39,9 +39,10 @@ def scripted_ollama(
     capabilities: tuple[str, ...] = ("completion", "vision"),
     models: tuple[str, ...] = ("qwen2.5vl:7b",),
     on_gpu: float | None = None,
+    port: int = 0,
 ) -> Iterator[ScriptedOllama]:
-    """A server on a free loopback port that holds `models`, all of them loaded. It tells their size and context only
-    where `on_gpu` says how much of each lies on the GPU."""
+    """A server on a loopback port (0: a free one) that holds `models`, all of them loaded. It tells their size and
+    context only where `on_gpu` says how much of each lies on the GPU."""
     state = ScriptedOllama(on_call, answer or merg_answer)
 
     class Handler(BaseHTTPRequestHandler):
@@ -85,7 +86,7 @@ def scripted_ollama(
             except ConnectionError:  # the run was killed
                 pass
 
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server, serving(server):
+    with ThreadingHTTPServer(("127.0.0.1", port), Handler) as server, serving(server):
         state.url = f"http://127.0.0.1:{server.server_address[1]}"
         yield state
 

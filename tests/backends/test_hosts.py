@@ -1,0 +1,185 @@
+"""Several hosts, real servers on real ports: they hold other models, die, hang, answer slowly, and come back."""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from typing import Any
+
+import pytest
+
+from mmerg.backends.ollama import Deadlines, Ollama
+from mmerg.backends.pool import Host, Pool
+from mmerg.backends.protocol import Message, Request, Sampling
+from mmerg.backends.retry import Retry
+from mmerg.engine.experiment import in_flight
+from mmerg.errors import CallError, Failure
+from tests.backends.test_pool import Clock
+from tests.scripted_ollama import scripted_ollama
+
+MODEL, OTHER = "qwen2.5vl:7b", "gemma3:12b"
+QUICK = Deadlines(connect=2.0, first_token=2.0, stall=2.0, total=10.0)
+
+
+class Machine:
+    """A server that answers with its name, can be stopped and started again on its port, and can be made to hang."""
+
+    def __init__(self, name: str, *models: str) -> None:
+        self.name, self.models = name, models or (MODEL,)
+        self.asked = 0
+        self.pause = 0.0
+        self.waits = threading.Event()  # set where it answers; cleared it hangs
+        self.waits.set()
+        self.on_call: Callable[[int], object] = lambda _: None
+        self.url = ""
+        self._stack = ExitStack()
+        self.start()
+
+    def start(self) -> None:
+        port = int(self.url.rpartition(":")[2] or 0)
+        server = scripted_ollama(answer=self._answer, models=self.models, port=port)
+        self.url = self._stack.enter_context(server).url
+
+    def die(self) -> None:
+        self._stack.close()
+
+    def _answer(self, body: dict[str, Any]) -> str:
+        self.asked += 1
+        self.on_call(self.asked)
+        threading.Event().wait(self.pause)
+        self.waits.wait(10)
+        return self.name
+
+
+@pytest.fixture
+def machines() -> Iterator[Callable[..., Machine]]:
+    made: list[Machine] = []
+
+    def make(name: str, *models: str) -> Machine:
+        made.append(Machine(name, *models))
+        return made[-1]
+
+    yield make
+    for machine in made:
+        machine.waits.set()
+        machine.die()
+
+
+def pool_of(*machines: Machine, model: str = MODEL, clock: Clock | None = None) -> Pool:
+    hosts = [
+        Host(Retry(Ollama(host=machine.url, model=model, load={"num_ctx": 2048}, deadlines=QUICK), 1), 1, machine.name)
+        for machine in machines
+    ]
+    return Pool(hosts, revive_after=60.0, clock=clock or Clock())
+
+
+def served(pool: Pool, samples: int, calls: int = 2) -> Counter[str]:
+    """Who answered, of so many samples in flight with so many calls each."""
+
+    def work(sample: int) -> list[str]:
+        with pool.lease() as backend:
+            asks = [Request((Message("user", f"{sample}.{call}"),), Sampling()) for call in range(calls)]
+            return [backend.complete(ask).text for ask in asks]
+
+    answers = list(in_flight(range(samples), work, pool.slots, pool.close))
+    assert len(answers) == samples
+    return Counter(name for names in answers for name in names)
+
+
+def meet(first: Machine, second: Machine) -> threading.Event:
+    """Let `first` answer only once `second` was asked, so that both have a sample at the same time."""
+    reached = threading.Event()
+    second.on_call = lambda _: reached.set()
+    first.on_call = lambda _: reached.wait(1.5)
+    return reached
+
+
+def test_each_host_is_used_for_the_model_that_it_holds(machines: Callable[..., Machine]) -> None:
+    both, one, other = machines("both", MODEL, OTHER), machines("one"), machines("other", OTHER)
+    for model, holders, without in ((MODEL, {"both", "one"}, "other"), (OTHER, {"both", "other"}, "one")):
+        pool = pool_of(both, one, other, model=model)
+        assert pool.describe().model == model
+        assert pool.down().keys() == {without}
+        assert served(pool, 8).keys() == holders
+        pool.close()
+
+
+def test_where_a_model_is_nowhere_the_line_that_pulls_it_is_told(machines: Callable[..., Machine]) -> None:
+    pool = pool_of(machines("a"), machines("b"), model=OTHER)
+    with pytest.raises(CallError) as caught:
+        pool.describe()
+    assert caught.value.failure is Failure.MODEL_NOT_FOUND
+    assert f"ollama pull {OTHER}" in caught.value.hint
+    pool.close()
+
+
+def test_samples_of_a_host_that_dies_go_on_elsewhere_and_it_is_used_when_it_is_back(
+    machines: Callable[..., Machine],
+) -> None:
+    alive, dying, clock = machines("alive"), machines("dying"), Clock()
+    pool = pool_of(alive, dying, clock=clock)
+    pool.describe()
+    alive.pause = dying.pause = 0.05
+    reached = meet(alive, dying)
+
+    def killer() -> None:
+        reached.wait(10)
+        dying.die()
+
+    thread = threading.Thread(target=killer)
+    thread.start()
+    answers = served(pool, 12)
+    thread.join()
+    assert answers.total() == 24
+    assert pool.down().keys() == {"dying"}
+    assert "dying" not in served(pool, 4), "its time has not come"
+    clock.now += 60
+    assert "dying" not in served(pool, 4), "it is still dead"
+    dying.start()
+    clock.now += 60
+    before = dying.asked
+    assert served(pool, 8)["dying"] == dying.asked - before > 0
+    assert pool.down() == {}
+    pool.close()
+
+
+def test_a_host_that_hangs_is_left_out_and_loses_no_sample(machines: Callable[..., Machine]) -> None:
+    alive, hanging, clock = machines("alive"), machines("hanging"), Clock()
+    pool = pool_of(alive, hanging, clock=clock)
+    pool.describe()
+    hanging.waits.clear()
+    meet(alive, hanging)
+    assert served(pool, 6) == {"alive": 12}
+    assert hanging.asked == 1
+    hanging.waits.set()
+    clock.now += 60
+    assert served(pool, 6)["hanging"] > 0
+    pool.close()
+
+
+def test_a_slow_host_is_used_for_what_it_can_do(machines: Callable[..., Machine]) -> None:
+    quick, slow = machines("quick"), machines("slow")
+    pool = pool_of(quick, slow)
+    pool.describe()
+    slow.pause = 0.2
+    answers = served(pool, 20)
+    assert answers.total() == 40
+    assert 0 < answers["slow"] < answers["quick"]
+    assert pool.down() == {}
+    pool.close()
+
+
+def test_where_all_hosts_die_each_sample_says_so(machines: Callable[..., Machine]) -> None:
+    a, b = machines("a"), machines("b")
+    pool = pool_of(a, b)
+    pool.describe()
+    a.die()
+    b.die()
+    with pool.lease() as backend, pytest.raises(CallError) as caught:
+        backend.complete(Request((Message("user", "hello"),), Sampling()))
+    assert caught.value.failure is Failure.UNREACHABLE
+    a.start()
+    assert served(pool, 2) == {"a": 4}
+    pool.close()
