@@ -70,9 +70,13 @@ class _Dataset(_Part):
     sessions: list[Word | int] | None = None
 
 
+class _Stage(_Part):
+    sees: list[Word] | None = None
+
+
 class _System(_Part):
     name: Word = ""
-    stages: dict[Word, dict[Word, Any]] = {}
+    stages: dict[Word, _Stage] = {}
     vocabulary: dict[Word, list[Word]] | None = None
     max_iterations: Count | None = None
     without: list[Word] | None = None
@@ -88,11 +92,16 @@ class _Exemplars(_Part):
     top_k: Count | None = None
 
 
+class _Targets(_Part):
+    emotions: Word | list[Word] | None = None
+
+
 class _Config(_Part):
     dataset: _Dataset = _Dataset()
     system: _System = _System()
     backbone: _Named = _Named()
     memory: _Exemplars | None = None
+    protocol: _Targets | None = None
     seed: int | None = None
 
 
