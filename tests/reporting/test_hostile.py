@@ -4,19 +4,23 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from playwright.sync_api import Browser
 
-from tests.reporting.parts import HOSTILE_IDS
+from mmerg.reporting.write import write_report
+from tests.reporting.conftest import say_nothing
+from tests.reporting.parts import HOSTILE, HOSTILE_IDS, USUAL, build
 from tests.reporting.watched import watched
 
 
-def test_nothing_hostile_runs_or_reorders(browser: Browser, hostile: Path) -> None:
+@pytest.mark.parametrize("width", [1280, 390])
+def test_nothing_hostile_runs_or_reorders(browser: Browser, hostile: Path, width: int) -> None:
     files = sorted(hostile.rglob("*.html"))
     assert len(files) == len(HOSTILE_IDS) + 1 + 2
-    with watched(browser) as view:
+    with watched(browser, width=width) as view:
         for file in files:
             page = view.open(file)
-            assert page.evaluate("document.documentElement.scrollWidth") <= 1280
+            assert page.evaluate("document.documentElement.scrollWidth") <= width
             found = page.eval_on_selector_all(
                 "*", "all => all.flatMap((one) => one.getAttributeNames().filter((name) => name.startsWith('on')))"
             )
@@ -27,6 +31,23 @@ def test_nothing_hostile_runs_or_reorders(browser: Browser, hostile: Path) -> No
             assert set(links) == {"file:"}
             text = page.locator("body").inner_text()
             assert not set(text) & set("\x00\x1b\u202a\u202e\u2066")
+
+
+def test_hostile_settings_are_text_where_runs_are_compared(browser: Browser, tmp_path: Path) -> None:
+    one = build(tmp_path / "one", USUAL[:1], config={"x": HOSTILE, f"a.{HOSTILE}": {"b" * 500: "c" * 5000}})
+    two = build(tmp_path / "two", USUAL[:1])
+    write_report([one, two], tmp_path / "report", faces="keep", say=say_nothing)
+    for width in (1280, 390):
+        with watched(browser, width=width) as view:
+            page = view.open(tmp_path / "report" / "index.html")
+            assert page.evaluate("document.documentElement.scrollWidth") <= width
+            settings = page.get_by_role("group", name="How the runs differ")
+            assert settings.get_by_role("row").count() == 3
+            text = settings.inner_text()
+            assert "<script>window.__pwned=1" in text
+            assert "\\u202e" in text
+            assert not set(text) & set("\x00\x1b\u202e")
+            assert page.locator("script:not([src]), iframe, [style], main img").count() == 0
 
 
 def test_what_is_hostile_can_be_read_as_it_is(browser: Browser, hostile: Path) -> None:

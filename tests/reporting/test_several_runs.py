@@ -51,3 +51,12 @@ def test_every_page_fits(browser: Browser, two_runs: Path, width: int) -> None:
     with watched(browser, width=width) as view:
         for file in sorted(two_runs.rglob("*.html")):
             assert view.open(file).evaluate("document.documentElement.scrollWidth") <= width
+
+
+def test_tables_fit_on_paper(browser: Browser, two_runs: Path) -> None:
+    """What is wider than a sheet of A4 between its margins would be cut off there."""
+    with watched(browser, width=718) as view:
+        for file in (two_runs / "index.html", two_runs / "run-1" / "index.html"):
+            page = view.open(file)
+            page.emulate_media(media="print")
+            assert page.evaluate("document.documentElement.scrollWidth") <= 718
