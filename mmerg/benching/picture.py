@@ -76,9 +76,18 @@ def _panel(axes: Axes, column: str, rows: Sequence[Row]) -> None:
         )
     axes.set_title(TITLES[column], fontsize=style.SMALL, pad=3)
     axes.margins(0.12)
+    _percent(axes)
     axes.grid(color=style.FAINT, lw=0.4)
     axes.set_axisbelow(True)
     style.bare(axes)
+
+
+def _percent(axes: Axes) -> None:
+    """Room for markers beyond 0 and 100, and nothing written there: there is no such share."""
+    low, high = axes.get_ylim()
+    low, high = max(low, -4.0), min(high, 104.0)
+    axes.set_ylim(low, high)
+    axes.set_yticks([tick for tick in axes.get_yticks() if max(low, 0.0) <= tick <= min(high, 100.0)])
 
 
 def _marker(number: int) -> dict[str, Any]:

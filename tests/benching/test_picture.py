@@ -34,6 +34,16 @@ def test_without_times_there_is_nothing_to_draw() -> None:
     assert picture.draw(bench(*marked([row(speed=Speed(calls=0, why="cached"))]))) is None
 
 
+@pytest.mark.parametrize("value", [0.0, 50.0, 100.0])
+def test_no_share_below_0_or_over_100_is_written(value: float) -> None:
+    with style.styled():
+        figure = picture.draw(bench(*marked([row(scores={"acc": score("acc", value, why="one dialogue")})])))
+        assert figure
+        [ticks, *_] = [axes.get_yticks() for axes in figure.axes]
+    assert len(ticks)
+    assert 0.0 <= min(ticks) <= value <= max(ticks) <= 100.0
+
+
 @pytest.mark.parametrize("count", [1, 6, 25])
 def test_no_two_texts_overlap_and_all_are_inside(count: int) -> None:
     with style.styled():
