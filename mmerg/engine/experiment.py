@@ -1,7 +1,8 @@
 """Runs a system over samples: several in flight, each apart, one failed sample never costs another.
 
-`Experiment.sample` is one sample from clips to result line; `in_flight` maps it over many with threads (calls wait on a
-server, decoding releases the interpreter), and is the only thing to change for another kind of parallelism.
+`Experiment.sample` is one sample from clips to result line, `attempt` what it has in common with other work that is
+done a sample at a time. `in_flight` maps it over many with threads (calls wait on a server, decoding releases the
+interpreter), and is the only thing to change for another kind of parallelism.
 """
 
 from __future__ import annotations
@@ -54,67 +55,46 @@ class Experiment:
     def sample(self, sample: Sample, backend: Backend, emit: Emit, keep_frame: KeepFrame) -> Result:
         """One sample's result, failed or not. Raises CallError (interrupted), after which nothing is decided, and
         ConfigError for what would fail every sample."""
-        started = time.monotonic()
-        calls: list[Reply] = []
         bad_clips: set[int] = set()
         shown: set[str] = set()
         excluded: set[tuple[str, str]] = set()
         problems: set[str] = set()
 
-        def note(event: events.Event) -> None:
+        def watch(event: events.Event) -> None:
             emit(event)
-            if isinstance(event, events.Called):
-                calls.append(event.reply)
-            elif isinstance(event, events.Supplied):
+            if isinstance(event, events.Supplied):
                 shown.update(str(item["id"]) for item in event.content if "id" in item)
                 excluded.update((kept.guard, kept.id) for kept in event.excluded)
                 problems.update({event.problem} - {""})
             elif isinstance(event, events.FramesTaken):
                 bad_clips.update(turn.turn for turn in event.turns if turn.problem not in ("", OVER_BUDGET))
 
-        scene = sample.scene
-        note(
-            events.SampleStarted(
-                sample=sample.id,
-                dialogue=sample.dialogue_id,
-                history=tuple((turn.speaker, turn.text) for turn in scene.history),
-                responder=scene.responder,
-                labels=scene.labels,
-            )
-        )
-        decided: dict[str, Any]
-        try:
+        scene, system = sample.scene, self.prompts.system
+
+        def decide(note: Emit) -> dict[str, Any]:
             vision = self.engine.vision
             state = self.looker.look(scene, sample.dropped, vision=vision, max_images=self.max_images, emit=note)
             self._keep(state, keep_frame)
             sources = {symbol: source(sample) for symbol, source in self.sources.items()}
             asker = Asker(self.prompts, backend, self.sampling, note, sources)
-            decided = _decided(self.prompts.system, refine(self.prompts.system, state, asker, note))
-            note(events.SampleDone(sample=sample.id))
-        except SampleError as error:
-            if error.failure is Failure.INTERRUPTED:
-                raise
-            note(
-                events.SampleFailed(
-                    sample=sample.id, failure=error.failure, what=error.what, where=error.where, hint=error.hint
-                )
-            )
-            decided = {"status": "failed", "failure": error.failure, "failure_text": str(error)}
-        return Result(
-            id=sample.id,
+            return _decided(system, refine(system, state, asker, note))
+
+        started = events.SampleStarted(
+            sample=sample.id,
             dialogue=sample.dialogue_id,
+            history=tuple((turn.speaker, turn.text) for turn in scene.history),
+            responder=scene.responder,
+            labels=scene.labels,
+        )
+        common = attempt(started, decide, watch)
+        return Result(
             gold_response=sample.target.text if sample.target else None,
             gold_emotion=sample.target.emotion if sample.target else None,
             clip_problems=len(bad_clips),
             exemplars=len(shown),
             excluded=dict(sorted(Counter(guard for guard, _ in excluded).items())),
             exemplars_problem="; ".join(sorted(problems)) or None,
-            calls=len(calls),
-            cached_calls=sum(reply.cached for reply in calls),
-            prompt_tokens=sum(reply.prompt_tokens for reply in calls),
-            response_tokens=sum(reply.response_tokens for reply in calls),
-            seconds=round(time.monotonic() - started, 3),
-            **decided,
+            **common,
         )
 
     def _keep(self, state: State, keep_frame: KeepFrame) -> None:
@@ -124,11 +104,48 @@ class Experiment:
             keep_frame(keyframe.frame.sha256, partial(self.looker.store.read, keyframe.frame.sha256))
 
 
+def attempt(started: events.SampleStarted, decide: Callable[[Emit], dict[str, Any]], emit: Emit) -> dict[str, Any]:
+    """One try at a sample, whatever is to be decided of it: what every sample's line has, its calls and how it failed,
+    and what `decide` gives where it did not. Raises CallError (interrupted), after which nothing is decided."""
+    begun = time.monotonic()
+    sample = started.sample
+    calls: list[Reply] = []
+
+    def note(event: events.Event) -> None:
+        emit(event)
+        if isinstance(event, events.Called):
+            calls.append(event.reply)
+
+    note(started)
+    decided: dict[str, Any]
+    try:
+        decided = {"status": "ok", **decide(note)}
+        note(events.SampleDone(sample=sample))
+    except SampleError as error:
+        if error.failure is Failure.INTERRUPTED:
+            raise
+        note(
+            events.SampleFailed(
+                sample=sample, failure=error.failure, what=error.what, where=error.where, hint=error.hint
+            )
+        )
+        decided = {"status": "failed", "failure": error.failure, "failure_text": str(error)}
+    return {
+        "id": sample,
+        "dialogue": started.dialogue,
+        "calls": len(calls),
+        "cached_calls": sum(reply.cached for reply in calls),
+        "prompt_tokens": sum(reply.prompt_tokens for reply in calls),
+        "response_tokens": sum(reply.response_tokens for reply in calls),
+        "seconds": round(time.monotonic() - begun, 3),
+        **decided,
+    }
+
+
 def _decided(system: System, outcome: Outcome) -> dict[str, Any]:
     chosen = outcome.selected
     audit = chosen.audit
     return {
-        "status": "ok",
         "selected_pass": chosen.t,
         "passes": len(outcome.passes),
         "ended": outcome.ended,

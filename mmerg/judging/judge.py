@@ -11,18 +11,18 @@ fails the item.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from itertools import permutations
+from itertools import chain, permutations
 from pathlib import Path
 from typing import Any, get_args
 
-from mmerg.backends.protocol import Backend, Reply, Sampling
+from mmerg.backends.protocol import Backend, Sampling
 from mmerg.engine.ask import Asker, Supply
+from mmerg.engine.experiment import attempt
 from mmerg.engine.prompts import Prompts
 from mmerg.engine.state import State
-from mmerg.errors import ConfigError, Failure, ReplyError, SampleError
+from mmerg.errors import ConfigError, ReplyError
 from mmerg.judging.items import Item
 from mmerg.judging.schemas import Preference, Rating
 from mmerg.records import events
@@ -88,43 +88,15 @@ class Judge:
     def item(self, item: Item, backend: Backend, emit: Emit) -> Verdicts:
         """The verdicts on one item, failed or not. Raises CallError (interrupted), after which nothing is decided, and
         ConfigError for what would fail every item."""
-        started = time.monotonic()
-        calls: list[Reply] = []
 
-        def note(event: events.Event) -> None:
-            emit(event)
-            if isinstance(event, events.Called):
-                calls.append(event.reply)
+        def decide(note: Emit) -> dict[str, Any]:
+            looks = (self._look(item, look, backend, note) for look in self.rounds)
+            return {"verdicts": tuple(chain.from_iterable(looks))}
 
-        note(
-            events.SampleStarted(
-                sample=item.id, dialogue=item.dialogue, history=item.history, responder=item.responder, labels=()
-            )
+        started = events.SampleStarted(
+            sample=item.id, dialogue=item.dialogue, history=item.history, responder=item.responder, labels=()
         )
-        decided: dict[str, Any]
-        try:
-            verdicts = [verdict for look in self.rounds for verdict in self._look(item, look, backend, note)]
-            note(events.SampleDone(sample=item.id))
-            decided = {"status": "ok", "verdicts": tuple(verdicts)}
-        except SampleError as error:
-            if error.failure is Failure.INTERRUPTED:
-                raise
-            note(
-                events.SampleFailed(
-                    sample=item.id, failure=error.failure, what=error.what, where=error.where, hint=error.hint
-                )
-            )
-            decided = {"status": "failed", "failure": error.failure, "failure_text": str(error)}
-        return Verdicts(
-            id=item.id,
-            dialogue=item.dialogue,
-            calls=len(calls),
-            cached_calls=sum(reply.cached for reply in calls),
-            prompt_tokens=sum(reply.prompt_tokens for reply in calls),
-            response_tokens=sum(reply.response_tokens for reply in calls),
-            seconds=round(time.monotonic() - started, 3),
-            **decided,
-        )
+        return Verdicts(**attempt(started, decide, emit))
 
     def _look(self, item: Item, look: Round, backend: Backend, emit: Emit) -> Iterator[Verdict]:
         sampling = replace(self.sampling, seed=self.sampling.seed + look.repeat)
