@@ -109,7 +109,9 @@ def found(tmp_path_factory: pytest.TempPathFactory) -> Path:
     results = [
         result("dia0/heading", "A plain reply.", "sadness", gold="joy"),
         result("dia1/2", f"A reply {'and so on ' * 40} to the end: gannet", "surprise", gold="surprise"),
-        result("dia2/2", None, failure="thinking_exhausted", failure_text="all 300 tokens went into thinking"),
+        result(
+            "dia2/2", None, failure="thinking_exhausted", failure_text="all 300 tokens went into thinking", gold="fear"
+        ),
         result("dia3/2", "A plain reply."),
     ]
     run = build_run(folder / "run", results, history={"dia3/2": (*HISTORY, last)})
@@ -126,9 +128,11 @@ def found(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ("gannet", ["dia1/2"]),  # the same of a reply
         ("surprise", ["dia1/2"]),  # the forecast
         ("joy", ["dia0/heading"]),  # the data's label
+        ("fear", ["dia2/2"]),  # the same where there is no forecast
         ("thinking_exhausted", ["dia2/2"]),  # the class of the failure
         ("300 tokens", ["dia2/2"]),  # its words
         ("not", []),  # the page's own words are none of the samples'
+        ("gold", []),
     ],
 )
 def test_the_search_looks_where_it_says(browser: Browser, found: Path, words: str, ids: list[str]) -> None:
@@ -339,3 +343,4 @@ def test_a_table_of_nobody_has_no_rows(browser: Browser, tmp_path: Path) -> None
         page = view.open(run / "report" / "samples.html")
         assert page.locator("output").inner_text() == "0 of 0"
         assert page.get_by_label("Failure").count() == 0
+        assert page.get_by_role("checkbox").count() == 0
