@@ -96,9 +96,10 @@ def build(config: Mapping[str, Any], folder: Path = FOLDER, group: str = "system
         config.get("final_selection", "lexicographic"),
     )
     shape, result = ablated(shape_of(config, where), config["result"], config.get("without", ()), organization, where)
-    if shape.auditor is None and final_selection == "last":
+    if final_selection == "last" and (shape.auditor is None or config["max_iterations"] == 0):
+        what = "without an auditor" if shape.auditor is None else "with max_iterations=0"
         raise ConfigError(
-            "system.final_selection=last has no meaning without an auditor: there is one pass",
+            f"system.final_selection=last has no meaning {what}: there is one pass",
             where=where,
             hint="leave final_selection as it is",
         )
