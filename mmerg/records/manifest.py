@@ -147,8 +147,9 @@ def refuse_judging(manifest: Mapping[str, Any], path: Path) -> None:
 
 def no_run(path: Path) -> RunError:
     """What to say of a folder without a manifest: what it is, as far as that can be seen, and what to give instead."""
-    runs = [str(file.parent) for file in sorted(path.glob("*/manifest.json"))] if path.is_dir() else []
-    around = next((str(above) for above in path.absolute().parents if (above / "manifest.json").is_file()), "")
+    files = sorted(path.glob("*/manifest.json"))
+    runs = [str(file.parent) for file in files if _looks_like_one(file.parent)]
+    around = next((str(above) for above in path.absolute().parents if _looks_like_one(above)), "")
     what, hint = "it has no manifest.json", "see `ls runs/`"
     if not path.exists():
         what = "there is no such folder"
@@ -162,3 +163,8 @@ def no_run(path: Path) -> RunError:
     elif path.is_file():
         what = "it is a file"
     return RunError(f"this is not a run folder: {what}", where=str(path), hint=hint)
+
+
+def _looks_like_one(folder: Path) -> bool:
+    """Others call a file manifest.json, too."""
+    return (folder / "manifest.json").is_file() and (folder / "trace.jsonl").is_file()

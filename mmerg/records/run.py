@@ -208,10 +208,10 @@ def read_manifest(path: Path) -> dict[str, Any]:
 def _plain_manifest(path: Path) -> dict[str, Any]:
     """As it stands there, with an identity: all that a run which goes on needs of it."""
     file = path / MANIFEST
-    if not file.is_file():
-        raise no_run(path)
     try:
         content = json.loads(file.read_text(encoding="utf-8"))
+    except (FileNotFoundError, NotADirectoryError) as error:
+        raise no_run(path) from error
     except (OSError, ValueError, RecursionError) as error:
         raise RunError(f"the manifest cannot be read: {error}", where=str(file)) from error
     if not isinstance(content, dict) or not isinstance(content.get("identity"), dict):

@@ -117,6 +117,7 @@ def test_folders_that_are_no_run_s(pair: tuple[Path, Path], tmp_path: Path) -> N
         report.mkdir()
         (report / REPORT).touch()
     (tmp_path / "other").mkdir()
+    (tmp_path / MANIFEST).touch()  # of something else
     told = {
         tmp_path / "nowhere": ("there is no such folder", "see `ls runs/`"),
         tmp_path / "other": ("it has no manifest.json", "see `ls runs/`"),
