@@ -84,7 +84,9 @@ class _Run:
             self.folder.write(*page)
             if count % EVERY == 0:
                 say(f"{count} of {len(overview.results)} samples")
-        agents = list(dict.fromkeys(name for counts in tally.faults.values() for name in sorted(counts) if name))
+        blamed = {name for counts in tally.faults.values() for name in counts if name}
+        stages = stages_of(overview.manifest).named
+        agents = [*(name for name in stages if name in blamed), *sorted(blamed - set(stages))]
         top = "../" if self.prefix else ""
         shared: dict[str, Any] = {"top": top, "up": "", "faces": self.faces, "outcomes": OUTCOMES}
         samples = render(
