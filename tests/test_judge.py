@@ -295,7 +295,7 @@ def test_a_judged_sample_can_be_shown(judged: Judged, capsys: pytest.CaptureFixt
         (("a", "judge=pairwise"), "1 run folders are given, and this judge takes exactly two"),
         (("a", "a", "judge=pairwise"), "compared with itself"),
         (("other", "a", "judge=pairwise"), "was not the same files"),
-        (("nowhere",), "no manifest.json"),
+        (("nowhere",), "there is no such folder"),
         (("a", "judge=best"), "judge/best"),
         (("a", "judge.repeats=3"), "at temperature 0 each would say the same"),
         (("a", "judge.repeats=0"), "judge.repeats is 0"),
