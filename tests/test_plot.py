@@ -80,7 +80,7 @@ def test_runs_are_compared(run: Path, tmp_path: Path, capsys: pytest.CaptureFixt
     assert "confusion-other is not drawn: no sample of other has a label to compare with" in said
     assert "confusion-third is not drawn: third: this run has no scores" in said
     assert main([*given[:3], str(run)]) == 2
-    assert "two runs are called run" in capsys.readouterr().err
+    assert "a run is given twice" in capsys.readouterr().err
 
 
 def test_the_same_run_gives_the_same_bytes(run: Path, tmp_path: Path) -> None:
