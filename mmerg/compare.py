@@ -19,6 +19,7 @@ from rich.console import Console
 from rich.text import Text
 
 from mmerg.errors import ConfigError
+from mmerg.identity import canonical
 from mmerg.records.about import check_runs
 from mmerg.scoring.answers import read_run, told_apart
 from mmerg.scoring.arguments import add_arguments, arguments
@@ -40,7 +41,7 @@ def compare(out: Console, paths: Sequence[Path], options: Options, json: Path | 
         raise ConfigError(f"draws is {options.resamples}, it must be 1 or more", where="--draws")
     check_runs(paths)
     baseline, *others = told_apart([read_run(path) for path in paths])
-    compared = compared_with(baseline, others, options, telling(PATIENCE))
+    compared = compared_with(baseline, others, options, telling(PATIENCE), canonical)
     for part in shown(compared):
         out.print(part, soft_wrap=isinstance(part, Text))
     if json:

@@ -112,6 +112,7 @@ class _Manifest(_Part):
     protocol: _Protocol | None = None
     memory: _Memory | None = None
     config: _Config = _Config()
+    versions: dict[Word, Any] = {}
 
 
 def checked(content: Any, file: Path) -> dict[str, Any]:

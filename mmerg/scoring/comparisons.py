@@ -12,8 +12,7 @@ from itertools import groupby
 from pydantic import BaseModel, ConfigDict
 
 from mmerg.errors import RunError
-from mmerg.identity import canonical
-from mmerg.records.differing import differing
+from mmerg.records.differing import Deciding, differing
 from mmerg.scoring.answers import ScoredRun
 from mmerg.scoring.comparable import must_compare, must_have_one_target, warnings
 from mmerg.scoring.metric import Metric
@@ -42,7 +41,7 @@ class Pair(BaseModel):
     samples: int
     a_alone: int
     b_alone: int
-    settings: tuple[Differs, ...]
+    settings: tuple[Differs, ...] = ()
 
 
 class Compared(BaseModel):
@@ -59,9 +58,14 @@ class Compared(BaseModel):
 
 
 def compared_with(
-    baseline: ScoredRun, others: Sequence[ScoredRun], options: Options, begun: Callable[[str], None] | None = None
+    baseline: ScoredRun,
+    others: Sequence[ScoredRun],
+    options: Options,
+    begun: Callable[[str], None] | None = None,
+    deciding: Deciding | None = None,
 ) -> Compared:
-    """All figures of `options`, whose resamples are the draws; `begun` is told the name of each before it. Raises
+    """All figures of `options`, whose resamples are the draws; `begun` is told the name of each before it. With
+    `deciding` (see `records.differing`) the settings that differ are told. Raises
     RunError where runs cannot be compared or share no sample, ConfigError for an option that means nothing."""
     told: dict[str, None] = {}
     for other in others:
@@ -75,7 +79,7 @@ def compared_with(
             samples=len(found.a),
             a_alone=found.a_alone,
             b_alone=found.b_alone,
-            settings=_settings(baseline, other),
+            settings=_settings(baseline, other, deciding) if deciding else (),
         )
         for other, found in zip(others, pairings, strict=True)
     ]
@@ -111,8 +115,8 @@ def _pairing(a: ScoredRun, b: ScoredRun) -> Pairing:
     return found
 
 
-def _settings(a: ScoredRun, b: ScoredRun) -> tuple[Differs, ...]:
-    found = differing([a.manifest, b.manifest], canonical)
+def _settings(a: ScoredRun, b: ScoredRun, deciding: Deciding) -> tuple[Differs, ...]:
+    found = differing([a.manifest, b.manifest], deciding)
     return tuple(Differs(name=one.name, a=one.values[0], b=one.values[1]) for one in found)
 
 
