@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import re
@@ -15,14 +16,16 @@ from typing import Any
 import pytest
 import yaml
 from omegaconf import OmegaConf
+from rich.console import Console
 
 from mmerg.config import resolve
 from mmerg.errors import ConfigError
 from mmerg.identity import identity_hash
 from mmerg.launch import launch
+from mmerg.records.ended import Ended
 from mmerg.records.run import read_manifest, read_results
 from mmerg.settings import check
-from mmerg.sweep import Member, Report
+from mmerg.sweep import Member, Report, cost, notes, table
 from mmerg.terminal import Swept
 from tests.composed import composed
 from tests.engine.parts import ROOT
@@ -81,9 +84,33 @@ def test_an_experiment_without_a_row_is_refused() -> None:
     assert "row=k0 runs one; with -m, row=k0,k1" in caught.value.hint
 
 
-def test_a_row_with_a_setting_that_is_not_there_is_refused() -> None:
-    with pytest.raises(ConfigError, match=r"there is no setting system\.max_iteration"):
-        resolve(composed("dataset=demo", "+rows.x.system.max_iteration=3", "row=x"))
+@pytest.mark.parametrize(
+    ("row", "told", "hint"),
+    [
+        (
+            "{system: {max_iteration: 3}}",
+            "there is no setting system.max_iteration",
+            "did you mean system.max_iterations",
+        ),
+        ("{memory: {topk: 3}}", "there is no setting memory.topk", "did you mean memory.top_k"),
+        ("{memori: {top_k: 3}}", "there is no setting memori", "did you mean memory"),
+        ("{system: {max_iterations: many}}", "could not be converted to Integer", "system.max_iterations"),
+        ("{frames: none}", "frames is 'none', and it holds several settings", "seen_by"),
+        ("[a, b]", "it is ['a', 'b'], not settings", "settings by name"),
+        ("many", "it is 'many', not settings", "settings by name"),
+    ],
+)
+def test_a_row_that_cannot_be_is_refused_by_its_name(row: str, told: str, hint: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        resolve(composed("dataset=demo", f"+rows.x={row}", "row=x"))
+    assert told in caught.value.what
+    assert (caught.value.where, hint in caught.value.hint) == ("row x", True)
+
+
+@pytest.mark.parametrize("row", ["{}", "null"])
+def test_a_row_with_nothing_is_the_plain_run(row: str) -> None:
+    plain = identity_hash(resolve(composed("dataset=demo")))
+    assert identity_hash(resolve(composed("dataset=demo", f"+rows.x={row}", "row=x"))) == plain
 
 
 class Sweeper(Runner):
@@ -234,3 +261,40 @@ def test_a_member_that_left_no_word_is_told(tmp_path: Path) -> None:
     with pytest.raises(Swept) as caught:
         Report().on_multirun_end(OmegaConf.create({"hydra": {"sweep": {"dir": str(tmp_path)}}}))
     assert caught.value.worst == 1
+
+
+def ended(name: str, calls: int, made: int) -> Ended:
+    return Ended(run=f"/runs/{name}", samples=20, failed=0, kept=5, calls=calls, made=made)
+
+
+SWEPT = (
+    Member(number=0, overrides=("row=full", "limit=20"), code=0, runs=(ended("meld-merg-x-1", 100, 100),)),
+    Member(number=1, overrides=("row=same", "limit=20"), code=0, runs=(ended("meld-merg-x-1", 100, 0),)),
+    Member(number=2, overrides=("row=other", "limit=20"), code=0, runs=(ended("meld-merg-x-2", 80, 30),)),
+    Member(
+        number=3, overrides=("row=llava", "limit=20"), code=2, error="llava:13b is not pulled; ollama pull llava:13b"
+    ),
+    Member(number=4, overrides=("row=gemma", "limit=20"), code=2, error="no server answers; ollama serve"),
+    Member(number=5, overrides=("row=qwen", "limit=20"), code=2, error="no server answers; ollama serve"),
+)
+
+
+def test_the_report_says_what_is_one_run_and_what_to_do_where_one_could_not_be() -> None:
+    told = list(notes(SWEPT))
+    assert told == [
+        "runs are in /runs",
+        "row=full, row=same have the same settings: they are one run, meld-merg-x-1",
+        "not run: row=llava: llava:13b is not pulled; ollama pull llava:13b",
+        "not run: row=gemma, row=qwen: no server answers; ollama serve",
+    ]
+    assert cost(SWEPT).startswith("130 calls made, 50 reused; separate runs would take 180;")
+
+
+@pytest.mark.parametrize("width", [80, 100, 160])
+def test_the_report_loses_no_digit_in_a_narrow_terminal(width: int) -> None:
+    out = io.StringIO()
+    Console(file=out, width=width).print(table(SWEPT))
+    lines = [re.findall(r"\d+", line.partition("│ meld")[0]) for line in out.getvalue().splitlines()]
+    assert ["20", "5", "0", "80", "30", "50"] in lines
+    assert max(map(len, out.getvalue().splitlines())) <= width
+    assert "…" not in out.getvalue()
