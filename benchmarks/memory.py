@@ -8,7 +8,7 @@ extrapolated. Index figures are of random vectors of 384 dimensions: adding them
 and the five nearest by `mmerg.memory.index` against numpy over all rows.
 Prints medians over rounds with their range, ratios within a round, then one line of JSON.
 
-    python benchmarks/memory.py --texts 500 --entries 10000 100000 --rounds 5
+    python benchmarks/memory.py --texts 500 --entries 10000 100000 --rounds 3
 """
 
 from __future__ import annotations
@@ -146,7 +146,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="What the retrieval memory costs.")
     parser.add_argument("--texts", type=int, default=500)
     parser.add_argument("--entries", type=int, nargs="+", default=[10_000, 100_000])
-    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--rounds", type=int, default=3)
     options = parser.parse_args()
     embedded = embedding(options.texts, options.rounds)
     with tempfile.TemporaryDirectory() as name:

@@ -11,7 +11,7 @@ Peak memory is what Python allocates at most while one of them runs (tracemalloc
 timed). Prints medians with the range over rounds as text, then one line of JSON. Times are this machine's; ratios come
 from one round each and carry over.
 
-    PYTHONPATH=. python benchmarks/reading.py --rounds 5
+    PYTHONPATH=. python benchmarks/reading.py --rounds 3
 """
 
 from __future__ import annotations
@@ -131,7 +131,7 @@ def peak(work: Callable[[], object]) -> float:
 def main() -> None:
     """Write, read, print."""
     parser = argparse.ArgumentParser(description="Time and memory to read corpora of official size.")
-    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--rounds", type=int, default=3)
     options = parser.parse_args()
     lines = ["seconds to read a corpus, and times as long as csv.reader; peak MiB, and times as much"]
     found = {}

@@ -12,7 +12,7 @@ Makes 24 clips of 1280x720, 3 to 5 s long (as `benchmarks/keyframes.py` does), t
 Prints medians over rounds: seconds, and the ratios to decode in the same round, as text, then one
 line of JSON. Times are this machine's; ratios carry over roughly.
 
-    python benchmarks/sheet.py --rounds 5
+    python benchmarks/sheet.py --rounds 3
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ def one_round(pairs: list[tuple[Path, Path]], small: list[Path], scratch: Path) 
 def main() -> None:
     """Make clips, time them, print."""
     parser = argparse.ArgumentParser(description="Time contact sheets and the check of many clips.")
-    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--rounds", type=int, default=3)
     options = parser.parse_args()
     ffmpeg = shutil.which("ffmpeg")
     with tempfile.TemporaryDirectory() as name:
