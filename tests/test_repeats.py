@@ -136,7 +136,8 @@ def test_run_and_show_tell_what_the_loop_did_in_vain(tmp_path: Path, capsys: pyt
     assert main([ended.run]) == 0
     shown = capsys.readouterr().out
     assert told in shown
-    assert "30 calls, 18 of them cached in 2 of 2 samples, which figures of seconds leave out" in " ".join(shown.split())
+    helped = "30 calls, 18 of them cached in 2 of 2 samples, which figures of seconds leave out"
+    assert helped in " ".join(shown.split())
     assert main([ended.run, "d0/4"]) == 0
     shown = capsys.readouterr().out
     for t in (1, 2):
