@@ -2,7 +2,7 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-BENCHMARKS := $(sort $(filter-out benchmarks/__init__.py benchmarks/parts.py,$(wildcard benchmarks/*.py)))
+BENCHMARKS = $(shell grep -l '^def main' benchmarks/*.py)
 
 .DEFAULT_GOAL := help
 .PHONY: help setup demo bench test metrics check lint types benchmarks wheel clean
@@ -37,7 +37,12 @@ types: $(VENV)/dev.done  ## mypy, strict
 
 benchmarks: $(VENV)/dev.done  ## ratios of speed, each measured within one run; their figures go to runs/benchmarks.jsonl
 	@mkdir -p runs && rm -f runs/benchmarks.jsonl
-	for program in $(BENCHMARKS); do $(BIN)/python $$program | tee runs/.benchmark; grep '^{' runs/.benchmark >> runs/benchmarks.jsonl; done; rm -f runs/.benchmark
+	@for program in $(BENCHMARKS); do \
+		echo "== $$program"; \
+		$(BIN)/python $$program > runs/.benchmark; failed=$$?; \
+		cat runs/.benchmark; sed -n '/^{/p' runs/.benchmark >> runs/benchmarks.jsonl; rm runs/.benchmark; \
+		test $$failed = 0 || exit $$failed; \
+	done
 
 wheel: $(VENV)/dev.done  ## build the wheel into dist/
 	$(BIN)/python -m build --wheel
