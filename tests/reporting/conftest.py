@@ -14,6 +14,9 @@ from playwright.sync_api import Browser, sync_playwright
 from mmerg.reporting.write import write_report
 from mmerg.score import main as score
 from tests.reporting.parts import HOSTILE, HOSTILE_IDS, USUAL, Told, build
+from tests.scoring.run_builder import build_run, result
+
+MANY = 450  # samples of a run with more than are shown at once
 
 
 @pytest.fixture(scope="module")
@@ -67,3 +70,13 @@ def two_runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
         assert score([str(run)]) == 0
     write_report([one, two], folder / "report", faces="keep", say=say_nothing)
     return folder / "report"
+
+
+@pytest.fixture(scope="module")
+def many(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The table of a run with more samples than are shown at once."""
+    folder = tmp_path_factory.mktemp("many")
+    results = [result(f"d{number}/2", f"Reply {number}.", selected_pass=number % 2) for number in range(MANY)]
+    run = build_run(folder / "run", results)
+    write_report([run], folder / "report", faces="keep", say=say_nothing)
+    return folder / "report" / "samples.html"
