@@ -67,6 +67,7 @@ def _lines(one: Result, reply: str, calls: int, prompt: str) -> list[str]:
         *events_of(one, (), HISTORY)[:1],
         *(called(one.id, reply, tokens, stage="psp", prompt=prompt) for _ in range(calls - 1)),
         called(one.id, reply, tokens, prompt=prompt),
+        *events_of(one, (), HISTORY)[-1:],
     ]
     plain = (EVENT.dump_python(event, mode="json") for event in events)
     return [json.dumps(event, ensure_ascii=False, separators=(",", ":")) + "\n" for event in plain]
