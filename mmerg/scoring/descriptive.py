@@ -41,17 +41,18 @@ class Rate:
 
 @dataclass(frozen=True)
 class Seconds:
-    """The median time of a sample, none of whose replies came from the cache. A median, as one host that hangs can
-    outweigh a hundred samples; samples in flight together slow each other down."""
+    """The median time of a sample that came out well and made all its calls, as `benching.speed` counts: one that
+    failed at once took no time to speak of. A median, as one host that hangs can outweigh a hundred samples; samples in
+    flight together slow each other down."""
 
     name: str = "seconds"
-    signature: str = "median|cached:left-out|failed:in"
-    needs: str = "no reply from the cache"
+    signature: str = "median|cached:left-out|failed:left-out"
+    needs: str = "a reply of calls that were all made anew, none from the cache"
     interval_by: IntervalBy = "bootstrap"
     higher_is_better: bool | None = None
 
     def counted(self, answers: Sequence[Answer]) -> NDArray[np.bool_]:
-        return np.array([not answer.result.cached_calls for answer in answers], bool)
+        return np.array([answer.ok and not answer.result.cached_calls for answer in answers], bool)
 
     def ready(self, answers: Sequence[Answer]) -> Value:
         seconds, counted = np.array([answer.result.seconds for answer in answers], float), self.counted(answers)

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mmerg.benching.speed import seconds_of
 from mmerg.errors import ConfigError, RunError
 from mmerg.records.result import Result
 from mmerg.scoring.answers import Answer, ScoredRun, read_run
@@ -80,9 +81,23 @@ def test_the_describing_figures_by_hand(folder: Path) -> None:
         "calls": (pytest.approx(22 / 4), 4),
         "prompt_tokens": (7.5, 4),
         "response_tokens": (0.0, 4),
-        "seconds": (3.0, 3),  # the median of what no cache gave
+        "seconds": (2.5, 2),  # the median of what came out well and no cache gave
         "excluded": (50.0, 1),
     }
+
+
+def test_seconds_are_those_of_the_bench() -> None:
+    """Samples that fail at once, with no call made, are no fast ones."""
+    lines = [*RESULTS, *(result(f"d{number}/1", None, seconds=0.0, calls=0) for number in range(9))]
+    bench = seconds_of(lines)
+    assert bench
+    seconds = scored(lines).scores["seconds"]
+    assert (seconds.value, seconds.n) == (bench.median, bench.n)
+
+
+def test_that_every_reply_came_from_the_cache_is_said_in_words() -> None:
+    seconds = scored([result("a/1", cached_calls=5)]).scores["seconds"]
+    assert seconds.why == "no sample has a reply of calls that were all made anew, none from the cache"
 
 
 def test_describing_nothing() -> None:
