@@ -14,7 +14,15 @@ from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined, Template, TemplateError, TemplateNotFound
+from jinja2 import (
+    DictLoader,
+    Environment,
+    FileSystemLoader,
+    StrictUndefined,
+    Template,
+    TemplateError,
+    TemplateNotFound,
+)
 
 from mmerg.backends.protocol import Image, Message
 from mmerg.engine.state import Again, State
@@ -53,15 +61,15 @@ class FramesView:
 
 
 class Prompts:
-    """The templates of one system."""
+    """The templates of one system, as its files were when this was made: a run keeps the prompts that it began with."""
 
     def __init__(self, system: System) -> None:
-        """Raises ConfigError where a stage has no template."""
+        """Raises ConfigError where a stage has no template, and where a file cannot be read."""
         self.system = system
+        self._sources = _read(system)
         self._env = Environment(
-            loader=FileSystemLoader(system.prompts),
+            loader=DictLoader(self._sources),
             undefined=StrictUndefined,
-            auto_reload=False,  # a run keeps the prompts that it began with
             trim_blocks=True,
             lstrip_blocks=True,
             autoescape=False,
@@ -90,14 +98,8 @@ class Prompts:
     def digest(self) -> str:
         """SHA-256 (hex) over every template that this system can render, and over the schemas of its outputs."""
         parts = [json.dumps(stage.output.model_json_schema()) for stage in self.system.agents if stage.output]
-        for name in sorted(self._env.list_templates()):
-            source, _, _ = self._loader().get_source(self._env, name)
-            parts.append(f"{name}\0{source}\0")
+        parts += [f"{name}\0{source}\0" for name, source in self._sources.items()]
         return sha256("".join(parts).encode()).hexdigest()
-
-    def _loader(self) -> FileSystemLoader:
-        assert isinstance(self._env.loader, FileSystemLoader)
-        return self._env.loader
 
     def _template(self, name: str) -> Template:
         try:
@@ -118,6 +120,21 @@ class Prompts:
                 where=", ".join(map(str, self.system.prompts)),
                 hint="a template may use only the inputs that its stage sees (system.stages.<name>.sees)",
             ) from error
+
+
+def _read(system: System) -> dict[str, str]:
+    """The source of every template of a system by name, in the names' order; of one name the first folder's counts."""
+    files = FileSystemLoader(system.prompts)
+    reader = Environment(autoescape=False)
+    sources: dict[str, str] = {}
+    for name in files.list_templates():
+        try:
+            sources[name], _, _ = files.get_source(reader, name)
+        except (OSError, UnicodeDecodeError) as error:  # TemplateNotFound, of a link to nothing, is an OSError
+            where = ", ".join(map(str, system.prompts))
+            hint = "a template is a text file in UTF-8; move what is none elsewhere"
+            raise ConfigError(f"the prompt {name} cannot be read: {error}", where=where, hint=hint) from error
+    return sources
 
 
 def visible(system: System, stage: Stage, state: State) -> dict[str, Any]:

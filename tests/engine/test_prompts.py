@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import os
 from dataclasses import replace
+from hashlib import sha256
 from pathlib import Path
 
 import pytest
@@ -147,6 +148,44 @@ def test_a_stage_without_a_template_is_named_before_anything_is_asked(tmp_path: 
         Prompts(system)
     with pytest.raises(ConfigError, match=r"mpa\.j2 is no Jinja template"):
         Prompts(templates(tmp_path, mpa="{% if %}"))
+
+
+def test_a_run_keeps_the_prompts_that_it_began_with(tmp_path: Path) -> None:
+    """Also those that are first used after their files were changed: parts of others, and the one for a repair."""
+    system = templates(tmp_path, mpa="{% include 'part.j2' %}")
+    part = tmp_path / "part.j2"
+    part.write_text("as it was", encoding="utf-8")
+    prompts = Prompts(system)
+    digest = prompts.digest()
+    for file in tmp_path.iterdir():
+        file.write_text("edited", encoding="utf-8")
+    (tmp_path / "new.j2").write_text("new", encoding="utf-8")
+    said = prompts.messages(stage_named(system, "mpa"), State(SCENE), {}, "", None)
+    assert [message.text for message in said] == ["system", "shared\n\nas it was"]
+    assert prompts.complaint("", "").text == "repair"
+    assert prompts.digest() == digest != Prompts(system).digest()
+
+
+def test_what_cannot_be_read_as_a_template_is_named(tmp_path: Path) -> None:
+    system = templates(tmp_path)
+    (tmp_path / "part.j2").write_bytes(b"caf\xe9")
+    with pytest.raises(ConfigError, match=r"part\.j2 cannot be read") as caught:
+        Prompts(system)
+    assert "UTF-8" in caught.value.hint
+    (tmp_path / "part.j2").unlink()
+    (tmp_path / "part.j2").symlink_to(tmp_path / "nothing")
+    with pytest.raises(ConfigError, match=r"part\.j2 cannot be read"):
+        Prompts(system)
+
+
+def test_the_digest_is_of_names_and_texts_in_the_order_of_names(tmp_path: Path) -> None:
+    system = replace(templates(tmp_path, psp="two\n"), stages=(), auditor=None)
+    (tmp_path / "parts").mkdir()
+    (tmp_path / "parts" / "one.j2").write_bytes(b"caf\xc3\xa9\r\n")
+    texts = {name: name for name in ("caef", "gra", "mpa", "repair", "sgrg", "shared", "system")}
+    texts |= {"psp": "two\n", "parts/one": "café\n"}
+    told = "".join(f"{name}.j2\0{text}\0" for name, text in sorted(texts.items()))
+    assert Prompts(system).digest() == sha256(told.encode()).hexdigest()
 
 
 def test_the_digest_changes_with_a_template_and_with_a_schema(tmp_path: Path) -> None:
