@@ -72,6 +72,7 @@ def bench(out: Console, given: argparse.Namespace, settings: Sequence[str], opti
             table.leave_out(Skipped(name=one.backbone.name, why=error.what, next=error.hint))
             out.print(harmless(f"left out: {one.backbone.name}: {error}"))
     if not table.new():
+        table.close()
         last = table.skipped[-1]
         raise ConfigError(f"no backbone could be run: {last.why}", where=last.name, hint=last.next)
     if options != quick:

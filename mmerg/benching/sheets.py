@@ -34,12 +34,12 @@ class Sheet:
 
 
 def sheets(bench: Bench, *, narrow: bool = False) -> list[Sheet]:
-    """The tables of a bench with rows; backbones that were not run come last. narrow: the ends of an interval stand on
-    lines of their own."""
+    """The tables of a bench with rows; backbones that did not run, or not with all seeds, come last. narrow: the ends of
+    an interval stand on lines of their own."""
     found = [_quality(bench, narrow), _speed(bench), _samples(bench), _models(bench)] if bench.rows else []
     if bench.skipped:
         lines = tuple((skipped.name, skipped.why, skipped.next) for skipped in bench.skipped)
-        found.append(Sheet("not run", ("backbone", "why", "next"), lines, (0, 1, 2)))
+        found.append(Sheet("left out", ("backbone", "why", "next"), lines, (0, 1, 2)))
     return found
 
 

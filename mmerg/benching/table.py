@@ -53,9 +53,13 @@ class Table:
         return [row for row in self.bench.rows if row.name not in self._earlier]
 
     def leave_out(self, skipped: Skipped) -> None:
-        """Note that a backbone failed; what an earlier call left of it is no longer so."""
+        """Note that a backbone failed; what an earlier call left of it is no longer so. Seeds that ran in this call
+        stay."""
         self.skipped.append(skipped)
-        self._rows = {name: row for name, row in self._rows.items() if row.backbone != skipped.name}
+        gone = [name for name in self._earlier if self._rows[name].backbone == skipped.name]
+        for name in gone:
+            del self._rows[name]
+        self._earlier.difference_update(gone)
         self._write()
 
     def close(self) -> list[Path]:
@@ -76,7 +80,8 @@ class Table:
         earlier = tuple(row.name for row in rows if row.name in self._earlier)
         new = {"rows": rows, "means": means(rows), "skipped": tuple(self.skipped), "earlier": earlier}
         self.bench = self.bench.model_copy(update=new)
-        return write(self.bench, self.folder) if rows else []
+        # a table without rows is not worth a file, but takes the place of one that says what is no longer so
+        return write(self.bench, self.folder) if rows or (self.folder / JSON).exists() else []
 
 
 def settings_of(given: Iterable[str]) -> tuple[str, ...]:

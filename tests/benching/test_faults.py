@@ -45,14 +45,45 @@ def test_nothing_to_run_is_an_error(bench: Bencher, capsys: pytest.CaptureFixtur
 
 def test_a_backbone_that_fails_does_not_stop_the_rest(bench: Bencher, capsys: pytest.CaptureFixture[str]) -> None:
     assert bench(TWO) == 0
-    manifest = Path(bench.read().rows[0].run) / "manifest.json"
-    manifest.write_text("{}", encoding="utf-8")
+    break_run(bench.read().rows[0].run)
     capsys.readouterr()
     assert bench(TWO) == 1
     found = bench.read()
     assert [row.name for row in found.rows] == ["gemma3-12b"]
     assert [one.name for one in found.skipped] == ["qwen2.5vl-7b"]
     assert "left out: qwen2.5vl-7b: the manifest is not one of a run" in capsys.readouterr().out
+
+
+SEEDS = ("repeats=3", "backbone.sampling.temperature=0.5")
+
+
+def break_run(run: str) -> None:
+    (Path(run) / "manifest.json").write_text("{}", encoding="utf-8")
+
+
+def test_a_seed_that_fails_costs_no_seed_that_ran(bench: Bencher, capsys: pytest.CaptureFixture[str]) -> None:
+    assert bench(TWO[:1], *SEEDS) == 0
+    break_run(bench.read().rows[2].run)
+    capsys.readouterr()
+    assert bench(TWO[:1], *SEEDS) == 1
+    found = bench.read()
+    assert ([row.seed for row in found.rows], found.earlier) == ([0, 1], ())
+    assert [mean.seeds for mean in found.means] == [(0, 1)]
+    assert [one.name for one in found.skipped] == ["qwen2.5vl-7b"]
+    assert "left out: qwen2.5vl-7b: the manifest is not one of a run" in capsys.readouterr().out
+
+
+def test_where_nothing_ran_the_table_of_before_is_no_longer_so(
+    bench: Bencher, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert bench(TWO[:1]) == 0
+    break_run(bench.read().rows[0].run)
+    capsys.readouterr()
+    assert bench(TWO[:1]) == 2
+    assert "no backbone could be run: the manifest is not one of a run" in capsys.readouterr().err
+    found = bench.read()
+    assert (found.rows, [one.name for one in found.skipped]) == ((), ["qwen2.5vl-7b"])
+    assert not (bench.folder / "bench.png").exists()
 
 
 def test_the_table_is_written_before_the_next_backbone_runs(tmp_path: Path) -> None:
