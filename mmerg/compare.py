@@ -23,13 +23,12 @@ from mmerg.identity import canonical
 from mmerg.records.about import check_runs
 from mmerg.scoring.answers import read_run, told_apart
 from mmerg.scoring.arguments import add_arguments, arguments
-from mmerg.scoring.comparisons import compared_with
+from mmerg.scoring.comparisons import DRAWS, compared_with
 from mmerg.scoring.differences import shown
 from mmerg.scoring.files import written
 from mmerg.scoring.standard import Options
 from mmerg.terminal import STARTS_OVER, console, forgiving, guarded
 
-DRAWS = 2000
 PATIENCE = 5.0  # seconds without a word
 
 

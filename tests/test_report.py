@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from markupsafe import escape
 
+from mmerg.compare import main as compare
 from mmerg.errors import Failure
 from mmerg.records import events
 from mmerg.records.result import Result
@@ -174,6 +175,18 @@ def test_several_runs_say_first_in_which_settings_they_differ(tmp_path: Path) ->
     same = build(tmp_path / "same", USUAL[:1])
     assert main([str(one), str(same)]) == 0
     assert "In no setting that decides results" in (tmp_path / "report" / "index.html").read_text(encoding="utf-8")
+
+
+def test_differences_are_had_as_compare_says(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Few dialogues have all their exchanges taken, so draws alone would be no true word."""
+    one, two = build(tmp_path / "one", USUAL), build(tmp_path / "two", USUAL)
+    assert main([str(one), str(two)]) == 0
+    page = (tmp_path / "report" / "index.html").read_text(encoding="utf-8").replace("’", "'")
+    capsys.readouterr()
+    assert compare([str(one), str(two)]) == 0
+    [line] = [line for line in told(capsys)[0].splitlines() if line.startswith("p: ")]
+    assert "exchanged in all ways, or in 2000 draws, seed 0, if there are more." in line
+    assert line in page
 
 
 def test_runs_that_cannot_be_compared_are_shown_all_the_same(tmp_path: Path) -> None:

@@ -15,10 +15,8 @@ from mmerg.plots.names import names
 from mmerg.records.differing import differing
 from mmerg.reporting.overview import Overview
 from mmerg.scoring.answers import read_run
-from mmerg.scoring.comparisons import chance, compared_with
+from mmerg.scoring.comparisons import DRAWS, chance, compared_with, how_p
 from mmerg.scoring.standard import Options
-
-DRAWS = 2000  # as `python -m mmerg.compare` draws
 
 
 def side_by_side(overviews: Sequence[Overview]) -> dict[str, Any]:
@@ -32,8 +30,7 @@ def side_by_side(overviews: Sequence[Overview]) -> dict[str, Any]:
         "refused": "",
         "compared": [],
         "warnings": (),
-        "draws": DRAWS,
-        "seed": 0,
+        "how_p": "",
     }
     try:
         baseline, *others = (read_run(overview.about.path) for overview in overviews)
@@ -42,4 +39,4 @@ def side_by_side(overviews: Sequence[Overview]) -> dict[str, Any]:
         return found | {"refused": f"These runs are not compared: {error.what}. {error.hint}".strip()}
     pairs = len(compared.pairs)
     told = [(pair, compared.comparisons[number::pairs]) for number, pair in enumerate(compared.pairs)]
-    return found | {"compared": told, "warnings": compared.warnings}
+    return found | {"compared": told, "warnings": compared.warnings, "how_p": how_p(compared)}

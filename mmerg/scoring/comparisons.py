@@ -20,6 +20,8 @@ from mmerg.scoring.paired import Comparison, Pairing, compare, holm, pair
 from mmerg.scoring.power import LEVEL
 from mmerg.scoring.standard import Options, standard_metrics
 
+DRAWS = 2000
+
 
 class Differs(BaseModel):
     """A setting that differs between two runs, its values as texts (see `records.differing`)."""
@@ -167,6 +169,12 @@ def _dependent(found: Sequence[Comparison]) -> list[str]:
         f"takes pairs as independent, would be: {', '.join(told)}"
         for (b, n, dialogues), told in several.items()
     ]
+
+
+def how_p(compared: Compared) -> str:
+    """How p was had, as `paired` has it: the end of a sentence, without its full stop."""
+    drawn = f"{compared.draws} draws, seed {compared.seed}, if there are more"
+    return f"McNemar's exact test for shares, else dialogues exchanged in all ways, or in {drawn}"
 
 
 def chance(p: float | None) -> str:

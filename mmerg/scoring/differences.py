@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from rich.console import RenderableType
 from rich.text import Text
 
-from mmerg.scoring.comparisons import Compared, Pair, chance
+from mmerg.scoring.comparisons import Compared, Pair, chance, how_p
 from mmerg.scoring.fitting import Cell, Fitting
 from mmerg.scoring.paired import Comparison
 from mmerg.scoring.power import LEVEL
@@ -84,8 +84,7 @@ def _how(compared: Compared) -> str:
         else "as p, with one comparison of a figure"
     )
     return (
-        f"\np: McNemar's exact test for shares, else exchanged answers, {compared.draws} draws, seed {compared.seed}, "
-        "or all\nexchanges that there are, where they are no more; what is drawn or exchanged is a dialogue.\n"
+        f"\np: {how_p(compared)}.\n"
         f"p Holm: {of}; not corrected for the number of figures; * below 0.05.\n"
         "95 % interval: Newcombe's for shares, a jackknife for dist and ead, else dialogues drawn with repetition;\n"
         "under 30 dialogues all but the first are approximate.\n"
