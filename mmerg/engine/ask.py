@@ -22,11 +22,13 @@ from mmerg.records import events
 from mmerg.records.events import Emit
 from mmerg.systems.system import Stage, System
 
+# What to do once repairs are used up; {setting} is the stage's limit of tokens by its whole name.
 HINTS = {
-    Failure.TRUNCATED: "give the stage more tokens: its sampling.num_predict",
-    Failure.THINKING_EXHAUSTED: "backbone.think=false, or more tokens: the stage's sampling.num_predict",
+    Failure.TRUNCATED: "give the stage more tokens, which makes another run: {setting}",
+    Failure.THINKING_EXHAUSTED: "backbone.think=false, or more tokens, either of which makes another run: {setting}",
     Failure.SCHEMA_INVALID: "see the raw replies: python -m mmerg.show RUN SAMPLE --prompts",
 }
+WISHES = {Failure.TRUNCATED: "; be much shorter"}  # what the model alone is told, behind the complaint
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,9 +73,10 @@ class Asker:
             except ReplyError as error:
                 self._refused(state, t, stage, attempt, error)
                 if attempt == self.prompts.system.max_repairs:
-                    where, hint = f"{stage.name}, pass {t}", HINTS.get(error.failure, "")
+                    hint = HINTS.get(error.failure, "").format(setting=limit_of(self.prompts.system, stage))
+                    where = f"{stage.name}, pass {t}"
                     raise ReplyError(error.failure, error.what, where=where, hint=hint) from error
-                complaint = self.prompts.complaint(error.what, words)
+                complaint = self.prompts.complaint(error.what + WISHES.get(error.failure, ""), words)
                 messages = (*request.messages, Message("assistant", reply.text.strip() or "(blank)"), complaint)
         raise AssertionError("the loop above returns or raises")
 
@@ -119,13 +122,19 @@ def bounds_of(system: System, stage: Stage, state: State) -> Bounds:
     )
 
 
+def limit_of(system: System, stage: Stage) -> str:
+    """How a run is told how many tokens a reply of `stage` may have: `system.stages.sgrg.sampling.num_predict=…`."""
+    node = "system.auditor" if stage is system.auditor else f"system.stages.{stage.name}"
+    return f"{'+' * ('num_predict' not in stage.sampling)}{node}.sampling.num_predict=…"
+
+
 def accept(stage: Stage, bounds: Bounds, reply: Reply) -> Output:
     """The output in a reply that ended by itself, is not blank, and holds to the schema; else ReplyError."""
     limit = reply.response_tokens
     if reply.finish is Finish.LENGTH and reply.thinking and not reply.text.strip():
         raise ReplyError(Failure.THINKING_EXHAUSTED, f"all {limit} tokens went into thinking, no answer was given")
     if reply.finish is Finish.LENGTH:
-        raise ReplyError(Failure.TRUNCATED, f"the answer was cut off after {limit} tokens; be much shorter")
+        raise ReplyError(Failure.TRUNCATED, f"the answer was cut off after {limit} tokens")
     if reply.finish is Finish.ABORT:
         raise ReplyError(Failure.LOOP_ABORT, "the answer was broken off because it repeated itself")
     if not reply.text.strip():

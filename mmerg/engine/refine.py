@@ -71,7 +71,7 @@ def refine(system: System, state: State, ask: Ask, emit: Emit) -> Outcome:
                     Failure.UNAUDITED,
                     f"the audit cannot be used ({error.failure}): {error.what}",
                     where=error.where,
-                    hint="see the raw replies: python -m mmerg.show RUN SAMPLE --prompts",
+                    hint=error.hint or "see the raw replies: python -m mmerg.show RUN SAMPLE --prompts",
                 ) from error
             return _finish(system, sample, passes, "unaudited", emit)
         assert not isinstance(reply, str)

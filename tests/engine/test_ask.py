@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
 
 from mmerg.backends.protocol import Finish, Reply, Sampling
 from mmerg.backends.scripted import Answer, Scripted
-from mmerg.engine.ask import Asker, Supply
+from mmerg.engine.ask import Asker, Supply, limit_of
 from mmerg.engine.prompts import Prompts
 from mmerg.engine.state import Output, State
 from mmerg.errors import CallError, Failure, ReplyError
 from mmerg.records import events
 from mmerg.systems.system import System
+from tests.composed import BASE, plain_of
 from tests.engine.parts import as_text, merg, outputs, with_images
 
 GOOD = as_text(outputs()["mpa"])
@@ -64,6 +66,42 @@ def test_an_unusable_reply_is_shown_with_its_complaint_and_asked_for_again(
     assert (shown.role, complaint.role) == ("assistant", "user")
     assert shown.text == raw
     assert refused.complaint in complaint.text
+
+
+LONG = Reply(text=GOOD, finish=Finish.LENGTH, response_tokens=9)
+
+
+def test_a_model_that_was_too_long_is_told_to_be_shorter_and_nobody_else_is() -> None:
+    _, backend, log = ask([LONG, GOOD])
+    assert "was cut off after 9 tokens; be much shorter." in backend.requests[1].messages[-1].text
+    [refused] = [event for event in log if isinstance(event, events.Refused)]
+    assert refused.complaint == "the answer was cut off after 9 tokens"
+
+
+THOUGHT = Reply(text="", finish=Finish.LENGTH, thinking="h", response_tokens=9)
+
+
+@pytest.mark.parametrize(("bad", "more"), [(LONG, ""), (THOUGHT, "backbone.think=false")])
+@pytest.mark.parametrize("name", ["mpa", "caef", "psp", "sgrg", "gra"])
+def test_what_a_limit_of_tokens_is_set_by_is_named_as_a_run_takes_it(name: str, bad: Reply, more: str) -> None:
+    system = merg(max_repairs=0)
+    [stage] = [agent for agent in system.agents if agent.name == name]
+    with pytest.raises(ReplyError) as caught:
+        asker(system, Scripted([bad]), [])(stage, with_images(), 0)
+    hint = caught.value.hint
+    assert hint.startswith(more)
+    assert "shorter" not in str(caught.value)
+    setting = hint.rpartition(" ")[2].replace("…", "77")
+    config = plain_of(*BASE, setting)["system"]
+    node = config["auditor"] if name == "gra" else config["stages"][name]
+    assert node["sampling"]["num_predict"] == 77
+
+
+def test_a_stage_without_a_limit_of_its_own_is_given_one() -> None:
+    system = merg()
+    bare = replace(system.stages[0], sampling={})
+    assert limit_of(system, bare) == "+system.stages.mpa.sampling.num_predict=…"
+    assert plain_of(*BASE, "~system.stages.mpa.sampling", limit_of(system, bare).replace("…", "77"))
 
 
 @pytest.mark.parametrize("repairs", [0, 1, 3])

@@ -195,6 +195,7 @@ FAILURES: list[tuple[dict[str, Answer], Failure, str, int]] = [
     ({"sgrg": " "}, Failure.EMPTY, "sgrg, pass 0", 3 + 3),
     ({"sgrg": CUT}, Failure.TRUNCATED, "cut off after 9 tokens", 3 + 3),
     ({"gra": "all CORRECT"}, Failure.UNAUDITED, "the audit cannot be used", 4 + 3),
+    ({"gra": CUT}, Failure.UNAUDITED, "system.auditor.sampling.num_predict=…", 4 + 3),
     ({"caef": error(Failure.TIMEOUT)}, Failure.TIMEOUT, "it broke\n  where: host 1\n  next:  mend it", 1),
     ({"gra": error(Failure.CONTEXT_OVERFLOW)}, Failure.CONTEXT_OVERFLOW, "mend it", 4),
 ]
