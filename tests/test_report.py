@@ -78,6 +78,19 @@ def test_without_scores_the_page_says_which_command_makes_them(tmp_path: Path) -
     assert not (run / "report" / "plots" / "confusion.svg").exists()  # a table says the same
 
 
+def test_samples_without_a_perplexity_for_bad_log_probabilities_are_named(tmp_path: Path) -> None:
+    results = [result("a/1"), result("<b>/1")]
+    run = build_run(tmp_path / "run", results, logprobs={"a/1": [-1.0], "<b>/1": [0.7]})
+    assert score([str(run)]) == 0
+    assert main([str(run)]) == 0
+    page = (run / "report" / "index.html").read_text(encoding="utf-8")
+    assert "self_ppl is without &lt;b&gt;/1: the trace gives a token a probability above 1" in page
+    fine = build(tmp_path / "fine", USUAL[:1])
+    assert score([str(fine)]) == 0
+    assert main([str(fine)]) == 0
+    assert "self_ppl is without" not in (fine / "report" / "index.html").read_text(encoding="utf-8")
+
+
 def test_scores_of_another_state_are_not_shown_as_this_one(tmp_path: Path) -> None:
     run = build(tmp_path / "run", USUAL)
     assert score([str(run)]) == 0

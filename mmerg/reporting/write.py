@@ -30,6 +30,7 @@ from mmerg.reporting.stages import stages_of
 from mmerg.reporting.tally import Tally
 from mmerg.reporting.text import file_name
 from mmerg.reporting.won import ENDED
+from mmerg.scoring.answers import told_improper
 
 EVERY = 500  # samples from one word of progress to the next
 FORMS = {  # sentences without their full stop
@@ -112,6 +113,7 @@ class _Run:
             ended=ENDED,
             frames=frames,
             file_name=file_name,
+            told_improper=told_improper,
         )
         self.folder.write(f"{self.prefix}index.html", run)
 
