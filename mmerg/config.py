@@ -19,7 +19,7 @@ from omegaconf.errors import InterpolationResolutionError, OmegaConfBaseExceptio
 from mmerg.errors import ConfigError
 from mmerg.settings import at
 from mmerg.shapes import register
-from mmerg.terminal import Swept, guarded
+from mmerg.terminal import Swept
 
 # Settings that are paths: on the command line they may hold what Hydra's grammar would stumble over.
 PATHS = (
@@ -47,11 +47,11 @@ def quoted(argument: str) -> str:
 
 
 def hydra_main(job: Callable[[DictConfig], int], name: str = "config") -> int:
-    """Compose the config from the command line and run `job`; its exit code, or 2 where the config does not compose."""
+    """Compose the config from the command line and run `job`; its exit code, or 2 where the config does not compose.
+    Raises ConfigError for a misspelt setting."""
     register()
     sys.argv[1:] = map(quoted, sys.argv[1:])
-    if wrong := guarded(lambda: refuse_misspelt(sys.argv[1:], name)):
-        return wrong
+    refuse_misspelt(sys.argv[1:], name)
     codes: list[int] = []
 
     @hydra.main(version_base="1.3", config_path=conf_folder(), config_name=name)
@@ -138,27 +138,24 @@ def _refuse_label_set(config: DictConfig) -> None:
         )
 
 
-def refuse_misspelt(arguments: Sequence[str], name: str) -> int:
-    """Raises ConfigError for `limt=3`, for which Hydra itself would advise `+limt=3`; 0 where there is none. What is no
-    plain `key=value`, a setting of Hydra's, and what stands below a node without a shape is left to Hydra."""
+def refuse_misspelt(arguments: Sequence[str], name: str) -> None:
+    """Raises ConfigError for `limt=3`, for which Hydra itself would advise `+limt=3`. What is no plain `key=value`, a
+    setting of Hydra's, a group of the user's own (--config-dir holds a folder of its name), and what stands below a
+    node without a shape is left to Hydra."""
     register()
     schema = "schema" if name == "config" else f"{name}_schema"
     root = OmegaConf.get_type(ConfigStore.instance().load(f"{schema}.yaml").node)
+    folders = [argument.removeprefix("--config-dir=") for argument in arguments]
     for argument in arguments:
         key, equals, _ = argument.partition("=")
         if not equals or not re.fullmatch(r"\w+(\.\w+)*", key) or key.split(".")[0] in _HYDRAS:
             continue
-        shape: Any = root
-        above = ""
-        for part in key.split("."):
-            shape = _with_fields(shape)
-            if shape is None:
-                break
-            kinds = get_type_hints(shape)
-            if part not in kinds:
-                raise _unknown(part, kinds, above, "command line")
-            shape, above = kinds[part], f"{above}{part}."
-    return 0
+        if any(os.path.isdir(f"{folder}/{key}") for folder in folders):  # noqa: PTH112  (Path's raises for long names)
+            continue
+        node: Any = None
+        for part in reversed(key.split(".")):
+            node = {part: node}
+        _refuse_unknown(node, root, "", "command line")
 
 
 def _refuse_unknown(node: dict[str, Any], shape: Any, above: str, where: str = "configuration") -> None:

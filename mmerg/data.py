@@ -15,17 +15,19 @@ from omegaconf import DictConfig
 from mmerg.config import hydra_main
 from mmerg.terminal import forgiving, guarded
 
+NO_REPORT = "no report is written, and a check starts over"
+
 
 def job(config: DictConfig) -> int:
     """The check, its errors printed."""
     from mmerg.checking.check import check_data  # only once there is something to check: --help stays quick
 
-    return guarded(lambda: check_data(config), interrupted="no report is written, and a check starts over")
+    return guarded(lambda: check_data(config), NO_REPORT)
 
 
 def main() -> int:
     """The command."""
-    return hydra_main(job, "data")
+    return guarded(lambda: hydra_main(job, "data"), NO_REPORT)
 
 
 if __name__ == "__main__":

@@ -122,7 +122,11 @@ def _embeddings(host: str, engine: Engine) -> Found:
 
 def main() -> int:
     """The command."""
-    return hydra_main(lambda config: guarded(lambda: examine(config), STARTS_OVER), "doctor")
+
+    def job(config: DictConfig) -> int:
+        return guarded(lambda: examine(config), STARTS_OVER)
+
+    return guarded(lambda: hydra_main(job, "doctor"), STARTS_OVER)
 
 
 if __name__ == "__main__":

@@ -7,6 +7,7 @@ Exit code 0 all fine, 1 calls failed for some samples, 2 configuration or input 
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -20,7 +21,8 @@ from mmerg.terminal import forgiving, guarded
 def split(arguments: Sequence[str]) -> tuple[list[Path], list[str]]:
     """Run folders, and what Hydra gets. Folders come first: up to an option, or a key=value that is no folder."""
     for place, argument in enumerate(arguments):
-        if argument.startswith("-") or ("=" in argument and not Path(argument).is_dir()):
+        is_folder = os.path.isdir(argument)  # noqa: PTH112  (Path's raises for a name as long as a setting may be)
+        if argument.startswith("-") or ("=" in argument and not is_folder):
             return [Path(folder) for folder in arguments[:place]], list(arguments[place:])
     return [Path(folder) for folder in arguments], []
 
@@ -34,7 +36,7 @@ def main() -> int:
 
         return guarded(lambda: launch(config, folders))
 
-    return hydra_main(job, "judge")
+    return guarded(lambda: hydra_main(job, "judge"))
 
 
 if __name__ == "__main__":

@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from contextlib import suppress
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -12,7 +13,13 @@ from hypothesis import strategies as st
 
 from mmerg.config import refuse_misspelt
 from mmerg.errors import ConfigError
+from mmerg.judge import split
 from tests.engine.parts import ROOT
+
+
+def command(name: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+    line = [sys.executable, "-m", f"mmerg.{name}", *arguments]
+    return subprocess.run(line, cwd=ROOT, capture_output=True, text=True, check=False)
 
 
 @pytest.mark.parametrize(
@@ -44,18 +51,48 @@ def test_what_was_meant(argument: str, name: str, what: str, hint: str) -> None:
     ],
 )
 def test_the_rest_is_left_to_hydra(argument: str) -> None:
-    assert refuse_misspelt([argument], "config") == 0
+    refuse_misspelt([argument], "config")
 
 
 @given(st.text(max_size=12))
 def test_no_argument_is_too_odd(text: str) -> None:
     for argument in (text, f"{text}=1", f"frames.{text}=1"):
         with suppress(ConfigError):
-            assert refuse_misspelt([argument], "config") == 0
+            refuse_misspelt([argument], "config")
 
 
-def test_the_command_says_it() -> None:
-    command = [sys.executable, "-m", "mmerg.run", "dataset=demo", "limt=3"]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
-    told = "error: there is no setting limt\n  where: command line\n  next:  did you mean limit?\n"
+def test_no_argument_is_too_long() -> None:
+    long = f"ids=[{'x' * 5000}]"
+    refuse_misspelt([long], "config")
+    assert split(["runs/one", long]) == ([Path("runs/one")], [long])
+
+
+def test_a_group_of_the_users_own_is_no_misspelt_setting(tmp_path: Path) -> None:
+    for group, page in (
+        ("experiment/mine", "defaults: [{/tuning: slow}]"),
+        ("tuning/slow", "seed: 1"),
+        ("tuning/quick", "seed: 2"),
+    ):
+        file = tmp_path / f"{group}.yaml"
+        file.parent.mkdir(exist_ok=True)
+        file.write_text(f"# @package _global_\n{page}\n", encoding="utf-8")
+    own = (f"--config-dir={tmp_path}", "+experiment=mine", "tuning=quick", "dataset=demo", "--cfg=job")
+    done = command("run", *own)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "\nseed: 2\n" in done.stdout
+    assert "did you mean limit?" in command("run", *own, "limt=3").stderr
+
+
+@pytest.mark.parametrize(
+    ("name", "hint"),
+    [
+        ("run", "did you mean limit?"),
+        ("data", "did you mean limit?"),
+        ("doctor", "settings: backbone, backend"),
+        ("judge", "did you mean limit?"),
+    ],
+)
+def test_the_commands_say_it(name: str, hint: str) -> None:
+    done = command(name, "limt=3")
+    told = f"error: there is no setting limt\n  where: command line\n  next:  {hint}\n"
     assert (done.returncode, done.stdout, done.stderr) == (2, "", told)
