@@ -17,8 +17,10 @@ from typing import Any
 NONE = "–"
 Deciding = Callable[[Mapping[str, Any]], Mapping[str, Any]]
 
-_FOLDERS = ("root",)  # last names of paths
-_COPIES = ("dataset.reader.", "backend.adapter.", "engine.")  # below these settings of other groups are told again
+_FOLDERS = ("root", "folder")  # last names of paths
+# Below these settings of other groups are told again.
+_COPIES = ("dataset.reader.", "dataset.memory.reader.", "backend.adapter.", "engine.")
+_RENAMED = {"model": "gguf", "told_labels": "labels"}  # last names that a copy and its setting do not share
 _DIGESTS = ("corpus", "clips", "prompts", "memory")  # parts of the identity that no setting tells
 _DIGITS = 12
 
@@ -48,15 +50,19 @@ def differing(manifests: Sequence[Mapping[str, Any]], deciding: Deciding) -> lis
 
 def _told(name: str, values: tuple[str, ...], found: Sequence[Setting]) -> bool:
     """Whether the setting that this one is a copy of is among those found."""
-    last = name.rpartition(".")[2]
-    same = (one for one in found if one.values == values and one.name.rpartition(".")[2] == last)
+    last = _last(name)
+    same = (one for one in found if one.values == values and _last(one.name) in (last, _RENAMED.get(last)))
     return name.startswith(_COPIES) and any(same)
+
+
+def _last(name: str) -> str:
+    return name.rpartition(".")[2]
 
 
 def _parts(manifest: Mapping[str, Any], deciding: Deciding) -> tuple[dict[str, str], ...]:
     """All that may differ, as texts: settings; digests and engine; commit."""
     config = _flat(deciding(_node(manifest, "config")))
-    settings = {name: text for name, text in config if name.rpartition(".")[2] not in _FOLDERS}
+    settings = {name: text for name, text in config if _last(name) not in _FOLDERS}
     identity, engine = _node(manifest, "identity"), dict(_node(manifest, "engine"))
     digests = {f"{part} digest": _short(identity.get(part)) for part in _DIGESTS}
     digests |= {"model digest": _short(engine.pop("digest", None)), **dict(_flat(engine, "engine."))}

@@ -58,6 +58,28 @@ def test_how_results_were_had_and_where_files_lie_is_left_out() -> None:
     assert not {setting for setting in found(run("seed=1"), run("seed=2", *ways)) if setting.startswith(HOW)}
 
 
+@pytest.mark.parametrize(
+    ("base", "settings", "told"),
+    [
+        (
+            "backend=embedded",
+            ("backbone.gguf=/models/other.gguf", "backbone.mmproj=/models/eyes.gguf"),
+            ["backbone.gguf", "backbone.mmproj"],
+        ),
+        ("dataset=iemocap", ("dataset.label_set=four",), ["dataset.label_set", "dataset.labels"]),
+        ("memory=minilm", ("memory.embedder.folder=/models/minilm",), []),
+    ],
+)
+def test_what_one_setting_decides_is_told_once(base: str, settings: tuple[str, ...], told: list[str]) -> None:
+    assert list(found(run(base), run(base, *settings))) == told
+
+
+def test_what_merely_has_the_values_of_another_setting_is_told() -> None:
+    one, other = run("system.max_iterations=1"), run("system.max_iterations=2")
+    other["engine"] |= {"version": "2"}
+    assert found(one, other) == {"system.max_iterations": ("1", "2"), "engine.version": ("1", "2")}
+
+
 def test_what_no_setting_tells_has_a_name_of_its_own() -> None:
     one = run()
     other = copy.deepcopy(one)
