@@ -28,13 +28,15 @@ from mmerg.exemplars import Exemplars
 from mmerg.identity import how, identity_hash
 from mmerg.records.ended import Ended
 from mmerg.records.events import Emit
+from mmerg.records.repeats import told_repeats
 from mmerg.records.result import Result
-from mmerg.records.run import TRACE, Run
-from mmerg.repeats import told_repeats
+from mmerg.records.run import TRACE, Run, read_results
 from mmerg.run_tables import counted, failures, replies
 from mmerg.settings import check
 from mmerg.sweep import in_sweep
-from mmerg.terminal import console, harmless, shown
+from mmerg.systems.system import System
+from mmerg.taken_up import is_new, refusal, told_nothing, told_wanted
+from mmerg.terminal import console, harmless, shown, so_many
 from mmerg.wiring import (
     corpus_of,
     exemplars_of,
@@ -53,15 +55,22 @@ from mmerg.work import carry_out, undone
 
 
 def launch(config: DictConfig) -> Iterator[Ended]:
-    """Runs what `config` says, once a repeat, and tells how each ended. Raises MmergError where nothing can be run."""
+    """Runs what `config` says, once a repeat, and tells how each ended. Raises MmergError where nothing can be run, and
+    for repeats of which there is nothing to take up once the others have ended."""
     plain = resolve(config)
     check(plain)
     refuse_idle_repeats(plain)
-    for seed in range(plain["seed"], plain["seed"] + plain["repeats"]):
-        yield _run({**plain, "seed": seed}, console())
+    repeats = [{**plain, "seed": seed} for seed in range(plain["seed"], plain["seed"] + plain["repeats"])]
+    new = [repeat for repeat in repeats if plain["only_failed"] and is_new(_folder(repeat))]
+    for repeat in repeats:
+        if repeat not in new:
+            yield _run(repeat, console())
+    if new:
+        raise refusal(new[0], _folder(new[0]), len(new))
 
 
 def _run(plain: dict[str, Any], out: Console) -> Ended:
+    path = _folder(plain)
     corpus = corpus_of(plain)
     protocol = protocol_of(plain)
     selection = protocol.select(corpus)
@@ -72,12 +81,21 @@ def _run(plain: dict[str, Any], out: Console) -> Ended:
             hint="see python -m mmerg.run --cfg job -p protocol",
         )
     wanted = chosen(selection.samples, plain["ids"], plain["limit"])
+    asked = f"{len(wanted)} wanted now"
+    if plain["only_failed"]:
+        before = read_results(path)
+        if not undone(wanted, before, only_failed=True):
+            out.print(told_nothing(wanted, before))
+            return _ended(path, Ended.of(path, before.part(sample.id for sample in wanted), len(before), 0))
+        asked = told_wanted(wanted, before)
     prompts, sampling = prompts_of(plain), sampling_of(plain)
     source = memory_corpus_of(plain, prompts.system, corpus)
 
     with closing(pool_of(plain)) as pool:
         engine = pool.describe()
-        _announce(out, plain, corpus, protocol.told(selection), wanted, engine)
+        _announce(out, plain, corpus, f"{protocol.told(selection)}; {asked}", engine)
+        if blind := _told_blind(plain, prompts.system, corpus, wanted):
+            out.print(harmless(blind))
         for host, why in pool.down().items():
             out.print(harmless(f"host {host} is left out for now: {why}"))
         exemplars = None
@@ -86,7 +104,6 @@ def _run(plain: dict[str, Any], out: Console) -> Ended:
                 exemplars = exemplars_of(plain, prompts.system, corpus, source, wanted, watch)
             out.print(harmless(told(exemplars.section())))
         experiment = experiment_of(plain, prompts, sampling, engine, exemplars)
-        path = Path(plain["runs"]) / _name(plain)
         with Run(path, _manifest(plain, corpus, protocol, selection, experiment, exemplars)) as run:
             todo = undone(wanted, run.results, plain["only_failed"])
             working = replace(experiment, looker=looker_of(plain, todo))
@@ -103,6 +120,11 @@ def _run(plain: dict[str, Any], out: Console) -> Ended:
             results = run.results.part(sample.id for sample in wanted)
             _tell(out, plain, results, path / TRACE)
             ended = Ended.of(path, results, progress.kept, progress.made)
+    return _ended(path, ended)
+
+
+def _ended(path: Path, ended: Ended) -> Ended:
+    """`ended`, told."""
     print(f"run: {shown(str(path))}")  # noqa: T201 - the last line is for programs to read: no wrapping
     return ended
 
@@ -111,7 +133,8 @@ def _tell(out: Console, plain: Mapping[str, Any], results: Sequence[Result], tra
     """The run's tables; in a sweep, whose members are many, without the replies."""
     out.print(counted(results) if in_sweep() else replies(results))
     if silent := sum(result.clip_problems for result in results):
-        out.print(f"clip problems: {silent} turns went on as text; mmerg.show RUN SAMPLE says why")
+        turns = so_many(silent, "turn")
+        out.print(f"clip problems: {turns} went on as text; mmerg.show RUN SAMPLE says why")
     if kept_back := told_kept_back(results):
         out.print(kept_back)
     if without := told_problems(results):
@@ -124,9 +147,9 @@ def _tell(out: Console, plain: Mapping[str, Any], results: Sequence[Result], tra
         out.print(harmless(plain["backbone"]["note"]))
 
 
-def _name(plain: Mapping[str, Any]) -> str:
+def _folder(plain: Mapping[str, Any]) -> Path:
     parts = [plain[part]["name"] for part in ("dataset", "system", "backbone")]
-    return "-".join([*parts, identity_hash(dict(plain))[:8]])
+    return Path(plain["runs"]) / "-".join([*parts, identity_hash(dict(plain))[:8]])
 
 
 def _manifest(
@@ -164,12 +187,25 @@ def _manifest(
     }
 
 
-def _announce(
-    out: Console, plain: Mapping[str, Any], corpus: Corpus, protocol: str, wanted: list[Sample], engine: Engine
-) -> None:
+def _announce(out: Console, plain: Mapping[str, Any], corpus: Corpus, protocol: str, engine: Engine) -> None:
     notes = "".join(f", {name} {count}" for name, count in corpus.notes.items())
-    out.print(harmless(f"{corpus.name} {corpus.split}: {len(corpus.dialogues)} dialogues{notes}"))
-    out.print(harmless(f"protocol: {protocol}; {len(wanted)} wanted now"))
+    out.print(harmless(f"{corpus.name} {corpus.split}: {so_many(len(corpus.dialogues), 'dialogue')}{notes}"))
+    out.print(harmless(f"protocol: {protocol}"))
     out.print(harmless(f"{engine.model} on {engine.backend} {engine.version}, seed {plain['seed']}"))
     if not engine.vision and plain["frames"]["seen_by"] != "none":
         out.print("this model has no eyes: it gets measured frame descriptions in place of the images")
+
+
+def _told_blind(plain: Mapping[str, Any], system: System, corpus: Corpus, wanted: Sequence[Sample]) -> str:
+    """That a run is of text alone against what it was set to; "" where a clip is there, the corpus names none for any
+    turn, or no agent looks at frames."""
+    last = plain["frames"]["last_turns"]
+    looked_at = (turn.clip for sample in wanted for turn in sample.scene.history[-last:])
+    if not corpus.absent or any(looked_at) or not any("V" in agent.sees for agent in system.agents):
+        return ""
+    name, root = plain["dataset"]["name"], plain["dataset"].get("root", "…")
+    such = next((f", not even {file}" for file in corpus.absent.values() if file), "")
+    return (
+        f"no clip was found{such}: the samples go on as text alone. Put the clips (of MELD its folder MELD.Raw) under "
+        f"dataset.root; python -m mmerg.data dataset={name} dataset.root={root} lists what is missing"
+    )

@@ -17,9 +17,9 @@ from rich.rule import Rule
 from mmerg.errors import RunError
 from mmerg.exclusions import told, told_kept_back, told_problems
 from mmerg.records.events import Rerun
+from mmerg.records.repeats import repeats, told_repeats
 from mmerg.records.run import TRACE, read_manifest, read_results
 from mmerg.records.trace import story
-from mmerg.repeats import repeats, told_repeats
 from mmerg.run_tables import failures, replies
 from mmerg.story import heading, lines
 from mmerg.terminal import STARTS_OVER, console, forgiving, guarded, harmless

@@ -17,10 +17,10 @@ from mmerg.engine.state import Again, Output, State
 from mmerg.errors import Failure, ReplyError
 from mmerg.launch import launch
 from mmerg.records import events
+from mmerg.records.repeats import repeats, told_repeats
 from mmerg.records.result import Result
 from mmerg.records.run import TRACE, read_results
 from mmerg.records.trace import Trace
-from mmerg.repeats import repeats, told_repeats
 from mmerg.show import main
 from mmerg.systems.system import Stage
 from tests.composed import composed

@@ -13,7 +13,7 @@ from functools import cached_property
 from typing import Any
 
 from mmerg.records import events
-from mmerg.repeats import repeats
+from mmerg.records.repeats import repeats
 from mmerg.reporting.calls import calls
 from mmerg.reporting.sample_model import Call, Cell, Checked, PassHead, Row, SamplePage, Shot, Spoken
 from mmerg.reporting.stages import Stages, agent
