@@ -10,7 +10,6 @@ of somebody else. A folder that holds anything and has no marker is refused.
 from __future__ import annotations
 
 import os
-import shutil
 from contextlib import suppress
 from pathlib import Path, PurePosixPath
 from types import TracebackType
@@ -44,6 +43,7 @@ class ReportFolder:
         if kind is None:
             for stale in sorted(self._old - self._new):
                 with suppress(OSError, RunError):
+                    _part(self._place(stale)).unlink(missing_ok=True)  # of a killed process
                     self._place(stale).unlink()
             self._mark(self._new)
             self._drop_empty()
@@ -53,12 +53,10 @@ class ReportFolder:
 
     def write(self, name: str, content: str | bytes) -> None:
         """Put a file there; what is written is the same for the same content."""
-        data = content.encode("utf-8", errors="backslashreplace") if isinstance(content, str) else content
+        data = _encoded(content) if isinstance(content, str) else content
         path = self._ready(name)
         try:
-            part = path.with_name(path.name + ".part")
-            part.write_bytes(data)
-            part.replace(path)
+            _fresh(path, data).replace(path)
         except OSError as error:
             raise unwritable(error, path) from error
 
@@ -66,14 +64,14 @@ class ReportFolder:
         """Put a file there that shares its bytes with `source`, or a copy where they cannot be shared."""
         path = self._ready(name)
         try:
-            part = path.with_name(path.name + ".part")
-            with suppress(FileNotFoundError):
-                part.unlink()
+            part = _part(path)
+            part.unlink(missing_ok=True)
             try:
                 os.link(source, part)
             except OSError:  # another file system, or one without links
-                shutil.copyfile(source, part)
-            if path.exists() and path.samefile(part):  # to rename a link to the same file does nothing
+                part = _fresh(path, source.read_bytes())
+            # To rename a link to the same file does nothing.
+            if path.exists() and path.samefile(part) and not path.is_symlink():
                 part.unlink()
             else:
                 part.replace(path)
@@ -125,16 +123,15 @@ class ReportFolder:
     def _note(self, name: str) -> None:
         """Name a file before it is there, so that what a killed process leaves is known to be ours, too."""
         try:
-            with (self.path / MARKER).open("a", encoding="utf-8", newline="\n") as file:
-                file.write(f"{name}\n")
+            with open(self.path / MARKER, "ab", opener=_unfollowed) as file:
+                file.write(_encoded(f"{name}\n"))
         except OSError as error:
             raise unwritable(error, self.path) from error
 
     def _mark(self, names: set[str]) -> None:
         try:
-            with (self.path / f"{MARKER}.part").open("w", encoding="utf-8", newline="\n") as file:
-                file.write(_FIRST + "".join(f"{name}\n" for name in sorted(names)))
-            (self.path / f"{MARKER}.part").replace(self.path / MARKER)
+            marker = self.path / MARKER
+            _fresh(marker, _encoded(_FIRST + "".join(f"{name}\n" for name in sorted(names)))).replace(marker)
         except OSError as error:
             raise unwritable(error, self.path) from error
 
@@ -145,3 +142,26 @@ class ReportFolder:
             with suppress(OSError):
                 if folder.parts and ".." not in folder.parts:
                     (self.path / folder).rmdir()
+
+
+def _part(path: Path) -> Path:
+    """Where a file is written before it is moved into place."""
+    return path.with_name(path.name + ".part")
+
+
+def _fresh(path: Path, data: bytes) -> Path:
+    """The part of `path`, as a new file: one that is there already may be a link, or share its bytes with a frame of a
+    run, which must not be written to."""
+    part = _part(path)
+    part.unlink(missing_ok=True)
+    with part.open("xb") as file:
+        file.write(data)
+    return part
+
+
+def _unfollowed(path: str, flags: int) -> int:
+    return os.open(path, flags | getattr(os, "O_NOFOLLOW", 0), 0o666)
+
+
+def _encoded(text: str) -> bytes:
+    return text.encode("utf-8", errors="backslashreplace")

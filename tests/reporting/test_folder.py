@@ -102,6 +102,57 @@ def test_a_frame_shares_its_bytes_with_the_run_and_can_be_replaced(tmp_path: Pat
     assert {file.name for file in (out / "frames").iterdir()} == {"f.jpg"}
 
 
+def test_what_stands_where_a_part_is_written_is_replaced_and_not_written_through(tmp_path: Path) -> None:
+    """A process killed in the middle of a frame leaves the run's own file there, under a second name."""
+    source, mine, out = tmp_path / "f.jpg", tmp_path / "mine.txt", tmp_path / "report"
+    source.write_bytes(b"whole")
+    mine.write_text("mine", encoding="utf-8")
+    with ReportFolder(out) as folder:
+        folder.link("frames/f.jpg", source)
+    (out / "frames/f.jpg.part").hardlink_to(source)
+    (out / "index.html.part").symlink_to(mine)
+    (out / f"{MARKER}.part").symlink_to(mine)
+    with ReportFolder(out) as folder:
+        folder.write("frames/f.jpg", b"blurred")
+        folder.write("index.html", "two")
+    assert (source.read_bytes(), mine.read_text(encoding="utf-8")) == (b"whole", "mine")
+    assert files(out) == {"frames/f.jpg": "blurred", "index.html": "two"}
+
+
+def test_a_part_that_a_killed_process_left_goes_with_its_file(tmp_path: Path) -> None:
+    out = tmp_path / "report"
+    with ReportFolder(out) as folder:
+        folder.write("frames/f.jpg", b"whole")
+    (out / "frames/f.jpg.part").write_bytes(b"wh")
+    write_all(out, "index.html")
+    assert files(out) == {"index.html": "a"}
+    assert not (out / "frames").exists()
+
+
+def test_a_marker_that_becomes_a_link_is_not_written_through(tmp_path: Path) -> None:
+    mine, out = tmp_path / "mine.txt", tmp_path / "report"
+    mine.write_text("mine", encoding="utf-8")
+    with ReportFolder(out) as folder:
+        (out / MARKER).unlink()
+        (out / MARKER).symlink_to(mine)
+        with pytest.raises(RunError, match="cannot be written"):
+            folder.write("index.html", "one")
+    assert mine.read_text(encoding="utf-8") == "mine"
+
+
+def test_a_link_to_the_very_frame_becomes_a_file(tmp_path: Path) -> None:
+    source, out = tmp_path / "f.jpg", tmp_path / "report"
+    source.write_bytes(b"whole")
+    with ReportFolder(out) as folder:
+        folder.link("f.jpg", source)
+    (out / "f.jpg").unlink()
+    (out / "f.jpg").symlink_to(source)
+    with ReportFolder(out) as folder:
+        folder.link("f.jpg", source)
+    assert not (out / "f.jpg").is_symlink()
+    assert (out / "f.jpg").samefile(source)
+
+
 def test_after_an_error_everything_that_is_there_is_ours_still(tmp_path: Path) -> None:
     out = tmp_path / "report"
     with pytest.raises(RunError, match="not the name"):
