@@ -33,6 +33,7 @@ from mmerg.reporting.won import ENDED
 from mmerg.scoring.answers import told_improper
 
 EVERY = 500  # samples from one word of progress to the next
+STEP = 200  # rows of the table of samples that are shown at once
 FORMS = {  # sentences without their full stop
     "images": "The keyframes were sent as images",
     "montage": "The keyframes were sent as one numbered grid",
@@ -95,6 +96,7 @@ class _Run:
             **shared,
             run=overview.name,
             rows=tally.rows,
+            step=STEP,
             blamed=agents,
             passes=sorted({row.passes for row in tally.rows}),
         )

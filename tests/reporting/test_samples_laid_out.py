@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections import Counter
 from pathlib import Path
 
@@ -100,6 +101,36 @@ def test_paper_has_all_that_fits_and_says_what_was_asked(browser: Browser, many:
         assert visible(page) == 200
         assert not page.locator(".asked").is_visible()
         view.check()
+
+
+def test_where_the_script_does_not_load_every_row_is_there(browser: Browser, many: Path, tmp_path: Path) -> None:
+    """As where only the page was passed on; and a script that breaks hides nothing either."""
+    report = shutil.copytree(many.parent, tmp_path / "report")
+    script = report / "assets" / "report.js"
+    whole = script.read_text(encoding="utf-8")
+    for text in (None, whole.replace("const step =", "const step = nothing;")):
+        if text is None:
+            script.unlink()
+        else:
+            script.write_text(text, encoding="utf-8")
+        with watched(browser) as view:
+            view.page.goto((report / many.name).as_uri())
+            view.page.wait_for_load_state()
+            assert visible(view.page) == MANY
+
+
+@pytest.mark.parametrize("shown", [1, 7])
+def test_a_page_says_itself_how_many_rows_are_shown_at_once(
+    browser: Browser, many: Path, tmp_path: Path, shown: int
+) -> None:
+    report = shutil.copytree(many.parent, tmp_path / "report")
+    page = (report / many.name).read_text(encoding="utf-8").replace('data-step="200"', f'data-step="{shown}"')
+    (report / many.name).write_text(page, encoding="utf-8")
+    with watched(browser) as view:
+        view.open(report / many.name)
+        assert visible(view.page) == shown
+        view.page.locator("button.more").click()
+        assert visible(view.page) == 2 * shown
 
 
 def test_without_scripts_paper_and_screen_have_every_row(browser: Browser, many: Path) -> None:

@@ -2,7 +2,11 @@
    No network, no framework; every page says the same without it. */
 "use strict";
 
-(() => {
+// Where this file is there, pages are laid out for it from the first row on; not where it is not, or breaks.
+document.documentElement.classList.add("scripted");
+addEventListener("error", () => document.documentElement.classList.remove("scripted"));
+
+addEventListener("DOMContentLoaded", () => {
   const one = (selector, root = document) => root.querySelector(selector);
   const all = (selector, root = document) => Array.from(root.querySelectorAll(selector));
 
@@ -97,8 +101,8 @@
       data: { ...row.dataset },
     }));
     const collator = new Intl.Collator("en");
-    const STEP = 200; // rows shown at once: to lay out thousands takes seconds
-    let shown = STEP;
+    const step = Number(table.dataset.step); // rows shown at once: to lay out thousands takes seconds
+    let shown = step;
     let paper = false; // a printed table has all rows
     let sorted = { by: "number", down: false };
 
@@ -176,7 +180,7 @@
         else field.value = wanted;
         if (field.selectedIndex < 0) field.selectedIndex = 0;
       }
-      shown = STEP;
+      shown = step;
       const wanted = /^(-?)(\w+)$/.exec(said.get("sort") || "number");
       const known = wanted && heads.some((head) => head.dataset.by === wanted[2]);
       const [by, down] = known ? [wanted[2], wanted[1] === "-"] : ["number", false];
@@ -199,21 +203,21 @@
     more.addEventListener("click", () => { // the first row that is new has the focus: the button may be gone
       const links = () => all("tbody tr:not([hidden]) th a", table);
       const before = links().length;
-      shown += STEP;
+      shown += step;
       filter();
       links()[before].focus({ preventScroll: true });
     });
     let waiting = 0;
     let noting = 0;
     form.addEventListener("input", () => {
-      shown = STEP;
+      shown = step;
       cancelAnimationFrame(waiting);
       waiting = requestAnimationFrame(filter);
       clearTimeout(noting);
       noting = setTimeout(remember, 150); // browsers refuse an address that changes with every letter
     });
     form.addEventListener("submit", (event) => event.preventDefault());
-    form.addEventListener("reset", () => setTimeout(() => { shown = STEP; filter(); remember(); }));
+    form.addEventListener("reset", () => setTimeout(() => { shown = step; filter(); remember(); }));
     addEventListener("hashchange", recall);
     one(".skip").addEventListener("click", (event) => { event.preventDefault(); one("main").focus(); }); // the address stays
     addEventListener("beforeprint", () => { paper = true; filter(); });
@@ -279,4 +283,4 @@
     if (link) link.click();
     else if (table && (event.key === "j" || event.key === "k")) move(event.key === "j" ? 1 : -1);
   });
-})();
+});
