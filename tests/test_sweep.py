@@ -135,9 +135,7 @@ def test_the_report_says_what_is_one_run_and_what_to_do_where_one_could_not_be()
 
 
 @given(st.lists(st.tuples(st.sampled_from("ab"), st.integers(0, 20), st.integers(0, 20))))
-def test_what_is_reused_is_never_less_than_nothing(
-    starts: list[tuple[str, int, int]],
-) -> None:
+def test_what_is_reused_is_never_less_than_nothing(starts: list[tuple[str, int, int]]) -> None:
     """What one run made in excess of its calls is not taken from what another reused."""
     members = [
         Member(number=n, overrides=(f"row={n}",), code=0, runs=(ended(run, kept + made, made),))
@@ -151,9 +149,8 @@ def test_what_is_reused_is_never_less_than_nothing(
 
 
 def test_a_failed_sample_that_two_rows_asked_again_cost_more_than_its_run_takes() -> None:
-    twice = [
-        Member(number=n, overrides=(f"row={n}",), code=1, runs=(ended("x", 10, made),)) for n, made in ((0, 10), (1, 5))
-    ]
+    begun = ((0, 10), (1, 5))
+    twice = [Member(number=n, overrides=(f"row={n}",), code=1, runs=(ended("x", 10, made),)) for n, made in begun]
     assert cost(twice).startswith("15 calls made, 0 reused; separate runs would take 10;")
     other = Member(number=2, overrides=("row=2",), code=0, runs=(ended("y", 8, 2),))
     assert cost([*twice, other]).startswith("17 calls made, 6 reused; separate runs would take 18;")

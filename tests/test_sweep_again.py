@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 from collections import Counter
+from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -26,8 +27,8 @@ SIDE_BY_SIDE = ("hydra/launcher=joblib", "hydra.launcher.n_jobs=2")
 class Asked:
     """Counts each question that a server answers; at one of them, by number, a signal goes to all of a sweep."""
 
-    def __init__(self, at: int, how: signal.Signals) -> None:
-        self.at, self.how = at, how
+    def __init__(self) -> None:
+        self.at, self.how = 0, signal.SIGKILL
         self.group: int | None = None
         self.questions: Counter[str] = Counter()
 
@@ -82,30 +83,41 @@ def _last_tries(run: Path) -> dict[str, Any]:
     return found
 
 
+ROWS = ("system.without=[],[mpa],[psp]", "memory=none", "limit=2")
+
+
+@pytest.fixture(scope="module")
+def unbroken(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Sweeper, Asked]]:
+    """A sweep over ROWS that nothing breaks off, and what counts its server's questions: others are held against it."""
+    folder = tmp_path_factory.mktemp("unbroken")
+    asked = Asked()
+    with scripted_ollama(answer=asked) as server:
+        whole = Sweeper(corpus_in(folder), folder / "runs", server.url)
+        assert whole.sweep(*ROWS).returncode == 0
+        yield whole, asked
+
+
 @pytest.mark.parametrize(
     ("how", "more"),
-    [(signal.SIGINT, ()), (signal.SIGKILL, ()), (signal.SIGINT, SIDE_BY_SIDE), (signal.SIGKILL, SIDE_BY_SIDE)],
-    ids=["ctrl-c", "kill", "ctrl-c-side-by-side", "kill-side-by-side"],
+    [(signal.SIGINT, ()), (signal.SIGINT, SIDE_BY_SIDE), (signal.SIGKILL, SIDE_BY_SIDE)],
+    ids=["ctrl-c", "ctrl-c-side-by-side", "kill-side-by-side"],
 )
 def test_a_sweep_that_is_broken_off_goes_on_where_it_was(
-    tmp_path: Path, how: signal.Signals, more: tuple[str, ...]
+    tmp_path: Path, unbroken: tuple[Sweeper, Asked], how: signal.Signals, more: tuple[str, ...]
 ) -> None:
     if more and find_spec("hydra_plugins.hydra_joblib_launcher") is None:
         pytest.skip("hydra-joblib-launcher is not installed")
-    corpus = corpus_in(tmp_path)
-    settings = ("system.without=[],[mpa],[psp]", "memory=none", "limit=2")
-    asked = Asked(at=23, how=how)
-    with scripted_ollama(answer=asked) as server:
-        sweeper = Sweeper(corpus, tmp_path / "broken", server.url)
-        code, told = broken_off(sweeper, asked, *settings, *more)
-        assert code == (130 if how == signal.SIGINT else -how), told
-        assert "Traceback" not in told
-        assert ("the same command goes on from here" in told) == (how == signal.SIGINT)
-        done = sweeper.sweep(*settings)
-        assert done.returncode == 0, done.stdout + done.stderr
-        assert asked.again <= (2 if more else 1)  # what each process had asked and not been told
-        whole = Sweeper(corpus, tmp_path / "whole", server.url)
-        assert whole.sweep(*settings).returncode == 0
+    whole, asked = unbroken
+    asked.questions.clear()
+    asked.at, asked.how = 23, how
+    sweeper = Sweeper(whole.corpus, tmp_path / "broken", whole.url)
+    code, told = broken_off(sweeper, asked, *ROWS, *more)
+    assert code == (130 if how == signal.SIGINT else -how), told
+    assert "Traceback" not in told
+    assert ("the same command goes on from here" in told) == (how == signal.SIGINT)
+    done = sweeper.sweep(*ROWS)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert asked.again <= (2 if more else 1)  # what each process had asked and not been told
     assert len(folders(sweeper)) == 3
     assert hold_the_same(sweeper, whole)
 
@@ -113,7 +125,7 @@ def test_a_sweep_that_is_broken_off_goes_on_where_it_was(
 def test_a_sweep_over_seeds_that_is_killed_amid_the_second_goes_on_there(tmp_path: Path) -> None:
     corpus = corpus_in(tmp_path)
     settings = ("+experiment=iterations", "row=t1,t2", "repeats=3", "backbone.sampling.temperature=0.7", "memory=none")
-    asked = Asked(at=0, how=signal.SIGKILL)
+    asked = Asked()
     with scripted_ollama(answer=asked) as server:
         whole = Sweeper(corpus, tmp_path / "whole", server.url)
         assert whole.sweep(*settings).returncode == 0
