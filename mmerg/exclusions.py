@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from mmerg.records.result import Result
+from mmerg.terminal import so_many
 
 
 def tally(results: Iterable[Result]) -> dict[str, Any]:
@@ -40,8 +41,11 @@ def told(memory: Mapping[str, Any]) -> str:
 def told_kept_back(results: Iterable[Result]) -> str:
     """What guards kept back, in one line; empty where they had nothing to do."""
     found = tally(results)
-    parts = [f"{guard}: {count['exemplars']} in {count['samples']} samples" for guard, count in found["guards"].items()]
-    return f"exemplars kept back in {found['samples']} samples ({'; '.join(parts)})" if parts else ""
+    parts = [
+        f"{guard}: {count['exemplars']} in {so_many(count['samples'], 'sample')}"
+        for guard, count in found["guards"].items()
+    ]
+    return f"exemplars kept back in {so_many(found['samples'], 'sample')} ({'; '.join(parts)})" if parts else ""
 
 
 def told_problems(results: Iterable[Result]) -> str:

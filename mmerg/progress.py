@@ -15,6 +15,7 @@ from rich.live import Live
 from rich.text import Text
 
 from mmerg.records import events
+from mmerg.terminal import so_many
 
 PLAIN_EVERY = 15.0  # seconds between plain lines while no sample ends
 
@@ -52,10 +53,10 @@ class Progress:
 
     def __enter__(self) -> Progress:
         if self.kept:
+            said = "is finished already and is kept" if self.kept == 1 else "are finished already and are kept"
+            kept = f"{so_many(self.kept, 'sample')} {said}"
             failed = f", {self._kept_failed} of them failed: only_failed=true takes those up again"
-            self._console.print(
-                f"{self.kept} samples are finished already and are kept{failed * (self._kept_failed > 0)}"
-            )
+            self._console.print(kept + failed * (self._kept_failed > 0))
         if self._live:
             self._live.__enter__()
         return self
@@ -92,10 +93,10 @@ class Progress:
         seconds = max(time.monotonic() - self._begun, 1e-6)
         ended = self._done + self._failed
         left = self._left(ended)
-        calls = f"{self._calls} calls" + (f" ({self._cached} cached)" if self._cached else "")
+        calls = so_many(self._calls, "call") + (f" ({self._cached} cached)" if self._cached else "")
         return Text(
-            f"{ended}/{self._total} samples · {self._failed} failed · {self._started - ended} in flight · {calls}"
-            f" · {self._tokens / seconds:.0f} tokens/s · {left} left"
+            f"{ended}/{so_many(self._total, 'sample')} · {self._failed} failed · {self._started - ended} in flight"
+            f" · {calls} · {self._tokens / seconds:.0f} tokens/s · {left} left"
         )
 
     def _left(self, ended: int) -> str:

@@ -10,7 +10,7 @@ from rich.table import Table
 
 from mmerg.errors import Failure
 from mmerg.records.result import Result
-from mmerg.terminal import harmless
+from mmerg.terminal import harmless, so_many
 
 ROWS = 50
 
@@ -21,10 +21,10 @@ def counted(results: Iterable[Result]) -> str:
     for result in results:
         counts.update({"samples": 1, result.status: 1, "calls": result.calls, "cached": result.cached_calls})
         counts["helped"] += result.cached_calls > 0
-    samples = f"{counts['samples']} samples: {counts['ok']} ok, {counts['failed']} failed"
-    of = f" in {counts['helped']} of {counts['samples']} samples"
-    helped = f"{of}, which figures of seconds leave out" * (counts["helped"] > 0)
-    return f"{samples}; {counts['calls']} calls, {counts['cached']} of them cached{helped}"
+    samples = so_many(counts["samples"], "sample")
+    helped = f" in {counts['helped']} of {samples}, which figures of seconds leave out" * (counts["helped"] > 0)
+    ended = f"{samples}: {counts['ok']} ok, {counts['failed']} failed"
+    return f"{ended}; {so_many(counts['calls'], 'call')}, {counts['cached']} of them cached{helped}"
 
 
 def replies(results: Sequence[Result], rows: int = ROWS) -> Table:

@@ -39,6 +39,11 @@ def harmless(text: str) -> Text:
     return Text(shown(text))
 
 
+def so_many(count: int, noun: str) -> str:
+    """A count with its noun: 1 sample, 2 samples."""
+    return f"{count} {noun}{'s' * (count != 1)}"
+
+
 def console() -> Console:
     """Where tables go. Piped output gets a fixed width, so that it reads the same everywhere."""
     made = Console(highlight=False)

@@ -153,8 +153,8 @@ def test_the_manifest_names_the_memory(run: Path) -> None:
 def test_show_prints_exemplars_and_exclusions(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert show([str(run)]) == 0
     shown = capsys.readouterr().out.replace("\n", " ")
-    assert "memory: remembered dialogues, 7 entries, top 2; exemplars kept back in 1 samples" in shown
-    assert "(same reply: 1 in 1 samples)" in shown
+    assert "memory: remembered dialogues, 7 entries, top 2; exemplars kept back in 1 sample" in shown
+    assert "(same reply: 1 in 1 sample)" in shown
     assert show([str(run), "keys/4"]) == 0
     shown = capsys.readouterr().out
     for part in (
@@ -180,7 +180,7 @@ def test_a_run_says_what_it_remembers(base: list[str], tmp_path: Path, capsys: p
     said = capsys.readouterr().out
     assert "memory: texts embedded: 7 of 7\n" in said
     assert "memory: remembered dialogues, 7 entries, top 1\n" in said
-    assert "exemplars kept back in 1 samples (same reply: 1 in 1 samples)\n" in said
+    assert "exemplars kept back in 1 sample (same reply: 1 in 1 sample)\n" in said
 
 
 def test_without_exemplars_nothing_is_built_and_no_prompt_names_them(base: list[str], tmp_path: Path) -> None:

@@ -15,8 +15,8 @@ from mmerg.records.events import Called, FramesTaken, SampleStarted
 from mmerg.records.result import Result
 
 LINE = re.compile(
-    r"(?P<ended>\d+)/(?P<total>\d+) samples · (?P<failed>\d+) failed · (?P<flying>\d+) in flight · "
-    r"(?P<calls>\d+) calls(?: \((?P<cached>\d+) cached\))? · (?P<rate>\d+) tokens/s · (?P<left>\?|[\d:]+) left"
+    r"(?P<ended>\d+)/(?P<total>\d+) samples? · (?P<failed>\d+) failed · (?P<flying>\d+) in flight · "
+    r"(?P<calls>\d+) calls?(?: \((?P<cached>\d+) cached\))? · (?P<rate>\d+) tokens/s · (?P<left>\?|[\d:]+) left"
 )
 
 
@@ -106,6 +106,16 @@ def test_what_an_earlier_command_did_is_told_once() -> None:
         run.end("a")
     assert run.lines[0] == "5 samples are finished already and are kept"
     assert run.last("ended", "total") == [1, 2]
+
+
+def test_one_is_not_several() -> None:
+    run = Watched(1, kept=1)
+    with run.progress:
+        run.start("a")
+        run.call("a")
+        run.end("a")
+    assert run.lines[0] == "1 sample is finished already and is kept"
+    assert run.lines[1].startswith("1/1 sample · 0 failed · 0 in flight · 1 call · ")
 
 
 @pytest.mark.parametrize("terminal", [False, True])

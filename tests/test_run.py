@@ -191,9 +191,92 @@ def test_one_failed_sample_costs_one_sample_and_can_be_taken_up_again(corpus: Pa
         assert run("cache=off").returncode == 1
         assert server.calls == before
         ill[0] = False
-        assert run("cache=off", "only_failed=true").returncode == 0
+        again = run("cache=off", "only_failed=true")
+        assert again.returncode == 0
+        assert "; 1 of 4 failed, taken up again now" in again.stdout
+        assert "wanted now" not in again.stdout
         assert [result.id for result in run.results()] == [f"d{n}/4" for n in range(DIALOGUES)]
         assert {result.status for result in run.results()} == {"ok"}
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    """All files below `folder`, but for the reply cache's own."""
+    files = [path for path in folder.rglob("*") if path.is_file() and ".cache" not in path.parts]
+    return {str(path.relative_to(folder)): path.read_bytes() for path in files}
+
+
+def test_failed_samples_of_a_run_that_never_was_are_refused_and_nothing_is_made(
+    run: Runner, server: ScriptedOllama
+) -> None:
+    done = run("only_failed=true")
+    assert done.returncode == 2
+    assert f"none is called folder-merg-qwen2.5vl-7b-… in {run.runs}" in done.stderr
+    assert not run.runs.exists()
+    run("limit=1")
+    before, calls = contents(run.runs), server.calls
+    done = run("limit=1", "only_failed=true", "system.stages.sgrg.sampling.num_predict=400")
+    assert done.returncode == 2
+    assert "this would be a new run, in which nothing failed" in done.stderr
+    differs = "system.stages.sgrg.sampling.num_predict is 160 there and 400 here"
+    assert f"those of {run.folder().name}: {differs}" in done.stderr
+    assert "leave only_failed away" in done.stderr
+    assert (contents(run.runs), server.calls) == (before, calls)
+
+
+def test_where_nothing_failed_there_is_nothing_to_take_up(run: Runner, server: ScriptedOllama) -> None:
+    run("limit=2")
+    before, calls = contents(run.runs), server.calls
+    done = run("only_failed=true")
+    assert done.returncode == 0, done.stderr
+    assert "no sample failed in this run: there is nothing to take up again; 2 of 4 are not done yet" in done.stdout
+    assert done.stdout.splitlines()[-1] == f"run: {run.folder()}"
+    assert "not done" not in run("only_failed=true", "limit=2").stdout
+    assert (contents(run.runs), server.calls) == (before, calls)
+
+
+def test_repeats_that_never_were_do_not_stop_those_that_can_be_taken_up(run: Runner) -> None:
+    warm = "backbone.sampling.temperature=0.7"
+    run("limit=1", "seed=1", warm)
+    done = run("limit=1", "repeats=3", "only_failed=true", warm)
+    assert done.returncode == 2
+    assert "there is nothing to take up again" in done.stdout
+    assert "2 repeats would be new runs, in which nothing failed: its settings differ from those of" in done.stderr
+    assert "seed is 1 there and 0 here" in done.stderr
+    assert len(list(run.runs.glob("folder-merg-*"))) == 1
+
+
+def test_members_of_a_sweep_that_never_were_do_not_stop_those_that_can_be_taken_up(run: Runner) -> None:
+    run("limit=1", "system.max_iterations=1")
+    command = run.arguments("limit=1", "only_failed=true", "system.max_iterations=0,1,2")
+    command.insert(3, "--multirun")
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    done = subprocess.run(command, cwd=run.corpus, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert done.stdout.count("there is nothing to take up again") == 1
+    for value in (0, 2):
+        assert f"system.max_iterations is 1 there and {value} here" in done.stderr
+    assert len(list(run.runs.glob("folder-merg-*"))) == 1
+
+
+BLIND = "no clip was found, not even missing.mp4: the samples go on as text alone"
+
+
+def test_a_run_that_was_to_see_and_finds_no_clip_says_so(run: Runner) -> None:
+    done = run("limit=1")
+    assert BLIND in done.stdout
+    assert f"python -m mmerg.data dataset=folder dataset.root={run.corpus} lists" in " ".join(done.stdout.split())
+    assert BLIND not in run("limit=1", "frames=none").stdout
+    assert BLIND not in run("limit=1", "system.without=[mpa,caef,gra]").stdout
+
+
+def test_a_run_that_finds_a_clip_or_has_none_by_nature_says_nothing_of_it(run: Runner) -> None:
+    (run.corpus / "missing.mp4").write_bytes(b"is there")
+    assert "no clip was found" not in run("limit=1").stdout
+    file = run.corpus / "dialogues.jsonl"
+    file.write_text(file.read_text(encoding="utf-8").replace(', "clip": "missing.mp4"', ""), encoding="utf-8")
+    done = run("limit=1", "seed=1")
+    assert done.returncode == 0, done.stderr
+    assert "no clip was found" not in done.stdout
 
 
 def test_ctrl_c_gives_130_and_keeps_what_is_finished(corpus: Path, tmp_path: Path) -> None:

@@ -52,6 +52,14 @@ def test_a_member_of_a_sweep_shows_its_counts_alone() -> None:
     assert counted([GOOD, BAD]) == "2 samples: 1 ok, 1 failed; 0 calls, 0 of them cached"
 
 
+def test_one_is_not_several() -> None:
+    alone = GOOD.model_copy(update={"calls": 1, "cached_calls": 1})
+    assert counted([alone]) == (
+        "1 sample: 1 ok, 0 failed; 1 call, 1 of them cached in 1 of 1 sample, which figures of seconds leave out"
+    )
+    assert counted([]) == "0 samples: 0 ok, 0 failed; 0 calls, 0 of them cached"
+
+
 def test_samples_that_the_cache_helped_are_told_as_left_out_of_seconds() -> None:
     helped = GOOD.model_copy(update={"calls": 10, "cached_calls": 4})
     alone = GOOD.model_copy(update={"calls": 5})
