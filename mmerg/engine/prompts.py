@@ -64,17 +64,18 @@ class Prompts:
     """The templates of one system, as its files were when this was made: a run keeps the prompts that it began with."""
 
     def __init__(self, system: System) -> None:
-        """Raises ConfigError where a stage has no template, and where a file cannot be read."""
+        """Raises ConfigError where a stage has no template, and where a file or a check cannot be read."""
         self.system = system
         self._sources = _read(system)
+        checks = {_check(stage): stage.check for stage in system.stages}
         self._env = Environment(
-            loader=DictLoader(self._sources),
+            loader=DictLoader(self._sources | checks),
             undefined=StrictUndefined,
             trim_blocks=True,
             lstrip_blocks=True,
             autoescape=False,
         )
-        for name in ("system.j2", "shared.j2", "repair.j2", *(f"{stage.name}.j2" for stage in system.agents)):
+        for name in ("system.j2", "shared.j2", "repair.j2", *(f"{stage.name}.j2" for stage in system.agents), *checks):
             self._template(name)
 
     def messages(
@@ -86,7 +87,7 @@ class Prompts:
         shared = self._render("shared.j2", scope)
         auditor = self.system.auditor
         audits = auditor is not None and stage.name == auditor.name
-        checks = [(s.name, s.check) for s in self.system.stages] if audits else []
+        checks = [(s.name, self._render(_check(s), scope)) for s in self.system.stages] if audits else []
         own = self._render(f"{stage.name}.j2", {**scope, "outline": outline, "again": again, "checks": checks})
         images: tuple[Image, ...] = state.images if "V" in seen else ()
         return (Message("system", self._render("system.j2", {})), Message("user", f"{shared}\n\n{own}", images))
@@ -120,6 +121,11 @@ class Prompts:
                 where=", ".join(map(str, self.system.prompts)),
                 hint="a template may use only the inputs that its stage sees (system.stages.<name>.sees)",
             ) from error
+
+
+def _check(stage: Stage) -> str:
+    """The name of the template of what the auditor asks of a stage: a text of the system's YAML, and no file."""
+    return f"stages.{stage.name}.check"
 
 
 def _read(system: System) -> dict[str, str]:

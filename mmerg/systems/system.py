@@ -37,8 +37,8 @@ FinalSelection = Literal["lexicographic", "last"]
 class Stage:
     """One agent: which prompt it answers, which inputs it sees, and what it gives.
 
-    output is a frozen pydantic class, or None for plain text. check says what the auditor asks of it. sampling
-    overrides the backbone's samplers (temperature, num_predict, …).
+    output is a frozen pydantic class, or None for plain text. check says what the auditor asks of it, as a template
+    over the inputs that the auditor sees. sampling overrides the backbone's samplers (temperature, num_predict, …).
     """
 
     name: str

@@ -28,6 +28,7 @@ ABLATIONS: dict[str, dict[str, Any]] = {
     "without-caef": {"without": ["caef"]},
     "without-psp": {"without": ["psp"]},
     "without-gra": {"without": ["gra"]},
+    "response-alone": {"without": ["mpa", "caef", "psp"]},
     "independent": {"organization": "independent"},
     "last-pass": {"final_selection": "last"},
     "max-iterations-0": {"max_iterations": 0},
@@ -41,7 +42,8 @@ OTHER_K = ("top-k-1", "top-k-2", "top-k-4", "top-k-5")  # as those of top-k-3, b
 MARKS = {
     "without-mpa": ("Evidence", "evidence", "mpa", "cue"),
     "without-caef": ("Emotion of the next turn", "carries", "caef"),
-    "without-psp": ("Plan for", "plan", "psp"),
+    "without-psp": ("Plan for", "plan", "psp", "decided"),
+    "response-alone": ("Evidence", "Emotion of", "Plan for", "plan", "decided", "emotion"),
     "without-gra": ("Your step: the audit", "The audit found"),
     "frames-none": ("Keyframes", "frame", "Frame", "visual"),
     "top-k-0": ("similar conversations",),

@@ -150,6 +150,21 @@ def test_a_stage_without_a_template_is_named_before_anything_is_asked(tmp_path: 
         Prompts(templates(tmp_path, mpa="{% if %}"))
 
 
+def test_a_check_says_what_fits_the_inputs_that_the_auditor_sees() -> None:
+    stages = tuple(replace(stage, check="it is{% if P is defined %} as planned{% endif %}") for stage in merg().stages)
+    prompts = Prompts(merg(stages=stages))
+    audit = stage_named(merg(), "gra")
+    start = full(with_images(), "psp")
+    for state, said in ((start, "- psp, it is\n"), (start.with_("P", outputs()["psp"]), "- psp, it is as planned\n")):
+        assert said in prompts.messages(audit, state, {}, "", None)[1].text
+
+
+def test_a_check_that_is_no_template_is_named_before_anything_is_asked() -> None:
+    stages = tuple(replace(stage, check="{% if %}") for stage in merg().stages)
+    with pytest.raises(ConfigError, match=r"stages\.mpa\.check is no Jinja template"):
+        Prompts(merg(stages=stages))
+
+
 def test_a_run_keeps_the_prompts_that_it_began_with(tmp_path: Path) -> None:
     """Also those that are first used after their files were changed: parts of others, and the one for a repair."""
     system = templates(tmp_path, mpa="{% include 'part.j2' %}")
