@@ -124,7 +124,7 @@ def of_paper(backbone: str) -> dict[str, float]:
 def marked(rows: Sequence[Row]) -> tuple[Row, ...]:
     """The rows with a letter for their engine: backend and version, which must be equal for speeds to compare."""
     engines = list(dict.fromkeys((row.engine.backend, row.engine.version) for row in rows))
-    marks = {engine: chr(ord("a") + number % 26) * (1 + number // 26) for number, engine in enumerate(engines)}
+    marks = {engine: chr(ord("a") + number) for number, engine in enumerate(engines)}
     return tuple(
         row.model_copy(
             update={"engine": row.engine.model_copy(update={"mark": marks[row.engine.backend, row.engine.version]})}

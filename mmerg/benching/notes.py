@@ -9,13 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from mmerg.benching.rows import Bench, Row
-
-SPOKEN = {
-    "seconds_median": "s/sample median",
-    "seconds_p95": "s/sample p95",
-    "prompt_tokens_s": "prompt tok/s",
-    "reply_tokens_s": "reply tok/s",
-}
+from mmerg.benching.speed import FIGURES
 
 
 def notes(bench: Bench) -> Iterator[str]:
@@ -30,7 +24,7 @@ def notes(bench: Bench) -> Iterator[str]:
         yield f"{', '.join(names)}: {told}"
     for mean in bench.means:
         if mean.uneven:
-            columns = ", ".join(SPOKEN.get(column, column) for column in mean.uneven)
+            columns = ", ".join(_spoken(column) for column in mean.uneven)
             yield f"{mean.backbone}: no mean of {columns}: not all seeds have it over as many samples"
     if bench.means:
         yield "mean of N: over runs that differ in their seed alone, sd: standard deviation over these"
@@ -46,6 +40,10 @@ def notes(bench: Bench) -> Iterator[str]:
         yield f"the paper's: {bench.paper}"
     if bench.earlier:
         yield f"as an earlier call left them: {', '.join(bench.earlier)}"
+
+
+def _spoken(column: str) -> str:
+    return " ".join(FIGURES[column].head.split()) if column in FIGURES else column
 
 
 def _engines(rows: Sequence[Row]) -> Iterator[str]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from pydantic import BaseModel, ConfigDict
 
 from mmerg.scoring.score import Score
+from mmerg.scoring.spread import Spread
 
 
 class _Plain(BaseModel):
@@ -90,16 +91,10 @@ class Row(_Plain):
     paper: dict[str, float] = {}
 
 
-class Spread(_Plain):
-    """A figure over seeds: its mean and its standard deviation (with n - 1)."""
-
-    mean: float
-    sd: float
-
-
 class Mean(_Plain):
     """Over the rows of a backbone on one engine that differ in their seeds alone. figures: by column, those that all
-    rows have over as many samples; uneven: columns of which there is no mean, as they do not."""
+    rows have over as many samples, and rates of tokens, which are over the calls of each; uneven: columns of which
+    there is no mean, as rows lack them or have them over fewer samples."""
 
     backbone: str
     mark: str

@@ -1,18 +1,15 @@
 """Rows that differ in their seed alone, as one mean with its standard deviation; never over rows of different engines.
 
-The standard deviation says how much the sampler's luck moves a figure; the interval beside each row says how much the
-choice of samples does.
-
-    means(rows)[0].figures["acc"].sd
+means(rows)[0].figures["acc"].sd
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from statistics import fmean, stdev
 
-from mmerg.benching.rows import Mean, Row, Spread
-from mmerg.benching.speed import FIGURES
+from mmerg.benching.rows import Mean, Row
+from mmerg.benching.speed import FIGURES, Figure
+from mmerg.scoring.spread import Spread, one_a_seed, over, spread_of
 
 
 def means(rows: Sequence[Row]) -> tuple[Mean, ...]:
@@ -20,32 +17,30 @@ def means(rows: Sequence[Row]) -> tuple[Mean, ...]:
     groups: dict[tuple[str, str, str], list[Row]] = {}
     for row in rows:
         groups.setdefault((row.backbone, row.engine.model_dump_json(), row.protocol), []).append(row)
-    return tuple(_mean(group) for group in groups.values() if len({row.seed for row in group}) == len(group) > 1)
+    taken = [one_a_seed(group, lambda row: row.seed) for group in groups.values()]
+    return tuple(_mean(group) for group in taken if len(group) > 1)
 
 
 def _mean(rows: Sequence[Row]) -> Mean:
     columns = dict.fromkeys(column for row in rows for column in row.scores)
-    values: dict[str, list[float | None]] = {
-        **{column: [score.value if (score := row.scores.get(column)) else None for row in rows] for column in columns},
-        **{name: [figure(row.speed) for row in rows] for name, figure in FIGURES.items()},
-    }
-    figures: dict[str, Spread] = {}
-    uneven = []
-    for name, found in values.items():
-        had = [value for value in found if value is not None]
-        if len(had) == len(rows) and (name in FIGURES or _alike(rows, name)):
-            figures[name] = Spread(mean=fmean(had), sd=stdev(had))
-        elif had:
-            uneven.append(name)
+    found = {column: over([row.scores.get(column) for row in rows]) for column in columns}
+    found |= {name: _of_speed(rows, figure) for name, figure in FIGURES.items()}
     return Mean(
         backbone=rows[0].backbone,
         mark=rows[0].engine.mark,
         seeds=tuple(row.seed for row in rows),
-        figures=figures,
-        uneven=tuple(uneven),
+        figures={name: spread for name, spread in found.items() if spread},
+        uneven=tuple(name for name in found if not found[name] and any(_has(row, name) for row in rows)),
     )
 
 
-def _alike(rows: Sequence[Row], column: str) -> bool:
-    """Whether all rows have it over as many samples and measured in one way."""
-    return len({(row.scores[column].n, row.scores[column].signature) for row in rows}) == 1
+def _of_speed(rows: Sequence[Row], figure: Figure) -> Spread | None:
+    """Seconds over as many samples in all rows; a rate of tokens is each row's own, however many calls it made."""
+    counts = [row.speed.seconds.n for row in rows if row.speed.seconds] if figure.seconds else []
+    return spread_of([figure.of(row.speed) for row in rows], counts)
+
+
+def _has(row: Row, name: str) -> bool:
+    if name in FIGURES:
+        return FIGURES[name].of(row.speed) is not None
+    return name in row.scores and row.scores[name].value is not None

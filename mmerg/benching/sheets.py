@@ -13,10 +13,11 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from mmerg.benching.measure import COLUMNS
-from mmerg.benching.rows import Bench, Mean, Row, Spread
+from mmerg.benching.rows import Bench, Mean, Row
 from mmerg.benching.speed import FIGURES
 from mmerg.scoring.score import Score
 from mmerg.scoring.shown import figure
+from mmerg.scoring.spread import Spread
 
 NONE = "–"
 DOWN = ("self_ppl", "ref_ppl")  # less is better
@@ -34,7 +35,7 @@ class Sheet:
 
 
 def sheets(bench: Bench, *, narrow: bool = False) -> list[Sheet]:
-    """The tables of a bench with rows; backbones that did not run, or not with all seeds, come last. narrow: the ends of
+    """The tables of a bench with rows; last the backbones that did not run, or not with all seeds. narrow: the ends of
     an interval stand on lines of their own."""
     found = [_quality(bench, narrow), _speed(bench), _samples(bench), _models(bench)] if bench.rows else []
     if bench.skipped:
@@ -98,19 +99,20 @@ def _spread(spread: Spread | None) -> str:
 
 
 def _speed(bench: Bench) -> Sheet:
-    heads = ("s/sample\nmedian", "\np95", "samples\ntimed", "prompt\ntok/s", "reply\ntok/s", "calls\ntimed")
+    median, p95, *rates = (one.head for one in FIGURES.values())
+    heads = ("backbone", median, p95, "samples\ntimed", *rates, "calls\ntimed")
     lines: list[tuple[str, ...]] = []
     for rows, means in _grouped(bench):
         for row in rows:
             median, p95, *rates = (
-                NONE if (value := of(row.speed)) is None else figure(value) for of in FIGURES.values()
+                NONE if (value := one.of(row.speed)) is None else figure(value) for one in FIGURES.values()
             )
             timed = f"{row.speed.seconds.n if row.speed.seconds else 0} of {row.samples}"
             lines.append((_name(row), median, p95, timed, *rates, f"{row.speed.calls} of {row.calls}"))
         for mean in means:
             median, p95, *rates = (_spread(mean.figures.get(name)) for name in FIGURES)
             lines.append((_mean_name(mean, FIGURES), median, p95, "", *rates, ""))
-    return Sheet("speed, of what the reply cache did not serve", ("backbone", *heads), tuple(lines))
+    return Sheet("speed, of what the reply cache did not serve", heads, tuple(lines))
 
 
 def _samples(bench: Bench) -> Sheet:

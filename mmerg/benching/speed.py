@@ -8,6 +8,7 @@ A trace keeps what every call took when it was made, so a run that is finished a
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -19,12 +20,24 @@ from mmerg.records.result import Result
 from mmerg.records.run import TRACE, read_results
 from mmerg.records.tries import Tries
 
-# The figures of a speed, by the names that means go by.
-FIGURES: dict[str, Callable[[Speed], float | None]] = {
-    "seconds_median": lambda speed: speed.seconds.median if speed.seconds else None,
-    "seconds_p95": lambda speed: speed.seconds.p95 if speed.seconds else None,
-    "prompt_tokens_s": lambda speed: speed.prompt_tokens_s,
-    "reply_tokens_s": lambda speed: speed.reply_tokens_s,
+
+@dataclass(frozen=True)
+class Figure:
+    """A figure of a speed. head: what a table has above it; seconds: whether it is over samples, not over calls."""
+
+    head: str
+    of: Callable[[Speed], float | None]
+    seconds: bool = False
+
+
+# By the names that means go by.
+FIGURES = {
+    "seconds_median": Figure(
+        "s/sample\nmedian", lambda speed: speed.seconds.median if speed.seconds else None, seconds=True
+    ),
+    "seconds_p95": Figure("s/sample\np95", lambda speed: speed.seconds.p95 if speed.seconds else None, seconds=True),
+    "prompt_tokens_s": Figure("prompt\ntok/s", lambda speed: speed.prompt_tokens_s),
+    "reply_tokens_s": Figure("reply\ntok/s", lambda speed: speed.reply_tokens_s),
 }
 
 

@@ -10,14 +10,15 @@ from mmerg.papertables.beside import Beside
 from mmerg.terminal import shown
 
 COLUMNS = (
-    *("table", "dataset", "by", "row", "run", "metric", "value", "low", "high", "spread", "n", "method"),
+    *("table", "dataset", "by", "row", "fits", "run", "metric", "value", "low", "high", "spread", "n", "method"),
     *("paper_in_interval", "signature", "note"),
 )
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 
 def as_csv(tables: Sequence[Beside]) -> str:
-    """One file for all tables. note: a run's, or the paper's caveats; empty cells are unknown."""
+    """One file for all tables. fits: whether a line of ours is set as its row; where not, its note says in what. The
+    note of the paper's lines: its caveats. Empty cells are unknown."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(COLUMNS)
@@ -27,7 +28,9 @@ def as_csv(tables: Sequence[Beside]) -> str:
             for column, cell in zip(table.columns, line.cells, strict=True):
                 note = caveats if line.by == "paper" else line.note
                 inside = "" if cell.inside is None else str(cell.inside).lower()
-                texts = [plain(text) for text in (table.title, table.dataset, line.by, line.row, line.run, column)]
+                fits = "" if line.by == "paper" else str(line.fits).lower()
+                told = (table.title, table.dataset, line.by, line.row, fits, line.run, column)
+                texts = [plain(text) for text in told]
                 numbers = [cell.value, cell.low, cell.high, cell.spread, cell.n]
                 writer.writerow([*texts, *numbers, cell.method, inside, plain(cell.signature), plain(note)])
     return out.getvalue()

@@ -58,7 +58,7 @@ def _rows(line: Line) -> Iterator[str]:
     if line.by == "ours":
         name = rf"\quad {name}{line.tail}"
     elif line.by == "seeds":
-        name = rf"\quad\emph{{{name}}}"
+        name = rf"\quad\emph{{{name}}}{line.tail}"
     yield rf"{name} & {' & '.join(_value(cell) for cell in line.cells)} \\"
     if line.by == "seeds":
         spreads = ("" if cell.spread is None else rf"\scriptsize {cell.spread:.2f}" for cell in line.cells)

@@ -26,7 +26,7 @@ def _lines(beside: Beside) -> Iterator[str]:
     for line in beside.lines:
         name = escaped(line.name)
         if line.by == "seeds":
-            name = f"*{name}*"
+            name = f"*{name}*{line.tail}"
         elif line.by == "ours":
             name = f"**{name}**{line.tail}"
         yield f"| {name} | {' | '.join(_cell(cell) for cell in line.cells)} |"

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from mmerg.paper.published import PaperTable, Published
 from mmerg.papertables.line import Cell, Line
-from mmerg.papertables.ours import Ours
+from mmerg.papertables.ours import Ours, Placed
 from mmerg.papertables.seeds import over_seeds
 from mmerg.scoring.intervals import wilson
 
@@ -86,18 +86,16 @@ def put_beside(table: PaperTable, runs: Sequence[Ours]) -> Beside:
         settings = table.settings(row)
         if settings is None:
             continue
-        fitting = [(number, run) for number, run in numbered if not _differences(settings, run)]
-        alike = [(number, run) for number, run in numbered if _alike(table, settings, run)]
-        placed |= {number for number, _ in (*fitting, *alike)}
-        lines += [_of_run(table, number, run, row, "") for number, run in fitting]
-        lines += over_seeds(table.columns, fitting, row.name)
-        lines += [
-            _of_run(table, number, run, row, f"set as its row, but {_told(settings, run)}") for number, run in alike
+        fitting = [Placed(number, run) for number, run in numbered if not _differences(settings, run)]
+        alike = [
+            Placed(number, run, f"set as its row, but {_told(settings, run)}")
+            for number, run in numbered
+            if _alike(table, settings, run)
         ]
-        lines += over_seeds(table.columns, alike, row.name)
-    others = [(number, run) for number, run in numbered if number not in placed]
-    lines += [_of_run(table, number, run, None, _why_not(table, run)) for number, run in others]
-    lines += over_seeds(table.columns, others, "")
+        placed |= {one.number for one in (*fitting, *alike)}
+        lines += [*_of_runs(table, fitting, row), *_of_runs(table, alike, row)]
+    others = [Placed(number, run, _why_not(table, run)) for number, run in numbered if number not in placed]
+    lines += _of_runs(table, others, None)
     notes = tuple(_notes(table, numbered)) if numbered else ()
     return Beside(table.title, table.source, table.dataset, table.columns, tuple(lines), table.notes, notes)
 
@@ -113,13 +111,22 @@ def _of_paper(table: PaperTable, row: Published) -> Line:
     return Line(row.name, "paper", row.name, tuple(cells))
 
 
-def _of_run(table: PaperTable, number: int, run: Ours, row: Published | None, differs: str) -> Line:
+def _of_runs(table: PaperTable, runs: Sequence[Placed], row: Published | None) -> Iterator[Line]:
+    """A line a run, then the means over their seeds."""
+    for one in runs:
+        yield _of_run(table, one, row)
+    yield from over_seeds(table.columns, runs, row.name if row else "")
+
+
+def _of_run(table: PaperTable, one: Placed, row: Published | None) -> Line:
     printed = row.figures if row else (None,) * len(table.columns)
     cells = tuple(
-        _cell(run, column, figure, comparable=not differs and _comparable(run, column, row))
+        _cell(one.run, column, figure, comparable=one.fits and _comparable(one.run, column, row))
         for column, figure in zip(table.columns, printed, strict=True)
     )
-    return Line(f"run {number}", "ours", row.name if row else "", cells, run.name, differs, fits=not differs)
+    return Line(
+        f"run {one.number}", "ours", row.name if row else "", cells, one.run.name, note=one.differs, fits=one.fits
+    )
 
 
 def _comparable(run: Ours, column: str, row: Published | None) -> bool:

@@ -25,8 +25,8 @@ class Cell:
 @dataclass(frozen=True)
 class Line:
     """A row: the paper's, a run of ours (`run`), which stands with `row` of the paper or, where that is empty, with
-    none of them, or the mean of runs that differ in their seeds. note: what a reader must know of it. fits: whether all
-    settings are the row's."""
+    none of them, or the mean of runs that differ in their seeds, which stands as they do. note: what a reader must
+    know of it. fits: whether all settings are the row's."""
 
     name: str
     by: Literal["paper", "ours", "seeds"]
@@ -39,6 +39,6 @@ class Line:
     @property
     def tail(self) -> str:
         """What stands after the name where the settings are not those of a row."""
-        if self.by != "ours" or (self.row and self.fits):
+        if self.by == "paper" or (self.row and self.fits):
             return ""
         return " (differs)" if self.row else " (no row)"

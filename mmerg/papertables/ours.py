@@ -46,6 +46,19 @@ class Ours:
         return rated[0] if len(rated) == 1 else None
 
 
+@dataclass(frozen=True)
+class Placed:
+    """A run in a table, by the number it goes by there. differs: in what it is not as its row, or why it has none."""
+
+    number: int
+    run: Ours
+    differs: str = ""
+
+    @property
+    def fits(self) -> bool:
+        return not self.differs
+
+
 def read_ours(path: Path, judge: str | None = None) -> Ours:
     """The run in folder `path`, judged by `judge` alone if given. Raises RunError where it has no scores, or they are
     not of its results as they are now."""

@@ -9,9 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mmerg.benching.measure import marked
-from mmerg.benching.rows import Row, Speed
+from mmerg.benching.notes import notes
+from mmerg.benching.rows import Row, Seconds, Speed
 from mmerg.benching.seeds import means
-from tests.benching.parts import row, score, seeds
+from tests.benching.parts import bench, row, score, seeds, speed
 
 
 @given(st.lists(st.floats(0, 100), min_size=2, max_size=5))
@@ -55,6 +56,25 @@ def test_a_figure_that_not_all_have_alike_has_no_mean(other: object) -> None:
     [found] = means(marked(rows))
     assert found.figures == {}
     assert found.uneven == ("acc", "seconds_median", "seconds_p95", "prompt_tokens_s", "reply_tokens_s")
+
+
+def test_seconds_over_another_number_of_samples_have_no_mean() -> None:
+    """A rate of tokens is each run's own, however many calls it made."""
+    first, second = seeds(40.0, 50.0)
+    one = Seconds(n=1, median=11.0, p25=11.0, p75=11.0, p95=11.0)
+    [found] = means(marked([first, second.model_copy(update={"speed": speed().model_copy(update={"seconds": one})})]))
+    assert set(found.figures) == {"acc", "prompt_tokens_s", "reply_tokens_s"}
+    assert found.uneven == ("seconds_median", "seconds_p95")
+    assert "x: no mean of s/sample median, s/sample p95: not all seeds have it over as many samples" in list(
+        notes(bench(first, second, means=(found,)))
+    )
+
+
+def test_a_seed_that_is_there_twice_counts_once() -> None:
+    rows = seeds(40.0, 50.0)
+    again = rows[1].model_copy(update={"name": "again", "scores": {"acc": score("acc", 90.0)}})
+    [found] = means(marked([*rows, again]))
+    assert (found.seeds, found.figures["acc"].mean) == ((0, 1), 45.0)
 
 
 def test_what_no_seed_has_is_not_told() -> None:

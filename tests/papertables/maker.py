@@ -1,0 +1,87 @@
+"""Scored run folders for tests of the papers' tables, and a table with them beside.
+
+run = Maker(tmp_path)("without-mpa", right=20, without=["mpa"])
+ours(beside("ablations", run))[0].row    # "without MPA"
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from mmerg.judging.judgement import Judgement, judgement_file, replies_digest
+from mmerg.paper.published import Name, published
+from mmerg.papertables.beside import Beside, put_beside
+from mmerg.papertables.line import Line
+from mmerg.papertables.ours import read_ours
+from mmerg.records.run import read_results
+from mmerg.score import main as score
+from mmerg.scoring.score import Score
+from tests.scoring.run_builder import ROOT, build_run, result
+
+SIX = ["angry", "happy", "excited", "sad", "frustrated", "neutral"]
+SEVEN = ["neutral", "joy", "sadness", "anger", "surprise", "fear", "disgust"]
+MELD = {"name": "meld", "split": "test", "sessions": None, "labels": SEVEN}
+
+
+def config(**changes: Any) -> dict[str, Any]:
+    """What decides the row of a run, as MERG's main row has it, with `changes`."""
+    system = yaml.safe_load((ROOT / "conf/system/merg.yaml").read_text(encoding="utf-8")) | {"name": "merg"}
+    for name in ("max_iterations", "without", "organization", "final_selection"):
+        if name in changes:
+            system[name] = changes.pop(name)
+    memory = {"top_k": changes.pop("top_k", 1)}
+    dataset = {"name": "iemocap", "split": "sessions", "sessions": [5], "labels": SIX} | changes.pop("dataset", {})
+    return {"dataset": dataset, "system": system, "memory": memory, "backbone": {"name": "qwen3.5-27b"}} | changes
+
+
+class Maker:
+    """Makes scored runs in `runs/<name>` of a folder: `right` of `n` forecasts are right."""
+
+    def __init__(self, folder: Path) -> None:
+        self.runs = folder / "runs"
+
+    def __call__(self, name: str, *, right: int = 24, n: int = 31, samples: int | None = None, **changes: Any) -> Path:
+        lines = [
+            result(f"d{i}/4", f"That is reply {i}, my friend.", "sad" if i < right else "angry", gold="sad")
+            for i in range(n)
+        ]
+        settings = config(**changes)
+        build_run(
+            self.runs / name,
+            lines,
+            logprobs={line.id: [-0.6, -0.7 - 0.01 * i] for i, line in enumerate(lines)},
+            corpus=settings["dataset"]["name"],
+            samples=samples,
+            model=settings["backbone"]["name"],
+            config=settings,
+        )
+        score([str(self.runs / name), "--resamples", "50"])
+        return self.runs / name
+
+
+def rate(run: Path, judge: str, value: float) -> Path:
+    """Put a judgement of the run's replies beside it."""
+    one = Score(name="x", value=value, n=31, interval=(value - 0.2, value + 0.2))
+    counts = dict.fromkeys(("drawn", "n", "failed", "unjudged", "verdicts", "unusable"), 0)
+    judgement = Judgement(
+        **{"judge": judge, "engine": "e", "judging": "j", "corpus": "iemocap", "left_out": {}, "identity": {}},  # type: ignore[arg-type]
+        **{"run": run.name, "protocol": "p", "self_judged": False},  # type: ignore[arg-type]
+        **counts,  # type: ignore[arg-type]
+        replies=replies_digest(read_results(run).values()),
+        scores=dict.fromkeys(("empathy", "coherence", "fluency"), one),
+    )
+    file = run / judgement_file(judge)
+    judgement.write(file)
+    return file
+
+
+def beside(name: Name, *runs: Path, number: int = 0) -> Beside:
+    """The paper's table of that name and number with the runs beside."""
+    return put_beside(published(name)[number], [read_ours(run) for run in runs])
+
+
+def ours(drawn: Beside) -> list[Line]:
+    return [line for line in drawn.lines if line.by == "ours"]

@@ -1,0 +1,83 @@
+"""Runs that differ in their seed alone: their mean, and under which row it stands."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from typing import Any
+
+import pytest
+
+from mmerg.papertables.as_csv import as_csv
+from mmerg.papertables.as_latex import as_latex
+from mmerg.papertables.as_markdown import as_markdown
+from mmerg.papertables.beside import Beside
+from mmerg.papertables.line import Line
+from mmerg.records.run import MANIFEST
+from mmerg.score import main as score
+from tests.papertables.maker import Maker, beside
+
+
+def means(drawn: Beside) -> list[Line]:
+    return [line for line in drawn.lines if line.by == "seeds"]
+
+
+def test_runs_that_differ_in_their_seed_alone_have_a_mean_and_a_spread(make: Maker) -> None:
+    runs = [make(f"seed{seed}", right=right, seed=seed) for seed, right in ((0, 20), (1, 22), (2, 24))]
+    other = make("other", right=3, seed=3, max_iterations=5)
+    drawn = beside("iterations", *runs, other)
+    [mean] = means(drawn)
+    assert (mean.name, mean.row, mean.fits, mean.note) == ("mean of runs 1, 2, 3", "2", True, "")
+    acc = mean.cells[drawn.columns.index("acc")]
+    assert acc.value == pytest.approx(100 * 22 / 31)
+    assert acc.spread == pytest.approx(100 * 2 / 31)
+    assert (acc.n, acc.low, acc.inside) == (3, None, None)
+    assert "<br>sd 6.45<br>3 seeds" in as_markdown(drawn)
+    assert r"\quad\scriptsize sd &" in as_latex(drawn)
+    rows = csv.DictReader(io.StringIO(as_csv([drawn])))
+    [row] = [row for row in rows if (row["by"], row["metric"]) == ("seeds", "acc")]
+    assert float(row["spread"]) == pytest.approx(6.4516, abs=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("changes", "row"), [({"backbone": {"name": "tiny"}}, "cascaded (MERG)"), ({"max_iterations": 5}, "")]
+)
+def test_a_mean_differs_from_its_row_as_its_runs_do(changes: dict[str, Any], row: str, make: Maker) -> None:
+    fitting = [make(f"a{seed}", seed=seed) for seed in (0, 1)]
+    others = [make(f"b{seed}", seed=seed, **changes) for seed in (0, 1)]
+    drawn = beside("ablations", *fitting, *others)
+    first, second = means(drawn)
+    assert (first.name, first.row, first.fits, first.note) == ("mean of runs 1, 2", "cascaded (MERG)", True, "")
+    assert (second.name, second.row, second.fits) == ("mean of runs 3, 4", row, False)
+    assert second.note
+    assert f"run 3, run 4, mean of runs 3, 4: {second.note}" in drawn.told
+
+
+def test_a_mean_over_seeds_takes_one_finished_run_a_seed_of_one_engine(make: Maker) -> None:
+    runs = [make("s0", right=20), make("s1", right=22, seed=1), make("s1-again", right=4, seed=1)]
+    runs.append(make("cut", n=20, right=9, samples=31, seed=2))
+    manifest = json.loads((runs[0] / MANIFEST).read_text(encoding="utf-8"))
+    manifest["identity"]["engine"], manifest["config"]["seed"] = "9", 9
+    other = make("engine", right=9, seed=9)
+    (other / MANIFEST).write_text(json.dumps(manifest), encoding="utf-8")
+    score([str(other), "--resamples", "20"])
+    drawn = beside("main", *runs, other)
+    [line] = means(drawn)
+    assert (line.name, line.note) == ("mean of runs 1, 2", "not in it, being unfinished or of a seed that is: 3, 4")
+    acc = line.cells[drawn.columns.index("acc")]
+    assert acc.n == 2
+    assert acc.value == pytest.approx(100 * 21 / 31)
+
+
+def test_figures_measured_in_several_ways_have_no_mean(make: Maker) -> None:
+    runs = [make("s0"), make("s1", seed=1)]
+    score([str(runs[1]), "--resamples", "20", "--keep-case"])
+    drawn = beside("topk", *runs)
+    [line] = means(drawn)
+    cells = dict(zip(drawn.columns, line.cells, strict=True))
+    assert (cells["dist1"].value, cells["acc"].n) == (None, 2)
+
+
+def test_one_seed_has_no_mean(make: Maker) -> None:
+    assert not means(beside("topk", make("a"), make("b")))
