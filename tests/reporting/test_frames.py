@@ -100,7 +100,7 @@ def test_a_report_without_blurred_faces_is_replaced_by_one_with_them(face: bytes
         shown = (run / "report" / "frames" / f"{sha(1)}.jpg").read_bytes()
         assert (shown == face) == (faces == "keep")
         told = (run / "report" / "index.html").read_text(encoding="utf-8")
-        assert ("1 faces in 1 frames; in 2 frames none was found" in told) == (faces == "blur")
+        assert ("1 face in 1 frame. In 2 frames none was found" in told) == (faces == "blur")
     assert (run / "frames" / f"{sha(1)}.jpg").read_bytes() == face
     assert list(read_results(run)) == ["a/1"]
 
