@@ -5,8 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+import yaml
 
+from mmerg.config import resolve
 from mmerg.reporting.stages import stages_of
+from mmerg.wiring import prompts_of
+from tests.composed import composed
+from tests.engine.parts import ROOT
 from tests.scoring.run_builder import manifest_of
 
 
@@ -55,6 +60,24 @@ def test_each_agent_sees_what_the_config_says() -> None:
 )
 def test_ablations_take_away_what_is_not_made_or_shown(settings: dict[str, Any], told: dict[str, str]) -> None:
     assert seen(manifest(**settings)) == told
+
+
+ROWS = yaml.safe_load((ROOT / "conf/experiment/ablations.yaml").read_text(encoding="utf-8"))["rows"]
+
+
+@pytest.mark.parametrize("frames", ["paper", "all", "none"])
+@pytest.mark.parametrize("row", ROWS)
+def test_what_is_told_of_a_config_is_what_its_system_does(row: str, frames: str) -> None:
+    """A report reads manifests, older ones too, and builds no system: this holds the two readings together. Pages name
+    symbols in an order of their own."""
+    plain = resolve(composed("+experiment=ablations", "dataset=demo", f"row={row}", f"frames={frames}"))
+    system = prompts_of(plain).system
+    stages = stages_of({"config": plain})
+    assert [(name, agent.symbol, sorted(agent.sees)) for name, agent in stages.named.items()] == [
+        (stage.name, stage.gives, sorted(stage.sees)) for stage in system.stages
+    ]
+    audits = (system.auditor.name, sorted(system.auditor.sees)) if system.auditor else ("", [])
+    assert (stages.auditor, sorted(stages.audits)) == audits
 
 
 def test_symbols_have_a_meaning_where_somebody_gives_them_one() -> None:
