@@ -1,0 +1,48 @@
+"""Runs to hold against each other, told by a character a sample.
+
+first, second = two_runs(tmp_path)
+other = run(tmp_path / "other", results("xx.f"))
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from mmerg.records.result import Result
+from mmerg.records.run import MANIFEST
+from tests.scoring.run_builder import build_run, result
+
+WORDS = ["oh no", "that is hard", "tell me more", "well", "I am so glad", "what happened then"]
+FEW = ("--draws", "60")
+
+
+def results(pattern: str, *, shift: int = 0, start: int = 0) -> list[Result]:
+    """A sample a character: x is right, . wrong, f failed; `shift` turns the replies."""
+    found = []
+    for number, one in enumerate(pattern, start=start):
+        reply = None if one == "f" else f"{WORDS[(number + shift) % len(WORDS)]} {number % (2 + shift)}."
+        found.append(result(f"d{number}/3", reply, "joy" if one == "x" else "anger", gold="joy"))
+    return found
+
+
+def run(folder: Path, lines: Sequence[Result], **more: Any) -> str:
+    """A run whose identity differs from others' in its settings alone; one log-probability a character."""
+    logprobs = {line.id: [-0.5 - len(folder.name) / 10] * len(line.response or "") for line in lines}
+    build_run(folder, lines, logprobs=logprobs, **more)
+    edit(folder, lambda manifest: manifest["identity"].update(config=folder.name))
+    return str(folder)
+
+
+def edit(folder: Path | str, change: Any) -> None:
+    file = Path(folder) / MANIFEST
+    manifest = json.loads(file.read_text(encoding="utf-8"))
+    change(manifest)
+    file.write_text(json.dumps(manifest), encoding="utf-8")
+
+
+def two_runs(folder: Path) -> tuple[str, str]:
+    """Ten samples of either run; nine are right in both or neither, and each has one failure."""
+    return run(folder / "first", results("xxxx....fx")), run(folder / "second", results("xxxxxx..xf", shift=1))

@@ -1,0 +1,114 @@
+"""`python -m mmerg.compare` refuses runs that no difference can be told of, and says why."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mmerg.compare import main
+from tests.compared_runs import FEW, edit, results, run, two_runs
+
+
+@pytest.fixture
+def pair(tmp_path: Path) -> tuple[str, str]:
+    return two_runs(tmp_path)
+
+
+def refused(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
+    assert main([*arguments, *FEW]) == 2
+    shown = capsys.readouterr()
+    assert shown.out == ""
+    return shown.err
+
+
+def test_a_run_that_is_given_twice_is_refused_by_whatever_paths(
+    pair: tuple[str, str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "link").symlink_to(pair[0])
+    for again in (pair[0], str(tmp_path / "second" / ".." / "first"), str(tmp_path / "link")):
+        told = refused(capsys, *pair, again)
+        assert "a run is given twice" in told
+        assert f"{pair[0]} and {again}" in told
+
+
+def test_runs_of_different_corpora_are_refused(
+    pair: tuple[str, str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    edit(pair[1], lambda manifest: manifest["identity"].update(corpus="other"))
+    assert "these runs cannot be compared: demo test was not the same files" in refused(capsys, *pair)
+    other = run(tmp_path / "other", results("xx"), corpus="meld", identity="of meld")
+    assert "another corpus (demo test and meld test)" in refused(capsys, pair[0], other)
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        ({"gold_emotion": "fear"}, "d3/3 (the label is joy and fear)"),
+        ({"gold_emotion": None}, "d3/3 (the label is joy and none)"),
+        ({"gold_response": "Another."}, "d3/3 (another reply)"),
+    ],
+)
+def test_runs_that_disagree_on_the_data_are_refused(
+    change: dict[str, Any], told: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lines = results("xxxxx.")
+    changed = [line.model_copy(update=change if line.id == "d3/3" else {}) for line in lines]
+    refusal = refused(capsys, run(tmp_path / "first", lines), run(tmp_path / "second", changed))
+    assert f"in 1 of the 6 samples that both finished: {told}\n" in refusal
+    assert "run it again" in refusal
+    everywhere = [line.model_copy(update=change) for line in lines]
+    refusal = refused(capsys, str(tmp_path / "first"), run(tmp_path / "third", everywhere))
+    assert "in 6 of the 6 samples" in refusal
+    assert " and 1 more\n" in refusal
+
+
+@pytest.mark.parametrize(
+    ("setting", "told"),
+    [
+        ({"targets": "all"}, "protocol.targets is last and all"),
+        ({"emotions": ["joy"]}, "protocol.emotions is None and ['joy']"),
+        ({"history": 3}, "protocol.history is None and 3"),
+        ({"sample": 5, "seed": 0}, "protocol.sample is None and 5"),
+    ],
+)
+def test_runs_of_different_protocols_are_refused(
+    pair: tuple[str, str], setting: dict[str, object], told: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    edit(pair[1], lambda manifest: manifest["protocol"].update(setting))
+    assert told in refused(capsys, *pair)
+
+
+def test_what_a_protocol_came_to_is_no_difference(pair: tuple[str, str], capsys: pytest.CaptureFixture[str]) -> None:
+    """Nor is its name, a setting that is off, or the seed of a draw that is not made."""
+    more = {"samples": 10, "told": "as before", "name": "mine", "history": None, "seed": 3}
+    edit(pair[1], lambda manifest: manifest["protocol"].update(more))
+    assert main([*pair, *FEW]) == 0
+
+
+def test_runs_with_different_labels_are_refused(pair: tuple[str, str], capsys: pytest.CaptureFixture[str]) -> None:
+    edit(pair[1], lambda manifest: manifest["config"]["dataset"].update(labels=["joy", "anger"]))
+    told = refused(capsys, *pair)
+    assert "the labels are anger, disgust, fear, joy, neutral, sadness, surprise and anger, joy" in told
+
+
+def test_runs_without_a_common_sample_are_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    pair = run(tmp_path / "first", results("xx")), run(tmp_path / "second", results("xxx", start=7))
+    told = refused(capsys, *pair)
+    assert "no sample was finished by both runs: 2 by the one, 3 by the other" in told
+
+
+def test_wrong_arguments(pair: tuple[str, str], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert "one run alone cannot be compared" in refused(capsys, pair[0])
+    assert "this is not a run folder" in refused(capsys, pair[0], str(tmp_path / "nowhere"))
+    for draws in ("0", "-5"):
+        assert main([*pair, "--draws", draws]) == 2
+        assert f"draws is {draws}, it must be 1 or more" in capsys.readouterr().err
+    assert "seed is -1" in refused(capsys, *pair, "--seed", "-1")
+    assert "cannot be written" in _after_output(capsys, *pair, "--json", str(tmp_path / "no" / "out.json"))
+
+
+def _after_output(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
+    assert main([*arguments, *FEW]) == 2
+    return capsys.readouterr().err
