@@ -1,8 +1,9 @@
 """Shows runs as pages to read offline: `python -m mmerg.report RUN… [--out DIR] [--faces keep|blur]`.
 
-Writes one folder (RUN/report; for several runs `report` beside the first) that opens from disk in any browser: an
-overview, a table of samples, and for each sample the dialogue with its keyframes, every pass, audit and call. Reads run
-folders alone and calls no model. An earlier report in the folder is replaced, files of others are never touched.
+Writes one folder (RUN/report; for several runs one in .reports beside the first, its own for each set of runs) that
+opens from disk in any browser: an overview, a table of samples, and for each sample the dialogue with its keyframes,
+every pass, audit and call. Reads run folders alone and calls no model. An earlier report in the folder is replaced,
+files of others are never touched.
 `--faces blur` makes the faces that OpenCV finds unrecognisable in the report's copies: it finds frontal faces only.
 Exit code 0 written, 2 a run cannot be read or the folder cannot be written, 130 interrupted.
 """
@@ -10,6 +11,8 @@ Exit code 0 written, 2 a run cannot be read or the folder cannot be written, 130
 from __future__ import annotations
 
 import argparse
+import hashlib
+import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -23,10 +26,20 @@ from mmerg.reporting.write import write_report
 from mmerg.terminal import STARTS_OVER, console, forgiving, guarded, harmless
 
 
+def folder_of(paths: Sequence[Path]) -> Path:
+    """Where a report of several runs goes: no run folder, and another for every set of runs, or order of it, as the
+    first is what the others are compared with."""
+    first = paths[0].resolve()
+    beside = first.parent if paths[0].name in ("", "..") else paths[0].parent  # as it was given, but for "."
+    names = "\0".join(os.path.relpath(path.resolve(), first.parent) for path in paths)
+    mark = hashlib.sha256(os.fsencode(names)).hexdigest()[:8]
+    return beside / ".reports" / f"{first.name}-with-{len(paths) - 1}-{mark}"
+
+
 def report(out: Console, paths: Sequence[Path], folder: Path | None, faces: Faces) -> int:
     """Write, and say where it begins. Raises RunError and ConfigError."""
     if folder is None:
-        folder = paths[0] / "report" if len(paths) == 1 else paths[0].resolve().parent / "report"
+        folder = paths[0] / "report" if len(paths) == 1 else folder_of(paths)
     if folder.resolve() in {path.resolve() for path in paths}:
         raise ConfigError("a report does not go into a run's own files", where="--out", hint="choose another folder")
     first = write_report(paths, folder, faces=faces, say=lambda told: out.print(harmless(told), soft_wrap=True))
@@ -38,7 +51,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """The command."""
     parser = argparse.ArgumentParser(prog="python -m mmerg.report", description=__doc__)
     parser.add_argument("run", type=Path, nargs="+", metavar="RUN", help="run folders; the first is the baseline")
-    parser.add_argument("--out", type=Path, metavar="DIR", help="the report's folder; default: RUN/report")
+    parser.add_argument("--out", type=Path, metavar="DIR", help="the report's folder; default: see above")
     parser.add_argument("--faces", choices=get_args(Faces), default="keep", help="blur: those found; default: keep")
     given = parser.parse_args(arguments)
     return guarded(lambda: report(console(), given.run, given.out, given.faces), STARTS_OVER)

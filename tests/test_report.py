@@ -14,7 +14,7 @@ from mmerg.compare import main as compare
 from mmerg.errors import Failure
 from mmerg.records import events
 from mmerg.records.result import Result
-from mmerg.report import main
+from mmerg.report import folder_of, main
 from mmerg.score import main as score
 from tests.reporting.parts import HISTORY, USUAL, Told, build
 from tests.scoring.run_builder import AT, build_run, manifest_of, result
@@ -167,12 +167,37 @@ def test_what_is_said_of_the_memory_is_what_run_and_results_say(tmp_path: Path) 
 
 def test_several_runs_have_a_folder_each(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     one, two = build(tmp_path / "one", USUAL), build(tmp_path / "two", USUAL[:3])
+    folder = folder_of([one, two])
     assert main([str(one), str(two)]) == 0
-    assert told(capsys)[0].splitlines()[-1] == f"report: {tmp_path / 'report' / 'index.html'}"
-    found = contents(tmp_path / "report")
+    assert told(capsys)[0].splitlines()[-1] == f"report: {folder / 'index.html'}"
+    found = contents(folder)
     assert {"index.html", "run-1/index.html", "run-2/samples.html"} <= found.keys()
     assert main([str(one), str(two)]) == 0
-    assert contents(tmp_path / "report") == found
+    assert contents(folder) == found
+
+
+def test_each_set_of_runs_has_a_report_of_its_own_and_none_is_taken_for_a_run(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    one, two, three = (build(tmp_path / name, USUAL[:1]) for name in ("one", "two", "three"))
+    for runs in ([one, two], [two, one], [one, three], [one, two, three]):
+        assert main([str(run) for run in runs]) == 0
+    names = sorted(path.name.rpartition("-")[0] for path in (tmp_path / ".reports").iterdir())
+    assert names == ["one-with-1", "one-with-1", "one-with-2", "two-with-1"]
+    told(capsys)
+    assert score([str(path) for path in tmp_path.iterdir() if path.name[0] != "."]) == 0  # as a shell takes runs/*
+
+
+def test_the_folder_is_told_as_the_runs_were_given(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "runs" / "one").mkdir(parents=True)
+    told = folder_of([tmp_path / "runs" / "one", tmp_path / "runs" / "two"])
+    monkeypatch.chdir(tmp_path)
+    near = folder_of([Path("runs/one"), Path("runs/two")])
+    assert (near.parent, near.name) == (Path("runs/.reports"), told.name)
+    assert folder_of([Path("runs/one"), Path("elsewhere/two")]).name != told.name
+    monkeypatch.chdir("runs/one")
+    assert folder_of([Path(), Path("../two")]) == told
+    assert folder_of([Path("../one"), Path("../two")]) == Path("../.reports") / told.name
 
 
 def test_several_runs_say_first_in_which_settings_they_differ(tmp_path: Path) -> None:
@@ -180,21 +205,22 @@ def test_several_runs_say_first_in_which_settings_they_differ(tmp_path: Path) ->
     one = build(tmp_path / "one", USUAL[:1])
     two = build(tmp_path / "two", USUAL[:1], config={"seed": 7, "system": system | {"max_iterations": 0}})
     assert main([str(one), str(two)]) == 0
-    page = (tmp_path / "report" / "index.html").read_text(encoding="utf-8")
+    page = (folder_of([one, two]) / "index.html").read_text(encoding="utf-8")
     first = page[page.index("How the runs differ") : page.index("What became of the samples")]
     assert '<code>system.<wbr>max_iterations</code></th><td dir="auto">2</td><td dir="auto">0</td>' in first
     assert '<code>seed</code></th><td dir="auto">0</td><td dir="auto">7</td>' in first
     assert first.count("<tr>") == 3
     same = build(tmp_path / "same", USUAL[:1])
     assert main([str(one), str(same)]) == 0
-    assert "In no setting that decides results" in (tmp_path / "report" / "index.html").read_text(encoding="utf-8")
+    page = (folder_of([one, same]) / "index.html").read_text(encoding="utf-8")
+    assert "In no setting that decides results" in page
 
 
 def test_differences_are_had_as_compare_says(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Few dialogues have all their exchanges taken, so draws alone would be no true word."""
     one, two = build(tmp_path / "one", USUAL), build(tmp_path / "two", USUAL)
     assert main([str(one), str(two)]) == 0
-    page = (tmp_path / "report" / "index.html").read_text(encoding="utf-8").replace("’", "'")
+    page = (folder_of([one, two]) / "index.html").read_text(encoding="utf-8").replace("’", "'")
     capsys.readouterr()
     assert compare([str(one), str(two)]) == 0
     [line] = [line for line in told(capsys)[0].splitlines() if line.startswith("p: ")]
@@ -205,7 +231,7 @@ def test_differences_are_had_as_compare_says(tmp_path: Path, capsys: pytest.Capt
 def test_runs_that_cannot_be_compared_are_shown_all_the_same(tmp_path: Path) -> None:
     one, two = build(tmp_path / "one", USUAL), build(tmp_path / "two", USUAL, identity="other", corpus="meld")
     assert main([str(one), str(two)]) == 0
-    page = (tmp_path / "report" / "index.html").read_text(encoding="utf-8")
+    page = (folder_of([one, two]) / "index.html").read_text(encoding="utf-8")
     assert "These runs are not compared" in page
 
 
@@ -213,7 +239,7 @@ def test_one_run_given_twice_is_refused(tmp_path: Path, capsys: pytest.CaptureFi
     run = build(tmp_path / "run", USUAL[:1])
     assert main([str(run), str(run)]) == 2
     assert "a run is given twice" in told(capsys)[1]
-    assert not (tmp_path / "report").exists()
+    assert not (tmp_path / ".reports").exists()
 
 
 def test_samples_that_are_not_finished_are_left_out(tmp_path: Path) -> None:
