@@ -1,4 +1,4 @@
-"""What a bench finds, as `bench.json` keeps it: a row a run, and the backbones that were not run.
+"""What a bench finds, as `bench.json` keeps it: a row a run, and the backbones that were left out.
 
 Bench.model_validate_json((folder / "bench.json").read_bytes()).rows[0].speed.seconds.median
 """
@@ -16,7 +16,7 @@ class _Plain(BaseModel):
 
 
 class Skipped(_Plain):
-    """A backbone that was not run, why, and what would change that."""
+    """A backbone that was not run, or not with all its seeds, why, and what would change that."""
 
     name: str
     why: str

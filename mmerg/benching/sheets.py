@@ -1,15 +1,14 @@
 """A bench as tables of plain text, for a terminal and for Markdown: quality, speed, samples and calls, models.
 
-Nothing is left out in silence: a "–" has its reason in `notes`. No table is wider than a terminal of 80 columns where
-names are not.
+Nothing is left out in silence: a "–" has its reason in `notes`.
 
-    for sheet in sheets(bench, narrow=True):
+    for sheet in sheets(bench):
         sheet.title, sheet.heads, sheet.lines
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from mmerg.benching.measure import COLUMNS
@@ -34,10 +33,9 @@ class Sheet:
     words: tuple[int, ...] = (0,)
 
 
-def sheets(bench: Bench, *, narrow: bool = False) -> list[Sheet]:
-    """The tables of a bench with rows; last the backbones that did not run, or not with all seeds. narrow: the ends of
-    an interval stand on lines of their own."""
-    found = [_quality(bench, narrow), _speed(bench), _samples(bench), _models(bench)] if bench.rows else []
+def sheets(bench: Bench) -> list[Sheet]:
+    """The tables of a bench with rows; last the backbones that did not run, or not with all seeds."""
+    found = [_quality(bench), _speed(bench), _samples(bench), _models(bench)] if bench.rows else []
     if bench.skipped:
         lines = tuple((skipped.name, skipped.why, skipped.next) for skipped in bench.skipped)
         found.append(Sheet("left out", ("backbone", "why", "next"), lines, (0, 1, 2)))
@@ -55,16 +53,14 @@ def _grouped(bench: Bench) -> Iterator[tuple[list[Row], list[Mean]]]:
         yield rows, [mean for mean in bench.means if mean.backbone == backbone]
 
 
-def _quality(bench: Bench, narrow: bool) -> Sheet:
+def _quality(bench: Bench) -> Sheet:
     columns = [c for c in COLUMNS if any(c in row.scores or c in row.paper for row in bench.rows)]
     lines: list[tuple[str, ...]] = []
     for rows, means in _grouped(bench):
         for row in rows:
-            below = _below(row) if narrow else ()
-            name = "\n".join((_name(row), *(f"  {part}" for part in below)))
-            lines.append((name, *(_score(row.scores.get(column), below) for column in columns)))
+            lines.append((_name(row), *(_score(row.scores.get(column)) for column in columns)))
         for mean in means:
-            lines.append((_mean_name(mean, columns), *(_spread(mean.figures.get(column)) for column in columns)))
+            lines.append((_mean_name(mean), *(_spread(mean.figures.get(column)) for column in columns)))
         if paper := rows[0].paper:
             printed = (f"{paper[column]:.2f}" if column in paper else NONE for column in columns)
             lines.append(("  the paper's", *printed))
@@ -72,30 +68,20 @@ def _quality(bench: Bench, narrow: bool) -> Sheet:
     return Sheet("quality, with 95 % intervals", ("backbone", *heads), tuple(lines))
 
 
-def _below(row: Row) -> tuple[str, ...]:
-    """What stands below a row's figures, a line each."""
-    ends = ("from", "to") if any(score.interval for score in row.scores.values()) else ()
-    return (*ends, "n") if row.scores else ()
-
-
-def _score(score: Score | None, below: tuple[str, ...]) -> str:
-    """A figure with its interval and n: with the lines `below` it, or in as few as it takes."""
+def _score(score: Score | None) -> str:
+    """A figure with its interval and n."""
     if score is None:
         return NONE
-    value = NONE if score.value is None else figure(score.value)
-    ends = [figure(end) for end in score.interval or ()]
-    if below:
-        return "\n".join((value, *(ends or [""] * (len(below) - 1)), str(score.n)))
-    return "\n".join((value, *([" to ".join(ends)] if ends else []), f"n = {score.n}"))
+    between = [f"{figure(score.interval[0])}–{figure(score.interval[1])}"] if score.interval else []
+    return "\n".join((NONE if score.value is None else figure(score.value), *between, f"n={score.n}"))
 
 
-def _mean_name(mean: Mean, columns: Iterable[str]) -> str:
-    below = "\n    sd" if any(column in mean.figures for column in columns) else ""
-    return f"  mean of {len(mean.seeds)} ({mean.mark}){below}"
+def _mean_name(mean: Mean) -> str:
+    return f"  mean of {len(mean.seeds)} ({mean.mark})"
 
 
 def _spread(spread: Spread | None) -> str:
-    return f"{figure(spread.mean)}\n{figure(spread.sd)}" if spread else NONE
+    return f"{figure(spread.mean)}\nsd {figure(spread.sd)}" if spread else NONE
 
 
 def _speed(bench: Bench) -> Sheet:
@@ -111,7 +97,7 @@ def _speed(bench: Bench) -> Sheet:
             lines.append((_name(row), median, p95, timed, *rates, f"{row.speed.calls} of {row.calls}"))
         for mean in means:
             median, p95, *rates = (_spread(mean.figures.get(name)) for name in FIGURES)
-            lines.append((_mean_name(mean, FIGURES), median, p95, "", *rates, ""))
+            lines.append((_mean_name(mean), median, p95, "", *rates, ""))
     return Sheet("speed, of what the reply cache did not serve", heads, tuple(lines))
 
 

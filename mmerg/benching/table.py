@@ -29,7 +29,7 @@ PLOTS = ("bench.png", "bench.svg")
 
 
 class Table:
-    """A bench as it grows. `bench` is what its files say, `skipped` the backbones that did not run in this call."""
+    """A bench as it grows. `bench` is what its files say, `skipped` the backbones that did not run to the end in this call."""
 
     def __init__(self, folder: Path, blank: Bench, earlier: Sequence[Row] = ()) -> None:
         self.folder = folder

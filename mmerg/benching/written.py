@@ -6,6 +6,7 @@ for part in shown(bench):
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,16 +14,19 @@ from rich import box
 from rich.console import RenderableType
 from rich.padding import Padding
 from rich.table import Table
+from rich.text import Text
 
 from mmerg.benching.notes import notes
 from mmerg.benching.rows import Bench
-from mmerg.benching.sheets import sheets
+from mmerg.benching.sheets import Sheet, sheets
 from mmerg.papertables.as_markdown import escaped
 from mmerg.records.run import replace_file
 from mmerg.scoring.files import written
+from mmerg.scoring.fitting import Fitting
 from mmerg.terminal import harmless
 
 JSON, MARKDOWN = "bench.json", "bench.md"
+_NAME = 24  # columns of a name, beyond which it goes on below
 
 
 def shown(bench: Bench) -> Iterator[RenderableType]:
@@ -31,21 +35,28 @@ def shown(bench: Bench) -> Iterator[RenderableType]:
     yield harmless(f"{bench.dataset}, {bench.asked} samples asked for")
     for told in _asked(bench):
         yield harmless(told)
-    yield ""
-    for sheet in sheets(bench, narrow=True):
-        table = Table(
-            title=sheet.title, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD, padding=(0, 2, 0, 0)
-        )
-        for number, head in enumerate(sheet.heads):
-            if number in sheet.words:
-                table.add_column(head, overflow="fold")
-            else:
-                table.add_column(head, justify="right", no_wrap=True)
-        for line in sheet.lines:
-            table.add_row(*map(harmless, line))
-        yield table
+    for sheet in sheets(bench):
+        yield Text(f"\n{sheet.title}", style="bold")
+        yield _worded(sheet) if len(sheet.words) > 1 else _figures(sheet)
     for note in notes(bench):
         yield Padding(harmless(note), (0, 0, 0, 2), expand=False)
+
+
+def _figures(sheet: Sheet) -> Fitting:
+    rows = [[harmless(textwrap.fill(line[0], _NAME)), *map(harmless, line[1:])] for line in sheet.lines]
+    return Fitting(sheet.heads, rows)
+
+
+def _worded(sheet: Sheet) -> Table:
+    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
+    for number, head in enumerate(sheet.heads):
+        if number in sheet.words:
+            table.add_column(head, overflow="fold")
+        else:
+            table.add_column(head, justify="right", no_wrap=True)
+    for line in sheet.lines:
+        table.add_row(*map(harmless, line))
+    return table
 
 
 def _asked(bench: Bench) -> Iterator[str]:
