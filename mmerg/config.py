@@ -101,10 +101,12 @@ def resolve(config: DictConfig) -> dict[str, Any]:
 def _with_row(config: DictConfig) -> DictConfig:
     """The config with the settings of the row that was asked for. Where they came from then no longer matters: the same
     settings are the same run in every experiment."""
-    row = OmegaConf.select(config, "row")
-    rows = OmegaConf.select(config, "rows")
+    row, rows = OmegaConf.select(config, "row"), OmegaConf.select(config, "rows")
+    if rows:  # what is wrong with one costs that one alone
+        config = config.copy()
+        config.rows = {}
     if row is None and rows:
-        hint = f"row={next(iter(rows))} runs one; with -m, row={','.join(rows)} runs all, as the page's sweep says"
+        hint = f"row={next(iter(rows))} runs one; -m row={','.join(rows)} runs all"
         raise ConfigError("the experiment has rows, and none is chosen", where="configuration", hint=hint)
     if row is None:
         return config

@@ -8,6 +8,7 @@ in whatever order or at the same time they come.
 
 from __future__ import annotations
 
+import shlex
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -18,7 +19,7 @@ from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.experimental.callback import Callback
 from hydra.types import RunMode
 from omegaconf import DictConfig, OmegaConf
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, ValidationError
 from rich.rule import Rule
 from rich.table import Table
 
@@ -68,8 +69,9 @@ class Report(Callback):
 
     def on_multirun_start(self, config: DictConfig, **_: Any) -> None:
         """Words of an earlier sweep in the same folder are not this one's."""
-        for left in Path(config.hydra.sweep.dir).rglob(ENDED):
-            left.unlink()
+        for left, member in _words(Path(config.hydra.sweep.dir)):
+            if member:  # else a file of somebody else's, that happens to have this name
+                left.unlink()
         parsed = OverridesParser.create().parse_overrides(list(config.hydra.overrides.task))
         swept = {override.key_or_group for override in parsed if override.is_sweep_override()}
         self._swept = swept | set(OmegaConf.select(config, "hydra.sweeper.params") or ())
@@ -90,7 +92,7 @@ class Report(Callback):
             raise Swept(WRONG)
         out.print(table(members))
         for told in notes(members):
-            out.print(harmless(told))
+            out.print(harmless(told), soft_wrap=True)
         out.print(cost(members))
         code = max(member.code for member in members)
         if silent := sorted(set(range(members[-1].number)) - {member.number for member in members}):
@@ -101,8 +103,17 @@ class Report(Callback):
 
 def read(folder: Path) -> list[Member]:
     """What the members left in the sweep's folder, in the order they were begun."""
-    found = [Member.model_validate_json(file.read_bytes()) for file in folder.rglob(ENDED)]
+    found = [member for _, member in _words(folder) if member]
     return sorted(found, key=lambda member: member.number)
+
+
+def _words(folder: Path) -> Iterator[tuple[Path, Member | None]]:
+    """What may be members' words, each with its member; None where it is none, or one that was cut off."""
+    for file in sorted(folder.glob(f"*/{ENDED}")):
+        try:
+            yield file, Member.model_validate_json(file.read_bytes())
+        except (ValidationError, OSError):
+            yield file, None
 
 
 def table(members: Sequence[Member]) -> Table:
@@ -131,7 +142,7 @@ def _own(member: Member, members: Sequence[Member]) -> str:
 
 
 def notes(members: Sequence[Member]) -> Iterator[str]:
-    """Where the runs are, which members are one run as their settings are the same, and why others could not run."""
+    """What scores the runs, which members are one run as their settings are the same, and why others could not run."""
     runs: dict[str, list[str]] = {}
     errors: dict[str, list[str]] = {}
     for member in members:
@@ -140,7 +151,7 @@ def notes(members: Sequence[Member]) -> Iterator[str]:
         if member.error:
             errors.setdefault(member.error, []).append(_own(member, members))
     if runs:
-        yield f"runs are in {', '.join(dict.fromkeys(str(Path(path).parent) for path in runs))}"
+        yield f"their figures: python -m mmerg.score {shlex.join(runs)}"
     for path, names in runs.items():
         if len(names) > 1:
             yield f"{', '.join(names)} have the same settings: they are one run, {Path(path).name}"
@@ -149,14 +160,14 @@ def notes(members: Sequence[Member]) -> Iterator[str]:
 
 
 def cost(members: Sequence[Member]) -> str:
-    """The sweep's calls beside those of as many runs that share nothing; a run that several members are counts once. It
-    reuses nothing where they made more calls than it takes, as when each took up its failed samples again."""
-    takes: dict[str, int] = {}
-    made: Counter[str] = Counter()
+    """The sweep's calls beside those of as many runs that share nothing; a run that several members are counts once,
+    but for members that took up other samples of it. It reuses nothing where they made more calls than it takes, as
+    when each took up its failed samples again."""
+    made: Counter[tuple[str, int, int]] = Counter()
     for run in (run for member in members for run in member.runs):
-        takes[run.run] = max(run.calls, takes.get(run.run, 0))
-        made[run.run] += run.made
-    reused = sum(max(0, calls - made[path]) for path, calls in takes.items())
+        made[run.run, run.samples, run.calls] += run.made
+    reused = sum(max(0, calls - asked) for (_, _, calls), asked in made.items())
     most = max((member.calls for member in members), default=0)
     ratio = f"; the largest member alone takes {most}" if most else ""
-    return f"{made.total()} calls made, {reused} reused; separate runs would take {sum(takes.values())}{ratio}"
+    takes = sum(calls for _, _, calls in made)
+    return f"{made.total()} calls made, {reused} reused; separate runs would take {takes}{ratio}"

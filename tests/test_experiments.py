@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 import yaml
+from omegaconf import OmegaConf
 
 from mmerg.config import resolve
 from mmerg.errors import ConfigError
@@ -63,7 +64,7 @@ def test_a_row_that_is_not_there_is_refused_with_those_that_are() -> None:
 def test_an_experiment_without_a_row_is_refused() -> None:
     with pytest.raises(ConfigError, match="none is chosen") as caught:
         plain_of("topk")
-    assert "row=k0 runs one; with -m, row=k0,k1" in caught.value.hint
+    assert "row=k0 runs one; -m row=k0,k1" in caught.value.hint
 
 
 @pytest.mark.parametrize(
@@ -93,3 +94,13 @@ def test_a_row_that_cannot_be_is_refused_by_its_name(row: str, told: str, hint: 
 def test_a_row_with_nothing_is_the_plain_run(row: str) -> None:
     plain = identity_hash(resolve(composed("dataset=demo")))
     assert identity_hash(resolve(composed("dataset=demo", f"+rows.x={row}", "row=x"))) == plain
+
+
+def test_what_is_wrong_with_a_row_costs_that_one_alone() -> None:
+    rows = ("dataset=demo", "+rows.good={seed: 3}", "+rows.bad={}")
+    config = composed(*rows, "row=good")
+    config.rows.bad = OmegaConf.create({"seed": "${nix}"})
+    assert resolve(config)["seed"] == 3
+    config.row = "bad"
+    with pytest.raises(ConfigError):
+        resolve(config)

@@ -19,7 +19,7 @@ from rich.console import Console
 
 from mmerg.records.ended import Ended
 from mmerg.records.run import read_manifest
-from mmerg.sweep import Member, Report, cost, notes, table
+from mmerg.sweep import Member, Report, cost, notes, read, table
 from mmerg.terminal import Swept
 from tests.engine.parts import ROOT
 from tests.scripted_ollama import ScriptedOllama, scripted_ollama
@@ -107,8 +107,21 @@ def test_a_member_that_left_no_word_is_told(tmp_path: Path) -> None:
     assert caught.value.worst == 1
 
 
-def ended(name: str, calls: int, made: int) -> Ended:
-    return Ended(run=f"/runs/{name}", samples=20, failed=0, kept=5, calls=calls, made=made)
+def test_files_of_others_in_a_sweep_s_folder_stay(tmp_path: Path) -> None:
+    """Also one that is called as members' words are, and any that lies deeper."""
+    files = {name: tmp_path / name / "ended.json" for name in ("mine", "0", "deep/er")}
+    for file in files.values():
+        file.parent.mkdir(parents=True)
+        file.write_text(Member(number=0, overrides=(), code=0).model_dump_json(), encoding="utf-8")
+    files["mine"].write_text('{"ended": "yesterday"}', encoding="utf-8")
+    hydra = {"sweep": {"dir": str(tmp_path)}, "overrides": {"task": []}, "sweeper": {"params": None}}
+    Report().on_multirun_start(OmegaConf.create({"hydra": hydra}))
+    assert [name for name, file in files.items() if file.exists()] == ["mine", "deep/er"]
+    assert read(tmp_path) == []
+
+
+def ended(name: str, calls: int, made: int, samples: int = 20) -> Ended:
+    return Ended(run=f"/runs/{name}", samples=samples, failed=0, kept=5, calls=calls, made=made)
 
 
 SWEPT = (
@@ -126,7 +139,7 @@ SWEPT = (
 def test_the_report_says_what_is_one_run_and_what_to_do_where_one_could_not_be() -> None:
     told = list(notes(SWEPT))
     assert told == [
-        "runs are in /runs",
+        "their figures: python -m mmerg.score /runs/meld-merg-x-1 /runs/meld-merg-x-2",
         "row=full, row=same have the same settings: they are one run, meld-merg-x-1",
         "not run: row=llava: llava:13b is not pulled; ollama pull llava:13b",
         "not run: row=gemma, row=qwen: no server answers; ollama serve",
@@ -154,6 +167,12 @@ def test_a_failed_sample_that_two_rows_asked_again_cost_more_than_its_run_takes(
     assert cost(twice).startswith("15 calls made, 0 reused; separate runs would take 10;")
     other = Member(number=2, overrides=("row=2",), code=0, runs=(ended("y", 8, 2),))
     assert cost([*twice, other]).startswith("17 calls made, 6 reused; separate runs would take 18;")
+
+
+def test_members_that_took_up_other_samples_of_one_run_are_separate_runs() -> None:
+    of_one = (ended("x", 25, 25, samples=3), ended("x", 5, 0, samples=1))
+    members = [Member(number=n, overrides=(f"limit={n}",), code=0, runs=(run,)) for n, run in enumerate(of_one)]
+    assert cost(members).startswith("25 calls made, 5 reused; separate runs would take 30;")
 
 
 @pytest.mark.parametrize("width", [80, 100, 160])
