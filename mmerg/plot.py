@@ -4,8 +4,8 @@ tone, stance   the plan of the selected pass by forecast emotion; goal and tacti
 blame          which agent the auditor blames, by pass
 confusion      gold label against forecast
 scores         the runs' figures with their intervals
-iterations     figures against max_iterations, for runs that differ in it
-top_k          figures against the number of exemplars, for runs that differ in it
+iterations     figures against max_iterations, for runs that differ in it alone
+top_k          figures against the number of exemplars, for runs that differ in it alone
 
 The last four need what `python -m mmerg.score RUN` writes. docs/plots.md says more. Exit code: 0, 1 where nothing could
 be drawn, 2 where a run cannot be read.
@@ -22,13 +22,15 @@ from typing import TYPE_CHECKING
 
 from rich.console import Console
 
+from mmerg.identity import canonical
 from mmerg.plots import blame, confusion, curve, dots, matrix, plan, style
 from mmerg.plots.names import caption, names
 from mmerg.plots.scored import Scored, measured_apart, read_scored, with_any
 from mmerg.records.about import About, read_abouts
+from mmerg.records.differing import differing
 from mmerg.records.events import SampleStarted
 from mmerg.records.result import Result
-from mmerg.records.run import TRACE, read_results
+from mmerg.records.run import TRACE, read_manifest, read_results
 from mmerg.records.trace import read_trace
 from mmerg.terminal import STARTS_OVER, console, forgiving, guarded, harmless
 
@@ -38,12 +40,13 @@ if TYPE_CHECKING:
 USUAL = ("tone", "stance", "blame", "confusion", "scores", "iterations", "top_k")
 PLANS = ("tone", "stance", "goal", "tactic")
 CURVES: dict[str, curve.Setting] = {"iterations": "max_iterations", "top_k": "top_k"}
+FEW = 4  # settings that are named
 ENDINGS = {"png": (".png",), "svg": (".svg",), "both": (".png", ".svg")}
 
 
 @dataclass(frozen=True)
 class Drawn:
-    """A figure, or why there is none."""
+    """A figure, or why there is none; of one that is there, why it is without some of the runs."""
 
     name: str
     figure: Figure | None
@@ -74,6 +77,8 @@ def plot(out: Console, paths: Sequence[Path], folder: Path | None, only: Sequenc
                 style.write(drawn.figure, file)
                 out.print(harmless(str(file)), soft_wrap=True)
                 written += 1
+            if drawn.why:
+                out.print(harmless(f"{drawn.name}: {drawn.why}"), soft_wrap=True)
     return 0 if written else 1
 
 
@@ -135,15 +140,29 @@ def _curve(runs: Sequence[_Run], name: str) -> Drawn:
     values = {curve.setting_of(run.about, setting) for run in runs} - {None}
     if len(values) < 2:
         return Drawn(name, None, f"it takes runs that differ in {setting}")
-    scored = [run.scored for run in runs]
-    metrics = with_any(scored)
+    path = f"{curve.NODES[setting]}.{setting}"
+    found = curve.curves(curve.series([run.scored for run in runs], setting), setting)
+    if not found:
+        return Drawn(name, None, f"no two runs differ in {path} alone{_apart(runs, path)}")
+    scored = [one for made in found for one in made.runs]
+    inside = [run for run in runs if run.scored in scored]
+    metrics = with_any([run.scored for run in inside])
     if not metrics:
-        return Drawn(name, None, _unscored(runs) or "no run has a figure")
+        return Drawn(name, None, _unscored(inside) or "no run has a figure")
     paper = curve.of_paper(scored, setting)
-    told = _with_unscored([run.about for run in runs], runs) + (f" · {paper[1]}" if paper else "")
+    told = _with_unscored([run.about for run in inside], inside) + (f" · {paper[1]}" if paper else "")
     title = f"Figures against {curve.AXES[setting]}, with 95 % intervals"
-    series = curve.series(scored, setting)
-    return Drawn(name, curve.draw(series, metrics, setting, title, told, paper[0] if paper else None))
+    figure = curve.draw(found, metrics, setting, title, told, paper[0] if paper else None)
+    outside = ", ".join(run.about.run for run in runs if run not in inside)
+    return Drawn(name, figure, f"without {outside}: no other run differs in {path} alone" if outside else "")
+
+
+def _apart(runs: Sequence[_Run], path: str) -> str:
+    """In what else they differ, but for the commit, which decides nothing by itself."""
+    settings = differing([read_manifest(run.about.path) for run in runs], canonical)
+    names = [one.name for one in settings if one.name not in (path, "commit")]
+    more = [f"{len(names) - FEW} more"] * (len(names) > FEW)
+    return f"; they differ in {', '.join([*names[:FEW], *more])}, too" if names else ""
 
 
 def _unscored(runs: Sequence[_Run]) -> str:

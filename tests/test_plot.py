@@ -6,14 +6,16 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from mmerg.plot import USUAL, main
 from mmerg.scoring.score import Confusion
 from tests.plots.audited_runs import PASSED, build, planned, score
-from tests.scoring.run_builder import ROOT, build_run, result
+from tests.scoring.run_builder import ROOT, build_run, manifest_of, result
 
+SYSTEM: dict[str, Any] = manifest_of([])["config"]["system"]
 CONFUSION = Confusion(labels=("joy", "fear"), counts=((1, 0), (0, 1)), failed=(0, 0))
 
 
@@ -66,9 +68,7 @@ def test_only_what_is_asked_for(run: Path, tmp_path: Path) -> None:
 
 
 def test_runs_are_compared(run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    other = build(
-        tmp_path / "other", [(planned("a/1"), [PASSED])], config={"system": {"name": "merg", "max_iterations": 5}}
-    )
+    other = build(tmp_path / "other", [(planned("a/1"), [PASSED])], config={"system": SYSTEM | {"max_iterations": 5}})
     third = build(tmp_path / "third", [(planned("a/1"), [PASSED])], model="big")
     score(run, {"acc": (50.0, 2)}, CONFUSION)
     score(other, {"acc": (100.0, 1)})
@@ -79,8 +79,43 @@ def test_runs_are_compared(run: Path, tmp_path: Path, capsys: pytest.CaptureFixt
     said = capsys.readouterr().out
     assert "confusion-other is not drawn: no sample of other has a label to compare with" in said
     assert "confusion-third is not drawn: third: this run has no scores" in said
+    assert "iterations: without third: no other run differs in system.max_iterations alone" in said
     assert main([*given[:3], str(run)]) == 2
     assert "a run is given twice" in capsys.readouterr().err
+
+
+MEMORY = {"top_k": 1, "emotion": "any"}
+
+
+@pytest.mark.parametrize(
+    ("name", "changes", "told"),
+    [
+        ("iterations", {"system": {"max_iterations": 0, "without": ["mpa"]}}, "system.without"),
+        ("iterations", {"system": {"max_iterations": 0}, "seed": 7}, "seed"),
+        ("top_k", {"memory": {"top_k": 2, "emotion": "prefer"}}, "memory.emotion"),
+        ("top_k", {"memory": {"top_k": 0}, "seed": 7}, "seed"),
+    ],
+)
+def test_runs_that_differ_in_more_make_no_curve(
+    name: str, changes: dict[str, Any], told: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def made(folder: str, changes: dict[str, Any]) -> str:
+        whole = {"system": SYSTEM, "memory": MEMORY}
+        laid_over = {part: whole[part] | more if part in whole else more for part, more in changes.items()}
+        run = build(tmp_path / folder, [(planned("a/1"), [PASSED])], config=whole | laid_over)
+        score(run, {"acc": (50.0, 1)})
+        return str(run)
+
+    command = ["--only", name, "--format", "svg", "--out", str(tmp_path / "out")]
+    assert main([made("one", {}), made("two", changes), *command]) == 1
+    said = capsys.readouterr().out
+    assert f"{name} is not drawn: no two runs differ in " in said
+    assert told in said.rpartition("they differ in ")[2]
+    assert "commit" not in said
+    node, value = ("system", {"max_iterations": 0}) if name == "iterations" else ("memory", {"top_k": 3})
+    assert main([str(tmp_path / "one"), made("three", {node: value}), str(tmp_path / "two"), *command]) == 0
+    assert f"{name}: without two: no other run differs in " in capsys.readouterr().out
+    assert "two" not in (tmp_path / "out" / f"{name}.svg").read_text(encoding="utf-8")
 
 
 def test_the_same_run_gives_the_same_bytes(run: Path, tmp_path: Path) -> None:

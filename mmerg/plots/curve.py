@@ -1,7 +1,8 @@
 """Figures against a setting: at most so many iterations, or so many exemplars, with 95 % intervals.
 
-MERG (arXiv 2604.18988) tells both as tables; runs that differ in nothing but the setting are joined by a line, and the
-paper's own figures stand beside them in a lighter tone where the runs are of the corpus that it used.
+MERG (arXiv 2604.18988) tells both as tables; runs that differ in nothing but the setting are joined by a line, others
+have no place here, and the paper's own figures stand beside them in a lighter tone where the runs are of the corpus
+that it used.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from matplotlib.lines import Line2D
 
 Setting = Literal["max_iterations", "top_k"]
+NODES: dict[Setting, str] = {"max_iterations": "system", "top_k": "memory"}
 AXES: dict[Setting, str] = {"max_iterations": "max. iterations", "top_k": "exemplars (top-k)"}
 
 
@@ -44,11 +46,12 @@ class Series:
 
     name: str
     points: dict[str, list[Point]] = field(default_factory=dict)
+    runs: list[Scored] = field(default_factory=list)
 
 
 def setting_of(about: About, setting: Setting) -> int | None:
     """The value of a run's setting; None where its system or memory has no such setting."""
-    node = about.config.get("system" if setting == "max_iterations" else "memory")
+    node = about.config.get(NODES[setting])
     value = node.get(setting) if isinstance(node, dict) else None
     return value if type(value) is int else None
 
@@ -76,12 +79,18 @@ def series(runs: Sequence[Scored], setting: Setting) -> list[Series]:
     for name, group in zip(names([group[0][1].about for group in groups.values()]), groups.values(), strict=True):
         made = Series(name)
         for x, run in sorted(group, key=lambda pair: (pair[0], pair[1].about.run)):
+            made.runs.append(run)
             for metric in TITLES:
                 if known := run.score(metric):
                     value, score = known
                     made.points.setdefault(metric, []).append(Point(x, value, score.interval, score.n))
         found.append(made)
     return found
+
+
+def curves(found: Sequence[Series], setting: Setting) -> list[Series]:
+    """Those with several values of the setting: one alone is no course, beside others it would look like one."""
+    return [one for one in found if len({setting_of(run.about, setting) for run in one.runs}) > 1]
 
 
 def of_paper(runs: Sequence[Scored], setting: Setting) -> tuple[Series, str] | None:
