@@ -111,10 +111,11 @@ def refuse_idle_repeats(plain: dict[str, Any]) -> None:
     """Raises ConfigError where runs that differ in their seed alone would say the same."""
     own = [agent.sampling for agent in prompts_of(plain).system.agents] if plain["repeats"] > 1 else []
     if own and not any(sampling(sampling_of(plain), overrides, "").temperature for overrides in own):
+        new = "" if "temperature" in plain["backbone"]["sampling"] else "+"  # Hydra adds only what is not there yet
         raise ConfigError(
             f"repeats={plain['repeats']} would give the same replies each time: every agent's temperature is 0",
             where="configuration",
-            hint="+backbone.sampling.temperature=0.7, or one run",
+            hint=f"{new}backbone.sampling.temperature=0.7, or one run",
         )
 
 

@@ -1,0 +1,33 @@
+"""What the hint of an error advises can be typed as it stands."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from mmerg.config import conf_folder
+from mmerg.errors import ConfigError
+from mmerg.wiring import refuse_idle_repeats
+from tests.composed import BASE, plain_of
+
+BACKBONES = sorted(file.stem for file in Path(conf_folder()).glob("backbone/*.yaml"))
+COLD = "backbone.sampling.temperature=0"
+
+
+@pytest.mark.parametrize("cold", [COLD, f"~{COLD.removesuffix('=0')}"])
+@pytest.mark.parametrize("backbone", BACKBONES)
+def test_a_temperature_for_repeats_composes_with_every_backbone(backbone: str, cold: str) -> None:
+    given = (*BASE, f"backbone={backbone}", "repeats=2", cold)
+    with pytest.raises(ConfigError, match="the same replies each time") as caught:
+        refuse_idle_repeats(plain_of(*given))
+    advised = caught.value.hint.split(",")[0]
+    refuse_idle_repeats(plain_of(*given, advised))
+
+
+@pytest.mark.parametrize("backbone", BACKBONES)
+def test_the_temperature_of_the_page_on_experiments_composes_with_every_backbone(backbone: str) -> None:
+    page = (Path(__file__).parents[1] / "docs/experiments.md").read_text(encoding="utf-8")
+    [advised] = re.findall(r"`(\S*sampling\.temperature=\S*)`", page)
+    refuse_idle_repeats(plain_of(*BASE, f"backbone={backbone}", "repeats=2", advised))
