@@ -23,10 +23,14 @@ PLAN = {"goal": "comfort", "stance": "warm", "tactic": "question", "tone": "gent
 
 
 class ScriptedOllama:
-    """`calls` counts chat calls; `answer` makes the text of a reply from the request's body."""
+    """`calls` counts chat calls; `answer` makes the text of a reply from the request's body. `version` and `digest` may
+    be changed while it serves."""
 
-    def __init__(self, on_call: Callable[[int], None], answer: Callable[[dict[str, Any]], str]) -> None:
+    def __init__(
+        self, on_call: Callable[[int], None], answer: Callable[[dict[str, Any]], str], version: str, digest: str
+    ) -> None:
         self.on_call, self.answer = on_call, answer
+        self.version, self.digest = version, digest
         self.calls = 0
         self.guard = threading.Lock()
         self.url = ""
@@ -40,10 +44,12 @@ def scripted_ollama(
     models: tuple[str, ...] = ("qwen2.5vl:7b",),
     on_gpu: float | None = None,
     port: int = 0,
+    version: str = VERSION,
+    digest: str = DIGEST,
 ) -> Iterator[ScriptedOllama]:
     """A server on a loopback port (0: a free one) that holds `models`, all of them loaded. It tells their size and
     context only where `on_gpu` says how much of each lies on the GPU."""
-    state = ScriptedOllama(on_call, answer or merg_answer)
+    state = ScriptedOllama(on_call, answer or merg_answer, version, digest)
 
     class Handler(BaseHTTPRequestHandler):
         def log_message(self, *_: object) -> None:
@@ -51,12 +57,14 @@ def scripted_ollama(
 
         def do_GET(self) -> None:
             if self.path == "/api/version":
-                self._send({"version": VERSION})
+                self._send({"version": state.version})
             else:
                 more: dict[str, Any] = {}
                 if self.path == "/api/ps" and on_gpu is not None:
                     more = {"size": SIZE, "size_vram": int(SIZE * on_gpu), "context_length": 16384}
-                self._send({"models": [{"model": name, "name": name, "digest": DIGEST, **more} for name in models]})
+                self._send(
+                    {"models": [{"model": name, "name": name, "digest": state.digest, **more} for name in models]}
+                )
 
         def do_POST(self) -> None:
             body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))

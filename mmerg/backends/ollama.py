@@ -4,6 +4,11 @@ Sends every sampler, never lets the server cut the prompt or shift the context (
 way a call can fail, and keeps four deadlines. Judges no reply: a blank or cut one is returned with its finish, and
 the engine decides. Does not retry, cache or spread calls over hosts.
 
+A server can be restarted as another version, or a model pulled anew, between any two calls, and a chat reply does not
+say what gave it. So once the host was described, each reply is followed by two small GETs (a few milliseconds): it is
+given back only where the host still has the version and the manifest digest that were described. A host that changes
+and changes back within one call goes unnoticed.
+
     backend = Ollama(host="http://127.0.0.1:11434", model="qwen2.5vl:7b", load={"num_ctx": 12288})
     reply = backend.complete(Request((Message("user", "Hello"),), Sampling(num_predict=32)))
 """
@@ -18,13 +23,14 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Annotated
 
+from ollama import ListResponse
 from pydantic import BaseModel, Field, ValidationError
 
 from mmerg.backends.ollama_errors import classify
 from mmerg.backends.ollama_images import fault
-from mmerg.backends.ollama_models import LOAD_OPTIONS, describe
+from mmerg.backends.ollama_models import LOAD_OPTIONS, Version, describe, digest_of
 from mmerg.backends.ollama_wire import Deadlines, Exchange, interrupted, split_host
-from mmerg.backends.protocol import Engine, Finish, Reply, Request, TokenLogprob
+from mmerg.backends.protocol import Engine, Finish, Reply, Request, TokenLogprob, changed
 from mmerg.errors import CallError, ConfigError, Failure
 
 __all__ = ["Deadlines", "Ollama"]
@@ -82,7 +88,8 @@ class Ollama:
         self.think = think
         self.keep_alive = keep_alive
         self.deadlines = deadlines or Deadlines()
-        self._engine: Engine | None = None
+        self._engine: Engine | None = None  # as last described
+        self._bound: Engine | None = None  # as described when the first call was made: all replies are of it
         self._calls: set[Exchange] = set()
         self._closed = False
         self._lock = threading.Lock()
@@ -103,8 +110,11 @@ class Ollama:
         return engine
 
     def complete(self, request: Request) -> Reply:
-        """The reply to `request`, stopped, cut or aborted. Raises CallError or ConfigError."""
+        """The reply to `request`, stopped, cut or aborted, by the engine that was described before the first call.
+        Raises CallError (model_not_found where the host has another one now) or ConfigError."""
         self._check_settings()
+        with self._lock:
+            engine = self._bound = self._bound or self._engine
         body = self._body(request)
         if request.images:
             self._check_images(request)
@@ -116,7 +126,10 @@ class Ollama:
             if exchange.content_type not in _STREAM_TYPES:
                 raise self._not_ollama(f"the answer is {exchange.content_type or 'of no type'}, not a stream of JSON")
             reply = self._gather(exchange.lines())
-        return reply.model_copy(update={"seconds": time.monotonic() - begin})
+        seconds = time.monotonic() - begin
+        if engine:
+            self._check_still(engine)
+        return reply.model_copy(update={"seconds": seconds})
 
     def close(self) -> None:
         """Refuse new calls and break off those in flight."""
@@ -177,9 +190,31 @@ class Ollama:
         hint = "set backbone.load.num_ctx, for example to 12288: five frames can be over 5,000 tokens"
         if "num_ctx" not in self.load:
             raise ConfigError("num_ctx is not set; the server would pick one by its memory", where=where, hint=hint)
-        num_ctx = self.load["num_ctx"]
-        if type(num_ctx) is not int or num_ctx < 1:  # a bool is an int, too
-            raise ConfigError(f"num_ctx is {num_ctx!r}, not a whole number over 0", where=where, hint=hint)
+        for name, value in self.load.items():
+            if type(value) is not LOAD_OPTIONS[name]:  # a bool is an int, too
+                meaning = "true or false" if LOAD_OPTIONS[name] is bool else "a whole number"
+                fix = hint if name == "num_ctx" else f"set backbone.load.{name}, or leave it out for the server to pick"
+                raise ConfigError(f"load option {name} is {value!r}, not {meaning}", where=where, hint=fix)
+        if int(self.load["num_ctx"]) < 1:
+            raise ConfigError(f"num_ctx is {self.load['num_ctx']}, not a whole number over 0", where=where, hint=hint)
+
+    def _check_still(self, engine: Engine) -> None:
+        """Raises CallError where the host is no longer what `engine` says."""
+        try:
+            version = Version.model_validate_json(self._get("/api/version")).version
+            listed = ListResponse.model_validate_json(self._get("/api/tags"))
+        except ValidationError as error:
+            raise self._not_ollama(f"what the host serves cannot be read: {error.errors()[0]['msg']}") from error
+        now = engine.model_copy(update={"version": version, "digest": digest_of(self.model, listed, self.host)})
+        if now != engine:
+            raise changed(engine, now, self.host)
+
+    def _get(self, path: str) -> bytes:
+        with self._exchange() as exchange:
+            status = exchange.get(path)
+            if status != 200:
+                raise classify(status, exchange.text(), where=self.host)
+            return b"".join(exchange.lines())
 
     def _check_images(self, request: Request) -> None:
         for image in request.images:

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 
 import httpx
 import ollama
@@ -28,10 +29,14 @@ READ_SECONDS = 60.0
 SLOW_READ_SECONDS = 900.0  # a pull says nothing while it verifies, a create while it copies tens of gigabytes
 
 # The server's options that decide how a model is loaded (api/types.go, Runner): a change of one reloads it.
-LOAD_OPTIONS = ("num_ctx", "num_batch", "num_gpu", "main_gpu", "use_mmap", "num_thread")
+LOAD_OPTIONS: Mapping[str, type] = MappingProxyType(
+    {"num_ctx": int, "num_batch": int, "num_gpu": int, "main_gpu": int, "use_mmap": bool, "num_thread": int}
+)
 
 
-class _Version(BaseModel):
+class Version(BaseModel):
+    """What `/api/version` answers."""
+
     version: str
 
 
@@ -59,10 +64,7 @@ def describe(
     """The engine behind `model` at `host`: version, manifest digest, capabilities, context length."""
     version = _version(host, connect, read)
     with _client(host, model, connect, read) as client:
-        digests = {full_name(entry.model or ""): entry.digest or "" for entry in client.list().models}
-        wanted = next((name for name in names(model) if name in digests), None)
-        if wanted is None:
-            raise classify(404, f"model '{model}' not found", model=model, where=host)
+        digest = digest_of(model, client.list(), host)
         shown = client.show(model)
     info = shown.modelinfo or {}
     length = info.get(f"{info.get('general.architecture', '')}.context_length", 0)
@@ -70,11 +72,20 @@ def describe(
         backend="ollama",
         version=version,
         model=model,
-        digest=digests[wanted],
+        digest=digest,
         capabilities=tuple(shown.capabilities or ()),
         context_length=int(length),
         load=dict(load),
     )
+
+
+def digest_of(model: str, listed: ollama.ListResponse, host: str) -> str:
+    """The manifest digest of `model` among what `host` lists. Raises CallError model_not_found."""
+    digests = {full_name(entry.model or ""): entry.digest or "" for entry in listed.models}
+    wanted = next((name for name in names(model) if name in digests), None)
+    if wanted is None:
+        raise classify(404, f"model '{model}' not found", model=model, where=host)
+    return digests[wanted]
 
 
 def full_name(model: str) -> str:
@@ -154,7 +165,7 @@ def _version(host: str, connect: float, read: float) -> str:
             answer = client.get(f"{host.rstrip('/')}/api/version")
         if answer.status_code != 200:
             raise classify(answer.status_code, answer.text, where=host)
-        return _Version.model_validate_json(answer.text).version
+        return Version.model_validate_json(answer.text).version
 
 
 @contextmanager
@@ -177,7 +188,8 @@ def _client(
 
 
 def _certificates(host: str) -> ssl.SSLContext | bool:
-    return ssl.create_default_context() if host.startswith("https:") else True
+    """None are read for plain HTTP, which no redirect leaves: that takes longer than the call."""
+    return ssl.create_default_context() if host.startswith("https:") else False
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""One POST to an Ollama host whose answer is read line by line, under four deadlines that hold.
+"""One request to an Ollama host whose answer is read line by line, under four deadlines that hold.
 
 http.client under a socket whose every read and write gets only the time that is left, so that neither a silent nor a
 dripping server can outlast a deadline; and a stream that is torn is told from one that ends (a torn one looks whole
@@ -110,12 +110,19 @@ class Exchange:
 
     def post(self, path: str, body: bytes) -> int:
         """Send `body` (JSON) and wait for the head of the answer: its status."""
+        return self._ask("POST", path, body, "first_token")
+
+    def get(self, path: str) -> int:
+        """The status of an answer that needs no model, for which the `stall` deadline holds."""
+        return self._ask("GET", path, None, "stall")
+
+    def _ask(self, method: str, path: str, body: bytes | None, phase: str) -> int:
         address = split_host(self.host)
         self._end = time.monotonic() + self._deadlines.total
         connection = self._connect(address)
         with self._named_failures():
-            self._enter("first_token", self._deadlines.first_token)
-            connection.request("POST", address.path.rstrip("/") + path, body, {"Content-Type": "application/json"})
+            self._enter(phase)
+            connection.request(method, address.path.rstrip("/") + path, body, {"Content-Type": "application/json"})
             self._response = connection.getresponse()
         self._left = self._response.length
         self.content_type = (self._response.getheader("Content-Type") or "").partition(";")[0].strip().lower()
@@ -127,7 +134,7 @@ class Exchange:
         while chunk := self._read():
             *whole, rest = (rest + chunk).split(b"\n")
             if whole:
-                self._enter("stall", self._deadlines.stall)
+                self._enter("stall")
             yield from (line for line in whole if line.strip())
         if rest.strip():
             yield rest
@@ -164,7 +171,7 @@ class Exchange:
         return connection
 
     def _read(self) -> bytes:
-        assert self._response is not None, "post comes first"
+        assert self._response is not None, "post or get comes first"
         with self._named_failures():
             if self._left == 0:
                 return b""
@@ -175,9 +182,10 @@ class Exchange:
                 self._left -= len(chunk)
         return chunk
 
-    def _enter(self, phase: str, seconds: float) -> None:
+    def _enter(self, phase: str) -> None:
         assert self._wire is not None, "connected by now"
         self._phase = phase
+        seconds: float = getattr(self._deadlines, phase)
         self._wire.deadline = min(time.monotonic() + seconds, self._end)
 
     @contextmanager

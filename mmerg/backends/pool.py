@@ -2,9 +2,10 @@
 
 A host's prefix cache serves a sample's calls only if they run back to back on it, so the lease, not the call, is
 dealt out: no more samples on a host than it has slots, first come first served, on the host with the most room. A
-host that dies or hangs is left out and its calls move on; after `revive_after` seconds one sample tries it again. One
-that does not hold the model is left out, too.
-Where all hosts are down, each call still tries every one of them once before it fails. Knows nothing of retries.
+host that dies or hangs is left out and its calls move on; after `revive_after` seconds one sample tries it again. So
+is one that does not hold the model, or that comes to serve another version or build of it in mid-run.
+Where all hosts are down, each call still tries every one of them once before it fails; where none of them serves what
+it did at the start, the run cannot go on. Knows nothing of retries.
 
     pool = Pool([Host(Retry(Ollama("http://a:11434", …)), 2, "a"), Host(Retry(Ollama("http://b:11434", …)), 2, "b")])
     engine = pool.describe()
@@ -21,11 +22,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from mmerg.backends.protocol import Backend, Engine, Reply, Request
-from mmerg.errors import CallError, ConfigError, Failure
+from mmerg.backends.protocol import Backend, Engine, Reply, Request, changed
+from mmerg.errors import CallError, ConfigError, Failure, MmergError
 
 DEAD = frozenset({Failure.UNREACHABLE, Failure.RUNNER_CRASH, Failure.TIMEOUT})  # a host that hangs is as good as dead
-OF_NO_USE = DEAD | {Failure.MODEL_NOT_FOUND}  # at the start: hosts may hold different models, each is used for its own
+OF_NO_USE = DEAD | {Failure.MODEL_NOT_FOUND}  # hosts may hold different models, and another one in mid-run
 
 
 @dataclass(frozen=True)
@@ -95,7 +96,7 @@ class Pool:
         first, *others = engines
         differ = [name for name in others if engines[name].key() != engines[first].key()]
         if differ:
-            told = "; ".join(f"{name}: {_brief(engines[name])}" for name in (first, *differ))
+            told = "; ".join(f"{name}: {engines[name].brief()}" for name in (first, *differ))
             hint = "serve the same model, version and options on every host, or leave the odd ones out"
             raise ConfigError("the hosts do not serve the same engine", where=told, hint=hint)
         with self._change:
@@ -126,7 +127,7 @@ class Pool:
     def _take(self, tried: Mapping[_Place, CallError]) -> tuple[_Place, bool]:
         """A slot of a host not in `tried`, and whether it is that host's trial after being down.
 
-        Raises what the last one tried failed with where none is left.
+        Raises what the last one tried failed with where none is left, and ConfigError where none can be used again.
         """
         ticket = object()
         with self._change:
@@ -137,7 +138,7 @@ class Pool:
                         raise _closed()
                     open_places = [place for place in self._places if place not in tried]
                     if not open_places:
-                        raise list(tried.values())[-1]
+                        raise self._none_left(list(tried.values()))
                     place = self._best(open_places) if self._queue[0] is ticket else None
                     if place:
                         trial = place.down is not None
@@ -191,15 +192,24 @@ class Pool:
         """A host that comes back may have been updated in the meantime: then it stays out."""
         try:
             engine = host.backend.describe()
-        except (CallError, ConfigError) as error:
-            if isinstance(error, CallError) and error.failure in DEAD | {Failure.INTERRUPTED}:
+        except ConfigError as error:
+            raise CallError(Failure.MODEL_NOT_FOUND, _unfit(error), where=host.name, hint=error.hint) from error
+        except CallError as error:
+            if error.failure in OF_NO_USE | {Failure.INTERRUPTED}:
                 raise
-            what = f"the host came back unfit: {error.what}"
-            raise CallError(Failure.UNREACHABLE, what, where=host.name, hint=error.hint) from error
+            raise CallError(Failure.UNREACHABLE, _unfit(error), where=host.name, hint=error.hint) from error
         if self._engine and engine.key() != self._engine.key():
-            what = f"the host came back with another engine: {_brief(engine)}"
-            hint = f"serve {_brief(self._engine)} there as when the run began"
-            raise CallError(Failure.UNREACHABLE, what, where=host.name, hint=hint)
+            raise changed(self._engine, engine, host.name)
+
+    def _none_left(self, failed: Sequence[CallError]) -> MmergError:
+        """What ends a call that no host could serve: dead hosts may be back for the next one, changed ones are not."""
+        if not self._engine or any(error.failure is not Failure.MODEL_NOT_FOUND for error in failed):
+            return failed[-1]
+        return ConfigError(
+            f"no host serves any longer what the run began with: {self._engine.brief()}",
+            where="; ".join(f"{error.where}: {error.what}" for error in failed),
+            hint=f"{failed[-1].hint}; then the same command goes on. For what is served now, give runs=ANOTHER_FOLDER",
+        )
 
 
 class _Lease:
@@ -220,7 +230,7 @@ class _Lease:
             try:
                 return self._pool._call(place, request)
             except CallError as error:
-                if error.failure not in DEAD:
+                if error.failure not in OF_NO_USE:
                     raise
                 self._pool._failed(place, error)
                 tried[place] = error
@@ -242,5 +252,5 @@ def _closed() -> CallError:
     return CallError(Failure.INTERRUPTED, "the pool is closed", hint="run again to take up from here")
 
 
-def _brief(engine: Engine) -> str:
-    return f"{engine.backend} {engine.version}, {engine.model} {engine.digest[:12]}, load {engine.load}"
+def _unfit(error: MmergError) -> str:
+    return f"the host came back unfit: {error.what}"

@@ -18,6 +18,10 @@ from typing import Annotated, Literal, Protocol
 
 from pydantic import AfterValidator, BaseModel, ConfigDict
 
+from mmerg.errors import CallError, Failure
+
+SHOWN_DIGEST = 12  # characters of a digest that people are shown
+
 
 @dataclass(frozen=True, slots=True)
 class Image:
@@ -34,6 +38,9 @@ class Message:
     role: Literal["system", "user", "assistant"]
     text: str
     images: tuple[Image, ...] = ()
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "images", tuple(self.images))
 
 
 @dataclass(frozen=True)
@@ -59,12 +66,15 @@ class Sampling:
 @dataclass(frozen=True)
 class Request:
     """A chat call. `schema` is a JSON schema as canonical JSON text, empty for free text; `logprobs` asks for the
-    log-probability of each generated token."""
+    log-probability of each generated token. A list of messages is taken as it is now."""
 
     messages: tuple[Message, ...]
     sampling: Sampling
     schema: str = ""
     logprobs: bool = False
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "messages", tuple(self.messages))  # the digest is made once
 
     def digest(self) -> str:
         """SHA-256 (hex) over all that decides the reply; images by their content hash."""
@@ -161,6 +171,18 @@ class Engine(BaseModel):
     def key(self) -> str:
         """SHA-256 (hex) that two engines share only if the same request may be answered from one for the other."""
         return hashlib.sha256(json.dumps(self.model_dump(mode="json"), sort_keys=True).encode()).hexdigest()
+
+    def brief(self) -> str:
+        """One line for people."""
+        return f"{self.backend} {self.version}, {self.model} {self.digest[:SHOWN_DIGEST]}, load {self.load}"
+
+
+def changed(before: Engine, now: Engine, where: str) -> CallError:
+    """The host at `where` serves `now` in place of `before`; its failure is that the model asked for is not there."""
+    old, new = (engine.model_copy(update={"digest": engine.digest[:SHOWN_DIGEST]}) for engine in (before, now))
+    told = [f"{name} {value} in place of {getattr(old, name)}" for name, value in new if value != getattr(old, name)]
+    what = f"the host serves another engine: {', '.join(told)}"
+    return CallError(Failure.MODEL_NOT_FOUND, what, where=where, hint="have it serve again what it did before")
 
 
 class Backend(Protocol):

@@ -1,4 +1,4 @@
-"""Several hosts, real servers on real ports: they hold other models, die, hang, answer slowly, and come back."""
+"""Several hosts, real servers on real ports: they hold other models, die, hang, are slow, come back, and change."""
 
 from __future__ import annotations
 
@@ -6,18 +6,20 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from mmerg.backends.cache import Cache
 from mmerg.backends.ollama import Deadlines, Ollama
 from mmerg.backends.pool import Host, Pool
 from mmerg.backends.protocol import Message, Request, Sampling
 from mmerg.backends.retry import Retry
 from mmerg.engine.experiment import in_flight
-from mmerg.errors import CallError, Failure
+from mmerg.errors import CallError, ConfigError, Failure
 from tests.backends.test_pool import Clock
-from tests.scripted_ollama import scripted_ollama
+from tests.scripted_ollama import DIGEST, VERSION, scripted_ollama
 
 MODEL, OTHER = "qwen2.5vl:7b", "gemma3:12b"
 QUICK = Deadlines(connect=2.0, first_token=2.0, stall=2.0, total=10.0)
@@ -37,10 +39,11 @@ class Machine:
         self._stack = ExitStack()
         self.start()
 
-    def start(self) -> None:
+    def start(self, version: str = VERSION, digest: str = DIGEST) -> None:
         port = int(self.url.rpartition(":")[2] or 0)
-        server = scripted_ollama(answer=self._answer, models=self.models, port=port)
-        self.url = self._stack.enter_context(server).url
+        server = scripted_ollama(answer=self._answer, models=self.models, port=port, version=version, digest=digest)
+        self.server = self._stack.enter_context(server)
+        self.url = self.server.url
 
     def die(self) -> None:
         self._stack.close()
@@ -183,3 +186,93 @@ def test_where_all_hosts_die_each_sample_says_so(machines: Callable[..., Machine
     a.start()
     assert served(pool, 2) == {"a": 4}
     pool.close()
+
+
+NEW_VERSION, NEW_DIGEST = "0.99.0", "e" * 64
+HELLO = Request((Message("user", "hello"),), Sampling())
+CHANGES = [{"version": NEW_VERSION}, {"digest": NEW_DIGEST}]
+
+
+def wired(folder: Path, *machines: Machine, clock: Clock | None = None) -> Pool:
+    """As a run wires hosts: cache, retries, adapter."""
+    hosts = []
+    for machine in machines:
+        adapter = Ollama(host=machine.url, model=MODEL, load={"num_ctx": 2048}, deadlines=QUICK)
+        cache = Cache(Retry(adapter, attempts=8, wait=0.05), folder / "replies.sqlite")
+        hosts.append(Host(cache, 1, machine.name))
+    return Pool(hosts, revive_after=60.0, clock=clock or Clock())
+
+
+def told_by_the_only_host(pool: Pool) -> str:
+    with pool.lease() as backend, pytest.raises(ConfigError) as caught:
+        backend.complete(HELLO)
+    pool.close()
+    return str(caught.value)
+
+
+@pytest.mark.parametrize("change", CHANGES, ids=["version", "digest"])
+def test_a_host_that_restarts_as_another_engine_between_two_tries_of_a_call_ends_the_run(
+    machines: Callable[..., Machine], tmp_path: Path, change: dict[str, str]
+) -> None:
+    machine = machines("only")
+    pool = wired(tmp_path, machine)
+    pool.describe()
+    machine.die()
+    thread = threading.Timer(0.1, machine.start, kwargs=change)
+    thread.start()
+    told = told_by_the_only_host(pool)
+    thread.join()
+    assert f"no host serves any longer what the run began with: ollama {VERSION}, {MODEL} {DIGEST[:12]}" in told
+    [(name, value)] = change.items()
+    assert f"another engine: {name} {value[:12]} in place of " in told
+    assert machine.asked == 1, "it answered, and was not asked again"
+    machine.die()
+    machine.start()
+    with wired(tmp_path, machine).lease() as backend:
+        assert not backend.complete(HELLO).cached, "what the other engine said was not kept"
+        assert backend.complete(HELLO).cached
+
+
+@pytest.mark.parametrize("change", CHANGES, ids=["version", "digest"])
+def test_a_host_that_changes_without_a_failed_call_is_left_out_until_it_is_as_before(
+    machines: Callable[..., Machine], tmp_path: Path, change: dict[str, str]
+) -> None:
+    steady, changing, clock = machines("steady"), machines("changing"), Clock()
+    pool = wired(tmp_path, steady, changing, clock=clock)
+    pool.describe()
+
+    reached = threading.Event()
+
+    def pull(calls: int) -> None:
+        if calls == 3:
+            vars(changing.server).update(change)
+            reached.set()
+
+    changing.on_call = pull
+    steady.on_call = lambda _: reached.wait(1.5)
+    assert served(pool, 8) == {"steady": 14, "changing": 2}, "nobody knows which engine gave its third reply"
+    assert "another engine" in pool.down()["changing"]
+    for again, name in ((change, "steady"), ({"version": VERSION, "digest": DIGEST}, "changing")):
+        vars(changing.server).update(again)
+        clock.now += 60
+        with ExitStack() as busy:
+            busy.enter_context(pool.lease())
+            with pool.lease() as trial:
+                busy.close()
+                assert trial.complete(Request((Message("user", name),), Sampling())).text == name
+    assert changing.asked == 4
+    assert pool.down() == {}
+    pool.close()
+
+
+def test_a_model_that_is_removed_in_mid_run_ends_it_on_the_only_host(
+    machines: Callable[..., Machine], tmp_path: Path
+) -> None:
+    machine = machines("only")
+    pool = wired(tmp_path, machine)
+    pool.describe()
+    machine.die()
+    machine.models = (OTHER,)
+    machine.start()
+    told = told_by_the_only_host(pool)
+    assert f"ollama pull {MODEL}" in told

@@ -135,7 +135,7 @@ def test_who_waits_is_served_in_order() -> None:
     assert order == [0, 1, 2, 3, 4]
 
 
-@pytest.mark.parametrize("failure", sorted(DEAD))
+@pytest.mark.parametrize("failure", sorted(OF_NO_USE))
 def test_a_call_moves_on_when_its_host_dies_and_stays_there(failure: Failure) -> None:
     a, b = servers("ab")
     pool = pool_of([a, b])
@@ -150,7 +150,7 @@ def test_a_call_moves_on_when_its_host_dies_and_stays_there(failure: Failure) ->
     assert a.calls == 2
 
 
-@pytest.mark.parametrize("failure", sorted(set(Failure) - DEAD))
+@pytest.mark.parametrize("failure", sorted(set(Failure) - OF_NO_USE))
 def test_other_failures_stay_with_the_sample(failure: Failure) -> None:
     a, b = servers("ab")
     pool = pool_of([a, b])
@@ -247,12 +247,26 @@ def test_a_host_that_comes_back_with_another_engine_stays_out() -> None:
         with pool.lease() as trial_of_a:
             holder.close()
             assert say(trial_of_a) == "b"
-    assert "another engine: scripted 2" in pool.down()["a"]
+    assert "another engine: version 2 in place of 1" in pool.down()["a"]
     assert a.calls == 0
 
 
 def test_a_host_that_hangs_is_dead_too() -> None:
     assert Failure.TIMEOUT in DEAD  # so that the tests over DEAD are about it
+
+
+def test_where_every_host_lost_the_model_the_run_ends_and_where_one_is_only_dead_the_sample_fails() -> None:
+    a, b = servers("ab")
+    pool = pool_of([a, b])
+    engine = pool.describe()
+    a.failure, b.failure = Failure.MODEL_NOT_FOUND, Failure.UNREACHABLE
+    with pool.lease() as backend, pytest.raises(CallError, match="b is gone"):
+        say(backend)
+    b.failure = Failure.MODEL_NOT_FOUND
+    with pool.lease() as backend, pytest.raises(ConfigError) as caught:
+        say(backend)
+    assert engine.brief() in caught.value.what
+    assert sorted(caught.value.where.split("; ")) == ["a: a is gone", "b: b is gone"]
 
 
 def test_all_dead_raises_after_each_was_tried_once_and_a_later_call_tries_again() -> None:

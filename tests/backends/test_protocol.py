@@ -35,6 +35,18 @@ def test_the_digest_of_a_request_is_the_same_in_every_run() -> None:
     assert REQUEST.digest() == "026296886093c08797e632ef76673964b733d49a8cce46bcf17683daedf0198a"
 
 
+def test_a_list_that_a_request_is_made_of_may_change_afterwards() -> None:
+    images = [IMAGE]
+    messages: Any = [Message("user", "hello", images)]  # type: ignore[arg-type]
+    request = Request(messages, Sampling())
+    before, digest = Request((Message("user", "hello", (IMAGE,)),), Sampling()), request.digest()
+    images.clear()
+    messages.append(Message("user", "more"))
+    assert request == before
+    assert request.digest() == before.digest() == digest
+    assert replace(request, logprobs=False).digest() == digest
+
+
 def test_the_bytes_of_an_image_stand_behind_its_hash() -> None:
     assert Image("ab", b"one") == Image("ab", b"two")
     assert "jpeg" not in repr(REQUEST)

@@ -6,6 +6,7 @@ import base64
 import json
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import cv2
 import numpy as np
@@ -190,14 +191,26 @@ def test_a_call_without_limit_is_refused(faulty: Faulty, num_predict: int) -> No
         ({"num_ctx": "512"}, "num_ctx is '512', not a whole number"),
         ({"num_ctx": 0}, "num_ctx is 0, not"),
         ({"num_ctx": True}, "num_ctx is True, not"),
+        ({"num_ctx": None}, "num_ctx is None, not a whole number"),
         ({"num_ctx": 512, "temperature": 1.0}, "not a load option: temperature"),
+        ({"num_ctx": 512, "num_gpu": None}, "num_gpu is None, not a whole number"),
+        ({"num_ctx": 512, "num_gpu": [1]}, r"num_gpu is \[1\], not a whole number"),
+        ({"num_ctx": 512, "num_thread": 2.0}, r"num_thread is 2\.0, not a whole number"),
+        ({"num_ctx": 512, "main_gpu": True}, "main_gpu is True, not a whole number"),
+        ({"num_ctx": 512, "use_mmap": 1}, "use_mmap is 1, not true or false"),
     ],
 )
-def test_load_options(load: dict[str, int | float | str | bool], said: str) -> None:
+def test_load_options(load: dict[str, Any], said: str) -> None:
     with pytest.raises(ConfigError, match=said) as caught:
         Ollama(model="m", load=load).describe()
     assert caught.value.where == "model m"
     assert caught.value.hint
+
+
+def test_every_load_option_is_taken(faulty: Faulty) -> None:
+    load = {"num_ctx": 512, "num_batch": 64, "num_gpu": -1, "main_gpu": 0, "use_mmap": False, "num_thread": 0}
+    engine = Ollama(host=faulty.host, model="m", load=load).describe()
+    assert engine.load.items() >= load.items()
 
 
 @pytest.mark.parametrize("host", ["localhost:11434", "http://", "ftp://h", "http://h:port", "http://h/?a=1", ""])

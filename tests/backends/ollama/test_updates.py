@@ -1,7 +1,8 @@
-"""Hosts of a pool that are updated while they are down."""
+"""Hosts that are updated, while they are down or while they answer."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -11,8 +12,8 @@ from mmerg.backends.ollama import Ollama
 from mmerg.backends.pool import Host, Pool
 from mmerg.backends.protocol import Message, Request, Sampling
 from mmerg.backends.retry import Retry
-from mmerg.errors import CallError, Failure
-from tests.backends.ollama.conftest import LAST, Faulty, json_answer, line, stream
+from mmerg.errors import CallError, ConfigError, Failure
+from tests.backends.ollama.conftest import HANG, LAST, Faulty, json_answer, line, stream, whole
 
 CRASH = json_answer({"error": "model runner has unexpectedly stopped"}, "500 Internal Server Error")
 THINKS_NOT = {"capabilities": ["completion"], "model_info": {"general.architecture": "a", "a.context_length": 512}}
@@ -31,10 +32,14 @@ def pool_of(server: Faulty, folder: Path) -> Pool:
 @pytest.mark.parametrize(
     ("path", "answer", "says"),
     [
-        ("/api/version", {"version": "0.25.0"}, "another engine: ollama 0.25.0"),
-        ("/api/tags", {"models": [{"model": "m:latest", "name": "m:latest", "digest": "d2"}]}, "m d2"),
+        ("/api/version", {"version": "0.25.0"}, "another engine: version 0.25.0 in place of 0.24.0"),
+        (
+            "/api/tags",
+            {"models": [{"model": "m:latest", "digest": "d2"}]},
+            "digest d2 in place of d1",
+        ),
         ("/api/tags", {"models": []}, "model 'm' not found"),
-        ("/api/show", THINKS_NOT, "another engine"),
+        ("/api/show", THINKS_NOT, "another engine: capabilities ('completion',) in place of ('completion', 'vision')"),
     ],
     ids=["version", "digest", "model gone", "capabilities"],
 )
@@ -50,9 +55,9 @@ def test_a_host_that_was_updated_while_down_stays_out(
         faulty.answer(stream(line("new"), LAST))
         faulty.answer(json_answer(answer), path=path)
         for lease in (backend, neighbour):  # the neighbour had its slot before the host went down
-            with pytest.raises(CallError, match=says) as caught:
+            with pytest.raises(ConfigError, match="no host serves any longer what the run began with") as caught:
                 lease.complete(request("two"))
-            assert caught.value.failure is Failure.UNREACHABLE
+            assert says in caught.value.where
     assert len(faulty.asked("/api/chat")) == 1
     pool.close()
 
@@ -68,3 +73,75 @@ def test_a_host_that_comes_back_as_it_was_goes_on(faulty: Faulty, tmp_path: Path
         assert backend.complete(request("one")).text == "same"
     assert pool.down() == {}
     pool.close()
+
+
+def described(server: Faulty) -> Ollama:
+    adapter = Ollama(host=server.host, model="m", load={"num_ctx": 512})
+    adapter.describe()
+    server.answer(stream(line("hi"), LAST))
+    server.requests.clear()
+    return adapter
+
+
+def test_a_reply_costs_a_chat_and_two_small_requests(faulty: Faulty) -> None:
+    adapter = described(faulty)
+    assert adapter.complete(request("one")).text == "hi"
+    assert [path for path, _ in faulty.requests] == ["/api/chat", "/api/version", "/api/tags"]
+
+
+def test_an_adapter_that_was_never_described_answers_for_what_is_there(faulty: Faulty) -> None:
+    faulty.answer(stream(line("hi"), LAST))
+    assert Ollama(host=faulty.host, model="m", load={"num_ctx": 512}).complete(request("one")).text == "hi"
+    assert [path for path, _ in faulty.requests] == ["/api/chat"]
+
+
+def test_describing_a_changed_host_again_lets_none_of_its_replies_through(faulty: Faulty) -> None:
+    """Another sample's call may wait for its next try while the host is described again."""
+    adapter = described(faulty)
+    adapter.complete(request("one"))
+    faulty.answer(json_answer({"version": "0.25.0"}), path="/api/version")
+    assert adapter.describe().version == "0.25.0"
+    with pytest.raises(CallError, match=r"another engine: version 0\.25\.0 in place of 0\.24\.0") as caught:
+        adapter.complete(request("two"))
+    assert caught.value.failure is Failure.MODEL_NOT_FOUND
+
+
+def test_a_model_among_many_is_found(faulty: Faulty) -> None:
+    adapter = described(faulty)
+    names = [*(f"other{number}:latest" for number in range(2000)), "m:latest"]  # more than an error's text may be long
+    faulty.answer(json_answer({"models": [{"model": name, "digest": "d1"} for name in names]}), path="/api/tags")
+    assert adapter.complete(request("one")).text == "hi"
+
+
+@pytest.mark.parametrize(
+    ("path", "answer", "failure"),
+    [
+        ("/api/version", whole(b"<html>"), Failure.SERVER_ERROR),
+        ("/api/tags", json_answer({"models": 3}), Failure.SERVER_ERROR),
+        ("/api/tags", json_answer({"models": []}), Failure.MODEL_NOT_FOUND),
+        ("/api/tags", json_answer({"error": "busy"}, "503 Service Unavailable"), Failure.BUSY),
+        ("/api/version", b"", Failure.RUNNER_CRASH),
+    ],
+    ids=["page", "odd", "gone", "busy", "broken off"],
+)
+def test_a_reply_of_a_host_that_does_not_say_what_it_serves_is_not_taken(
+    faulty: Faulty, path: str, answer: bytes, failure: Failure
+) -> None:
+    adapter = described(faulty)
+    faulty.answer(answer, path=path)
+    with pytest.raises(CallError) as caught:
+        adapter.complete(request("one"))
+    assert caught.value.failure is failure
+
+
+def test_closing_breaks_the_look_at_the_host_off(
+    faulty: Faulty, in_thread: Callable[[Callable[[], object]], Callable[[], object]]
+) -> None:
+    adapter = described(faulty)
+    faulty.answer(HANG, path="/api/tags")
+    result = in_thread(lambda: adapter.complete(request("one")))
+    faulty.reached_hang.wait()
+    adapter.close()
+    with pytest.raises(CallError) as caught:
+        result()
+    assert caught.value.failure is Failure.INTERRUPTED
