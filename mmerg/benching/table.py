@@ -29,7 +29,8 @@ PLOTS = ("bench.png", "bench.svg")
 
 
 class Table:
-    """A bench as it grows. `bench` is what its files say, `skipped` the backbones that did not run to the end in this call."""
+    """A bench as it grows. `bench` is what its files say, `skipped` the backbones that failed or are
+    not there in this call."""
 
     def __init__(self, folder: Path, blank: Bench, earlier: Sequence[Row] = ()) -> None:
         self.folder = folder
