@@ -13,11 +13,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pydantic import BaseModel, ValidationError
-
 from mmerg.errors import RunError
-from mmerg.records.manifest import not_of_this_version, refuse_judging
-from mmerg.records.run import MANIFEST, read_manifest
+from mmerg.records.manifest import needed, refuse_judging
+from mmerg.records.run import read_manifest
 
 
 @dataclass(frozen=True)
@@ -39,56 +37,21 @@ class About:
         return self.path.resolve().name  # also of "."
 
 
-class _Corpus(BaseModel):
-    name: str
-    split: str
-
-
-class _Protocol(BaseModel):
-    told: str
-
-
-class _Engine(BaseModel):
-    model: str
-
-
-class _Named(BaseModel):
-    name: str
-
-
-class _Config(BaseModel):
-    system: _Named
-    backbone: _Named
-
-
-class _Manifest(BaseModel):
-    """What is needed of a manifest; the rest may be anything."""
-
-    identity: dict[str, str]
-    corpus: _Corpus
-    protocol: _Protocol
-    engine: _Engine
-    config: _Config
-
-
 def read_about(path: Path) -> About:
     """What the manifest in `path` says. Raises RunError where there is none or it lacks something of this."""
-    plain = read_manifest(path)
-    refuse_judging(plain, path)
-    try:
-        read = _Manifest.model_validate(plain)
-    except ValidationError as error:
-        raise not_of_this_version(error, path / MANIFEST) from error
+    manifest = read_manifest(path)
+    needed(manifest, ("corpus", "protocol", "config.system.name", "config.backbone.name"), path)
+    config = manifest["config"]
     return About(
         path=path,
-        corpus=read.corpus.name,
-        split=read.corpus.split,
-        protocol=read.protocol.told,
-        system=read.config.system.name,
-        backbone=read.config.backbone.name,
-        model=read.engine.model,
-        identity=read.identity,
-        config=plain["config"],
+        corpus=manifest["corpus"]["name"],
+        split=manifest["corpus"]["split"],
+        protocol=manifest["protocol"]["told"],
+        system=config["system"]["name"],
+        backbone=config["backbone"]["name"],
+        model=manifest["engine"]["model"],
+        identity=manifest["identity"],
+        config=config,
     )
 
 

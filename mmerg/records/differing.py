@@ -14,6 +14,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from mmerg.records.manifest import node, short
+
 NONE = "–"
 Deciding = Callable[[Mapping[str, Any]], Mapping[str, Any]]
 
@@ -22,7 +24,6 @@ _FOLDERS = ("root", "folder")  # last names of paths
 _COPIES = ("dataset.reader.", "dataset.memory.reader.", "backend.adapter.", "engine.")
 _RENAMED = {"model": "gguf", "told_labels": "labels"}  # last names that a copy and its setting do not share
 _DIGESTS = ("corpus", "clips", "prompts", "memory")  # parts of the identity that no setting tells
-_DIGITS = 12
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,16 +62,16 @@ def _last(name: str) -> str:
 
 def _parts(manifest: Mapping[str, Any], deciding: Deciding) -> tuple[dict[str, str], ...]:
     """All that may differ, as texts: settings; digests and engine; commit."""
-    config = _flat(deciding(_node(manifest, "config")))
+    config = _flat(deciding(node(manifest, "config")))
     settings = {name: text for name, text in config if _last(name) not in _FOLDERS}
-    identity, engine = _node(manifest, "identity"), dict(_node(manifest, "engine"))
-    digests = {f"{part} digest": _short(identity.get(part)) for part in _DIGESTS}
-    digests |= {"model digest": _short(engine.pop("digest", None)), **dict(_flat(engine, "engine."))}
-    return settings, digests, {"commit": _short(manifest.get("git_commit"))}
+    identity, engine = node(manifest, "identity"), dict(node(manifest, "engine"))
+    digests = {f"{part} digest": short(identity.get(part) or NONE) for part in _DIGESTS}
+    digests |= {"model digest": short(engine.pop("digest", None) or NONE), **dict(_flat(engine, "engine."))}
+    return settings, digests, {"commit": short(manifest.get("git_commit") or NONE)}
 
 
-def _flat(node: Mapping[str, Any], path: str = "") -> Iterator[tuple[str, str]]:
-    for key, value in node.items():
+def _flat(part: Mapping[str, Any], path: str = "") -> Iterator[tuple[str, str]]:
+    for key, value in part.items():
         if isinstance(value, Mapping):
             yield from _flat(value, f"{path}{key}.")
         else:
@@ -83,14 +84,3 @@ def _text(value: Any) -> str:
     if isinstance(value, list | tuple) and not any(isinstance(one, list | tuple | Mapping) for one in value):
         return ", ".join(map(_text, value))
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-
-
-def _short(value: Any) -> str:
-    """The first digits of a digest or commit, and what stands behind a hyphen, as in `…-dirty`."""
-    digits, hyphen, rest = str(value or NONE).partition("-")
-    return f"{digits[:_DIGITS]}{hyphen}{rest}"
-
-
-def _node(parent: Mapping[str, Any], name: str) -> Mapping[str, Any]:
-    found = parent.get(name)
-    return found if isinstance(found, Mapping) else {}

@@ -8,7 +8,8 @@ nobody who reads it meets a text where a number should be. What of it decides no
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from functools import reduce
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -20,6 +21,7 @@ from mmerg.records.lines import why
 REPORT = ".mmerg-report"  # what a report's folder is known by
 AGAIN = "run it again with this version: its calls come from the cache"
 _FEW = 3
+_DIGITS = 12
 
 
 def _text(value: Any) -> Any:
@@ -122,15 +124,37 @@ def checked(content: Any, file: Path) -> dict[str, Any]:
     try:
         _Manifest.model_validate(content)
     except ValidationError as error:
-        raise not_of_this_version(error, file) from error
+        place = ".".join(str(part) for part in error.errors()[0]["loc"])
+        what = f"the manifest is not one of this version: {place}: {why(error).removeprefix('Value error, ')}"
+        raise RunError(what, where=str(file), hint=AGAIN) from error
     return content
 
 
-def not_of_this_version(error: ValidationError, file: Path) -> RunError:
-    """What to raise for a manifest that lacks a key or holds something else there."""
-    place = ".".join(str(part) for part in error.errors()[0]["loc"])
-    what = why(error).removeprefix("Value error, ")
-    return RunError(f"the manifest is not one of this version: {place}: {what}", where=str(file), hint=AGAIN)
+def needed(manifest: Mapping[str, Any], parts: Sequence[str], path: Path) -> None:
+    """Raises RunError where the `checked` manifest in `path` is a judging's, or lacks one of `parts`, named by their
+    dotted paths."""
+    refuse_judging(manifest, path)
+    for part in parts:
+        *above, last = part.split(".")
+        if not reduce(node, above, manifest).get(last):
+            raise RunError(f"the manifest has no {part}", where=str(path), hint=AGAIN)
+
+
+def node(parent: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    """A part of a manifest that has parts, empty where it is not there."""
+    found = parent.get(name)
+    return found if isinstance(found, Mapping) else {}
+
+
+def words(value: Any) -> list[str]:
+    """What a part lists, none where it is no list."""
+    return [str(one) for one in value] if isinstance(value, list | tuple) else []
+
+
+def short(value: Any) -> str:
+    """The first digits of a digest or commit, and what stands behind a hyphen, as in `…-dirty`."""
+    digits, hyphen, rest = str(value).partition("-")
+    return f"{digits[:_DIGITS]}{hyphen}{rest}"
 
 
 def refuse_judging(manifest: Mapping[str, Any], path: Path) -> None:

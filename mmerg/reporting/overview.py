@@ -25,7 +25,6 @@ from mmerg.records.about import About, read_about
 from mmerg.records.result import Result
 from mmerg.records.run import read_manifest, read_results
 from mmerg.reporting.navigation import Outcome, outcome, wrong_emotion
-from mmerg.reporting.text import clipped
 
 _HOW = ("limit", "ids", "only_failed", "cache")  # of a start, what says which samples it took up; the rest is hosts
 
@@ -126,12 +125,6 @@ class Overview:
         found = self.manifest.get("sessions")
         starts = [one for one in found if isinstance(one, Mapping)] if isinstance(found, list) else []
         return [{**one, "how": _told(one.get("how"))} for one in starts]
-
-    @staticmethod
-    def short(digest: object) -> str:
-        """The first digits of a digest or commit, and what stands behind a hyphen, as in `…-dirty`."""
-        digits, hyphen, rest = str(digest or "unknown").partition("-")
-        return f"{clipped(digits, 13)}{hyphen}{rest}"
 
     @property
     def config(self) -> str:

@@ -6,14 +6,15 @@ Drawn by `mmerg.plots`; here is only which, from what, and under which name.
 from __future__ import annotations
 
 import io
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from mmerg.plots import blame, dots, matrix, plan
 from mmerg.plots.names import caption, names
 from mmerg.plots.scored import Scored, with_any
+from mmerg.records.manifest import node, words
 from mmerg.records.run import TRACE
 
 if TYPE_CHECKING:
@@ -41,9 +42,9 @@ def of_run(overview: Overview) -> Iterator[Picture]:
     """Those that the run has something for; what a table of its page holds in full is not drawn again."""
     about, results = overview.about, {result.id: result for result in overview.results}
     told = caption([about])
-    labels = _words(about.config, "dataset", "labels")
+    labels = words(node(about.config, "dataset").get("labels"))
     for dimension in ("tone", "stance"):
-        vocabulary = _words(about.config["system"], "vocabulary", dimension)
+        vocabulary = words(node(about.config["system"], "vocabulary").get(dimension))
         table = plan.by_emotion(overview.results, dimension, labels, vocabulary)
         if table.rows:
             title = f"{dimension.capitalize()} by forecast emotion, n={table.n.sum()}"
@@ -72,10 +73,3 @@ def svg(figure: Figure) -> bytes:
     data = io.BytesIO()
     figure.savefig(data, format="svg", metadata={"Date": None, "Creator": None})
     return data.getvalue()
-
-
-def _words(node: Mapping[str, Any], *path: str) -> Sequence[str]:
-    found: Any = node
-    for name in path:
-        found = found.get(name) if isinstance(found, Mapping) else None
-    return [str(word) for word in found] if isinstance(found, list | tuple) else ()

@@ -12,6 +12,7 @@ from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
+from mmerg.records.manifest import short
 from mmerg.reporting.text import clipped, duration, figure, spelled_out
 from mmerg.reporting.won import told
 
@@ -30,7 +31,7 @@ def _environment() -> Environment:
         keep_trailing_newline=True,
     )
     made.filters |= {"pretty": pretty, "figure": figure, "duration": duration, "clipped": clipped, "rank": told}
-    made.filters |= {"counted": counted, "signed": signed}
+    made.filters |= {"counted": counted, "signed": signed, "short": short}
     return made
 
 

@@ -15,6 +15,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from mmerg.records.manifest import node, words
+
 GIVEN = {"D": "dialogue", "V": "keyframes", "M": "exemplars"}  # what stages see that no stage gives
 
 
@@ -44,20 +46,20 @@ class Stages:
 
 def stages_of(manifest: Mapping[str, Any]) -> Stages:
     """As the manifest of a run holds them; none where it holds no system."""
-    config = _node(manifest, "config")
-    system = _node(config, "system")
-    without = set(_words(system.get("without")))
-    nodes = {str(name): node for name, node in _node(system, "stages").items() if isinstance(node, Mapping)}
-    gone = {str(node.get("gives")) for name, node in nodes.items() if name in without}
-    made = {str(node.get("gives")) for node in nodes.values()}
+    config = node(manifest, "config")
+    system = node(config, "system")
+    without = set(words(system.get("without")))
+    stages = {str(name): one for name, one in node(system, "stages").items() if isinstance(one, Mapping)}
+    gone = {str(one.get("gives")) for name, one in stages.items() if name in without}
+    made = {str(one.get("gives")) for one in stages.values()}
     unseen = made if system.get("organization") == "independent" else gone
-    seen_by = str(_node(config, "frames").get("seen_by"))
+    seen_by = str(node(config, "frames").get("seen_by"))
     named = {
-        name: agent(node.get("gives"), node.get("output"), _sees(node, unseen, seen_by))
-        for name, node in nodes.items()
+        name: agent(one.get("gives"), one.get("output"), _sees(one, unseen, seen_by))
+        for name, one in stages.items()
         if name not in without
     }
-    auditor = _node(system, "auditor")
+    auditor = node(system, "auditor")
     name = str(auditor.get("name") or "")
     return Stages(named) if name in without else Stages(named, name, _sees(auditor, gone, seen_by))
 
@@ -68,19 +70,10 @@ def agent(gives: Any, output: Any, sees: tuple[str, ...] = ()) -> Agent:
     return Agent({"text": "Response", "": symbol}.get(kind, kind), symbol, sees)
 
 
-def _sees(node: Mapping[str, Any], unseen: Iterable[str], seen_by: str) -> tuple[str, ...]:
+def _sees(one: Mapping[str, Any], unseen: Iterable[str], seen_by: str) -> tuple[str, ...]:
     """What an agent is shown: frames by their own setting, of the rest what is not taken out."""
-    found = [symbol for symbol in _words(node.get("sees")) if symbol not in unseen]
+    found = [symbol for symbol in words(one.get("sees")) if symbol not in unseen]
     if seen_by in ("all", "none"):
         found = [symbol for symbol in found if symbol != "V"]
         found[1:1] = ["V"] * (seen_by == "all")
     return tuple(found)
-
-
-def _words(value: Any) -> list[str]:
-    return [str(one) for one in value] if isinstance(value, list | tuple) else []
-
-
-def _node(parent: Mapping[str, Any], name: str) -> Mapping[str, Any]:
-    found = parent.get(name)
-    return found if isinstance(found, Mapping) else {}

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from mmerg.errors import RunError
-from mmerg.records.manifest import AGAIN, refuse_judging
+from mmerg.records.manifest import AGAIN, needed
 from mmerg.records.result import Result
 from mmerg.records.run import TRACE, read_manifest, read_results
 from mmerg.scoring.told import Told, told
@@ -86,7 +86,7 @@ def told_improper(samples: Sequence[str]) -> str:
 def read_run(path: Path) -> ScoredRun:
     """The run in folder `path`, finished or not. Raises RunError where it is none, or its files do not hold."""
     manifest = read_manifest(path)
-    _check(manifest, path)
+    needed(manifest, ("corpus", "protocol"), path)
     results = dict(read_results(path))  # each once, all are kept anyway
     stage, field = _response_stage(manifest, path)
     facts = told(path / TRACE, results, stage, field)
@@ -98,14 +98,6 @@ def read_run(path: Path) -> ScoredRun:
         improper += [result.id] if fact.improper and result.status == "ok" else []
         answers.append(Answer(result, logprobs, fact.history, fact.responder))
     return ScoredRun(path, manifest, tuple(answers), tuple(improper))
-
-
-def _check(manifest: Mapping[str, Any], path: Path) -> None:
-    """Whether the manifest holds what figures are told with."""
-    refuse_judging(manifest, path)
-    for part in ("protocol", "corpus"):
-        if not manifest.get(part):
-            raise RunError(f"the manifest has no {part}, which figures are told with", where=str(path), hint=AGAIN)
 
 
 def _response_stage(manifest: Mapping[str, Any], path: Path) -> tuple[str, str]:

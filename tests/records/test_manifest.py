@@ -18,6 +18,7 @@ from mmerg.records.about import check_runs, read_about, read_abouts
 from mmerg.records.manifest import REPORT
 from mmerg.records.run import MANIFEST, read_manifest
 from mmerg.reporting.folder import MARKER
+from mmerg.scoring.answers import read_run
 from tests.scoring.run_builder import build_run, result
 
 CONFIG = {"memory": {"top_k": 3}, "protocol": {"emotions": ["joy"]}, "dataset": {"name": "meld", "labels": ["joy"]}}
@@ -108,6 +109,19 @@ def test_the_key_is_named(key: str, value: Any, told: str, pair: tuple[Path, Pat
     assert caught.value.what.startswith(f"the manifest is not one of this version: {told}")
     assert caught.value.where == str(tmp_path / MANIFEST)
     assert "run it again" in caught.value.hint
+
+
+@pytest.mark.parametrize(
+    "part", ["corpus", "protocol", "config.system.name", "config.backbone", "config.backbone.name"]
+)
+def test_what_a_reader_needs_is_named_where_it_is_missing(part: str, pair: tuple[Path, Path], tmp_path: Path) -> None:
+    write(tmp_path, changed(read_manifest(pair[0]), tuple(part.split(".")), MISSING))
+    reads: list[Callable[[Path], object]] = [read_about, *([] if "." in part else [read_run])]
+    for read in reads:
+        with pytest.raises(RunError, match=f"the manifest has no {part}") as caught:
+            read(tmp_path)
+        assert caught.value.where == str(tmp_path)
+        assert "run it again" in caught.value.hint
 
 
 def test_folders_that_are_no_run_s(pair: tuple[Path, Path], tmp_path: Path) -> None:
