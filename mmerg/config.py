@@ -17,15 +17,12 @@ from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import InterpolationResolutionError, OmegaConfBaseException, UnsupportedInterpolationType
 
 from mmerg.errors import ConfigError
-from mmerg.settings import at
 from mmerg.shapes import register
 from mmerg.terminal import Swept
 
+_ROOTS = ("dataset.root", "dataset.memory.root")
 # Settings that are paths: on the command line they may hold what Hydra's grammar would stumble over.
-PATHS = (
-    *("dataset.root", "dataset.memory.root", "memory.embedder.folder"),
-    *("backbone.gguf", "backbone.mmproj", "runs", "cache_dir", "out"),
-)
+PATHS = (*_ROOTS, "memory.embedder.folder", "backbone.gguf", "backbone.mmproj", "runs", "cache_dir", "out")
 _HYDRAS = ("hydra", "experiment")  # its own settings, and a group that is added with a +, which it says
 _INTERPOLATION = (InterpolationResolutionError, UnsupportedInterpolationType)
 
@@ -68,7 +65,8 @@ def hydra_main(job: Callable[[DictConfig], int], name: str = "config") -> int:
 
 
 def resolve(config: DictConfig) -> dict[str, Any]:
-    """The config as plain values, the datasets' roots made absolute. Raises ConfigError for a value that is missing."""
+    """The config as plain values, ~ in paths being the user's home and the datasets' roots made absolute. Raises
+    ConfigError for a value that is missing."""
     if OmegaConf.is_missing(config, "dataset"):
         raise ConfigError(
             "no dataset is chosen",
@@ -77,9 +75,9 @@ def resolve(config: DictConfig) -> dict[str, Any]:
         )
     try:
         config = _with_row(config)
-        for key in ("dataset.root", "dataset.memory.root"):
-            if root := OmegaConf.select(config, key):
-                OmegaConf.update(config, key, literal(str(_home(key, root).absolute())))
+        for key in PATHS:  # cache_dir after runs, in which it is
+            if (path := OmegaConf.select(config, key)) and (whole := _whole(key, path)) != path:
+                OmegaConf.update(config, key, literal(whole))
         _refuse_label_set(config)
         plain = OmegaConf.to_container(config, resolve=True, throw_on_missing=True)
     except OmegaConfBaseException as error:
@@ -93,8 +91,6 @@ def resolve(config: DictConfig) -> dict[str, Any]:
     assert isinstance(plain, dict)
     resolved = {str(key): value for key, value in plain.items() if key not in ("row", "rows")}
     _refuse_unknown(resolved, OmegaConf.get_type(config), "")
-    for key in PATHS:
-        _home(key, at(resolved, key) or "")
     return resolved
 
 
@@ -200,14 +196,18 @@ def literal(value: Any) -> Any:
     return re.sub(r"(\\*)\$\{", lambda found: found[1] * 2 + r"\${", value) if isinstance(value, str) else value
 
 
-def _home(key: str, path: Any) -> Path:
+def _whole(key: str, path: Any) -> str:
+    """A path with the user's home in place of ~, also where no command line set it; a dataset's root is absolute."""
     if not isinstance(path, str):
         raise ConfigError(f"{key} is {path!r}, which is no path", where="configuration", hint=f"{key}='{path}'")
     try:
-        return Path(path).expanduser()
+        home = Path(path).expanduser()
     except RuntimeError as error:
         raise ConfigError(
             f"{key} is {path}, and there is no such user",
             where="configuration",
             hint=f"write the whole path; for a name that begins with ~, {key}=./~…",
         ) from error
+    if key in _ROOTS:
+        return str(home.absolute())
+    return str(home) if path.startswith("~") else path
