@@ -86,7 +86,8 @@ def _run(plain: dict[str, Any], out: Console) -> Ended:
         before = read_results(path)
         if not undone(wanted, before, only_failed=True):
             out.print(told_nothing(wanted, before))
-            return _ended(path, Ended.of(path, before.part(sample.id for sample in wanted), len(before), 0))
+            kept = before.part(sample.id for sample in wanted)
+            return _ended(path, Ended.of(path, kept, kept=len(kept), made=0))
         asked = told_wanted(wanted, before)
     prompts, sampling = prompts_of(plain), sampling_of(plain)
     source = memory_corpus_of(plain, prompts.system, corpus)
