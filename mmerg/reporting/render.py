@@ -13,7 +13,7 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from mmerg.records.manifest import short
-from mmerg.reporting.text import clipped, duration, figure, spelled_out
+from mmerg.reporting.text import clipped, duration, figure, signed, spelled_out
 from mmerg.reporting.won import told
 
 ASSETS = ("report.css", "report.js")
@@ -43,12 +43,6 @@ def render(template: str, **values: Any) -> str:
 def counted(count: int, one: str, many: str = "") -> str:
     """A count with its noun: 1 sample, 2 samples; many: a plural that is not regular."""
     return f"{count:,} {one if count == 1 else many or one + 's'}"
-
-
-def signed(value: float | None) -> str:
-    """A difference: as `figure`, with its sign."""
-    told = figure(value)
-    return f"+{told}" if value is not None and value > 0 else told
 
 
 def pretty(value: Any) -> str:

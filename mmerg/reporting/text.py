@@ -10,7 +10,8 @@ import re
 
 from markupsafe import Markup
 
-from mmerg.terminal import shown
+from mmerg import terminal
+from mmerg.scoring import shown
 
 _UNSAFE = re.compile("[^a-z0-9]+")
 _NAME, _DIGITS = 40, 20
@@ -19,7 +20,7 @@ _NAME, _DIGITS = 40, 20
 def spelled_out(value: object) -> object:
     """What a template prints for `value`: control, bidirectional and unpaired characters as visible escapes. Markup
     that templates made themselves stays."""
-    return shown(value) if isinstance(value, str) and not isinstance(value, Markup) else value
+    return terminal.shown(value) if isinstance(value, str) and not isinstance(value, Markup) else value
 
 
 def file_name(id: str) -> str:
@@ -36,11 +37,13 @@ def clipped(text: str, length: int = 200) -> str:
 
 
 def figure(value: float | None) -> str:
-    """Two decimals and a true minus, none from a thousand on; – where there is none."""
-    if value is None:
-        return "–"
-    told = f"{value:.2f}" if abs(value) < 1000 else f"{value:,.0f}"
-    return told.replace("-", "−")
+    """As on a terminal, with a true minus."""
+    return shown.figure(value).replace("-", "−")
+
+
+def signed(value: float | None) -> str:
+    """A difference: as on a terminal, with a true minus."""
+    return shown.signed(value).replace("-", "−")
 
 
 def duration(seconds: float) -> str:

@@ -15,6 +15,7 @@ from mmerg.scoring.comparisons import Compared, Pair, chance, how_p
 from mmerg.scoring.fitting import Cell, Fitting
 from mmerg.scoring.paired import Comparison
 from mmerg.scoring.power import LEVEL
+from mmerg.scoring.shown import figure, signed
 from mmerg.terminal import harmless
 
 _HEADS = ("figure", "A", "B", "B − A", "95 % interval", "p", "p Holm", "detectable", "pairs", "left out")
@@ -45,13 +46,13 @@ def _table(found: Sequence[Comparison]) -> Fitting:
     rows: list[list[Cell]] = [
         [
             harmless(one.metric + _ARROWS[one.higher_is_better]),
-            _figure(one.a_value),
-            _figure(one.b_value),
-            _signed(one.difference),
-            "–" if one.interval is None else f"{_signed(one.interval[0])} to {_signed(one.interval[1])}",
+            figure(one.a_value),
+            figure(one.b_value),
+            signed(one.difference),
+            "–" if one.interval is None else f"{signed(one.interval[0])} to {signed(one.interval[1])}",
             chance(one.p),
             chance(one.p_holm) + (" *" if one.p_holm is not None and one.p_holm < LEVEL else "  "),
-            _figure(one.detectable),
+            figure(one.detectable),
             str(one.n),
             str(one.left_out or ""),
         ]
@@ -90,11 +91,3 @@ def _how(compared: Compared) -> str:
         "under 30 dialogues all but the first are approximate.\n"
         "detectable: what so many pairs find with 80 % power at 5 %. left out: pairs that one side has no figure for."
     )
-
-
-def _figure(value: float | None) -> str:
-    return "–" if value is None else f"{value:.2f}"
-
-
-def _signed(value: float | None) -> str:
-    return "–" if value is None else f"{value:+.2f}"

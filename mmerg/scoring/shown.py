@@ -74,9 +74,16 @@ def _cell(score: Score | None) -> Text:
     return Text(f"{figure(score.value)}{between}\nn={score.n}")
 
 
-def figure(value: float) -> str:
-    """Two decimals, none from a thousand on."""
-    return f"{value:.2f}" if abs(value) < 1000 else f"{value:.0f}"
+def figure(value: float | None) -> str:
+    """Two decimals, none from a thousand on; – where there is none."""
+    if value is None:
+        return "–"
+    return f"{value:.2f}" if abs(value) < 1000 else f"{value:,.0f}"
+
+
+def signed(value: float | None) -> str:
+    """A difference: as `figure`, with its sign."""
+    return f"+{figure(value)}" if value is not None and value >= 0 else figure(value)
 
 
 def _absent(runs: Sequence[Scores]) -> Iterator[Text]:

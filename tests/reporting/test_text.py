@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from markupsafe import Markup
 
-from mmerg.reporting.text import clipped, duration, figure, file_name, spelled_out
+from mmerg.reporting.text import clipped, duration, figure, file_name, signed, spelled_out
+from mmerg.scoring import shown
 from tests.reporting.parts import HOSTILE_IDS
 
 SAFE = re.compile(r"[a-z0-9][a-z0-9-]{0,60}\.html")
@@ -34,6 +35,19 @@ def test_steering_characters_are_spelled_out() -> None:
     assert spelled_out("a\u202eb\x00\ud800") == "a\\u202eb\\u0000\\ud800"
     assert spelled_out(Markup("<b>")) == Markup("<b>")
     assert spelled_out(3) == 3
+
+
+def test_a_page_and_a_terminal_write_a_figure_alike() -> None:
+    for value in (None, 0.0, 0.004, 3.2, 999.0, 1000.0, -12345.6, -1.234):
+        for page, other in ((figure, shown.figure), (signed, shown.signed)):
+            assert page(value).replace("−", "-") == other(value)
+    assert [shown.signed(value) for value in (None, 0.0, 1.5, -1.5, 1234.5)] == [
+        "–",
+        "+0.00",
+        "+1.50",
+        "-1.50",
+        "+1,234",
+    ]
 
 
 def test_figures_and_times() -> None:
