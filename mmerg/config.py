@@ -43,10 +43,25 @@ def quoted(argument: str) -> str:
     return f"{key}='{escaped}'"
 
 
+def refuse_swept_paths(arguments: Sequence[str]) -> None:
+    """Raises ConfigError for a sweep over `runs=/a,/b`: a comma is a part of a path, so that this would be one folder
+    of an odd name. In quotes it is meant."""
+    for argument in arguments if {"-m", "--multirun"} & set(arguments) else ():
+        key, _, path = argument.partition("=")
+        if "," in path and quoted(argument) != argument:
+            raise ConfigError(
+                f"a path cannot be swept over, and {key} is {path}",
+                where="command line",
+                hint=f"rows of a page can each have their own (docs/experiments.md); one path with a comma: "
+                f"\"{key}='{path}'\"",
+            )
+
+
 def hydra_main(job: Callable[[DictConfig], int], name: str = "config") -> int:
     """Compose the config from the command line and run `job`; its exit code, or 2 where the config does not compose.
-    Raises ConfigError for a misspelt setting."""
+    Raises ConfigError for a misspelt setting and a sweep over paths."""
     register()
+    refuse_swept_paths(sys.argv[1:])
     sys.argv[1:] = map(quoted, sys.argv[1:])
     refuse_misspelt(sys.argv[1:], name)
     codes: list[int] = []

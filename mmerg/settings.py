@@ -95,7 +95,10 @@ def check_bounds(plain: dict[str, Any], named: tuple[str, ...]) -> None:
     for path, allowed in CHOICES.items():
         value = at(plain, path)
         if value is not None and value not in allowed:
-            raise ConfigError(f"{path} is {value!r}", where="configuration", hint=f"one of {', '.join(allowed)}")
+            words = f"one of {', '.join(allowed)}"
+            if str(value) in ("True", "False") and "off" in allowed:
+                words += '; in YAML on and off are true and false: write "on" or "off", in quotes'
+            raise ConfigError(f"{path} is {value!r}", where="configuration", hint=words)
     for path, least in AT_LEAST.items():
         _number(plain, path, partial(operator.le, least), f"at least {least}")
     for path, most in AT_MOST.items():

@@ -6,11 +6,13 @@ import re
 from pathlib import Path
 
 import pytest
+from omegaconf import OmegaConf
 
-from mmerg.config import conf_folder
+from mmerg.config import conf_folder, resolve
 from mmerg.errors import ConfigError
+from mmerg.settings import check
 from mmerg.wiring import refuse_idle_repeats
-from tests.composed import BASE, plain_of
+from tests.composed import BASE, composed, plain_of
 
 BACKBONES = sorted(file.stem for file in Path(conf_folder()).glob("backbone/*.yaml"))
 COLD = "backbone.sampling.temperature=0"
@@ -31,3 +33,23 @@ def test_the_temperature_of_the_page_on_experiments_composes_with_every_backbone
     page = (Path(__file__).parents[1] / "docs/experiments.md").read_text(encoding="utf-8")
     [advised] = re.findall(r"`(\S*sampling\.temperature=\S*)`", page)
     refuse_idle_repeats(plain_of(*BASE, f"backbone={backbone}", "repeats=2", advised))
+
+
+@pytest.mark.parametrize("word", ["off", "on"])
+def test_a_word_that_yaml_takes_for_a_bool_is_to_be_quoted(word: str) -> None:
+    config = composed(*BASE, "row=one")
+    for quotes in ("", '"'):
+        config.rows = OmegaConf.create(f"one: {{cache: {quotes}{word}{quotes}}}")
+        plain = resolve(config)
+        if quotes:
+            check(plain)
+        else:
+            with pytest.raises(ConfigError, match=r"cache is '(True|False)'") as caught:
+                check(plain)
+            assert caught.value.hint.endswith('write "on" or "off", in quotes')
+
+
+def test_a_word_that_is_none_of_a_setting_is_told_without_quotes() -> None:
+    with pytest.raises(ConfigError) as caught:
+        check(plain_of(*BASE, "cache=of"))
+    assert caught.value.hint == "one of off, read, on"

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+from pathlib import Path
+
 import pytest
 from omegaconf import OmegaConf
 
-from mmerg.config import PATHS, resolve
+from mmerg.config import PATHS, quoted, refuse_swept_paths, resolve
 from mmerg.errors import ConfigError
 from mmerg.settings import at
 from tests.composed import BASE, composed, plain_of
@@ -46,3 +51,26 @@ def test_a_path_that_is_not_in_the_home_stays_as_it_was_typed() -> None:
 def test_a_number_is_no_path() -> None:
     with pytest.raises(ConfigError, match=r"memory\.embedder\.folder is 5, which is no path"):
         plain_of(*BASE, *PAGES, "memory.embedder.folder=5")
+
+
+@pytest.mark.parametrize("flag", ["-m", "--multirun"])
+@pytest.mark.parametrize("key", PATHS)
+def test_a_sweep_over_paths_is_refused(key: str, flag: str) -> None:
+    with pytest.raises(ConfigError, match="a path cannot be swept over") as caught:
+        refuse_swept_paths([flag, "dataset=folder", f"{key}=/a,/b"])
+    advised = caught.value.hint.split('"')[1]
+    refuse_swept_paths([flag, advised])
+    assert advised == quoted(advised) == f"{key}='/a,/b'"
+
+
+@pytest.mark.parametrize("arguments", [["runs=/a,/b"], ["-m", "runs=/a", "limit=1,2"], ["-m", "ids=[a,b]"]])
+def test_one_path_and_a_sweep_over_the_rest_are_fine(arguments: list[str]) -> None:
+    refuse_swept_paths(arguments)
+
+
+def test_the_command_says_it(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "mmerg.run", "-m", "dataset=demo", "runs=a,b"]
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[1])}
+    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+    assert (done.returncode, "a path cannot be swept over" in done.stderr) == (2, True)
+    assert list(tmp_path.iterdir()) == []
