@@ -65,6 +65,7 @@ def test_all_run_the_same_subset_and_stand_side_by_side(
     shown = capsys.readouterr().out
     assert "25 %" in shown
     assert "the paper's" in shown
+    assert "the paper's (IEMOCAP, n=31)" in (bench.folder / "bench.md").read_text(encoding="utf-8")
     for ending in ("json", "md", "png", "svg"):
         assert (bench.folder / f"bench.{ending}").stat().st_size
         assert f"bench.{ending}" in shown
@@ -105,9 +106,31 @@ def test_of_the_default_those_are_run_that_are_pulled(bench: Bencher) -> None:
 def test_a_model_without_a_page_runs_and_its_failures_are_counted(bench: Bencher) -> None:
     assert bench((MODELS[2],), n=DIALOGUES) == 1
     [row] = bench.read().rows
-    assert (row.name, row.engine.model, row.engine.num_ctx) == ("own-model-1b", MODELS[2], 16384)
+    assert (row.name, row.engine.model, row.engine.num_ctx) == (MODELS[2], MODELS[2], 16384)
     assert (row.samples, row.failed, row.failures) == (DIALOGUES, 1, {"empty": 1})
     assert row.paper == {}
+
+
+def test_models_whose_folders_have_like_names_are_rows_of_their_own(tmp_path: Path) -> None:
+    models = ("own/model:1b", "own-model:1b", "gemma3:12b", "gemma3/12b")
+    with scripted_ollama(models=models) as server:
+        bench = Bencher(tmp_path, server.url)
+        assert bench(models) == 0
+    found = bench.read()
+    assert [(row.name, row.engine.model) for row in found.rows] == [
+        ("own/model:1b", "own/model:1b"),
+        ("own-model:1b", "own-model:1b"),
+        ("gemma3-12b", "gemma3:12b"),
+        ("gemma3/12b", "gemma3/12b"),
+    ]
+    assert [row.name for row in found.rows if row.paper] == ["gemma3-12b"]
+    assert len({row.run for row in found.rows}) == 4
+
+
+def test_a_page_that_is_set_to_another_model_is_not_the_papers(bench: Bencher) -> None:
+    assert bench(TWO[1:], f"backbone.model={MODELS[0]}") == 0
+    [row] = bench.read().rows
+    assert (row.engine.model, row.paper) == (MODELS[0], {})
 
 
 def test_repeats_are_rows_of_their_own_with_a_mean(bench: Bencher, capsys: pytest.CaptureFixture[str]) -> None:

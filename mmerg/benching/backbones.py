@@ -34,7 +34,8 @@ BASE = "qwen2.5vl-7b"
 
 @dataclass(frozen=True)
 class Asked:
-    """A backbone to run. overrides: what composes it. generic: no page is of it, settings are those of BASE."""
+    """A backbone to run. name: its page, or the model's own name where no page is of it, so that two are never one.
+    overrides: what composes it. generic: no page is of it, settings are those of BASE."""
 
     name: str
     model: str
@@ -63,7 +64,7 @@ def asked(name: str) -> Asked:
         hint = f"a page of conf/backbone ({', '.join(pages)}), or a model's name at Ollama: qwen2.5vl:7b"
         raise ConfigError(f"{name!r} is no backbone", where="--backbones", hint=hint)
     own = (f"backbone={BASE}", f"backbone.name={plain}", f"backbone.model='{name}'")
-    return Asked(plain, name, ("backend=ollama", *own), generic=True)
+    return Asked(name, name, ("backend=ollama", *own), generic=True)
 
 
 @cache

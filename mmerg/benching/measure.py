@@ -36,6 +36,8 @@ def timed(backbone: Asked, plain: Mapping[str, Any], ended: Ended) -> Row:
     engine = manifest["engine"]
     memory = memory_of(plain, engine, ended.made)
     seed = int(manifest["config"]["seed"])
+    of_page = not backbone.generic and plain["backbone"]["model"] == backbone.model
+    printed, paper_of = of_paper(str(plain["backbone"]["name"])) if of_page else ({}, "")
     return Row(
         name=f"{backbone.name} seed {seed}" if plain["repeats"] > 1 else backbone.name,
         backbone=backbone.name,
@@ -56,7 +58,8 @@ def timed(backbone: Asked, plain: Mapping[str, Any], ended: Ended) -> Row:
         memory=memory if isinstance(memory, Memory) else None,
         memory_why=memory if isinstance(memory, str) else "",
         note=backbone.note,
-        paper=of_paper(str(plain["backbone"]["name"])),
+        paper=printed,
+        paper_of=paper_of,
     )
 
 
@@ -113,12 +116,16 @@ def paper_table() -> PaperTable:
     return table
 
 
-def of_paper(backbone: str) -> dict[str, float]:
-    """The paper's figures for a backbone by column; none where it is not one of the paper's."""
+def of_paper(backbone: str) -> tuple[dict[str, float], str]:
+    """The paper's figures for a backbone by column, and of which corpus and how many samples they are; none where it
+    is not one of the paper's."""
     table = paper_table()
     row = next((row for row in table.rows if (table.settings(row) or {}).get("backbone") == backbone), None)
-    pairs = zip(table.columns, row.figures, strict=True) if row else ()
-    return {column: figure for column, figure in pairs if figure is not None and column in COLUMNS}
+    if row is None:
+        return {}, ""
+    pairs = zip(table.columns, row.figures, strict=True)
+    whose = table.dataset.upper() + (f", n={row.n}" if row.n else "")
+    return {column: figure for column, figure in pairs if figure is not None and column in COLUMNS}, whose
 
 
 def marked(rows: Sequence[Row]) -> tuple[Row, ...]:

@@ -69,7 +69,7 @@ class EngineTold(_Plain):
 
 class Row(_Plain):
     """A run. No scores: `scores_why` says for what reason; memory None: `memory_why` does. note: what a reader must
-    know of the backbone. paper: the paper's figures for it by column."""
+    know of the backbone. paper: the paper's figures for it by column; paper_of: their corpus and n."""
 
     name: str
     backbone: str
@@ -89,6 +89,7 @@ class Row(_Plain):
     memory_why: str = ""
     note: str = ""
     paper: dict[str, float] = {}
+    paper_of: str = ""
 
 
 class Mean(_Plain):

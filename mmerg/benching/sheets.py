@@ -63,7 +63,8 @@ def _quality(bench: Bench) -> Sheet:
             lines.append((_mean_name(mean), *(_spread(mean.figures.get(column)) for column in columns)))
         if paper := rows[0].paper:
             printed = (f"{paper[column]:.2f}" if column in paper else NONE for column in columns)
-            lines.append(("  the paper's", *printed))
+            of = rows[0].paper_of
+            lines.append((f"  the paper's ({of})" if of else "  the paper's", *printed))
     heads = (f"{column} {'↓' if column in DOWN else '↑'}" for column in columns)
     return Sheet("quality, with 95 % intervals", ("backbone", *heads), tuple(lines))
 

@@ -52,13 +52,14 @@ def test_what_is_missing_has_its_reason() -> None:
 
 
 def test_the_papers_row_stands_below_ours() -> None:
-    made = bench(*marked([row("gemma3-12b", paper=of_paper("gemma3-12b"))]), paper="the table")
+    figures, of = of_paper("gemma3-12b")
+    made = bench(*marked([row("gemma3-12b", paper=figures, paper_of=of)]), paper="the table")
     [ours, paper] = sheets(made)[0].lines
     assert ours[0] == "gemma3-12b (a)"
-    assert paper == ("  the paper's", "83.87", "1.21", "40.19", "83.86", "84.97")
+    assert paper == ("  the paper's (IEMOCAP, n=31)", "83.87", "1.21", "40.19", "83.86", "84.97")
     assert "the paper's: the table" in list(notes(made))
     assert "bert_f1 takes a model of its own: --bert" in list(notes(made))
-    assert of_paper("another") == {}
+    assert of_paper("another") == ({}, "")
 
 
 def test_spill_and_failures_are_shown() -> None:
@@ -111,7 +112,8 @@ def test_no_figure_is_cut_and_no_line_too_long(width: int) -> None:
         samples=13708,
         calls=123456,
         memory=Memory(size=120 * 2**30, on_gpu=0, context=262144, of="model at http://h"),
-        paper=of_paper("gemma3-12b"),
+        paper=of_paper("gemma3-12b")[0],
+        paper_of=of_paper("gemma3-12b")[1],
     )
     made = bench(*marked([long]))
     told = printed(made, width)
