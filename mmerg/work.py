@@ -23,6 +23,7 @@ from mmerg.progress import Finished, Progress
 from mmerg.records.events import Emit, Event
 from mmerg.records.kept import Record
 from mmerg.records.run import Folder
+from mmerg.terminal import harmless
 
 
 class Named(Protocol):
@@ -55,8 +56,8 @@ def carry_out(
     pool: Pool,
     out: Console,
 ) -> Progress:
-    """Does `todo` and writes trace and records as they come; the rest of `wanted` is told as kept. Raises what `work`
-    raises, after which no other sample is begun."""
+    """Does `todo` and writes trace and records as they come; the rest of `wanted` is told as kept, and at last
+    which hosts were lost on the way. Raises what `work` raises, after which no other sample is begun."""
     again = {item.id for item in todo}
     kept = folder.results.part(item.id for item in wanted if item.id not in again)
     progress = Progress(out, len(todo), len(kept), sum(record.status == "failed" for record in kept))
@@ -69,8 +70,12 @@ def carry_out(
         with pool.lease() as backend:
             return work(item, backend, emit)
 
+    before = pool.down()
     with progress:
         for record in in_flight(todo, leased, pool.slots, pool.close):
             folder.add(record)
             progress.result(record)
+    for host, why in pool.down().items():
+        if host not in before:
+            out.print(harmless(f"host {host} was left out in the end: {why}"), soft_wrap=True)
     return progress
