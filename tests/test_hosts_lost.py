@@ -1,0 +1,28 @@
+"""A run over several hosts, of which one is lost on the way."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from mmerg.records.run import read_results
+from tests.scripted_ollama import ScriptedOllama, scripted_ollama
+from tests.test_run import Runner, corpus_in
+
+
+def test_a_host_that_is_updated_amid_a_run_is_told_and_its_samples_go_on_elsewhere(tmp_path: Path) -> None:
+    changed: list[ScriptedOllama] = []
+
+    def update(call: int) -> None:
+        if call == 2:
+            changed[0].version = "0.99.0"
+
+    with scripted_ollama() as steady, scripted_ollama(update) as updated:
+        changed.append(updated)
+        run = Runner(corpus_in(tmp_path), tmp_path / "runs", f"{steady.url},{updated.url}")
+        done = run()
+    assert done.returncode == 0, done.stderr
+    [told] = [line for line in done.stdout.splitlines() if "was left out in the end" in line]
+    assert updated.url.removeprefix("http://") in told
+    assert "0.99.0" in told
+    assert {result.status for result in read_results(run.folder()).values()} == {"ok"}
+    assert updated.calls == 2
