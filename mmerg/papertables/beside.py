@@ -43,7 +43,8 @@ HEADS = {
 PPL = ("self_ppl", "ref_ppl")
 RATED = ("empathy", "coherence", "fluency")  # by people in the papers, by a model here: not one scale
 BY_SIZE = ("dist1", "dist2", "ead1", "ead2")  # fall as replies get more
-ELSEWHERE = ("dataset", "split", "sessions", "variant", "labels", "samples", "targets", "backbone")
+ELSEWHERE = ("dataset", "split", "sessions", "variant", "labels", "samples", "targets", "backbone", "seen")
+CALLED = {"samples": "the protocol's samples ", "seen": ""}  # settings that their name would not tell
 _PRINTED = 0.005  # a paper's figure stands for all that round to it
 
 
@@ -171,10 +172,13 @@ def _why_not(table: PaperTable, run: Ours) -> str:
 
 
 def _told(settings: dict[str, str | int], run: Ours) -> str:
-    """In which settings a run is not as a row asks."""
+    """In which settings a run is not as a row asks; what another of them leaves it without, as a dataset without
+    sessions does, goes without saying."""
+    differ = _differences(settings, run)
+    has = {name: wanted for name, wanted in differ.items() if name in run.settings}
     return ", ".join(
-        f"{name} {run.settings.get(name, 'unknown')} (the paper's: {wanted})"
-        for name, wanted in _differences(settings, run).items()
+        f"{CALLED.get(name, f'{name} ')}{run.settings.get(name, 'unknown')} (the paper's: {wanted})"
+        for name, wanted in (has or differ).items()
     )
 
 

@@ -15,7 +15,8 @@ from typing import Any
 from mmerg.errors import RunError
 from mmerg.identity import identity_hash
 from mmerg.judging.judgement import read_judgement
-from mmerg.records.run import read_manifest
+from mmerg.papertables.seen import seen
+from mmerg.records.run import TRACE, read_manifest
 from mmerg.scoring.score import Score, Scores, read_scores
 
 Setting = str | int
@@ -60,8 +61,8 @@ class Placed:
 
 
 def read_ours(path: Path, judge: str | None = None) -> Ours:
-    """The run in folder `path`, judged by `judge` alone if given. Raises RunError where it has no scores, or they are
-    not of its results as they are now."""
+    """The run in folder `path`, judged by `judge` alone if given. Raises UnscoredError where it has no scores, or they
+    are not of its results as they are now, RunError where a file of it cannot be read."""
     manifest = read_manifest(path)
     if dataset_of(manifest) is None:
         raise RunError("the manifest does not say of which dataset the run is", where=str(path), hint="see `ls runs/`")
@@ -73,7 +74,10 @@ def read_ours(path: Path, judge: str | None = None) -> Ours:
     seed = int(config.get("seed") or 0)
     parts = {name: part for name, part in manifest["identity"].items() if name != "config"}
     but_for_seed = f"{identity_hash(config | {'seed': 0})} {json.dumps(parts, sort_keys=True)}"
-    return Ours(path.resolve().name, seed, but_for_seed, settings_of(manifest), scores, judges)
+    settings = settings_of(manifest)
+    if settings["frames"] != "none":
+        settings["seen"] = seen(path / TRACE)
+    return Ours(path.resolve().name, seed, but_for_seed, settings, scores, judges)
 
 
 def dataset_of(manifest: Mapping[str, Any]) -> str | None:
@@ -84,7 +88,7 @@ def dataset_of(manifest: Mapping[str, Any]) -> str | None:
 
 def settings_of(manifest: Mapping[str, Any]) -> dict[str, Setting]:
     """What the papers' tables tell apart, by the names that they use. What an older run does not have is as if it were
-    off: no agent left out, cascaded, the best pass, no exemplars."""
+    off: no agent left out, cascaded, the best pass, no exemplars; keyframes are seen by the paper's agents."""
     config = _node(manifest, "config")
     dataset, system = _node(config, "dataset"), _node(config, "system")
     found: dict[str, Setting] = {
@@ -101,6 +105,7 @@ def settings_of(manifest: Mapping[str, Any]) -> dict[str, Setting]:
         "without": "+".join(sorted(system.get("without") or ())) or "none",
         "organization": str(system.get("organization") or "cascaded"),
         "final_selection": str(system.get("final_selection") or "lexicographic"),
+        "frames": str(_node(config, "frames").get("seen_by") or "paper"),
     }
     if sessions := dataset.get("sessions"):
         found["sessions"] = sessions[0] if len(sessions) == 1 else "+".join(str(session) for session in sessions)

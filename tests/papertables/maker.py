@@ -6,20 +6,24 @@ ours(beside("ablations", run))[0].row    # "without MPA"
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import yaml
 
+from mmerg.frames.frame import Frame
 from mmerg.judging.judgement import Judgement, judgement_file, replies_digest
 from mmerg.paper.published import Name, published
 from mmerg.papertables.beside import Beside, put_beside
 from mmerg.papertables.line import Line
 from mmerg.papertables.ours import read_ours
-from mmerg.records.run import read_results
+from mmerg.records.events import Form, FramesTaken, TurnFrames
+from mmerg.records.run import TRACE, read_results
+from mmerg.records.trace import Trace
 from mmerg.score import main as score
 from mmerg.scoring.score import Score
-from tests.scoring.run_builder import ROOT, build_run, result
+from tests.scoring.run_builder import AT, ROOT, build_run, result
 
 SIX = ["angry", "happy", "excited", "sad", "frustrated", "neutral"]
 SEVEN = ["neutral", "joy", "sadness", "anger", "surprise", "fear", "disgust"]
@@ -38,12 +42,22 @@ def config(**changes: Any) -> dict[str, Any]:
 
 
 class Maker:
-    """Makes scored runs in `runs/<name>` of a folder: `right` of `n` forecasts are right."""
+    """Makes scored runs in `runs/<name>` of a folder: `right` of `n` forecasts are right. looked: what the trace tells
+    of the clips, `saw("images")` unless told otherwise."""
 
     def __init__(self, folder: Path) -> None:
         self.runs = folder / "runs"
 
-    def __call__(self, name: str, *, right: int = 24, n: int = 31, samples: int | None = None, **changes: Any) -> Path:
+    def __call__(
+        self,
+        name: str,
+        *,
+        right: int = 24,
+        n: int = 31,
+        samples: int | None = None,
+        looked: Sequence[FramesTaken] | None = None,
+        **changes: Any,
+    ) -> Path:
         lines = [
             result(f"d{i}/4", f"That is reply {i}, my friend.", "sad" if i < right else "angry", gold="sad")
             for i in range(n)
@@ -58,8 +72,17 @@ class Maker:
             model=settings["backbone"]["name"],
             config=settings,
         )
+        with Trace(self.runs / name / TRACE) as trace:
+            for event in (saw("images"),) if looked is None else looked:
+                trace.emit(event)
         score([str(self.runs / name), "--resamples", "50"])
         return self.runs / name
+
+
+def saw(form: Form, *turns: TurnFrames) -> FramesTaken:
+    """A look at the clips of sample d0/4; without `turns`, at one with a keyframe."""
+    frame = Frame(sha256="f" * 64, source="d0_2.mp4", time=0.5, width=4, height=3)
+    return FramesTaken(sample="d0/4", at=AT, form=form, turns=turns or (TurnFrames(turn=2, frames=(frame,)),))
 
 
 def rate(run: Path, judge: str, value: float) -> Path:

@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 
+from mmerg.errors import RunError
 from mmerg.paper.published import Name, published
 from mmerg.papertables.ours import read_ours, settings_of
-from mmerg.records.run import MANIFEST
-from tests.papertables.maker import MELD, SIX, Maker, beside, ours
-from tests.scoring.run_builder import ROOT, manifest_of
+from mmerg.records.events import Form, FramesTaken, TurnFrames
+from mmerg.records.run import MANIFEST, TRACE
+from tests.papertables.maker import MELD, SIX, Maker, beside, ours, saw
+from tests.scoring.run_builder import AT, ROOT, manifest_of
+
+MISSED = TurnFrames(turn=2, problem="unreadable")
+TEXT = FramesTaken(sample="d1/4", at=AT, form="none", turns=())
+TEXT_ONLY = (TEXT, TEXT)
 
 
 @pytest.mark.parametrize(
@@ -66,7 +73,7 @@ SAME: dict[Name, str] = {"main": "MERG", "ablations": "cascaded (MERG)", "iterat
         ({"backbone": {"name": "tiny"}}, "backbone tiny (the paper's: qwen3.5-27b)"),
         ({"dataset": {"sessions": [1, 5]}}, "sessions 1+5 (the paper's: 5)"),
         ({"dataset": {"labels": SIX[:4]}}, "labels 4 (the paper's: 6)"),
-        ({"samples": 1591}, "samples 1591 (the paper's: 31)"),
+        ({"samples": 1591}, "the protocol's samples 1591 (the paper's: 31)"),
         ({"dataset": {"name": "meld"}}, "dataset meld (the paper's: iemocap)"),
     ],
 )
@@ -80,6 +87,67 @@ def test_a_rows_system_on_other_data_or_another_model_stands_with_it_without_mar
         assert (line.row, line.tail, line.note) == (row, " (differs)", f"set as its row, but {told}")
         assert drawn.lines[drawn.lines.index(line) - 1].name == row
         assert all(cell.inside is None for cell in line.cells)
+
+
+@pytest.mark.parametrize(
+    ("looked", "told"),
+    [
+        ((saw("none", MISSED),), "no clip could be used: text only"),
+        (TEXT_ONLY, "no clip was found: text only"),
+        ((TEXT, saw("none", MISSED)), "no clip could be used: text only"),
+        ((saw("none", MISSED), TEXT), "no clip could be used: text only"),
+        ((saw("descriptions"),), "descriptions measured from keyframes"),
+    ],
+)
+def test_a_run_that_saw_no_keyframes_is_not_set_as_its_row(
+    looked: Sequence[FramesTaken], told: str, make: Maker
+) -> None:
+    run = make("run", looked=looked)
+    for table, row in SAME.items():
+        [line] = ours(beside(table, run))
+        assert (line.row, line.tail) == (row, " (differs)")
+        assert line.note == f"set as its row, but {told} (the paper's: keyframes)"
+        assert all(cell.inside is None for cell in line.cells)
+
+
+def test_a_trace_that_tells_of_no_look_at_clips_is_not_held_against_a_run(make: Maker) -> None:
+    assert ours(beside("main", make("run", looked=())))[0].note == ""
+
+
+@pytest.mark.parametrize("form", ["images", "montage"])
+def test_one_sample_with_a_keyframe_is_enough(form: Form, make: Maker) -> None:
+    [line] = ours(beside("main", make("run", looked=(TEXT, saw("none", MISSED), saw(form)))))
+    assert (line.row, line.note) == ("MERG", "")
+
+
+@pytest.mark.parametrize(("dataset", "number"), [({}, 0), (MELD, 1)])
+@pytest.mark.parametrize(("seen_by", "looked"), [("none", TEXT_ONLY), ("all", None)])
+def test_other_agents_than_the_papers_that_see_keyframes_are_no_row(
+    seen_by: str, looked: Sequence[FramesTaken] | None, dataset: dict[str, Any], number: int, make: Maker
+) -> None:
+    run = make("run", looked=looked, frames={"seen_by": seen_by}, dataset=dataset)
+    [line] = ours(beside("main", run, number=number))
+    assert line.note == f"no row of the paper; nearest is MERG, but frames {seen_by} (the paper's: paper)"
+    assert all(cell.inside is None for cell in line.cells)
+
+
+def test_tables_of_text_alone_ask_for_no_keyframes() -> None:
+    for table in (*published("trace"), *published("hef")):
+        assert all("seen" not in (table.settings(row) or {}) for row in table.rows)
+
+
+def test_what_was_seen_cannot_be_had_without_the_trace(make: Maker) -> None:
+    run = make("run")
+    (run / TRACE).unlink()
+    with pytest.raises(RunError, match="the trace cannot be read"):
+        read_ours(run)
+
+
+def test_a_dataset_without_sessions_is_not_said_to_have_unknown_ones(make: Maker) -> None:
+    run = make("run", dataset=MELD)
+    assert "sessions" not in ours(beside("main", run))[0].note
+    alone = make("all", dataset={"sessions": None})
+    assert ours(beside("main", alone))[0].note == "set as its row, but sessions unknown (the paper's: 5)"
 
 
 def test_an_ablation_on_other_data_stands_with_the_papers(make: Maker) -> None:
