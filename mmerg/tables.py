@@ -11,9 +11,10 @@ from __future__ import annotations
 
 import argparse
 import io
+import shlex
 import sys
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from rich.console import Console
@@ -28,6 +29,7 @@ from mmerg.papertables.beside import Beside, put_beside
 from mmerg.papertables.ours import Ours, dataset_of, read_ours
 from mmerg.records.about import check_runs
 from mmerg.records.run import MANIFEST, read_manifest, replace_file
+from mmerg.scoring.score import UnscoredError
 from mmerg.terminal import STARTS_OVER, console, forgiving, guarded, shown
 
 FORMATS = ("text", "markdown", "latex", "csv")
@@ -47,7 +49,9 @@ def tables(given: argparse.Namespace) -> int:
     left_out: list[str] = []
     if paths:
         check_runs(paths)
-        runs = [read_ours(path, given.judge) for path in paths]
+        runs, unscored = _scored(paths, given.judge)
+        if unscored:
+            raise _together(unscored)
     else:
         runs, left_out = _found(given.runs, {paper.dataset for paper in papers}, given.judge)
     drawn = [put_beside(paper, _of(paper, papers, runs)) for paper in papers]
@@ -73,12 +77,36 @@ def _sorted(words: Sequence[str]) -> tuple[list[Name], list[Path]]:
     return names, paths
 
 
+def _scored(paths: Sequence[Path], judge: str | None) -> tuple[list[Ours], dict[Path, UnscoredError]]:
+    """The runs in these folders, and why some of them have no scores that hold. Raises RunError."""
+    runs: list[Ours] = []
+    unscored: dict[Path, UnscoredError] = {}
+    for path in paths:
+        try:
+            runs.append(read_ours(path, judge))
+        except UnscoredError as error:
+            unscored[path] = error
+    return runs, unscored
+
+
+def _together(unscored: Mapping[Path, UnscoredError]) -> UnscoredError:
+    """One error for all of them, with one command that scores them."""
+    if len(unscored) == 1:
+        return next(iter(unscored.values()))
+    return UnscoredError(
+        f"{len(unscored)} runs have no scores, or stale ones",
+        where=", ".join(map(str, unscored)),
+        hint=f"python -m mmerg.score {shlex.join(map(str, unscored))}",
+    )
+
+
 def _found(folder: Path, datasets: set[str], judge: str | None) -> tuple[list[Ours], list[str]]:
     """The scored runs under `folder` that are of these datasets, and why others of them are left out."""
     runs: list[Ours] = []
     left_out: list[str] = []
     seen: set[Path] = set()
     other: Counter[str] = Counter()
+    unscored: dict[Path, UnscoredError] = {}
     for path in sorted(file.parent for file in folder.glob(f"*/{MANIFEST}")):
         if path.resolve() in seen:
             continue
@@ -89,8 +117,12 @@ def _found(folder: Path, datasets: set[str], judge: str | None) -> tuple[list[Ou
                 runs.append(read_ours(path, judge))
             elif dataset:
                 other[dataset] += 1
+        except UnscoredError as error:
+            unscored[path] = error
         except RunError as error:
             left_out.append(f"left out: {error}")
+    if unscored:
+        left_out.append(f"left out: {_together(unscored)}")
     left_out += [
         f"left out: {count} of {dataset}, of which none of these tables is; name their folders to see them beside"
         for dataset, count in other.items()

@@ -167,6 +167,27 @@ def test_runs_without_scores_or_with_stale_ones_are_refused(make: Maker, capsys:
     assert f"python -m mmerg.score {run}" in shown
 
 
+def test_all_unscored_runs_are_named_in_one_command(
+    make: Maker, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    first, stale, last = make("a"), make("b c"), make("d")
+    (first / SCORES).unlink()
+    whole = json.loads((stale / SCORES).read_text(encoding="utf-8"))
+    (stale / SCORES).write_text(json.dumps(whole | {"n": 30}), encoding="utf-8")
+    (last / SCORES).unlink()
+    again = f"next:  python -m mmerg.score {first} '{stale}' {last}\n"
+    capsys.readouterr()
+    assert main([str(path) for path in (first, stale, make("scored", top_k=0), last)]) == 2
+    shown = capsys.readouterr()
+    assert (shown.err.count("next:"), again in shown.err) == (1, True)
+    assert "error: 3 runs have no scores, or stale ones" in shown.err
+    assert main(["--runs", str(tmp_path / "runs"), "--dataset", "iemocap"]) == 0
+    shown = capsys.readouterr()
+    assert "run 1 is scored:" in " ".join(shown.out.split())
+    assert "left out: 3 runs have no scores, or stale ones" in shown.err
+    assert (shown.err.count("next:"), again in shown.err) == (1, True)
+
+
 def test_out_writes_what_would_be_printed(make: Maker, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     run = make("run")
     for form in ("text", "markdown", "latex", "csv"):
