@@ -28,7 +28,7 @@ from mmerg.benching.options import check_scorer, spelled, without_models
 from mmerg.benching.rows import Bench, Skipped
 from mmerg.benching.served import look
 from mmerg.benching.table import Table, folder_name, opened, settings_of
-from mmerg.config import resolve
+from mmerg.config import refuse_misspelt, resolve
 from mmerg.errors import ConfigError, CorpusError, MmergError
 from mmerg.scoring.arguments import add_arguments, arguments
 from mmerg.scoring.standard import DEFAULTS, Options
@@ -49,6 +49,7 @@ class _Ready:
 def bench(out: Console, given: argparse.Namespace, settings: Sequence[str], options: Options) -> int:
     """Run, score, write and print; the exit code. Raises MmergError where nothing can be run, before the first run for
     a wrong option."""
+    refuse_misspelt(settings, "config")
     wanted = list(dict.fromkeys(backbones.asked(name) for name in given.backbones or backbones.PAPER))
     ready, skipped = _ready(wanted, given, settings)
     fell_back = not ready and not given.backbones
@@ -112,7 +113,7 @@ def _ready(
             continue
         engine = look(one.backbone.name, str(one.plain["backbone"]["model"]), hosts)
         if isinstance(engine, Skipped):
-            skipped.append(engine)
+            skipped.append(engine.model_copy(update={"next": engine.next + backbones.near(one.backbone)}))
             continue
         context = engine.context_length
         cut = one.backbone.generic and 0 < context < int(one.plain["backbone"]["load"].get("num_ctx", 0))

@@ -13,12 +13,13 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 from hydra import compose, initialize_config_dir
-from hydra.errors import HydraException
+from hydra.errors import HydraException, MissingConfigException
 from omegaconf import DictConfig
 from omegaconf.errors import OmegaConfBaseException
 
@@ -67,6 +68,12 @@ def asked(name: str) -> Asked:
     return Asked(name, name, ("backend=ollama", *own), generic=True)
 
 
+def near(backbone: Asked) -> str:
+    """A question to add to advice where a name is close to a page's. One with a tag is a model's, not a page's."""
+    close = get_close_matches(backbone.name, _pages(), 1, 0.8) if backbone.generic and ":" not in backbone.name else []
+    return f"; or did you mean {close[0]}?" if close else ""
+
+
 @cache
 def _pages() -> dict[str, dict[str, Any]]:
     import yaml
@@ -95,6 +102,8 @@ def composed(dataset: str, n: int, backbone: Asked, given: Sequence[str], more: 
         told = str(error).strip().splitlines() or [type(error).__name__]
         what = " ".join(f"{told[0]} {error.__cause__ or ''}".split())
         hint = "see python -m mmerg.run --help for groups and settings"
+        if isinstance(error, MissingConfigException) and error.options:
+            hint = f"one of {', '.join(error.options)}"
         raise ConfigError(
             f"the configuration does not compose: {what}", where=" ".join(overrides), hint=hint
         ) from error

@@ -21,8 +21,9 @@ from mmerg.benching.measure import marked
 from mmerg.benching.rows import Bench, Row, Skipped
 from mmerg.benching.seeds import means
 from mmerg.benching.written import JSON, write
-from mmerg.errors import ConfigError
+from mmerg.errors import ConfigError, RunError
 from mmerg.plots import style
+from mmerg.records.run import read_manifest, read_results
 from mmerg.scoring.files import read
 
 PLOTS = ("bench.png", "bench.svg")
@@ -54,10 +55,12 @@ class Table:
         return [row for row in self.bench.rows if row.name not in self._earlier]
 
     def leave_out(self, skipped: Skipped) -> None:
-        """Note that a backbone failed; what an earlier call left of it is no longer so. Seeds that ran in this call
-        stay."""
+        """Note that a backbone failed. Seeds that ran in this call stay, and of what an earlier call left, rows whose
+        runs can be read."""
         self.skipped.append(skipped)
-        gone = [name for name in self._earlier if self._rows[name].backbone == skipped.name]
+        gone = [
+            name for name in self._earlier if self._rows[name].backbone == skipped.name and not _whole(self._rows[name])
+        ]
         for name in gone:
             del self._rows[name]
         self._earlier.difference_update(gone)
@@ -83,6 +86,15 @@ class Table:
         self.bench = self.bench.model_copy(update=new)
         # a table without rows is not worth a file, but takes the place of one that says what is no longer so
         return write(self.bench, self.folder) if rows or (self.folder / JSON).exists() else []
+
+
+def _whole(row: Row) -> bool:
+    try:
+        read_manifest(Path(row.run))
+        read_results(Path(row.run))
+    except RunError:
+        return False
+    return True
 
 
 def settings_of(given: Iterable[str]) -> tuple[str, ...]:

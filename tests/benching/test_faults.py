@@ -54,6 +54,44 @@ def test_a_backbone_that_fails_does_not_stop_the_rest(bench: Bencher, capsys: py
     assert "left out: qwen2.5vl-7b: the manifest is not one of a run" in capsys.readouterr().out
 
 
+def test_a_run_that_an_updated_server_cannot_go_on_with_keeps_its_row(
+    bench: Bencher, server: ScriptedOllama, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert bench(TWO) == 0
+    before = bench.read()
+    server.version = "9.9.9"
+    capsys.readouterr()
+    code = bench(TWO[:1])
+    told = capsys.readouterr()
+    found = bench.read()
+    assert code == 2, told.err
+    assert "no backbone could be run" in told.err
+    assert found.rows == before.rows
+    assert ([one.name for one in found.skipped], len(found.earlier)) == (["qwen2.5vl-7b"], 2)
+
+
+def test_a_wrong_dataset_is_told_with_those_there_are(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--backbones", *TWO, "--dataset", "mled", NOWHERE]) == 2
+    assert "one of demo, empathetic, folder, iemocap, meld" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("setting", "meant"), [("limt=3", "limit"), ("system.max_iteration=1", "system.max_iterations")]
+)
+def test_a_misspelt_setting_is_told_with_what_was_meant(
+    setting: str, meant: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["--backbones", *TWO, setting, NOWHERE]) == 2
+    assert f"did you mean {meant}?" in capsys.readouterr().err
+
+
+def test_a_name_that_is_close_to_a_pages_is_asked_about(bench: Bencher, capsys: pytest.CaptureFixture[str]) -> None:
+    assert bench(("qwen2.5vl-7",)) == 2
+    assert "ollama pull qwen2.5vl-7; or did you mean qwen2.5vl-7b?" in capsys.readouterr().err
+    assert bench(("qwen2.5vl:3b",)) == 2
+    assert "did you mean" not in capsys.readouterr().err
+
+
 SEEDS = ("repeats=3", "backbone.sampling.temperature=0.5")
 
 

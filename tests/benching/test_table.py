@@ -75,7 +75,7 @@ def test_a_run_that_is_gone_takes_its_row_with_it(tmp_path: Path) -> None:
     assert [one.name for one in second.bench.rows] == ["b", "c"]
 
 
-def test_a_backbone_that_fails_now_has_no_row_from_before(tmp_path: Path) -> None:
+def test_a_backbone_that_fails_now_loses_the_row_whose_run_cannot_be_read(tmp_path: Path) -> None:
     first = opened(tmp_path / "t", bench())
     for name in "ab":
         first.put(ran(tmp_path, name))
