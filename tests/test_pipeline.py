@@ -24,6 +24,7 @@ from mmerg.records.result import Result
 from mmerg.records.run import read_manifest, read_results
 from mmerg.records.trace import read_trace
 from mmerg.story import lines
+from mmerg.terminal import so_many
 from tests.engine.parts import ROOT, STAGES
 from tests.frames.clips import numbered
 from tests.ollama_server import TEXT_MODEL, VISION_MODEL
@@ -73,7 +74,10 @@ class Ran:
         self.results: list[Result] = list(read_results(self.folder).values())
         failed = [result for result in self.results if result.status == "failed"]
         assert done.returncode == int(bool(failed))
-        assert f"{len(self.results)} samples: {len(self.results) - len(failed)} ok, {len(failed)} failed" in self.told
+        assert (
+            f"{so_many(len(self.results), 'sample')}: {len(self.results) - len(failed)} ok, {len(failed)} failed"
+            in self.told
+        )
         self.events = list(read_trace(self.folder / "trace.jsonl"))
 
     @property
