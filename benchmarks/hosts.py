@@ -38,9 +38,9 @@ from mmerg.backends.pool import Host, Pool
 from mmerg.backends.protocol import Backend
 from mmerg.backends.retry import Retry
 from mmerg.backends.scripted import Scripted
-from mmerg.dialogue import Sample
-from mmerg.engine.experiment import Experiment, in_flight
-from mmerg.records.result import Result
+from mmerg.corpora.dialogue import Sample
+from mmerg.engine.sample import Experiment, in_flight
+from mmerg.runs.result import Result
 
 
 def go(run: Experiment, todo: Sequence[Sample], backends: Sequence[Backend]) -> None:

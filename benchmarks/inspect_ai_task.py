@@ -46,12 +46,12 @@ from mmerg.backends.pool import Host, Pool
 from mmerg.backends.protocol import Request
 from mmerg.backends.retry import Retry
 from mmerg.backends.scripted import Scripted
-from mmerg.dialogue import Sample
-from mmerg.engine.experiment import Experiment
+from mmerg.corpora.dialogue import Sample
 from mmerg.engine.look import Looker
+from mmerg.engine.sample import Experiment
 from mmerg.frames.frame import FrameSettings
 from mmerg.frames.store import FrameStore
-from mmerg.records.run import Run
+from mmerg.runs.folder import Run
 from tests.engine.parts import stage_of
 
 CALLS = 5

@@ -29,7 +29,7 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.parts import alternating, publish, ratio, seconds, spread
-from mmerg.dialogue import Clip
+from mmerg.corpora.dialogue import Clip
 from mmerg.errors import ClipError
 from mmerg.frames.extract import extract
 from mmerg.frames.frame import FrameSettings

@@ -55,8 +55,8 @@ from mmerg.backends.pool import Host, Pool
 from mmerg.backends.protocol import Backend, Engine, Finish, Message, Reply, Request, Sampling
 from mmerg.backends.retry import Retry
 from mmerg.backends.scripted import Scripted
-from mmerg.dialogue import Sample
-from mmerg.engine.experiment import Experiment
+from mmerg.corpora.dialogue import Sample
+from mmerg.engine.sample import Experiment
 from tests.engine.parts import STAGES
 from tests.ollama_server import ROOT
 

@@ -49,13 +49,13 @@ from mmerg.backends.pool import Host, Pool
 from mmerg.backends.protocol import Backend, Request, Sampling
 from mmerg.backends.retry import Retry
 from mmerg.backends.scripted import ENGINE, Scripted
-from mmerg.dialogue import Sample
+from mmerg.corpora.dialogue import Sample
 from mmerg.engine.ask import bounds_of
-from mmerg.engine.experiment import Experiment, KeepFrame
+from mmerg.engine.sample import Experiment, KeepFrame
 from mmerg.engine.schema import json_schema, outline, parse
-from mmerg.records.events import Called, Emit, Event
-from mmerg.records.run import Run
-from mmerg.records.trace import Trace
+from mmerg.runs.events import Called, Emit, Event
+from mmerg.runs.folder import Run
+from mmerg.runs.trace import Trace
 
 CALLS = 5
 

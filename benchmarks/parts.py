@@ -24,15 +24,15 @@ from time import perf_counter, process_time
 from mmerg.backends.protocol import Request, Sampling
 from mmerg.backends.scripted import ENGINE
 from mmerg.corpora.demo import demo_root
+from mmerg.corpora.dialogue import Sample
 from mmerg.corpora.folder import Folder
 from mmerg.corpora.protocols import Protocol
-from mmerg.dialogue import Sample
-from mmerg.engine.experiment import Experiment
 from mmerg.engine.look import Looker
 from mmerg.engine.prompts import Prompts
+from mmerg.engine.sample import Experiment
 from mmerg.frames.frame import FrameSettings
 from mmerg.frames.store import FrameStore
-from mmerg.records.events import Event
+from mmerg.runs.events import Event
 from mmerg.systems.system import FramesSeenBy
 from tests.engine.parts import STAGES, as_text, audit, merg, outputs, stage_of
 from tests.ollama_server import ROOT, Server, start_server

@@ -29,11 +29,11 @@ from pathlib import Path
 from typing import Literal
 
 from benchmarks.parts import alternating, publish, ratio, seconds, spread
+from mmerg.corpora.dialogue import Corpus
 from mmerg.corpora.empathetic import Empathetic
 from mmerg.corpora.iemocap import Iemocap
 from mmerg.corpora.meld import Meld, Variant
 from mmerg.corpora.official import expected
-from mmerg.dialogue import Corpus
 from tests.corpora import empathetic_builder, iemocap_builder, meld_builder
 
 MIB = 2**20

@@ -21,8 +21,8 @@ from functools import partial
 from pathlib import Path
 
 from benchmarks.parts import alternating, publish, ratio, seconds, spread
-from mmerg.records.run import TRACE
 from mmerg.reporting.write import write_report
+from mmerg.runs.folder import TRACE
 from tests.reporting.parts import Told, build
 
 PASSES = (("1111",), ("0111", "1111"), ("1011", "1101", "1111"), ("1101", "1001"))

@@ -22,10 +22,10 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from benchmarks.parts import Spread, alternating, publish, ratio, seconds, spread
-from mmerg.records.events import EVENT
-from mmerg.records.result import Result
-from mmerg.records.run import RESULTS, TRACE
-from mmerg.records.trace import read_trace
+from mmerg.runs.events import EVENT
+from mmerg.runs.folder import RESULTS, TRACE
+from mmerg.runs.result import Result
+from mmerg.runs.trace import read_trace
 from mmerg.scoring.answers import ScoredRun, read_run
 from mmerg.scoring.scorer import score_run, scored
 from mmerg.scoring.standard import DEFAULTS, standard_metrics

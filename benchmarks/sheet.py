@@ -32,7 +32,7 @@ from time import perf_counter
 from benchmarks.keyframes import grab_all, make_clip, to_h264
 from mmerg.checking.clips import Wanted, examine
 from mmerg.checking.sheet import contact_sheet, png
-from mmerg.dialogue import Clip, Dialogue, Sample, Turn, cut
+from mmerg.corpora.dialogue import Clip, Dialogue, Sample, Turn, cut
 from mmerg.engine.look import Looker
 from mmerg.frames.extract import extract
 from mmerg.frames.frame import FrameSettings

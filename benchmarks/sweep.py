@@ -30,7 +30,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.parts import publish
-from mmerg.launch import launch
+from mmerg.experiment.launch import launch
 from tests.composed import composed
 from tests.engine.parts import as_text, audit
 from tests.scripted_ollama import ScriptedOllama, merg_answer, scripted_ollama

@@ -28,13 +28,13 @@ from mmerg.benching.options import check_scorer, spelled, without_models
 from mmerg.benching.rows import Bench, Skipped
 from mmerg.benching.served import look
 from mmerg.benching.table import Table, folder_name, opened, settings_of
-from mmerg.config import refuse_misspelt, resolve
+from mmerg.console.terminal import console, escape, run_command, tolerate_closed_output
 from mmerg.errors import ConfigError, CorpusError, MmergError
+from mmerg.experiment.wiring import hosts_of
 from mmerg.scoring.arguments import add_arguments, arguments
 from mmerg.scoring.standard import DEFAULTS, Options
-from mmerg.settings import check
-from mmerg.terminal import console, forgiving, guarded, harmless
-from mmerg.wiring import hosts_of
+from mmerg.settings.bounds import check
+from mmerg.settings.compose import refuse_misspelt, resolve
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,7 @@ def bench(out: Console, given: argparse.Namespace, settings: Sequence[str], opti
     failed = bool(given.backbones and skipped)
     quick = without_models(options)
     for one in ready:
-        out.print(Rule(harmless(one.backbone.name)))
+        out.print(Rule(escape(one.backbone.name)))
         try:
             _run(one, quick, table)
         except CorpusError:
@@ -71,14 +71,14 @@ def bench(out: Console, given: argparse.Namespace, settings: Sequence[str], opti
         except MmergError as error:
             failed = True
             table.leave_out(Skipped(name=one.backbone.name, why=error.what, next=error.hint))
-            out.print(harmless(f"left out: {one.backbone.name}: {error}"))
+            out.print(escape(f"left out: {one.backbone.name}: {error}"))
     if not table.new():
         table.close()
         last = table.skipped[-1]
         raise ConfigError(f"no backbone could be run: {last.why}", where=last.name, hint=last.next)
     if options != quick:
         for row in table.new():
-            out.print(harmless(f"scoring {row.name} …"))
+            out.print(escape(f"scoring {row.name} …"))
             table.put(scored(row, options))
     failed = failed or any(row.failed or row.scores_why for row in table.new())
     files = table.close()
@@ -86,7 +86,7 @@ def bench(out: Console, given: argparse.Namespace, settings: Sequence[str], opti
     for part in written.shown(table.bench):
         out.print(part)
     for file in files:
-        out.print(harmless(str(file)), soft_wrap=True)
+        out.print(escape(str(file)), soft_wrap=True)
     return 1 if failed else 0
 
 
@@ -123,7 +123,7 @@ def _ready(
 
 def _announce(out: Console, skipped: Sequence[Skipped], fell_back: bool) -> None:
     for one in skipped:
-        out.print(harmless(f"left out: {one.name}: {one.why}; {one.next}"), soft_wrap=True)
+        out.print(escape(f"left out: {one.name}: {one.why}; {one.next}"), soft_wrap=True)
     if fell_back:
         told = f"none of the paper's backbones is there: {backbones.EMBEDDED} runs in this process in their place"
         out.print(f"{told}; it shows the machinery, not the quality", soft_wrap=True)
@@ -146,7 +146,7 @@ def _table(
 
 def _run(one: _Ready, options: Options, table: Table) -> None:
     """A row a run, in the table as soon as it has run, and again once it is scored."""
-    from mmerg.launch import launch  # only once there is something to run: --help stays quick
+    from mmerg.experiment.launch import launch  # only once there is something to run: --help stays quick
 
     for ended in launch(one.config):
         row = timed(one.backbone, one.plain, ended)
@@ -178,9 +178,9 @@ def main(given_arguments: Sequence[str] | None = None) -> int:
     if stray := [word for word in given.settings if "=" not in word]:
         parser.error(f"{stray[0]} is no setting: key=value")
     options = Options(**arguments(given), resamples=given.resamples, seed=given.seed)
-    return guarded(lambda: bench(console(), given, settings, options))
+    return run_command(lambda: bench(console(), given, settings, options))
 
 
 if __name__ == "__main__":
-    forgiving()
+    tolerate_closed_output()
     sys.exit(main())

@@ -18,16 +18,16 @@ from time import monotonic
 from rich.console import Console
 from rich.text import Text
 
+from mmerg.console.terminal import STARTS_OVER, console, run_command, tolerate_closed_output
 from mmerg.errors import ConfigError
-from mmerg.identity import canonical
-from mmerg.records.about import check_runs
+from mmerg.runs.about import check_runs
 from mmerg.scoring.answers import read_run, told_apart
 from mmerg.scoring.arguments import add_arguments, arguments
 from mmerg.scoring.comparisons import DRAWS, compared_with
 from mmerg.scoring.differences import shown
 from mmerg.scoring.files import written
 from mmerg.scoring.standard import Options
-from mmerg.terminal import STARTS_OVER, console, forgiving, guarded
+from mmerg.settings.identity import canonical
 
 PATIENCE = 5.0  # seconds without a word
 
@@ -70,9 +70,9 @@ def main(arguments_given: Sequence[str] | None = None) -> int:
     add_arguments(parser)
     given = parser.parse_args(arguments_given)
     options = Options(**arguments(given), resamples=given.draws, seed=given.seed)
-    return guarded(lambda: compare(console(), given.run, options, given.json), STARTS_OVER)
+    return run_command(lambda: compare(console(), given.run, options, given.json), STARTS_OVER)
 
 
 if __name__ == "__main__":
-    forgiving()
+    tolerate_closed_output()
     sys.exit(main())

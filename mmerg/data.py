@@ -12,8 +12,8 @@ import sys
 
 from omegaconf import DictConfig
 
-from mmerg.config import hydra_main
-from mmerg.terminal import forgiving, guarded
+from mmerg.console.terminal import run_command, tolerate_closed_output
+from mmerg.settings.compose import hydra_main
 
 NO_REPORT = "no report is written, and a check starts over"
 
@@ -22,14 +22,14 @@ def job(config: DictConfig) -> int:
     """The check, its errors printed."""
     from mmerg.checking.check import check_data  # only once there is something to check: --help stays quick
 
-    return guarded(lambda: check_data(config), NO_REPORT)
+    return run_command(lambda: check_data(config), NO_REPORT)
 
 
 def main() -> int:
     """The command."""
-    return guarded(lambda: hydra_main(job, "data"), NO_REPORT)
+    return run_command(lambda: hydra_main(job, "data"), NO_REPORT)
 
 
 if __name__ == "__main__":
-    forgiving()
+    tolerate_closed_output()
     sys.exit(main())

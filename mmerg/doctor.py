@@ -17,14 +17,14 @@ from typing import Any
 from omegaconf import DictConfig
 from rich.text import Text
 
-from mmerg import probes
 from mmerg.backends.ollama_models import embed, loaded
 from mmerg.backends.protocol import Backend, Engine
-from mmerg.config import hydra_main, resolve
+from mmerg.checking import probes
+from mmerg.checking.probes import Found, failed_call, safely
+from mmerg.console.terminal import STARTS_OVER, console, escape, run_command, tolerate_closed_output
 from mmerg.errors import CallError, Failure
-from mmerg.probes import Found, failed_call, safely
-from mmerg.terminal import STARTS_OVER, console, forgiving, guarded, harmless
-from mmerg.wiring import hosts_of, make
+from mmerg.experiment.wiring import hosts_of, make
+from mmerg.settings.compose import hydra_main, resolve
 
 MARKS = {"ok": "✓", "failed": "✗", "open": "?"}
 
@@ -38,7 +38,7 @@ def examine(config: DictConfig) -> int:
     absent: list[CallError] = []
     for host in hosts:
         with closing(make(plain["backend"]["adapter"], host=host)) as backend:
-            out.print(harmless(f"{host}, backbone {plain['backbone']['name']}"))
+            out.print(escape(f"{host}, backbone {plain['backbone']['name']}"))
             try:
                 for found in report(backend, host, plain):
                     out.print(_line(found), soft_wrap=True)
@@ -54,7 +54,7 @@ def examine(config: DictConfig) -> int:
 
 
 def _line(found: Found) -> Text:
-    return harmless(f"  {MARKS[found.status]} {found.probe}: {found.text}")
+    return escape(f"  {MARKS[found.status]} {found.probe}: {found.text}")
 
 
 def _absence(error: CallError) -> Found:
@@ -124,11 +124,11 @@ def main() -> int:
     """The command."""
 
     def job(config: DictConfig) -> int:
-        return guarded(lambda: examine(config), STARTS_OVER)
+        return run_command(lambda: examine(config), STARTS_OVER)
 
-    return guarded(lambda: hydra_main(job, "doctor"), STARTS_OVER)
+    return run_command(lambda: hydra_main(job, "doctor"), STARTS_OVER)
 
 
 if __name__ == "__main__":
-    forgiving()
+    tolerate_closed_output()
     sys.exit(main())

@@ -14,12 +14,12 @@ from pathlib import Path
 
 from rich.console import Console
 
+from mmerg.console.terminal import STARTS_OVER, console, escape, run_command, tolerate_closed_output
 from mmerg.exporting.rows import rows_of
 from mmerg.exporting.tables import Tables
-from mmerg.records.about import About, read_abouts
-from mmerg.records.run import TRACE, read_results
-from mmerg.records.tries import Tries
-from mmerg.terminal import STARTS_OVER, console, forgiving, guarded, harmless
+from mmerg.runs.about import About, read_abouts
+from mmerg.runs.folder import TRACE, read_results
+from mmerg.runs.tries import Tries
 
 
 def export(out: Console, paths: Sequence[Path], folder: Path | None, prompts: bool) -> int:
@@ -30,9 +30,9 @@ def export(out: Console, paths: Sequence[Path], folder: Path | None, prompts: bo
         for about in abouts:
             untold = _add(tables, about, prompts)
             if untold:
-                out.print(harmless(f"{about.run}: the trace tells nothing of {untold} samples: no passes, no calls"))
+                out.print(escape(f"{about.run}: the trace tells nothing of {untold} samples: no passes, no calls"))
     for path, count in tables.told().items():
-        out.print(harmless(f"{path}: {count} rows"), soft_wrap=True)
+        out.print(escape(f"{path}: {count} rows"), soft_wrap=True)
     return 0
 
 
@@ -54,9 +54,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--out", type=Path, metavar="DIR", help="where to write: RUN/export, or ./export for several")
     parser.add_argument("--prompts", action="store_true", help="add to each call its messages and its schema")
     given = parser.parse_args(arguments)
-    return guarded(lambda: export(console(), given.runs, given.out, given.prompts), STARTS_OVER)
+    return run_command(lambda: export(console(), given.runs, given.out, given.prompts), STARTS_OVER)
 
 
 if __name__ == "__main__":
-    forgiving()
+    tolerate_closed_output()
     sys.exit(main())

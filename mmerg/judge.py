@@ -14,8 +14,8 @@ from pathlib import Path
 
 from omegaconf import DictConfig
 
-from mmerg.config import hydra_main
-from mmerg.terminal import forgiving, guarded
+from mmerg.console.terminal import run_command, tolerate_closed_output
+from mmerg.settings.compose import hydra_main
 
 
 def split(arguments: Sequence[str]) -> tuple[list[Path], list[str]]:
@@ -34,11 +34,11 @@ def main() -> int:
     def job(config: DictConfig) -> int:
         from mmerg.judging.launch import launch  # only once there is something to judge: --help stays quick
 
-        return guarded(lambda: launch(config, folders))
+        return run_command(lambda: launch(config, folders))
 
-    return guarded(lambda: hydra_main(job, "judge"))
+    return run_command(lambda: hydra_main(job, "judge"))
 
 
 if __name__ == "__main__":
-    forgiving()
+    tolerate_closed_output()
     sys.exit(main())

@@ -22,17 +22,17 @@ from typing import TYPE_CHECKING
 
 from rich.console import Console
 
-from mmerg.identity import canonical
+from mmerg.console.terminal import STARTS_OVER, console, escape, run_command, tolerate_closed_output
 from mmerg.plots import blame, confusion, curve, dots, matrix, plan, style
 from mmerg.plots.names import caption, names
 from mmerg.plots.scored import Scored, measured_apart, read_scored, with_any
-from mmerg.records.about import About, read_abouts
-from mmerg.records.differing import differing
-from mmerg.records.events import SampleStarted
-from mmerg.records.result import Result
-from mmerg.records.run import TRACE, read_manifest, read_results
-from mmerg.records.trace import read_trace
-from mmerg.terminal import STARTS_OVER, console, forgiving, guarded, harmless
+from mmerg.runs.about import About, read_abouts
+from mmerg.runs.differing import differing
+from mmerg.runs.events import SampleStarted
+from mmerg.runs.folder import TRACE, read_manifest, read_results
+from mmerg.runs.result import Result
+from mmerg.runs.trace import read_trace
+from mmerg.settings.identity import canonical
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -70,15 +70,15 @@ def plot(out: Console, paths: Sequence[Path], folder: Path | None, only: Sequenc
     with style.styled():
         for drawn in _drawn(runs, only):
             if drawn.figure is None:
-                out.print(harmless(f"{drawn.name} is not drawn: {drawn.why}"), soft_wrap=True)
+                out.print(escape(f"{drawn.name} is not drawn: {drawn.why}"), soft_wrap=True)
                 continue
             for ending in endings:
                 file = target / f"{drawn.name}{ending}"
                 style.write(drawn.figure, file)
-                out.print(harmless(str(file)), soft_wrap=True)
+                out.print(escape(str(file)), soft_wrap=True)
                 written += 1
             if drawn.why:
-                out.print(harmless(f"{drawn.name}: {drawn.why}"), soft_wrap=True)
+                out.print(escape(f"{drawn.name}: {drawn.why}"), soft_wrap=True)
     return 0 if written else 1
 
 
@@ -189,9 +189,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--format", choices=sorted(ENDINGS), default="both", help="of the files; both if not given")
     given = parser.parse_args(arguments)
     only = list(dict.fromkeys(given.only))
-    return guarded(lambda: plot(console(), given.runs, given.out, only, ENDINGS[given.format]), STARTS_OVER)
+    return run_command(lambda: plot(console(), given.runs, given.out, only, ENDINGS[given.format]), STARTS_OVER)
 
 
 if __name__ == "__main__":
-    forgiving()
+    tolerate_closed_output()
     sys.exit(main())

@@ -20,10 +20,10 @@ from typing import get_args
 
 from rich.console import Console
 
+from mmerg.console.terminal import STARTS_OVER, console, escape, run_command, tolerate_closed_output
 from mmerg.errors import ConfigError
 from mmerg.reporting.frames import Faces
 from mmerg.reporting.write import write_report
-from mmerg.terminal import STARTS_OVER, console, forgiving, guarded, harmless
 
 
 def folder_of(paths: Sequence[Path]) -> Path:
@@ -42,8 +42,8 @@ def report(out: Console, paths: Sequence[Path], folder: Path | None, faces: Face
         folder = paths[0] / "report" if len(paths) == 1 else folder_of(paths)
     if folder.resolve() in {path.resolve() for path in paths}:
         raise ConfigError("a report does not go into a run's own files", where="--out", hint="choose another folder")
-    first = write_report(paths, folder, faces=faces, say=lambda told: out.print(harmless(told), soft_wrap=True))
-    out.print(harmless(f"report: {first}"), soft_wrap=True)
+    first = write_report(paths, folder, faces=faces, say=lambda told: out.print(escape(told), soft_wrap=True))
+    out.print(escape(f"report: {first}"), soft_wrap=True)
     return 0
 
 
@@ -54,9 +54,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--out", type=Path, metavar="DIR", help="the report's folder; default: see above")
     parser.add_argument("--faces", choices=get_args(Faces), default="keep", help="blur: those found; default: keep")
     given = parser.parse_args(arguments)
-    return guarded(lambda: report(console(), given.run, given.out, given.faces), STARTS_OVER)
+    return run_command(lambda: report(console(), given.run, given.out, given.faces), STARTS_OVER)
 
 
 if __name__ == "__main__":
-    forgiving()
+    tolerate_closed_output()
     sys.exit(main())

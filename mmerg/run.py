@@ -10,16 +10,16 @@ import sys
 
 from omegaconf import DictConfig
 
-from mmerg.config import hydra_main
+from mmerg.console.terminal import run_command, tolerate_closed_output
 from mmerg.errors import MmergError
-from mmerg.records.ended import Ended
-from mmerg.sweep import in_sweep, note
-from mmerg.terminal import forgiving, guarded
+from mmerg.experiment.sweep import in_sweep, note
+from mmerg.runs.ended import Ended
+from mmerg.settings.compose import hydra_main
 
 
 def job(config: DictConfig) -> int:
     """The run, or one a repeat, its errors printed; in a sweep, word of its end is left for the report."""
-    from mmerg.launch import launch  # only once there is something to run: --help stays quick
+    from mmerg.experiment.launch import launch  # only once there is something to run: --help stays quick
 
     ended: list[Ended] = []
     error = ""
@@ -33,7 +33,7 @@ def job(config: DictConfig) -> int:
             raise
         return max(run.code for run in ended)
 
-    code = guarded(work)
+    code = run_command(work)
     if in_sweep():
         note(code, error, ended)
     return code
@@ -41,9 +41,9 @@ def job(config: DictConfig) -> int:
 
 def main() -> int:
     """The command. Ctrl-C reaches a sweep whose members are other processes here, outside of any member."""
-    return guarded(lambda: hydra_main(job))
+    return run_command(lambda: hydra_main(job))
 
 
 if __name__ == "__main__":
-    forgiving()
+    tolerate_closed_output()
     sys.exit(main())

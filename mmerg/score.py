@@ -15,15 +15,15 @@ from pathlib import Path
 from rich.console import Console
 from rich.text import Text
 
-from mmerg.identity import canonical
-from mmerg.records.about import check_runs
-from mmerg.records.differing import differing
+from mmerg.console.terminal import STARTS_OVER, console, run_command, tolerate_closed_output
+from mmerg.runs.about import check_runs
+from mmerg.runs.differing import differing
 from mmerg.scoring.answers import read_run
 from mmerg.scoring.arguments import add_arguments, arguments
 from mmerg.scoring.scorer import score_run, write_scores
 from mmerg.scoring.shown import shown
 from mmerg.scoring.standard import DEFAULTS, Options
-from mmerg.terminal import STARTS_OVER, console, forgiving, guarded
+from mmerg.settings.identity import canonical
 
 
 def score(out: Console, paths: Sequence[Path], options: Options) -> int:
@@ -49,9 +49,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     draws.add_argument("--seed", type=int, metavar="N", default=DEFAULTS.seed, help="default: %(default)s")
     given = parser.parse_args(argv)
     options = Options(**arguments(given), resamples=given.resamples, seed=given.seed)
-    return guarded(lambda: score(console(), given.run, options), STARTS_OVER)
+    return run_command(lambda: score(console(), given.run, options), STARTS_OVER)
 
 
 if __name__ == "__main__":
-    forgiving()
+    tolerate_closed_output()
     sys.exit(main())

@@ -14,15 +14,15 @@ from pathlib import Path
 from rich.console import Console
 from rich.rule import Rule
 
+from mmerg.console.exclusions import told, told_kept_back, told_problems
+from mmerg.console.run_tables import failures, replies
+from mmerg.console.story import heading, lines
+from mmerg.console.terminal import STARTS_OVER, console, escape, run_command, tolerate_closed_output
 from mmerg.errors import RunError
-from mmerg.exclusions import told, told_kept_back, told_problems
-from mmerg.records.events import Rerun
-from mmerg.records.repeats import repeats, told_repeats
-from mmerg.records.run import TRACE, read_manifest, read_results
-from mmerg.records.trace import story
-from mmerg.run_tables import failures, replies
-from mmerg.story import heading, lines
-from mmerg.terminal import STARTS_OVER, console, forgiving, guarded, harmless
+from mmerg.runs.events import Rerun
+from mmerg.runs.folder import TRACE, read_manifest, read_results
+from mmerg.runs.repeats import repeats, told_repeats
+from mmerg.runs.trace import story
 
 
 def show_run(out: Console, path: Path) -> int:
@@ -36,14 +36,14 @@ def show_run(out: Console, path: Path) -> int:
         )
     results = read_results(path).part()
     engine = manifest["engine"]
-    out.print(harmless(f"{path}: {engine['model']} on {engine['backend']} {engine['version']}"))
+    out.print(escape(f"{path}: {engine['model']} on {engine['backend']} {engine['version']}"))
     if protocol := manifest.get("protocol"):
-        out.print(harmless(f"protocol: {protocol['told']}"))
+        out.print(escape(f"protocol: {protocol['told']}"))
     out.print(replies(results))
     if memory := manifest.get("memory"):
-        out.print(harmless(f"{told(memory)}; {told_kept_back(results) or 'no exemplar was kept back'}"))
+        out.print(escape(f"{told(memory)}; {told_kept_back(results) or 'no exemplar was kept back'}"))
         if problems := told_problems(results):
-            out.print(harmless(problems))
+            out.print(escape(problems))
     if failed := failures(results):
         out.print(failed)
     if again := told_repeats(path / TRACE, results):
@@ -62,16 +62,16 @@ def show_sample(out: Console, path: Path, sample: str, prompts: bool) -> int:
     as_before = repeats(found)
     for event in found:
         if title := heading(event):
-            out.print(Rule(harmless(title)))
+            out.print(Rule(escape(title)))
         if isinstance(event, Rerun) and event.t in as_before:
             same = f"pass {event.t} is pass {event.t - 1} again: {as_before[event.t]} answered as before"
-            out.print(harmless(same), soft_wrap=True)
+            out.print(escape(same), soft_wrap=True)
         for line in lines(event, prompts):
-            out.print(harmless(line), soft_wrap=True)
+            out.print(escape(line), soft_wrap=True)
     result = read_results(path).get(sample)
     if result and (result.gold_response or result.gold_emotion):
-        out.print(Rule(harmless("the data's own reply, never shown to the model")))
-        out.print(harmless(f"{result.gold_response} ({result.gold_emotion or 'no label'})"))
+        out.print(Rule(escape("the data's own reply, never shown to the model")))
+        out.print(escape(f"{result.gold_response} ({result.gold_emotion or 'no label'})"))
     return 0
 
 
@@ -83,10 +83,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--prompts", action="store_true", help="print every call's prompt and raw reply, too")
     given = parser.parse_args(arguments)
     if given.sample is None:
-        return guarded(lambda: show_run(console(), given.run), STARTS_OVER)
-    return guarded(lambda: show_sample(console(), given.run, given.sample, given.prompts), STARTS_OVER)
+        return run_command(lambda: show_run(console(), given.run), STARTS_OVER)
+    return run_command(lambda: show_sample(console(), given.run, given.sample, given.prompts), STARTS_OVER)
 
 
 if __name__ == "__main__":
-    forgiving()
+    tolerate_closed_output()
     sys.exit(main())

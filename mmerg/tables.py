@@ -19,6 +19,7 @@ from pathlib import Path
 
 from rich.console import Console
 
+from mmerg.console.terminal import STARTS_OVER, console, run_command, shown, tolerate_closed_output
 from mmerg.errors import ConfigError, RunError
 from mmerg.paper.published import FILES, Name, PaperTable, published
 from mmerg.papertables.as_csv import as_csv
@@ -27,10 +28,9 @@ from mmerg.papertables.as_markdown import as_markdown
 from mmerg.papertables.as_text import as_text
 from mmerg.papertables.beside import Beside, put_beside
 from mmerg.papertables.ours import Ours, dataset_of, read_ours
-from mmerg.records.about import check_runs
-from mmerg.records.run import MANIFEST, read_manifest, replace_file
+from mmerg.runs.about import check_runs
+from mmerg.runs.folder import MANIFEST, read_manifest, replace_file
 from mmerg.scoring.score import UnscoredError
-from mmerg.terminal import STARTS_OVER, console, forgiving, guarded, shown
 
 FORMATS = ("text", "markdown", "latex", "csv")
 DATASETS = ("iemocap", "meld", "empathetic")
@@ -163,9 +163,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--runs", type=Path, default=Path("runs"), help="where runs are; default: runs")
     parser.add_argument("--out", type=Path, metavar="FILE", help="write there in place of printing")
     given = parser.parse_intermixed_args(arguments)
-    return guarded(lambda: tables(given), STARTS_OVER)
+    return run_command(lambda: tables(given), STARTS_OVER)
 
 
 if __name__ == "__main__":
-    forgiving()
+    tolerate_closed_output()
     sys.exit(main())

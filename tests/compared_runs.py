@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from mmerg.records.result import Result
-from mmerg.records.run import MANIFEST
+from mmerg.runs.folder import MANIFEST
+from mmerg.runs.result import Result
 from tests.scoring.run_builder import build_run, result
 
 WORDS = ["oh no", "that is hard", "tell me more", "well", "I am so glad", "what happened then"]

@@ -7,8 +7,8 @@ from typing import Any
 from hydra import compose, initialize_config_dir
 from omegaconf import DictConfig
 
-from mmerg.config import conf_folder, resolve
-from mmerg.shapes import register
+from mmerg.settings.compose import conf_folder, resolve
+from mmerg.settings.shapes import register
 
 BASE = ("dataset=folder", "dataset.root=/data")
 

@@ -8,7 +8,7 @@ from collections import defaultdict
 from pathlib import Path
 from typing import Any
 
-from mmerg.records.run import FRAMES, MANIFEST, RESULTS, TRACE
+from mmerg.runs.folder import FRAMES, MANIFEST, RESULTS, TRACE
 
 # How answers were had, not what they are (docs/runs.md): of a result, of a reply, of a start, of a config.
 OF_RESULT = re.compile(rb'"(cached_calls|seconds)": [0-9.]+')  # quotes within a text are escaped

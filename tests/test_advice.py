@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 from omegaconf import OmegaConf
 
-from mmerg.config import conf_folder, resolve
 from mmerg.errors import ConfigError
-from mmerg.settings import check
-from mmerg.wiring import refuse_idle_repeats
+from mmerg.experiment.wiring import refuse_idle_repeats
+from mmerg.settings.bounds import check
+from mmerg.settings.compose import conf_folder, resolve
 from tests.composed import BASE, composed, plain_of
 
 BACKBONES = sorted(file.stem for file in Path(conf_folder()).glob("backbone/*.yaml"))

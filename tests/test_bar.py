@@ -6,7 +6,7 @@ from io import StringIO
 
 from rich.console import Console
 
-from mmerg.bar import Bar
+from mmerg.console.bar import Bar
 
 
 def test_a_bar_on_a_terminal_and_few_lines_elsewhere() -> None:

@@ -13,7 +13,7 @@ import pytest
 
 from mmerg.bench import main
 from mmerg.benching.rows import Bench, Row
-from mmerg.records.run import read_results
+from mmerg.runs.folder import read_results
 from mmerg.scoring.files import read
 from tests.benching.bencher import MODELS, NOWHERE, TWO, Bencher, answer
 from tests.ollama_server import TEXT_MODEL, VISION_MODEL

@@ -6,7 +6,7 @@ from io import StringIO
 
 from rich.console import Console
 
-from mmerg.building import Building
+from mmerg.console.building import Building
 
 
 def shown(terminal: bool) -> str:

@@ -15,16 +15,16 @@ import pytest
 
 from mmerg.backends.protocol import Sampling
 from mmerg.backends.scripted import ENGINE
-from mmerg.config import PATHS, conf_folder, quoted, resolve
 from mmerg.corpora.empathetic import Empathetic
 from mmerg.corpora.folder import Folder
 from mmerg.corpora.iemocap import Iemocap
 from mmerg.corpora.meld import Meld
 from mmerg.errors import ConfigError, CorpusError
-from mmerg.identity import how
-from mmerg.settings import AT_LEAST, AT_MOST, CHOICES, OVER_ZERO, check
-from mmerg.settings import at as settings_at
-from mmerg.wiring import corpus_of, experiment_of, hosts_of, make, pool_of, prompts_of, sampling_of
+from mmerg.experiment.wiring import corpus_of, experiment_of, hosts_of, make, pool_of, prompts_of, sampling_of
+from mmerg.settings.bounds import AT_LEAST, AT_MOST, CHOICES, OVER_ZERO, check
+from mmerg.settings.bounds import at as settings_at
+from mmerg.settings.compose import PATHS, conf_folder, quoted, resolve
+from mmerg.settings.identity import how
 from tests.composed import BASE, composed, plain_of
 
 CONF = Path(conf_folder())

@@ -15,9 +15,9 @@ import numpy as np
 import pytest
 
 from mmerg.checking.check import check_data
-from mmerg.config import resolve
-from mmerg.shapes import Config, DataConfig
-from mmerg.terminal import guarded
+from mmerg.console.terminal import run_command
+from mmerg.settings.compose import resolve
+from mmerg.settings.shapes import Config, DataConfig
 from tests.checking.trees import folder, published_dev, turn
 from tests.composed import composed
 from tests.corpora import iemocap_builder
@@ -37,7 +37,7 @@ class Checker:
 
     def __call__(self, *settings: str) -> int:
         config = composed(*settings, f"runs={self.runs}", name="data")
-        code = guarded(lambda: check_data(config))
+        code = run_command(lambda: check_data(config))
         self.out, self.error = self.capsys.readouterr()
         return code
 

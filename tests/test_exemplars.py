@@ -12,23 +12,23 @@ from typing import Any
 
 import pytest
 
+from mmerg.console.exclusions import tally, told_kept_back
+from mmerg.corpora.dialogue import Corpus
 from mmerg.corpora.folder import Folder
-from mmerg.dialogue import Corpus
 from mmerg.engine.state import State
 from mmerg.errors import ConfigError, CorpusError, MmergError
-from mmerg.exclusions import tally, told_kept_back
-from mmerg.exemplars import Exemplars, Wanted
-from mmerg.launch import launch
+from mmerg.experiment.exemplars import Exemplars, Wanted
+from mmerg.experiment.launch import launch
+from mmerg.experiment.wiring import corpus_of, memory_corpus_of, protocol_of
 from mmerg.memory.entries import Key
 from mmerg.memory.guards import Guards
 from mmerg.memory.store import Store
-from mmerg.records.events import Called, Supplied
-from mmerg.records.result import Result
-from mmerg.records.run import TRACE, read_manifest, read_results
-from mmerg.records.trace import read_trace
+from mmerg.runs.events import Called, Supplied
+from mmerg.runs.folder import TRACE, read_manifest, read_results
+from mmerg.runs.result import Result
+from mmerg.runs.trace import read_trace
 from mmerg.show import main as show
 from mmerg.systems.system import build
-from mmerg.wiring import corpus_of, memory_corpus_of, protocol_of
 from tests.composed import composed, plain_of
 from tests.engine.parts import SCENE, merg, outputs
 from tests.memory.parts import Letters, Watching, dialogue

@@ -9,10 +9,10 @@ import pytest
 import yaml
 from omegaconf import OmegaConf
 
-from mmerg.config import resolve
 from mmerg.errors import ConfigError
-from mmerg.identity import identity_hash
-from mmerg.settings import check
+from mmerg.settings.bounds import check
+from mmerg.settings.compose import resolve
+from mmerg.settings.identity import identity_hash
 from tests.composed import composed
 from tests.engine.parts import ROOT
 

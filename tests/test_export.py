@@ -16,10 +16,10 @@ from mmerg.errors import Failure
 from mmerg.export import main
 from mmerg.exporting.schemas import CALLS, PASSES, PROMPTS, SAMPLES, arrow
 from mmerg.exporting.tables import GROUP
-from mmerg.records import events
-from mmerg.records.result import Result
-from mmerg.records.run import Run
-from mmerg.records.trace import Trace
+from mmerg.runs import events
+from mmerg.runs.folder import Run
+from mmerg.runs.result import Result
+from mmerg.runs.trace import Trace
 from tests.plots.audited_runs import LOST, PASSED, UNAUDITED, build, plan, planned
 from tests.scoring.run_builder import AT, HISTORY, LABELS, ROOT, build_run, called, manifest_of, result, tokens_of
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from mmerg.identity import HOW, canonical, identity_hash
+from mmerg.settings.identity import HOW, canonical, identity_hash
 from tests.composed import BASE, plain_of
 
 

@@ -102,9 +102,9 @@ def inside(name: str, *places: str) -> bool:
 
 
 def test_arrows_are_found() -> None:
-    assert "mmerg.probes" in ARROWS["mmerg.doctor"]  # from mmerg import probes
-    assert "mmerg.records.events" in ARROWS["mmerg.engine.refine"]  # from mmerg.records import events
-    assert "mmerg.errors" in ARROWS["mmerg.dialogue"] | ARROWS["mmerg.config"]
+    assert "mmerg.checking.probes" in ARROWS["mmerg.doctor"]  # from mmerg.checking import probes
+    assert "mmerg.runs.events" in ARROWS["mmerg.engine.refine"]  # from mmerg.runs import events
+    assert "mmerg.errors" in ARROWS["mmerg.corpora.dialogue"] | ARROWS["mmerg.settings.compose"]
     assert len(MODULES) > 40
 
 
@@ -112,28 +112,28 @@ def test_arrows_are_found() -> None:
     ("place", "may_import"),
     [
         ("mmerg.errors", ()),
-        ("mmerg.dialogue", ()),
-        ("mmerg.corpora", ("mmerg.corpora", "mmerg.dialogue", "mmerg.errors")),
-        ("mmerg.frames", ("mmerg.frames", "mmerg.dialogue", "mmerg.errors")),
+        ("mmerg.corpora.dialogue", ()),
+        ("mmerg.corpora", ("mmerg.corpora", "mmerg.errors")),
+        ("mmerg.frames", ("mmerg.frames", "mmerg.corpora.dialogue", "mmerg.errors")),
         ("mmerg.backends", ("mmerg.backends", "mmerg.errors")),
         (
             "mmerg.scoring",
-            ("mmerg.scoring", "mmerg.records", "mmerg.errors", "mmerg.backends.protocol", "mmerg.terminal"),
+            ("mmerg.scoring", "mmerg.runs", "mmerg.errors", "mmerg.backends.protocol", "mmerg.console.terminal"),
         ),
-        ("mmerg.memory", ("mmerg.memory", "mmerg.dialogue", "mmerg.errors")),
+        ("mmerg.memory", ("mmerg.memory", "mmerg.corpora.dialogue", "mmerg.errors")),
         (
             "mmerg.systems",
             ("mmerg.systems", "mmerg.backends.protocol", "mmerg.backends.sampling", "mmerg.errors"),
         ),
         (
-            "mmerg.records",  # events hold replies, frames and audits as the types that made them
-            ("mmerg.records", "mmerg.errors", "mmerg.backends.protocol", "mmerg.frames.frame", "mmerg.systems.audit"),
+            "mmerg.runs",  # events hold replies, frames and audits as the types that made them
+            ("mmerg.runs", "mmerg.errors", "mmerg.backends.protocol", "mmerg.frames.frame", "mmerg.systems.audit"),
         ),
         (
             "mmerg.engine",
             (
-                *("mmerg.engine", "mmerg.dialogue", "mmerg.errors", "mmerg.backends.protocol"),
-                *("mmerg.backends.sampling", "mmerg.frames", "mmerg.records", "mmerg.systems"),
+                *("mmerg.engine", "mmerg.corpora.dialogue", "mmerg.errors", "mmerg.backends.protocol"),
+                *("mmerg.backends.sampling", "mmerg.frames", "mmerg.runs", "mmerg.systems"),
             ),
         ),
     ],

@@ -18,10 +18,10 @@ import pytest
 from mmerg.errors import RunError
 from mmerg.judge import split
 from mmerg.judging.judgement import Judgement, Match, read_judgement
-from mmerg.records.kept import Kept
-from mmerg.records.run import MANIFEST, read_manifest
-from mmerg.records.trace import read_trace
-from mmerg.records.verdict import Verdicts
+from mmerg.runs.folder import MANIFEST, read_manifest
+from mmerg.runs.kept import Kept
+from mmerg.runs.trace import read_trace
+from mmerg.runs.verdict import Verdicts
 from mmerg.show import main as show
 from tests.engine.parts import ROOT
 from tests.scoring.run_builder import build_run, result

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mmerg.config import refuse_misspelt
 from mmerg.errors import ConfigError
 from mmerg.judge import split
+from mmerg.settings.compose import refuse_misspelt
 from tests.engine.parts import ROOT
 
 

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 from omegaconf import OmegaConf
 
-from mmerg.config import PATHS, quoted, refuse_swept_paths, resolve
 from mmerg.errors import ConfigError
-from mmerg.settings import at
+from mmerg.settings.bounds import at
+from mmerg.settings.compose import PATHS, quoted, refuse_swept_paths, resolve
 from tests.composed import BASE, composed, plain_of
 
 OF_A_RUN = [key for key in PATHS if key != "out"]  # that one is of mmerg.data

@@ -18,13 +18,13 @@ import jsonschema
 import pytest
 
 from mmerg.backends.protocol import Finish
+from mmerg.console.story import lines
+from mmerg.console.terminal import plural
 from mmerg.errors import Failure
-from mmerg.records.events import Called, FramesTaken, Produced
-from mmerg.records.result import Result
-from mmerg.records.run import read_manifest, read_results
-from mmerg.records.trace import read_trace
-from mmerg.story import lines
-from mmerg.terminal import so_many
+from mmerg.runs.events import Called, FramesTaken, Produced
+from mmerg.runs.folder import read_manifest, read_results
+from mmerg.runs.result import Result
+from mmerg.runs.trace import read_trace
 from tests.engine.parts import ROOT, STAGES
 from tests.frames.clips import numbered
 from tests.ollama_server import TEXT_MODEL, VISION_MODEL
@@ -75,7 +75,7 @@ class Ran:
         failed = [result for result in self.results if result.status == "failed"]
         assert done.returncode == int(bool(failed))
         assert (
-            f"{so_many(len(self.results), 'sample')}: {len(self.results) - len(failed)} ok, {len(failed)} failed"
+            f"{plural(len(self.results), 'sample')}: {len(self.results) - len(failed)} ok, {len(failed)} failed"
             in self.told
         )
         self.events = list(read_trace(self.folder / "trace.jsonl"))

@@ -9,10 +9,10 @@ import pytest
 from rich.console import Console
 
 from mmerg.backends.protocol import Finish, Reply
+from mmerg.console.progress import Progress
 from mmerg.errors import Failure
-from mmerg.progress import Progress
-from mmerg.records.events import Called, FramesTaken, SampleStarted
-from mmerg.records.result import Result
+from mmerg.runs.events import Called, FramesTaken, SampleStarted
+from mmerg.runs.result import Result
 
 LINE = re.compile(
     r"(?P<ended>\d+)/(?P<total>\d+) samples? · (?P<failed>\d+) failed · (?P<flying>\d+) in flight · "

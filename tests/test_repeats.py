@@ -15,12 +15,12 @@ from hypothesis import strategies as st
 from mmerg.engine.refine import refine
 from mmerg.engine.state import Again, Output, State
 from mmerg.errors import Failure, ReplyError
-from mmerg.launch import launch
-from mmerg.records import events
-from mmerg.records.repeats import repeats, told_repeats
-from mmerg.records.result import Result
-from mmerg.records.run import TRACE, read_results
-from mmerg.records.trace import Trace
+from mmerg.experiment.launch import launch
+from mmerg.runs import events
+from mmerg.runs.folder import TRACE, read_results
+from mmerg.runs.repeats import repeats, told_repeats
+from mmerg.runs.result import Result
+from mmerg.runs.trace import Trace
 from mmerg.show import main
 from mmerg.systems.system import Stage
 from tests.composed import composed

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from mmerg.errors import Failure
-from mmerg.records import events
-from mmerg.records.result import Result
 from mmerg.report import folder_of, main
+from mmerg.runs import events
+from mmerg.runs.result import Result
 from mmerg.score import main as score
 from tests.reporting.parts import HISTORY, USUAL, Told, build
 from tests.scoring.run_builder import AT, build_run, result

@@ -13,9 +13,9 @@ from typing import Any
 
 import pytest
 
-from mmerg.records.result import Result
-from mmerg.records.run import read_manifest, read_results
-from mmerg.records.trace import read_trace
+from mmerg.runs.folder import read_manifest, read_results
+from mmerg.runs.result import Result
+from mmerg.runs.trace import read_trace
 from tests.engine.parts import ROOT
 from tests.scripted_ollama import ScriptedOllama, merg_answer, scripted_ollama
 

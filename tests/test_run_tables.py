@@ -7,9 +7,9 @@ import io
 import pytest
 from rich.console import Console
 
+from mmerg.console.run_tables import counted, failures, replies
 from mmerg.errors import Failure
-from mmerg.records.result import Result
-from mmerg.run_tables import counted, failures, replies
+from mmerg.runs.result import Result
 
 PLAN = {"goal": "de-escalate", "stance": "confrontational", "tactic": "reflection of feelings", "tone": "enthusiastic"}
 WORDS = "That must have been very hard for you and I am glad you told me extraordinarily"

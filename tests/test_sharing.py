@@ -16,8 +16,8 @@ from typing import Any
 import pytest
 import yaml
 
-from mmerg.launch import launch
-from mmerg.records.run import read_results
+from mmerg.experiment.launch import launch
+from mmerg.runs.folder import read_results
 from tests.composed import composed
 from tests.engine.parts import ROOT
 from tests.run_folders import held

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from mmerg.launch import launch
-from mmerg.records.run import read_results
+from mmerg.experiment.launch import launch
+from mmerg.runs.folder import read_results
 from mmerg.show import main
 from tests.composed import composed
 from tests.engine.parts import STAGES, as_text, audit

@@ -17,10 +17,10 @@ from hypothesis import strategies as st
 from omegaconf import OmegaConf
 from rich.console import Console
 
-from mmerg.records.ended import Ended
-from mmerg.records.run import read_manifest
-from mmerg.sweep import Member, Report, cost, notes, read, table
-from mmerg.terminal import Swept
+from mmerg.console.terminal import Swept
+from mmerg.experiment.sweep import Member, Report, cost, notes, read, table
+from mmerg.runs.ended import Ended
+from mmerg.runs.folder import read_manifest
 from tests.engine.parts import ROOT
 from tests.scripted_ollama import ScriptedOllama, scripted_ollama
 from tests.test_run import Runner, corpus_in

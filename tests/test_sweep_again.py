@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from mmerg.records.run import read_manifest, read_results
+from mmerg.runs.folder import read_manifest, read_results
 from tests.engine.parts import ROOT
 from tests.run_folders import held
 from tests.scripted_ollama import merg_answer, scripted_ollama

@@ -12,7 +12,7 @@ import pytest
 from mmerg.compare import main as compare
 from mmerg.papertables.ours import read_ours
 from mmerg.plot import main as plot
-from mmerg.records.run import MANIFEST
+from mmerg.runs.folder import MANIFEST
 from mmerg.score import main as score
 from mmerg.scoring.comparisons import Compared
 from mmerg.scoring.files import read

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from mmerg.taken_up import is_new, refusal, told_nothing, told_wanted
+from mmerg.experiment.only_failed import is_new, refusal, told_nothing, told_wanted
 from tests.scoring.run_builder import build_run, manifest_of, result
 
 CONFIG: dict[str, Any] = manifest_of([])["config"]

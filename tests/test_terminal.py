@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from mmerg.terminal import shown
+from mmerg.console.terminal import shown
 from tests.engine.parts import ROOT
 
 TALKS = (
-    "import sys; from mmerg.terminal import forgiving; forgiving()\n"
+    "import sys; from mmerg.console.terminal import tolerate_closed_output; tolerate_closed_output()\n"
     "for n in range(20000): print('wörter ✓ ' * 10)\n"
     "sys.stdout.flush(); open(sys.argv[1], 'w').write('done')"
 )
@@ -43,11 +43,14 @@ def test_work_goes_on_when_the_output_cannot_be_written(tmp_path: Path) -> None:
     assert (process.returncode, told, mark.read_text()) == (0, b"", "done")
 
 
-SAYS = "import sys; from mmerg.terminal import forgiving, guarded; forgiving(); print('a word'); sys.exit(guarded({}))"
+SAYS = (
+    "import sys; from mmerg.console.terminal import run_command, tolerate_closed_output; "
+    "tolerate_closed_output(); print('a word'); sys.exit(run_command({}))"
+)
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
-@pytest.mark.parametrize("command", ["lambda: 0", "lambda: 1", "lambda: guarded(lambda: 0)"])
+@pytest.mark.parametrize("command", ["lambda: 0", "lambda: 1", "lambda: run_command(lambda: 0)"])
 def test_output_that_is_lost_is_told_once(command: str) -> None:
     """A single word stays in a buffer until the end."""
     with Path("/dev/full").open("wb") as full:

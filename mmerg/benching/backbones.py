@@ -24,9 +24,9 @@ from omegaconf import DictConfig
 from omegaconf.errors import OmegaConfBaseException
 
 from mmerg.backends.ollama_models import full_name, names
-from mmerg.config import conf_folder, quoted
 from mmerg.errors import ConfigError
-from mmerg.shapes import register
+from mmerg.settings.compose import conf_folder, quoted
+from mmerg.settings.shapes import register
 
 PAPER = ("qwen3.5-27b", "qwen3.5-9b", "qwen3-vl-32b", "qwen2.5vl-7b", "gemma3-12b", "llava-13b")
 EMBEDDED = "smollm2-135m"  # runs without a server

@@ -19,8 +19,8 @@ from mmerg.benching.rows import EngineTold, Memory, Row, Speed
 from mmerg.benching.speed import speed_of
 from mmerg.errors import CallError, MmergError, RunError
 from mmerg.paper.published import PaperTable, published
-from mmerg.records.ended import Ended
-from mmerg.records.run import read_manifest, read_results
+from mmerg.runs.ended import Ended
+from mmerg.runs.folder import read_manifest, read_results
 from mmerg.scoring.answers import read_run
 from mmerg.scoring.scorer import score_run, write_scores
 from mmerg.scoring.standard import Options

@@ -15,10 +15,10 @@ import numpy as np
 
 from mmerg.backends.protocol import Reply
 from mmerg.benching.rows import Seconds, Speed
-from mmerg.records.events import Called
-from mmerg.records.result import Result
-from mmerg.records.run import TRACE, read_results
-from mmerg.records.tries import Tries
+from mmerg.runs.events import Called
+from mmerg.runs.folder import TRACE, read_results
+from mmerg.runs.result import Result
+from mmerg.runs.tries import Tries
 
 
 @dataclass(frozen=True)

@@ -19,11 +19,11 @@ from rich.text import Text
 from mmerg.benching.notes import notes
 from mmerg.benching.rows import Bench
 from mmerg.benching.sheets import Sheet, sheets
+from mmerg.console.terminal import escape
 from mmerg.papertables.as_markdown import escaped
-from mmerg.records.run import replace_file
+from mmerg.runs.folder import replace_file
 from mmerg.scoring.files import written
 from mmerg.scoring.fitting import Fitting
-from mmerg.terminal import harmless
 
 JSON, MARKDOWN = "bench.json", "bench.md"
 _NAME = 24  # columns of a name, beyond which it goes on below
@@ -32,18 +32,18 @@ _NAME = 24  # columns of a name, beyond which it goes on below
 def shown(bench: Bench) -> Iterator[RenderableType]:
     """What was asked for, the tables, and what stands below them. Names are folded where there is little room, figures
     never."""
-    yield harmless(f"{bench.dataset}, {bench.asked} samples asked for")
+    yield escape(f"{bench.dataset}, {bench.asked} samples asked for")
     for told in _asked(bench):
-        yield harmless(told)
+        yield escape(told)
     for sheet in sheets(bench):
         yield Text(f"\n{sheet.title}", style="bold")
         yield _worded(sheet) if len(sheet.words) > 1 else _figures(sheet)
     for note in notes(bench):
-        yield Padding(harmless(note), (0, 0, 0, 2), expand=False)
+        yield Padding(escape(note), (0, 0, 0, 2), expand=False)
 
 
 def _figures(sheet: Sheet) -> Fitting:
-    rows = [[harmless(textwrap.fill(line[0], _NAME)), *map(harmless, line[1:])] for line in sheet.lines]
+    rows = [[escape(textwrap.fill(line[0], _NAME)), *map(escape, line[1:])] for line in sheet.lines]
     return Fitting(sheet.heads, rows)
 
 
@@ -55,7 +55,7 @@ def _worded(sheet: Sheet) -> Table:
         else:
             table.add_column(head, justify="right", no_wrap=True)
     for line in sheet.lines:
-        table.add_row(*map(harmless, line))
+        table.add_row(*map(escape, line))
     return table
 
 

@@ -13,23 +13,23 @@ from omegaconf import DictConfig
 from rich.console import Console
 from rich.text import Text
 
-from mmerg.bar import Bar
 from mmerg.checking.clips import HARMLESS, Wanted, ended_clips, examine, listed, wanted_clips
 from mmerg.checking.counts import counted
 from mmerg.checking.report import BadClip, Clips, Part, Report, merged
 from mmerg.checking.tables import tables
 from mmerg.checking.targets import official_samples, targets
-from mmerg.config import resolve
+from mmerg.console.bar import Bar
+from mmerg.console.terminal import console, escape, shown
+from mmerg.corpora.dialogue import Clip, Corpus, Sample
 from mmerg.corpora.known import known_bad
 from mmerg.corpora.official import expected
 from mmerg.corpora.protocols import chosen
-from mmerg.dialogue import Clip, Corpus, Sample
 from mmerg.engine.look import Looker
 from mmerg.errors import ConfigError, CorpusError, unwritable
-from mmerg.settings import check
+from mmerg.experiment.wiring import looker_of, make, memory_corpus_of, prompts_of, protocol_of
+from mmerg.settings.bounds import check
+from mmerg.settings.compose import resolve
 from mmerg.systems.system import System
-from mmerg.terminal import console, harmless, shown
-from mmerg.wiring import looker_of, make, memory_corpus_of, prompts_of, protocol_of
 
 MOST_ON_A_SHEET = 100  # samples; a picture of more can hardly be opened
 
@@ -70,9 +70,9 @@ def check_data(config: DictConfig) -> int:
     _write(path, report.to_json())
     problems = report.problems()
     for problem in problems:
-        out.print(harmless(f"✗ {problem}"), soft_wrap=True)
+        out.print(escape(f"✗ {problem}"), soft_wrap=True)
     if hint := _hint(plain, reader, report):
-        out.print(harmless(f"next: {hint}"), soft_wrap=True)
+        out.print(escape(f"next: {hint}"), soft_wrap=True)
     out.print(f"{len(problems)} problem{'s' * (len(problems) > 1)}" if problems else "sound")
     if plain["sheet"]:
         _sheet(path.with_suffix(".png"), plain, corpus, shown_samples, looker)

@@ -18,7 +18,7 @@ from pathlib import Path
 
 import numpy as np
 
-from mmerg.dialogue import Clip, Corpus, Sample
+from mmerg.corpora.dialogue import Clip, Corpus, Sample
 from mmerg.engine.plan import looked_at
 from mmerg.errors import ClipError
 from mmerg.frames.decode import MIN_SIDE

@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass
 
+from mmerg.corpora.dialogue import Corpus
 from mmerg.corpora.official import Expected
-from mmerg.dialogue import Corpus
 
 
 @dataclass(frozen=True)

@@ -13,8 +13,8 @@ from bisect import bisect_right
 from importlib.util import find_spec
 from pathlib import Path
 
+from mmerg.console.terminal import shown
 from mmerg.errors import ConfigError
-from mmerg.terminal import shown
 
 _FONTS = Path("mpl-data", "fonts", "ttf")
 _MOST = 2000  # letters of a text that are looked at

@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass, replace
 
 from mmerg.checking.counts import Count
 from mmerg.checking.targets import Targets
-from mmerg.terminal import shown
+from mmerg.console.terminal import shown
 
 DAMAGE = (  # notes that say that a file is not as it was published
     *("rows_malformed", "rows_incomplete", "lines_unreadable", "dialogues_without_turns"),
@@ -22,14 +22,14 @@ SOME = 5  # clips that a message names; the JSON has all
 
 @dataclass(frozen=True)
 class BadClip:
-    """A clip that is missing or has a flaw. known: it is so in the published release. harmless: frames are taken."""
+    """A clip that is missing or has a flaw. known: it is so in the published release. escape: frames are taken."""
 
     clip: str
     turns: tuple[str, ...]
     reason: str
     what: str
     known: bool = False
-    harmless: bool = False
+    escape: bool = False
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ class Clips:
 
     def wrong(self) -> dict[str, list[BadClip]]:
         """Those that are no fault of the release and give no frames, by reason."""
-        return _by_reason(one for one in self.bad if not one.known and not one.harmless)
+        return _by_reason(one for one in self.bad if not one.known and not one.escape)
 
 
 @dataclass(frozen=True)

@@ -14,10 +14,10 @@ from io import BytesIO
 from typing import TYPE_CHECKING
 
 from mmerg.checking.lettering import Font
-from mmerg.dialogue import Sample
+from mmerg.corpora.dialogue import Sample
 from mmerg.engine.look import OVER_BUDGET, Looker
 from mmerg.frames.frame import Frame
-from mmerg.records.events import Event, FramesTaken, TurnFrames
+from mmerg.runs.events import Event, FramesTaken, TurnFrames
 
 if TYPE_CHECKING:
     from PIL.Image import Image

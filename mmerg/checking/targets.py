@@ -9,9 +9,9 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from mmerg.corpora.dialogue import Clip
 from mmerg.corpora.official import Expected
 from mmerg.corpora.protocols import Protocol, Selection
-from mmerg.dialogue import Clip
 from mmerg.engine.look import COULD_SHOW_TARGET
 from mmerg.engine.plan import looked_at
 

@@ -23,11 +23,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from mmerg.corpora.dialogue import Corpus, Dialogue, Turn
 from mmerg.corpora.empathetic_labels import EKMAN, LABEL_SETS
 from mmerg.corpora.files import holdings, is_file, is_folder, read_bytes, refuse_folder, root_folder, text_lines
 from mmerg.corpora.label_sets import refuse_other_labels
 from mmerg.corpora.mixed_up import Held, refuse_mixed_up
-from mmerg.dialogue import Corpus, Dialogue, Turn
 from mmerg.errors import ConfigError, CorpusError
 
 SPEAKER, LISTENER = "Speaker", "Listener"

@@ -18,7 +18,7 @@ from hashlib import sha256
 from io import StringIO
 from pathlib import Path
 
-from mmerg.dialogue import Corpus
+from mmerg.corpora.dialogue import Corpus
 from mmerg.errors import CorpusError
 
 C1_AS_CP1252 = {code: bytes([code]).decode("cp1252", "replace") for code in range(0x80, 0xA0)}

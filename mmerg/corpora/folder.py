@@ -21,9 +21,9 @@ from typing import Annotated, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
+from mmerg.corpora.dialogue import Clip, Corpus, Dialogue, Turn
 from mmerg.corpora.files import FileId, holdings, is_file, known_as, read_bytes, root_folder
 from mmerg.corpora.meld import MELD_LABELS
-from mmerg.dialogue import Clip, Corpus, Dialogue, Turn
 from mmerg.errors import CorpusError
 
 EXAMPLE = (

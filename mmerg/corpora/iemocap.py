@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 
+from mmerg.corpora.dialogue import Clip, Corpus, Crop, Dialogue, Turn
 from mmerg.corpora.files import is_file, read_bytes, root_folder
 from mmerg.corpora.iemocap_files import Utterance, read_evaluation, read_transcription
 from mmerg.corpora.iemocap_tree import (
@@ -28,7 +29,6 @@ from mmerg.corpora.iemocap_tree import (
     session_folder,
 )
 from mmerg.corpora.label_sets import refuse_other_labels
-from mmerg.dialogue import Clip, Corpus, Crop, Dialogue, Turn
 from mmerg.errors import ConfigError, CorpusError
 
 LABEL_SETS = {

@@ -26,11 +26,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, get_args
 
+from mmerg.corpora.dialogue import Clip, Corpus, Dialogue, Turn
 from mmerg.corpora.files import Row, read_table, root_folder
 from mmerg.corpora.meld_clips import Key, clip_name, list_clips
 from mmerg.corpora.meld_csv import ROOT_HINT, SPLITS, find_csv, other_files
 from mmerg.corpora.mixed_up import Held, refuse_mixed_up
-from mmerg.dialogue import Clip, Corpus, Dialogue, Turn
 from mmerg.errors import ConfigError, CorpusError
 
 MELD_LABELS = ("neutral", "joy", "sadness", "anger", "surprise", "fear", "disgust")

@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, get_args
 
-from mmerg.dialogue import Corpus, Dialogue, Sample, cut
+from mmerg.corpora.dialogue import Corpus, Dialogue, Sample, cut
 from mmerg.errors import ConfigError
 
 Targets = Literal["last", "all", "labelled"]

@@ -18,8 +18,8 @@ from mmerg.engine.prompts import Prompts, visible
 from mmerg.engine.schema import Bounds, json_schema, outline, parse
 from mmerg.engine.state import Again, Output, State
 from mmerg.errors import Failure, ReplyError
-from mmerg.records import events
-from mmerg.records.events import Emit
+from mmerg.runs import events
+from mmerg.runs.events import Emit
 from mmerg.systems.system import Stage, System
 
 # What to do once repairs are used up; {setting} is the stage's limit of tokens by its whole name.

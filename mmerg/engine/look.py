@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from hashlib import sha256
 
 from mmerg.backends.protocol import Image
-from mmerg.dialogue import Scene
+from mmerg.corpora.dialogue import Scene
 from mmerg.engine.plan import Ahead, looked_at
 from mmerg.engine.prompts import form
 from mmerg.engine.state import Keyframe, State
@@ -22,8 +22,8 @@ from mmerg.frames.describe import measure, sentence
 from mmerg.frames.frame import Frame, FrameSettings
 from mmerg.frames.montage import montage
 from mmerg.frames.store import FrameStore
-from mmerg.records import events
-from mmerg.records.events import Emit
+from mmerg.runs import events
+from mmerg.runs.events import Emit
 
 COULD_SHOW_TARGET = "could_show_target"  # nothing of the clip is surely before the target
 OVER_BUDGET = "over_budget"  # the turn's frames are good, later turns took all that a sample may have

@@ -13,7 +13,7 @@ import threading
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-from mmerg.dialogue import Clip, Sample, Scene
+from mmerg.corpora.dialogue import Clip, Sample, Scene
 from mmerg.errors import ClipError
 from mmerg.frames.extract import Found, extract
 from mmerg.frames.frame import FrameSettings

@@ -27,7 +27,7 @@ from jinja2 import (
 from mmerg.backends.protocol import Image, Message
 from mmerg.engine.state import Again, State
 from mmerg.errors import ConfigError
-from mmerg.records.events import Form
+from mmerg.runs.events import Form
 from mmerg.systems.system import Stage, System
 
 

@@ -17,8 +17,8 @@ from typing import Protocol
 
 from mmerg.engine.state import Again, Output, Pass, State
 from mmerg.errors import CallError, Failure, ReplyError, SampleError
-from mmerg.records import events
-from mmerg.records.events import Emit
+from mmerg.runs import events
+from mmerg.runs.events import Emit
 from mmerg.systems.audit import Audit, audit_of
 from mmerg.systems.system import FinalSelection, Stage, System
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from pydantic import BaseModel
 
 from mmerg.backends.protocol import Image
-from mmerg.dialogue import Scene
+from mmerg.corpora.dialogue import Scene
 from mmerg.frames.frame import Frame
 from mmerg.systems.audit import Audit
 

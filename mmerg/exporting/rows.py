@@ -12,8 +12,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
-from mmerg.records import events
-from mmerg.records.result import Result
+from mmerg.runs import events
+from mmerg.runs.result import Result
 
 Row: TypeAlias = dict[str, Any]
 

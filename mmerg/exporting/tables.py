@@ -16,8 +16,8 @@ from typing import Any
 from mmerg.errors import RunError, unwritable
 from mmerg.exporting.rows import Row, Rows
 from mmerg.exporting.schemas import CALLS, PASSES, PROMPTS, SAMPLES, arrow
-from mmerg.records.about import About
-from mmerg.records.lines import SAFE
+from mmerg.runs.about import About
+from mmerg.runs.lines import SAFE
 
 GROUP = 1000  # rows
 

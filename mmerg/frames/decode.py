@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from mmerg.dialogue import Crop
+from mmerg.corpora.dialogue import Crop
 from mmerg.errors import ClipError
 from mmerg.frames.frame import FrameSettings
 from mmerg.frames.opencv import load_cv2

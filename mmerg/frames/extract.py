@@ -19,7 +19,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from mmerg.dialogue import Clip
+from mmerg.corpora.dialogue import Clip
 from mmerg.errors import ClipError
 from mmerg.frames.decode import Candidate, Span, candidates, describe
 from mmerg.frames.frame import Frame, FrameSettings

@@ -12,7 +12,7 @@ from typing import TypeAlias, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from mmerg.dialogue import Crop
+from mmerg.corpora.dialogue import Crop
 from mmerg.errors import ClipError
 from mmerg.frames.opencv import load_cv2
 

@@ -15,9 +15,9 @@ import random
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from mmerg.dialogue import Scene, Turn
+from mmerg.corpora.dialogue import Scene, Turn
 from mmerg.errors import ConfigError, RunError
-from mmerg.records.run import TRACE
+from mmerg.runs.folder import TRACE
 from mmerg.scoring.answers import Answer, ScoredRun
 from mmerg.scoring.comparable import must_compare
 

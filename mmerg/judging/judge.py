@@ -19,15 +19,15 @@ from typing import Any, get_args
 
 from mmerg.backends.protocol import Backend, Sampling
 from mmerg.engine.ask import Asker, Supply
-from mmerg.engine.experiment import attempt
 from mmerg.engine.prompts import Prompts
+from mmerg.engine.sample import attempt
 from mmerg.engine.state import State
 from mmerg.errors import ConfigError, ReplyError
 from mmerg.judging.items import Item
 from mmerg.judging.schemas import Preference, Rating
-from mmerg.records import events
-from mmerg.records.events import Emit
-from mmerg.records.verdict import Choice, Verdict, Verdicts
+from mmerg.runs import events
+from mmerg.runs.events import Emit
+from mmerg.runs.verdict import Choice, Verdict, Verdicts
 from mmerg.systems.system import Stage, System, build
 
 FOLDER = Path(__file__).parent

@@ -18,9 +18,9 @@ from pydantic import BaseModel, ConfigDict
 
 from mmerg.errors import RunError
 from mmerg.judging.preferences import Sign
-from mmerg.records.lines import why
-from mmerg.records.result import Result
-from mmerg.records.run import read_results, replace_file
+from mmerg.runs.folder import read_results, replace_file
+from mmerg.runs.lines import why
+from mmerg.runs.result import Result
 from mmerg.scoring.score import Score
 
 JUDGEMENT = "judgement.json"

@@ -18,10 +18,12 @@ from rich.console import Console
 
 from mmerg.backends.pool import Pool
 from mmerg.backends.protocol import Engine
-from mmerg.config import resolve
+from mmerg.console.run_tables import failures
+from mmerg.console.terminal import console, escape, shown
 from mmerg.engine.prompts import Prompts
 from mmerg.errors import ConfigError
-from mmerg.identity import how, identity_hash
+from mmerg.experiment.wiring import git_commit, pool_of, sampling_of, versions
+from mmerg.experiment.work import carry_out, pending
 from mmerg.judging.items import Lot, pairs, singles
 from mmerg.judging.judge import Judge, judge_system
 from mmerg.judging.judgement import (
@@ -36,14 +38,12 @@ from mmerg.judging.judgement import (
 from mmerg.judging.preferences import preferences, signs
 from mmerg.judging.ratings import ratings
 from mmerg.judging.tables import compared, rated
-from mmerg.records.run import Folder
-from mmerg.records.verdict import Verdicts
-from mmerg.run_tables import failures
+from mmerg.runs.folder import Folder
+from mmerg.runs.verdict import Verdicts
 from mmerg.scoring.answers import read_run
-from mmerg.settings import check_bounds
-from mmerg.terminal import console, harmless, shown
-from mmerg.wiring import git_commit, pool_of, sampling_of, versions
-from mmerg.work import carry_out, undone
+from mmerg.settings.bounds import check_bounds
+from mmerg.settings.compose import resolve
+from mmerg.settings.identity import how, identity_hash
 
 VERDICTS = "verdicts.jsonl"
 
@@ -93,10 +93,10 @@ def launch(config: DictConfig, folders: Sequence[Path]) -> int:
         judging = Judging(plain, judge, pool.describe())
         _announce(out, judging)
         for host, why in pool.down().items():
-            out.print(harmless(f"host {host} is left out for now: {why}"))
+            out.print(escape(f"host {host} is left out for now: {why}"))
         codes = [_judged(out, judging, lot, pool) for lot in lots]
     if plain["backbone"]["note"]:
-        out.print(harmless(plain["backbone"]["note"]))
+        out.print(escape(plain["backbone"]["note"]))
     return max(codes)
 
 
@@ -131,7 +131,7 @@ def _judged(out: Console, judging: Judging, lot: Lot, pool: Pool) -> int:
     path = Path(plain["runs"]) / judging.name(identity)
     with Folder(path, _manifest(judging, lot, identity), Verdicts, VERDICTS) as folder:
         wanted = lot.items[: plain["limit"]]
-        todo = undone(wanted, folder.results, plain["only_failed"])
+        todo = pending(wanted, folder.results, plain["only_failed"])
         carry_out(folder, wanted, todo, judging.judge.item, pool, out)
         folder.seal([item.id for item in lot.items])
         found = list(folder.results.part(item.id for item in lot.items))
@@ -179,7 +179,7 @@ def _conclude(
         file = run.path / judgement_file(judging.backbone)
         if fuller := keep(judgement, file):
             out.print(
-                harmless(
+                escape(
                     f"{file} stays: it is of {fuller.n} samples of the same replies, and this judgement of "
                     f"{judgement.n}, which is in {path / JUDGEMENT}"
                 )
@@ -234,8 +234,8 @@ def _manifest(judging: Judging, lot: Lot, identity: dict[str, str]) -> dict[str,
 def _announce(out: Console, judging: Judging) -> None:
     node, engine = judging.plain["judge"], judging.engine
     calls = len(judging.judge.rounds) * len(judging.aspects)
-    out.print(harmless(f"judge={node['name']}: {', '.join(judging.aspects)}; {calls} calls a sample"))
+    out.print(escape(f"judge={node['name']}: {', '.join(judging.aspects)}; {calls} calls a sample"))
     seeds = f"seeds {judging.plain['seed']} to {judging.plain['seed'] + node['repeats'] - 1}"
     out.print(
-        harmless(f"{engine.model} on {engine.backend} {engine.version}, temperature {node['temperature']}, {seeds}")
+        escape(f"{engine.model} on {engine.backend} {engine.version}, temperature {node['temperature']}, {seeds}")
     )

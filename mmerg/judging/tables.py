@@ -8,9 +8,9 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from mmerg.console.terminal import escape
 from mmerg.judging.judgement import Judgement, Match
 from mmerg.scoring.score import Score
-from mmerg.terminal import harmless
 
 RULE = (
     "a pair is won (lost) only where the judge prefers A (B) in both orders, and in more than half of the repeats; "
@@ -20,29 +20,29 @@ RULE = (
 
 def rated(found: Judgement) -> Iterator[RenderableType]:
     """The ratings of a run."""
-    yield harmless(f"{found.run}, {found.corpus}, protocol {found.protocol}")
-    yield harmless(_counts(found))
+    yield escape(f"{found.run}, {found.corpus}, protocol {found.protocol}")
+    yield escape(_counts(found))
     table = Table(title="1 to 5, mean over samples [95 %]", title_justify="left")
     for name in ("aspect", "rating", "n"):
         table.add_column(name, justify="left" if name == "aspect" else "right")
     for name, score in found.scores.items():
-        table.add_row(harmless(name), _cell(score, 2), str(score.n))
+        table.add_row(escape(name), _cell(score, 2), str(score.n))
     yield table
     yield from _methods(found.scores.values())
     if found.self_judged:
-        yield harmless(f"judged by itself: {found.judge} wrote these replies")
+        yield escape(f"judged by itself: {found.judge} wrote these replies")
 
 
 def compared(found: Match) -> Iterator[RenderableType]:
     """Run A against run B."""
-    yield harmless(f"A {found.runs[0]}\nB {found.runs[1]}\n{found.corpus}")
-    yield harmless(_counts(found))
+    yield escape(f"A {found.runs[0]}\nB {found.runs[1]}\n{found.corpus}")
+    yield escape(_counts(found))
     by_aspect = {**found.aspects, "all": found.overall}
     yield _figures("A against B, % of pairs [95 %]", by_aspect, {"win": "A wins", "tie": "tie", "lose": "B wins"})
-    yield harmless(RULE)
+    yield escape(RULE)
     yield _figures("A over B: pairs won less pairs lost, % of pairs [95 %]", by_aspect, {"margin": "margin"})
     for aspect, sign in found.signs.items():
-        yield harmless(
+        yield escape(
             f"{aspect}: A wins {sign.won} dialogues, B {sign.lost}; sign test p {sign.p:.2g}, "
             f"{sign.p_holm:.2g} corrected for {len(found.signs)} aspects (Holm)"
         )
@@ -59,7 +59,7 @@ def compared(found: Match) -> Iterator[RenderableType]:
     )
     yield from _methods(found.overall.values())
     for run in found.self_judged:
-        yield harmless(f"judged by itself: {found.judge} wrote the replies of {run}")
+        yield escape(f"judged by itself: {found.judge} wrote the replies of {run}")
 
 
 def _counts(found: Judgement | Match) -> str:
@@ -84,7 +84,7 @@ def _figures(title: str, by_aspect: dict[str, dict[str, Score]], columns: dict[s
     table.add_column("n", justify="right")
     for aspect, scores in by_aspect.items():
         n = max(scores[name].n for name in columns)
-        table.add_row(harmless(aspect), *(_cell(scores[name], 1, n) for name in columns), str(n))
+        table.add_row(escape(aspect), *(_cell(scores[name], 1, n) for name in columns), str(n))
     return table
 
 
@@ -99,4 +99,4 @@ def _cell(score: Score, places: int, n: int | None = None) -> Text:
 
 def _methods(scores: Iterable[Score]) -> Iterator[Text]:
     told = dict.fromkeys(score.method for score in scores if score.method)
-    yield from (harmless(f"interval: {method}") for method in told)
+    yield from (escape(f"interval: {method}") for method in told)

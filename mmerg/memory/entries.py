@@ -19,7 +19,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Literal
 
-from mmerg.dialogue import Corpus, Dialogue, Turn
+from mmerg.corpora.dialogue import Corpus, Dialogue, Turn
 from mmerg.errors import ConfigError, CorpusError
 
 ENOUGH_TURNS = 3  # of fewer turns, two dialogues can have the same words by chance ("Hey!" "Hey.")

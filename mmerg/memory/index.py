@@ -1,4 +1,4 @@
-"""Ranks vectors by cosine: faiss over vectors of length 1, with what faiss leaves undone put right.
+"""Ranks vectors by cosine: faiss over vectors of length 1, with what faiss leaves pending put right.
 
 Exact (IndexFlatIP), so recall is 1. faiss gives equal scores in any order and cuts them anywhere at k, and pads with -1
 where k is more than it holds: none of this shows here.

@@ -25,7 +25,7 @@ from typing import Any, Protocol
 import numpy as np
 from filelock import FileLock, Timeout
 
-from mmerg.dialogue import Corpus
+from mmerg.corpora.dialogue import Corpus
 from mmerg.errors import ConfigError, RunError, unwritable
 from mmerg.memory.digest import sha256
 from mmerg.memory.entries import Entry, Key, entries_of, line_of

@@ -6,8 +6,8 @@ import csv
 import io
 from collections.abc import Sequence
 
+from mmerg.console.terminal import shown
 from mmerg.papertables.beside import Beside
-from mmerg.terminal import shown
 
 COLUMNS = (
     *("table", "dataset", "by", "row", "fits", "run", "metric", "value", "low", "high", "spread", "n", "method"),

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from mmerg.console.terminal import shown
 from mmerg.papertables.beside import Beside
 from mmerg.papertables.line import Cell, Line
-from mmerg.terminal import shown
 
 _ESCAPES = {
     "\\": r"\textbackslash{}",

@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from mmerg.console.terminal import shown
 from mmerg.papertables.as_text import figure
 from mmerg.papertables.beside import Beside
 from mmerg.papertables.line import Cell
-from mmerg.terminal import shown
 
 _MARKS = {True: " ✓", False: " ✗", None: ""}
 
@@ -45,6 +45,6 @@ def _cell(cell: Cell) -> str:
 
 
 def escaped(text: str) -> str:
-    """Foreign text with what Markdown and HTML would take for markup made harmless, on one line."""
+    """Foreign text with what Markdown and HTML would take for markup made escape, on one line."""
     flat = " ".join(shown(text).split())
     return re.sub(r"([\\`*_{}\[\]<>|~#&$])", r"\\\1", flat)

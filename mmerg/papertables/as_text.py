@@ -10,10 +10,10 @@ from rich.console import RenderableType
 from rich.padding import Padding
 from rich.text import Text
 
+from mmerg.console.terminal import escape
 from mmerg.papertables.beside import Beside
 from mmerg.papertables.line import Cell, Line
 from mmerg.scoring.fitting import Fitting
-from mmerg.terminal import harmless
 
 _MARKS = {True: " ✓", False: " ✗", None: "  "}
 _NAME = 32  # columns of a row's name, beyond which it goes on below
@@ -22,11 +22,11 @@ _NAME = 32  # columns of a row's name, beyond which it goes on below
 def as_text(beside: Beside) -> Iterator[RenderableType]:
     """Title, table, then its source and notes."""
     heads = ["", *(f"{head}  " for head in beside.heads)]
-    yield harmless(beside.title)
+    yield escape(beside.title)
     yield Fitting(heads, [_row(line) for line in beside.lines])
-    yield harmless(f"source: {beside.source}")
+    yield escape(f"source: {beside.source}")
     for note in beside.told:
-        yield Padding(harmless(note), (0, 0, 0, 2), expand=False)
+        yield Padding(escape(note), (0, 0, 0, 2), expand=False)
 
 
 def _row(line: Line) -> list[Text | str]:
@@ -37,7 +37,7 @@ def _row(line: Line) -> list[Text | str]:
     below = ["    sd", "    seeds"] if line.by == "seeds" else ["    from", "    to", "    n"][: depth - 1]
     stacks = [_spread(cell) if line.by == "seeds" else _stack(cell, depth) for cell in line.cells]
     above = [""] * (len(name) - 1)
-    return [harmless("\n".join(column)) for column in ([*name, *below], *([*above, *stack] for stack in stacks))]
+    return [escape("\n".join(column)) for column in ([*name, *below], *([*above, *stack] for stack in stacks))]
 
 
 def _depth(line: Line) -> int:

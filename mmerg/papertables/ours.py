@@ -13,11 +13,11 @@ from pathlib import Path
 from typing import Any
 
 from mmerg.errors import RunError
-from mmerg.identity import identity_hash
 from mmerg.judging.judgement import read_judgement
 from mmerg.papertables.seen import seen
-from mmerg.records.run import TRACE, read_manifest
+from mmerg.runs.folder import TRACE, read_manifest
 from mmerg.scoring.score import Score, Scores, read_scores
+from mmerg.settings.identity import identity_hash
 
 Setting = str | int
 JUDGEMENT = "judgement-*.json"

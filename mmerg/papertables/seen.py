@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from mmerg.records.events import FramesTaken
-from mmerg.records.trace import parsed, read_heads
+from mmerg.runs.events import FramesTaken
+from mmerg.runs.trace import parsed, read_heads
 
 KEYFRAMES = "keyframes"
 MEASURED = "descriptions measured from keyframes"

@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mmerg.plots import style
-from mmerg.records import events
-from mmerg.records.tries import Tries
+from mmerg.runs import events
+from mmerg.runs.tries import Tries
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

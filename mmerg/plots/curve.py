@@ -13,12 +13,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
-from mmerg.identity import identity_hash
 from mmerg.paper.published import published
 from mmerg.plots import style
 from mmerg.plots.names import names
 from mmerg.plots.scored import TITLES, Scored
-from mmerg.records.about import About
+from mmerg.runs.about import About
+from mmerg.settings.identity import identity_hash
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

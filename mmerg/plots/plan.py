@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from mmerg.plots.matrix import Matrix
-from mmerg.records.result import Result
+from mmerg.runs.result import Result
 
 
 def by_emotion(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from mmerg.records.about import About
+from mmerg.runs.about import About
 from mmerg.scoring.score import Score, Scores, UnscoredError, read_scores
 
 METRICS = ("acc", "dist1", "dist2", "self_ppl", "bert_f1")

@@ -22,8 +22,8 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from mmerg.console.terminal import shown
 from mmerg.errors import unwritable
-from mmerg.terminal import shown
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from mmerg.records import events
 from mmerg.reporting.sample_model import Call, Part
+from mmerg.runs import events
 
 _SHORT = 120  # characters; what is shorter is shown again
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from mmerg.records.result import Result
+from mmerg.runs.result import Result
 
 Outcome = Literal["passed", "corrected", "kept", "failed"]
 OUTCOMES: dict[Outcome, str] = {

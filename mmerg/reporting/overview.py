@@ -14,17 +14,17 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from mmerg.console.exclusions import problems
+from mmerg.console.exclusions import tally as kept_back
 from mmerg.errors import RunError
-from mmerg.exclusions import problems
-from mmerg.exclusions import tally as kept_back
 from mmerg.paper.published import FILES, published
 from mmerg.papertables.beside import Beside, put_beside
 from mmerg.papertables.ours import read_ours, settings_of
 from mmerg.plots.scored import Scored, read_scored
-from mmerg.records.about import About, read_about
-from mmerg.records.result import Result
-from mmerg.records.run import read_manifest, read_results
 from mmerg.reporting.navigation import Outcome, outcome, wrong_emotion
+from mmerg.runs.about import About, read_about
+from mmerg.runs.folder import read_manifest, read_results
+from mmerg.runs.result import Result
 
 _HOW = ("limit", "ids", "only_failed", "cache")  # of a start, what says which samples it took up; the rest is hosts
 

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 from mmerg.plots import blame, dots, matrix, plan
 from mmerg.plots.names import caption, names
 from mmerg.plots.scored import Scored, with_any
-from mmerg.records.manifest import node, words
-from mmerg.records.run import TRACE
+from mmerg.runs.folder import TRACE
+from mmerg.runs.manifest import node, words
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

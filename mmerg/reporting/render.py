@@ -12,9 +12,9 @@ from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from mmerg.records.manifest import short
 from mmerg.reporting.text import clipped, duration, figure, signed, spelled_out
 from mmerg.reporting.won import told
+from mmerg.runs.manifest import short
 
 ASSETS = ("report.css", "report.js")
 

@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from mmerg.records import events
 from mmerg.reporting.values import Field
+from mmerg.runs import events
 from mmerg.systems.audit import Finding
 
 

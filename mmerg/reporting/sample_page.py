@@ -12,13 +12,13 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
-from mmerg.records import events
-from mmerg.records.repeats import repeats
 from mmerg.reporting.calls import calls
 from mmerg.reporting.sample_model import Call, Cell, Checked, PassHead, Row, SamplePage, Shot, Spoken
 from mmerg.reporting.stages import Stages, agent
 from mmerg.reporting.values import fields
 from mmerg.reporting.won import why_selected
+from mmerg.runs import events
+from mmerg.runs.repeats import repeats
 
 _SHOWN = (
     *(events.SampleStarted, events.FramesTaken, events.Called, events.Refused, events.Supplied, events.Produced),

@@ -10,13 +10,13 @@ from collections.abc import Sequence
 from typing import Any
 
 from mmerg.errors import RunError
-from mmerg.identity import canonical
 from mmerg.plots.names import names
-from mmerg.records.differing import differing
 from mmerg.reporting.overview import Overview
+from mmerg.runs.differing import differing
 from mmerg.scoring.answers import read_run
 from mmerg.scoring.comparisons import DRAWS, chance, compared_with, how_p
 from mmerg.scoring.standard import Options
+from mmerg.settings.identity import canonical
 
 
 def side_by_side(overviews: Sequence[Overview]) -> dict[str, Any]:

@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, field
 
-from mmerg.records.result import Result
 from mmerg.reporting.navigation import Outcome, outcome, wrong_emotion
 from mmerg.reporting.sample_model import SamplePage
 from mmerg.reporting.text import clipped, file_name
+from mmerg.runs.result import Result
 
 _ID, _TEXT = 80, 220  # characters of an id and of a turn in the table; the sample's page has all of them
 _FOUND = 2000  # characters of each that the table's search looks through

@@ -10,7 +10,7 @@ import re
 
 from markupsafe import Markup
 
-from mmerg import terminal
+from mmerg.console import terminal
 from mmerg.scoring import shown
 
 _UNSAFE = re.compile("[^a-z0-9]+")

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from mmerg.records.events import Selected
+from mmerg.runs.events import Selected
 
 ENDED = {
     "passed": "all checks passed",

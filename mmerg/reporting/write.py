@@ -12,11 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from mmerg.exclusions import told as told_memory
+from mmerg.console.exclusions import told as told_memory
 from mmerg.plots import style
-from mmerg.records.about import read_abouts
-from mmerg.records.run import FRAMES, TRACE
-from mmerg.records.tries import Tries
 from mmerg.reporting.folder import ReportFolder
 from mmerg.reporting.frames import Faces, Frames
 from mmerg.reporting.navigation import OUTCOMES, outcome, ways, wrong_emotion
@@ -30,6 +27,9 @@ from mmerg.reporting.stages import stages_of
 from mmerg.reporting.tally import Tally
 from mmerg.reporting.text import file_name
 from mmerg.reporting.won import ENDED
+from mmerg.runs.about import read_abouts
+from mmerg.runs.folder import FRAMES, TRACE
+from mmerg.runs.tries import Tries
 from mmerg.scoring.answers import told_improper
 
 EVERY = 500  # samples from one word of progress to the next

@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Any
 
 from mmerg.errors import RunError
-from mmerg.records.manifest import AGAIN, needed
-from mmerg.records.result import Result
-from mmerg.records.run import TRACE, read_manifest, read_results
+from mmerg.runs.folder import TRACE, read_manifest, read_results
+from mmerg.runs.manifest import AGAIN, needed
+from mmerg.runs.result import Result
 from mmerg.scoring.told import Told, told
 
 NAMED = 5  # samples, where many could be named

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from mmerg.errors import RunError
-from mmerg.records.result import Result
+from mmerg.runs.result import Result
 from mmerg.scoring.answers import ScoredRun, named, told_improper
 from mmerg.scoring.paired import Pairing
 

@@ -12,7 +12,7 @@ from itertools import groupby
 from pydantic import BaseModel, ConfigDict
 
 from mmerg.errors import RunError
-from mmerg.records.differing import Deciding, differing
+from mmerg.runs.differing import Deciding, differing
 from mmerg.scoring.answers import ScoredRun
 from mmerg.scoring.comparable import must_compare, must_have_one_target, warnings
 from mmerg.scoring.metric import Metric

@@ -11,12 +11,12 @@ from collections.abc import Iterator, Sequence
 from rich.console import RenderableType
 from rich.text import Text
 
+from mmerg.console.terminal import escape
 from mmerg.scoring.comparisons import Compared, Pair, chance, how_p
 from mmerg.scoring.fitting import Cell, Fitting
 from mmerg.scoring.paired import Comparison
 from mmerg.scoring.power import LEVEL
 from mmerg.scoring.shown import figure, signed
-from mmerg.terminal import harmless
 
 _HEADS = ("figure", "A", "B", "B − A", "95 % interval", "p", "p Holm", "detectable", "pairs", "left out")
 _ARROWS = {True: " ↑", False: " ↓", None: ""}
@@ -24,14 +24,14 @@ _ARROWS = {True: " ↑", False: " ↓", None: ""}
 
 def shown(compared: Compared) -> Iterator[RenderableType]:
     """A table for each run that was held against the first, why some figures have no difference, warnings, methods."""
-    yield harmless(f"protocol {compared.protocol}")
+    yield escape(f"protocol {compared.protocol}")
     for number, pair in enumerate(compared.pairs):
         found = compared.comparisons[number :: len(compared.pairs)]
-        yield harmless(_heading(pair))
+        yield escape(_heading(pair))
         yield _table([one for one in found if one.difference is not None])
-        yield from (harmless(told) for told in _shares(found))
-        yield from (harmless(f"{', '.join(names)}: {why}") for why, names in _absent(found).items())
-    yield from (harmless(f"warning: {told}") for told in compared.warnings)
+        yield from (escape(told) for told in _shares(found))
+        yield from (escape(f"{', '.join(names)}: {why}") for why, names in _absent(found).items())
+    yield from (escape(f"warning: {told}") for told in compared.warnings)
     yield Text(_how(compared))
 
 
@@ -45,7 +45,7 @@ def _heading(pair: Pair) -> str:
 def _table(found: Sequence[Comparison]) -> Fitting:
     rows: list[list[Cell]] = [
         [
-            harmless(one.metric + _ARROWS[one.higher_is_better]),
+            escape(one.metric + _ARROWS[one.higher_is_better]),
             figure(one.a_value),
             figure(one.b_value),
             signed(one.difference),

@@ -13,7 +13,7 @@ from typing import TypeVar
 
 from pydantic import BaseModel
 
-from mmerg.records.run import replace_file
+from mmerg.runs.folder import replace_file
 
 Model = TypeVar("Model", bound=BaseModel)
 

@@ -15,9 +15,9 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict
 
 from mmerg.errors import RunError
-from mmerg.records.lines import why
-from mmerg.records.result import Result
-from mmerg.records.run import read_results
+from mmerg.runs.folder import read_results
+from mmerg.runs.lines import why
+from mmerg.runs.result import Result
 from mmerg.scoring.files import read
 
 SCORES = "scores.json"

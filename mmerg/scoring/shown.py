@@ -12,11 +12,11 @@ from rich import box
 from rich.console import RenderableType
 from rich.text import Text
 
-from mmerg.records.differing import Setting
+from mmerg.console.terminal import escape
+from mmerg.runs.differing import Setting
 from mmerg.scoring.answers import told_improper
 from mmerg.scoring.fitting import Cell, Fitting
 from mmerg.scoring.score import Score, Scores
-from mmerg.terminal import harmless
 
 _ARROWS = {True: " ↑", False: " ↓", None: ""}
 
@@ -25,11 +25,11 @@ def shown(runs: Sequence[Scores], differing: Sequence[Setting] = ()) -> Iterator
     """What there is to print of `runs`, numbered from 1: which they are, in which settings they differ, their figures,
     what has none, signatures."""
     for number, run in enumerate(runs, start=1):
-        yield harmless(_heading(number, run))
+        yield escape(_heading(number, run))
     if differing:
         yield Text("settings that differ")
     for setting in differing:
-        yield harmless(f"  {setting.name}: {_by_run(setting.values)}")
+        yield escape(f"  {setting.name}: {_by_run(setting.values)}")
     names = list(dict.fromkeys(name for run in runs for name in run.scores))
     judging = [name for name in names if _of(runs, name)[0].higher_is_better is not None]
     for kind in (judging, [name for name in names if name not in judging]):
@@ -58,7 +58,7 @@ def _by_run(values: Sequence[str]) -> str:
 
 
 def _table(runs: Sequence[Scores], columns: Sequence[str]) -> Fitting:
-    heads: list[Cell] = ["run", *(harmless(name + _ARROWS[_of(runs, name)[0].higher_is_better]) for name in columns)]
+    heads: list[Cell] = ["run", *(escape(name + _ARROWS[_of(runs, name)[0].higher_is_better]) for name in columns)]
     rows: list[list[Cell]] = [
         [str(number), *(_cell(run.scores.get(name)) for name in columns)] for number, run in enumerate(runs, start=1)
     ]
@@ -94,9 +94,9 @@ def _absent(runs: Sequence[Scores]) -> Iterator[Text]:
             if score.why:
                 reasons.setdefault(score.why, []).append(score.name)
         for why, names in reasons.items():
-            yield harmless(f"{number}: {', '.join(names)}: {why}")
+            yield escape(f"{number}: {', '.join(names)}: {why}")
         if improper := told_improper(run.improper):
-            yield harmless(f"{number}: {improper}")
+            yield escape(f"{number}: {improper}")
 
 
 def _signatures(runs: Sequence[Scores], name: str) -> Iterator[Text]:
@@ -107,7 +107,7 @@ def _signatures(runs: Sequence[Scores], name: str) -> Iterator[Text]:
     for text in dict.fromkeys(told):
         of = ",".join(str(number) for number, other in enumerate(told, start=1) if other == text)
         if text:
-            yield harmless(f"  {name}{f' of {of}' if len(set(told)) > 1 else ''}: {text}")
+            yield escape(f"  {name}{f' of {of}' if len(set(told)) > 1 else ''}: {text}")
 
 
 def _of(runs: Sequence[Scores], name: str) -> list[Score]:

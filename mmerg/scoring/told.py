@@ -9,9 +9,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from mmerg.records.events import Called, SampleStarted
-from mmerg.records.result import Result
-from mmerg.records.tries import Tries
+from mmerg.runs.events import Called, SampleStarted
+from mmerg.runs.result import Result
+from mmerg.runs.tries import Tries
 from mmerg.scoring.tokens import of_response
 
 ROUNDING = 1e-4  # what a server's single precision may put on top of 0, the logarithm of certainty

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from mmerg.backends.ollama_models import full_name
 from mmerg.benching.backbones import EMBEDDED, PAPER, Asked, asked, composed
 from mmerg.benching.measure import paper_table
-from mmerg.config import conf_folder, resolve
 from mmerg.errors import ConfigError
-from mmerg.settings import check
+from mmerg.settings.bounds import check
+from mmerg.settings.compose import conf_folder, resolve
 
 PAGES = sorted(page.stem for page in (Path(conf_folder()) / "backbone").glob("*.yaml"))
 

@@ -1,4 +1,4 @@
-"""Tables: engines kept apart, reasons for what is missing, foreign text harmless."""
+"""Tables: engines kept apart, reasons for what is missing, foreign text escape."""
 
 from __future__ import annotations
 

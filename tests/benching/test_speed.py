@@ -8,9 +8,9 @@ import pytest
 
 from mmerg.backends.protocol import Finish, Reply
 from mmerg.benching.speed import seconds_of, speed_of
-from mmerg.records import events
-from mmerg.records.result import Result
-from mmerg.records.run import Run
+from mmerg.runs import events
+from mmerg.runs.folder import Run
+from mmerg.runs.result import Result
 from tests.scoring.run_builder import AT, HISTORY, LABELS, manifest_of, result
 
 

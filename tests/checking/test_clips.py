@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mmerg.checking.clips import LONG, PAST_END, Flaw, Wanted, ended_clips, examine, listed, wanted_clips
+from mmerg.corpora.dialogue import Clip, Corpus, Crop, Dialogue, Turn
 from mmerg.corpora.protocols import Protocol
-from mmerg.dialogue import Clip, Corpus, Crop, Dialogue, Turn
 from mmerg.errors import ClipError
 from mmerg.frames.extract import extract
 from mmerg.frames.frame import FrameSettings

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from mmerg.checking.counts import Count, counted
+from mmerg.corpora.dialogue import Corpus, Dialogue, Turn
 from mmerg.corpora.known import known_bad
 from mmerg.corpora.meld import Meld
 from mmerg.corpora.official import Expected, expected
-from mmerg.dialogue import Corpus, Dialogue, Turn
 
 REAL = Path(__file__).parents[2] / "../shared/data/meld"
 

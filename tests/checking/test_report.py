@@ -17,8 +17,8 @@ CLIPS = Clips("open", 3, 3, 4, 0, ())
 REPORT = Report(GOOD, CLIPS, TAKEN)
 
 
-def bad(name: str, reason: str = "unreadable", *, known: bool = False, harmless: bool = False) -> BadClip:
-    return BadClip(name, (f"{name}/1",), reason, "it is broken", known, harmless)
+def bad(name: str, reason: str = "unreadable", *, known: bool = False, escape: bool = False) -> BadClip:
+    return BadClip(name, (f"{name}/1",), reason, "it is broken", known, escape)
 
 
 def problems(*clips: BadClip, missing: int = 0) -> list[str]:
@@ -28,7 +28,7 @@ def problems(*clips: BadClip, missing: int = 0) -> list[str]:
 def test_sound() -> None:
     assert REPORT.problems() == []
     assert replace(REPORT, clips=None).problems() == []
-    assert problems(bad("a", known=True), bad("b", "long", harmless=True)) == []
+    assert problems(bad("a", known=True), bad("b", "long", escape=True)) == []
     assert problems(bad("a", "missing", known=True), missing=1) == []
 
 

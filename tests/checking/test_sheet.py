@@ -14,7 +14,7 @@ from PIL import Image
 
 from mmerg.checking.lettering import Font
 from mmerg.checking.sheet import CELL, contact_sheet, png, spread
-from mmerg.dialogue import Clip, Dialogue, Sample, Turn, cut
+from mmerg.corpora.dialogue import Clip, Dialogue, Sample, Turn, cut
 from mmerg.engine.look import Looker
 from mmerg.frames.frame import FrameSettings
 from mmerg.frames.store import FrameStore
@@ -98,7 +98,7 @@ def test_ten_frames_of_a_turn_take_two_lines(scenes: list[Path], looker: Looker)
 
 
 def test_upright_pictures_stand_in_their_cell(scenes: list[Path], looker: Looker) -> None:
-    from mmerg.dialogue import Crop
+    from mmerg.corpora.dialogue import Crop
 
     turn = Turn("Ana", "One.", clip=Clip(scenes[1], crop=Crop(0.0, 0.0, 0.3, 1.0)))
     upright = cut(Dialogue("d", (turn, Turn("Ben", "Two."))), 1, LABELS)

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from mmerg.corpora.dialogue import Corpus
 from mmerg.corpora.empathetic import Empathetic
 from mmerg.corpora.folder import EXAMPLE, Folder
 from mmerg.corpora.iemocap import Iemocap
 from mmerg.corpora.meld import Meld
-from mmerg.dialogue import Corpus
 
 from . import empathetic_builder, iemocap_builder, meld_builder
 

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mmerg.corpora.dialogue import Clip, Corpus, Dialogue, Turn, cut
 from mmerg.corpora.protocols import Protocol
-from mmerg.dialogue import Clip, Corpus, Dialogue, Turn, cut
 
 LABELS = ("joy", "sadness")
 FILM, OTHER = Path("film.mp4"), Path("other.mp4")

@@ -12,9 +12,9 @@ import numpy.typing as npt
 import pytest
 
 from mmerg.corpora.demo import demo_root
+from mmerg.corpora.dialogue import Clip
 from mmerg.corpora.folder import Folder
 from mmerg.corpora.protocols import Protocol
-from mmerg.dialogue import Clip
 
 TOOL = Path(__file__).parents[2] / "tools" / "draw_demo.py"
 CLIPS = sorted(path.name for path in demo_root().glob("*.mp4"))

@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
+from mmerg.corpora.dialogue import Corpus
 from mmerg.corpora.empathetic import Empathetic
 from mmerg.corpora.empathetic_labels import EKMAN, LABEL_SETS
 from mmerg.corpora.official import expected
 from mmerg.corpora.protocols import Protocol
-from mmerg.dialogue import Corpus
 from mmerg.errors import ConfigError
-from mmerg.wiring import make
+from mmerg.experiment.wiring import make
 from tests.composed import plain_of
 
 from .empathetic_builder import COLUMNS, Builder, Line, of_size, two_conversations

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from mmerg.corpora.dialogue import Corpus
 from mmerg.corpora.empathetic import Empathetic
 from mmerg.corpora.empathetic_labels import LABEL_SETS
 from mmerg.corpora.protocols import Protocol
-from mmerg.dialogue import Corpus
 from mmerg.errors import ConfigError, CorpusError, MmergError
 
 from .empathetic_builder import COLUMNS, EMOTIONS, Builder, Line, of_size, two_conversations

@@ -13,9 +13,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from mmerg.corpora.dialogue import Clip, Corpus
 from mmerg.corpora.folder import EXAMPLE, DialogueLine, Folder
 from mmerg.corpora.protocols import Protocol
-from mmerg.dialogue import Clip, Corpus
 from mmerg.errors import CorpusError, MmergError
 
 ANA = {"speaker": "Ana", "text": "I failed again."}

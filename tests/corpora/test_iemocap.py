@@ -11,12 +11,12 @@ from hydra.errors import ConfigCompositionException
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from mmerg.corpora.dialogue import Corpus, Dialogue
 from mmerg.corpora.iemocap import LABEL_SETS, Iemocap
 from mmerg.corpora.iemocap_files import read_evaluation, read_transcription
 from mmerg.corpora.protocols import Protocol
-from mmerg.dialogue import Corpus, Dialogue
 from mmerg.errors import ConfigError, MmergError
-from mmerg.wiring import make
+from mmerg.experiment.wiring import make
 from tests.composed import plain_of
 
 from .iemocap_builder import (

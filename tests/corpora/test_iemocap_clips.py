@@ -11,16 +11,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from mmerg.corpora.dialogue import Clip, Corpus, Crop, Sample
 from mmerg.corpora.iemocap import LEFT, RIGHT, Iemocap
 from mmerg.corpora.protocols import Protocol
-from mmerg.dialogue import Clip, Corpus, Crop, Sample
 from mmerg.engine.look import Looker
 from mmerg.engine.plan import Ahead, clips_by_file
 from mmerg.frames.frame import FrameSettings
 from mmerg.frames.opencv import load_cv2
 from mmerg.frames.picture import from_jpeg
 from mmerg.frames.store import FrameStore
-from mmerg.records import events
+from mmerg.runs import events
 from tests.frames.clips import FPS, code, picture
 from tests.frames.clips import RIGHT as RIGHT_CODE
 

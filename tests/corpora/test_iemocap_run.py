@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from mmerg.records.events import FramesTaken
-from mmerg.records.run import read_manifest, read_results
-from mmerg.records.trace import read_trace
+from mmerg.runs.events import FramesTaken
+from mmerg.runs.folder import read_manifest, read_results
+from mmerg.runs.trace import read_trace
 from tests.engine.parts import ROOT
 from tests.scripted_ollama import scripted_ollama
 

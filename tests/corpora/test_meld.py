@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from mmerg.corpora.dialogue import Corpus
 from mmerg.corpora.meld import Meld
 from mmerg.corpora.protocols import Protocol
-from mmerg.dialogue import Corpus
 from mmerg.errors import ConfigError, CorpusError, MmergError
 
 from .meld_builder import COLUMNS, Builder, Line, three_dialogues

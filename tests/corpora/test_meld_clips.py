@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from mmerg.corpora.dialogue import Clip, Turn
 from mmerg.corpora.meld import Meld
 from mmerg.corpora.protocols import Protocol
-from mmerg.dialogue import Clip, Turn
 
 from .meld_builder import RELEASE_FOLDERS, Builder, Line
 

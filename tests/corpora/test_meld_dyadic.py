@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from mmerg.corpora.dialogue import Clip, Corpus
 from mmerg.corpora.meld import Meld
 from mmerg.corpora.official import expected
 from mmerg.corpora.protocols import Protocol
-from mmerg.dialogue import Clip, Corpus
 from mmerg.errors import ConfigError, CorpusError, MmergError
 from tests.composed import plain_of
 

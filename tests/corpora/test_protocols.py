@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mmerg.corpora.dialogue import Corpus, Dialogue, Sample, Turn
 from mmerg.corpora.protocols import Protocol, Selection, chosen
-from mmerg.dialogue import Corpus, Dialogue, Sample, Turn
 from mmerg.errors import ConfigError
 
 LABELS = ("neutral", "joy", "anger")

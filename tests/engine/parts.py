@@ -12,7 +12,7 @@ import yaml
 from pydantic import BaseModel
 
 from mmerg.backends.protocol import Image, Request
-from mmerg.dialogue import Scene, Turn
+from mmerg.corpora.dialogue import Scene, Turn
 from mmerg.engine.state import Keyframe, State
 from mmerg.frames.frame import Frame
 from mmerg.systems.audit import audit_class

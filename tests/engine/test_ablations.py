@@ -16,7 +16,7 @@ from mmerg.backends.scripted import Scripted
 from mmerg.engine.ask import Asker, Supply
 from mmerg.engine.prompts import Prompts
 from mmerg.engine.refine import Outcome, refine
-from mmerg.records import events
+from mmerg.runs import events
 from mmerg.systems.system import build
 from tests.engine.parts import ROOT, STAGES, as_text, audit, outputs, stage_of, with_images
 

@@ -13,7 +13,7 @@ from mmerg.engine.ask import Asker, Supply, limit_of
 from mmerg.engine.prompts import Prompts
 from mmerg.engine.state import Output, State
 from mmerg.errors import CallError, Failure, ReplyError
-from mmerg.records import events
+from mmerg.runs import events
 from mmerg.systems.system import System
 from tests.composed import BASE, plain_of
 from tests.engine.parts import as_text, merg, outputs, with_images

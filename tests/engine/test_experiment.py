@@ -14,17 +14,17 @@ import pytest
 from mmerg.backends.cache import Cache
 from mmerg.backends.protocol import Backend, Finish, Reply, Request, Sampling
 from mmerg.backends.scripted import ENGINE, Answer, Scripted
-from mmerg.dialogue import Clip, Sample, Turn
+from mmerg.console.story import lines as story_lines
+from mmerg.corpora.dialogue import Clip, Sample, Turn
 from mmerg.engine.ask import Supply
-from mmerg.engine.experiment import Experiment, in_flight
 from mmerg.engine.look import Looker
 from mmerg.engine.prompts import Prompts
+from mmerg.engine.sample import Experiment, in_flight
 from mmerg.errors import CallError, Failure
 from mmerg.frames.frame import FrameSettings
 from mmerg.frames.store import FrameStore
-from mmerg.records import events
-from mmerg.records.result import Result
-from mmerg.story import lines as story_lines
+from mmerg.runs import events
+from mmerg.runs.result import Result
 from mmerg.systems.system import System
 from tests.engine.parts import SCENE, STAGES, as_text, audit, merg, outputs, stage_of
 from tests.frames.clips import numbered

@@ -11,14 +11,14 @@ from threading import Barrier, Lock
 
 import pytest
 
-from mmerg.dialogue import Clip, Dialogue, Sample, Turn, cut
+from mmerg.corpora.dialogue import Clip, Dialogue, Sample, Turn, cut
 from mmerg.engine.look import Looker
 from mmerg.engine.plan import Ahead, clips_by_file, looked_at
 from mmerg.engine.state import State
+from mmerg.experiment.wiring import looker_of
 from mmerg.frames.frame import Frame, FrameSettings
 from mmerg.frames.picture import from_jpeg
 from mmerg.frames.store import FrameStore, TakenFrom
-from mmerg.wiring import looker_of
 from tests.composed import BASE, plain_of
 from tests.frames.clips import FPS, code, numbered
 

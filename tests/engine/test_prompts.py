@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from mmerg.backends.protocol import Message
-from mmerg.dialogue import Clip, Dialogue, Turn, cut
+from mmerg.corpora.dialogue import Clip, Dialogue, Turn, cut
 from mmerg.engine.ask import bounds_of
 from mmerg.engine.prompts import Prompts
 from mmerg.engine.schema import json_schema, outline

@@ -11,7 +11,7 @@ import pytest
 from mmerg.engine.refine import refine, select
 from mmerg.engine.state import Again, Output, Pass, State
 from mmerg.errors import CallError, Failure, ReplyError
-from mmerg.records import events
+from mmerg.runs import events
 from mmerg.systems.audit import audit_of
 from mmerg.systems.system import Stage
 from tests.engine.parts import SCENE, STAGES, audit, merg, outputs

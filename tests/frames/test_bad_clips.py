@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mmerg.dialogue import Clip, Crop
+from mmerg.corpora.dialogue import Clip, Crop
 from mmerg.errors import ClipError
 from mmerg.frames.extract import extract
 from mmerg.frames.frame import FrameSettings
@@ -211,7 +211,7 @@ def test_damaged_files_print_nothing(tmp_path: Path, clip100: Path) -> None:
     (tmp_path / "damaged.mp4").write_bytes(data)
     (tmp_path / "cut.mp4").write_bytes(data[:middle])
     script = (
-        "import sys; from pathlib import Path; from mmerg.dialogue import Clip;"
+        "import sys; from pathlib import Path; from mmerg.corpora.dialogue import Clip;"
         "from mmerg.frames.extract import extract; from mmerg.frames.frame import FrameSettings;"
         "from mmerg.frames.store import FrameStore;"
         "found = extract([Clip(Path(p)) for p in sys.argv[2:]], FrameSettings(), FrameStore(Path(sys.argv[1])));"

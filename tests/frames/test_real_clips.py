@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from mmerg.dialogue import Clip
+from mmerg.corpora.dialogue import Clip
 from mmerg.frames.describe import measure
 from mmerg.frames.extract import extract
 from mmerg.frames.frame import Frame, FrameSettings

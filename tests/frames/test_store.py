@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from mmerg.dialogue import Clip, Crop
+from mmerg.corpora.dialogue import Clip, Crop
 from mmerg.errors import ClipError, RunError
 from mmerg.frames.extract import extract
 from mmerg.frames.frame import Frame, FrameSettings

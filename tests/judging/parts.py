@@ -9,12 +9,12 @@ from typing import Any
 
 from mmerg.backends.protocol import Request, Sampling
 from mmerg.backends.scripted import Scripted
-from mmerg.config import resolve
 from mmerg.engine.prompts import Prompts
 from mmerg.judging.items import Item
 from mmerg.judging.judge import Judge, judge_system
-from mmerg.records.events import Event
-from mmerg.records.verdict import Verdicts
+from mmerg.runs.events import Event
+from mmerg.runs.verdict import Verdicts
+from mmerg.settings.compose import resolve
 from tests.composed import composed
 
 HISTORY = (("Ana", "I did not get the job."), ("Ben", "Oh no."), ("Ana", "It's fine.\nReally."))

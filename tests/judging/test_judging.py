@@ -16,8 +16,8 @@ from mmerg.judging.judge import judge_system
 from mmerg.judging.judgement import same_model
 from mmerg.judging.ratings import ratings
 from mmerg.judging.schemas import Preference, Rating
-from mmerg.records import events
-from mmerg.records.verdict import Verdicts
+from mmerg.runs import events
+from mmerg.runs.verdict import Verdicts
 from mmerg.scoring.answers import read_run
 from tests.judging.parts import ITEM, PAIR, always_first, asked, judge, longer, node, rating, user_of
 from tests.scoring.run_builder import build_run, result

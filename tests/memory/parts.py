@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from mmerg.dialogue import Corpus, Dialogue, Turn
+from mmerg.corpora.dialogue import Corpus, Dialogue, Turn
 from mmerg.memory.vectors import Vectors, unit
 
 

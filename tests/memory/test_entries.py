@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from mmerg.dialogue import Dialogue, Turn
+from mmerg.corpora.dialogue import Dialogue, Turn
 from mmerg.errors import ConfigError, CorpusError
 from mmerg.memory.entries import Key, entries_of, history_text, line_of, origin_of, plain_words
 from tests.memory.parts import corpus, dialogue

@@ -1,4 +1,4 @@
-"""The ranking against brute force, and what faiss leaves undone."""
+"""The ranking against brute force, and what faiss leaves pending."""
 
 from __future__ import annotations
 

@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 
+from mmerg.corpora.dialogue import Corpus
 from mmerg.corpora.meld import Meld
 from mmerg.corpora.protocols import Protocol
-from mmerg.dialogue import Corpus
-from mmerg.exemplars import Exemplars, Wanted
+from mmerg.experiment.exemplars import Exemplars, Wanted
 from mmerg.memory.entries import Key
 from mmerg.memory.onnx import Onnx
 from mmerg.memory.store import Store

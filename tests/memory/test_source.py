@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from mmerg.dialogue import Corpus
+from mmerg.corpora.dialogue import Corpus
 from mmerg.errors import ConfigError
 from mmerg.memory.source import refuse_evaluated
 from tests.memory.parts import corpus, dialogue

@@ -18,9 +18,9 @@ from mmerg.paper.published import Name, published
 from mmerg.papertables.beside import Beside, put_beside
 from mmerg.papertables.line import Line
 from mmerg.papertables.ours import read_ours
-from mmerg.records.events import Form, FramesTaken, TurnFrames
-from mmerg.records.run import TRACE, read_results
-from mmerg.records.trace import Trace
+from mmerg.runs.events import Form, FramesTaken, TurnFrames
+from mmerg.runs.folder import TRACE, read_results
+from mmerg.runs.trace import Trace
 from mmerg.score import main as score
 from mmerg.scoring.score import Score
 from tests.scoring.run_builder import AT, ROOT, build_run, result

@@ -1,4 +1,4 @@
-"""The four forms of a table: no digit lost, rows of one length, foreign text harmless."""
+"""The four forms of a table: no digit lost, rows of one length, foreign text escape."""
 
 from __future__ import annotations
 

@@ -13,8 +13,8 @@ import yaml
 from mmerg.errors import RunError
 from mmerg.paper.published import Name, published
 from mmerg.papertables.ours import read_ours, settings_of
-from mmerg.records.events import Form, FramesTaken, TurnFrames
-from mmerg.records.run import MANIFEST, TRACE
+from mmerg.runs.events import Form, FramesTaken, TurnFrames
+from mmerg.runs.folder import MANIFEST, TRACE
 from tests.papertables.maker import MELD, SIX, Maker, beside, ours, saw
 from tests.scoring.run_builder import AT, ROOT, manifest_of
 

@@ -14,7 +14,7 @@ from mmerg.papertables.as_latex import as_latex
 from mmerg.papertables.as_markdown import as_markdown
 from mmerg.papertables.beside import Beside
 from mmerg.papertables.line import Line
-from mmerg.records.run import MANIFEST
+from mmerg.runs.folder import MANIFEST
 from mmerg.score import main as score
 from tests.papertables.maker import Maker, beside
 

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from mmerg.errors import Failure
-from mmerg.records import events
-from mmerg.records.result import Result
-from mmerg.records.run import Run, read_results
+from mmerg.runs import events
+from mmerg.runs.folder import Run, read_results
+from mmerg.runs.result import Result
 from mmerg.scoring.files import written
 from mmerg.scoring.score import SCORES, Confusion, Score, Scores, results_digest
 from mmerg.systems.audit import audit_of

@@ -8,8 +8,8 @@ import pytest
 
 from mmerg.errors import RunError
 from mmerg.plots import blame, plan
-from mmerg.records import events
-from mmerg.records.trace import Trace
+from mmerg.runs import events
+from mmerg.runs.trace import Trace
 from tests.plots.audited_runs import LOST, PASSED, UNAUDITED, build, planned
 from tests.plots.audited_runs import plan as made
 from tests.scoring.run_builder import AT, build_run, result

@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 
 from mmerg.plots import blame, confusion, curve, dots, matrix, style
 from mmerg.plots.scored import TITLES, Scored, measured_apart
-from mmerg.records.about import About
+from mmerg.runs.about import About
 from mmerg.scoring.score import Confusion, Score, Scores
 from tests.plots.boxes import outside, overlaps, smallest
 from tests.scoring.run_builder import LABELS

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from mmerg.plots.names import caption, names
-from mmerg.records.about import About
+from mmerg.runs.about import About
 
 
 def about(run: str, backbone: str = "big", system: str = "merg", corpus: str = "meld", protocol: str = "n=5") -> About:

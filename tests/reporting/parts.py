@@ -18,9 +18,9 @@ from mmerg.backends.protocol import Finish, Reply
 from mmerg.errors import Failure
 from mmerg.frames.frame import Frame
 from mmerg.frames.picture import to_jpeg
-from mmerg.records import events
-from mmerg.records.result import Result
-from mmerg.records.run import Run
+from mmerg.runs import events
+from mmerg.runs.folder import Run
+from mmerg.runs.result import Result
 from mmerg.systems.audit import Audit, Finding
 from tests.scoring.run_builder import AT, LABELS, manifest_of, result
 

@@ -9,16 +9,16 @@ import numpy as np
 import pytest
 
 from mmerg.corpora.demo import demo_root
-from mmerg.dialogue import Clip
+from mmerg.corpora.dialogue import Clip
 from mmerg.frames.describe import Face, measure
 from mmerg.frames.extract import extract
 from mmerg.frames.frame import FrameSettings
 from mmerg.frames.picture import from_jpeg
 from mmerg.frames.store import FrameStore
-from mmerg.records.run import read_results
 from mmerg.reporting.folder import ReportFolder
 from mmerg.reporting.frames import Faces, Frames, blurred
 from mmerg.reporting.write import write_report
+from mmerg.runs.folder import read_results
 from tests.reporting.conftest import say_nothing
 from tests.reporting.parts import Told, build, jpeg, sha
 

@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 
 from mmerg.errors import Failure
-from mmerg.records import events
 from mmerg.reporting.sample_model import SamplePage
 from mmerg.reporting.sample_page import sample_page
 from mmerg.reporting.stages import Stages, stages_of
 from mmerg.reporting.won import why_selected
+from mmerg.runs import events
 from tests.reporting.parts import Told, events_of, sha
 from tests.scoring.run_builder import AT, called, manifest_of, result
 

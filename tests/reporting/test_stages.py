@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 import yaml
 
-from mmerg.config import resolve
+from mmerg.experiment.wiring import prompts_of
 from mmerg.reporting.stages import stages_of
-from mmerg.wiring import prompts_of
+from mmerg.settings.compose import resolve
 from tests.composed import composed
 from tests.engine.parts import ROOT
 from tests.scoring.run_builder import manifest_of

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections import Counter
 
 from mmerg.errors import Failure
-from mmerg.records import events
 from mmerg.reporting.sample_page import sample_page
 from mmerg.reporting.stages import stages_of
 from mmerg.reporting.tally import Tally
+from mmerg.runs import events
 from tests.reporting.parts import Told, called, events_of, refused, result_of
 from tests.scoring.run_builder import manifest_of
 

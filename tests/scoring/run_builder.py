@@ -15,9 +15,9 @@ import yaml
 
 from mmerg.backends.protocol import Finish, Reply, TokenLogprob
 from mmerg.errors import Failure
-from mmerg.records import events
-from mmerg.records.result import Result
-from mmerg.records.run import Run
+from mmerg.runs import events
+from mmerg.runs.folder import Run
+from mmerg.runs.result import Result
 
 ROOT = Path(__file__).parents[2]
 AT = datetime(2026, 1, 1, tzinfo=UTC)

@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 
 from mmerg.errors import Failure, RunError
-from mmerg.records import events
-from mmerg.records.result import Result
-from mmerg.records.run import Run
-from mmerg.records.trace import Trace
+from mmerg.runs import events
+from mmerg.runs.folder import Run
+from mmerg.runs.result import Result
+from mmerg.runs.trace import Trace
 from mmerg.scoring.answers import read_run
 from tests.scoring.run_builder import AT, HISTORY, build_run, called, events_of, manifest_of, result, tokens_of
 

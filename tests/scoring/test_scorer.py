@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from mmerg.benching.speed import seconds_of
 from mmerg.errors import ConfigError, RunError
-from mmerg.records.result import Result
+from mmerg.runs.result import Result
 from mmerg.scoring.answers import Answer, ScoredRun, read_run
 from mmerg.scoring.descriptive import descriptive
 from mmerg.scoring.score import SCORES, Score, Scores

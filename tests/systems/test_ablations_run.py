@@ -13,10 +13,10 @@ import pytest
 import yaml
 
 from mmerg.errors import Failure
-from mmerg.records.events import Called, Supplied
-from mmerg.records.result import Result
-from mmerg.records.run import read_manifest, read_results
-from mmerg.records.trace import read_trace
+from mmerg.runs.events import Called, Supplied
+from mmerg.runs.folder import read_manifest, read_results
+from mmerg.runs.result import Result
+from mmerg.runs.trace import read_trace
 from tests.engine.parts import ROOT, STAGES
 
 ALL = (*STAGES, "gra")

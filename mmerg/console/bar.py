@@ -1,0 +1,45 @@
+"""How far work of many equal steps is: a bar on a terminal, a plain line now and then elsewhere.
+
+with Bar(console(), "clips") as bar:
+    bar.at(1, 13708)
+"""
+
+from __future__ import annotations
+
+import time
+from types import TracebackType
+from typing import Self
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+from mmerg.console.progress import PLAIN_EVERY
+
+
+class Bar:
+    """Shows steps of work on `what`, told from one thread."""
+
+    def __init__(self, out: Console, what: str) -> None:
+        columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+        self._out, self._what = out, what
+        self._bar = Progress(*columns, console=out, transient=True) if out.is_terminal else None
+        self._last_line = time.monotonic()
+
+    def __enter__(self) -> Self:
+        if self._bar:
+            self._bar.start()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
+        if self._bar:
+            self._bar.stop()
+
+    def at(self, done: int, total: int) -> None:
+        """So many of `total` steps are done."""
+        if self._bar:
+            if not self._bar.tasks:
+                self._bar.add_task(self._what, total=total)
+            self._bar.update(self._bar.tasks[0].id, completed=done)
+        elif done < total and time.monotonic() - self._last_line > PLAIN_EVERY:
+            self._last_line = time.monotonic()
+            self._out.print(f"{self._what}: {done} of {total}")

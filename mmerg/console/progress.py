@@ -1,0 +1,113 @@
+"""What a run shows while it works: samples done, failed and in flight, calls, tokens/s, time left.
+
+A line that redraws itself on a terminal, plain lines elsewhere. Reads events and records only.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from types import TracebackType
+from typing import Protocol
+
+from rich.console import Console
+from rich.live import Live
+from rich.text import Text
+
+from mmerg.console.terminal import plural
+from mmerg.runs import events
+
+PLAIN_EVERY = 15.0  # seconds between plain lines while no sample ends
+
+
+class Finished(Protocol):
+    """A sample's record."""
+
+    @property
+    def status(self) -> str: ...
+
+
+class Progress:
+    """Counts a run. `total` is what this command is to do, `kept` what an earlier one did, `kept_failed` of it
+    without success."""
+
+    def __init__(self, console: Console, total: int, kept: int, kept_failed: int = 0) -> None:
+        self._console = console
+        self.kept = kept
+        self._total, self._kept_failed = total, kept_failed
+        self._done = self._failed = self._started = self._calls = self._cached = self._tokens = 0
+        self._begun = time.monotonic()
+        self._last_line = self._last_end = self._begun
+        self._guard = threading.Lock()
+        live = self._tty and total > 0
+        self._live = Live(console=console, refresh_per_second=4, get_renderable=self._text) if live else None
+
+    @property
+    def _tty(self) -> bool:
+        return self._console.is_terminal
+
+    @property
+    def made(self) -> int:
+        """Calls that reached a model: no cache had their replies."""
+        return self._calls - self._cached
+
+    def __enter__(self) -> Progress:
+        if self.kept:
+            said = "is finished already and is kept" if self.kept == 1 else "are finished already and are kept"
+            kept = f"{plural(self.kept, 'sample')} {said}"
+            failed = f", {self._kept_failed} of them failed: only_failed=true takes those up again"
+            self._console.print(kept + failed * (self._kept_failed > 0))
+        if self._live:
+            self._live.__enter__()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
+        if self._live:
+            self._live.__exit__(kind, error, tb)
+
+    def event(self, event: events.Event) -> None:
+        with self._guard:
+            if isinstance(event, events.SampleStarted):
+                self._started += 1
+            elif isinstance(event, events.Called):
+                self._calls += 1
+                self._cached += event.reply.cached
+                self._tokens += 0 if event.reply.cached else event.reply.response_tokens
+            due = not self._tty and time.monotonic() - self._last_line > PLAIN_EVERY
+        if due:
+            self._line()
+
+    def result(self, result: Finished) -> None:
+        with self._guard:
+            self._done += result.status == "ok"
+            self._failed += result.status == "failed"
+            self._last_end = time.monotonic()
+        if not self._tty:
+            self._line()
+
+    def _line(self) -> None:
+        self._last_line = time.monotonic()
+        self._console.print(str(self._text()))
+
+    def _text(self) -> Text:
+        seconds = max(time.monotonic() - self._begun, 1e-6)
+        ended = self._done + self._failed
+        left = self._left(ended)
+        calls = plural(self._calls, "call") + (f" ({self._cached} cached)" if self._cached else "")
+        return Text(
+            f"{ended}/{plural(self._total, 'sample')} · {self._failed} failed · {self._started - ended} in flight"
+            f" · {calls} · {self._tokens / seconds:.0f} tokens/s · {left} left"
+        )
+
+    def _left(self, ended: int) -> str:
+        """As the samples that ended went, counted down until the next one ends."""
+        if not ended:
+            return "?"
+        then = (self._last_end - self._begun) / ended * (self._total - ended)
+        return _clock(max(0.0, then - (time.monotonic() - self._last_end)))
+
+
+def _clock(seconds: float) -> str:
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"

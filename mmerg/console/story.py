@@ -1,0 +1,155 @@
+"""Events as lines of text for a reader: what happened, in order. Reads events only, prints nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from mmerg.runs import events
+from mmerg.runs.verdict import Verdict
+
+INDENT = "    "
+
+
+def heading(event: events.Event) -> str | None:
+    """The pass that an event begins, as a heading."""
+    if isinstance(event, events.Rerun):
+        return f"pass {event.t}: again from {event.stage}"
+    if isinstance(event, events.FramesTaken):
+        return "pass 0"
+    return None
+
+
+def lines(event: events.Event, prompts: bool) -> Iterator[str]:  # noqa: PLR0912 - one short branch an event
+    """What there is to say of one event."""
+    match event:
+        case events.SampleStarted():
+            yield f"dialogue {event.dialogue}, reply by {event.responder or 'the next speaker'}"
+            yield from (f"{INDENT}{n}. {speaker}: {text}" for n, (speaker, text) in enumerate(event.history, start=1))
+        case events.FramesTaken():
+            yield f"frames: {_FORMS[event.form]}"
+            for turn in event.turns:
+                yield from _turn_frames(turn)
+        case events.Called():
+            yield from _call(event, prompts)
+        case events.Refused():
+            yield f"{INDENT}{event.stage} could not be used ({event.failure}): {event.complaint}"
+        case events.Supplied():
+            because = f" ({event.problem})" if event.problem else ""
+            yield f"{event.symbol}, supplied to {event.stage}:{'' if event.content else f' nothing{because}'}"
+            for item in event.content:
+                yield from _exemplar(item)
+            for kept in event.excluded:
+                yield f"{INDENT}kept back ({kept.guard}): {kept.id}, similarity {kept.similarity:.3f}: {kept.reply}"
+        case events.Produced():
+            yield f"{event.symbol}, by {event.stage}:"
+            yield from _value(event.output, INDENT)
+        case events.Audited():
+            yield f"audit: {event.checks}, " + (f"first fault {event.fault}" if event.fault else "all passed")
+            for name, finding in event.audit.findings.items():
+                yield f"{INDENT}{'✓' if finding.passed else '✗'} {name}: {finding.reason}"
+                if not finding.passed:
+                    yield f"{INDENT}  correction: {finding.correction}"
+        case events.Unaudited():
+            yield f"unaudited ({event.failure}): {event.what}; the loop ends, this pass cannot be selected"
+        case events.PassLost():
+            yield f"pass {event.t} could not be finished ({event.failure}): {event.what}; the loop ends"
+        case events.Rerun():
+            yield f"why: {event.reason}"
+            yield f"correction: {event.correction}"
+        case events.Selected():
+            by = "" if event.by == "lexicographic" else ", the last that was audited"
+            yield f"selected: pass {event.t}{by}; the loop ended: {_ENDED[event.ended]}"
+            for t, rank in event.ranks.items():
+                yield f"{INDENT}pass {t}: {rank}{'  <- selected' if t == event.t else ''}"
+        case events.Judged():
+            yield from _verdict(event.verdict)
+        case events.SampleFailed():
+            yield f"failed ({event.failure}): {event.what}"
+            yield from (f"{INDENT}{part}" for part in (event.where, event.hint) if part)
+        case events.SampleDone():
+            pass
+
+
+_FORMS = {
+    "images": "sent as images",
+    "montage": "sent as one numbered grid",
+    "descriptions": "the model has no eyes, it was sent these measured descriptions in place of images",
+    "none": "none",
+}
+_ENDED = {
+    "passed": "all checks passed",
+    "max_iterations": "no refinement was left",
+    "unaudited": "an audit could not be read",
+    "unusable": "a later pass could not be finished",
+    "no auditor": "the system has no auditor",
+}
+
+
+def _turn_frames(turn: events.TurnFrames) -> Iterator[str]:
+    if turn.problem:
+        yield f"{INDENT}turn {turn.turn}: no frames ({turn.problem}), it goes on as text"
+    elif not turn.frames:
+        yield f"{INDENT}turn {turn.turn}: no clip, it goes on as text"
+    for number, frame in enumerate(turn.frames):
+        described = f": {turn.descriptions[number]}" if turn.descriptions else ""
+        yield (
+            f"{INDENT}turn {turn.turn}: {frame.source} at {frame.time:.2f} s, {frame.width}x{frame.height}, "
+            f"frames/{frame.sha256}.jpg{described}"
+        )
+
+
+def _call(event: events.Called, prompts: bool) -> Iterator[str]:
+    reply = event.reply
+    told = f"{reply.prompt_tokens} + {reply.response_tokens} tokens, {reply.seconds:.2f} s"
+    attempt = f", repair {event.attempt}" if event.attempt else ""
+    yield f"call of {event.stage}{attempt}: {told}{', from the cache' if reply.cached else f' on {reply.host}'}"
+    if prompts:
+        for message in event.messages:
+            images = f" [{len(message.images)} images]" if message.images else ""
+            yield f"{INDENT}--- {message.role}{images}"
+            yield from (INDENT + line for line in message.text.splitlines())
+        yield f"{INDENT}--- reply ({reply.finish})"
+        yield from (INDENT + line for line in reply.text.splitlines())
+
+
+def _verdict(verdict: Verdict) -> Iterator[str]:
+    said = verdict.score if verdict.score is not None else verdict.choice
+    shown = f", run {verdict.order[0] + 1} shown first" if len(verdict.order) > 1 else ""
+    told = said if verdict.usable else f"unusable ({verdict.failure})"
+    yield f"{verdict.aspect}, repeat {verdict.repeat}{shown}: {told}"
+    if verdict.reason:
+        yield f"{INDENT}{verdict.reason}"
+
+
+def _exemplar(item: Mapping[str, Any]) -> Iterator[str]:
+    """An item of a source: its reply, or where it has none all of it; of an exemplar from a memory also where that is
+    from and what it answers."""
+    if "similarity" not in item:
+        yield from _value(item.get("reply", item), INDENT)
+        return
+    yield f"{INDENT}{item['reply']} ({item['emotion'] or 'no label'})"
+    yield f"{INDENT}  {item['id']} of {item['from']}, similarity {item['similarity']:.3f}"
+    for turn in item["history"][-1:]:
+        yield f"{INDENT}  after {turn['speaker']}: {turn['text']}"
+
+
+def _value(value: Any, indent: str) -> Iterator[str]:
+    """A validated output, a field a line."""
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            if isinstance(inner, list) and inner:
+                yield f"{indent}{key}:"
+                for item in inner:
+                    yield f"{indent}  - {_item(item)}"
+            elif inner not in (None, []):
+                yield f"{indent}{key}: {inner}"
+    else:
+        yield from (indent + line for line in str(value).splitlines())
+
+
+def _item(item: Any) -> str:
+    """One of a list: "turn 3: what was seen there"."""
+    if not isinstance(item, dict):
+        return str(item)
+    return " ".join(f"{key} {value}:" if isinstance(value, int) else str(value) for key, value in item.items())

@@ -1,0 +1,130 @@
+"""How commands speak: errors as what, where and next on stderr; foreign text made escape; fixed width when piped."""
+
+from __future__ import annotations
+
+import io
+import os
+import re
+import sys
+from collections.abc import Callable
+from typing import TextIO
+
+from rich.console import Console
+from rich.text import Text
+
+from mmerg.errors import MmergError
+
+WRONG, INTERRUPTED = 2, 130
+STARTS_OVER = "the same command starts over"  # what an interrupted command says that has nothing to go on from
+
+# Control characters could steer the terminal, bidi controls could reorder what is read. Line feed and tab may stay.
+_STEERING = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+
+
+class Swept(SystemExit):
+    """All members have ended, or one was interrupted; `worst` is the exit code of the whole."""
+
+    def __init__(self, worst: int) -> None:
+        super().__init__(worst)
+        self.worst = worst
+
+
+def shown(text: str) -> str:
+    """Foreign text (transcripts, replies, file names) with control characters spelled out."""
+    return _STEERING.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+
+
+def escape(text: str) -> Text:
+    """Foreign text for a console: no markup, no control characters."""
+    return Text(shown(text))
+
+
+def plural(count: int, noun: str) -> str:
+    """A count with its noun: 1 sample, 2 samples."""
+    return f"{count} {noun}{'s' * (count != 1)}"
+
+
+def console() -> Console:
+    """Where tables go. Piped output gets a fixed width, so that it reads the same everywhere."""
+    made = Console(highlight=False)
+    return made if made.is_terminal else Console(highlight=False, width=120)
+
+
+def tolerate_closed_output() -> None:
+    """Let no display end a run: what a terminal cannot show is replaced, and where nobody reads on (`| head`, a full
+    disk behind `>`) output stops and work goes on; `run_command` then says what could not be written."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")
+    if sys.stdout is not None:  # `>&-`
+        sys.stdout = _Forgiving(sys.stdout)
+
+
+class _Forgiving(io.TextIOBase):
+    """A text stream that falls silent when it can no longer be written to. lost: why, unless it was that nobody reads
+    on, which is no fault; told: whether the user knows."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self.lost: OSError | None = None
+        self.told = False
+        self._stream = stream
+        self._silent = False
+
+    @property
+    def encoding(self) -> str:  # type: ignore[override]
+        return self._stream.encoding
+
+    def fileno(self) -> int:
+        return self._stream.fileno()
+
+    def isatty(self) -> bool:
+        return self._stream.isatty()
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, text: str) -> int:
+        self._try(lambda: self._stream.write(text))
+        return len(text)
+
+    def flush(self) -> None:
+        self._try(self._stream.flush)
+
+    def _try(self, act: Callable[[], object]) -> None:
+        if not self._silent:
+            try:
+                act()
+            except OSError as error:
+                self._silent = True
+                self.lost = None if isinstance(error, BrokenPipeError) else error
+                # What is still buffered would fail again when the interpreter ends.
+                os.dup2(os.open(os.devnull, os.O_WRONLY), self._stream.fileno())
+
+
+def run_command(command: Callable[[], int], interrupted: str = "the same command goes on from here") -> int:
+    """The exit code of `command`; our own errors are printed and give 2, Ctrl-C gives 130 and says what is left. Where
+    what it printed could not be written, which only the end shows, this is said and gives 2."""
+    try:
+        code = command()
+        return WRONG if _lost() else code
+    except MmergError as error:
+        print(shown(f"error: {error}"), file=sys.stderr)  # noqa: T201
+        return WRONG
+    except KeyboardInterrupt:
+        print(f"interrupted; {interrupted}", file=sys.stderr)  # noqa: T201
+        return INTERRUPTED
+
+
+def _lost() -> bool:
+    """Whether some of the output could not be written; said once, as a sweep's members share one stream."""
+    out = sys.stdout
+    if not isinstance(out, _Forgiving):
+        return False
+    out.flush()
+    if out.lost and not out.told:
+        out.told = True
+        why = out.lost.strerror or out.lost
+        hint = "make room, or print elsewhere; files that the command writes itself are whole"
+        error = MmergError(f"the output cannot be written: {why}", where="standard output", hint=hint)
+        print(f"error: {error}", file=sys.stderr)  # noqa: T201
+    return out.lost is not None

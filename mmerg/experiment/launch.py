@@ -1,0 +1,212 @@
+"""One run, from a composed config to how it ended; `run.py` is its command.
+
+Reads top to bottom: corpus and samples, hosts and engine, the run folder, samples in flight, the tables.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from omegaconf import DictConfig
+from rich.console import Console
+
+from mmerg.backends.protocol import Backend, Engine
+from mmerg.console.building import Building
+from mmerg.console.exclusions import problems, tally, told, told_kept_back, told_problems
+from mmerg.console.run_tables import counted, failures, replies
+from mmerg.console.terminal import console, escape, plural, shown
+from mmerg.corpora.dialogue import Corpus, Sample
+from mmerg.corpora.files import clips_digest
+from mmerg.corpora.protocols import Protocol, Selection, chosen
+from mmerg.engine.sample import Experiment
+from mmerg.errors import CorpusError
+from mmerg.experiment.exemplars import Exemplars
+from mmerg.experiment.only_failed import is_new, refusal, told_nothing, told_wanted
+from mmerg.experiment.sweep import in_sweep
+from mmerg.experiment.wiring import (
+    corpus_of,
+    exemplars_of,
+    experiment_of,
+    git_commit,
+    looker_of,
+    memory_corpus_of,
+    pool_of,
+    prompts_of,
+    protocol_of,
+    refuse_idle_repeats,
+    sampling_of,
+    versions,
+)
+from mmerg.experiment.work import carry_out, pending
+from mmerg.runs.ended import Ended
+from mmerg.runs.events import Emit
+from mmerg.runs.folder import TRACE, Run, read_results
+from mmerg.runs.repeats import told_repeats
+from mmerg.runs.result import Result
+from mmerg.settings.bounds import check
+from mmerg.settings.compose import resolve
+from mmerg.settings.identity import how, identity_hash
+from mmerg.systems.system import System
+
+
+def launch(config: DictConfig) -> Iterator[Ended]:
+    """Runs what `config` says, once a repeat, and tells how each ended. Raises MmergError where nothing can be run, and
+    for repeats of which there is nothing to take up once the others have ended."""
+    plain = resolve(config)
+    check(plain)
+    refuse_idle_repeats(plain)
+    repeats = [{**plain, "seed": seed} for seed in range(plain["seed"], plain["seed"] + plain["repeats"])]
+    new = [repeat for repeat in repeats if plain["only_failed"] and is_new(_folder(repeat))]
+    for repeat in repeats:
+        if repeat not in new:
+            yield _run(repeat, console())
+    if new:
+        raise refusal(new[0], _folder(new[0]), len(new))
+
+
+def _run(plain: dict[str, Any], out: Console) -> Ended:
+    path = _folder(plain)
+    corpus = corpus_of(plain)
+    protocol = protocol_of(plain)
+    selection = protocol.select(corpus)
+    if not selection.samples:
+        raise CorpusError(
+            f"the protocol leaves no sample: {protocol.told(selection)}",
+            where=f"dataset={corpus.name}, {len(corpus.dialogues)} dialogues",
+            hint="see python -m mmerg.run --cfg job -p protocol",
+        )
+    wanted = chosen(selection.samples, plain["ids"], plain["limit"])
+    asked = f"{len(wanted)} wanted now"
+    if plain["only_failed"]:
+        before = read_results(path)
+        if not pending(wanted, before, only_failed=True):
+            out.print(told_nothing(wanted, before))
+            kept = before.part(sample.id for sample in wanted)
+            return _ended(path, Ended.of(path, kept, kept=len(kept), made=0))
+        asked = told_wanted(wanted, before)
+    prompts, sampling = prompts_of(plain), sampling_of(plain)
+    source = memory_corpus_of(plain, prompts.system, corpus)
+
+    with closing(pool_of(plain)) as pool:
+        engine = pool.describe()
+        _announce(out, plain, corpus, f"{protocol.told(selection)}; {asked}", engine)
+        if blind := _told_blind(plain, prompts.system, corpus, wanted):
+            out.print(escape(blind))
+        for host, why in pool.down().items():
+            out.print(escape(f"host {host} is left out for now: {why}"))
+        exemplars = None
+        if source:
+            with Building(out) as watch:
+                exemplars = exemplars_of(plain, prompts.system, corpus, source, wanted, watch)
+            out.print(escape(told(exemplars.section())))
+        experiment = experiment_of(plain, prompts, sampling, engine, exemplars)
+        with Run(path, _manifest(plain, corpus, protocol, selection, experiment, exemplars)) as run:
+            todo = pending(wanted, run.results, plain["only_failed"])
+            working = replace(experiment, looker=looker_of(plain, todo))
+
+            def work(sample: Sample, backend: Backend, emit: Emit) -> Result:
+                return working.sample(sample, backend, emit, run.keep_frame)
+
+            progress = carry_out(run, wanted, todo, work, pool, out)
+            run.seal([sample.id for sample in selection.samples])
+            if exemplars:
+                done = run.results
+                counts = {"excluded": tally(done.values()), "problems": problems(done.values())}
+                run.note("memory", exemplars.section() | counts)
+            results = run.results.part(sample.id for sample in wanted)
+            _tell(out, plain, results, path / TRACE)
+            ended = Ended.of(path, results, progress.kept, progress.made)
+    return _ended(path, ended)
+
+
+def _ended(path: Path, ended: Ended) -> Ended:
+    """`ended`, told."""
+    print(f"run: {shown(str(path))}")  # noqa: T201 - the last line is for programs to read: no wrapping
+    return ended
+
+
+def _tell(out: Console, plain: Mapping[str, Any], results: Sequence[Result], trace: Path) -> None:
+    """The run's tables; in a sweep, whose members are many, without the replies."""
+    out.print(counted(results) if in_sweep() else replies(results))
+    if silent := sum(result.clip_problems for result in results):
+        turns = plural(silent, "turn")
+        out.print(f"clip problems: {turns} went on as text; mmerg.show RUN SAMPLE says why")
+    if kept_back := told_kept_back(results):
+        out.print(kept_back)
+    if without := told_problems(results):
+        out.print(escape(without))
+    if failed := failures(results):
+        out.print(failed)
+    if again := told_repeats(trace, results):
+        out.print(again)
+    if plain["backbone"]["note"] and not in_sweep():
+        out.print(escape(plain["backbone"]["note"]))
+
+
+def _folder(plain: Mapping[str, Any]) -> Path:
+    parts = [plain[part]["name"] for part in ("dataset", "system", "backbone")]
+    return Path(plain["runs"]) / "-".join([*parts, identity_hash(dict(plain))[:8]])
+
+
+def _manifest(
+    plain: Mapping[str, Any],
+    corpus: Corpus,
+    protocol: Protocol,
+    selection: Selection,
+    experiment: Experiment,
+    exemplars: Exemplars | None,
+) -> dict[str, Any]:
+    engine = experiment.engine.model_dump(mode="json")
+    return {
+        "identity": {
+            "config": identity_hash(dict(plain)),
+            "corpus": corpus.fingerprint,
+            "clips": clips_digest(corpus),
+            "engine": json.dumps(engine, sort_keys=True),
+            "prompts": experiment.prompts.digest(),
+            "memory": exemplars.memory.digest if exemplars else "none",
+        },
+        "engine": engine,
+        "corpus": {"name": corpus.name, "split": corpus.split, "notes": dict(corpus.notes)},
+        "protocol": {
+            **plain["protocol"],
+            "samples": len(selection.samples),
+            "dialogues": len(corpus.dialogues),
+            "left_out": dict(selection.left_out),
+            "told": protocol.told(selection),
+        },
+        **({"memory": exemplars.section()} if exemplars else {}),
+        "versions": versions(),
+        "how": how(dict(plain)),
+        "git_commit": git_commit(),
+        "config": dict(plain),
+    }
+
+
+def _announce(out: Console, plain: Mapping[str, Any], corpus: Corpus, protocol: str, engine: Engine) -> None:
+    notes = "".join(f", {name} {count}" for name, count in corpus.notes.items())
+    out.print(escape(f"{corpus.name} {corpus.split}: {plural(len(corpus.dialogues), 'dialogue')}{notes}"))
+    out.print(escape(f"protocol: {protocol}"))
+    out.print(escape(f"{engine.model} on {engine.backend} {engine.version}, seed {plain['seed']}"))
+    if not engine.vision and plain["frames"]["seen_by"] != "none":
+        out.print("this model has no eyes: it gets measured frame descriptions in place of the images")
+
+
+def _told_blind(plain: Mapping[str, Any], system: System, corpus: Corpus, wanted: Sequence[Sample]) -> str:
+    """That a run is of text alone against what it was set to; "" where a clip is there, the corpus names none for any
+    turn, or no agent looks at frames."""
+    last = plain["frames"]["last_turns"]
+    looked_at = (turn.clip for sample in wanted for turn in sample.scene.history[-last:])
+    if not corpus.absent or any(looked_at) or not any("V" in agent.sees for agent in system.agents):
+        return ""
+    name, root = plain["dataset"]["name"], plain["dataset"].get("root", "…")
+    such = next((f", not even {file}" for file in corpus.absent.values() if file), "")
+    return (
+        f"no clip was found{such}: the samples go on as text alone. Put the clips (of MELD its folder MELD.Raw) under "
+        f"dataset.root; python -m mmerg.data dataset={name} dataset.root={root} lists what is missing"
+    )

@@ -1,0 +1,173 @@
+"""A sweep: one run for each row of an experiment (`python -m mmerg.run -m +experiment=… dataset=…`), and what it cost.
+
+Hydra composes and starts the members, in this process or, with another launcher, in several. Each leaves a line about
+its end in the sweep's folder; once all have ended, the report adds them up. A member that cannot run does not stop the
+others. Nothing is arranged for members to share calls: they meet in the reply cache, which asks for each call once,
+in whatever order or at the same time they come.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from hydra.core.hydra_config import HydraConfig
+from hydra.core.override_parser.overrides_parser import OverridesParser
+from hydra.experimental.callback import Callback
+from hydra.types import RunMode
+from omegaconf import DictConfig, OmegaConf
+from pydantic import BaseModel, ConfigDict, ValidationError
+from rich.rule import Rule
+from rich.table import Table
+
+from mmerg.console.terminal import INTERRUPTED, WRONG, Swept, console, escape
+from mmerg.runs.ended import Ended
+
+ENDED = "ended.json"
+
+
+class Member(BaseModel):
+    """One member: which it was, the overrides it was composed with, its exit code, and its runs (one a repeat; none
+    where nothing could be run: then `error` says why, and what to do)."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    number: int
+    overrides: tuple[str, ...]
+    code: int
+    error: str = ""
+    runs: tuple[Ended, ...] = ()
+
+    @property
+    def calls(self) -> int:
+        """What its samples take, however the replies were had: the cost of a run by itself."""
+        return sum(run.calls for run in self.runs)
+
+
+def in_sweep() -> bool:
+    """Whether this is a member of a sweep."""
+    return HydraConfig.initialized() and HydraConfig.get().mode == RunMode.MULTIRUN
+
+
+def note(code: int, error: str, runs: Sequence[Ended]) -> None:
+    """Leave word of this member's end. Raises Swept where it was interrupted: then no other is begun."""
+    hydra = HydraConfig.get()
+    member = Member(
+        number=hydra.job.num, overrides=tuple(hydra.overrides.task), code=code, error=error, runs=tuple(runs)
+    )
+    (Path(hydra.runtime.output_dir) / ENDED).write_text(member.model_dump_json(), encoding="utf-8")
+    if code == INTERRUPTED:
+        raise Swept(code)
+
+
+class Report(Callback):
+    """What Hydra calls as members begin, and once every one has ended: prints what each is, then the table, and ends
+    the command with the worst exit code."""
+
+    def on_multirun_start(self, config: DictConfig, **_: Any) -> None:
+        """Words of an earlier sweep in the same folder are not this one's."""
+        for left, member in _words(Path(config.hydra.sweep.dir)):
+            if member:  # else a file of somebody else's, that happens to have this name
+                left.unlink()
+        parsed = OverridesParser.create().parse_overrides(list(config.hydra.overrides.task))
+        swept = {override.key_or_group for override in parsed if override.is_sweep_override()}
+        self._swept = swept | set(OmegaConf.select(config, "hydra.sweeper.params") or ())
+
+    def on_job_start(self, config: DictConfig, **_: Any) -> None:
+        """A heading over what a member says: its values of what the sweep goes over."""
+        if config.hydra.mode == RunMode.MULTIRUN:
+            keys = {override: override.partition("=")[0].lstrip("+~") for override in config.hydra.overrides.task}
+            own = " ".join(override for override, key in keys.items() if key in self._swept)
+            console().print(Rule(escape(own or f"member {config.hydra.job.num}")))
+
+    def on_multirun_end(self, config: DictConfig, **_: Any) -> None:
+        folder = Path(config.hydra.sweep.dir)
+        members = read(folder)
+        out = console()
+        if not members:
+            out.print(escape(f"no member left word of its end in {folder}: its hydra.sweep.subdir lies elsewhere"))
+            raise Swept(WRONG)
+        out.print(table(members))
+        for told in notes(members):
+            out.print(escape(told), soft_wrap=True)
+        out.print(cost(members))
+        code = max(member.code for member in members)
+        if silent := sorted(set(range(members[-1].number)) - {member.number for member in members}):
+            out.print(f"no word of member {', '.join(map(str, silent))}: it was killed, or its folder lies elsewhere")
+            code = max(code, 1)
+        raise Swept(code)
+
+
+def read(folder: Path) -> list[Member]:
+    """What the members left in the sweep's folder, in the order they were begun."""
+    found = [member for _, member in _words(folder) if member]
+    return sorted(found, key=lambda member: member.number)
+
+
+def _words(folder: Path) -> Iterator[tuple[Path, Member | None]]:
+    """What may be members' words, each with its member; None where it is none, or one that was cut off."""
+    for file in sorted(folder.glob(f"*/{ENDED}")):
+        try:
+            yield file, Member.model_validate_json(file.read_bytes())
+        except (ValidationError, OSError):
+            yield file, None
+
+
+def table(members: Sequence[Member]) -> Table:
+    """A row a run: what tells its member from the others (at the first of its repeats), its samples (kept: those
+    finished before), and its calls."""
+    made = Table(title=f"{len(members)} member{'s' * (len(members) > 1)}", title_justify="left")
+    made.add_column("member", overflow="fold")
+    for name in ("samples", "kept", "failed", "calls", "made", "reused"):
+        made.add_column(name, justify="right", no_wrap=True)
+    made.add_column("run", ratio=1, overflow="fold")
+    for member in members:
+        own = escape(_own(member, members))
+        for number, run in enumerate(member.runs):
+            figures = map(str, (run.samples, run.kept, run.failed, run.calls, run.made, run.calls - run.made))
+            made.add_row("" if number else own, *figures, escape(Path(run.run).name))
+        if member.error:
+            made.add_row(own, *("–",) * 6, "not run")
+    return made
+
+
+def _own(member: Member, members: Sequence[Member]) -> str:
+    """The overrides that tell a member from the others, of a single one its row; its number where none does."""
+    common = set.intersection(*(set(other.overrides) for other in members))
+    own = [override for override in member.overrides if override not in common or override.startswith("row=")]
+    return " ".join(own) or f"member {member.number}"
+
+
+def notes(members: Sequence[Member]) -> Iterator[str]:
+    """What scores the runs, which members are one run as their settings are the same, and why others could not run."""
+    runs: dict[str, list[str]] = {}
+    errors: dict[str, list[str]] = {}
+    for member in members:
+        for run in member.runs:
+            runs.setdefault(run.run, []).append(_own(member, members))
+        if member.error:
+            errors.setdefault(member.error, []).append(_own(member, members))
+    if runs:
+        yield f"their figures: python -m mmerg.score {shlex.join(runs)}"
+    for path, names in runs.items():
+        if len(names) > 1:
+            yield f"{', '.join(names)} have the same settings: they are one run, {Path(path).name}"
+    for error, names in errors.items():
+        yield f"not run: {', '.join(names)}: {error}"
+
+
+def cost(members: Sequence[Member]) -> str:
+    """The sweep's calls beside those of as many runs that share nothing; a run that several members are counts once,
+    but for members that took up other samples of it. It reuses nothing where they made more calls than it takes, as
+    when each took up its failed samples again."""
+    made: Counter[tuple[str, int, int]] = Counter()
+    for run in (run for member in members for run in member.runs):
+        made[run.run, run.samples, run.calls] += run.made
+    reused = sum(max(0, calls - asked) for (_, _, calls), asked in made.items())
+    most = max((member.calls for member in members), default=0)
+    ratio = f"; the largest member alone takes {most}" if most else ""
+    takes = sum(calls for _, _, calls in made)
+    return f"{made.total()} calls made, {reused} reused; separate runs would take {takes}{ratio}"

@@ -1,0 +1,81 @@
+"""The samples of a folder, several in flight: what an earlier command finished is kept, the rest is done and written.
+
+What runs (`launch.py`) and judgings (`judging/launch.py`) have in common. Knows nothing of what a sample is or what is
+done with it: `work` makes its record on a leased backend and tells its events as they happen.
+
+    with Run(path, manifest) as run:
+        todo = pending(wanted, run.results, only_failed=False)
+        progress = carry_out(run, wanted, todo, work, pool, console())
+        run.seal(order)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Protocol, TypeVar
+
+from rich.console import Console
+
+from mmerg.backends.pool import Pool
+from mmerg.backends.protocol import Backend
+from mmerg.console.progress import Finished, Progress
+from mmerg.console.terminal import escape
+from mmerg.engine.sample import in_flight
+from mmerg.runs.events import Emit, Event
+from mmerg.runs.folder import Folder
+from mmerg.runs.kept import Record
+
+
+class Named(Protocol):
+    """What is worked on: a sample, or an item that is judged."""
+
+    @property
+    def id(self) -> str: ...
+
+
+class Ended(Record, Finished, Protocol):
+    """The record of one, finished or failed."""
+
+
+Item = TypeVar("Item", bound=Named)
+Line = TypeVar("Line", bound=Ended)
+
+
+def pending(wanted: Sequence[Item], done: Mapping[str, Ended], only_failed: bool) -> list[Item]:
+    """Those of `wanted` without a record; with `only_failed` those whose record is a failure."""
+    if only_failed:
+        return [item for item in wanted if item.id in done and done[item.id].status == "failed"]
+    return [item for item in wanted if item.id not in done]
+
+
+def carry_out(
+    folder: Folder[Line],
+    wanted: Sequence[Item],
+    todo: Sequence[Item],
+    work: Callable[[Item, Backend, Emit], Line],
+    pool: Pool,
+    out: Console,
+) -> Progress:
+    """Does `todo` and writes trace and records as they come; the rest of `wanted` is told as kept, and at last
+    which hosts were lost on the way. Raises what `work` raises, after which no other sample is begun."""
+    again = {item.id for item in todo}
+    kept = folder.results.part(item.id for item in wanted if item.id not in again)
+    progress = Progress(out, len(todo), len(kept), sum(record.status == "failed" for record in kept))
+
+    def emit(event: Event) -> None:
+        folder.trace.emit(event)
+        progress.event(event)
+
+    def leased(item: Item) -> Line:
+        with pool.lease() as backend:
+            return work(item, backend, emit)
+
+    before = pool.down()
+    with progress:
+        for record in in_flight(todo, leased, pool.slots, pool.close):
+            folder.add(record)
+            progress.result(record)
+    for host, why in pool.down().items():
+        if host not in before:
+            out.print(escape(f"host {host} was left out in the end: {why}"), soft_wrap=True)
+    return progress

@@ -1,0 +1,226 @@
+"""The facts of a run as typed events, one line each in `trace.jsonl`, and read back as the same types.
+
+Each fact is written once, when it happens, also when it is a failure. Frames go by hash. Logging time is the only
+field that differs between two runs that did the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
+
+from mmerg.backends.protocol import Reply
+from mmerg.errors import Failure
+from mmerg.frames.frame import Frame
+from mmerg.runs.verdict import Verdict
+from mmerg.systems.audit import Audit
+
+Form = Literal["images", "montage", "descriptions", "none"]
+Ended = Literal["passed", "max_iterations", "unaudited", "unusable", "no auditor"]
+
+
+class _Event(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    sample: str
+    at: datetime = Field(default_factory=lambda: datetime.now(UTC))
+
+
+class SampleStarted(_Event):
+    """Work on a sample begins; what the trace holds of an earlier try is void."""
+
+    kind: Literal["sample_started"] = "sample_started"
+    dialogue: str
+    history: tuple[tuple[str, str], ...]  # (speaker, text)
+    responder: str
+    labels: tuple[str, ...]
+
+
+class TurnFrames(BaseModel):
+    """The keyframes of one history turn; `problem` says why there are none (missing, unreadable, …), if known."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    turn: int
+    frames: tuple[Frame, ...] = ()
+    descriptions: tuple[str, ...] = ()
+    problem: str = ""
+
+
+class FramesTaken(_Event):
+    """What the agents that see V are shown, and in which form."""
+
+    kind: Literal["frames_taken"] = "frames_taken"
+    form: Form
+    turns: tuple[TurnFrames, ...]
+
+
+class TracedMessage(BaseModel):
+    """A message as sent, images by hash."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    role: str
+    text: str
+    images: tuple[str, ...] = ()
+
+
+class Called(_Event):
+    """One call with its whole prompt and reply. `attempt` counts repairs from 0."""
+
+    kind: Literal["called"] = "called"
+    t: int
+    stage: str
+    attempt: int
+    digest: str
+    messages: tuple[TracedMessage, ...]
+    answer_schema: str
+    sampling: dict[str, float | int | tuple[str, ...]]
+    logprobs: bool
+    reply: Reply
+
+
+class Refused(_Event):
+    """A whole reply that could not be used, with the complaint that the model is shown if there is another attempt."""
+
+    kind: Literal["refused"] = "refused"
+    t: int
+    stage: str
+    attempt: int
+    failure: Failure
+    complaint: str
+
+
+class Excluded(BaseModel):
+    """What a source would have given but for a guard against leaks: an entry of the memory, and which guard."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    id: str
+    guard: str
+    similarity: float
+    reply: str
+
+
+class Supplied(_Event):
+    """What a source other than a stage gave to a prompt (M: the exemplars), and what its guards kept back. problem: why
+    it could not be asked; the prompt goes without."""
+
+    kind: Literal["supplied"] = "supplied"
+    t: int
+    stage: str
+    symbol: str
+    content: tuple[dict[str, Any], ...]
+    excluded: tuple[Excluded, ...] = ()
+    problem: str = ""
+
+
+class Produced(_Event):
+    """A stage's validated output."""
+
+    kind: Literal["produced"] = "produced"
+    t: int
+    stage: str
+    symbol: str
+    output: Any
+
+    @classmethod
+    def of(cls, sample: str, t: int, stage: str, symbol: str, output: BaseModel | str) -> Produced:
+        plain = output if isinstance(output, str) else output.model_dump(mode="json")
+        return cls(sample=sample, t=t, stage=stage, symbol=symbol, output=plain)
+
+
+class Audited(_Event):
+    """The audit of pass t: (c1, …), and the earliest fault."""
+
+    kind: Literal["audited"] = "audited"
+    t: int
+    audit: Audit
+    checks: tuple[int, ...]
+    fault: str | None
+
+
+class Unaudited(_Event):
+    """The audit of pass t could not be read: the pass ends the loop and cannot be selected."""
+
+    kind: Literal["unaudited"] = "unaudited"
+    t: int
+    failure: Failure
+    what: str
+
+
+class PassLost(_Event):
+    """A later pass could not be finished: it ends the loop, earlier passes stay candidates."""
+
+    kind: Literal["pass_lost"] = "pass_lost"
+    t: int
+    failure: Failure
+    what: str
+
+
+class Rerun(_Event):
+    """Pass t starts from `stage`, which is told why and what to correct."""
+
+    kind: Literal["rerun"] = "rerun"
+    t: int
+    stage: str
+    reason: str
+    correction: str
+
+
+class Selected(_Event):
+    """The pass whose response is final, with the tuples it was compared by, or `by` being the last of them."""
+
+    kind: Literal["selected"] = "selected"
+    t: int
+    ranks: dict[int, tuple[int, ...]]
+    ended: Ended
+    by: Literal["lexicographic", "last"] = "lexicographic"
+
+
+class Judged(_Event):
+    """A judge's verdict on one aspect in round t: which answer it was, or why it could not be used."""
+
+    kind: Literal["judged"] = "judged"
+    t: int
+    verdict: Verdict
+
+
+class SampleDone(_Event):
+    """The sample is finished; its result line follows."""
+
+    kind: Literal["sample_done"] = "sample_done"
+
+
+class SampleFailed(_Event):
+    """The sample is given up."""
+
+    kind: Literal["sample_failed"] = "sample_failed"
+    failure: Failure
+    what: str
+    where: str = ""
+    hint: str = ""
+
+
+Event = Annotated[
+    SampleStarted
+    | FramesTaken
+    | Called
+    | Refused
+    | Supplied
+    | Produced
+    | Audited
+    | Unaudited
+    | PassLost
+    | Rerun
+    | Selected
+    | Judged
+    | SampleDone
+    | SampleFailed,
+    Field(discriminator="kind"),
+]
+EVENT: TypeAdapter[Event] = TypeAdapter(Event)
+Emit = Callable[[Event], None]

@@ -1,0 +1,108 @@
+"""Which settings decide results: a run goes on with those of `HOW` changed, everything else makes it another run.
+
+Two configs that ask for the same are one run: what has no effect is left out, and order that means nothing is put in
+order. Knows plain values only.
+
+    identity_hash(resolve(config))[:8]    # the end of a run folder's name
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Mapping
+from typing import Any
+
+from mmerg.settings.bounds import at
+
+# What decides how results are had, not what they are: a run may go on with these changed.
+HOW = (
+    "limit",
+    "ids",
+    "only_failed",
+    "cache",
+    "cache_dir",
+    "runs",
+    "repeats",
+    "backend.hosts",
+    "backend.attempts",
+    "backend.revive_after",
+    "backend.adapter.keep_alive",
+    "backend.adapter.deadlines",
+    "backend.adapter.total",
+    "backend.adapter.load.threads",
+    "backend.adapter.load.parallel",  # what a model is loaded with is the engine's identity, which a run checks itself
+    "backbone.concurrency",
+    "backbone.workers",
+    "backbone.threads",
+    "backbone.note",
+    "memory.embedder.threads",
+    "memory.embedder.hosts",
+)
+
+
+def how(plain: dict[str, Any]) -> dict[str, Any]:
+    """What a resolved config sets of HOW, by dotted path: what a start notes beside what decides results."""
+    return {path: value for path in HOW if (value := at(plain, path)) is not None}
+
+
+def identity_hash(plain: Mapping[str, Any]) -> str:
+    """SHA-256 (hex) of what decides results in a resolved config."""
+    return hashlib.sha256(json.dumps(canonical(plain), sort_keys=True).encode()).hexdigest()
+
+
+def canonical(plain: Mapping[str, Any]) -> dict[str, Any]:
+    """What decides results, spelled in one way. A setting that is not there, as in the manifest of an older run, is one
+    that is off."""
+    kept: dict[str, Any] = json.loads(json.dumps(plain))
+    for path in HOW:
+        above, _, last = path.rpartition(".")
+        node = at(kept, above) if above else kept
+        if isinstance(node, dict):
+            node.pop(last, None)
+    for part, settle in (("protocol", _protocol), ("system", _system), ("frames", _frames), ("dataset", _dataset)):
+        if isinstance(kept.get(part), dict):
+            settle(kept[part])
+    if "memory" in kept and not _retrieves(kept):
+        kept["memory"] = None
+        if isinstance(kept.get("dataset"), dict):
+            kept["dataset"]["memory"] = None
+    return kept
+
+
+def _protocol(protocol: dict[str, Any]) -> None:
+    protocol.pop("name", None)
+    if protocol.get("sample") is None:
+        protocol.pop("seed", None)
+    if isinstance(protocol.get("emotions"), list):
+        protocol["emotions"] = sorted(set(protocol["emotions"]))
+
+
+def _system(system: dict[str, Any]) -> None:
+    system["without"] = sorted(set(system.get("without") or ()))
+    auditor = system.get("auditor")
+    if not isinstance(auditor, dict) or auditor.get("name") in system["without"]:
+        system.pop("max_iterations", None)  # without an audit there is one pass
+
+
+def _frames(frames: dict[str, Any]) -> None:
+    if frames.get("seen_by") == "none":
+        for name in set(frames) - {"seen_by"}:
+            del frames[name]
+
+
+def _dataset(dataset: dict[str, Any]) -> None:
+    """A folder may be written in several ways."""
+    for name, value in dataset.items():
+        if isinstance(value, dict):
+            _dataset(value)
+        elif name == "root" and isinstance(value, str):
+            dataset[name] = os.path.normpath(value)
+
+
+def _retrieves(kept: dict[str, Any]) -> bool:
+    """Whether any stage is shown exemplars."""
+    stages = at(kept, "system.stages")
+    seen = [at(stage, "sees") or () for stage in stages.values()] if isinstance(stages, dict) else []
+    return (at(kept, "memory.top_k") or 0) > 0 and any("M" in sees for sees in seen)

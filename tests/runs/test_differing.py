@@ -1,0 +1,126 @@
+"""What two runs' manifests say of their difference: settings that decide results, digests, engine, commit."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mmerg.runs.differing import NONE, Setting, differing
+from mmerg.settings.identity import HOW, canonical
+from tests.composed import BASE, plain_of
+from tests.scoring.run_builder import manifest_of
+
+
+def run(*overrides: str, **more: Any) -> dict[str, Any]:
+    """A manifest of a run so set."""
+    return manifest_of([]) | {"config": plain_of(*BASE, *overrides)} | more
+
+
+def found(*manifests: Mapping[str, Any]) -> dict[str, tuple[str, ...]]:
+    return {one.name: one.values for one in differing(manifests, canonical)}
+
+
+def test_runs_that_are_set_alike_differ_in_nothing() -> None:
+    assert found(run(), run()) == {}
+    assert found(run()) == {}
+    assert found() == {}
+
+
+@pytest.mark.parametrize(
+    ("setting", "name", "values"),
+    [
+        ("system.max_iterations=0", "system.max_iterations", ("2", "0")),
+        ("system.without=[psp,mpa]", "system.without", (NONE, "mpa, psp")),
+        ("seed=7", "seed", ("0", "7")),
+        ("backbone.load.num_ctx=4096", "backbone.load.num_ctx", ("16384", "4096")),
+        ("dataset.labels=[joy,anger]", "dataset.labels", ("neutral, joy, sadness, anger", "joy, anger")),
+        ("+backbone.sampling.top_k=5", "backbone.sampling.top_k", (NONE, "5")),
+        ("system.stages.sgrg.logprobs=false", "system.stages.sgrg.logprobs", ("true", "false")),
+        ("protocol.sample=9", "protocol.sample", (NONE, "9")),
+    ],
+)
+def test_a_setting_is_named_by_its_path_and_once(setting: str, name: str, values: tuple[str, str]) -> None:
+    first = run("dataset.labels=[neutral,joy,sadness,anger]", "backbone.load.num_ctx=16384")
+    other = run("dataset.labels=[neutral,joy,sadness,anger]", "backbone.load.num_ctx=16384", setting)
+    told = found(first, other)
+    assert told.pop(name) == values
+    assert set(told) <= {"protocol.seed"}  # which decides nothing until samples are drawn
+
+
+def test_how_results_were_had_and_where_files_lie_is_left_out() -> None:
+    ways = ("limit=3", "backend.hosts=[http://a:1]", "cache_dir=/x", "runs=/x", "dataset.root=/elsewhere")
+    assert found(run(), run(*ways)) == {}
+    assert not {setting for setting in found(run("seed=1"), run("seed=2", *ways)) if setting.startswith(HOW)}
+
+
+@pytest.mark.parametrize(
+    ("base", "settings", "told"),
+    [
+        (
+            "backend=embedded",
+            ("backbone.gguf=/models/other.gguf", "backbone.mmproj=/models/eyes.gguf"),
+            ["backbone.gguf", "backbone.mmproj"],
+        ),
+        ("dataset=iemocap", ("dataset.label_set=four",), ["dataset.label_set", "dataset.labels"]),
+        ("memory=minilm", ("memory.embedder.folder=/models/minilm",), []),
+    ],
+)
+def test_what_one_setting_decides_is_told_once(base: str, settings: tuple[str, ...], told: list[str]) -> None:
+    assert list(found(run(base), run(base, *settings))) == told
+
+
+def test_what_merely_has_the_values_of_another_setting_is_told() -> None:
+    one, other = run("system.max_iterations=1"), run("system.max_iterations=2")
+    other["engine"] |= {"version": "2"}
+    assert found(one, other) == {"system.max_iterations": ("1", "2"), "engine.version": ("1", "2")}
+
+
+def test_what_no_setting_tells_has_a_name_of_its_own() -> None:
+    one = run()
+    other = copy.deepcopy(one)
+    other["identity"] |= {"prompts": "ab" * 32}
+    other["engine"] |= {"version": "2", "digest": "e" * 64, "load": {"num_ctx": 512}}
+    other["git_commit"] = "f" * 40 + "-dirty"
+    assert differing([one, other], canonical) == [
+        Setting("prompts digest", ("same-prompts", "abababababab")),
+        Setting("model digest", ("dddddddddddd", "eeeeeeeeeeee")),
+        Setting("engine.version", ("1", "2")),
+        Setting("engine.load.num_ctx", (NONE, "512")),
+        Setting("commit", ("000000000000", "ffffffffffff-dirty")),
+    ]
+
+
+def test_two_stages_that_changed_alike_are_two_settings() -> None:
+    names = [f"system.stages.{stage}.sampling.num_predict" for stage in ("caef", "psp")]
+    assert list(found(run(), run(*(f"{name}=9" for name in names)))) == names
+
+
+def test_several_runs_have_a_value_each() -> None:
+    assert found(run("seed=1"), run("seed=2"), run("seed=1")) == {"seed": ("1", "2", "1")}
+
+
+def test_a_manifest_that_lacks_parts_is_compared_by_what_it_has() -> None:
+    assert found({}, {"engine": "words", "config": {"seed": 0}}) == {"seed": (NONE, "0")}
+
+
+plain = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=5) | st.lists(st.integers(), max_size=2),
+    lambda inner: st.dictionaries(st.sampled_from("abcd"), inner, max_size=3),
+    max_leaves=8,
+)
+configs = st.dictionaries(st.sampled_from("abcd"), plain, max_size=3)
+
+
+@given(st.lists(configs, min_size=1, max_size=3))
+def test_every_setting_has_a_text_a_run_and_they_are_not_all_one(given: list[dict[str, Any]]) -> None:
+    told = differing([{"config": config} for config in given], lambda config: config)
+    assert len({one.name for one in told}) == len(told)
+    for one in told:
+        assert len(one.values) == len(given)
+        assert len(set(one.values)) > 1
+        assert all(one.values)

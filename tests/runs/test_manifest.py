@@ -1,0 +1,165 @@
+"""Manifests that were changed by hand, and folders that are no run's: what every command says of them."""
+
+from __future__ import annotations
+
+import copy
+import json
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from mmerg import compare, export, score, show, tables
+from mmerg.errors import RunError
+from mmerg.reporting.folder import MARKER
+from mmerg.runs.about import check_runs, read_about, read_abouts
+from mmerg.runs.folder import MANIFEST, read_manifest
+from mmerg.runs.manifest import REPORT
+from mmerg.scoring.answers import read_run
+from tests.scoring.run_builder import build_run, result
+
+CONFIG = {"memory": {"top_k": 3}, "protocol": {"emotions": ["joy"]}, "dataset": {"name": "meld", "labels": ["joy"]}}
+MISSING: Any = object()
+ODD = [MISSING, None, 3, -1, True, "x", [], [3], [[3]], {}, {"x": 3}]
+COMMANDS: dict[str, Callable[[str, str, str], int]] = {
+    "score": lambda run, _, __: score.main([run, "--resamples", "3"]),
+    "compare": lambda run, other, _: compare.main([other, run, "--draws", "3"]),
+    "show": lambda run, _, __: show.main([run]),
+    "tables": lambda run, _, __: tables.main(["main", run]),
+    "export": lambda run, _, out: export.main([run, "--out", out]),
+}
+
+
+@pytest.fixture(scope="module")
+def pair(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    """Two runs, the first scored."""
+    folder = tmp_path_factory.mktemp("runs")
+    lines = [result(f"d{number}/1", "oh no", "joy", gold="joy") for number in range(2)]
+    memory = {"corpus": {"name": "meld", "split": "train"}, "entries": 3, "top_k": 3, "left_out": {"no reply": 1}}
+    runs = []
+    for name in ("a", "b"):
+        run = build_run(folder / name, lines, corpus="meld", config=CONFIG)
+        write(run, {**read_manifest(run), "memory": memory})
+        runs.append(run)
+    assert score.main([str(runs[0]), "--resamples", "3"]) == 0
+    return runs[0], runs[1]
+
+
+def write(run: Path, manifest: Mapping[str, Any]) -> None:
+    (run / MANIFEST).write_text(json.dumps(manifest), encoding="utf-8")
+
+
+def keys(node: Mapping[str, Any], above: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
+    for key, value in node.items():
+        yield (*above, key)
+        if isinstance(value, dict):
+            yield from keys(value, (*above, key))
+
+
+def changed(manifest: Mapping[str, Any], path: tuple[str, ...], value: Any) -> dict[str, Any]:
+    found = node = copy.deepcopy(dict(manifest))
+    for key in path[:-1]:
+        node = node[key]
+    if value is MISSING:
+        del node[path[-1]]
+    else:
+        node[path[-1]] = value
+    return found
+
+
+@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.data())
+def test_no_change_by_hand_gives_a_traceback(
+    pair: tuple[Path, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str], data: st.DataObject
+) -> None:
+    run, other = pair
+    whole = read_manifest(run)
+    path, value = data.draw(st.sampled_from(list(keys(whole)))), data.draw(st.sampled_from(ODD))
+    command = data.draw(st.sampled_from(sorted(COMMANDS)))
+    write(run, changed(whole, path, value))
+    try:
+        code = COMMANDS[command](str(run), str(other), str(tmp_path / "out"))
+        told = capsys.readouterr().err
+        assert code in (0, 2)
+        assert told.startswith("error: ") == (code == 2)
+    finally:
+        write(run, whole)
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "told"),
+    [
+        ("engine", MISSING, "engine: Field required"),
+        ("engine.model", 3, "engine.model: 3 is no text"),
+        ("config", 3, "config: "),
+        ("config.dataset.labels", "joy", "config.dataset.labels: "),
+        ("config.system.stages.sgrg.sees", 3, "config.system.stages.sgrg.sees: "),
+        ("protocol.told", MISSING, "protocol.told: Field required"),
+        ("protocol.samples", -1, "protocol.samples: "),
+        ("identity.config", 1, "identity.config: 1 is no text"),
+    ],
+)
+def test_the_key_is_named(key: str, value: Any, told: str, pair: tuple[Path, Path], tmp_path: Path) -> None:
+    write(tmp_path, changed(read_manifest(pair[0]), tuple(key.split(".")), value))
+    with pytest.raises(RunError) as caught:
+        read_manifest(tmp_path)
+    assert caught.value.what.startswith(f"the manifest is not one of this version: {told}")
+    assert caught.value.where == str(tmp_path / MANIFEST)
+    assert "run it again" in caught.value.hint
+
+
+@pytest.mark.parametrize(
+    "part", ["corpus", "protocol", "config.system.name", "config.backbone", "config.backbone.name"]
+)
+def test_what_a_reader_needs_is_named_where_it_is_missing(part: str, pair: tuple[Path, Path], tmp_path: Path) -> None:
+    write(tmp_path, changed(read_manifest(pair[0]), tuple(part.split(".")), MISSING))
+    reads: list[Callable[[Path], object]] = [read_about, *([] if "." in part else [read_run])]
+    for read in reads:
+        with pytest.raises(RunError, match=f"the manifest has no {part}") as caught:
+            read(tmp_path)
+        assert caught.value.where == str(tmp_path)
+        assert "run it again" in caught.value.hint
+
+
+def test_folders_that_are_no_run_s(pair: tuple[Path, Path], tmp_path: Path) -> None:
+    run = pair[0]
+    assert REPORT == MARKER
+    for report in (run / "report", tmp_path / "report"):
+        report.mkdir()
+        (report / REPORT).touch()
+    (tmp_path / "other").mkdir()
+    (tmp_path / MANIFEST).touch()  # of something else
+    told = {
+        tmp_path / "nowhere": ("there is no such folder", "see `ls runs/`"),
+        tmp_path / "other": ("it has no manifest.json", "see `ls runs/`"),
+        run.parent: ("it holds runs", f"give one of them, or several: {run} {pair[1]}"),
+        run / "report": ("it is a report", f"give the run that it was made of: {run}"),
+        tmp_path / "report": ("it is a report", "give the run that it was made of: its folder has a manifest.json"),
+        run / "frames": ("it is a part of one", f"give the whole: {run}"),
+        run / MANIFEST: ("it is a part of one", f"give the whole: {run}"),
+    }
+    for path, (what, hint) in told.items():
+        with pytest.raises(RunError) as caught:
+            read_manifest(path)
+        assert (caught.value.what, caught.value.hint) == (f"this is not a run folder: {what}", hint)
+
+
+def test_the_folder_of_a_judging_is_no_run(pair: tuple[Path, Path], tmp_path: Path) -> None:
+    manifest = read_manifest(pair[0])
+    write(tmp_path, {"identity": {}, "engine": manifest["engine"], "judged": {"runs": [{"run": "a"}]}})
+    assert "judged" in read_manifest(tmp_path)
+    for read in (read_about, lambda path: check_runs([path])):
+        with pytest.raises(RunError, match=r"the folder of a judging, not a run[^$]*the run that was judged: a$"):
+            read(tmp_path)
+
+
+def test_a_run_that_is_given_twice(pair: tuple[Path, Path], tmp_path: Path) -> None:
+    (tmp_path / "link").symlink_to(pair[0])
+    for read in (read_abouts, check_runs):
+        for again in (pair[0], pair[0].parent / "b" / ".." / "a", tmp_path / "link"):
+            with pytest.raises(RunError, match="a run is given twice"):
+                read([*pair, again])
+        read(pair)
