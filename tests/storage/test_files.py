@@ -1,0 +1,80 @@
+"""Files are whole or not there, private, and never written through a link."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from mmerg.errors import ConfigError, RunError
+from mmerg.storage.files import locate, private_folder, sha256_of, write_whole
+
+
+def test_a_file_and_its_folders_are_the_users_alone(tmp_path: Path) -> None:
+    file = tmp_path / "a" / "b" / "text.txt"
+    write_whole(file, "näive \ud800")
+    assert file.read_text(encoding="utf-8") == "näive \\ud800"
+    assert [stat.S_IMODE(os.stat(path).st_mode) for path in (file, file.parent, tmp_path / "a")] == [
+        0o600,
+        0o700,
+        0o700,
+    ]
+
+
+def test_what_fails_half_way_leaves_the_old_file_and_nothing_beside_it(tmp_path: Path) -> None:
+    def broken() -> Iterator[bytes]:
+        yield b"new"
+        raise OSError(28, "No space left on device")
+
+    file = tmp_path / "file"
+    write_whole(file, b"old")
+    with pytest.raises(RunError, match="the disk is full"):
+        write_whole(file, broken())
+    assert file.read_bytes() == b"old"
+    assert list(tmp_path.iterdir()) == [file]
+
+
+def test_a_link_is_replaced_and_what_it_points_to_stays(tmp_path: Path) -> None:
+    outside = tmp_path / "outside"
+    outside.write_text("theirs", encoding="utf-8")
+    link = tmp_path / "run" / "manifest.json"
+    private_folder(link.parent)
+    link.symlink_to(outside)
+    write_whole(link, "ours", durable=True)
+    assert (outside.read_text(encoding="utf-8"), link.read_text(encoding="utf-8")) == ("theirs", "ours")
+    assert not link.is_symlink()
+
+
+def test_writers_of_one_file_do_not_meet(tmp_path: Path) -> None:
+    """With one fixed name beside the file, about every fourth of these writers fails."""
+    file = tmp_path / "file"
+    texts = [str(number) * 1000 for number in range(200)]
+    with ThreadPoolExecutor(8) as threads:
+        list(threads.map(lambda text: write_whole(file, text), texts))
+    assert file.read_text(encoding="utf-8") in texts
+    assert list(tmp_path.iterdir()) == [file]
+
+
+def test_a_file_of_a_package_is_found_and_has_a_digest() -> None:
+    assert locate("package:hydra/__init__.py", "-").name == "__init__.py"
+    assert len(sha256_of(locate("package:hydra/__init__.py", "-"))) == 64
+
+
+@pytest.mark.parametrize(
+    ("reference", "what"),
+    [
+        ("/no/such/file", "there is no such file"),
+        ("package:hydra/none.bin", "there is no such file"),
+        ("package:hydra", "names no file of a package"),
+        ("package:not-a-name/x", "names no file of a package"),
+        ("package:no_such_package_here/x", "is not installed"),
+    ],
+)
+def test_what_is_not_there_is_refused_with_what_to_give_instead(reference: str, what: str) -> None:
+    with pytest.raises(ConfigError, match=what) as refused:
+        locate(reference, "backbone.gguf=/path/model.gguf")
+    assert "backbone.gguf=/path/model.gguf" in refused.value.hint
