@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import stat
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -18,7 +17,7 @@ def test_a_file_and_its_folders_are_the_users_alone(tmp_path: Path) -> None:
     file = tmp_path / "a" / "b" / "text.txt"
     write_whole(file, "näive \ud800")
     assert file.read_text(encoding="utf-8") == "näive \\ud800"
-    assert [stat.S_IMODE(os.stat(path).st_mode) for path in (file, file.parent, tmp_path / "a")] == [
+    assert [stat.S_IMODE(path.stat().st_mode) for path in (file, file.parent, tmp_path / "a")] == [
         0o600,
         0o700,
         0o700,
