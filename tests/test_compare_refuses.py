@@ -88,7 +88,7 @@ def test_what_a_protocol_came_to_is_no_difference(pair: tuple[str, str], capsys:
 
 
 def test_runs_with_different_labels_are_refused(pair: tuple[str, str], capsys: pytest.CaptureFixture[str]) -> None:
-    edit(pair[1], lambda manifest: manifest["config"]["dataset"].update(labels=["joy", "anger"]))
+    edit(pair[1], lambda manifest: manifest["corpus"].update(labels=["joy", "anger"]))
     told = refused(capsys, *pair)
     assert "the labels are anger, disgust, fear, joy, neutral, sadness, surprise and anger, joy" in told
 

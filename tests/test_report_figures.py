@@ -62,12 +62,12 @@ def test_the_papers_row_stands_beside_a_run_that_is_set_as_it_is(tmp_path: Path)
     results = [result(f"d{number}/2", emotion="joy", gold="joy") for number in range(4)]
     system = manifest_of([])["config"]["system"]
     config = {
-        "dataset": {"name": "meld", "split": "test", "variant": "multi", "labels": ["x"] * 7},
+        "dataset": {"name": "meld", "split": "test", "variant": "multi"},
         "backbone": {"name": "qwen3.5-27b"},
         "memory": {"top_k": 1},
         "system": system | {"max_iterations": 2},
     }
-    run = build_run(tmp_path / "run", results, corpus="meld", split="test", config=config)
+    run = build_run(tmp_path / "run", results, corpus="meld", split="test", labels=["x"] * 7, config=config)
     assert score([str(run)]) == 0
     assert main([str(run)]) == 0
     page = (run / "report" / "index.html").read_text(encoding="utf-8")

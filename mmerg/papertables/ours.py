@@ -95,7 +95,7 @@ def settings_of(manifest: Mapping[str, Any]) -> dict[str, Setting]:
         "dataset": str(dataset.get("name")),
         "split": str(dataset.get("split")),
         "variant": str(dataset.get("variant") or "multi"),
-        "labels": len(dataset.get("labels") or ()),
+        "labels": len(_node(manifest, "corpus").get("labels") or ()),
         "samples": int(_node(manifest, "protocol").get("samples") or 0),
         "targets": str(_node(manifest, "protocol").get("targets") or "last"),
         "system": str(system.get("name")),

@@ -42,7 +42,7 @@ def of_run(overview: Overview) -> Iterator[Picture]:
     """Those that the run has something for; what a table of its page holds in full is not drawn again."""
     about, results = overview.about, {result.id: result for result in overview.results}
     told = caption([about])
-    labels = words(node(about.config, "dataset").get("labels"))
+    labels = about.labels
     for dimension in ("tone", "stance"):
         vocabulary = words(node(about.config["system"], "vocabulary").get(dimension))
         table = plan.by_emotion(overview.results, dimension, labels, vocabulary)

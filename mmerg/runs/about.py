@@ -31,6 +31,7 @@ class About:
     model: str
     identity: Mapping[str, str]
     config: Mapping[str, Any]
+    labels: Sequence[str] = ()
 
     @property
     def run(self) -> str:
@@ -52,6 +53,7 @@ def read_about(path: Path) -> About:
         model=manifest["engine"]["model"],
         identity=manifest["identity"],
         config=config,
+        labels=manifest["corpus"]["labels"],
     )
 
 

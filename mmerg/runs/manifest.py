@@ -46,9 +46,13 @@ class _Engine(_Part):
     digest: Word
 
 
-class _Corpus(_Part):
+class _Read(_Part):
     name: Word
     split: Word
+
+
+class _Corpus(_Read):
+    labels: list[Word]
 
 
 class _Protocol(_Part):
@@ -58,7 +62,7 @@ class _Protocol(_Part):
 
 
 class _Memory(_Part):
-    corpus: _Corpus
+    corpus: _Read
     entries: Count
     top_k: Count
     left_out: dict[Word, Count]
@@ -68,7 +72,6 @@ class _Dataset(_Part):
     name: Word = ""
     split: Word | None = None
     variant: Word | None = None
-    labels: list[Word] | None = None
     sessions: list[Word | int] | None = None
 
 

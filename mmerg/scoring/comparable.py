@@ -84,4 +84,4 @@ def _protocol(manifest: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _labels(manifest: Mapping[str, Any]) -> frozenset[str]:
-    return frozenset(manifest["config"].get("dataset", {}).get("labels") or ())
+    return frozenset(manifest["corpus"]["labels"])

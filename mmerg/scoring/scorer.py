@@ -33,7 +33,6 @@ def score_run(run: ScoredRun, options: Options = DEFAULTS) -> Scores:
     answers = sorted(run.answers, key=lambda answer: (answer.result.dialogue, answer.id))
     manifest = run.manifest
     engine, corpus = manifest["engine"], manifest["corpus"]
-    labels = manifest["config"].get("dataset", {}).get("labels") or ()
     scores = {metric.name: scored(metric, answers, options) for metric in standard_metrics(run, options)}
     return Scores(
         run=run.name,
@@ -44,7 +43,7 @@ def score_run(run: ScoredRun, options: Options = DEFAULTS) -> Scores:
         failed=sum(not answer.ok for answer in answers),
         unfinished=max(0, manifest["protocol"]["samples"] - len(answers)),
         scores=scores,
-        confusion=confusion(answers, labels),
+        confusion=confusion(answers, corpus["labels"]),
         improper=tuple(sorted(run.improper)),
         identity={key: str(value) for key, value in manifest["identity"].items()},
         results=results_digest(answer.result for answer in answers),

@@ -70,6 +70,7 @@ class Maker:
             corpus=settings["dataset"]["name"],
             samples=samples,
             model=settings["backbone"]["name"],
+            labels=settings["dataset"].pop("labels"),
             config=settings,
         )
         with Trace(self.runs / name / TRACE) as trace:

@@ -21,7 +21,7 @@ from mmerg.runs.manifest import REPORT
 from mmerg.scoring.answers import read_run
 from tests.scoring.run_builder import build_run, result
 
-CONFIG = {"memory": {"top_k": 3}, "protocol": {"emotions": ["joy"]}, "dataset": {"name": "meld", "labels": ["joy"]}}
+CONFIG = {"memory": {"top_k": 3}, "protocol": {"emotions": ["joy"]}, "dataset": {"name": "meld"}}
 MISSING: Any = object()
 ODD = [MISSING, None, 3, -1, True, "x", [], [3], [[3]], {}, {"x": 3}]
 COMMANDS: dict[str, Callable[[str, str, str], int]] = {
@@ -95,7 +95,7 @@ def test_no_change_by_hand_gives_a_traceback(
         ("engine", MISSING, "engine: Field required"),
         ("engine.model", 3, "engine.model: 3 is no text"),
         ("config", 3, "config: "),
-        ("config.dataset.labels", "joy", "config.dataset.labels: "),
+        ("corpus.labels", "joy", "corpus.labels: "),
         ("config.system.stages.sgrg.sees", 3, "config.system.stages.sgrg.sees: "),
         ("protocol.told", MISSING, "protocol.told: Field required"),
         ("protocol.samples", -1, "protocol.samples: "),

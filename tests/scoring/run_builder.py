@@ -54,6 +54,7 @@ def manifest_of(
     system: str = "merg",
     model: str = "tiny",
     identity: str = "same",
+    labels: Sequence[str] = LABELS,
     config: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
     """The manifest of a run with these results; `samples` is the protocol's n, `config` is laid over the config."""
@@ -64,7 +65,7 @@ def manifest_of(
     return {
         "identity": {part: f"{identity}-{part}" for part in parts},
         "engine": engine,
-        "corpus": {"name": corpus, "split": split, "notes": {}},
+        "corpus": {"name": corpus, "split": split, "labels": list(labels), "notes": {}},
         "protocol": {
             "targets": "last",
             "samples": n,
@@ -76,7 +77,7 @@ def manifest_of(
         "how": {},
         "git_commit": "0" * 40,
         "config": {
-            "dataset": {"name": corpus, "labels": list(LABELS)},
+            "dataset": {"name": corpus},
             "system": node,
             "backbone": {"name": model},
             "seed": 0,
