@@ -172,7 +172,12 @@ def _manifest(
             "memory": exemplars.memory.digest if exemplars else "none",
         },
         "engine": engine,
-        "corpus": {"name": corpus.name, "split": corpus.split, "labels": list(corpus.labels), "notes": dict(corpus.notes)},
+        "corpus": {
+            "name": corpus.name,
+            "split": corpus.split,
+            "labels": list(corpus.labels),
+            "notes": dict(corpus.notes),
+        },
         "protocol": {
             **plain["protocol"],
             "samples": len(selection.samples),
