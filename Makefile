@@ -19,9 +19,10 @@ demo: $(VENV)/demo.done  ## five agents over the packaged clips, on a small mode
 bench: $(VENV)/demo.done  ## backbones side by side on a fixed subset; those that are not pulled are named and skipped
 	$(BIN)/python -m mmerg.bench $(if $(BACKBONES),--backbones $(BACKBONES)) --dataset $(or $(DATASET),demo) --n $(or $(N),50) $(SETTINGS)
 
-test: $(VENV)/dev.done  ## all tests, with a real Ollama server where one can be had
+# WORKERS=4 make test
+test: $(VENV)/dev.done  ## all tests, in two processes, with a real Ollama server where one can be had
 	@$(BIN)/python tools/get_ollama.py || echo "without an Ollama server: the tests that need one are skipped"
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n $(or $(WORKERS),2) --dist worksteal
 
 metrics: $(VENV)/dev.done  ## add what BERTScore and an outside model's perplexity need (torch, 5 GB)
 	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[embedded,dev,metrics]'

