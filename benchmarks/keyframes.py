@@ -33,7 +33,7 @@ from mmerg.corpora.dialogue import Clip
 from mmerg.errors import ClipError
 from mmerg.frames.extract import extract
 from mmerg.frames.frame import FrameSettings
-from mmerg.frames.opencv import load_cv2
+from mmerg.frames.picture import load_cv2
 from mmerg.frames.store import FrameStore
 
 WIDTH, HEIGHT, FPS = 1280, 720, 25

@@ -5,7 +5,7 @@
 
 Texts are three turns of words from the demo corpus, all different; their number is what was embedded, nothing is
 extrapolated. Index figures are of random vectors of 384 dimensions: adding them, writing, opening (its digest checked),
-and the five nearest by `mmerg.memory.index` against numpy over all rows.
+and the five nearest by `mmerg.memory.vectors` against numpy over all rows.
 Prints medians over rounds with their range, ratios within a round, then one line of JSON.
 
     python benchmarks/memory.py --texts 500 --entries 10000 100000 --rounds 3
@@ -28,9 +28,10 @@ import yaml
 from benchmarks.parts import alternating, publish, ratio, seconds, spread
 from mmerg.corpora.demo import demo_root
 from mmerg.corpora.folder import Folder
-from mmerg.memory import index
-from mmerg.memory.onnx import Onnx, located
+from mmerg.memory import vectors as index
+from mmerg.memory.onnx import Onnx
 from mmerg.memory.vectors import Vectors, unit
+from mmerg.storage.files import locate
 from tests.ollama_server import ROOT
 
 DIMENSIONS = 384
@@ -61,8 +62,8 @@ def batched(model: str, tokenizer: str) -> Callable[[Sequence[str]], Vectors]:
     import onnxruntime
     import tokenizers
 
-    session = onnxruntime.InferenceSession(str(located(model)), providers=["CPUExecutionProvider"])
-    words = tokenizers.Tokenizer.from_file(str(located(tokenizer)))
+    session = onnxruntime.InferenceSession(str(locate(model, "")), providers=["CPUExecutionProvider"])
+    words = tokenizers.Tokenizer.from_file(str(locate(tokenizer, "")))
     words.enable_truncation(256)
     words.enable_padding()
 

@@ -36,7 +36,7 @@ from mmerg.corpora.dialogue import Clip, Dialogue, Sample, Turn, cut
 from mmerg.engine.look import Looker
 from mmerg.frames.extract import extract
 from mmerg.frames.frame import FrameSettings
-from mmerg.frames.opencv import load_cv2
+from mmerg.frames.picture import load_cv2
 from mmerg.frames.store import FrameStore
 
 SAMPLES, SMALL = 12, 1000

@@ -114,13 +114,13 @@ def test_arrows_are_found() -> None:
         ("mmerg.errors", ()),
         ("mmerg.corpora.dialogue", ()),
         ("mmerg.corpora", ("mmerg.corpora", "mmerg.errors")),
-        ("mmerg.frames", ("mmerg.frames", "mmerg.corpora.dialogue", "mmerg.errors")),
+        ("mmerg.frames", ("mmerg.frames", "mmerg.corpora.dialogue", "mmerg.errors", "mmerg.storage")),
         ("mmerg.backends", ("mmerg.backends", "mmerg.errors")),
         (
             "mmerg.scoring",
             ("mmerg.scoring", "mmerg.runs", "mmerg.errors", "mmerg.backends.protocol", "mmerg.console.terminal"),
         ),
-        ("mmerg.memory", ("mmerg.memory", "mmerg.corpora.dialogue", "mmerg.errors")),
+        ("mmerg.memory", ("mmerg.memory", "mmerg.corpora.dialogue", "mmerg.errors", "mmerg.storage")),
         (
             "mmerg.systems",
             ("mmerg.systems", "mmerg.backends.protocol", "mmerg.backends.sampling", "mmerg.errors"),

@@ -24,8 +24,7 @@ from mmerg.errors import ClipError
 from mmerg.frames.decode import MIN_SIDE
 from mmerg.frames.extract import extract
 from mmerg.frames.frame import FrameSettings
-from mmerg.frames.opencv import load_cv2
-from mmerg.frames.picture import cropped, fitted
+from mmerg.frames.picture import cropped, fitted, load_cv2
 from mmerg.frames.store import FrameStore
 
 LONG, PAST_END = HARMLESS = "long", "past_end"  # frames are taken, but the clip is worth a look

@@ -20,7 +20,7 @@ from mmerg.engine.state import Keyframe, State
 from mmerg.errors import ClipError
 from mmerg.frames.describe import measure, sentence
 from mmerg.frames.frame import Frame, FrameSettings
-from mmerg.frames.montage import montage
+from mmerg.frames.picture import montage
 from mmerg.frames.store import FrameStore
 from mmerg.runs import events
 from mmerg.runs.events import Emit

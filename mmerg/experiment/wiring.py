@@ -30,8 +30,7 @@ from mmerg.experiment.exemplars import SYMBOL, Exemplars, Wanted, forecast_of, r
 from mmerg.frames.frame import FrameSettings
 from mmerg.frames.store import FrameStore
 from mmerg.memory.entries import Key
-from mmerg.memory.guards import Guards
-from mmerg.memory.source import refuse_evaluated
+from mmerg.memory.guards import Guards, refuse_evaluated
 from mmerg.memory.store import Store, Watch
 from mmerg.settings.compose import literal
 from mmerg.systems.system import System, build

@@ -1,9 +1,9 @@
 """One pass over a video file that gathers candidate frames for every span wanted of it.
 
-Frames are grabbed one after another and converted only where a span wants a candidate; nothing is ever sought, since a
-short clip is one group of pictures and a seek past the end of a truncated file gives a stale frame. Headers are not
-believed: frames count as they are grabbed, and their times are their own timestamps. A span is half open: no frame at
-or after its end is taken. Which candidates become keyframes is not decided here.
+Frames are grabbed one after another and converted only where a span wants a candidate. Nothing is sought: a short clip
+is one group of pictures, and a seek past the end of a truncated file gives a stale frame. Headers are not believed:
+frames are counted as they come, and have the times of their timestamps. A span is half open: it holds no frame at its
+end. Which candidates become keyframes is decided in `pick`.
 
     for index, found in candidates(Path("clip.mp4"), [Span(0.0, 2.5), Span(2.5, None)], FrameSettings()):
         ...  # found: list[Candidate], or the ClipError of that span
@@ -15,13 +15,12 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from mmerg.corpora.dialogue import Crop
 from mmerg.errors import ClipError
 from mmerg.frames.frame import FrameSettings
-from mmerg.frames.opencv import load_cv2
-from mmerg.frames.picture import Picture, cropped, fitted, halved
+from mmerg.frames.picture import Picture, cropped, fitted, halved, load_cv2
 
 MIN_SIDE = 32  # pixels; vision encoders work on patches of 14 to 28
 _USUAL_FPS = 25.0
@@ -59,7 +58,7 @@ def candidates(
     for gather in _pass(path, gathers, threads):
         yield gather.index, gather.found()
     # The header promised far more than there was (a truncated file): spread the candidates over what there is.
-    again = [gather.anew() for gather in gathers if gather.sparse]
+    again = [_Gather(g.index, g.span, path, settings, extent=g.extent) for g in gathers if g.sparse]
     for gather in _pass(path, again, threads) if again else ():
         yield gather.index, gather.found()
 
@@ -138,14 +137,14 @@ class _Gather:
         end = math.inf if self.span.end is None else self.span.end
         known = claimed > start
         extent = self.extent or (min(end, claimed) if known else end) - start
-        self.step = (extent if extent < math.inf else self.density / _USUAL_FPS) / self.density
+        self.step = extent / self.density if extent < math.inf else 1.0 / _USUAL_FPS
         if known and extent > 2.0 * self.settings.max_seconds:
             self._too_long(f"the file claims {extent:.0f} s")
 
     def wants(self, time: float) -> bool:
         """Whether the frame at `time`, which is not before the span, is to be added; closes the span once past it."""
         if self.span.end is not None and time >= self.span.end:
-            self._close()
+            self.closed = True
             return False
         if not self.seen:
             self.seen, self.begin = True, time if self.span.start is None else self.span.start
@@ -186,11 +185,7 @@ class _Gather:
             covered = last + gap - self.begin
             self.sparse = covered < self.step * self.density / 2.0
             self.extent = covered
-        self._close()
-
-    def anew(self) -> _Gather:
-        """The same span, to be gathered again now that its extent is known."""
-        return _Gather(self.index, self.span, self.path, self.settings, extent=self.extent)
+        self.closed = True
 
     def found(self) -> list[Candidate] | ClipError:
         """The candidates or the error, handed over: the pictures are not held any longer."""
@@ -207,13 +202,10 @@ class _Gather:
 
     def _fail(self, reason: str, what: str, hint: str) -> None:
         self.error = ClipError(reason, what, where=describe(self.path, self.span), hint=hint)
-        self._close()
-
-    def _close(self) -> None:
         self.closed = True
 
 
 def describe(path: Path, span: Span) -> str:
     """The file and the span in words, for messages."""
-    edges: tuple[Any, Any] = ("start" if span.start is None else span.start, "end" if span.end is None else span.end)
-    return f"{path} [{edges[0]} to {edges[1]}]"
+    start, end = ("start" if span.start is None else span.start), ("end" if span.end is None else span.end)
+    return f"{path} [{start} to {end}]"

@@ -1,8 +1,7 @@
-"""Measurements of keyframes in plain words, for models without eyes.
+"""Measurements of keyframes in plain words, for models that take no images.
 
-Only what can be measured is said: light, contrast, sharpness, change, and where faces are found. No expression, mood or
-action is named, and the face finder (OpenCV's frontal-face cascade) misses turned faces and now and then sees one
-where there is none.
+They say light, contrast, sharpness, change and where faces are, never an expression, a mood or an action. The face
+finder (OpenCV's frontal-face cascade) misses turned faces and sometimes sees one where there is none.
 
     for measured in measure(jpegs, times):
         print(sentence(measured))
@@ -19,8 +18,7 @@ from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict
 
 from mmerg.errors import ConfigError
-from mmerg.frames.opencv import load_cv2
-from mmerg.frames.picture import from_jpeg, sharpness
+from mmerg.frames.picture import from_jpeg, load_cv2, sharpness
 
 _CASCADE = "haarcascade_frontalface_default.xml"
 _GRID = (64, 36)  # pixels; on it frames are compared, so that noise does not count as motion
@@ -38,8 +36,8 @@ class Face(BaseModel):
 
     def place(self) -> str:
         """Where its middle lies and how wide it is, as in `left, upper third, 22% of the width`."""
-        across = ("left", "centre", "right")[_third(self.x + self.width / 2)]
-        down = ("upper", "middle", "lower")[_third(self.y + self.height / 2)]
+        column, row = (min(2, int(at * 3 / 100)) for at in (self.x + self.width / 2, self.y + self.height / 2))
+        across, down = ("left", "centre", "right")[column], ("upper", "middle", "lower")[row]
         return f"{across}, {down} third, {self.width:.0f}% of the width"
 
 
@@ -89,11 +87,8 @@ def measure(jpegs: Sequence[bytes], times: Sequence[float]) -> tuple[Measures, .
 
 def sentence(measured: Measures) -> str:
     """The measures of one frame as one English sentence."""
-    parts = [
-        f"brightness {measured.brightness:.0f}%",
-        f"contrast {measured.contrast:.0f}%",
-        f"sharpness {measured.sharpness:.0f}",
-    ]
+    parts = [f"brightness {measured.brightness:.0f}%", f"contrast {measured.contrast:.0f}%"]
+    parts.append(f"sharpness {measured.sharpness:.0f}")
     if measured.motion is not None:
         parts.append(f"changed by {measured.motion:.1f}% since the frame before")
     places = [face.place() for face in measured.faces]
@@ -107,11 +102,8 @@ def _face_finder() -> Any:
     file = Path(cv2.data.haarcascades) / _CASCADE
     finder = cv2.CascadeClassifier(str(file)) if file.is_file() else None
     if finder is None or finder.empty():
-        raise ConfigError(
-            "OpenCV's face cascade is not installed",
-            where=str(file),
-            hint="install opencv-python-headless, whose wheel holds it",
-        )
+        hint = "install opencv-python-headless, whose wheel holds it"
+        raise ConfigError("OpenCV's face cascade is not installed", where=str(file), hint=hint)
     return finder
 
 
@@ -121,20 +113,10 @@ def _faces(finder: Any, grey: NDArray[np.uint8]) -> tuple[Face, ...]:
     least = max(24, min(height, width) // 12)
     # Several threads report into one list, so its order is not fixed.
     boxes = sorted(map(tuple, finder.detectMultiScale(grey, 1.1, 6, minSize=(least, least))))
-    return tuple(
-        Face(
-            x=round(100 * int(x) / width, 1),
-            y=round(100 * int(y) / height, 1),
-            width=round(100 * int(w) / width, 1),
-            height=round(100 * int(h) / height, 1),
-        )
-        for x, y, w, h in boxes
-    )
+    sides = (width, height, width, height)
+    percent = [[round(100 * int(pixels) / side, 1) for pixels, side in zip(box, sides, strict=True)] for box in boxes]
+    return tuple(Face(x=x, y=y, width=wide, height=high) for x, y, wide, high in percent)
 
 
 def _percent(luma: float) -> float:
     return round(100.0 * luma / 255.0, 1)
-
-
-def _third(percent: float) -> int:
-    return min(2, int(percent * 3 / 100))

@@ -1,7 +1,6 @@
 """From clips to keyframes: each file is decoded in one pass for all spans wanted of it, and nothing twice.
 
-Results are kept in the store and found again while file, span, crop and settings stay the same. A bad clip gives its
-error in its place and never costs another. Knows nothing of dialogues: who asks for clips knows their turns.
+The store keeps what was taken until file, span, crop or settings change. A bad clip costs no other clip its frames.
 
     for found in extract([Clip(Path("dia1_utt0.mp4"))], FrameSettings(), FrameStore(Path("cache/frames"))):
         if isinstance(found, ClipError): ...  # found.reason: missing, unreadable, empty, too_long, outside, too_small,
@@ -23,9 +22,8 @@ from mmerg.corpora.dialogue import Clip
 from mmerg.errors import ClipError
 from mmerg.frames.decode import Candidate, Span, candidates, describe
 from mmerg.frames.frame import Frame, FrameSettings
-from mmerg.frames.opencv import load_cv2
 from mmerg.frames.pick import representative, uniform
-from mmerg.frames.picture import halved, sharpness, shrink, to_jpeg
+from mmerg.frames.picture import halved, load_cv2, sharpness, shrink, to_jpeg
 from mmerg.frames.store import FrameStore, TakenFrom
 
 Found: TypeAlias = tuple[Frame, ...] | ClipError
@@ -40,11 +38,11 @@ def extract(clips: Sequence[Clip], settings: FrameSettings, store: FrameStore) -
     At most `settings.per_clip` frames a clip, in order of time, every one in its span [start, end). A file that ends
     before its span does gives the frames that are there.
     """
-    absolute = [Path(os.path.abspath(clip.path)) for clip in clips]  # noqa: PTH100 (resolve() would follow links)
+    # An absolute path, as resolve() would follow links.
+    places = [(Path(os.path.abspath(clip.path)), Span(clip.start, clip.end, clip.crop)) for clip in clips]  # noqa: PTH100
     found: dict[tuple[Path, Span], Found] = {}
     wanted: dict[Path, dict[Span, TakenFrom]] = {}
-    for path, clip in zip(absolute, clips, strict=True):
-        span = Span(clip.start, clip.end, clip.crop)
+    for path, span in places:
         known = _known(path, span, settings, store)
         if isinstance(known, TakenFrom):
             wanted.setdefault(path, {})[span] = known
@@ -57,7 +55,7 @@ def extract(clips: Sequence[Clip], settings: FrameSettings, store: FrameStore) -
         jobs = [pool.submit(_take, path, spans, settings, store, cores // workers) for path, spans in wanted.items()]
         for path, job in zip(wanted, jobs, strict=True):
             found.update({(path, span): result for span, result in job.result().items()})
-    return [found[path, Span(clip.start, clip.end, clip.crop)] for path, clip in zip(absolute, clips, strict=True)]
+    return [found[place] for place in places]
 
 
 def _known(path: Path, span: Span, settings: FrameSettings, store: FrameStore) -> Found | TakenFrom:
@@ -65,18 +63,18 @@ def _known(path: Path, span: Span, settings: FrameSettings, store: FrameStore) -
     where = describe(path, span)
     start, end = span.start or 0.0, span.end
     if not math.isfinite(start) or (end is not None and not (math.isfinite(end) and end > start)):
-        return ClipError(
-            "bad_span", "the span ends before it starts", where=where, hint="check the times in the corpus"
-        )
-    if not _sayable(path):  # OpenCV crashes on such a name
+        what = "the span ends before it starts"
+        return ClipError("bad_span", what, where=where, hint="check the times in the corpus")
+    if any("\ud800" <= letter <= "\udfff" for letter in str(path)):  # another encoding's bytes: OpenCV crashes on them
         return ClipError("unreadable", "the file's name is not UTF-8", where=ascii(where), hint="rename the file")
     try:
         status = path.stat()
     except (FileNotFoundError, NotADirectoryError, ValueError):  # ValueError: a null byte in the name
         return ClipError("missing", "there is no such file", where=where, hint="check the corpus's root folder")
     except OSError as error:
-        what = f"the file cannot be read: {error.strerror}"
-        return ClipError("unreadable", what, where=where, hint="check its permissions")
+        return ClipError(
+            "unreadable", f"the file cannot be read: {error.strerror}", where=where, hint="check permissions"
+        )
     # Of a whole file, the end is only the latest that it may have: how long it is, is told by decoding it.
     if span.start is not None and end is not None and end - start > settings.max_seconds:
         what = f"the span is {end - start:.0f} s long, over {settings.max_seconds:g} s"
@@ -84,11 +82,6 @@ def _known(path: Path, span: Span, settings: FrameSettings, store: FrameStore) -
     taken_from = TakenFrom(str(path), status.st_size, status.st_mtime_ns, span, settings)
     kept = store.find(taken_from)
     return taken_from if kept is None else kept
-
-
-def _sayable(path: Path) -> bool:
-    """Whether the name is proper Unicode; bytes of another encoding stand in it as lone surrogates."""
-    return not any("\ud800" <= letter <= "\udfff" for letter in str(path))
 
 
 def _take(
@@ -103,8 +96,7 @@ def _take(
             continue
         frames: list[Frame] = []
         for choice in _pick(found, settings):
-            picture = shrink(choice.picture, choice.size)
-            sha256 = store.write(to_jpeg(picture, settings.jpeg_quality))
+            sha256 = store.write(to_jpeg(shrink(choice.picture, choice.size), settings.jpeg_quality))
             width, height = choice.size
             frames.append(Frame(sha256=sha256, source=path.name, time=choice.time, width=width, height=height))
         store.remember(spans[order[index]], frames)

@@ -1,7 +1,4 @@
-"""A keyframe: a JPEG known by its content hash, where it comes from, and how frames are to be taken.
-
-Knows nothing of dialogue: which turn a frame belongs to is said by who asked for it.
-"""
+"""A keyframe, and how keyframes are to be taken. Which turn one belongs to is known to who asked for it."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Which candidates of a clip become its keyframes: plain arithmetic on times, thumbnails and sharpness.
+"""Which candidates of a clip become its keyframes: arithmetic on times, thumbnails and sharpness.
 
-Both ways give indices into the candidates, rising and without repeats: `k` of them, or all where there are fewer.
-Taking the k largest differences between neighbours is left out on purpose: they cluster around cuts.
+Both ways give rising indices into the candidates: `k` of them, or all where there are fewer. The k largest differences
+between neighbours are no third way: they cluster around cuts.
 
     representative(times, thumbs, sharpness, 4)  ->  [2, 7, 13, 18]
 """
@@ -14,9 +14,8 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-# How much a clip's whole duration weighs against visual change. Thumbnails are compared as mean squared differences of
-# values in 0 to 1: a cut is worth about 0.05, somebody talking about 0.001. So cuts decide where segments end, and a
-# clip in which little changes is split evenly.
+# What a clip's whole duration weighs against visual change, in mean squared differences of thumbnails (values 0 to 1):
+# a cut makes about 0.05, somebody talking 0.001. So cuts end segments, and a clip of little change is split evenly.
 _TIME_WEIGHT = 0.02
 _SHARP_ENOUGH = 0.7  # of the sharpest in the segment; below that a frame is only taken where nothing better is
 

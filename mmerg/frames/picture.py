@@ -1,12 +1,19 @@
-"""Pictures as arrays: crop, shrink, JPEG in and out.
+"""Pictures as arrays: crop, shrink, JPEG in and out, and several in one grid. OpenCV is imported here alone.
 
 A `Picture` is (height, width, 3) uint8 in BGR order. Nothing here knows of files or time.
 
     data = to_jpeg(shrink(picture, fitted(1280, 720, 448)), quality=85)
+    sheet = montage([store.read(frame.sha256) for frame in frames], long_side=896, quality=85)
 """
 
 from __future__ import annotations
 
+import importlib
+import math
+import os
+import threading
+from collections.abc import Sequence
+from types import ModuleType
 from typing import TypeAlias, cast
 
 import numpy as np
@@ -14,9 +21,20 @@ from numpy.typing import NDArray
 
 from mmerg.corpora.dialogue import Crop
 from mmerg.errors import ClipError
-from mmerg.frames.opencv import load_cv2
 
 Picture: TypeAlias = NDArray[np.uint8]
+_LOADING = threading.Lock()  # while it is imported, cv2 leaves sys.modules for a moment: a thread would get half of it
+
+
+def load_cv2() -> ModuleType:
+    """The module `cv2`, without the lines that it and its FFmpeg print for every damaged packet.
+
+    Both read their environment variables once, at import. A value set by the user is left alone.
+    """
+    os.environ.setdefault("OPENCV_LOG_LEVEL", "FATAL")
+    os.environ.setdefault("OPENCV_FFMPEG_LOGLEVEL", "-8")
+    with _LOADING:
+        return importlib.import_module("cv2")
 
 
 def cropped(picture: Picture, crop: Crop | None) -> Picture:
@@ -68,11 +86,8 @@ def from_jpeg(data: bytes) -> Picture:
     cv2 = load_cv2()
     picture = cv2.imdecode(np.frombuffer(data, np.uint8), cv2.IMREAD_COLOR) if data else None
     if picture is None:
-        raise ClipError(
-            "unreadable",
-            f"{len(data)} bytes are not a JPEG picture",
-            hint="clear the frame store's folder, so that frames are taken again",
-        )
+        hint = "clear the frame store's folder, so that frames are taken again"
+        raise ClipError("unreadable", f"{len(data)} bytes are not a JPEG picture", hint=hint)
     return cast(Picture, picture)
 
 
@@ -81,3 +96,52 @@ def sharpness(grey: NDArray[np.uint8]) -> float:
     cv2 = load_cv2()
     _, deviation = cv2.meanStdDev(cv2.Laplacian(grey, cv2.CV_16S))
     return float(deviation[0][0]) ** 2
+
+
+def montage(jpegs: Sequence[bytes], long_side: int, quality: int) -> bytes:
+    """One JPEG of at most `long_side` pixels that holds all frames, for models that take a single image.
+
+    The frames stand in a grid, left to right and top to bottom, shrunk to fit but never enlarged, each with its number
+    (from 1) in its top left corner. A frame of other proportions than the largest is centred on black.
+    Raises ClipError: empty where there are no frames, unreadable where bytes are no picture.
+    """
+    if not jpegs:
+        raise ClipError("empty", "a montage needs at least one frame", hint="leave out turns without frames")
+    pictures = [from_jpeg(data) for data in jpegs]
+    width, height = max(p.shape[1] for p in pictures), max(p.shape[0] for p in pictures)
+    count = len(pictures)
+    # The grid closest to a square; the fewer columns where two are as good.
+    columns = min(range(1, count + 1), key=lambda n: (max(n * width, math.ceil(count / n) * height), n))
+    rows = math.ceil(count / columns)
+    scale = min(1.0, long_side / (columns * width), long_side / (rows * height))
+    width, height = max(1, math.floor(width * scale)), max(1, math.floor(height * scale))
+    sheet = np.zeros((rows * height, columns * width, 3), np.uint8)
+    for index, picture in enumerate(pictures):
+        row, column = divmod(index, columns)
+        cell = sheet[row * height : (row + 1) * height, column * width : (column + 1) * width]
+        _place(cell, picture)
+        _number(cell, str(index + 1))
+    return to_jpeg(sheet, quality)
+
+
+def _place(cell: Picture, picture: Picture) -> None:
+    """Shrink `picture` into the middle of `cell`."""
+    height, width = cell.shape[:2]
+    scale = min(1.0, width / picture.shape[1], height / picture.shape[0])
+    size = fitted(picture.shape[1], picture.shape[0], max(1, math.floor(scale * max(picture.shape[:2]))))
+    small = shrink(picture, (max(1, min(size[0], width)), max(1, min(size[1], height))))
+    top, left = (height - small.shape[0]) // 2, (width - small.shape[1]) // 2
+    cell[top : top + small.shape[0], left : left + small.shape[1]] = small
+
+
+def _number(cell: Picture, text: str) -> None:
+    """Burn `text` in white on a black box, about a ninth of the cell's height but never under 14 pixels."""
+    cv2 = load_cv2()
+    tall = max(14, cell.shape[0] // 9)
+    scale = cv2.getFontScaleFromHeight(cv2.FONT_HERSHEY_SIMPLEX, tall, 2)
+    (wide, _), _ = cv2.getTextSize(text, cv2.FONT_HERSHEY_SIMPLEX, scale, 2)
+    edge = max(3, tall // 4)
+    cell[: tall + 2 * edge, : wide + 2 * edge] = 0
+    label = np.ascontiguousarray(cell)  # putText wants an array of its own, and the cell is a view into the sheet
+    cv2.putText(label, text, (edge, tall + edge), cv2.FONT_HERSHEY_SIMPLEX, scale, (255, 255, 255), 2, cv2.LINE_AA)
+    cell[:] = label

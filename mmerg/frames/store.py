@@ -3,8 +3,8 @@
     folder/jpeg/<sha256>.jpg    the bytes
     folder/taken/<key>.json     what was asked for, and the list of frames it gave
 
-Files appear whole or not at all, so several processes may share a folder. Whatever is damaged or does not match its
-name counts as absent. Failures are not remembered: a bad clip is cheap to try again. Takes no frames itself.
+Files appear whole or not at all, so several processes may share a folder. They are the user's alone, as they show
+faces. What is damaged or does not match its name counts as absent. Failures are not kept: a bad clip is tried again.
 
     store = FrameStore(Path("cache/frames"))
     store.read(frame.sha256)  # JPEG bytes
@@ -12,20 +12,18 @@ name counts as absent. Failures are not remembered: a bad clip is cheap to try a
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import json
-import os
-import tempfile
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from mmerg.errors import ClipError, unwritable
+from mmerg.errors import ClipError, RunError
 from mmerg.frames.decode import Span
 from mmerg.frames.frame import Frame, FrameSettings
+from mmerg.storage.files import write_whole
 
 _METHOD = 1  # raise it when the same settings would take other frames or other bytes
 
@@ -41,15 +39,10 @@ class TakenFrom:
     settings: FrameSettings
 
     def canonical(self) -> str:
-        """As JSON text with a stable order."""
-        crop = self.span.crop
-        span = (*self.span[:2], crop and asdict(crop))
+        """As JSON text with a stable order; its digest names the index file."""
+        span = (self.span.start, self.span.end, self.span.crop and asdict(self.span.crop))
         content = vars(self) | {"span": span, "settings": vars(self.settings), "method": _METHOD}
         return json.dumps(content, sort_keys=True)
-
-    def key(self) -> str:
-        """SHA-256 (hex) of the canonical text."""
-        return hashlib.sha256(self.canonical().encode()).hexdigest()
 
 
 class _Entry(BaseModel):
@@ -61,30 +54,25 @@ class _Entry(BaseModel):
     frames: tuple[Frame, ...]
 
 
+@dataclass(frozen=True)
 class FrameStore:
     """Frames under `folder`, which is made on the first write. Raises RunError where it cannot be written."""
 
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        self._jpegs, self._taken = folder / "jpeg", folder / "taken"
+    folder: Path
 
     def read(self, sha256: str) -> bytes:
         """The JPEG bytes of a frame. Raises ClipError `lost` where they are absent or damaged."""
         data = self._sound(sha256)
         if data is None:
-            raise ClipError(
-                "lost",
-                "a keyframe is not in the frame store, or is damaged",
-                where=str(self._jpeg(sha256)),
-                hint="run again: its clip is decoded anew",
-            )
+            what, hint = "a keyframe is not in the frame store, or is damaged", "run again: its clip is decoded anew"
+            raise ClipError("lost", what, where=str(self._jpeg(sha256)), hint=hint)
         return data
 
     def write(self, data: bytes) -> str:
         """Keep JPEG bytes; gives their SHA-256 (hex)."""
         sha256 = hashlib.sha256(data).hexdigest()
         if self._sound(sha256) is None:
-            _write_whole(self._jpeg(sha256), data)
+            _keep(self._jpeg(sha256), data)
         return sha256
 
     def find(self, taken_from: TakenFrom) -> tuple[Frame, ...] | None:
@@ -100,7 +88,7 @@ class FrameStore:
     def remember(self, taken_from: TakenFrom, frames: Sequence[Frame]) -> None:
         """Note which frames a clip gave; their bytes must have been written before."""
         entry = _Entry(taken_from=taken_from.canonical(), frames=tuple(frames))
-        _write_whole(self._index(taken_from), entry.model_dump_json(indent=1).encode())
+        _keep(self._index(taken_from), entry.model_dump_json(indent=1).encode())
 
     def _sound(self, sha256: str) -> bytes | None:
         try:
@@ -110,34 +98,17 @@ class FrameStore:
         return data if hashlib.sha256(data).hexdigest() == sha256 else None
 
     def _jpeg(self, sha256: str) -> Path:
-        return self._jpegs / f"{sha256}.jpg"
+        return self.folder / "jpeg" / f"{sha256}.jpg"
 
     def _index(self, taken_from: TakenFrom) -> Path:
-        return self._taken / f"{taken_from.key()}.json"
+        return self.folder / "taken" / f"{hashlib.sha256(taken_from.canonical().encode()).hexdigest()}.json"
 
 
-def _write_whole(path: Path, data: bytes) -> None:
-    """Write beside `path` and move into place, so that no reader ever sees half of it.
-
-    Somebody may empty the store meanwhile (it is a cache): then once more. Raises RunError where it cannot be written.
-    """
+def _keep(path: Path, data: bytes) -> None:
+    """Write the file; once more where somebody has emptied the store, which is a cache, in that moment."""
     try:
-        try:
-            _write_once(path, data)
-        except FileNotFoundError:
-            _write_once(path, data)
-    except OSError as error:
-        raise unwritable(error, path) from error
-
-
-def _write_once(path: Path, data: bytes) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(dir=path.parent, suffix=".part")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(data)
-        Path(name).replace(path)
-    except BaseException:
-        with contextlib.suppress(OSError):
-            Path(name).unlink()
-        raise
+        write_whole(path, data)
+    except RunError as error:
+        if not isinstance(error.__cause__, FileNotFoundError):
+            raise
+        write_whole(path, data)

@@ -1,10 +1,8 @@
 """What a memory holds: turns of a corpus with their history, and the text by which each is found.
 
-Leaves vectors to embedders. Blank replies and entries without a text to be found by are left out and counted.
-
-    key = Key(text="history", turns=3)
-    entries, left_out = entries_of(corpus, key)
-    key.of(entries[0].history, entries[0].situation, entries[0].emotion)
+key = Key(text="history", turns=3)
+entries, left_out = entries_of(corpus, key)
+key.of(entries[0].history, entries[0].situation, entries[0].emotion)
 """
 
 from __future__ import annotations
@@ -21,6 +19,7 @@ from typing import Literal
 
 from mmerg.corpora.dialogue import Corpus, Dialogue, Turn
 from mmerg.errors import ConfigError, CorpusError
+from mmerg.storage.files import SAFE
 
 ENOUGH_TURNS = 3  # of fewer turns, two dialogues can have the same words by chance ("Hey!" "Hey.")
 _STAGE_DIRECTION = re.compile(r"\[[^\[\]]*\]")
@@ -31,8 +30,7 @@ class Origin:
     """Where a turn comes from, as guards compare it.
 
     words: digest of the words of the whole dialogue, empty where it has fewer than three turns. conversation, script,
-    episode: as in `Dialogue`. start, end: seconds that the dialogue spans on the episode's clock, None where it has no
-    times.
+    episode: as in `Dialogue`. start, end: seconds that the dialogue spans on the episode's clock, None where unknown.
     """
 
     dialogue: str
@@ -46,8 +44,11 @@ class Origin:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A turn that may serve as an exemplar. id: that of its sample in its own corpus. history: (speaker, text) of the
-    last turns before it. emotion: the reply's own label."""
+    """A turn that may serve as an exemplar.
+
+    id: that of its sample in its own corpus. history: (speaker, text) of the last turns before it. emotion: the label
+    of the reply itself.
+    """
 
     id: str
     origin: Origin
@@ -59,9 +60,9 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """What text stands for a turn: the words of its last `turns` turns (history) or what its dialogue is about
-    (situation), and with `emotion` the name of the emotion on a line of its own. Speakers' names are left out: they
-    would make likeness of who speaks, not of what is said."""
+    """What text stands for a turn: the words of its last `turns` turns (history), or what its dialogue is about
+    (situation). With `emotion` the name of the emotion follows on a line of its own. Speakers' names are left out:
+    turns should be alike by what is said, not by who says it."""
 
     text: Literal["history", "situation"] = "history"
     turns: int = 3
@@ -84,10 +85,13 @@ def history_text(history: Iterable[tuple[str, str]]) -> str:
 
 
 def plain_words(text: str) -> str:
-    """A text without case, punctuation, white space and stage directions ("[LAUGHTER]"), HTML's "&amp;" and whatever
-    Unicode writes in several ways (NFKC) taken for what they stand for: equal for two that say the same. Marks on
-    letters are words' own. Where that leaves nothing ("?!"), the text without case."""
-    whole = _folded(html.unescape(text))
+    """A text reduced so that two that say the same are equal.
+
+    Case, punctuation, white space and stage directions ("[LAUGHTER]") go; "&amp;" and characters that Unicode writes in
+    several ways (NFKC) become what they stand for; marks on letters stay. Where nothing is left ("?!"), only case goes.
+    """
+    folded = unicodedata.normalize("NFKC", html.unescape(text)).casefold()
+    whole = unicodedata.normalize("NFKC", folded)  # folding may leave marks by themselves, which are joined again
     words, in_word = [], False
     for character in _STAGE_DIRECTION.sub(" ", whole):
         in_word = character.isalnum() or (in_word and unicodedata.category(character).startswith("M"))
@@ -96,21 +100,13 @@ def plain_words(text: str) -> str:
     return "".join(words) or whole.strip()
 
 
-def _folded(text: str) -> str:
-    """Without case, each character written in one way; folding may leave marks by themselves, so they are joined."""
-    return unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold())
-
-
 def origin_of(dialogue: Dialogue) -> Origin:
     """Where the turns of `dialogue` come from."""
     times = [time for turn in dialogue.turns for time in (turn.start, turn.end) if time is not None]
-    words = ""
-    if len(dialogue.turns) >= ENOUGH_TURNS:
-        said = "\n".join(plain_words(turn.text) for turn in dialogue.turns)
-        words = hashlib.sha256(said.encode(errors="backslashreplace")).hexdigest()
+    said = "\n".join(plain_words(turn.text) for turn in dialogue.turns)
     return Origin(
         dialogue=dialogue.id,
-        words=words,
+        words=hashlib.sha256(said.encode(errors=SAFE)).hexdigest() if len(dialogue.turns) >= ENOUGH_TURNS else "",
         conversation=dialogue.conversation,
         script=dialogue.script,
         episode=dialogue.episode,
@@ -120,23 +116,21 @@ def origin_of(dialogue: Dialogue) -> Origin:
 
 
 def entries_of(corpus: Corpus, key: Key) -> tuple[tuple[Entry, ...], Mapping[str, int]]:
-    """Every turn of `corpus` that has a history and is spoken by somebody whose replies are asked for, in the order of
-    their ids, and what was left out, counted by reason.
+    """The entries of `corpus` in the order of their ids, and how many turns were left out, by reason.
 
+    An entry is a turn with a history, by a speaker whose replies are asked for, with words and a text to be found by.
     Raises ConfigError where no dialogue has the situation that `key` asks for, CorpusError where nothing is left.
     """
+    named = f"{corpus.name} {corpus.split}"
     if key.text == "situation" and not any(dialogue.situation for dialogue in corpus.dialogues):
-        raise ConfigError(
-            f"{corpus.name} {corpus.split} says of no dialogue what it is about",
-            where="memory.key.text=situation",
-            hint="memory.key.text=history",
-        )
+        what, where = f"{named} says of no dialogue what it is about", "memory.key.text=situation"
+        raise ConfigError(what, where=where, hint="memory.key.text=history")
     found: list[Entry] = []
     left_out: Counter[str] = Counter()
     for dialogue in corpus.dialogues:
         origin = origin_of(dialogue)
-        for number, turn in enumerate(dialogue.turns):
-            if number == 0 or (dialogue.responders and turn.speaker not in dialogue.responders):
+        for number, turn in enumerate(dialogue.turns[1:], start=1):
+            if dialogue.responders and turn.speaker not in dialogue.responders:
                 continue
             entry = Entry(
                 id=f"{dialogue.id}/{number + 1}",
@@ -153,11 +147,8 @@ def entries_of(corpus: Corpus, key: Key) -> tuple[tuple[Entry, ...], Mapping[str
             else:
                 found.append(entry)
     if not found:
-        raise CorpusError(
-            f"{corpus.name} {corpus.split} gives no exemplar: no turn has words and a {key.text} before it",
-            where="dataset.memory",
-            hint="name another corpus there, or memory=none",
-        )
+        what = f"{named} gives no exemplar: no turn has words and a {key.text} before it"
+        raise CorpusError(what, where="dataset.memory", hint="name another corpus there, or memory=none")
     return tuple(sorted(found, key=lambda entry: entry.id)), dict(left_out)
 
 

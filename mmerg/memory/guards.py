@@ -1,29 +1,36 @@
-"""What must not come back from a memory: each guard is a function of a query and an entry, and has a name.
+"""What must not come back from a memory: the corpus that is evaluated, and entries that would tell its replies.
 
-They are asked in the order of `NAMES`, from what is surely a leak to what only looks like one; the first that says yes
-names the exclusion. Knows nothing of vectors but the likeness that it is told.
+Guards are asked in the order of `NAMES`, from what is surely a leak to what only looks like one. The first that says
+yes names the exclusion.
 
+    refuse_evaluated(source=Meld(root, "dev").load(), evaluated=Meld(root, "test").load())
     Guards().fired(query, entry, lambda: 0.99)    # "near duplicate"
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
-from mmerg.memory.entries import Entry, Origin, plain_words
+from mmerg.corpora.dialogue import Corpus
+from mmerg.errors import ConfigError
+from mmerg.memory.entries import ENOUGH_TURNS, Entry, Origin, plain_words
 
 NAMES = ("same dialogue", "same script", "same scene", "same reply", "near duplicate")
 # Seconds between two dialogues of an episode up to which they count as one scene. MELD cuts a scene into several
 # dialogues, and a split may take the one and leave the other; a scene of a sitcom lasts one to three minutes.
 SCENE_GAP = 60.0
+NAMED = 3  # of what two corpora share, so many are told by name
 
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """A sample as the memory is asked for it. sample: its id, for errors. text: what is compared (see `Key`), of what a
-    prompt may show. emotion: the forecast one. Known to guards alone: history, the words of the dialogue's last turns,
-    also of those that no prompt shows; reply, the hidden one, None where there is none."""
+    """A sample as the memory is asked for it.
+
+    sample: its id, for errors. text: what is compared (see `Key`), of what a prompt may show. emotion: the forecast
+    one. Known to guards alone: history, the words of the dialogue's last turns, shown or not; reply, the hidden one,
+    None where there is none.
+    """
 
     sample: str
     origin: Origin
@@ -72,8 +79,7 @@ def same_script(one: Origin, other: Origin) -> bool:
 
 
 def same_scene(one: Origin, other: Origin) -> bool:
-    """The same episode, at times that overlap or lie at most SCENE_GAP apart. Where a time is not known, what is of the
-    same episode counts as of the same scene."""
+    """The same episode, at times that overlap or lie at most SCENE_GAP apart, or where a time is not known."""
     if one.episode is None or one.episode != other.episode:
         return False
     if one.start is None or one.end is None or other.start is None or other.end is None:
@@ -82,7 +88,46 @@ def same_scene(one: Origin, other: Origin) -> bool:
 
 
 def same_reply(query: Query, entry: Entry) -> bool:
-    """The words of the hidden reply (see `plain_words`); a short "Yeah." counts, too, as it is the answer by the
-    letter."""
+    """The words of the hidden reply (see `plain_words`). A short "Yeah." counts: it is the answer to the letter."""
     words = plain_words(query.reply or "")
     return bool(words) and words == plain_words(entry.reply)
+
+
+def refuse_evaluated(source: Corpus, evaluated: Corpus) -> None:
+    """Raises ConfigError where the memory's corpus is the evaluated one, under whatever name.
+
+    They are one by the digest of their files, or by the conversation or id of a dialogue. Where conversations are not
+    known, they are one by name and split with words in common: two folders may share a name alone. MERG (arXiv
+    2604.18988) takes IEMOCAP's Session 2 for Session 5 and MELD's dev split for its test split.
+    """
+    names, tested = f"{source.name} {source.split}", f"{evaluated.name} {evaluated.split}"
+    if source.fingerprint == evaluated.fingerprint:
+        raise _evaluated(f"the memory would be made of what is evaluated: {names} has the same files as {tested}")
+    known = {dialogue.conversation for dialogue in evaluated.dialogues} - {None}
+    if shared := dict.fromkeys(d.conversation for d in source.dialogues if d.conversation in known):
+        raise _evaluated(f"{len(shared)} conversations of the memory are evaluated, too: {_some(map(str, shared))}")
+    unknown = any(dialogue.conversation is None for dialogue in (*source.dialogues, *evaluated.dialogues))
+    if names == tested and unknown and not set(_passages(source)).isdisjoint(_passages(evaluated)):
+        raise _evaluated(f"the memory would be made of what is evaluated: {names}")
+    ids = {dialogue.id for dialogue in evaluated.dialogues}
+    if same := [dialogue.id for dialogue in source.dialogues if dialogue.id in ids]:
+        what = f"{len(same)} dialogues of the memory have the id of one that is evaluated: {_some(same)}"
+        raise _evaluated(what, "; where they are other dialogues, rename them")
+
+
+def _evaluated(what: str, more: str = "") -> ConfigError:
+    hint = f"name another split or folder there, or memory=none{more}"
+    return ConfigError(what, where="dataset.memory", hint=hint)
+
+
+def _passages(corpus: Corpus) -> Iterator[tuple[str, ...]]:
+    """The words of every three turns in a row, or of a shorter dialogue."""
+    for dialogue in corpus.dialogues:
+        words = [plain_words(turn.text) for turn in dialogue.turns]
+        for start in range(max(1, len(words) - ENOUGH_TURNS + 1)):
+            yield tuple(words[start : start + ENOUGH_TURNS])
+
+
+def _some(shared: Iterable[str]) -> str:
+    names = list(shared)
+    return ", ".join(names[:NAMED]) + (", …" if len(names) > NAMED else "")

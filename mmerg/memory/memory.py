@@ -8,14 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, partial
 from itertools import chain, takewhile
 from typing import Literal
 
 from mmerg.memory.entries import Entry, Key, history_text
 from mmerg.memory.guards import Guards, Query
-from mmerg.memory.index import PLACES, Index, ranked
-from mmerg.memory.vectors import Embedder, NoVectorError, Vectors, checked
+from mmerg.memory.vectors import PLACES, Embedder, Index, NoVectorError, Vectors, checked, ranked
 
 Emotion = Literal["any", "prefer", "require"]
 KEPT = 4096  # vectors, of the texts that were last asked for: 6 MiB where they have 384 dimensions
@@ -61,32 +60,26 @@ class Memory:
     ) -> Found:
         """At most `top_k` entries of at least `min_similarity`, walking down the ranking past what guards keep back.
 
-        emotion: prefer puts entries of the query's emotion before all others, require leaves the others out; an entry
+        emotion: prefer puts entries of the query's emotion before all others, require leaves the others out. An entry
         without a label is never of the emotion, and nothing is where the query has none. TRACE (arXiv 2509.21849)
-        retrieves so: precisely (emotion and threshold), else by the threshold alone. A query without a text or a vector
-        finds nothing, with the reason. Raises what the embedder raises.
+        retrieves so: by emotion and threshold, else by the threshold alone. A query without a text or a vector finds
+        nothing, with the reason. Raises what the embedder raises.
         """
         if top_k == 0:
             return Found((), ())
         if not query.text:
             return Found((), (), f"there is no {self.key.text} to search the memory by")
-        try:
-            return self._found(query, top_k, emotion, min_similarity, guards or Guards())
-        except NoVectorError:
-            return Found((), (), "the embedder gives no vector of length 1 for what is compared")
-
-    def _found(self, query: Query, top_k: int, emotion: Emotion, min_similarity: float | None, guards: Guards) -> Found:
         hits: list[Hit] = []
         excluded: list[Hit] = []
-        for number, similarity in self._order(query, emotion, min_similarity):
-            entry = self.entries[number]
-            guard = guards.fired(query, entry, self._likeness(query, entry, similarity))
-            if guard:
-                excluded.append(Hit(entry, similarity, guard))
-                continue
-            hits.append(Hit(entry, similarity))
-            if len(hits) == top_k:
-                break
+        try:
+            for number, similarity in self._order(query, emotion, min_similarity):
+                entry = self.entries[number]
+                guard = (guards or Guards()).fired(query, entry, partial(self._likeness, query, entry, similarity))
+                (excluded if guard else hits).append(Hit(entry, similarity, guard or ""))
+                if len(hits) == top_k:
+                    break
+        except NoVectorError:
+            return Found((), (), "the embedder gives no vector of length 1 for what is compared")
         return Found(tuple(hits), tuple(excluded))
 
     def _order(self, query: Query, emotion: Emotion, least: float | None) -> Iterator[tuple[int, float]]:
@@ -105,24 +98,19 @@ class Memory:
             return chain(walk(same), walk(lambda entry: not same(entry)))
         return walk(lambda _: True)
 
-    def _likeness(self, query: Query, entry: Entry, similarity: float) -> Callable[[], float]:
+    def _likeness(self, query: Query, entry: Entry, similarity: float) -> float:
         """The cosine of the two histories: the ranking's own where it is of them, else had from the embedder. Beside no
         words, words are as unlike as can be."""
         if self.key.is_history and query.text == query.history:
-            return lambda: similarity
+            return similarity
         history = history_text(entry.history)
-
-        def measured() -> float:
-            if not (query.history and history):
-                return 1.0 if query.history == history else -1.0
-            return round(float(self._vector(query.history) @ self._vector(history)), PLACES)
-
-        return measured
+        if not (query.history and history):
+            return 1.0 if query.history == history else -1.0
+        return round(float(self._vector(query.history) @ self._vector(history)), PLACES)
 
     @cached_property
     def _vector(self) -> Callable[[str], Vectors]:
-        """The vector [dimensions] of a text, kept for the next who asks: a sample asks in every pass, and samples meet
-        the same entries."""
+        """The vector [dimensions] of a text, kept: a sample asks in every pass, and samples meet the same entries."""
 
         @lru_cache(maxsize=KEPT)
         def vector(text: str) -> Vectors:

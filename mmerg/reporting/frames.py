@@ -17,8 +17,7 @@ from numpy.typing import NDArray
 
 from mmerg.errors import ClipError
 from mmerg.frames.describe import Face, measure
-from mmerg.frames.opencv import load_cv2
-from mmerg.frames.picture import from_jpeg, to_jpeg
+from mmerg.frames.picture import from_jpeg, load_cv2, to_jpeg
 from mmerg.reporting.folder import ReportFolder
 
 Faces = Literal["keep", "blur"]

@@ -17,8 +17,7 @@ from mmerg.corpora.protocols import Protocol
 from mmerg.engine.look import Looker
 from mmerg.engine.plan import Ahead, clips_by_file
 from mmerg.frames.frame import FrameSettings
-from mmerg.frames.opencv import load_cv2
-from mmerg.frames.picture import from_jpeg
+from mmerg.frames.picture import from_jpeg, load_cv2
 from mmerg.frames.store import FrameStore
 from mmerg.runs import events
 from tests.frames.clips import FPS, code, picture

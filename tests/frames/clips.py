@@ -14,8 +14,7 @@ import numpy as np
 
 from mmerg.errors import ClipError
 from mmerg.frames.frame import Frame
-from mmerg.frames.opencv import load_cv2
-from mmerg.frames.picture import Picture, from_jpeg
+from mmerg.frames.picture import Picture, from_jpeg, load_cv2
 from mmerg.frames.store import FrameStore
 
 FPS = 25

@@ -8,8 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mmerg.errors import ClipError
-from mmerg.frames.montage import montage
-from mmerg.frames.picture import from_jpeg, to_jpeg
+from mmerg.frames.picture import from_jpeg, montage, to_jpeg
 
 COLOURS = ((200, 40, 40), (40, 200, 40), (40, 40, 200), (200, 200, 40))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
@@ -101,6 +102,21 @@ def test_writers_side_by_side_leave_whole_files_only(store: FrameStore) -> None:
     (name,) = names
     assert store.read(name) == data
     assert [path.name for path in (store.folder / "jpeg").iterdir()] == [f"{name}.jpg"]
+
+
+def test_frames_show_faces_so_they_are_the_users_alone(clip100: Path, tmp_path: Path) -> None:
+    store = FrameStore(tmp_path / "cache" / "frames")
+    taken(Clip(clip100), store)
+    paths = [store.folder.parent, *store.folder.parent.rglob("*")]
+    assert {path.stat().st_mode & 0o777 for path in paths if path.is_dir()} == {0o700}
+    assert {path.stat().st_mode & 0o777 for path in paths if path.is_file()} == {0o600}
+
+
+def test_a_store_may_be_emptied_between_two_writes(store: FrameStore) -> None:
+    name = store.write(b"jpeg")
+    shutil.rmtree(store.folder)
+    assert store.write(b"jpeg") == name
+    assert store.read(name) == b"jpeg"
 
 
 def test_a_store_that_cannot_be_written_ends_the_run(tmp_path: Path) -> None:

@@ -136,13 +136,19 @@ def test_a_model_or_tokenizer_that_is_no_path(wrong: Any) -> None:
         ("package:/x", "this names no file of a package"),
         ("package:no such/x", "this names no file of a package"),
         ("package:json", "this names no file of a package"),
-        ("package:json/x", "the package json has no file x"),
     ],
 )
 def test_a_reference_that_names_nothing_is_told_as_it_was_asked_for(reference: str, what: str) -> None:
     with pytest.raises(ConfigError, match=what) as caught:
         Onnx(reference, TOKENIZER).identity()
     assert caught.value.where == reference
+
+
+def test_a_package_without_the_file_is_told_with_its_place() -> None:
+    with pytest.raises(ConfigError, match="there is no such file") as caught:
+        Onnx("package:json/x", TOKENIZER).identity()
+    assert caught.value.where == str(Path(json.__file__).parent / "x")
+    assert "memory.embedder.folder" in caught.value.hint
 
 
 @pytest.mark.parametrize(

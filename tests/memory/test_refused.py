@@ -8,7 +8,7 @@ import pytest
 
 from mmerg.corpora.dialogue import Corpus
 from mmerg.errors import ConfigError
-from mmerg.memory.source import refuse_evaluated
+from mmerg.memory.guards import refuse_evaluated
 from tests.memory.parts import corpus, dialogue
 
 TEST = corpus(dialogue("t1", "A: x", "B: y"), dialogue("t2", "A: x", "B: y"), split="test", fingerprint="t")

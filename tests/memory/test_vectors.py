@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mmerg.errors import ConfigError
-from mmerg.memory import index
+from mmerg.memory import vectors as index
 from mmerg.memory.vectors import Vectors, checked, unit
 
 
