@@ -37,6 +37,7 @@ class Failure(StrEnum):
     MODEL_NOT_FOUND = "model_not_found"  # the server has no such model
     BAD_REQUEST = "bad_request"  # the server refuses the request as malformed
     SERVER_ERROR = "server_error"  # any other answer that is an error
+    CLIP_GONE = "clip_gone"  # a clip was there when the run began and is gone
     INTERRUPTED = "interrupted"  # the user stopped the run
     UNAUDITED = "unaudited"  # no pass has an audit that can be read
 

@@ -22,7 +22,7 @@ from mmerg.backends.sampling import sampling
 from mmerg.corpora.dialogue import Corpus, Sample
 from mmerg.corpora.protocols import Protocol
 from mmerg.engine.look import Looker
-from mmerg.engine.plan import Ahead, clips_by_file
+from mmerg.engine.plan import Ahead, clips_by_file, files_there
 from mmerg.engine.prompts import Prompts
 from mmerg.engine.sample import Experiment
 from mmerg.errors import ConfigError, CorpusError
@@ -178,7 +178,8 @@ def looker_of(plain: dict[str, Any], samples: Sequence[Sample] = ()) -> Looker:
     )
     store = FrameStore(Path(plain["cache_dir"]) / "frames")
     looked_at = 0 if frames["seen_by"] == "none" else frames["last_turns"]  # no clip is opened that nobody sees
-    return Looker(settings, frames["max_frames"], looked_at, store, Ahead(clips_by_file(samples, looked_at)))
+    ahead = Ahead(clips_by_file(samples, looked_at), files_there(samples, looked_at))
+    return Looker(settings, frames["max_frames"], looked_at, store, ahead)
 
 
 def experiment_of(

@@ -54,7 +54,7 @@ class _Entry(BaseModel):
     frames: tuple[Frame, ...]
 
 
-@dataclass(frozen=True)
+@dataclass
 class FrameStore:
     """Frames under `folder`, which is made on the first write. Raises RunError where it cannot be written."""
 

@@ -15,6 +15,7 @@ from mmerg.corpora.dialogue import Clip, Dialogue, Sample, Turn, cut
 from mmerg.engine.look import Looker
 from mmerg.engine.plan import Ahead, clips_by_file, looked_at
 from mmerg.engine.state import State
+from mmerg.errors import Failure, SampleError
 from mmerg.experiment.wiring import looker_of
 from mmerg.frames.frame import Frame, FrameSettings
 from mmerg.frames.picture import from_jpeg
@@ -24,6 +25,7 @@ from tests.frames.clips import FPS, code, numbered
 
 SECONDS = 12
 SETTINGS = FrameSettings(per_clip=2, long_side=320)
+TWO = (Turn("a", "3"), Turn("b", "4"))
 
 
 def talk(film: Path, seconds: int = SECONDS) -> Dialogue:
@@ -134,6 +136,26 @@ def test_a_span_that_failed_is_not_decoded_again(film: Path, tmp_path: Path) -> 
     numbered(film, (SECONDS + 3) * FPS, "MJPG")
     assert look(together, samples[-1]) == state
     assert look(Looker(SETTINGS, 8, 2, together.store), samples[-1]).keyframes
+
+
+@pytest.mark.parametrize("shared", [True, False])
+def test_a_file_that_is_gone_since_the_start_fails_its_sample(shared: bool, film: Path, tmp_path: Path) -> None:
+    """The same sample with fewer images would be another one; a file that was never there costs its turn's frames."""
+    own = Dialogue("own", (Turn("a", "1", clip=Clip(film)), Turn("b", "2", clip=Clip(tmp_path / "never.mp4")), *TWO))
+    samples = all_samples(talk(film))[-2:] if shared else [cut(own, 2, ("joy",))]
+    plain = plain_of(*BASE, "frames=all", f"cache_dir={tmp_path}")
+    together = looker_of(plain, samples)
+    seen = look(together, samples[0])
+    assert seen.keyframes
+    film.rename(tmp_path / "elsewhere.avi")
+    for sample in samples:
+        with pytest.raises(SampleError, match="was there when the run began and is gone") as caught:
+            look(together, sample)
+        assert (caught.value.failure, str(film) in caught.value.where) == (Failure.CLIP_GONE, True)
+        assert "only_failed=true" in caught.value.hint
+    assert not look(looker_of(plain, samples), samples[0]).keyframes  # begun without it
+    (tmp_path / "elsewhere.avi").rename(film)
+    assert look(together, samples[0]) == seen
 
 
 def test_a_turns_own_file_is_shown_however_long_after_it_the_reply_comes(tmp_path: Path) -> None:
