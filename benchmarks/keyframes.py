@@ -1,24 +1,21 @@
 """How long keyframes take, against decoding the same clips with `ffmpeg -f null`.
 
-Makes clips of 1280x720 at 25 frames a second, 3 to 5 s long (a textured scene that pans, with cuts): H.264 where an
-`ffmpeg` with libx264 is on the PATH, else MPEG-4 part 2 as OpenCV writes it. Then, in alternation within each round so
-that a busy machine slows all alike:
+The clips are 1280x720 at 25 frames a second, 3 to 5 s long (a textured scene that pans, with cuts): H.264 where an
+`ffmpeg` with libx264 is on the PATH, else MPEG-4 part 2 as OpenCV writes it. Compared, in turn within each round:
 
     base  `ffmpeg -i CLIP -f null -`, process start included; without ffmpeg, cv2 `read()` of every frame
-    grab  cv2 `grab()` of every frame of a clip and nothing else: the floor under any way of looking at a whole clip
+    grab  cv2 `grab()` of every frame and nothing else: the floor under any way of looking at a whole clip
     one   `extract` of each clip alone, 4 frames a clip, a fresh store each time
     two   the same two clips at a time, as a run takes them: those of a sample's last two turns
     all   the same with all clips in one call
 
-Clips at once are decoded by a thread each, one clip alone by all cores. Prints medians over rounds with their range,
-then one line of JSON. Times are this machine's; ratios carry over roughly, and differ with codec, content and cores.
+Clips at once are decoded by a thread each, one clip alone by all cores.
 
     python benchmarks/keyframes.py --clips 10 --rounds 5
 """
 
 from __future__ import annotations
 
-import argparse
 import shutil
 import subprocess
 import tempfile
@@ -28,7 +25,7 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.parts import alternating, publish, ratio, seconds, spread
+from benchmarks.parts import alternating, options, publish, ratio, seconds, spread
 from mmerg.corpora.dialogue import Clip
 from mmerg.errors import ClipError
 from mmerg.frames.extract import extract
@@ -39,8 +36,8 @@ from mmerg.frames.store import FrameStore
 WIDTH, HEIGHT, FPS = 1280, 720, 25
 
 
-def make_clip(path: Path, seed: int) -> None:
-    """A clip of 3 to 5 s: a window that glides over a rough picture, a new picture about every second and a half."""
+def make_clip(path: Path, seed: int, ffmpeg: str | None) -> str:
+    """A window that glides over a rough picture, a new picture about every second and a half. Gives the codec."""
     cv2 = load_cv2()
     rng = np.random.default_rng(seed)
     writer = cv2.VideoWriter(str(path), cv2.CAP_FFMPEG, cv2.VideoWriter_fourcc(*"mp4v"), FPS, (WIDTH, HEIGHT))
@@ -52,35 +49,27 @@ def make_clip(path: Path, seed: int) -> None:
             scene = cv2.resize(rough, (WIDTH + 160, HEIGHT + 80), interpolation=cv2.INTER_CUBIC)
         writer.write(scene[at * 2 : at * 2 + HEIGHT, at * 4 : at * 4 + WIDTH])
     writer.release()
-
-
-def to_h264(path: Path, ffmpeg: str) -> bool:
-    """Encode the clip again as H.264, in place; False where this ffmpeg has no libx264."""
     encoded = path.with_suffix(".h264.mp4")
-    command = [ffmpeg, "-v", "quiet", "-y", "-i", str(path), "-c:v", "libx264", "-preset", "medium", str(encoded)]
-    if subprocess.run(command, check=False).returncode != 0:
-        return False
+    command = [ffmpeg or "", "-v", "quiet", "-y", "-i", str(path), "-c:v", "libx264", "-preset", "medium", str(encoded)]
+    if not ffmpeg or subprocess.run(command, check=False).returncode:
+        return "mpeg4"
     encoded.replace(path)
-    return True
+    return "h264"
 
 
-def decode_all(path: Path, ffmpeg: str | None) -> None:
-    """The base: decode every frame and throw it away."""
+def decode(path: Path, ffmpeg: str | None) -> None:
+    """The base: every frame decoded and thrown away."""
     if ffmpeg:
         subprocess.run([ffmpeg, "-v", "error", "-i", str(path), "-f", "null", "-"], check=True)
-        return
-    cv2 = load_cv2()
-    capture = cv2.VideoCapture(str(path), cv2.CAP_FFMPEG)
-    while capture.read()[0]:
-        pass
-    capture.release()
+    else:
+        grab(path, read=True)
 
 
-def grab_all(path: Path) -> None:
-    """The floor: decode every frame, convert none."""
+def grab(path: Path, *, read: bool = False) -> None:
+    """The floor: every frame decoded, none converted (or with `read` all)."""
     cv2 = load_cv2()
     capture = cv2.VideoCapture(str(path), cv2.CAP_FFMPEG)
-    while capture.grab():
+    while capture.read()[0] if read else capture.grab():
         pass
     capture.release()
 
@@ -96,18 +85,12 @@ def take(paths: Sequence[Path], scratch: Path) -> None:
 
 def main() -> None:
     """Make clips, time them, print."""
-    parser = argparse.ArgumentParser(description="Time keyframe extraction against decoding the same clips.")
-    parser.add_argument("--clips", type=int, default=10)
-    parser.add_argument("--rounds", type=int, default=5)
-    options = parser.parse_args()
+    given = options(__doc__, clips=10, rounds=5)
     ffmpeg = shutil.which("ffmpeg")
     with tempfile.TemporaryDirectory() as name:
         scratch = Path(name)
-        paths = [scratch / f"clip{number}.mp4" for number in range(options.clips)]
-        codec = "mpeg4"
-        for seed, path in enumerate(paths):
-            make_clip(path, seed)
-            codec = "h264" if ffmpeg and to_h264(path, ffmpeg) else "mpeg4"
+        paths = [scratch / f"clip{number}.mp4" for number in range(given.clips)]
+        codecs = {make_clip(path, seed, ffmpeg) for seed, path in enumerate(paths)}
 
         def taking(at_once: int) -> float:
             return sum(seconds(partial(take, paths[i : i + at_once], scratch)) for i in range(0, len(paths), at_once))
@@ -115,33 +98,20 @@ def main() -> None:
         take(paths[:1], scratch)  # imports, caches
         rounds = alternating(
             {
-                "base": lambda: sum(seconds(partial(decode_all, path, ffmpeg)) for path in paths),
-                "grab": lambda: sum(seconds(partial(grab_all, path)) for path in paths),
+                "base": lambda: sum(seconds(partial(decode, path, ffmpeg)) for path in paths),
+                "grab": lambda: sum(seconds(partial(grab, path)) for path in paths),
                 "one": lambda: taking(1),
                 "two": lambda: taking(2),
                 "all": lambda: taking(len(paths)),
             },
-            options.rounds,
+            given.rounds,
         )
-    each = {name: spread([1000 * row[name] / options.clips for row in rounds]) for name in rounds[0]}
+    each = {name: spread([1000 * row[name] / given.clips for row in rounds]) for name in rounds[0]}
     ratios = {name: ratio(rounds, name, "base") for name in each}
     base = "ffmpeg" if ffmpeg else "cv2 read"
-    publish(
-        [
-            f"{options.clips} clips of {codec}, 720p, base {base}, medians of {options.rounds} rounds (range)",
-            "milliseconds a clip, ratio to the base",
-            *(f"  {name:<6}{each[name].median:6.0f}   {ratios[name]}" for name in each),
-        ],
-        {
-            "benchmark": "keyframes",
-            "clips": options.clips,
-            "rounds": options.rounds,
-            "codec": codec,
-            "base": base,
-            "ms_a_clip": {name: took.rounded() for name, took in each.items()},
-            "ratio": {name: found.rounded() for name, found in ratios.items()},
-        },
-    )
+    lines = [f"{given.clips} clips of {'/'.join(codecs)}, 720p: milliseconds a clip, ratio to {base}"]
+    lines += [f"  {name:<6}{each[name].median:6.0f}   {ratios[name]}" for name in each]
+    publish(lines, {"benchmark": "keyframes", "base": base, "ms_a_clip": each, "ratio": ratios} | vars(given))
 
 
 if __name__ == "__main__":

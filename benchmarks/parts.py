@@ -1,7 +1,7 @@
 """What the programs of this folder share: variants in turn, medians with their range, a scripted MERG, and a server.
 
-Every figure that is printed as a ratio comes from one round: all variants of a round run right after each other, so a
-busy machine slows them alike, and who goes first changes from round to round.
+A figure is the median over rounds, with its range. A ratio is of one round: all variants of a round run right after
+each other, so a busy machine slows them alike, and who goes first changes from round to round. Times are the machine's.
 
     rounds = alternating({"one": work_one, "four": work_four}, rounds=5)
     str(ratio(rounds, "one", "four"))   # '3.96 (3.91 to 3.98)'
@@ -9,6 +9,7 @@ busy machine slows them alike, and who goes first changes from round to round.
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
 import statistics
@@ -94,10 +95,20 @@ def processor_seconds(work: Callable[[], object]) -> float:
     return process_time() - start
 
 
+def options(doc: str | None, **defaults: int) -> argparse.Namespace:
+    """The options of a program: its numbers by name, with their defaults; its help is its documentation."""
+    parser = argparse.ArgumentParser(description=doc, formatter_class=argparse.RawDescriptionHelpFormatter)
+    for name, default in defaults.items():
+        parser.add_argument(f"--{name}", type=int, default=default, help=f"default {default}")
+    return parser.parse_args()
+
+
 def publish(lines: Sequence[str], result: Mapping[str, object]) -> None:
-    """Print the lines, then `result` with the number of cores and the load of the machine as one line of JSON."""
+    """Print the lines, then `result` with the number of cores and the load of the machine as one line of JSON, in which
+    a spread is [median, smallest, largest]."""
     machine = {"cores": os.cpu_count(), "load": round(os.getloadavg()[0], 2)}
-    sys.stdout.write("".join(f"{line}\n" for line in (*lines, json.dumps({**result, **machine}))))
+    text = json.dumps({**result, **machine}, default=Spread.rounded)
+    sys.stdout.write("".join(f"{line}\n" for line in (*lines, text)))
 
 
 def answer(request: Request) -> str:

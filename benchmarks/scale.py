@@ -1,42 +1,37 @@
-"""What a sample costs, in time and memory, as a run grows: `python -m mmerg.run` whole, on 1, 100, 1,000, … samples.
+"""What a sample costs, in time and memory, as a run grows, and what the same command costs once the run is finished.
 
-Each run is a process of its own on a synthetic folder dataset of so many dialogues of four turns, without frames,
-memory or cache, with results, trace and manifest as always. A backend in the same process (`Instant`) answers at once.
-Two variants: `one`, a single agent, so a sample is one call; `five`, all agents, whose audit passes, five calls.
+Each run is a process of its own, `mmerg run` on a synthetic folder dataset of so many dialogues of four turns, without
+frames, memory or cache, with results, events and manifest as always. A backend in the same process (`Instant`) answers
+at once. Two variants: `one`, a single agent, so a sample is one call; `five`, all agents, whose audit passes.
 
 The cost per sample of n is (T(n) − T(1)) / (n − 1), T being processor seconds (user and system): others' work on the
-machine counts less there than in wall time, which is given too. Start-up falls out; reading the corpus does not. Peak
-memory is the process's (ru_maxrss). Runs of up to 100 samples are repeated, `--rounds` times, and their median counts.
+machine counts less there than in wall time. Start-up falls out; reading the corpus does not. Peak memory is the
+process's (ru_maxrss). `again` is the wall time of the same command over the finished run, less that of a run of one.
+Runs of up to 100 samples are repeated `--rounds` times, and their median counts.
 
-Prints cost and memory by n with the ratio to that of 100 samples, then one line of JSON.
-
-    python benchmarks/scale.py --largest 10000 --variants one five
+    python benchmarks/scale.py --largest 10000
 """
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import statistics
 import subprocess
 import sys
 import tempfile
-from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from time import perf_counter
-from typing import Any
+from typing import NamedTuple
 
 from mmerg.backends.protocol import Engine, Finish, Reply, Request, TokenLogprob
 
 ROOT = Path(__file__).parents[1]
-SIZES = (1, 100, 1_000, 10_000, 100_000)
-BASE = 100
+SIZES, BASE = (1, 100, 1_000, 10_000, 100_000), 100
 VARIANTS: dict[str, tuple[str, ...]] = {"one": ("system.without=[mpa,caef,psp,gra]",), "five": ()}
 ENGINE = Engine(backend="instant", version="1", model="instant", digest="0" * 64, capabilities=("completion",))
-FIELDS: Mapping[str, Any] = {
+FIELDS: dict[str, object] = {
     **{"textual": "the words are calm", "visual": "nothing to see", "consistency": "agree", "reasoning": "as told"},
     **{"emotion": "sadness", "goal": "comfort", "stance": "warm", "tactic": "question", "tone": "gentle", "note": ""},
     "textual_cues": [{"turn": 1, "cue": "says it twice"}],
@@ -73,13 +68,14 @@ def answer(schema: str) -> str:
     return json.dumps({name: FIELDS.get(name, FINDING) for name in json.loads(schema)["properties"]})
 
 
-@dataclass(frozen=True)
-class Taken:
-    """Seconds of the processor and of the clock, and the peak memory in MB (10^6 bytes), of one process."""
+class Taken(NamedTuple):
+    """Seconds of the processor and of the clock, and the peak memory in MB (10^6 bytes), of one process; and the clock
+    of the same command again."""
 
     processor: float
     wall: float
     megabytes: float
+    again: float = 0.0
 
 
 def corpus(folder: Path, count: int) -> Path:
@@ -95,95 +91,54 @@ def corpus(folder: Path, count: int) -> Path:
     return root
 
 
-def run(folder: Path, count: int, variant: str, number: int) -> Taken:
-    """One whole run. Ends the program where not every sample came out well."""
-    runs = folder / f"runs-{variant}-{count}-{number}"
-    command = [
-        *(sys.executable, "-m", "mmerg.run", "dataset=folder", f"dataset.root={corpus(folder, count)}"),
-        *("backend.adapter._target_=benchmarks.scale.Instant", "memory=none", "frames=none", "cache=off"),
-        *(f"runs={runs}", *VARIANTS[variant]),
-    ]
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+def process(folder: Path, command: list[str]) -> Taken:
+    """One run of the command. Ends the program where not every sample came out well."""
     with (folder / "out").open("wb") as out:
         start = perf_counter()
-        process = subprocess.Popen(command, env=environment, stdout=out, stderr=subprocess.STDOUT)
-        _, status, used = os.wait4(process.pid, 0)
+        environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+        started = subprocess.Popen(command, env=environment, stdout=out, stderr=subprocess.STDOUT)
+        _, status, used = os.wait4(started.pid, 0)
         wall = perf_counter() - start
-        process.returncode = os.waitstatus_to_exitcode(status)
-    if process.returncode:
+        started.returncode = os.waitstatus_to_exitcode(status)
+    if started.returncode:
         raise SystemExit((folder / "out").read_text(encoding="utf-8")[-2000:])
-    return Taken(used.ru_utime + used.ru_stime, wall, used.ru_maxrss * _maxrss_unit() / 1e6)
+    unit = 1 if sys.platform == "darwin" else 1024  # macOS counts bytes
+    return Taken(used.ru_utime + used.ru_stime, wall, used.ru_maxrss * unit / 1e6)
 
 
-def _maxrss_unit() -> int:
-    """Bytes: Linux counts KiB, macOS bytes."""
-    return 1 if sys.platform == "darwin" else 1024
-
-
-def measured(folder: Path, variant: str, sizes: tuple[int, ...], rounds: int) -> dict[int, Taken]:
-    """By number of samples, in turn where a size is repeated."""
-    taken: dict[int, list[Taken]] = {}
-    for number in range(rounds):
-        for count in sizes:
-            if count <= BASE or number == 0:
-                taken.setdefault(count, []).append(run(folder, count, variant, number))
-    names = ("processor", "wall", "megabytes")
-    return {
-        count: Taken(*(statistics.median(getattr(one, name) for one in found) for name in names))
-        for count, found in taken.items()
-    }
-
-
-def costs(taken: Mapping[int, Taken]) -> dict[int, dict[str, float]]:
-    """Milliseconds a sample and peak memory, by number of samples."""
-    first = taken[1]
-    return {
-        count: {
-            "ms": 1000 * (one.processor - first.processor) / (count - 1),
-            "wall_ms": 1000 * (one.wall - first.wall) / (count - 1),
-            "megabytes": one.megabytes,
-        }
-        for count, one in taken.items()
-        if count > 1
-    }
+def measured(folder: Path, variant: str, count: int, rounds: int) -> Taken:
+    """Medians over the rounds of a run and of the same command after it."""
+    found = []
+    for number in range(rounds if count <= BASE else 1):
+        command = [
+            *(sys.executable, "-m", "mmerg.run", "dataset=folder", f"dataset.root={corpus(folder, count)}"),
+            *("backend.adapter._target_=benchmarks.scale.Instant", "memory=none", "frames=none", "cache=off"),
+            *(f"runs={folder}/runs-{variant}-{count}-{number}", *VARIANTS[variant]),
+        ]
+        first, again = process(folder, command), process(folder, command)
+        found.append(first._replace(again=again.wall))
+    return Taken(*map(statistics.median, zip(*found, strict=True)))
 
 
 def main() -> None:
     """Run all sizes, print."""
-    parser = argparse.ArgumentParser(description="Cost per sample and peak memory as a run grows.")
-    parser.add_argument("--largest", type=int, choices=SIZES[1:], default=1_000)
-    parser.add_argument("--variants", nargs="+", choices=VARIANTS, default=list(VARIANTS))
-    parser.add_argument("--rounds", type=int, default=3, help="of the runs of 1 and of 100 samples")
-    options = parser.parse_args()
-    from benchmarks.parts import publish  # not above: the runs import this module for `Instant`
+    from benchmarks.parts import options, publish  # not above: the runs import this module for `Instant`
 
-    sizes = tuple(size for size in SIZES if size <= options.largest)
-    with tempfile.TemporaryDirectory() as folder:
-        found = {variant: costs(measured(Path(folder), variant, sizes, options.rounds)) for variant in options.variants}
-    lines = ["processor milliseconds a sample, (T(n) - T(1)) / (n - 1); wall milliseconds; peak memory of the process"]
-    for variant, by_size in found.items():
-        base = by_size[BASE]["ms"]
-        lines.append(f"  {variant} ({'1 call' if variant == 'one' else '5 calls'} a sample)")
-        lines += [
-            f"    {count:>7} samples {row['ms']:7.2f} ms  {row['ms'] / base:5.2f} times that of {BASE}"
-            f"  wall {row['wall_ms']:7.2f} ms  {row['megabytes']:6.0f} MB"
-            for count, row in by_size.items()
-        ]
-    publish(
-        lines,
-        {
-            "benchmark": "scale",
-            "rounds": options.rounds,
-            "by_samples": {
-                variant: {
-                    str(count): {name: float(f"{value:.4g}") for name, value in row.items()}
-                    | {"ratio": round(row["ms"] / by_size[BASE]["ms"], 3)}
-                    for count, row in by_size.items()
-                }
-                for variant, by_size in found.items()
-            },
-        },
-    )
+    given = options(__doc__, largest=1_000, rounds=3)
+    lines = ["a sample: processor ms, times that of 100 samples, wall ms; MB at the peak; ms of the same command again"]
+    result: dict[str, dict[str, dict[str, float]]] = {variant: {} for variant in VARIANTS}
+    with tempfile.TemporaryDirectory() as name:
+        for variant, found in result.items():
+            first = measured(Path(name), variant, 1, given.rounds)
+            for count in [size for size in SIZES if 1 < size <= given.largest]:
+                taken = measured(Path(name), variant, count, given.rounds)
+                ms, wall = (1000 * (taken[i] - first[i]) / (count - 1) for i in (0, 1))
+                again = 1000 * (taken.again - first.again)
+                found[str(count)] = {"ms": ms, "wall_ms": wall, "mb": taken.megabytes, "again_ms": again}
+                times = ms / found[str(BASE)]["ms"]
+                row = f"{ms:7.2f}{times:6.2f}{wall:8.2f}{taken.megabytes:6.0f} MB{again:8.0f} ms"
+                lines.append(f"  {variant:<5}{count:>7} samples{row}")
+    publish(lines, {"benchmark": "scale", "by_samples": result} | vars(given))
 
 
 if __name__ == "__main__":
