@@ -46,15 +46,7 @@ def python(code: str, folder: Path) -> subprocess.CompletedProcess[str]:
     )
 
 
-@pytest.mark.parametrize("command", COMMANDS)
-def test_importing_a_command_loads_nothing_heavy_and_leaves_no_trace(command: str, tmp_path: Path) -> None:
-    code = f"import sys, {command}\nfound = [name for name in {HEAVY!r} if name in sys.modules]\nsys.exit(str(found))"
-    done = python(code, tmp_path)
-    assert (done.stdout, done.stderr) == ("", "[]\n")
-    assert not list(tmp_path.iterdir())
-
-
-def test_importing_every_module_loads_nothing_heavy_and_leaves_no_trace(tmp_path: Path) -> None:
+def test_importing_every_module_and_command_loads_nothing_heavy_and_leaves_no_trace(tmp_path: Path) -> None:
     imports = "\n".join(f"import {name}" for name in MODULES)
     done = python(f"import sys\n{imports}\nsys.exit(str([n for n in {HEAVY!r} if n in sys.modules]))", tmp_path)
     assert (done.stdout, done.stderr) == ("", "[]\n")
