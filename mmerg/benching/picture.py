@@ -7,7 +7,7 @@ without the figure are not in that panel; the caption counts them.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, TypedDict
 
 from mmerg.benching.rows import Bench, Row
 from mmerg.plots import style
@@ -90,7 +90,14 @@ def _percent(axes: Axes) -> None:
     axes.set_yticks([tick for tick in axes.get_yticks() if max(low, 0.0) <= tick <= min(high, 100.0)])
 
 
-def _marker(number: int) -> dict[str, Any]:
+class _Marker(TypedDict):
+    marker: str
+    ms: float
+    mfc: str
+    ls: str
+
+
+def _marker(number: int) -> _Marker:
     """Markers, then the same ones hollow."""
     again, place = divmod(number, len(style.MARKERS))
     return {"marker": style.MARKERS[place], "ms": 4.5, "mfc": style.INK if again % 2 == 0 else "white", "ls": "none"}

@@ -89,7 +89,7 @@ class Judge:
         """The verdicts on one item, failed or not. Raises CallError (interrupted), after which nothing is decided, and
         ConfigError for what would fail every item."""
 
-        def decide(note: Emit) -> dict[str, Any]:
+        def decide(note: Emit) -> dict[str, object]:
             looks = (self._look(item, look, backend, note) for look in self.rounds)
             return {"verdicts": tuple(chain.from_iterable(looks))}
 

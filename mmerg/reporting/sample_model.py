@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 from mmerg.reporting.values import Field
 from mmerg.runs import events
@@ -131,7 +131,7 @@ class SamplePage:
     why: str
     ended: str
     failed: events.SampleFailed | None
-    others: tuple[Mapping[str, Any], ...]
+    others: tuple[Mapping[str, object], ...]
     sent: tuple[str, ...]
 
     @property
