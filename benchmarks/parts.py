@@ -99,7 +99,7 @@ def options(doc: str | None, **defaults: int) -> argparse.Namespace:
     """The options of a program: its numbers by name, with their defaults; its help is its documentation."""
     parser = argparse.ArgumentParser(description=doc, formatter_class=argparse.RawDescriptionHelpFormatter)
     for name, default in defaults.items():
-        parser.add_argument(f"--{name}", type=int, default=default, help=f"default {default}")
+        parser.add_argument("--" + name.replace("_", "-"), type=int, default=default, help=f"default {default}")
     return parser.parse_args()
 
 
