@@ -24,9 +24,8 @@ from time import perf_counter, process_time
 
 from mmerg.backends.protocol import Request, Sampling
 from mmerg.backends.scripted import ENGINE
-from mmerg.corpora.demo import demo_root
 from mmerg.corpora.dialogue import Sample
-from mmerg.corpora.folder import Folder
+from mmerg.corpora.folder import Folder, demo_root
 from mmerg.corpora.protocols import Protocol
 from mmerg.engine.look import Looker
 from mmerg.engine.prompts import Prompts

@@ -21,9 +21,9 @@ from mmerg.checking.targets import official_samples, targets
 from mmerg.console.bar import Bar
 from mmerg.console.terminal import console, escape, shown
 from mmerg.corpora.dialogue import Clip, Corpus, Sample
-from mmerg.corpora.known import known_bad
-from mmerg.corpora.official import expected
 from mmerg.corpora.protocols import chosen
+from mmerg.corpora.published import expected, known_bad
+from mmerg.corpora.reading import read_corpus
 from mmerg.engine.look import Looker
 from mmerg.errors import ConfigError, CorpusError, unwritable
 from mmerg.experiment.wiring import looker_of, make, memory_corpus_of, prompts_of, protocol_of
@@ -42,7 +42,7 @@ def check_data(config: DictConfig) -> int:
     system = prompts_of(plain).system
     out = console()
     reader = make(plain["dataset"]["reader"])
-    corpus: Corpus = reader.load()
+    corpus = read_corpus(reader, plain["dataset"]["labels"])
     protocol = protocol_of(plain)
     selection = protocol.select(corpus)
     shown_samples = chosen(selection.samples, plain["ids"], plain["limit"])
@@ -52,8 +52,7 @@ def check_data(config: DictConfig) -> int:
     clips, useless = _clips(out, plain, corpus, ended_clips(corpus, selection.samples, last_turns), looker)
     memory, unread, refused = _memory(plain, system, corpus)
     published = expected(corpus.name, corpus.split)
-    sets = (plain["dataset"]["label_sets"] or {}).values()
-    n = official_samples(protocol, published, all(set(labels) <= set(corpus.labels) for labels in sets))
+    n = official_samples(protocol, published, len(corpus.labels))
     report = Report(
         corpus=part(corpus),
         clips=clips,

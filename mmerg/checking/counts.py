@@ -12,7 +12,7 @@ from collections import Counter
 from dataclasses import dataclass
 
 from mmerg.corpora.dialogue import Corpus
-from mmerg.corpora.official import Expected
+from mmerg.corpora.published import Expected
 
 
 @dataclass(frozen=True)

@@ -10,8 +10,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from mmerg.corpora.dialogue import Clip
-from mmerg.corpora.official import Expected
 from mmerg.corpora.protocols import Protocol, Selection
+from mmerg.corpora.published import Expected
 from mmerg.engine.look import COULD_SHOW_TARGET
 from mmerg.engine.plan import looked_at
 
@@ -73,11 +73,11 @@ def targets(
     )
 
 
-def official_samples(protocol: Protocol, published: Expected | None, whole_labels: bool) -> int | None:
-    """How many samples the published work took by this protocol, None where it is not known. whole_labels: the corpus
-    has its largest label set, to which a number of labelled targets belongs."""
+def official_samples(protocol: Protocol, published: Expected | None, labels: int) -> int | None:
+    """How many samples the published work took by this protocol, None where it is not known. labels: how many there are
+    in the corpus; a number of labelled targets belongs to a number of labels."""
     asked = replace(protocol, history=None, seed=0 if protocol.sample is None else protocol.seed)
     name = next((name for name, one in NAMED.items() if one == asked), None)
-    if published is None or name is None or (asked.targets == "labelled" and not whole_labels):
+    if published is None or name is None or published.sample_labels not in (None, labels):
         return None
     return published.samples.get(name)

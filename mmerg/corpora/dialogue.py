@@ -12,11 +12,22 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Annotated
+
+from pydantic import ConfigDict, Field, InstanceOf
+
+# How `mmerg.corpora.reading` checks what a reader gives. A name may hold what is no proper Unicode, as files' names do.
+STRICT = ConfigDict(strict=True, revalidate_instances="always", allow_inf_nan=False)
+Words = Annotated[str, Field(pattern=r"\S")]
+Name = InstanceOf[str]
+Labels = Annotated[tuple[Words, ...], Field(min_length=1)]
 
 
 @dataclass(frozen=True, slots=True)
 class Crop:
     """A part of the picture, as fractions (0 to 1) of its width and height from the top left corner."""
+
+    __pydantic_config__ = STRICT
 
     x: float
     y: float
@@ -31,6 +42,8 @@ class Clip:
     Without a start it is the whole file, however short, of which nothing from `end` on is shown.
     """
 
+    __pydantic_config__ = STRICT
+
     path: Path
     start: float | None = None
     end: float | None = None
@@ -41,8 +54,10 @@ class Clip:
 class Turn:
     """One utterance (u_i) by one speaker (s_i). `start` and `end` are seconds on the dialogue's own clock."""
 
-    speaker: str
-    text: str
+    __pydantic_config__ = STRICT
+
+    speaker: Words
+    text: Words
     emotion: str | None = None
     clip: Clip | None = None
     start: float | None = None
@@ -59,14 +74,16 @@ class Dialogue:
     variants of the data share. None of these reaches a scene: they serve protocols, retrieval and its guards.
     """
 
-    id: str
-    turns: tuple[Turn, ...]
-    respond_as: str | None = None
-    responders: tuple[str, ...] = ()
+    __pydantic_config__ = STRICT
+
+    id: Words
+    turns: Annotated[tuple[Turn, ...], Field(min_length=1)]
+    respond_as: Words | None = None
+    responders: tuple[Words, ...] = ()
     situation: str | None = None
     script: str | None = None
     episode: str | None = None
-    conversation: str | None = None
+    conversation: Name | None = None
 
 
 @dataclass(frozen=True)
@@ -77,13 +94,15 @@ class Corpus:
     dataset's root or its name alone where that may be in several folders; "" where the turn names none.
     """
 
-    name: str
-    split: str
-    labels: tuple[str, ...]
+    __pydantic_config__ = STRICT
+
+    name: Name
+    split: Name
+    labels: Labels
     dialogues: tuple[Dialogue, ...]
-    fingerprint: str
+    fingerprint: Words
     notes: Mapping[str, int] = field(default_factory=dict)
-    absent: Mapping[str, str] = field(default_factory=dict)
+    absent: Mapping[str, Name] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

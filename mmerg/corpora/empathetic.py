@@ -18,16 +18,15 @@ from __future__ import annotations
 import hashlib
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import Literal
 
 from mmerg.corpora.dialogue import Corpus, Dialogue, Turn
-from mmerg.corpora.empathetic_labels import EKMAN, LABEL_SETS
-from mmerg.corpora.files import holdings, is_file, is_folder, read_bytes, refuse_folder, root_folder, text_lines
-from mmerg.corpora.label_sets import refuse_other_labels
-from mmerg.corpora.mixed_up import Held, refuse_mixed_up
+from mmerg.corpora.files import AS_PUBLISHED, first_file, not_found, read_bytes, root_folder, text_lines
+from mmerg.corpora.published import refuse_mixed_up
 from mmerg.errors import ConfigError, CorpusError
 
 SPEAKER, LISTENER = "Speaker", "Listener"
@@ -36,31 +35,35 @@ FOLDERS = ("", "empatheticdialogues")
 COLUMNS = ("conv_id", "utterance_idx", "context", "prompt", "speaker_idx", "utterance", "selfeval", "tags")
 UNCUT = 7  # a line with fewer fields may end within the utterance
 ROOT_HINT = "set dataset.root to the folder that holds train.csv, valid.csv and test.csv"
-AS_PUBLISHED = "take the file as published"
 CONVERSATION = re.compile(r"hit:[0-9]+_conv:[0-9]+")
 NUMBER = re.compile(r"[1-9][0-9]{0,8}")
+
+# The six that TRACE (arXiv 2509.21849) merges the 32 into; `prepared`, which its map leaves out, is happiness here.
+_MERGED = {
+    "happiness": (
+        "joyful excited proud grateful content impressed caring trusting faithful hopeful confident sentimental "
+        "prepared"
+    ),
+    "sadness": "sad lonely disappointed devastated nostalgic guilty ashamed embarrassed",
+    "anger": "angry furious annoyed jealous",
+    "fear": "afraid terrified anxious apprehensive",
+    "disgust": "disgusted",
+    "surprise": "surprised anticipating",
+}
+EKMAN: Mapping[str, str] = MappingProxyType({one: six for six, ones in _MERGED.items() for one in ones.split()})
+LABEL_SETS: Mapping[str, tuple[str, ...]] = MappingProxyType({"32": tuple(sorted(EKMAN)), "ekman": tuple(_MERGED)})
 
 
 @dataclass(frozen=True)
 class Empathetic:
     """One split. `root` is the folder with the csv files, or the one that holds it (`empatheticdialogues/`).
 
-    label_set: 32, the emotions as published, or ekman, the six that TRACE merges them into. told_labels: the labels
-    that the configuration names, refused where they are not those of the set.
+    label_set: 32, the emotions as published, or ekman, the six that TRACE merges them into.
     """
 
     root: str | Path
     split: str = "test"
     label_set: Literal["32", "ekman"] = "32"
-    told_labels: Sequence[str] | None = None
-
-    @property
-    def labels(self) -> tuple[str, ...]:
-        """The emotions of the label set. Raises ConfigError for an unknown one."""
-        if self.label_set not in LABEL_SETS:
-            hint = f"dataset.label_set is one of {', '.join(LABEL_SETS)}"
-            raise ConfigError(f"EmpatheticDialogues has no label set {self.label_set!r}", hint=hint)
-        return LABEL_SETS[self.label_set]
 
     def load(self) -> Corpus:
         """Read the split. Only listeners' turns may be targets; dialogues are called `test_hit:0_conv:1`.
@@ -71,11 +74,10 @@ class Empathetic:
         of the encoding. Raises ConfigError for an unknown split or label set, CorpusError for a missing file or column,
         a file without a usable row or with the content of another split, and one most of whose contexts are unknown.
         """
-        labels = self.labels
-        refuse_other_labels(self.told_labels, labels, self.label_set)
-        if self.split not in SPLITS:
-            hint = f"dataset.split is one of {', '.join(SPLITS)}"
-            raise ConfigError(f"EmpatheticDialogues has no split {self.split!r}", hint=hint)
+        for key, value, known in (("split", self.split, SPLITS), ("label_set", self.label_set, LABEL_SETS)):
+            if value not in known:
+                what = f"EmpatheticDialogues has no {key.replace('_', ' ')} {value!r}"
+                raise ConfigError(what, where=f"dataset.{key}", hint=f"dataset.{key} is one of {', '.join(known)}")
         root = root_folder(self.root, ROOT_HINT)
         path = _find(root, self.split)
         data = read_bytes(path)
@@ -87,17 +89,17 @@ class Empathetic:
             talk.setdefault(int(fields[1]), fields)
         _refuse_wrong(talks, path, notes)
         dialogues = tuple(self._dialogue(name, talk, notes) for name, talk in talks.items())
-        others = {split: next(filter(is_file, _places(root, split)), None) for split in SPLITS if split != self.split}
-        held = Held("empathetic", self.split, len(dialogues), sum(map(len, talks.values())))
-        refuse_mixed_up(path, data, {split: place for split, place in others.items() if place}, held, SPLITS)
-        return Corpus(
-            name=held.name,
+        corpus = Corpus(
+            name="empathetic",
             split=self.split,
-            labels=labels,
+            labels=LABEL_SETS[self.label_set],
             dialogues=dialogues,
             fingerprint=hashlib.sha256(data).hexdigest(),
             notes={name: count for name, count in sorted(notes.items()) if count},
         )
+        others = {split: first_file(_places(root, split)) for split in SPLITS if split != self.split}
+        refuse_mixed_up(corpus, path, data, others)
+        return corpus
 
     def _dialogue(self, name: str, talk: dict[int, list[str]], notes: Counter[str]) -> Dialogue:
         rows = [talk[number] for number in sorted(talk)]
@@ -158,15 +160,8 @@ def _places(root: Path, split: str) -> list[Path]:
 
 def _find(root: Path, split: str) -> Path:
     places = _places(root, split)
-    for place in places:
-        if is_file(place):
-            return place
-    refuse_folder(places)
-    inner = root / FOLDERS[1]
-    held = "; ".join(holdings(folder) for folder in ((root, inner) if is_folder(inner) else (root,)))
-    archive = root / "empatheticdialogues.tar.gz"
-    raise CorpusError(
-        f"no {split}.csv for EmpatheticDialogues' {split} split",
-        where=f"looked in {', '.join(str(place.parent) for place in places)}; {held}",
-        hint=f"unpack {archive}" if is_file(archive) else ROOT_HINT,
-    )
+    if found := first_file(places):
+        return found
+    archive = first_file([root / "empatheticdialogues.tar.gz"])
+    hint = f"unpack {archive}" if archive else ROOT_HINT
+    raise not_found(places, f"no {split}.csv for EmpatheticDialogues' {split} split", hint)

@@ -11,19 +11,20 @@ from __future__ import annotations
 import csv
 import os
 import stat
+import sys
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from hashlib import sha256
 from io import StringIO
 from pathlib import Path
 
-from mmerg.corpora.dialogue import Corpus
 from mmerg.errors import CorpusError
 
 C1_AS_CP1252 = {code: bytes([code]).decode("cp1252", "replace") for code in range(0x80, 0xA0)}
 FileId = tuple[int, int]  # device and inode
 MAX_JOINED_LINES = 5  # an utterance quoted over more lines than this is a lost quote
+AS_PUBLISHED = "take the file as published"
+MARK = b"\xef\xbb\xbf"  # a byte order mark
 
 
 @dataclass(frozen=True)
@@ -52,6 +53,31 @@ def root_folder(root: str | Path, hint: str) -> Path:
     return folder
 
 
+def is_file(path: Path) -> bool:
+    """Whether a file is there and may be looked at; False also for a name that the system refuses."""
+    return os.path.isfile(path)  # noqa: PTH113  (Path.is_file raises for such a name)
+
+
+def is_folder(path: Path) -> bool:
+    """Whether a folder is there and may be looked at; False also for a name that the system refuses."""
+    return os.path.isdir(path)  # noqa: PTH112  (Path.is_dir raises for such a name)
+
+
+def first_file(places: Sequence[Path]) -> Path | None:
+    """The first of the places where there is a file."""
+    return next(filter(is_file, places), None)
+
+
+def not_found(places: Sequence[Path], what: str, hint: str) -> CorpusError:
+    """The error for a file that is at none of the places, which tells what their folders hold."""
+    if found := next(filter(is_folder, places), None):  # unpackers make such folders
+        what, hint = f"{found.name} is a folder, not a file", f"put the file of that name in its place, at {found}"
+        return CorpusError(what, where=holdings(found), hint=hint)
+    folders = list(dict.fromkeys(place.parent for place in places))
+    held = "; ".join(map(holdings, filter(is_folder, folders)))
+    return CorpusError(what, where=f"looked in {', '.join(map(str, folders))}; {held}", hint=hint)
+
+
 def holdings(folder: Path) -> str:
     """What the folder holds, for an error: the first names in order, a slash after a folder's."""
     try:
@@ -60,6 +86,15 @@ def holdings(folder: Path) -> str:
     except OSError as error:
         return f"{folder} cannot be listed ({error.strerror})"
     return f"{folder} holds {', '.join(names[:12]) or 'nothing'}{', ...' if len(names) > 12 else ''}"
+
+
+def listing(folder: Path, what: str) -> list[str]:
+    """The names in a folder, in order. Raises CorpusError, naming `what` is there, where it cannot be listed."""
+    try:
+        return sorted(os.listdir(folder))  # noqa: PTH208  (names, not paths)
+    except OSError as error:
+        hint = "check that you may read the folder"
+        raise CorpusError(f"cannot list {what}: {error.strerror}", where=str(folder), hint=hint) from error
 
 
 def read_bytes(path: Path) -> bytes:
@@ -71,31 +106,19 @@ def read_bytes(path: Path) -> bytes:
         raise CorpusError(f"cannot read {path.name}: {error.strerror}", where=str(path), hint=hint) from error
 
 
-def is_file(path: Path) -> bool:
-    """Whether a file is there and may be looked at; False also for a name that the system refuses."""
-    return os.path.isfile(path)  # noqa: PTH113  (Path.is_file raises for such a name)
-
-
-def is_folder(path: Path) -> bool:
-    """Whether a folder is there and may be looked at; False also for a name that the system refuses."""
-    return os.path.isdir(path)  # noqa: PTH112  (Path.is_dir raises for such a name)
-
-
-def refuse_folder(places: Sequence[Path]) -> None:
-    """Raises CorpusError where one of the places that a file was looked for in is a folder, which unpackers make."""
-    if found := next(filter(is_folder, places), None):
-        what = f"{found.name} is a folder, not a file"
-        raise CorpusError(what, where=holdings(found), hint=f"put the file of that name in its place, at {found}")
-
-
 def known_as(file: Path, names: dict[FileId, Path]) -> Path | None:
     """The first of its names by which a file was asked for, None where there is no file or it may not be looked at.
 
     Two names of one file (links) must be known to be one when a clip is ended at the target's start. `names` is kept
-    from call to call.
+    from call to call. Raises CorpusError for a name that this system's encoding of names cannot spell.
     """
     try:
         status = os.stat(file)  # noqa: PTH116  (as os.path: a null byte is a ValueError here, too)
+    except UnicodeEncodeError as error:
+        if sys.getfilesystemencoding() != "utf-8":  # in UTF-8 only a lone surrogate cannot be spelt
+            what = f"the name {file.name!a} cannot be spelt in {error.encoding}, as this locale asks of file names"
+            raise CorpusError(what, where=ascii(str(file)), hint="export LC_ALL=C.UTF-8, or PYTHONUTF8=1") from error
+        return None
     except (OSError, ValueError):
         return None
     return names.setdefault((status.st_dev, status.st_ino), file) if stat.S_ISREG(status.st_mode) else None
@@ -108,9 +131,8 @@ def decode_lines(data: bytes, notes: Counter[str]) -> list[str]:
     what a cp1252 file becomes when read as Latin-1 and saved as UTF-8: they go back through cp1252. Counts
     `lines_cp1252` and `characters_repaired`.
     """
-    raw_lines = data.removeprefix(b"\xef\xbb\xbf").replace(b"\r\n", b"\n").replace(b"\r", b"\n").split(b"\n")
     lines: list[str] = []
-    for raw in raw_lines:
+    for raw in data.removeprefix(MARK).replace(b"\r\n", b"\n").replace(b"\r", b"\n").split(b"\n"):
         try:
             line = raw.decode("utf-8")
         except UnicodeDecodeError:
@@ -126,10 +148,10 @@ def decode_lines(data: bytes, notes: Counter[str]) -> list[str]:
 def text_lines(data: bytes, path: Path, notes: Counter[str]) -> list[str]:
     """As `decode_lines`. Raises CorpusError for a file that is empty, or in UTF-16 by its byte order mark."""
     if data.startswith((b"\xff\xfe", b"\xfe\xff")):
-        hint = "save it as UTF-8, or take the file as published"
+        hint = f"save it as UTF-8, or {AS_PUBLISHED}"
         raise CorpusError(f"{path.name} is in UTF-16, not UTF-8", where=str(path), hint=hint)
-    if not data.removeprefix(b"\xef\xbb\xbf").strip():
-        raise CorpusError(f"{path.name} is empty", where=str(path), hint="take the file as published")
+    if not data.removeprefix(MARK).strip():
+        raise CorpusError(f"{path.name} is empty", where=str(path), hint=AS_PUBLISHED)
     return decode_lines(data, notes)
 
 
@@ -144,18 +166,16 @@ def read_table(path: Path, columns: Sequence[str]) -> Table:
     notes: Counter[str] = Counter()
     lines = text_lines(data, path, notes)
     header = [name.strip() for name in _fields(lines[0]) or []]
-    if missing := [name for name in columns if name not in header]:
-        raise CorpusError(
-            f"{path.name} lacks the column{'s' if len(missing) > 1 else ''} {', '.join(missing)}",
-            where=f"{path}, line 1; it has: {', '.join(header)[:300] or 'nothing'}",
-            hint=f"take the file as published; needed are {', '.join(columns)}",
-        )
-    if twice := [name for name, count in Counter(header).items() if name in columns and count > 1]:
-        raise CorpusError(
-            f"{path.name} has the column{'s' if len(twice) > 1 else ''} {', '.join(twice)} more than once",
-            where=f"{path}, line 1",
-            hint="take the file as published, or delete the wrong column",
-        )
+    for verb, names, often in (
+        ("lacks", [name for name in columns if name not in header], ""),
+        ("has", [name for name in columns if header.count(name) > 1], " more than once"),
+    ):
+        if names:
+            raise CorpusError(
+                f"{path.name} {verb} the column{'s' * (len(names) > 1)} {', '.join(names)}{often}",
+                where=f"{path}, line 1; it has: {', '.join(header)[:300] or 'nothing'}",
+                hint=f"{AS_PUBLISHED}; needed, once each, are {', '.join(columns)}",
+            )
     rows: list[Row] = []
     at = 1
     while at < len(lines):
@@ -184,11 +204,3 @@ def _fields(text: str) -> list[str] | None:
         return next(csv.reader(StringIO(text, newline="\n"), strict=True), [])
     except csv.Error:
         return None
-
-
-def clips_digest(corpus: Corpus) -> str:
-    """SHA-256 (hex) over the names and sizes of the clips that are there, so that an archive unpacked further in the
-    meantime is noticed."""
-    clips = {turn.clip.path for dialogue in corpus.dialogues for turn in dialogue.turns if turn.clip}
-    told = [f"{path.name}\0{path.stat().st_size}\n" for path in sorted(clips) if path.is_file()]
-    return sha256("".join(told).encode(errors="surrogateescape")).hexdigest()

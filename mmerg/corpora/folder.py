@@ -7,6 +7,7 @@
 Strict: what is wrong with the file is said at once, up to ten lines of it. Opens no clip.
 
     corpus = Folder("my_dialogues").load()
+    demo = Folder(demo_root()).load()    # the one that comes with the package: five drawn dialogues
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from typing import Annotated, Self
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from mmerg.corpora.dialogue import Clip, Corpus, Dialogue, Turn
-from mmerg.corpora.files import FileId, holdings, is_file, known_as, read_bytes, root_folder
+from mmerg.corpora.files import MARK, FileId, first_file, known_as, not_found, read_bytes, root_folder
 from mmerg.corpora.meld import MELD_LABELS
 from mmerg.errors import CorpusError
 
@@ -77,13 +78,18 @@ class DialogueLine(BaseModel):
     respond_as: Words | None = None
 
 
+def demo_root() -> Path:
+    """The folder of the demo corpus: five dialogues with drawn clips, in the package."""
+    return Path(__file__).parent / "demo"
+
+
 @dataclass(frozen=True)
 class Folder:
-    """A folder dataset. `labels` are the emotions that turns may carry and that a model may choose from."""
+    """A folder dataset. labels: the emotions that turns may carry and a model may choose from; None: MELD's seven."""
 
     root: str | Path
     file: str = "dialogues.jsonl"
-    labels: Sequence[str] = MELD_LABELS
+    labels: Sequence[str] | None = None
 
     def load(self) -> Corpus:
         """Read the file. A clip whose file is missing is counted (`notes["clips_missing"]`), its turn goes on as text.
@@ -93,9 +99,8 @@ class Folder:
         """
         root = root_folder(self.root, f"set dataset.root to the folder that holds {self.file}")
         path = root / self.file
-        if not is_file(path):
-            where = f"{path}; {holdings(root)}"
-            raise CorpusError(f"no {self.file} in the dataset's folder", where=where, hint=f"a line is: {EXAMPLE}")
+        if not first_file([path]):
+            raise not_found([path], f"no {self.file} in the dataset's folder", f"a line is: {EXAMPLE}")
         data = read_bytes(path)
         names: dict[FileId, Path] = {}
         here = path.resolve()
@@ -110,7 +115,7 @@ class Folder:
         return Corpus(
             name=root.resolve().name,
             split=path.stem,
-            labels=tuple(self.labels),
+            labels=self._labels,
             dialogues=tuple(dialogues),
             fingerprint=hashlib.sha256(data).hexdigest(),
             notes={"clips_missing": len(absent)} if absent else {},
@@ -122,7 +127,7 @@ class Folder:
         CorpusError after the last where any cannot be used; from the first such line on, none is given."""
         problems: list[str] = []
         first_line: dict[str, int] = {}
-        for number, raw in enumerate(io.BytesIO(data.removeprefix(b"\xef\xbb\xbf")), start=1):
+        for number, raw in enumerate(io.BytesIO(data.removeprefix(MARK)), start=1):
             if not raw.strip():
                 continue
             try:
@@ -145,12 +150,16 @@ class Folder:
         if not first_line:
             raise CorpusError(f"{path.name} holds no dialogue", where=str(path), hint=f"a line is: {EXAMPLE}")
 
+    @property
+    def _labels(self) -> tuple[str, ...]:
+        return MELD_LABELS if self.labels is None else tuple(self.labels)
+
     def _unknown_labels(self, line: DialogueLine) -> list[str]:
         return [
-            f"turns.{index}.emotion: {turn.emotion!r} is not one of {', '.join(self.labels)}; "
+            f"turns.{index}.emotion: {turn.emotion!r} is not one of {', '.join(self._labels)}; "
             "correct it, or name your own set with dataset.labels=[...]"
             for index, turn in enumerate(line.turns)
-            if turn.emotion is not None and turn.emotion not in self.labels
+            if turn.emotion is not None and turn.emotion not in self._labels
         ]
 
 

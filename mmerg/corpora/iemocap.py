@@ -1,7 +1,7 @@
 """IEMOCAP: ten actors in pairs, five sessions of plays and improvisations, an avi a dialogue (Busso et al., 2008).
 
-Reads transcriptions and evaluations (`iemocap_files`) of the full release as it is unpacked (`iemocap_tree`), and names
-the video. `sentences/`, sound, motion capture and the evaluators' single votes are left alone; no video is opened.
+Reads transcriptions and evaluations (`iemocap_files`) of the full release as it is unpacked, and names the video.
+`sentences/`, sound, motion capture and the evaluators' single votes are left alone; no video is opened.
 
     corpus = Iemocap("~/data/IEMOCAP_full_release", sessions=(5,)).load()
     Protocol("labelled", max_per_dialogue=1).select(corpus)    # 31 samples, one a dialogue
@@ -17,18 +17,19 @@ from pathlib import Path
 
 from mmerg.corpora.dialogue import Clip, Corpus, Crop, Dialogue, Turn
 from mmerg.corpora.files import is_file, read_bytes, root_folder
-from mmerg.corpora.iemocap_files import Utterance, read_evaluation, read_transcription
-from mmerg.corpora.iemocap_tree import (
+from mmerg.corpora.iemocap_files import (
     DIALOGUE,
     EVALUATIONS,
     FILMS,
     ROOT_HINT,
     TRANSCRIPTIONS,
+    Utterance,
     dialogue_names,
+    read_evaluation,
+    read_transcription,
     refuse_unjudged,
     session_folder,
 )
-from mmerg.corpora.label_sets import refuse_other_labels
 from mmerg.errors import ConfigError, CorpusError
 
 LABEL_SETS = {
@@ -51,8 +52,7 @@ class Iemocap:
     speaker_side: which part of the picture a turn's clip shows. Both actors are filmed side by side; auto takes the
     left half for the one who wears the markers (the letter in the dialogue's name) and the right half for the other,
     swapped the opposite; left and right take that half for both, full the whole picture. `clips=False` reads the words
-    alone. told_labels: the labels that the configuration names, refused where they are not those of the set. Turn times
-    and clip spans are seconds on one clock, that of the dialogue's avi.
+    alone. Turn times and clip spans are seconds on one clock, that of the dialogue's avi.
     """
 
     root: str | Path
@@ -60,12 +60,6 @@ class Iemocap:
     label_set: str = "six"
     speaker_side: str = "auto"
     clips: bool = True
-    told_labels: Sequence[str] | None = None
-
-    @property
-    def labels(self) -> tuple[str, ...]:
-        """The words of the label set, none for a set that there is not."""
-        return LABEL_SETS.get(self.label_set, ())
 
     def load(self) -> Corpus:
         """Read the sessions.
@@ -112,7 +106,7 @@ class Iemocap:
         return Corpus(
             name="iemocap",
             split=split,
-            labels=self.labels,
+            labels=LABEL_SETS[self.label_set],
             dialogues=tuple(dialogues),
             fingerprint=digest.hexdigest(),
             notes={name: count for name, count in sorted(notes.items()) if count},
@@ -132,13 +126,12 @@ class Iemocap:
         ):
             if value not in allowed:
                 raise ConfigError(f"{key} is {value!r}", where="configuration", hint=f"one of {', '.join(allowed)}")
-        refuse_other_labels(self.told_labels, self.labels, self.label_set)
         return sorted(set(asked))
 
     def _words(self) -> dict[str, str]:
         """The label for each of IEMOCAP's codes that has one in the set."""
         merged = {"exc": "happy"} if self.label_set == "four" else {}
-        return {code: word for code, word in (WORDS | merged).items() if word in self.labels}
+        return {code: word for code, word in (WORDS | merged).items() if word in LABEL_SETS[self.label_set]}
 
     def _turns(
         self,

@@ -1,16 +1,21 @@
-"""The text files of IEMOCAP: what was said and when, and what the evaluators agreed on. Bytes in, records out.
+"""IEMOCAP's text files: where the release keeps them, what was said and when, and what the evaluators agreed on.
 
-A transcription, `dialog/transcriptions/Ses05F_impro01.txt`; all turns of one actor may come before those of the other:
+Read is `Session{1..5}/dialog/{transcriptions,EmoEvaluation}`; AppleDouble files (`._Ses…`), subfolders and files not
+named like a dialogue are passed over. A session unpacked in part is an error: with fewer dialogues it is another test
+set. A transcription, in which all turns of one actor may come before those of the other:
 
     Ses05F_impro01_F000 [006.2901-008.2357]: Excuse me.
 
-An evaluation, `dialog/EmoEvaluation/Ses05F_impro01.txt`; only lines like the second are read, evaluators' own are not:
+An evaluation; only lines like the second are read, evaluators' own are not:
 
     % [START_TIME - END_TIME] TURN_NAME EMOTION [V, A, D]
     [6.2901 - 8.2357]	Ses05F_impro01_F000	neu	[2.5000, 2.5000, 2.5000]
     C-E2:	Neutral;	()
 
-Damage costs the line it is on, and is counted. No byte raises anything; what labels mean is the reader's.
+Damage to a line costs the line, and is counted. What labels mean is the reader's.
+
+    folder = session_folder(Path("IEMOCAP_full_release"), 5)
+    dialogue_names(folder)    # ["Ses05F_impro01", ..., "Ses05M_script03_2"]: 31
 """
 
 from __future__ import annotations
@@ -18,9 +23,16 @@ from __future__ import annotations
 import re
 from collections import Counter
 from dataclasses import dataclass
+from pathlib import Path
 
-from mmerg.corpora.files import decode_lines
+from mmerg.corpora.files import MARK, decode_lines, holdings, is_folder, listing
+from mmerg.errors import CorpusError
 
+RELEASE = "IEMOCAP_full_release"
+TRANSCRIPTIONS, EVALUATIONS, FILMS = "dialog/transcriptions", "dialog/EmoEvaluation", "dialog/avi/DivX"
+DIALOGUE = re.compile(r"Ses0([1-5])([FM])_(impro|script)([0-9]{2})[0-9a-z_]{0,9}")
+ROOT_HINT = f"set dataset.root to {RELEASE}, the folder that holds Session1 to Session5, or to the folder it is in"
+MAX_NAMED = 5
 SECONDS = r"([0-9]{1,6}(?:\.[0-9]{1,9})?)"
 SPOKEN = re.compile(rf"(Ses\w+)_([FM])(\w+)\s*\[\s*{SECONDS}\s*-\s*{SECONDS}\s*\]\s*:\s*(.+)", re.ASCII | re.DOTALL)
 JUDGED = re.compile(rb"\[[^\]]*\]\s+(Ses\w+)\s+([A-Za-z]{3})\b")
@@ -35,6 +47,40 @@ class Utterance:
     start: float
     end: float
     text: str
+
+
+def session_folder(root: Path, session: int) -> Path:
+    """The folder of a session, in `root` or in the release's folder there. Raises CorpusError where there is none."""
+    name = f"Session{session}"
+    bases = (root, root / RELEASE)
+    for base in bases:
+        if is_folder(base / name):
+            return base / name
+    known = [holdings(base) for base in bases if is_folder(base)]
+    raise CorpusError(
+        f"no folder {name} for IEMOCAP's session {session}",
+        where=f"looked for {bases[0] / name} and {bases[1] / name}; {'; '.join(known)}",
+        hint=f"{ROOT_HINT}; dataset.sessions says which sessions are read",
+    )
+
+
+def dialogue_names(session: Path) -> list[str]:
+    """The names of a session's dialogues, in order. Raises CorpusError unless each has both of its text files."""
+    spoken, judged = (_listed(session, folder) for folder in (TRANSCRIPTIONS, EVALUATIONS))
+    lacking = [
+        f"{folder} lacks {_some(names)}"
+        for folder, names in ((TRANSCRIPTIONS, judged - spoken), (EVALUATIONS, spoken - judged))
+        if names
+    ]
+    if lacking:
+        raise _not_whole(session, "; ".join(lacking))
+    return sorted(spoken)
+
+
+def refuse_unjudged(session: Path, names: set[str]) -> None:
+    """Raises CorpusError where dialogues (`names`) have turns and not one evaluation: their file is cut or empty."""
+    if names:
+        raise _not_whole(session, f"{EVALUATIONS} holds no evaluation in the files of {_some(names)}")
 
 
 def read_transcription(data: bytes, dialogue: str, notes: Counter[str]) -> list[Utterance]:
@@ -67,7 +113,7 @@ def read_evaluation(data: bytes, notes: Counter[str]) -> dict[str, str]:
     first one counts).
     """
     labels: dict[str, str] = {}
-    for line in data.removeprefix(b"\xef\xbb\xbf").splitlines():
+    for line in data.removeprefix(MARK).splitlines():
         if not line.startswith(b"["):
             continue
         match = JUDGED.match(line)
@@ -78,3 +124,32 @@ def read_evaluation(data: bytes, notes: Counter[str]) -> dict[str, str]:
         notes["evaluations_repeated"] += utterance in labels
         labels.setdefault(utterance, label)
     return labels
+
+
+def _not_whole(session: Path, what: str) -> CorpusError:
+    """The error for a session of which a part is not there."""
+    hint = f"each dialogue has a .txt file in {TRANSCRIPTIONS} and in {EVALUATIONS}; unpack these folders again"
+    return CorpusError(f"{session.name} is not whole: {what}", where=str(session), hint=hint)
+
+
+def _listed(session: Path, inner: str) -> set[str]:
+    """The session's dialogues that have a text file in a folder."""
+    folder = session / inner
+    hint = f"unpack {inner} of {session.name} from the full release, too; sentences/ is not read"
+    if not is_folder(folder):
+        last = next(above for above in folder.parents if is_folder(above))
+        raise CorpusError(f"{session.name} has no {inner}", where=f"looked for {folder}; {holdings(last)}", hint=hint)
+    # A link that leads nowhere is listed, so that reading it says so.
+    files = [name for name in listing(folder, f"{inner} of {session.name}") if name.endswith(".txt")]
+    matches = (DIALOGUE.fullmatch(name.removesuffix(".txt")) for name in files if not is_folder(folder / name))
+    names = {match[0] for match in matches if match and session.name == f"Session{match[1]}"}
+    if not names:
+        where = f"looked for {folder / f'Ses0{session.name[-1]}….txt'}; {holdings(folder)}"
+        raise CorpusError(f"{session.name} has no dialogue in {inner}", where=where, hint=hint)
+    return names
+
+
+def _some(names: set[str]) -> str:
+    ordered = sorted(names)
+    more = f" and {len(ordered) - MAX_NAMED} more" if len(ordered) > MAX_NAMED else ""
+    return ", ".join(ordered[:MAX_NAMED]) + more

@@ -21,37 +21,46 @@ from __future__ import annotations
 import hashlib
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from pathlib import Path
 from typing import Literal, get_args
 
 from mmerg.corpora.dialogue import Clip, Corpus, Dialogue, Turn
-from mmerg.corpora.files import Row, read_table, root_folder
-from mmerg.corpora.meld_clips import Key, clip_name, list_clips
-from mmerg.corpora.meld_csv import ROOT_HINT, SPLITS, find_csv, other_files
-from mmerg.corpora.mixed_up import Held, refuse_mixed_up
+from mmerg.corpora.files import AS_PUBLISHED, Row, first_file, not_found, read_table, root_folder
+from mmerg.corpora.meld_clips import RELEASE_FOLDER, Key, clip_name, list_clips, packed_split
+from mmerg.corpora.published import refuse_mixed_up
 from mmerg.errors import ConfigError, CorpusError
 
 MELD_LABELS = ("neutral", "joy", "sadness", "anger", "surprise", "fear", "disgust")
 Variant = Literal["multi", "dyadic"]
-COLUMNS = ("Utterance", "Speaker", "Emotion", "Dialogue_ID", "Utterance_ID", "StartTime", "EndTime")
+SPLITS = tuple(RELEASE_FOLDER)
+FILES = {  # names, and folders beside those of every variant
+    "multi": ("{}_sent_emo.csv", ("data/MELD",)),
+    "dyadic": ("{}_sent_emo_dya.csv", ("data/MELD_Dyadic", "MELD_Dyadic")),
+}
+ID_COLUMNS = ("Dialogue_ID", "Utterance_ID")
+EPISODE_COLUMNS = ("Season", "Episode")
 OLD_COLUMNS = ("Old_Dialogue_ID", "Old_Utterance_ID")
+COLUMNS = ("Utterance", "Speaker", "Emotion", *ID_COLUMNS, "StartTime", "EndTime")
 TIME = re.compile(r"([0-9]{1,2}):([0-5][0-9]):([0-5][0-9])[,.]([0-9]{1,3})")
 NUMBER = re.compile(r"[0-9]{1,9}")
+ROOT_HINT = "set dataset.root to the folder that holds the csv files or MELD.Raw (layouts: docs/datasets.md)"
 
 
 @dataclass(frozen=True)
 class Meld:
     """One split of MELD. `root` is the folder with the csv files, MELD.Raw itself, or a folder that holds either.
 
-    `variant` is multi (as published first) or dyadic. `clips=False` reads the words alone. Turn times are seconds on
-    the clock of the episode, which a dialogue names (`s03e19`); a clip has no span of its own.
+    labels: None for MELD's seven. `variant` is multi (as published first) or dyadic. `clips=False` reads the words
+    alone. Turn times are seconds on the clock of the episode, which a dialogue names (`s03e19`); a clip has no span of
+    its own.
     """
 
     root: str | Path
     split: str = "test"
-    labels: Sequence[str] = MELD_LABELS
+    labels: Sequence[str] | None = None
     clips: bool = True
     variant: Variant = "multi"
 
@@ -66,14 +75,12 @@ class Meld:
         an unknown label, two rows for one turn, a file without a usable row, one that holds another split or variant,
         and clips that are not unpacked.
         """
-        if self.split not in SPLITS:
-            raise ConfigError(f"MELD has no split {self.split!r}", hint=f"dataset.split is one of {', '.join(SPLITS)}")
-        if self.variant not in (variants := get_args(Variant)):
-            hint = f"dataset.variant is one of {', '.join(variants)}"
-            raise ConfigError(f"MELD has no variant {self.variant!r}", hint=hint)
+        for what, value, known in (("split", self.split, SPLITS), ("variant", self.variant, get_args(Variant))):
+            if value not in known:
+                raise ConfigError(f"MELD has no {what} {value!r}", hint=f"dataset.{what} is one of {', '.join(known)}")
         dyadic = self.variant == "dyadic"
         root = root_folder(self.root, ROOT_HINT)
-        path = find_csv(root, self.split, self.variant)
+        path = _find(root, self.split, self.variant)
         table = read_table(path, (*COLUMNS, *OLD_COLUMNS) if dyadic else COLUMNS)
         notes = Counter(table.notes)
         rows = _keyed(table.rows, path, notes)
@@ -81,48 +88,53 @@ class Meld:
             hint = "call it by its published name (…_dya.csv) and set dataset.variant=dyadic"
             raise CorpusError(f"{path.name} holds MELD's dyadic variant", where=f"{path}, line 1", hint=hint)
         clips = list_clips(root, self.split) if self.clips else {}
-        turns: dict[int, list[Turn]] = {}
-        episodes: dict[int, set[str | None]] = {}
-        conversations: dict[int, str] = {}
+        dialogues: list[Dialogue] = []
         absent: dict[str, str] = {}
-        prefix = f"{self.split}_{'dyad' if dyadic else 'dia'}"
-        for key, row in sorted(rows.items()):
-            names_clip = _old_key(row) if dyadic else key
-            clip = Clip(clips[names_clip]) if names_clip in clips else None
-            turns.setdefault(key[0], []).append(self._turn(row, clip, path, notes))
-            if self.clips and clip is None:
-                absent[f"{prefix}{key[0]}/{len(turns[key[0]])}"] = clip_name(names_clip) if names_clip else ""
-            episodes.setdefault(key[0], set()).add(_episode(row))
-            if names_clip:  # a dyad of rows of several dialogues counts as of the first one
-                conversations.setdefault(key[0], f"meld/{self.split}/dia{names_clip[0]}")
-        notes["clips_missing"] = len(absent)
-        held = Held("meld-dyadic" if dyadic else "meld", self.split, len(turns), len(rows))
-        refuse_mixed_up(path, table.data, other_files(root, self.split, self.variant), held, SPLITS)
-        return Corpus(
-            name=held.name,
-            split=self.split,
-            labels=tuple(self.labels),
-            dialogues=tuple(
+        for number, keys in groupby(sorted(rows), key=lambda key: key[0]):
+            name = f"{self.split}_{'dyad' if dyadic else 'dia'}{number}"
+            own = {key: rows[key] for key in keys}
+            named = [_ids(row, OLD_COLUMNS) if dyadic else key for key, row in own.items()]
+            found = [clips.get(key) if key else None for key in named]
+            if self.clips:
+                absent |= {
+                    f"{name}/{at}": clip_name(key) if key else ""
+                    for at, (key, file) in enumerate(zip(named, found, strict=True), start=1)
+                    if not file
+                }
+            conversation = next((key[0] for key in named if key), None)
+            dialogues.append(
                 Dialogue(
-                    f"{prefix}{n}",
-                    tuple(turns[n]),
-                    episode=_only(episodes[n] - {None}, notes),
-                    conversation=conversations.get(n),
+                    name,
+                    tuple(self._turn(row, file, path, notes) for row, file in zip(own.values(), found, strict=True)),
+                    episode=_episode(own, notes),
+                    conversation=None if conversation is None else f"meld/{self.split}/dia{conversation}",
                 )
-                for n in turns
-            ),
+            )
+        notes["clips_missing"] = len(absent)
+        corpus = Corpus(
+            name="meld-dyadic" if dyadic else "meld",
+            split=self.split,
+            labels=self._labels,
+            dialogues=tuple(dialogues),
             fingerprint=hashlib.sha256(table.data).hexdigest(),
             notes={name: count for name, count in sorted(notes.items()) if count},
             absent=absent,
         )
+        others = {split: first_file(_places(root, split, self.variant)) for split in SPLITS if split != self.split}
+        refuse_mixed_up(corpus, path, table.data, others)
+        return corpus
 
-    def _turn(self, row: Row, clip: Clip | None, path: Path, notes: Counter[str]) -> Turn:
+    @property
+    def _labels(self) -> tuple[str, ...]:
+        return MELD_LABELS if self.labels is None else tuple(self.labels)
+
+    def _turn(self, row: Row, clip: Path | None, path: Path, notes: Counter[str]) -> Turn:
         emotion = row.cells["Emotion"]
-        if emotion and emotion not in self.labels:
+        if emotion and emotion not in self._labels:
             raise CorpusError(
                 f"unknown emotion {emotion!r}",
                 where=f"{path}, line {row.line}",
-                hint=f"the labels are {', '.join(self.labels)}; correct the line or set dataset.labels=[...]",
+                hint=f"the labels are {', '.join(self._labels)}; correct the line or set dataset.labels=[...]",
             )
         notes["labels_missing"] += not emotion
         start, end = (_seconds(row.cells[column], notes) for column in ("StartTime", "EndTime"))
@@ -130,27 +142,26 @@ class Meld:
             end = None
             notes["spans_reversed"] += 1
         words = row.cells["Utterance"].replace("\n", " ")
-        return Turn(row.cells["Speaker"], words, emotion or None, clip, start, end)
+        return Turn(row.cells["Speaker"], words, emotion or None, Clip(clip) if clip else None, start, end)
 
 
 def _keyed(rows: Sequence[Row], path: Path, notes: Counter[str]) -> dict[Key, Row]:
     """Rows by (Dialogue_ID, Utterance_ID); those without an id, a speaker or words are counted and left out."""
     keyed: dict[Key, Row] = {}
     for row in rows:
-        ids = row.cells["Dialogue_ID"], row.cells["Utterance_ID"]
-        if not (all(map(NUMBER.fullmatch, ids)) and row.cells["Speaker"] and row.cells["Utterance"]):
+        key = _ids(row, ID_COLUMNS)
+        if key is None or not (row.cells["Speaker"] and row.cells["Utterance"]):
             notes["rows_incomplete"] += 1
             continue
-        key = int(ids[0]), int(ids[1])
         if key in keyed:
             raise CorpusError(
                 f"two rows for utterance {key[1]} of dialogue {key[0]}",
                 where=f"{path}, lines {keyed[key].line} and {row.line}",
-                hint="take the file as published, or delete the wrong row",
+                hint=f"{AS_PUBLISHED}, or delete the wrong row",
             )
         keyed[key] = row
     if not keyed:
-        raise CorpusError(f"{path.name} holds no usable row", where=str(path), hint="take the file as published")
+        raise CorpusError(f"{path.name} holds no usable row", where=str(path), hint=AS_PUBLISHED)
     return keyed
 
 
@@ -164,20 +175,36 @@ def _seconds(cell: str, notes: Counter[str]) -> float | None:
     return int(hours) * 3600 + int(minutes) * 60 + float(f"{seconds}.{fraction}")
 
 
-def _old_key(row: Row) -> Key | None:
-    """The turn's ids before the dialogues were cut into dyads, which name its clip; None where they are no numbers."""
-    dialogue, utterance = (row.cells[column] for column in OLD_COLUMNS)
-    return (int(dialogue), int(utterance)) if NUMBER.fullmatch(dialogue) and NUMBER.fullmatch(utterance) else None
+def _ids(row: Row, columns: Sequence[str]) -> Key | None:
+    """The numbers in two columns; None where one is not there or a cell holds none."""
+    first, second = (row.cells.get(column, "") for column in columns)
+    return (int(first), int(second)) if NUMBER.fullmatch(first) and NUMBER.fullmatch(second) else None
 
 
-def _episode(row: Row) -> str | None:
-    """`s03e19` for season 3, episode 19; None where a column or a cell is missing or no number."""
-    season, episode = (row.cells.get(column, "") for column in ("Season", "Episode"))
-    known = NUMBER.fullmatch(season) and NUMBER.fullmatch(episode)
-    return f"s{int(season):02}e{int(episode):02}" if known else None
-
-
-def _only(names: set[str | None], notes: Counter[str]) -> str | None:
-    """The name that all turns share that have one; None where they disagree, which is counted."""
+def _episode(rows: Mapping[Key, Row], notes: Counter[str]) -> str | None:
+    """`s03e19` for season 3, episode 19: the one that all rows name which name any; None where they disagree, which is
+    counted."""
+    known = filter(None, (_ids(row, EPISODE_COLUMNS) for row in rows.values()))
+    names = {f"s{season:02}e{episode:02}" for season, episode in known}
     notes["episodes_differing"] += len(names) > 1
     return names.pop() if len(names) == 1 else None
+
+
+def _find(root: Path, split: str, variant: str) -> Path:
+    """The split's csv file. Raises CorpusError, which tells of archives that are not unpacked yet."""
+    places = _places(root, split, variant)
+    if found := first_file(places):
+        return found
+    hint = ROOT_HINT
+    if packed := packed_split(root, split):
+        hint = f"unpack {packed}; {ROOT_HINT}"
+    elif variant == "dyadic" and first_file(_places(root, split, "multi")):
+        hint = "its folder MELD_Dyadic belongs beside MELD's own; or dataset.variant=multi"
+    raise not_found(places, f"no {places[0].name} for MELD's {split} split", hint)
+
+
+def _places(root: Path, split: str, variant: str) -> list[Path]:
+    """Where the csv file may lie, best first."""
+    name, folders = FILES[variant]
+    inner = ("", "MELD.Raw", *folders, split, f"MELD.Raw/{split}")
+    return [root / folder / name.format(split) for folder in inner]

@@ -21,8 +21,8 @@ from mmerg.console.exclusions import problems, tally, told, told_kept_back, told
 from mmerg.console.run_tables import counted, failures, replies
 from mmerg.console.terminal import console, escape, plural, shown
 from mmerg.corpora.dialogue import Corpus, Sample
-from mmerg.corpora.files import clips_digest
 from mmerg.corpora.protocols import Protocol, Selection, chosen
+from mmerg.corpora.reading import clip_files
 from mmerg.engine.sample import Experiment
 from mmerg.errors import CorpusError
 from mmerg.experiment.exemplars import Exemplars
@@ -51,6 +51,7 @@ from mmerg.runs.result import Result
 from mmerg.settings.bounds import check
 from mmerg.settings.compose import resolve
 from mmerg.settings.identity import how, identity_hash
+from mmerg.storage.snapshot import Snapshot
 from mmerg.systems.system import System
 
 
@@ -166,7 +167,7 @@ def _manifest(
         "identity": {
             "config": identity_hash(dict(plain)),
             "corpus": corpus.fingerprint,
-            "clips": clips_digest(corpus),
+            "clips": Snapshot.of(clip_files(corpus)).digest(),
             "engine": json.dumps(engine, sort_keys=True),
             "prompts": experiment.prompts.digest(),
             "memory": exemplars.memory.digest if exemplars else "none",

@@ -21,6 +21,7 @@ from mmerg.backends.retry import Retry
 from mmerg.backends.sampling import sampling
 from mmerg.corpora.dialogue import Corpus, Sample
 from mmerg.corpora.protocols import Protocol
+from mmerg.corpora.reading import read_corpus
 from mmerg.engine.look import Looker
 from mmerg.engine.plan import Ahead, clips_by_file, files_there
 from mmerg.engine.prompts import Prompts
@@ -53,9 +54,8 @@ def make(node: dict[str, Any], **more: Any) -> Any:
 
 
 def corpus_of(plain: dict[str, Any]) -> Corpus:
-    """The corpus, read."""
-    loaded: Corpus = make(plain["dataset"]["reader"]).load()
-    return loaded
+    """The corpus, read and checked."""
+    return read_corpus(make(plain["dataset"]["reader"]), plain["dataset"]["labels"])
 
 
 def protocol_of(plain: dict[str, Any]) -> Protocol:
@@ -141,7 +141,7 @@ def memory_corpus_of(plain: dict[str, Any], system: System, evaluated: Corpus) -
         raise ConfigError(what, where="dataset.memory", hint=hint)
     refuse_without_forecast(system, settings)
     try:
-        source: Corpus = make(reader).load()
+        source = read_corpus(make(reader))
     except CorpusError as error:
         raise CorpusError(
             f"the corpus for exemplars cannot be read: {error.what}",

@@ -23,7 +23,7 @@ Deciding = Callable[[Mapping[str, Any]], Mapping[str, Any]]
 _FOLDERS = ("root", "folder")  # last names of paths
 # Below these settings of other groups are told again.
 _COPIES = ("dataset.reader.", "dataset.memory.reader.", "backend.adapter.", "engine.")
-_RENAMED = {"model": "gguf", "told_labels": "labels"}  # last names that a copy and its setting do not share
+_RENAMED = {"model": "gguf"}  # last names that a copy and its setting do not share
 _DIGESTS = ("corpus", "clips", "prompts", "memory")  # parts of the identity that no setting tells
 
 

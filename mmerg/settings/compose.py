@@ -93,7 +93,6 @@ def resolve(config: DictConfig) -> dict[str, Any]:
         for key in PATHS:  # cache_dir after runs, in which it is
             if (path := OmegaConf.select(config, key)) and (whole := _whole(key, path)) != path:
                 OmegaConf.update(config, key, literal(whole))
-        _refuse_label_set(config)
         plain = OmegaConf.to_container(config, resolve=True, throw_on_missing=True)
     except OmegaConfBaseException as error:
         key = getattr(error, "full_key", None) or "?"
@@ -140,15 +139,6 @@ def _with_row(config: DictConfig) -> DictConfig:
         raise ConfigError(str(error).splitlines()[0], where=where, hint=hint) from error
     assert isinstance(merged, DictConfig)
     return merged
-
-
-def _refuse_label_set(config: DictConfig) -> None:
-    """A name of label set that the dataset does not have, before its labels are looked up by it."""
-    sets = OmegaConf.select(config, "dataset.label_sets")
-    if sets and (name := config.dataset.label_set) not in sets:
-        raise ConfigError(
-            f"dataset.label_set is {name!r}", where="configuration", hint=f"one of {', '.join(map(str, sets))}"
-        )
 
 
 def refuse_misspelt(arguments: Sequence[str], name: str) -> None:

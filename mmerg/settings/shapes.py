@@ -33,9 +33,8 @@ class DatasetConfig:
     split: str = "test"
     sessions: list[int] | None = None  # in place of a split, where a corpus comes in sessions
     variant: str | None = None  # of a corpus that is published in several
-    label_set: str | None = None  # names one of label_sets, which then is `labels`
-    label_sets: dict[str, list[str]] = field(default_factory=dict)
-    labels: list[str] = MISSING
+    label_set: str | None = None  # of a corpus that has several
+    labels: list[str] | None = None  # null: the reader's own
     reader: dict[str, Any] = MISSING
     memory: MemorySourceConfig | None = None
 

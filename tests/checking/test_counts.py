@@ -8,9 +8,8 @@ import pytest
 
 from mmerg.checking.counts import Count, counted
 from mmerg.corpora.dialogue import Corpus, Dialogue, Turn
-from mmerg.corpora.known import known_bad
 from mmerg.corpora.meld import Meld
-from mmerg.corpora.official import Expected, expected
+from mmerg.corpora.published import Expected, expected, known_bad
 
 REAL = Path(__file__).parents[2] / "../shared/data/meld"
 

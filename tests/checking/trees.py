@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from mmerg.corpora.official import expected
+from mmerg.corpora.published import expected
 from tests.corpora.meld_builder import Builder, Line
 
 

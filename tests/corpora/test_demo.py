@@ -11,9 +11,8 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from mmerg.corpora.demo import demo_root
 from mmerg.corpora.dialogue import Clip
-from mmerg.corpora.folder import Folder
+from mmerg.corpora.folder import Folder, demo_root
 from mmerg.corpora.protocols import Protocol
 
 TOOL = Path(__file__).parents[2] / "tools" / "draw_demo.py"

@@ -10,8 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mmerg.corpora.dialogue import Corpus
-from mmerg.corpora.empathetic import Empathetic
-from mmerg.corpora.empathetic_labels import LABEL_SETS
+from mmerg.corpora.empathetic import LABEL_SETS, Empathetic
 from mmerg.corpora.protocols import Protocol
 from mmerg.errors import ConfigError, CorpusError, MmergError
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from mmerg.corpora.iemocap import Iemocap
-from mmerg.corpora.iemocap_tree import dialogue_names
+from mmerg.corpora.iemocap_files import dialogue_names
 from mmerg.errors import CorpusError
 
 from .iemocap_builder import Builder, improvised, names_of, played

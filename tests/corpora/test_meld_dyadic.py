@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from mmerg.corpora.dialogue import Clip, Corpus
 from mmerg.corpora.meld import Meld
-from mmerg.corpora.official import expected
 from mmerg.corpora.protocols import Protocol
+from mmerg.corpora.published import expected
 from mmerg.errors import ConfigError, CorpusError, MmergError
 from tests.composed import plain_of
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from mmerg.corpora.demo import demo_root
 from mmerg.corpora.dialogue import Clip
+from mmerg.corpora.folder import demo_root
 from mmerg.frames.describe import Face, measure
 from mmerg.frames.extract import extract
 from mmerg.frames.frame import FrameSettings

@@ -66,7 +66,7 @@ def test_how_results_were_had_and_where_files_lie_is_left_out() -> None:
             ("backbone.gguf=/models/other.gguf", "backbone.mmproj=/models/eyes.gguf"),
             ["backbone.gguf", "backbone.mmproj"],
         ),
-        ("dataset=iemocap", ("dataset.label_set=four",), ["dataset.label_set", "dataset.labels"]),
+        ("dataset=iemocap", ("dataset.label_set=four",), ["dataset.label_set"]),
         ("memory=minilm", ("memory.embedder.folder=/models/minilm",), []),
     ],
 )

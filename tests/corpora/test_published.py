@@ -9,11 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from omegaconf import OmegaConf
 
-from mmerg.corpora import official
+from mmerg.corpora import published
 from mmerg.corpora.meld import MELD_LABELS
-from mmerg.corpora.official import Expected, expected
+from mmerg.corpora.published import Expected, expected
 
-FIGURES = OmegaConf.to_container(OmegaConf.load(Path(official.__file__).with_name("official.yaml")))
+FIGURES = OmegaConf.to_container(OmegaConf.load(Path(published.__file__).with_name("published.yaml")))
 assert isinstance(FIGURES, dict)
 SPLITS = [(str(name), str(split)) for name, corpus in FIGURES.items() for split in corpus["splits"]]
 

@@ -1,0 +1,114 @@
+"""What is known of published corpora, so that a copy can be held against them: counts, samples, clips bad in each copy.
+
+The figures are data, in `published.yaml`, each with its source. Opens no clip.
+
+    expected("meld", "test")           # 280 dialogues, 2610 turns, 1256 of them neutral
+    expected("iemocap", "session2+5")  # the two sessions together
+    known_bad("meld", "test")          # {"dia38_utt4": "too_long", "dia220_utt0": "too_long"}
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+from mmerg.corpora.dialogue import Corpus
+from mmerg.corpora.files import read_bytes
+from mmerg.errors import CorpusError
+
+SESSIONS = re.compile(r"session([1-5](?:\+[1-5])*)")
+
+
+@dataclass(frozen=True)
+class Expected:
+    """Counts of a split as published; None, or no label, where none are known.
+
+    turns: rows or utterances. labels: turns by label, as the files spell it; a reader that merges or leaves out labels
+    gives other counts. source: who published or counted it. replies: turns of listeners that follow another turn.
+    samples: how many MERG (arXiv 2604.18988) has, by protocol; where they are labelled, with sample_labels labels.
+    """
+
+    dialogues: int | None
+    turns: int | None
+    labels: Mapping[str, int]
+    source: str
+    replies: int | None = field(default=None, kw_only=True)
+    samples: Mapping[str, int] = field(default_factory=dict, kw_only=True)
+    sample_labels: int | None = field(default=None, kw_only=True)
+
+
+def expected(name: str, split: str) -> Expected | None:
+    """What the corpus `name` (as `Corpus.name`) holds in `split` (as `Corpus.split`); None where nothing is known.
+
+    Sessions joined by a plus are summed; IEMOCAP's labels are known for all five together and no fewer.
+    """
+    corpus = _figures().get(name)
+    if corpus is None:
+        return None
+    splits: dict[str, dict[str, Any]] = corpus["splits"]
+    parts = [split]
+    if match := SESSIONS.fullmatch(split):
+        numbers = sorted(match[1].split("+"))
+        together = f"session{'+'.join(numbers)}"
+        parts = [together] if together in splits else [f"session{number}" for number in numbers]
+    if not all(part in splits for part in parts) or len(set(parts)) < len(parts):
+        return None
+    if len(parts) == 1:
+        figures: dict[str, Any] = {"labels": {}} | splits[parts[0]]
+        figures |= {key: MappingProxyType(counts) for key, counts in figures.items() if isinstance(counts, dict)}
+        return Expected(source=corpus["source"], **figures)
+    dialogues, turns = (sum(splits[part][what] for part in parts) for what in ("dialogues", "turns"))
+    return Expected(dialogues, turns, {}, corpus["source"])
+
+
+def known_bad(name: str, split: str) -> Mapping[str, str]:
+    """How each clip is bad (`ClipError.reason`) that is bad in every copy of a release, by its name without the ending.
+
+    name, split: as in `Corpus`. Empty where nothing is known.
+    """
+    clips: dict[str, dict[str, str]] = _figures().get(name, {}).get("bad_clips", {})
+    return clips.get(split, {})
+
+
+def refuse_mixed_up(corpus: Corpus, path: Path, data: bytes, others: Mapping[str, Path | None]) -> None:
+    """Raises CorpusError where `corpus`, read from `data` at `path`, is the content of another split: a memory that
+    holds the test split would leak it.
+
+    others: where the files of the other splits are, None where they are not. Found by content: the same bytes, or
+    exactly the counts that are published for another split. A copy that is neither is taken as it is.
+    """
+    for split, other in others.items():
+        if other and other.stat().st_size == len(data) and read_bytes(other) == data:
+            raise CorpusError(
+                f"{path.name} and {other.name} are the same file: one of them is not its split",
+                where=f"{path}; {other}",
+                hint=f"take both as published. {_sizes(corpus.name, corpus.split, split)}",
+            )
+    turns = sum(len(dialogue.turns) for dialogue in corpus.dialogues)
+    for split in others:
+        figures = expected(corpus.name, split)
+        if figures and (figures.dialogues, figures.turns) == (len(corpus.dialogues), turns):
+            raise CorpusError(
+                f"{path.name} holds the {split} split: {turns} turns in {len(corpus.dialogues)} dialogues",
+                where=str(path),
+                hint=f"name it as published, or set dataset.split={split}. {_sizes(corpus.name, corpus.split)}",
+            )
+
+
+def _sizes(name: str, *splits: str) -> str:
+    figures = [(split, expected(name, split)) for split in splits]
+    return "; ".join(f"{split} has {one.turns} turns in {one.dialogues} dialogues" for split, one in figures if one)
+
+
+@cache
+def _figures() -> Mapping[str, Any]:
+    from omegaconf import OmegaConf
+
+    figures = OmegaConf.to_container(OmegaConf.load(Path(__file__).with_name("published.yaml")))
+    assert isinstance(figures, dict)
+    return MappingProxyType({str(name): corpus for name, corpus in figures.items()})

@@ -1,0 +1,149 @@
+"""Reads a corpus and checks what its reader gives, whoever wrote the reader.
+
+corpus = read_corpus(Meld("~/data/MELD", split="test"))
+Snapshot.of(clip_files(corpus)).changed()    # clips that are gone or have another size since
+"""
+
+from __future__ import annotations
+
+import inspect
+import traceback
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+
+from pydantic import TypeAdapter, ValidationError
+
+from mmerg.corpora.dialogue import Corpus, Dialogue
+from mmerg.errors import ConfigError, CorpusError, MmergError
+from mmerg.storage.snapshot import Snapshot
+
+MAX_PROBLEMS = 10
+CONTRACT = "docs/datasets.md says what a reader returns"
+
+
+def read_corpus(reader: object, labels: Sequence[str] | None = None) -> Corpus:
+    """What `reader.load()` gives, checked; every clip in it is a file that was there, the others are `absent`.
+
+    labels: as configured; None: the reader's own. Raises CorpusError for a corpus that cannot be used and, with file
+    and line, for what a reader from outside this package raises; ConfigError for labels that the corpus does not have,
+    and for what is no reader.
+    """
+    load = getattr(reader, "load", None)
+    if not callable(load):
+        what = f"{_name(reader)} is no reader: it has no load()"
+        raise ConfigError(what, where="dataset.reader", hint=CONTRACT)
+    try:
+        corpus = load()
+    except MmergError:
+        raise
+    except Exception as error:  # a user's code may raise anything
+        if _is_ours(reader):
+            raise
+        what = f"{_name(reader)} raised {type(error).__name__}: {error}"
+        raise CorpusError(what, where=_raised_at(error, reader), hint=f"correct the reader; {CONTRACT}") from error
+    corpus = checked(corpus, reader)
+    if labels is not None and list(labels) != list(corpus.labels):
+        raise ConfigError(
+            f"dataset.labels is [{', '.join(map(str, labels))}], and {corpus.name} has [{', '.join(corpus.labels)}]",
+            where="dataset.labels",
+            hint="leave it out; dataset.label_set chooses one of several sets, protocol.emotions picks targets",
+        )
+    return corpus if _is_ours(reader) else _without_missing_clips(corpus)
+
+
+def checked(corpus: object, reader: object) -> Corpus:
+    """`corpus`, as `reader` gave it. Raises CorpusError, naming up to ten places, where a type is wrong, a dialogue has
+    no turn or the id of another one, or a label is none of the set."""
+    problems = []
+    try:
+        _adapter().validate_python(corpus)
+    except ValidationError as error:
+        for one in error.errors(include_url=False):
+            place = ".".join(map(str, one["loc"]))
+            problems.append(f"{place or 'corpus'}: {one['msg']}, and it is {one['input']!r:.80}")
+    if not problems:
+        assert isinstance(corpus, Corpus)
+        problems = list(_contradictions(corpus))
+        if not problems:
+            return corpus
+    shown = "".join(f"\n  {problem}" for problem in problems[:MAX_PROBLEMS])
+    more = f"\n  and {len(problems) - MAX_PROBLEMS} more" if len(problems) > MAX_PROBLEMS else ""
+    what = f"what {_name(reader)} gives cannot be used{shown}{more}"
+    raise CorpusError(what, where=_written_at(reader), hint=f"correct the reader or its files; {CONTRACT}")
+
+
+def clip_files(corpus: Corpus) -> set[Path]:
+    """The files of all clips."""
+    return {turn.clip.path for dialogue in corpus.dialogues for turn in dialogue.turns if turn.clip}
+
+
+def _contradictions(corpus: Corpus) -> Iterator[str]:
+    for what, names in (("label", corpus.labels), ("id", [dialogue.id for dialogue in corpus.dialogues])):
+        for name, count in Counter(names).items():
+            if count > 1:
+                places = [str(at) for at, other in enumerate(names) if other == name]
+                yield f"{what}s: {count} have the {what} {name!r}: {', '.join(places[:3])}{', …' * (count > 3)}"
+    known = frozenset(corpus.labels)
+    for at, dialogue in enumerate(corpus.dialogues):
+        for number, turn in enumerate(dialogue.turns):
+            if turn.emotion is not None and turn.emotion not in known:
+                yield (
+                    f"dialogues.{at}.turns.{number}.emotion: {turn.emotion!r} is none of the labels "
+                    f"{', '.join(corpus.labels)}"
+                )
+
+
+def _without_missing_clips(corpus: Corpus) -> Corpus:
+    """The corpus with clips whose file is not there named in `absent`, as readers of this package give it."""
+    there = Snapshot.of(clip_files(corpus)).sizes
+    absent: dict[str, str] = {}
+
+    def present(dialogue: Dialogue) -> Dialogue:
+        turns = list(dialogue.turns)
+        for at, turn in enumerate(turns):
+            if turn.clip and turn.clip.path not in there:
+                absent[f"{dialogue.id}/{at + 1}"] = str(turn.clip.path)
+                turns[at] = replace(turn, clip=None)
+        return replace(dialogue, turns=tuple(turns))
+
+    dialogues = tuple(map(present, corpus.dialogues))
+    if not absent:
+        return corpus
+    notes = dict(corpus.notes) | {"clips_missing": corpus.notes.get("clips_missing", 0) + len(absent)}
+    return replace(corpus, dialogues=dialogues, notes=notes, absent={**corpus.absent, **absent})
+
+
+@cache
+def _adapter() -> TypeAdapter[Corpus]:
+    return TypeAdapter(Corpus)
+
+
+def _is_ours(reader: object) -> bool:
+    return type(reader).__module__.split(".")[0] == __package__.split(".")[0]
+
+
+def _name(reader: object) -> str:
+    kind = reader if isinstance(reader, type) else type(reader)
+    return f"{kind.__module__}.{kind.__qualname__}"
+
+
+def _written_at(reader: object) -> str:
+    """The file and line of the reader's class."""
+    try:
+        return f"{inspect.getsourcefile(type(reader))}, line {inspect.getsourcelines(type(reader))[1]}"
+    except (OSError, TypeError):  # made while running
+        return _name(reader)
+
+
+def _raised_at(error: BaseException, reader: object) -> str:
+    """Where in the reader's file, or else where at all, the error was raised."""
+    frames = traceback.extract_tb(error.__traceback__)
+    try:
+        own = inspect.getsourcefile(type(reader))
+    except TypeError:
+        own = None
+    frame = next((frame for frame in reversed(frames) if frame.filename == own), frames[-1])
+    return f"{frame.filename}, line {frame.lineno}: {frame.line}"
