@@ -105,7 +105,7 @@ def test_arrows_are_found() -> None:
     [
         ("mmerg.errors", ()),
         ("mmerg.corpora.dialogue", ()),
-        ("mmerg.corpora", ("mmerg.corpora", "mmerg.errors")),
+        ("mmerg.corpora", ("mmerg.corpora", "mmerg.errors", "mmerg.storage")),
         ("mmerg.frames", ("mmerg.frames", "mmerg.corpora.dialogue", "mmerg.errors", "mmerg.storage")),
         ("mmerg.backends", ("mmerg.backends", "mmerg.errors")),
         (
@@ -125,7 +125,7 @@ def test_arrows_are_found() -> None:
             "mmerg.engine",
             (
                 *("mmerg.engine", "mmerg.corpora.dialogue", "mmerg.errors", "mmerg.backends.protocol"),
-                *("mmerg.backends.sampling", "mmerg.frames", "mmerg.runs", "mmerg.systems"),
+                *("mmerg.backends.sampling", "mmerg.frames", "mmerg.runs", "mmerg.storage", "mmerg.systems"),
             ),
         ),
     ],

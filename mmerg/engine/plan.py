@@ -10,7 +10,7 @@ file from its start again and again. The first sample that touches such a file h
 from __future__ import annotations
 
 import threading
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from mmerg.corpora.dialogue import Clip, Sample, Scene
@@ -18,6 +18,7 @@ from mmerg.errors import ClipError, Failure, SampleError
 from mmerg.frames.extract import Found, extract
 from mmerg.frames.frame import FrameSettings
 from mmerg.frames.store import FrameStore
+from mmerg.storage.snapshot import Snapshot
 
 
 def looked_at(scene: Scene, last_turns: int) -> dict[int, Clip | None]:
@@ -36,24 +37,23 @@ def clips_by_file(samples: Iterable[Sample], last_turns: int) -> dict[Path, tupl
     return {path: tuple(clips) for path, clips in files.items() if len(clips) > 1}
 
 
-def files_there(samples: Iterable[Sample], last_turns: int) -> frozenset[Path]:
-    """The files that the samples look at and that are there now."""
-    clips = (clip for sample in samples for clip in looked_at(sample.scene, last_turns).values() if clip)
-    return frozenset(path for path in {clip.path for clip in clips} if _is_there(path))
+def files_there(samples: Iterable[Sample], last_turns: int) -> Snapshot:
+    """The files that the samples look at, as they are now."""
+    clips = (clip for sample in samples for clip in looked_at(sample.scene, last_turns).values())
+    return Snapshot.of(clip.path for clip in clips if clip)
 
 
 class Ahead:
     """Takes the clips of planned files ahead of their use: each file once, whichever thread comes first.
 
     What was taken is found again in the store. Failures are not kept there, so they are kept here: a span that lies
-    outside its file would cost a whole pass once more. `there` are the files that were there when the run began: one
-    that is gone since, as with a disk that is not mounted any more, fails its sample, which would else be another one.
+    outside its file would cost a whole pass once more. `there` are the files as they were when the run began: one that
+    is gone or changed since, as with a disk that is not mounted any more, fails its sample, which would else be another
+    one.
     """
 
-    def __init__(
-        self, planned: Mapping[Path, tuple[Clip, ...]] | None = None, there: Collection[Path] = frozenset()
-    ) -> None:
-        self.planned, self.there = planned or {}, there
+    def __init__(self, planned: Mapping[Path, tuple[Clip, ...]] | None = None, there: Snapshot | None = None) -> None:
+        self.planned, self.there = planned or {}, there or Snapshot()
         self._locks = {path: threading.Lock() for path in self.planned}
         self._taken: set[Path] = set()
         self._failed: dict[Clip, ClipError] = {}
@@ -61,34 +61,24 @@ class Ahead:
     def extract(self, clips: Sequence[Clip], settings: FrameSettings, store: FrameStore) -> list[Found]:
         """As `mmerg.frames.extract.extract`; the first call for a planned file takes all of the plan's clips of it.
 
-        Raises SampleError (clip_gone) where a file that was there is gone.
+        Raises SampleError (clip_gone) where a file that was there is gone or has another size.
         """
         for path in dict.fromkeys(clip.path for clip in clips if clip.path in self.planned):
             with self._locks[path]:
                 if path not in self._taken:
-                    found = extract(self.planned[path], settings, store)
-                    pairs = self._none_gone(self.planned[path], found)
+                    pairs = self._extract(self.planned[path], settings, store).items()
                     self._failed.update({clip: error for clip, error in pairs if isinstance(error, ClipError)})
                     self._taken.add(path)
-        left = [clip for clip in clips if clip not in self._failed]
-        taken = dict(self._none_gone(left, extract(left, settings, store)))
+        taken = self._extract([clip for clip in clips if clip not in self._failed], settings, store)
         return [taken[clip] if clip in taken else self._failed[clip] for clip in clips]
 
-    def _none_gone(self, clips: Sequence[Clip], found: Sequence[Found]) -> list[tuple[Clip, Found]]:
-        pairs = list(zip(clips, found, strict=True))
-        for clip, one in pairs:
-            if isinstance(one, ClipError) and clip.path in self.there and not _is_there(clip.path):
-                raise SampleError(
-                    Failure.CLIP_GONE,
-                    "a clip was there when the run began and is gone",
-                    where=one.where,
-                    hint="put it back or mount its disk; the same command with only_failed=true does this sample again",
-                )
-        return pairs
-
-
-def _is_there(path: Path) -> bool:
-    try:
-        return path.is_file()
-    except (OSError, ValueError):  # refused by the system; a null byte in the name
-        return False
+    def _extract(self, clips: Sequence[Clip], settings: FrameSettings, store: FrameStore) -> dict[Clip, Found]:
+        found = dict(zip(clips, extract(clips, settings, store), strict=True))
+        for path in self.there.changed({clip.path for clip in clips}):
+            raise SampleError(
+                Failure.CLIP_GONE,
+                f"a clip was there when the run began and {'has changed' if path.exists() else 'is gone'}",
+                where=str(path),
+                hint="put it back or mount its disk; the same command with only_failed=true does this sample again",
+            )
+        return found

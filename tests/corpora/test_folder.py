@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-import gc
 import hashlib
 import json
+import os
+import subprocess
+import sys
 import tempfile
+import weakref
 from pathlib import Path
 from typing import Any
 
@@ -147,12 +150,30 @@ def test_problems_before_and_after_good_lines_are_said_together(tmp_path: Path) 
 def test_lines_are_not_kept_beside_the_dialogues(tmp_path: Path) -> None:
     """While a line is read, those before it are gone: what they were checked as is several times what is kept."""
     write(tmp_path, *({"id": str(number), "turns": [ANA, BEN]} for number in range(200)))
+    file = tmp_path / "dialogues.jsonl"
+    lines: list[weakref.ref[DialogueLine]] = []
     most = 0
-    read = Folder(tmp_path)._read((tmp_path / "dialogues.jsonl").read_bytes(), tmp_path / "dialogues.jsonl")
-    for number, _ in enumerate(read):
-        if number % 50 == 49:  # all objects of this process are gone through each time
-            most = max(most, sum(isinstance(thing, DialogueLine) for thing in gc.get_objects()))
-    assert 0 < most < 20  # of 200; some may be left over from elsewhere
+    for line in Folder(tmp_path)._read(file.read_bytes(), file):
+        lines.append(weakref.ref(line))
+        most = max(most, sum(one() is not None for one in lines))
+    assert len(lines) == 200
+    assert most < 20
+
+
+@pytest.mark.parametrize("locale", [{"LC_ALL": "C", "PYTHONUTF8": "0"}, {"LC_ALL": "C.UTF-8"}])
+def test_a_clip_whose_name_the_locale_cannot_spell_is_told_and_not_called_missing(
+    tmp_path: Path, locale: dict[str, str]
+) -> None:
+    write(tmp_path, {"id": "tea", "turns": [{**ANA, "clip": "caf\u00e9.mp4"}, BEN]}, clips=("caf\u00e9.mp4",))
+    code = f"from mmerg.corpora.folder import Folder; print(ascii(Folder({str(tmp_path)!r}).load().absent))"
+    done = subprocess.run(
+        [sys.executable, "-c", code], env={**os.environ, **locale}, capture_output=True, text=True, check=False
+    )
+    if locale["LC_ALL"] == "C":
+        assert "CorpusError: the name 'caf\\xe9.mp4' cannot be spelt in ascii" in done.stderr
+        assert "PYTHONUTF8=1" in done.stderr
+    else:
+        assert done.stdout == "{}\n"
 
 
 @pytest.mark.parametrize("data", [b"", b"\n \n"])

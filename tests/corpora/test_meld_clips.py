@@ -56,6 +56,13 @@ def test_files_beside_the_clips_are_ignored(tmp_path: Path) -> None:
     assert corpus.notes == {"clips_missing": 1}
 
 
+def test_a_name_with_leading_zeros_is_no_clip(tmp_path: Path) -> None:
+    Builder(without_clips=frozenset({(0, 1)}), clip_folder="test").write(tmp_path)
+    for name in ("dia00_utt0.mp4", "dia0_utt01.mp4", "dia00_utt1.mp4"):
+        (tmp_path / "test" / name).write_bytes(b"of another release")
+    assert clips(Meld(tmp_path).load().dialogues[0].turns) == ["dia0_utt0.mp4", None, "dia0_utt2.mp4"]
+
+
 def test_only_strangers_give_no_clip(tmp_path: Path) -> None:
     absent = frozenset({(0, 0), (0, 1)})
     Builder(strangers=True, without_clips=absent).write(tmp_path)

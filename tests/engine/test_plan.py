@@ -154,6 +154,9 @@ def test_a_file_that_is_gone_since_the_start_fails_its_sample(shared: bool, film
         assert (caught.value.failure, str(film) in caught.value.where) == (Failure.CLIP_GONE, True)
         assert "only_failed=true" in caught.value.hint
     assert not look(looker_of(plain, samples), samples[0]).keyframes  # begun without it
+    film.write_bytes(b"another film")
+    with pytest.raises(SampleError, match="was there when the run began and has changed"):
+        look(together, samples[0])
     (tmp_path / "elsewhere.avi").rename(film)
     assert look(together, samples[0]) == seen
 

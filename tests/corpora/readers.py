@@ -1,0 +1,53 @@
+"""Readers as users write them, each with a fault that its name tells; they take what `dataset=folder` passes on."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from mmerg.corpora.dialogue import Clip, Corpus, Dialogue, Turn
+
+LABELS = ("joy", "anger")
+TALK = Dialogue("tea", (Turn("Ana", "I failed again.", "anger"), Turn("Ben", "That must hurt.", "joy")))
+
+
+@dataclass
+class Sound:
+    """Two turns without a clip."""
+
+    root: str | Path = ""
+    labels: Sequence[str] | None = None
+
+    def load(self) -> Any:
+        return Corpus("mine", "all", LABELS, (TALK,), "f")
+
+
+class Doubled(Sound):
+    def load(self) -> Any:
+        return replace(super().load(), dialogues=(TALK, replace(TALK, id="two"), TALK))
+
+
+class Mislabelled(Sound):
+    def load(self) -> Any:
+        turns = (replace(TALK.turns[0], emotion="boredom"), TALK.turns[1])
+        return replace(super().load(), dialogues=(replace(TALK, turns=turns),))
+
+
+class Raising(Sound):
+    def load(self) -> Any:
+        row = {"speaker": "Ana"}
+        return self.turn(row)
+
+    def turn(self, row: dict[str, str]) -> Turn:
+        return Turn(row["speaker"], row["text"])
+
+
+class Clipped(Sound):
+    """The first turn has a clip that is there, the second one that is not."""
+
+    def load(self) -> Any:
+        names = ("here.mp4", "gone.mp4")
+        turns = tuple(replace(t, clip=Clip(Path(self.root) / n)) for t, n in zip(TALK.turns, names, strict=True))
+        return replace(super().load(), dialogues=(replace(TALK, turns=turns),))

@@ -1,0 +1,163 @@
+"""What a reader gives is checked, and what it raises is told with the reader's file and line."""
+
+from __future__ import annotations
+
+import inspect
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mmerg.console.terminal import run_command
+from mmerg.corpora.dialogue import Clip, Corpus, Crop, Dialogue, Turn
+from mmerg.corpora.folder import Folder, demo_root
+from mmerg.corpora.reading import checked, clip_files, read_corpus
+from mmerg.errors import ConfigError, CorpusError
+from mmerg.experiment.wiring import corpus_of
+from mmerg.storage.snapshot import Snapshot
+from tests.composed import composed, plain_of
+from tests.corpora import readers
+from tests.corpora.readers import TALK, Clipped, Doubled, Mislabelled, Raising, Sound
+
+HERE = str(inspect.getsourcefile(readers))
+ANA, BEN = TALK.turns
+
+
+def refused(corpus: object) -> str:
+    with pytest.raises(CorpusError) as caught:
+        checked(corpus, Sound())
+    line = inspect.getsourcelines(Sound)[1]
+    assert caught.value.what.startswith("what tests.corpora.readers.Sound gives cannot be used\n")
+    assert (caught.value.where, bool(caught.value.hint)) == (f"{HERE}, line {line}", True)
+    return caught.value.what.split("\n", 1)[1]
+
+
+def talk(**changes: Any) -> Dialogue:
+    return replace(TALK, **changes)
+
+
+def ana(**changes: Any) -> Turn:
+    return replace(ANA, **changes)
+
+
+def made(**changes: Any) -> Corpus:
+    corpus: Corpus = replace(Sound().load(), **changes)
+    return corpus
+
+
+def test_what_is_sound_is_what_the_reader_gave() -> None:
+    assert read_corpus(Sound()) == Sound().load()
+    assert read_corpus(Folder(demo_root())) == Folder(demo_root()).load()
+    odd = made(name="caf\udce9", dialogues=(talk(conversation="/\udce9#tea", episode=None, situation=""),))
+    assert checked(odd, Sound()) is odd
+
+
+@pytest.mark.parametrize(
+    ("changes", "told"),
+    [
+        ({"dialogues": (TALK, TALK)}, "ids: 2 have the id 'tea': 0, 1"),
+        ({"labels": ("joy", "anger", "joy")}, "labels: 2 have the label 'joy': 0, 2"),
+        ({"labels": ("joy",)}, "dialogues.0.turns.0.emotion: 'anger' is none of the labels joy"),
+        ({"labels": ()}, "labels: Tuple should have at least 1 item"),
+        ({"labels": ["joy", "anger"]}, "labels: Input should be a valid tuple"),
+        ({"dialogues": (talk(turns=()),)}, "dialogues.0.turns: Tuple should have at least 1 item"),
+        ({"dialogues": (talk(id=7),)}, "dialogues.0.id: Input should be a valid string, and it is 7"),
+        ({"dialogues": ({"id": "tea"},)}, "dialogues.0: Input should be"),
+        ({"dialogues": (talk(turns=(ana(), "Ben: Oh.")),)}, "dialogues.0.turns.1: Input should be"),
+        ({"dialogues": (talk(turns=(ana(text=" "), BEN)),)}, "dialogues.0.turns.0.text: String"),
+        ({"dialogues": (talk(turns=(ana(clip="a.mp4"), BEN)),)}, "dialogues.0.turns.0.clip: "),
+        ({"dialogues": (talk(turns=(ana(start="1.5"), BEN)),)}, "dialogues.0.turns.0.start: "),
+        ({"dialogues": (talk(turns=(ana(end=float("nan")), BEN)),)}, "dialogues.0.turns.0.end: "),
+        (
+            {"dialogues": (talk(turns=(ana(clip=Clip("a.mp4")), BEN)),)},  # type: ignore[arg-type]
+            "dialogues.0.turns.0.clip.path: Input should be an instance of Path",
+        ),
+        ({"fingerprint": None}, "fingerprint: Input should be a valid string"),
+        ({"notes": {"rows": "3"}}, "notes.rows: Input should be a valid integer"),
+    ],
+)
+def test_what_cannot_be_used_is_named_by_its_place(changes: dict[str, Any], told: str) -> None:
+    assert refused(made(**changes)).startswith(f"  {told}")
+
+
+def test_ten_problems_are_told_at_once() -> None:
+    told = refused(made(dialogues=tuple(talk(id=7) for _ in range(13)))).splitlines()
+    assert [line.split(":")[0].strip() for line in told] == [*(f"dialogues.{n}.id" for n in range(10)), "and 3 more"]
+
+
+@pytest.mark.parametrize("given", [None, {}, [TALK], "corpus"])
+def test_what_is_no_corpus(given: object) -> None:
+    assert refused(given).startswith("  corpus: Input should be")
+
+
+def test_what_a_reader_raises_is_told_with_its_file_and_line() -> None:
+    with pytest.raises(CorpusError) as caught:
+        read_corpus(Raising())
+    source, first = inspect.getsourcelines(Raising)
+    line = first + next(at for at, text in enumerate(source) if 'row["text"]' in text)
+    assert caught.value.what == "tests.corpora.readers.Raising raised KeyError: 'text'"
+    assert caught.value.where == f'{HERE}, line {line}: return Turn(row["speaker"], row["text"])'
+    assert "docs/datasets.md" in caught.value.hint
+
+
+def test_what_is_no_reader() -> None:
+    with pytest.raises(ConfigError, match=r"pathlib\.PosixPath is no reader"):
+        read_corpus(Path())
+
+
+def test_a_clip_that_is_not_there_is_absent_as_in_the_readers_of_the_package(tmp_path: Path) -> None:
+    (tmp_path / "here.mp4").write_bytes(b"clip")
+    corpus = read_corpus(Clipped(tmp_path))
+    assert [turn.clip for turn in corpus.dialogues[0].turns] == [Clip(tmp_path / "here.mp4"), None]
+    assert corpus.absent == {"tea/2": str(tmp_path / "gone.mp4")}
+    assert corpus.notes == {"clips_missing": 1}
+
+
+def test_labels_that_the_corpus_does_not_have_are_refused() -> None:
+    assert read_corpus(Sound(), ["joy", "anger"]).labels == ("joy", "anger")
+    with pytest.raises(ConfigError, match=r"dataset\.labels is \[joy\], and mine has \[joy, anger\]"):
+        read_corpus(Sound(), ["joy"])
+
+
+@pytest.mark.parametrize("command", ["run", "data"])
+@pytest.mark.parametrize(
+    ("reader", "told"),
+    [
+        (Doubled, "ids: 2 have the id 'tea': 0, 2"),
+        (Mislabelled, "'boredom' is none of the labels joy, anger"),
+        (Raising, "raised KeyError: 'text'"),
+    ],
+)
+def test_the_commands_refuse_it(
+    command: str, reader: type, told: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from mmerg.checking.check import check_data
+
+    settings = ("dataset=folder", "dataset.root=/x", f"dataset.reader._target_=tests.corpora.readers.{reader.__name__}")
+    if command == "run":
+        code = run_command(lambda: bool(corpus_of(plain_of(*settings))))
+    else:
+        code = run_command(lambda: check_data(composed(*settings, f"runs={tmp_path}", name="data")))
+    assert code == 2
+    assert told in (error := capsys.readouterr().err)
+    assert HERE in error
+
+
+def test_clips_that_are_gone_or_changed_are_noticed(tmp_path: Path) -> None:
+    names = ["a.mp4", "b.mp4", "c.mp4"]
+    for name in names:
+        (tmp_path / name).write_bytes(b"clip")
+    clips = [*(Clip(tmp_path / name) for name in names), Clip(tmp_path / "a.mp4", 1.0, 2.0, Crop(0, 0, 0.5, 1))]
+    corpus = made(dialogues=(talk(turns=tuple(ana(clip=clip) for clip in clips)),))
+    before = Snapshot.of([*clip_files(corpus), tmp_path / "never.mp4", tmp_path / "nu\0ll.mp4", tmp_path])
+    assert before.changed() == []
+    (tmp_path / "a.mp4").unlink()
+    (tmp_path / "c.mp4").write_bytes(b"longer than it was")
+    (tmp_path / "never.mp4").write_bytes(b"new")
+    assert before.changed() == [tmp_path / "a.mp4", tmp_path / "c.mp4"]
+    assert before.changed([tmp_path / "b.mp4", tmp_path / "never.mp4"]) == []
+    assert Snapshot.of(clip_files(corpus)).digest() != before.digest()
+    (tmp_path / "a.mp4").write_bytes(b"back")
+    (tmp_path / "c.mp4").write_bytes(b"clip")
+    assert Snapshot.of(clip_files(corpus)).digest() == before.digest()
