@@ -45,7 +45,7 @@ from benchmarks.parts import (
     spread,
 )
 from mmerg.backends.ollama import Ollama
-from mmerg.backends.ollama_models import create_from_gguf
+from mmerg.backends.ollama_host import create_from_gguf
 from mmerg.backends.protocol import Backend, Engine, Finish, Message, Reply, Request, Sampling
 from mmerg.backends.scripted import Scripted
 from mmerg.corpora.dialogue import Sample

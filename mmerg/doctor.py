@@ -17,7 +17,7 @@ from typing import Any
 from omegaconf import DictConfig
 from rich.text import Text
 
-from mmerg.backends.ollama_models import embed, loaded
+from mmerg.backends.ollama_host import OllamaHost
 from mmerg.backends.protocol import Backend, Engine
 from mmerg.checking import probes
 from mmerg.checking.probes import Found, failed_call, safely
@@ -98,7 +98,8 @@ def _context(engine: Engine) -> Found:
 
 def _memory(host: str, engine: Engine) -> Found:
     """The context and the place that the model was really loaded with; asked after the first call."""
-    now = loaded(host, engine.model)
+    with OllamaHost(host) as server:
+        now = server.loaded(engine.model)
     if now is None:
         return Found("memory", "failed", "the model is not loaded after a call; the server unloads it at once")
     wanted = int(engine.load.get("num_ctx", 0))
@@ -116,7 +117,8 @@ def _memory(host: str, engine: Engine) -> Found:
 def _embeddings(host: str, engine: Engine) -> Found:
     if "embedding" not in engine.capabilities:
         return Found("embeddings", "open", "this model does not offer them")
-    vectors = embed(host, engine.model, ["one", "two"], engine.load)
+    with OllamaHost(host) as server:
+        vectors = server.embed(engine.model, ["one", "two"], engine.load)
     return Found("embeddings", "ok", f"{len(vectors[0])} dimensions")
 
 

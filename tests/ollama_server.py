@@ -23,7 +23,7 @@ from pathlib import Path
 
 import pytest
 
-from mmerg.backends.ollama_models import create_from_gguf
+from mmerg.backends.ollama_host import create_from_gguf
 
 ROOT = Path(__file__).parents[1]
 TEXT_MODEL = "smollm2"

@@ -107,7 +107,7 @@ def test_arrows_are_found() -> None:
         ("mmerg.corpora.dialogue", ()),
         ("mmerg.corpora", ("mmerg.corpora", "mmerg.errors", "mmerg.storage")),
         ("mmerg.frames", ("mmerg.frames", "mmerg.corpora.dialogue", "mmerg.errors", "mmerg.storage")),
-        ("mmerg.backends", ("mmerg.backends", "mmerg.errors")),
+        ("mmerg.backends", ("mmerg.backends", "mmerg.errors", "mmerg.storage")),
         (
             "mmerg.scoring",
             ("mmerg.scoring", "mmerg.runs", "mmerg.errors", "mmerg.backends.protocol", "mmerg.console.terminal"),

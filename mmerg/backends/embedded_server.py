@@ -5,26 +5,26 @@ it is a socket file in a folder that only this user may enter, with a random key
 through that door and not through the object's own methods: closing a connection stops its call, so deadlines and
 Ctrl-C work, and errors have one form. Knows nothing of messages or replies.
 
-    server = LlamaServer(Path("model.gguf"), mmproj=None, options=load_options({"num_ctx": 4096}))
-    status, answer = server.call("POST", "/v1/chat/completions", body, seconds=60.0)
+    server = LlamaServer(Path("model.gguf"), mmproj=None, options=load_options({"num_ctx": 4096}), total=60.0)
+    status, answer = server.call("POST", "/v1/chat/completions", body)
 """
 
 from __future__ import annotations
 
-import http.client
 import json
 import os
 import secrets
 import socket
 import sys
 import tempfile
-import threading
 from collections.abc import Mapping
-from contextlib import suppress
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
+from pydantic import TypeAdapter, ValidationError
+
+from mmerg.backends.http import Deadlines, Http
 from mmerg.errors import CallError, ConfigError, Failure
 
 INSTALL = 'pip install "mmerg[embedded]"'
@@ -41,6 +41,8 @@ DEFAULTS: Mapping[str, int] = MappingProxyType(
 AT_LEAST = MappingProxyType(
     {"num_ctx": 1, "num_batch": 1, "parallel": 1, "gpu_layers": -1, "threads": 0, "cache_ram": 0}
 )
+DESCRIBE_SECONDS = 60.0
+AGAIN = "run again; if it stays, report it to llama.cpp"
 NEUTRAL = frozenset({"threads", "cache_ram"})  # of these, replies do not depend
 
 
@@ -65,10 +67,10 @@ def thread_count(asked: int) -> int:
 
 
 class LlamaServer:
-    """A loaded model. Raises ConfigError where xllamacpp or the system's Unix sockets are missing, or the model does
-    not load."""
+    """A loaded model, whose calls may take `total` seconds. Raises ConfigError where xllamacpp or the system's Unix
+    sockets are missing, or the model does not load."""
 
-    def __init__(self, model: Path, mmproj: Path | None, options: Mapping[str, int]) -> None:
+    def __init__(self, model: Path, mmproj: Path | None, options: Mapping[str, int], total: float) -> None:
         try:
             import xllamacpp
         except ImportError as error:
@@ -76,18 +78,26 @@ class LlamaServer:
         if not hasattr(socket, "AF_UNIX"):
             hint = "use backend=ollama here, or run mmerg on Linux, macOS or in WSL"
             raise ConfigError("the embedded backend needs Unix sockets", where=f"Python on {sys.platform}", hint=hint)
-        self._key = secrets.token_urlsafe(32)
+        key = secrets.token_urlsafe(32)
         self._folder = tempfile.TemporaryDirectory(prefix="mmerg-")
-        self._address = str(Path(self._folder.name) / "llama.sock")
-        self._lock = threading.Lock()
-        self._calls: set[socket.socket] = set()
-        self._closed = False
+        address = str(Path(self._folder.name) / "llama.sock")
+        self._http = Http(
+            "http://localhost",
+            Deadlines(total, total, DESCRIBE_SECONDS, total),
+            uds=address,
+            # An idle connection would keep one of the server's few threads.
+            headers={"Authorization": f"Bearer {key}", "Connection": "close"},
+            server="llama.cpp",
+            where="embedded",
+            start=AGAIN,
+            option="backend.adapter.",
+        )
         params = xllamacpp.CommonParams()
         params.model.path = str(model)
         if mmproj:
             params.mmproj.path = str(mmproj)
-        params.hostnames = [self._address]  # a name ending in .sock makes it a Unix socket
-        params.api_keys = [self._key]
+        params.hostnames = [address]  # a name ending in .sock makes it a Unix socket
+        params.api_keys = [key]
         params.ui = False
         params.verbosity = -1
         params.n_ctx = options["num_ctx"] * options["parallel"]
@@ -109,51 +119,21 @@ class LlamaServer:
                 hint=f"{hint} the memory, and that TMPDIR is a short path (a socket is made there)",
             ) from error
 
-    def call(self, method: str, path: str, body: object = None, *, seconds: float) -> tuple[int, dict[str, Any]]:
-        """Status and JSON object of one HTTP call that may take `seconds`.
-
-        Raises CallError: timeout, interrupted (by `close`), or runner_crash where the connection breaks.
-        """
-        door = socket.socket(socket.AF_UNIX)
-        door.settimeout(seconds)
-        connection = http.client.HTTPConnection("localhost")
-        connection.sock = door
-        with self._lock:
-            if self._closed:
-                door.close()
-                raise _interrupted()
-            self._calls.add(door)
+    def call(self, method: str, path: str, body: object = None) -> tuple[int, dict[str, Any]]:
+        """Status and JSON object of one HTTP call. Raises CallError: timeout, interrupted (by `close`), runner_crash
+        (the connection broke) or server_error (no JSON object)."""
+        content = b"" if body is None else json.dumps(body).encode()
+        limit = "stall" if method == "GET" else "total"
+        with self._http.ask(method, path, content, first=limit, total=limit) as answer:
+            told = answer.body()
         try:
-            door.connect(self._address)
-            headers = {"Authorization": f"Bearer {self._key}", "Content-Type": "application/json"}
-            connection.request(method, path, None if body is None else json.dumps(body).encode(), headers)
-            with connection.getresponse() as response:
-                answer = json.loads(response.read())
-                return response.status, answer
-        except TimeoutError as error:
-            what = f"no reply after {seconds:g} seconds"
-            hint = "raise the deadline, lower num_predict, or use a smaller model"
-            raise CallError(Failure.TIMEOUT, what, where="embedded", hint=hint) from error
-        except (OSError, http.client.HTTPException, ValueError) as error:
-            if self._closed:
-                raise _interrupted() from error
-            raise CallError(Failure.RUNNER_CRASH, f"llama.cpp broke off: {error!r}", where="embedded") from error
-        finally:
-            with self._lock:
-                self._calls.discard(door)
-            connection.close()
-            door.close()
+            return answer.status, TypeAdapter(dict[str, Any]).validate_json(told)
+        except ValidationError as error:
+            what = f"llama.cpp's answer cannot be read: {told[:100]!r}"
+            raise CallError(Failure.SERVER_ERROR, what, where="embedded", hint=AGAIN) from error
 
     def close(self) -> None:
         """Stops the calls in flight, unloads the model and removes the socket."""
-        with self._lock:
-            self._closed = True
-            for door in self._calls:
-                with suppress(OSError):
-                    door.shutdown(socket.SHUT_RDWR)
+        self._http.close()
         self._server = None
         self._folder.cleanup()
-
-
-def _interrupted() -> CallError:
-    return CallError(Failure.INTERRUPTED, "the embedded backend is closed", hint="run again to take up from here")

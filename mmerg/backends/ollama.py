@@ -1,13 +1,14 @@
 """The backend that asks an Ollama server: one streamed POST /api/chat a call.
 
-Sends every sampler, never lets the server cut the prompt or shift the context (`truncate` and `shift` off), names each
-way a call can fail, and keeps four deadlines. Judges no reply: a blank or cut one is returned with its finish, and
-the engine decides. Does not retry, cache or spread calls over hosts.
+Sends every sampler, never lets the server cut the prompt or shift the context (`truncate` and `shift` off), and names
+each way a call can fail. Judges no reply: a blank or cut one is returned with its finish, and the engine decides. Does
+not try a call again, cache or spread calls over hosts.
 
 A server can be restarted as another version, or a model pulled anew, between any two calls, and a chat reply does not
-say what gave it. So once the host was described, each reply is followed by two small GETs (a few milliseconds): it is
-given back only where the host still has the version and the manifest digest that were described. A host that changes
-and changes back within one call goes unnoticed.
+say what gave it. So once the host was described, each reply is followed by two small GETs on the same connection (a
+millisecond): it is given back only where the host still has the version and the manifest digest that were described.
+They are tried again by themselves, so that a server that is busy for a moment costs no reply. A host that changes and
+changes back within one call goes unnoticed.
 
     backend = Ollama(host="http://127.0.0.1:11434", model="qwen2.5vl:7b", load={"num_ctx": 12288})
     reply = backend.complete(Request((Message("user", "Hello"),), Sampling(num_predict=32)))
@@ -16,21 +17,20 @@ and changes back within one call goes unnoticed.
 from __future__ import annotations
 
 import base64
+import io
 import json
 import threading
 import time
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
-from typing import Annotated
+from collections.abc import Iterable, Mapping
+from functools import lru_cache, partial
 
-from ollama import ListResponse
-from pydantic import BaseModel, Field, ValidationError
+from pydantic import BaseModel, ValidationError
 
+from mmerg.backends.http import Deadlines, split_host
 from mmerg.backends.ollama_errors import classify
-from mmerg.backends.ollama_images import fault
-from mmerg.backends.ollama_models import LOAD_OPTIONS, Version, describe, digest_of
-from mmerg.backends.ollama_wire import Deadlines, Exchange, interrupted, split_host
-from mmerg.backends.protocol import Engine, Finish, Reply, Request, TokenLogprob, changed
+from mmerg.backends.ollama_host import LOAD_OPTIONS, Count, OllamaHost, refuse
+from mmerg.backends.protocol import Engine, Finish, Reply, Request, TokenLogprob
+from mmerg.backends.retry import persist
 from mmerg.errors import CallError, ConfigError, Failure
 
 __all__ = ["Deadlines", "Ollama"]
@@ -39,6 +39,11 @@ __all__ = ["Deadlines", "Ollama"]
 # same request, or of what `_gather` reads from the same answer: else replies from before the change go on being served.
 REVISION = 1
 
+CHECKS = 4  # tries to see whether a host still serves the same
+MIN_SIDE = 32  # pixels; Qwen-VL runners panic under 28, the newer ones under 32
+MAX_ASPECT = 200
+ANSWER_BYTES, TOKEN_BYTES = 2**20, 2**12  # that an answer may have at all, and for each token that it may have
+
 _FINISHES = {"stop": Finish.STOP, "length": Finish.LENGTH}
 _STREAM_TYPES = {"application/x-ndjson", "application/json"}
 
@@ -46,9 +51,6 @@ _STREAM_TYPES = {"application/x-ndjson", "application/json"}
 class _Said(BaseModel):
     content: str = ""
     thinking: str = ""
-
-
-Count = Annotated[int, Field(ge=0, le=2**62)]
 
 
 class _Line(BaseModel):
@@ -69,7 +71,8 @@ class Ollama:
 
     load: the model's load options, `num_ctx` among them (else the server picks one by its memory). think: whether the
     model thinks before it replies, for models that can. keep_alive: how
-    long the model stays loaded after a call, in Go's notation (30m, 2h).
+    long the model stays loaded after a call, in Go's notation (30m, 2h). check_wait: seconds before a host that did not
+    say what it serves is asked again.
     """
 
     def __init__(
@@ -81,27 +84,24 @@ class Ollama:
         think: bool = False,
         keep_alive: str = "30m",
         deadlines: Deadlines | None = None,
+        check_wait: float = 0.5,
     ) -> None:
         self.host = host
         self.model = model
         self.load = dict(load)
         self.think = think
         self.keep_alive = keep_alive
-        self.deadlines = deadlines or Deadlines()
+        self._server = OllamaHost(host, deadlines)
+        self._check_wait = check_wait
         self._engine: Engine | None = None  # as last described
         self._bound: Engine | None = None  # as described when the first call was made: all replies are of it
-        self._calls: set[Exchange] = set()
-        self._closed = False
+        self._closed = threading.Event()
         self._lock = threading.Lock()
 
     def describe(self) -> Engine:
         """The engine as the host answers now. Raises CallError (unreachable, model_not_found, …) or ConfigError."""
         self._check_settings()
-        if self._closed:
-            raise interrupted(self.host)
-        limits = self.deadlines
-        told = self.load | {"think": self.think, "adapter": REVISION}
-        engine = describe(self.host, self.model, told, limits.connect, limits.stall)
+        engine = self._server.describe(self.model, self.load | {"think": self.think, "adapter": REVISION})
         if self.think and "thinking" not in engine.capabilities:
             what = f"model {self.model} cannot think, and think is on"
             hint = "set backbone.think=false, or use a model whose capabilities name thinking"
@@ -115,43 +115,25 @@ class Ollama:
         self._check_settings()
         with self._lock:
             engine = self._bound = self._bound or self._engine
-        body = self._body(request)
+        body = json.dumps(self._body(request)).encode()
         if request.images:
             self._check_images(request)
         begin = time.monotonic()
-        with self._exchange() as exchange:
-            status = exchange.post("/api/chat", json.dumps(body).encode())
-            if status != 200:
-                raise classify(status, exchange.text(), model=self.model, where=self.host)
-            if exchange.content_type not in _STREAM_TYPES:
-                raise self._not_ollama(f"the answer is {exchange.content_type or 'of no type'}, not a stream of JSON")
-            reply = self._gather(exchange.lines())
+        room = ANSWER_BYTES + TOKEN_BYTES * request.sampling.num_predict
+        with self._server.http.ask("POST", "/api/chat", body, room=room) as answer:
+            refuse(answer, self.model, self.host)
+            if answer.kind not in _STREAM_TYPES:
+                raise self._server.not_ollama(f"the answer is {answer.kind or 'of no type'}, not a stream of JSON")
+            reply = self._gather(answer.lines())
         seconds = time.monotonic() - begin
         if engine:
-            self._check_still(engine)
+            persist(partial(self._server.check_still, engine), CHECKS, self._check_wait, self._closed)
         return reply.model_copy(update={"seconds": seconds})
 
     def close(self) -> None:
         """Refuse new calls and break off those in flight."""
-        with self._lock:
-            self._closed = True
-            calls = tuple(self._calls)
-        for exchange in calls:
-            exchange.abort()
-
-    @contextmanager
-    def _exchange(self) -> Iterator[Exchange]:
-        exchange = Exchange(self.host, self.deadlines)
-        with self._lock:
-            if self._closed:
-                raise interrupted(self.host)
-            self._calls.add(exchange)
-        try:
-            with exchange:
-                yield exchange
-        finally:
-            with self._lock:
-                self._calls.discard(exchange)
+        self._closed.set()
+        self._server.close()
 
     def _body(self, request: Request) -> dict[str, object]:
         if request.sampling.num_predict <= 0:
@@ -198,24 +180,6 @@ class Ollama:
         if int(self.load["num_ctx"]) < 1:
             raise ConfigError(f"num_ctx is {self.load['num_ctx']}, not a whole number over 0", where=where, hint=hint)
 
-    def _check_still(self, engine: Engine) -> None:
-        """Raises CallError where the host is no longer what `engine` says."""
-        try:
-            version = Version.model_validate_json(self._get("/api/version")).version
-            listed = ListResponse.model_validate_json(self._get("/api/tags"))
-        except ValidationError as error:
-            raise self._not_ollama(f"what the host serves cannot be read: {error.errors()[0]['msg']}") from error
-        now = engine.model_copy(update={"version": version, "digest": digest_of(self.model, listed, self.host)})
-        if now != engine:
-            raise changed(engine, now, self.host)
-
-    def _get(self, path: str) -> bytes:
-        with self._exchange() as exchange:
-            status = exchange.get(path)
-            if status != 200:
-                raise classify(status, exchange.text(), where=self.host)
-            return b"".join(exchange.lines())
-
     def _check_images(self, request: Request) -> None:
         for image in request.images:
             if wrong := fault(image.data):
@@ -230,7 +194,7 @@ class Ollama:
         text: list[str] = []
         thinking: list[str] = []
         logprobs: list[TokenLogprob] = []
-        last = _Line()
+        last = None
         for raw in lines:
             last = self._parse(raw)
             text.append(last.message.content)
@@ -238,6 +202,8 @@ class Ollama:
             logprobs.extend(last.logprobs or ())
             if last.done:
                 break
+        if last is None:
+            raise self._server.not_ollama("the answer is empty")
         return Reply(
             text="".join(text),
             finish=self._finish(last),
@@ -254,7 +220,7 @@ class Ollama:
             line = _Line.model_validate_json(raw)
         except ValidationError as error:
             first = error.errors(include_url=False)[0]["msg"]
-            raise self._not_ollama(f"a line of the answer cannot be read ({first}): {raw[:100]!r}") from error
+            raise self._server.not_ollama(f"a line of the answer cannot be read ({first}): {raw[:100]!r}") from error
         if line.error is not None:
             raise classify(200, raw.decode(errors="replace"), model=self.model, where=self.host)
         return line
@@ -264,9 +230,22 @@ class Ollama:
         if not last.done or not last.done_reason:
             return Finish.ABORT
         if last.done_reason not in _FINISHES:
-            raise self._not_ollama(f"the reply is done for the reason {last.done_reason!r}, not stop or length")
+            raise self._server.not_ollama(f"the reply is done for the reason {last.done_reason!r}, not stop or length")
         return _FINISHES[last.done_reason]
 
-    def _not_ollama(self, what: str) -> CallError:
-        hint = "check that the host's address is that of an Ollama server, without a page or proxy before it"
-        return CallError(Failure.SERVER_ERROR, what, where=self.host, hint=hint)
+
+@lru_cache(maxsize=64)
+def fault(data: bytes) -> str:
+    """Why these bytes must not be sent as an image; empty where they may. Reads the header alone."""
+    from PIL import Image
+
+    try:
+        with Image.open(io.BytesIO(data), formats=("JPEG", "PNG")) as image:
+            width, height = image.size
+    except (OSError, ValueError, SyntaxError, Image.DecompressionBombError, Image.DecompressionBombWarning):
+        return "is neither a JPEG nor a PNG with a readable header"
+    if min(width, height) < MIN_SIDE:
+        return f"is {width}x{height} px; a side under {MIN_SIDE} px crashes vision models"
+    if max(width, height) > MAX_ASPECT * min(width, height):
+        return f"is {width}x{height} px; one side over {MAX_ASPECT} times the other crashes vision models"
+    return ""

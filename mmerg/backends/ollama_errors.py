@@ -104,7 +104,7 @@ def unwrap(body: str) -> str:
     for _ in range(UNWRAP_DEPTH):
         try:
             value = json.loads(text)
-        except ValueError:
+        except (ValueError, RecursionError):
             return text
         inner = value.get("error", value) if isinstance(value, dict) else value
         if isinstance(inner, dict):

@@ -10,10 +10,13 @@ moves a call elsewhere once the tries here are used up.
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
+from typing import TypeVar
 
 from mmerg.backends.protocol import Backend, Engine, Reply, Request
 from mmerg.errors import CallError, Failure
 
+Made = TypeVar("Made")
 RETRIED = frozenset({Failure.RUNNER_CRASH, Failure.TIMEOUT, Failure.BUSY, Failure.SERVER_ERROR, Failure.UNREACHABLE})
 
 
@@ -34,25 +37,30 @@ class Retry:
         return self._inner.describe()
 
     def complete(self, request: Request) -> Reply:
-        tries = 0
-        while True:
-            tries += 1
-            try:
-                return self._inner.complete(request)
-            except CallError as error:
-                if error.failure not in RETRIED or tries >= self._attempts:
-                    if tries == 1:
-                        raise
-                    what = f"{error.what} (tried {tries} times)"
-                    raise CallError(error.failure, what, where=error.where, hint=error.hint) from error
-                last = error
-            if self._closed.wait(pause(self._wait, tries)):
-                what = f"stopped while waiting to try again after: {last.what}"
-                raise CallError(Failure.INTERRUPTED, what, where=last.where) from last
+        return persist(lambda: self._inner.complete(request), self._attempts, self._wait, self._closed)
 
     def close(self) -> None:
         self._closed.set()
         self._inner.close()
+
+
+def persist(call: Callable[[], Made], attempts: int, wait: float, closed: threading.Event) -> Made:
+    """What `call` gives, tried again where that can help, until `closed` is set. Raises CallError, as `Retry` says."""
+    tries = 0
+    while True:
+        tries += 1
+        try:
+            return call()
+        except CallError as error:
+            if error.failure not in RETRIED or tries >= attempts:
+                if tries == 1:
+                    raise
+                what = f"{error.what} (tried {tries} times)"
+                raise CallError(error.failure, what, where=error.where, hint=error.hint) from error
+            last = error
+        if closed.wait(pause(wait, tries)):
+            what = f"stopped while waiting to try again after: {last.what}"
+            raise CallError(Failure.INTERRUPTED, what, where=last.where) from last
 
 
 def pause(wait: float, tries: int) -> float:

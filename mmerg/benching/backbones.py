@@ -23,7 +23,7 @@ from hydra.errors import HydraException, MissingConfigException
 from omegaconf import DictConfig
 from omegaconf.errors import OmegaConfBaseException
 
-from mmerg.backends.ollama_models import full_name, names
+from mmerg.backends.ollama_host import full_name, names
 from mmerg.errors import ConfigError
 from mmerg.settings.compose import conf_folder, quoted
 from mmerg.settings.shapes import register

@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from mmerg.backends.ollama_models import loaded
+from mmerg.backends.ollama_host import OllamaHost
 from mmerg.benching.backbones import Asked
 from mmerg.benching.rows import EngineTold, Memory, Row, Speed
 from mmerg.benching.speed import speed_of
@@ -93,7 +93,8 @@ def memory_of(plain: Mapping[str, Any], engine: Mapping[str, Any], made: int) ->
         return f"{engine['backend']} does not tell"
     for host in plain["backend"]["hosts"]:
         try:
-            now = loaded(host, str(engine["model"]))
+            with OllamaHost(host) as server:
+                now = server.loaded(str(engine["model"]))
         except CallError as error:
             return error.what
         if now:

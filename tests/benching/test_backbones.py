@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mmerg.backends.ollama_models import full_name
+from mmerg.backends.ollama_host import full_name
 from mmerg.benching.backbones import EMBEDDED, PAPER, Asked, asked, composed
 from mmerg.benching.measure import paper_table
 from mmerg.errors import ConfigError

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import json
+import socket
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
-from mmerg.backends.ollama_models import describe, embed
+from mmerg.backends.ollama_host import OllamaHost
 from mmerg.errors import CallError, ConfigError, Failure
 from mmerg.memory.ollama import Described, Ollama
 from tests.ollama_server import TEXT_MODEL
@@ -24,22 +26,30 @@ class Hosts:
         self.asked: list[tuple[str, tuple[str, ...]]] = []
         self.tried: list[str] = []
 
-    def describe(self, host: str, model: str, load: Mapping[str, int | str | bool | float]) -> Described:
-        self._alive(host)
-        return SimpleNamespace(model=model, digest=self.digests[host], version="0.24.0")
+    def embedder(self) -> Ollama:
+        return Ollama("minilm", list(self.digests), lambda name: One(self, name))
 
-    def embed(self, host: str, model: str, texts: Sequence[str]) -> list[list[float]]:
-        self._alive(host)
-        self.asked.append((host, tuple(texts)))
-        return [[float(len(text)), 1.0] for text in texts]
-
-    def _alive(self, host: str) -> None:
+    def alive(self, host: str) -> None:
         self.tried.append(host)
         if host in self.dead:
             raise CallError(Failure.UNREACHABLE, f"nothing answers at {host}")
 
-    def embedder(self) -> Ollama:
-        return Ollama("minilm", list(self.digests), self.describe, self.embed)
+
+@dataclass
+class One:
+    """One of them."""
+
+    hosts: Hosts
+    name: str
+
+    def describe(self, model: str, load: Mapping[str, int | str | bool | float]) -> Described:
+        self.hosts.alive(self.name)
+        return SimpleNamespace(digest=self.hosts.digests[self.name], version="0.24.0")
+
+    def embed(self, model: str, texts: Sequence[str]) -> list[list[float]]:
+        self.hosts.alive(self.name)
+        self.hosts.asked.append((self.name, tuple(texts)))
+        return [[float(len(text)), 1.0] for text in texts]
 
 
 def test_texts_go_alone_and_in_turn() -> None:
@@ -72,7 +82,7 @@ def test_no_vector_is_had_from_a_host_that_came_back_with_another_model() -> Non
     embedder = hosts.embedder()
     embedder.identity()
     hosts.dead = ["a"]
-    with pytest.raises(ConfigError, match="do not hold the same model minilm: the memory has"):
+    with pytest.raises(ConfigError, match="do not hold the same model minilm: b has"):
         embedder.embed(["x"])
     assert hosts.asked == []
 
@@ -101,9 +111,9 @@ def test_a_dead_host_is_tried_once_not_by_every_text() -> None:
 
 def test_no_host_answers() -> None:
     hosts = Hosts({"a": "d", "b": "d"}, dead=["a", "b"])
-    with pytest.raises(CallError, match="nothing answers at a"):
+    with pytest.raises(CallError, match=r"nothing answers at [ab]"):
         hosts.embedder().embed(["x"])
-    with pytest.raises(CallError, match="nothing answers at a"):
+    with pytest.raises(CallError, match=r"nothing answers at [ab]"):
         hosts.embedder().identity()
 
 
@@ -119,9 +129,19 @@ def test_no_host_is_named() -> None:
 
 
 def test_a_real_server(ollama_host: str) -> None:
-    embedder = Ollama(TEXT_MODEL, [ollama_host], describe, partial(embed, load={"num_ctx": 2048, "num_thread": 1}))
+    embedder = Ollama(TEXT_MODEL, [ollama_host], OllamaHost)
     texts = ["The sea is calm.", "I am angry.", "The sea is calm."]
     vectors = embedder.embed(texts)
     assert np.allclose(np.linalg.norm(vectors, axis=1), 1, atol=1e-6)
     assert float(vectors[0] @ vectors[2]) > 0.9999 > float(vectors[0] @ vectors[1])
     assert len(json.loads(embedder.identity())["digest"]) == 64
+
+
+def test_the_hint_for_a_missing_server_names_the_setting() -> None:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        nobody = f"http://127.0.0.1:{free.getsockname()[1]}"
+        with pytest.raises(CallError) as caught:
+            Ollama("m", [nobody], partial(OllamaHost, setting="memory.embedder.hosts")).identity()
+    assert (caught.value.failure, caught.value.where) == (Failure.UNREACHABLE, nobody)
+    assert "memory.embedder.hosts=[" in caught.value.hint

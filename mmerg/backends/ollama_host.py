@@ -1,0 +1,220 @@
+"""What an Ollama host has and how it gets it: which engine answers, what is loaded, embeddings, pull and create.
+
+The `ollama` package knows the answers' fields; requests go over our own HTTP, as chat does. Every failure is a
+`CallError`.
+
+    with OllamaHost("http://127.0.0.1:11434") as host:
+        engine = host.describe("qwen2.5vl:7b", load={"num_ctx": 12288})
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import MappingProxyType
+from typing import Annotated, Self, TypeVar
+
+from ollama import EmbedResponse, ListResponse, ProcessResponse, ProgressResponse, ShowResponse
+from pydantic import BaseModel, Field, TypeAdapter, ValidationError
+
+from mmerg.backends.http import Answer, Deadlines, Http
+from mmerg.backends.ollama_errors import classify
+from mmerg.backends.protocol import Engine, changed
+from mmerg.errors import CallError, ConfigError, Failure
+from mmerg.storage.files import sha256_of
+
+SLOW = Deadlines(first_token=900.0, stall=900.0, total=math.inf)  # a pull is silent while it verifies gigabytes
+
+# The server's options that decide how a model is loaded (api/types.go, Runner): a change of one reloads it.
+LOAD_OPTIONS: Mapping[str, type] = MappingProxyType(
+    {"num_ctx": int, "num_batch": int, "num_gpu": int, "main_gpu": int, "use_mmap": bool, "num_thread": int}
+)
+
+Load = Mapping[str, int | str | bool | float]
+Count = Annotated[int, Field(ge=0, le=2**62)]
+Told = TypeVar("Told", bound=BaseModel)
+
+
+class Version(BaseModel):
+    """What `/api/version` answers."""
+
+    version: str
+
+
+@dataclass(frozen=True)
+class Loaded:
+    """A model in memory: bytes in all, bytes on the GPU, and the context in tokens that it was loaded with."""
+
+    size: int
+    size_vram: int
+    context_length: int
+
+    @property
+    def spilled(self) -> bool:
+        """Whether a part of the model runs on the CPU."""
+        return self.size_vram < self.size
+
+
+class OllamaHost:
+    """One host. Safe to call from several threads. `setting` names the option that holds its address, for hints."""
+
+    def __init__(self, host: str, deadlines: Deadlines | None = None, setting: str = "backend.hosts") -> None:
+        start = f"start it with `ollama serve`, or name the right one with {setting}=[http://HOST:11434]"
+        self.host = host
+        self.http = Http(host, deadlines or Deadlines(), start=start)
+        self._same: tuple[bytes, bytes] | None = None  # what the host said when it was last found unchanged
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the connections and break off what is under way."""
+        self.http.close()
+
+    def describe(self, model: str, load: Load) -> Engine:
+        """The engine behind `model`: version, manifest digest, capabilities, context length."""
+        version = self._parsed(Version, self._told("/api/version")).version
+        digest = self._digest(model, self._told("/api/tags"))
+        shown = self._parsed(ShowResponse, self._told("/api/show", {"model": model}, model))
+        info = shown.modelinfo or {}
+        length = info.get(f"{info.get('general.architecture', '')}.context_length", 0)
+        try:
+            tokens = TypeAdapter(Count).validate_python(length)
+        except ValidationError as error:
+            raise self.not_ollama(f"the model's context length is {str(length)[:50]!r}") from error
+        return Engine(
+            backend="ollama",
+            version=version,
+            model=model,
+            digest=digest,
+            capabilities=tuple(shown.capabilities or ()),
+            context_length=tokens,
+            load=dict(load),
+        )
+
+    def check_still(self, engine: Engine) -> None:
+        """Raises CallError where the host is no longer what `engine` says; two small requests."""
+        told = self._told("/api/version"), self._told("/api/tags")
+        if told != self._same:
+            version = self._parsed(Version, told[0]).version
+            update = {"version": version, "digest": self._digest(engine.model, told[1])}
+            if (now := engine.model_copy(update=update)) != engine:
+                raise changed(engine, now, self.host)
+            self._same = told
+
+    def loaded(self, model: str) -> Loaded | None:
+        """How `model` sits in the host's memory now; None where it is not loaded."""
+        listed = self._parsed(ProcessResponse, self._told("/api/ps")).models
+        entries = {full_name(entry.model or ""): entry for entry in listed}
+        entry = next((entries[name] for name in names(model) if name in entries), None)
+        if entry is None:
+            return None
+        return Loaded(int(entry.size or 0), int(entry.size_vram or 0), entry.context_length or 0)
+
+    def embed(
+        self, model: str, texts: Sequence[str], load: Load | None = None, keep_alive: str = "30m"
+    ) -> list[list[float]]:
+        """One vector for each text, L2-normalised by the server. Nothing is cut: a text that is too long fails all.
+
+        load: an engine's; of it, only the server's own load options are sent.
+        """
+        if not texts:
+            return []
+        options = {name: value for name, value in (load or {}).items() if name in LOAD_OPTIONS}
+        asked = {"model": model, "input": list(texts), "truncate": False, "options": options, "keep_alive": keep_alive}
+        told = self._told("/api/embed", asked, model, first="first_token", total="total")
+        vectors = [list(vector) for vector in self._parsed(EmbedResponse, told).embeddings]
+        if len(vectors) != len(texts) or not all(
+            len(v) == len(vectors[0]) > 0 and all(map(math.isfinite, v)) for v in vectors
+        ):
+            what = f"{len(vectors)} vectors for {len(texts)} texts, or vectors that are no use"
+            raise CallError(
+                Failure.SERVER_ERROR, what, where=f"{self.host} model {model}", hint="use an embedding model"
+            )
+        return vectors
+
+    def _told(
+        self, path: str, body: object = None, model: str = "", first: str = "stall", total: str = "stall"
+    ) -> bytes:
+        method, content = ("GET", b"") if body is None else ("POST", json.dumps(body).encode())
+        with self.http.ask(method, path, content, first=first, total=total) as answer:
+            refuse(answer, model, self.host)
+            return answer.body()
+
+    def _digest(self, model: str, told: bytes) -> str:
+        """The manifest digest of `model` among what the host lists. Raises CallError model_not_found."""
+        digests = {
+            full_name(entry.model or ""): entry.digest or "" for entry in self._parsed(ListResponse, told).models
+        }
+        wanted = next((name for name in names(model) if name in digests), None)
+        if wanted is None:
+            raise classify(404, f"model '{model}' not found", model=model, where=self.host)
+        return digests[wanted]
+
+    def _parsed(self, kind: type[Told], told: bytes) -> Told:
+        try:
+            return kind.model_validate_json(told)
+        except ValidationError as error:
+            raise self.not_ollama(f"the answer cannot be read: {error.errors()[0]['msg']}: {told[:100]!r}") from error
+
+    def not_ollama(self, what: str) -> CallError:
+        """Something answers that is no Ollama server, or one gone wrong."""
+        hint = "check that the host's address is that of an Ollama server, without a page or proxy before it"
+        return CallError(Failure.SERVER_ERROR, what, where=self.host, hint=hint)
+
+
+def refuse(answer: Answer, model: str, host: str) -> None:
+    """Raises CallError where the answer's status says that it is an error."""
+    if answer.status not in (200, 201):
+        raise classify(answer.status, answer.text(), model=model, where=host)
+
+
+def pull(host: str, model: str, progress: Callable[[str, int, int], None] | None = None) -> None:
+    """Have the host download `model`. `progress` is told the server's status line, bytes done and bytes in all."""
+    last = ""
+    with OllamaHost(host, SLOW) as server:
+        body = json.dumps({"model": model}).encode()
+        with server.http.ask("POST", "/api/pull", body) as answer:
+            refuse(answer, model, host)
+            for line in answer.lines():
+                if b'"error"' in line:
+                    raise classify(200, line.decode(errors="replace"), model=model, where=host)
+                step = server._parsed(ProgressResponse, line)
+                last = step.status or ""
+                if progress:
+                    progress(last, step.completed or 0, step.total or 0)
+    if last != "success":
+        what = f"the pull ended without success, after {last!r}"
+        raise CallError(Failure.RUNNER_CRASH, what, where=f"{host} model {model}", hint=f"ollama pull {model}")
+
+
+def create_from_gguf(host: str, name: str, gguf: Path) -> None:
+    """Make the model `name` at the host from a GGUF file on this machine."""
+    if not gguf.is_file():
+        raise ConfigError("no such GGUF file", where=str(gguf), hint="give the path of a GGUF file")
+    digest = f"sha256:{sha256_of(gguf)}"
+    body = json.dumps({"model": name, "files": {gguf.name: digest}, "stream": False}).encode()
+    with OllamaHost(host, SLOW) as server:
+        for path, content in ((f"/api/blobs/{digest}", gguf), ("/api/create", body)):
+            with server.http.ask("POST", path, content) as answer:
+                refuse(answer, name, host)
+                answer.body()
+
+
+def full_name(model: str) -> str:
+    """`model` as servers list it: with its tag (`latest` where none is given), lower case, without `library/`."""
+    name = model.lower().removeprefix("library/")
+    return name if ":" in name.rpartition("/")[2] else f"{name}:latest"
+
+
+def names(model: str) -> tuple[str, ...]:
+    """The names under which a server may list `model`, the likeliest first. It leaves out the host (the first part,
+    where that has a dot) of the place that models come from by default, and lists others with theirs."""
+    host, slash, rest = model.partition("/")
+    return (full_name(model), full_name(rest)) if slash and "." in host else (full_name(model),)
