@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
-from mmerg.storage.files import locate
 from mmerg.errors import ConfigError
 from mmerg.scoring.answers import Answer, read_run
 from mmerg.scoring.ref_perplexity import RefPerplexity
 from mmerg.scoring.self_perplexity import SelfPerplexity
+from mmerg.storage.files import locate
 from tests.scoring.answers import answer, count, figure
 from tests.scoring.run_builder import build_run, result
 
