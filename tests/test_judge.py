@@ -210,21 +210,25 @@ def test_a_judgement_is_of_the_replies_that_the_run_has_now(judged: Judged) -> N
         read_judgement(file, judged.a)
 
 
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Judged:
+    """A judging that nothing disturbed."""
+    with scripted_ollama(answer=answer) as server:
+        judged = Judged(tmp_path_factory.mktemp("whole"), server.url)
+        assert judged(judged.a, "cache=off").returncode == 0
+    return judged
+
+
 @pytest.mark.parametrize("fatal", [1, 4, 8])
-def test_a_killed_judging_goes_on_to_the_same_judgement(tmp_path: Path, fatal: int) -> None:
+def test_a_killed_judging_goes_on_to_the_same_judgement(tmp_path: Path, whole: Judged, fatal: int) -> None:
     killed: list[subprocess.Popen[bytes]] = []
 
     def kill(number: int) -> None:
         if number == fatal:
             os.kill(killed[0].pid, signal.SIGKILL)
 
-    with scripted_ollama(answer=answer) as server:
-        (tmp_path / "whole").mkdir()
-        whole = Judged(tmp_path / "whole", server.url)
-        assert whole(whole.a, "cache=off").returncode == 0
     with scripted_ollama(answer=answer, on_call=kill) as server:
-        (tmp_path / "broken").mkdir()
-        broken = Judged(tmp_path / "broken", server.url)
+        broken = Judged(tmp_path, server.url)
         quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
         arguments = broken.arguments(broken.a, "cache=off")
         process = subprocess.Popen(arguments, cwd=broken.folder, env=ENVIRONMENT, **quiet)  # type: ignore[call-overload]

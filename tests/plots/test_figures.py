@@ -47,9 +47,14 @@ def counts(rows: int, columns: int, most: int) -> np.ndarray[tuple[int, int], np
     return (numbers * 7919) % (most + 1)
 
 
-@pytest.mark.parametrize("most", [0, 1, 42, 9999])
 @pytest.mark.parametrize(
-    ("rows", "columns"), [(MANY[:1], MANY[:1]), (MANY[:7], MANY[:12]), (MANY, MANY), (HOSTILE, HOSTILE)]
+    ("rows", "columns", "most"),
+    [
+        *((MANY[:1], MANY[:1], most) for most in (0, 9999)),
+        *((MANY[:7], MANY[:12], most) for most in (0, 1, 42, 9999)),
+        *((HOSTILE, HOSTILE, most) for most in (0, 9999)),
+        (MANY, MANY, 9999),
+    ],
 )
 def test_a_map_of_any_size(rows: tuple[str, ...], columns: tuple[str, ...], most: int) -> None:
     with style.styled():
@@ -103,9 +108,13 @@ def scored(name: str, value: float = 62.0, metrics: tuple[str, ...] = tuple(TITL
     return Scored(about, scores)
 
 
-@pytest.mark.parametrize("count", [1, 2, 12])
-@pytest.mark.parametrize("metrics", [("acc",), ("acc", "dist1"), tuple(TITLES)])
-@pytest.mark.parametrize("value", [0.0, 62.1, 1e6])
+@pytest.mark.parametrize(
+    ("count", "metrics", "value"),
+    [
+        *((count, metrics, 62.1) for count in (1, 2, 12) for metrics in (("acc",), ("acc", "dist1"), tuple(TITLES))),
+        *((count, tuple(TITLES), value) for count in (1, 12) for value in (0.0, 1e6)),
+    ],
+)
 def test_dots_of_any_number_of_runs(count: int, metrics: tuple[str, ...], value: float) -> None:
     runs = [scored(f"run-{number}", value + 3 * number, metrics) for number in range(count - 1)]
     bare = Scored(runs[0].about, None, "not scored") if runs else scored("only", value, metrics)

@@ -27,10 +27,9 @@ def talks(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return run / "report" / "samples"
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("width", [1280, 390])
+@pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (390, "dark")])
 def test_they_fit_and_axe_finds_nothing(
-    browser: Browser, talks: Path, scheme: Literal["light", "dark"], width: int
+    browser: Browser, talks: Path, width: int, scheme: Literal["light", "dark"]
 ) -> None:
     with watched(browser, width=width, scheme=scheme) as view:
         for told in LONG:
