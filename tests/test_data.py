@@ -78,8 +78,8 @@ def test_the_demo_is_sound_and_drawn(check: Checker) -> None:
     assert "memory: demo memory: 8 dialogues, 32 turns; no official counts are known for it" in check.out
     digest = check.report["corpus"]["fingerprint"][:8]
     assert check.path == check.runs / ".checks" / f"demo-dialogues-{digest}.json"
-    assert check.path.with_suffix(".png").read_bytes().startswith(b"\x89PNG")
-    assert f"sheet: {check.path.with_suffix('.png')}" in check.out.splitlines()
+    assert check.path.with_suffix(".html").read_text(encoding="utf-8").count("<h2>") == 5
+    assert f"sheet: {check.path.with_suffix('.html')}" in check.out.splitlines()
     assert check.report["problems"] == []
     assert check.report["clips"]["files"] == 17
 
@@ -96,7 +96,7 @@ def test_a_sound_folder(mine: Path, check: Checker) -> None:
         "last_turns": 2,
         "official": None,
     }
-    assert not check.path.with_suffix(".png").exists()
+    assert not check.path.with_suffix(".html").exists()
     assert "sound" in check.out.splitlines()
 
 
@@ -121,7 +121,7 @@ def test_the_same_corpus_gives_the_same_bytes(mine: Path, check: Checker) -> Non
     made = []
     for _ in range(2):
         assert check(*settings) == 1
-        made.append((check.path.read_bytes(), check.path.with_suffix(".png").read_bytes(), check.out))
+        made.append((check.path.read_bytes(), check.path.with_suffix(".html").read_bytes(), check.out))
     assert made[0] == made[1]
 
 
@@ -310,7 +310,7 @@ def test_out_says_where(mine: Path, tmp_path: Path, check: Checker) -> None:
     wanted = tmp_path / "deep" / "report.json"
     assert check("dataset=folder", f"dataset.root={mine}", f"out={wanted}", "sheet=1") == 0
     assert check.path == wanted
-    assert sorted(path.name for path in wanted.parent.iterdir()) == ["report.json", "report.png"]
+    assert sorted(path.name for path in wanted.parent.iterdir()) == ["report.html", "report.json"]
 
 
 @pytest.mark.parametrize(

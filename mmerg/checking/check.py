@@ -14,24 +14,23 @@ from rich.console import Console
 from rich.text import Text
 
 from mmerg.checking.clips import HARMLESS, Wanted, ended_clips, examine, listed, wanted_clips
-from mmerg.checking.counts import counted
-from mmerg.checking.report import BadClip, Clips, Part, Report, merged
+from mmerg.checking.report import BadClip, Clips, Part, Report, merged, part, targets
 from mmerg.checking.tables import tables
-from mmerg.checking.targets import official_samples, targets
 from mmerg.console.bar import Bar
-from mmerg.console.terminal import console, escape, shown
+from mmerg.console.terminal import console, escape, plural, shown
 from mmerg.corpora.dialogue import Clip, Corpus, Sample
 from mmerg.corpora.protocols import chosen
-from mmerg.corpora.published import expected, known_bad
+from mmerg.corpora.published import known_bad
 from mmerg.corpora.reading import read_corpus
 from mmerg.engine.look import Looker
-from mmerg.errors import ConfigError, CorpusError, unwritable
+from mmerg.errors import ConfigError, CorpusError
 from mmerg.experiment.wiring import looker_of, make, memory_corpus_of, prompts_of, protocol_of
 from mmerg.settings.bounds import check
 from mmerg.settings.compose import resolve
+from mmerg.storage.files import write_whole
 from mmerg.systems.system import System
 
-MOST_ON_A_SHEET = 100  # samples; a picture of more can hardly be opened
+MOST_ON_A_SHEET = 100  # samples; a page of more can hardly be opened
 
 
 def check_data(config: DictConfig) -> int:
@@ -50,53 +49,42 @@ def check_data(config: DictConfig) -> int:
 
     last_turns = plain["frames"]["last_turns"]
     clips, useless = _clips(out, plain, corpus, ended_clips(corpus, selection.samples, last_turns), looker)
-    memory, unread, refused = _memory(plain, system, corpus)
-    published = expected(corpus.name, corpus.split)
-    n = official_samples(protocol, published, len(corpus.labels))
-    report = Report(
-        corpus=part(corpus),
-        clips=clips,
-        targets=targets(protocol, selection, corpus.labels, last_turns, useless, n),
-        memory=memory,
-        unread=unread,
-        refused=refused,
-    )
+    taken = targets(protocol, selection, corpus, last_turns, useless)
+    report = Report(part(corpus), clips, taken, *_memory(plain, system, corpus))
     for table in tables(report):
         out.print(table, soft_wrap=isinstance(table, Text))
     # Two folders of one name are two corpora: the digest of their files tells them apart.
     name = f"{corpus.name}-{corpus.split}-{corpus.fingerprint[:8]}.json"
     path = Path(plain["out"] or Path(plain["runs"]) / ".checks" / name)
-    _write(path, report.to_json())
+    write_whole(path, report.to_json())
     problems = report.problems()
     for problem in problems:
         out.print(escape(f"✗ {problem}"), soft_wrap=True)
-    if hint := _hint(plain, reader, report):
+    if clips and not clips.turns:  # mostly they were not downloaded, or lie elsewhere
+        words = "dataset.reader.clips=false" if "clips" in plain["dataset"]["reader"] else "+dataset.reader.clips=false"
+        only = f"; to check the words alone: {words}" if hasattr(reader, "clips") else ""
+        hint = f"no clip was found: docs/datasets.md says where they are looked for under dataset.root{only}"
         out.print(escape(f"next: {hint}"), soft_wrap=True)
-    out.print(f"{len(problems)} problem{'s' * (len(problems) > 1)}" if problems else "sound")
+    out.print(plural(len(problems), "problem") if problems else "sound")
     if plain["sheet"]:
-        _sheet(path.with_suffix(".png"), plain, corpus, shown_samples, looker)
+        _sheet(path.with_suffix(".html"), plain, corpus, shown_samples, looker)
     print(f"report: {shown(str(path))}")  # noqa: T201 - the last line is for programs to read: no wrapping
     return 1 if problems else 0
 
 
-def part(corpus: Corpus) -> Part:
-    """A corpus against its official counts."""
-    official = expected(corpus.name, corpus.split)
-    counts = counted(corpus, official)
-    source = official.source if official else None
-    return Part(corpus.name, corpus.split, corpus.fingerprint, counts, source, dict(corpus.notes))
-
-
 def _check_own(plain: Mapping[str, Any]) -> None:
     """Raises ConfigError for a value of this command's own settings that makes no sense."""
-    if plain["clips"] not in ("open", "list"):
-        raise ConfigError(f"clips is {plain['clips']!r}", where="configuration", hint="one of open, list")
-    if not 0 <= plain["sheet"] <= MOST_ON_A_SHEET:
-        hint = f"so many samples on the sheet, from 0 to {MOST_ON_A_SHEET}"
-        raise ConfigError(f"sheet is {plain['sheet']!r}", where="configuration", hint=hint)
-    if plain["out"] is not None and Path(plain["out"]).suffix != ".json":
-        hint = "a file that ends in .json; the sheet goes beside it as .png"
-        raise ConfigError(f"out is {plain['out']!r}", where="configuration", hint=hint)
+    for name, sound, hint in (
+        ("clips", plain["clips"] in ("open", "list"), "one of open, list"),
+        ("sheet", 0 <= plain["sheet"] <= MOST_ON_A_SHEET, f"so many samples, from 0 to {MOST_ON_A_SHEET}"),
+        (
+            "out",
+            Path(plain["out"] or ".json").name.endswith(".json"),
+            "a .json file; the sheet goes beside it",
+        ),
+    ):
+        if not sound:
+            raise ConfigError(f"{name} is {plain[name]!r}", where="configuration", hint=hint)
 
 
 def _clips(
@@ -108,27 +96,27 @@ def _clips(
     missing = corpus.notes.get("clips_missing", 0)
     if not wanted and not missing:
         return None, {}
-    files = {one.clip.path for one in wanted}
     if plain["clips"] == "list":
         flaws = listed([*wanted, *ended])
     else:
         with Bar(out, "clips") as bar:
             flaws = examine([*wanted, *ended], looker.settings, looker.store, bar.at)
-    own = {one.clip for one in wanted}
-    known = known_bad(corpus.name, corpus.split)
-    bad = [
-        _bad(file or turn, (turn,), "missing", "there is no such file", known) for turn, file in corpus.absent.items()
-    ]
-    root = plain["dataset"]["root"]
-    bad += [
-        _bad(_name(flaw.clip.path, root), flaw.turns, flaw.reason, flaw.what, known)
-        for flaw in flaws
-        if flaw.clip in own
-    ]
-    with_clip = sum(len(one.turns) for one in wanted)
-    total = sum(len(dialogue.turns) for dialogue in corpus.dialogues)
-    useless = {flaw.clip: flaw.reason for flaw in flaws if flaw.costs_frames}
-    return Clips(plain["clips"], len(files), with_clip, total, missing, merged(bad)), useless
+    own, known, root = {one.clip for one in wanted}, known_bad(corpus.name, corpus.split), plain["dataset"]["root"]
+
+    def bad(name: str, turns: tuple[str, ...], reason: str, what: str) -> BadClip:
+        return BadClip(name, turns, reason, what, known.get(Path(name).stem) == reason, reason in HARMLESS)
+
+    gone = [bad(file or turn, (turn,), "missing", "there is no such file") for turn, file in corpus.absent.items()]
+    found = [bad(_name(one.clip.path, root), one.turns, one.reason, one.what) for one in flaws if one.clip in own]
+    clips = Clips(
+        looked=plain["clips"],
+        files=len({one.clip.path for one in wanted}),
+        turns=sum(len(one.turns) for one in wanted),
+        of=sum(len(dialogue.turns) for dialogue in corpus.dialogues),
+        missing=missing,
+        bad=merged([*gone, *found]),
+    )
+    return clips, {flaw.clip: flaw.reason for flaw in flaws if flaw.costs_frames}
 
 
 def _name(path: Path, root: str | None) -> str:
@@ -137,48 +125,27 @@ def _name(path: Path, root: str | None) -> str:
     return str(next((path.relative_to(place) for place in places if path.is_relative_to(place)), path.name))
 
 
-def _bad(name: str, turns: tuple[str, ...], reason: str, what: str, known: Mapping[str, str]) -> BadClip:
-    return BadClip(name, turns, reason, what, known.get(Path(name).stem) == reason, reason in HARMLESS)
-
-
 def _memory(plain: dict[str, Any], system: System, corpus: Corpus) -> tuple[Part | None, str, str]:
     """The corpus that exemplars come from, if a run would use one; or why it cannot be read; or why a run would refuse
     it."""
     try:
         source = memory_corpus_of(plain, system, corpus)
     except (CorpusError, ConfigError) as error:
-        told = "; ".join(said for said in (error.what, error.where, error.hint) if said)
+        told = "; ".join(filter(None, (error.what, error.where, error.hint)))
         return (None, told, "") if isinstance(error, CorpusError) else (None, "", told)
     return part(source) if source else None, "", ""
 
 
-def _hint(plain: Mapping[str, Any], reader: object, report: Report) -> str:
-    """What to do where no clip is there at all: mostly they were not downloaded, or lie elsewhere."""
-    if report.clips is None or report.clips.turns:
-        return ""
-    words = "dataset.reader.clips=false" if "clips" in plain["dataset"]["reader"] else "+dataset.reader.clips=false"
-    only = f"; to check the words alone: {words}" if hasattr(reader, "clips") else ""
-    return f"no clip was found: docs/datasets.md says where they are looked for under dataset.root{only}"
-
-
 def _sheet(path: Path, plain: Mapping[str, Any], corpus: Corpus, samples: Sequence[Sample], looker: Looker) -> None:
-    """Draw and write the contact sheet; its path is printed."""
-    from mmerg.checking.sheet import contact_sheet, png, spread
+    """Write the contact sheet; its path is printed."""
+    from mmerg.checking.sheet import contact_sheet, spread
 
     drawn = spread(samples, plain["sheet"])
     if not drawn:
         print("no sheet: there is no sample to draw")  # noqa: T201
         return
-    frames = plain["frames"]
-    how = ", ".join(f"{key} {frames[key]}" for key in ("last_turns", "max_frames", "per_clip", "method", "long_side"))
+    keys = ("last_turns", "max_frames", "per_clip", "method", "long_side")
+    how = ", ".join(f"{key} {plain['frames'][key]}" for key in keys)
     title = f"{corpus.name} {corpus.split}: what {len(drawn)} of {len(samples)} samples show the model ({how})"
-    _write(path, png(contact_sheet(title, drawn, looker, plain["backbone"]["max_images"])))
+    write_whole(path, contact_sheet(title, drawn, looker, plain["backbone"]["max_images"]))
     print(f"sheet: {shown(str(path))}")  # noqa: T201
-
-
-def _write(path: Path, data: bytes) -> None:
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(data)
-    except OSError as error:
-        raise unwritable(error, path) from error

@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
@@ -58,8 +59,7 @@ class Flaw:
         return self.reason not in HARMLESS
 
 
-@dataclass(frozen=True)
-class _Header:
+class _Header(NamedTuple):
     """What a file claims (seconds; None: nothing that makes sense), and its first frame's width and height."""
 
     seconds: float | None
@@ -74,13 +74,10 @@ def wanted_clips(corpus: Corpus) -> list[Wanted]:
         for number, turn in enumerate(dialogue.turns, start=1):
             if turn.clip is None:
                 continue
-            if turn.start is None or turn.end is None:
-                seconds, timed = float(len(turn.text.split())), False
-            else:
-                seconds, timed = turn.end - turn.start, True
-            before = clips.get(turn.clip)
-            turns = (*(before.turns if before else ()), f"{dialogue.id}/{number}")
-            clips[turn.clip] = Wanted(turn.clip, turns, seconds, timed)
+            timed = turn.start is not None and turn.end is not None
+            seconds = turn.end - turn.start if timed else float(len(turn.text.split()))  # type: ignore[operator]
+            before = clips[turn.clip].turns if turn.clip in clips else ()
+            clips[turn.clip] = Wanted(turn.clip, (*before, f"{dialogue.id}/{number}"), seconds, timed)
     return list(clips.values())
 
 

@@ -1,52 +1,42 @@
-"""All that a check found, what of it is wrong, and its bytes as JSON: the same corpus gives the same bytes.
+"""What a check found, what of it is wrong, and its bytes as JSON: the same corpus gives the same bytes.
 
-report.problems()    # ["3 clips are missing: …"]; none where the corpus is sound
+Report(part(corpus), clips, targets(protocol, selection, corpus, 2, useless)).problems()    # none: it is sound
 """
 
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 
-from mmerg.checking.counts import Count
-from mmerg.checking.targets import Targets
 from mmerg.console.terminal import shown
+from mmerg.corpora.dialogue import Clip, Corpus
+from mmerg.corpora.protocols import Protocol, Selection
+from mmerg.corpora.published import Expected, expected
+from mmerg.engine.look import COULD_SHOW_TARGET
+from mmerg.engine.plan import looked_at
 
 DAMAGE = (  # notes that say that a file is not as it was published
     *("rows_malformed", "rows_incomplete", "lines_unreadable", "dialogues_without_turns"),
     *("evaluations_unreadable", "evaluations_without_turn", "labels_missing", "labels_unknown"),
 )
+NAMED = {"last": Protocol(), "last_labelled": Protocol("labelled", max_per_dialogue=1)}  # as in conf/protocol
 SOME = 5  # clips that a message names; the JSON has all
 
 
 @dataclass(frozen=True)
-class BadClip:
-    """A clip that is missing or has a flaw. known: it is so in the published release. escape: frames are taken."""
+class Count:
+    """So many were found; official: so many were published, None where no count is known."""
 
-    clip: str
-    turns: tuple[str, ...]
-    reason: str
     what: str
-    known: bool = False
-    escape: bool = False
+    found: int
+    official: int | None = None
 
-
-@dataclass(frozen=True)
-class Clips:
-    """looked: `open` or `list`. turns: with a clip that is there, of `of` turns. missing: turns without the clip they
-    should have, also where `bad` cannot name it."""
-
-    looked: str
-    files: int
-    turns: int
-    of: int
-    missing: int
-    bad: Sequence[BadClip]
-
-    def wrong(self) -> dict[str, list[BadClip]]:
-        """Those that are no fault of the release and give no frames, by reason."""
-        return _by_reason(one for one in self.bad if not one.known and not one.escape)
+    @property
+    def wrong(self) -> bool:
+        """Whether it differs from what was published."""
+        return self.official is not None and self.found != self.official
 
 
 @dataclass(frozen=True)
@@ -69,6 +59,146 @@ class Part:
         return [f"{self.name} {self.split}: {problem}" for problem in ([wrong] if wrong else []) + damaged]
 
 
+def part(corpus: Corpus) -> Part:
+    """A corpus against its official counts."""
+    official = expected(corpus.name, corpus.split)
+    source = official.source if official else None
+    return Part(corpus.name, corpus.split, corpus.fingerprint, counted(corpus, official), source, dict(corpus.notes))
+
+
+def counted(corpus: Corpus, official: Expected | None) -> list[Count]:
+    """Dialogues, turns, replies where their number was published, then each label in the corpus's order.
+
+    Labels are held against the published ones only where the corpus has all of those: a set that is smaller was merged
+    or left out on purpose.
+    """
+    labels = Counter(turn.emotion for dialogue in corpus.dialogues for turn in dialogue.turns)
+    published = official.labels if official and set(official.labels) <= set(corpus.labels) else {}
+    rows = [
+        Count("dialogues", len(corpus.dialogues), official.dialogues if official else None),
+        Count("turns", labels.total(), official.turns if official else None),
+    ]
+    if official and official.replies is not None:
+        replies = sum(
+            not dialogue.responders or turn.speaker in dialogue.responders
+            for dialogue in corpus.dialogues
+            for turn in dialogue.turns[1:]
+        )
+        rows.append(Count("replies", replies, official.replies))
+    rows += [Count(f"turns of {label}", labels[label], published.get(label)) for label in corpus.labels]
+    return rows + ([Count("turns without a label", labels[None])] if labels[None] else [])
+
+
+@dataclass(frozen=True)
+class Targets:
+    """What a protocol takes. told: the protocol with its n. labels: targets by label, in the corpus's order ("" for
+    none). with_clip: samples with a clip that can be used in one of the `last_turns` turns before the target. in_vain:
+    clips of these turns that give no frames, as samples show them, by reason. official: how many samples the protocol
+    gave in what is published, None where that is not known."""
+
+    told: str
+    samples: int
+    left_out: Mapping[str, int]
+    labels: Mapping[str, int]
+    with_clip: int
+    in_vain: Mapping[str, int]
+    last_turns: int
+    official: int | None = None
+
+    def problems(self) -> list[str]:
+        """No sample, or another number than the published one."""
+        if not self.samples:
+            return [f"the protocol leaves no sample: {self.told}"]
+        differs = self.official is not None and self.samples != self.official
+        return [f"{self.samples} samples ({self.official} official): {self.told}"] if differs else []
+
+
+def targets(
+    protocol: Protocol, selection: Selection, corpus: Corpus, last_turns: int, useless: Mapping[Clip, str]
+) -> Targets:
+    """`useless` are the clips that give no frames, with the reason; clips as samples have them, ended at the target."""
+    in_vain: Counter[str] = Counter()
+    with_clip = 0
+    for sample in selection.samples:
+        turns = looked_at(sample.scene, last_turns)
+        clips = [clip for clip in turns.values() if clip]
+        with_clip += any(clip not in useless for clip in clips)
+        in_vain.update(useless[clip] for clip in clips if clip in useless)
+        in_vain[COULD_SHOW_TARGET] += sum(number in turns for number in sample.dropped)
+    found = Counter(sample.target.emotion if sample.target else None for sample in selection.samples)
+    return Targets(
+        told=protocol.told(selection),
+        samples=len(selection.samples),
+        left_out=dict(selection.left_out),
+        labels={label: found[label] for label in corpus.labels} | ({"": found[None]} if found[None] else {}),
+        with_clip=with_clip,
+        in_vain={reason: count for reason, count in sorted(in_vain.items()) if count},
+        last_turns=last_turns,
+        official=_official_samples(protocol, corpus),
+    )
+
+
+def _official_samples(protocol: Protocol, corpus: Corpus) -> int | None:
+    """How many samples the published work took by this protocol, None where it is not known; a number of labelled
+    targets belongs to a number of labels."""
+    published = expected(corpus.name, corpus.split)
+    asked = replace(protocol, history=None, seed=0 if protocol.sample is None else protocol.seed)
+    name = next((name for name, one in NAMED.items() if one == asked), "")
+    if published is None or published.sample_labels not in (None, len(corpus.labels)):
+        return None
+    return published.samples.get(name)
+
+
+@dataclass(frozen=True)
+class BadClip:
+    """A clip that is missing or has a flaw. known: it is so in the published release. harmless: frames are taken."""
+
+    clip: str
+    turns: tuple[str, ...]
+    reason: str
+    what: str
+    known: bool = False
+    harmless: bool = False
+
+
+@dataclass(frozen=True)
+class Clips:
+    """looked: `open` or `list`. turns: with a clip that is there, of `of` turns. missing: turns without the clip they
+    should have, also where `bad` cannot name it."""
+
+    looked: str
+    files: int
+    turns: int
+    of: int
+    missing: int
+    bad: Sequence[BadClip]
+
+    def problems(self) -> list[str]:
+        """Those that are no fault of the release and give no frames, by reason, the first by name."""
+        reasons: dict[str, dict[str, None]] = {}  # one file may have several bad spans
+        for one in self.bad:
+            if not one.known and not one.harmless:
+                reasons.setdefault(one.reason, {})[one.clip or one.turns[0]] = None
+        found = []
+        for reason, names in sorted(reasons.items()):
+            more = f" and {len(names) - SOME} more" if len(names) > SOME else ""
+            found.append(f"clips {reason}: {len(names)} ({', '.join(map(shown, list(names)[:SOME]))}{more})")
+        named = sum(len(one.turns) for one in self.bad if one.reason == "missing")
+        if self.missing > named:
+            found.append(f"clips missing: {self.missing - named} that cannot be named")
+        return found
+
+
+def merged(bad: Iterable[BadClip]) -> tuple[BadClip, ...]:
+    """The same with one entry for each file and fault, where many turns share a file."""
+    found: dict[tuple[str, str, str], BadClip] = {}
+    for one in bad:
+        before = found.setdefault((one.clip, one.reason, one.what), one)
+        if before is not one:
+            found[one.clip, one.reason, one.what] = replace(before, turns=(*before.turns, *one.turns))
+    return tuple(found.values())
+
+
 @dataclass(frozen=True)
 class Report:
     """A corpus, its clips (None: its reader looks for none), the samples of a protocol, and where exemplars come from
@@ -83,48 +213,17 @@ class Report:
 
     def problems(self) -> list[str]:
         """What is wrong with the data, a line each; none where it is sound."""
-        found = self.corpus.problems()
-        if self.clips:
-            found += _clip_problems(self.clips)
-        found += self.targets.problems()
-        if self.memory:
-            found += [f"memory: {problem}" for problem in self.memory.problems()]
-        if self.unread:
-            found.append(f"memory: {self.unread}")
-        if self.refused:
-            found.append(f"memory: a run would stop here: {self.refused}")
-        return found
+        memory = self.memory.problems() if self.memory else []
+        memory += [self.unread] if self.unread else []
+        memory += [f"a run would stop here: {self.refused}"] if self.refused else []
+        return [
+            *self.corpus.problems(),
+            *(self.clips.problems() if self.clips else ()),
+            *self.targets.problems(),
+            *(f"memory: {problem}" for problem in memory),
+        ]
 
     def to_json(self) -> bytes:
         """UTF-8, a line feed at the end."""
         content = asdict(self) | {"problems": self.problems()}
         return (json.dumps(content, indent=1) + "\n").encode()
-
-
-def merged(bad: Iterable[BadClip]) -> tuple[BadClip, ...]:
-    """The same with one entry for each file and fault, where many turns share a file."""
-    found: dict[tuple[str, str, str], BadClip] = {}
-    for one in bad:
-        before = found.setdefault((one.clip, one.reason, one.what), one)
-        if before is not one:
-            found[one.clip, one.reason, one.what] = replace(before, turns=(*before.turns, *one.turns))
-    return tuple(found.values())
-
-
-def _clip_problems(clips: Clips) -> list[str]:
-    found = []
-    for reason, bad in clips.wrong().items():
-        files = list(dict.fromkeys(one.clip or one.turns[0] for one in bad))  # one file may have several bad spans
-        more = f" and {len(files) - SOME} more" if len(files) > SOME else ""
-        found.append(f"clips {reason}: {len(files)} ({', '.join(map(shown, files[:SOME]))}{more})")
-    named = sum(len(one.turns) for one in clips.bad if one.reason == "missing")
-    if clips.missing > named:
-        found.append(f"clips missing: {clips.missing - named} that cannot be named")
-    return found
-
-
-def _by_reason(bad: Iterable[BadClip]) -> dict[str, list[BadClip]]:
-    reasons: dict[str, list[BadClip]] = {}
-    for one in bad:
-        reasons.setdefault(one.reason, []).append(one)
-    return dict(sorted(reasons.items()))

@@ -2,59 +2,58 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from itertools import groupby
 
 from rich.console import RenderableType
 from rich.table import Table
 
-from mmerg.checking.report import SOME, BadClip, Clips, Part, Report
-from mmerg.checking.targets import Targets
+from mmerg.checking.report import SOME, Clips, Part, Report, Targets
 from mmerg.console.terminal import escape
 
 
 def tables(report: Report) -> Iterator[RenderableType]:
     """What to print, from top to bottom."""
-    against = f"official: {report.corpus.source}" if report.corpus.source else "no official counts are known for it"
-    yield escape(f"{report.corpus.name} {report.corpus.split}; {against}")
-    yield counts(report.corpus)
-    if report.corpus.notes:
-        notes = ", ".join(f"{name} {count}" for name, count in report.corpus.notes.items())
-        yield escape(f"notes of the reader: {notes}")
+    corpus, targets = report.corpus, report.targets
+    against = f"official: {corpus.source}" if corpus.source else "no official counts are known for it"
+    yield escape(f"{corpus.name} {corpus.split}; {against}")
+    yield _counts(corpus)
+    if corpus.notes:
+        yield escape(f"notes of the reader: {_listed(corpus.notes)}")
     if report.memory:
-        yield escape(f"memory: {memory(report.memory)}")
-    yield escape(f"protocol: {report.targets.told}")
-    yield escape(f"targets: {labels(report.targets)}")
+        yield escape(f"memory: {_memory(report.memory)}")
+    yield escape(f"protocol: {targets.told}")
+    yield escape(f"targets: {_labels(targets)}")
     if report.clips is None:
         yield escape("clips: the reader looks for none; samples go on as text")
         return
-    seen = report.targets
-    in_vain = ", ".join(f"{reason} {count}" for reason, count in seen.in_vain.items())
     yield escape(
-        f"samples with a clip to use in the last {seen.last_turns} turns before the target: "
-        f"{seen.with_clip} of {seen.samples}" + (f"; looked at in vain: {in_vain}" if in_vain else "")
+        f"samples with a clip to use in the last {targets.last_turns} turns before the target: {targets.with_clip} of "
+        f"{targets.samples}" + (f"; looked at in vain: {_listed(targets.in_vain)}" if targets.in_vain else "")
     )
-    yield escape(summary(report.clips))
+    yield escape(_summary(report.clips))
     if report.clips.bad:
-        yield flaws(report.clips)
+        yield _flaws(report.clips)
 
 
-def counts(part: Part) -> Table:
+def _listed(counts: Mapping[str, int]) -> str:
+    return ", ".join(f"{name} {count}" for name, count in counts.items())
+
+
+def _counts(part: Part) -> Table:
     """A row a count: found, official, verdict. Labels that are neither found nor published have none."""
-    table = Table()
-    table.add_column("what")
-    table.add_column("found", justify="right")
-    table.add_column("official", justify="right")
-    table.add_column("verdict")
+    table = Table("what", "found", "official", "verdict")
+    for column in table.columns[1:3]:
+        column.justify = "right"
     for count in part.counts:
-        if not count.found and not count.official:
-            continue
-        verdict = "–" if count.official is None else "✗ differs" if count.wrong else "✓"
-        official = "–" if count.official is None else str(count.official)
-        table.add_row(escape(count.what), str(count.found), official, verdict)
+        if count.found or count.official:
+            verdict = "–" if count.official is None else "✗ differs" if count.wrong else "✓"
+            official = "–" if count.official is None else str(count.official)
+            table.add_row(escape(count.what), str(count.found), official, verdict)
     return table
 
 
-def memory(part: Part) -> str:
+def _memory(part: Part) -> str:
     """The corpus of exemplars on one line."""
     wrong = any(count.wrong for count in part.counts)
     told = ", ".join(
@@ -66,7 +65,7 @@ def memory(part: Part) -> str:
     return f"{part.name} {part.split}: {told}; {verdict}"
 
 
-def labels(found: Targets) -> str:
+def _labels(found: Targets) -> str:
     """Targets by label, with their share of the samples; labels of no target are left out."""
     return ", ".join(
         f"{label or 'no label'} {count} ({100 * count / found.samples:.1f} %)"
@@ -75,36 +74,29 @@ def labels(found: Targets) -> str:
     )
 
 
-def summary(clips: Clips) -> str:
+def _summary(clips: Clips) -> str:
     """One line for all clips."""
     how = "opened, first frame decoded" if clips.looked == "open" else "looked up by name, not opened"
-    bad = sum(not one.escape and one.reason != "missing" for one in clips.bad)
+    bad = sum(not one.harmless and one.reason != "missing" for one in clips.bad)
     known = sum(one.known for one in clips.bad)
     told = f"clips: {clips.turns} of {clips.of} turns have one; {clips.files} files {how}; {clips.missing} missing"
     return f"{told}, {bad} cannot be used" + (f"; {known} of these are bad in the published release" * bool(known))
 
 
-def flaws(clips: Clips) -> Table:
-    """The first clips of each kind of flaw; those of the release and escape ones say so."""
-    table = Table(title="clips to look at", title_justify="left")
-    table.add_column("flaw")
-    table.add_column("clip", overflow="fold")
-    table.add_column("turn", overflow="fold")
-    table.add_column("what", ratio=1, overflow="fold")
-    for reason, known, harmless_one, bad in _groups(clips):
+def _flaws(clips: Clips) -> Table:
+    """The first clips of each kind of flaw: what is wrong first, then what is known, then what is harmless."""
+    table = Table("flaw", "clip", "turn", "what", title="clips to look at", title_justify="left")
+    for column in table.columns[1:]:
+        column.overflow = "fold"
+    table.columns[3].ratio = 1
+    ordered = sorted(clips.bad, key=lambda one: (one.harmless, one.known, one.reason))
+    for (harmless, known, reason), group in groupby(ordered, lambda one: (one.harmless, one.known, one.reason)):
+        bad = list(group)
         for one in bad[:SOME]:
             told = one.what + ("; known in the published release" if known else "")
-            told += "; frames are taken all the same" if harmless_one else ""
+            told += "; frames are taken all the same" if harmless else ""
             more = f" +{len(one.turns) - 1}" if len(one.turns) > 1 else ""
             table.add_row(reason, escape(one.clip or "?"), escape(one.turns[0] + more), escape(told))
         if len(bad) > SOME:
             table.add_row(reason, f"and {len(bad) - SOME} more", "", "all are named in the JSON file")
     return table
-
-
-def _groups(clips: Clips) -> list[tuple[str, bool, bool, list[BadClip]]]:
-    """Those of one kind together: what is wrong first, then what is known, then what is escape."""
-    groups: dict[tuple[bool, bool, str], list[BadClip]] = {}
-    for one in clips.bad:
-        groups.setdefault((one.escape, one.known, one.reason), []).append(one)
-    return [(reason, known, fine, bad) for (fine, known, reason), bad in sorted(groups.items())]

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from mmerg.checking.counts import Count, counted
+from mmerg.checking.report import Count, counted
 from mmerg.corpora.dialogue import Corpus, Dialogue, Turn
 from mmerg.corpora.meld import Meld
 from mmerg.corpora.published import Expected, expected, known_bad

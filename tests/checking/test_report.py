@@ -7,9 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from mmerg.checking.counts import Count
-from mmerg.checking.report import BadClip, Clips, Part, Report
-from mmerg.checking.targets import Targets
+from mmerg.checking.report import BadClip, Clips, Count, Part, Report, Targets
 
 GOOD = Part("meld", "test", "0", (Count("dialogues", 280, 280), Count("turns of joy", 402)), "somebody", {})
 TAKEN = Targets("targets=last, n=268", 268, {}, {"joy": 268}, 200, {}, 2)
@@ -17,8 +15,8 @@ CLIPS = Clips("open", 3, 3, 4, 0, ())
 REPORT = Report(GOOD, CLIPS, TAKEN)
 
 
-def bad(name: str, reason: str = "unreadable", *, known: bool = False, escape: bool = False) -> BadClip:
-    return BadClip(name, (f"{name}/1",), reason, "it is broken", known, escape)
+def bad(name: str, reason: str = "unreadable", *, known: bool = False, harmless: bool = False) -> BadClip:
+    return BadClip(name, (f"{name}/1",), reason, "it is broken", known, harmless)
 
 
 def problems(*clips: BadClip, missing: int = 0) -> list[str]:
@@ -28,7 +26,7 @@ def problems(*clips: BadClip, missing: int = 0) -> list[str]:
 def test_sound() -> None:
     assert REPORT.problems() == []
     assert replace(REPORT, clips=None).problems() == []
-    assert problems(bad("a", known=True), bad("b", "long", escape=True)) == []
+    assert problems(bad("a", known=True), bad("b", "long", harmless=True)) == []
     assert problems(bad("a", "missing", known=True), missing=1) == []
 
 

@@ -7,8 +7,7 @@ from io import StringIO
 
 from rich.console import Console
 
-from mmerg.checking.counts import Count
-from mmerg.checking.report import BadClip, Clips, Report
+from mmerg.checking.report import BadClip, Clips, Count, Report
 from mmerg.checking.tables import tables
 from tests.checking.test_report import CLIPS, GOOD, REPORT, TAKEN, bad
 
@@ -34,7 +33,7 @@ def test_a_row_for_each_count_with_its_verdict() -> None:
 
 
 def test_what_is_wrong_comes_before_what_is_known_and_what_is_harmless() -> None:
-    flaws = (bad("fine", "long", escape=True), bad("known", known=True), bad("wrong"))
+    flaws = (bad("fine", "long", harmless=True), bad("known", known=True), bad("wrong"))
     told = text(Report(GOOD, replace(CLIPS, bad=flaws), TAKEN))
     places = [told.index(f"{name}/1") for name in ("wrong", "known", "fine")]
     assert places == sorted(places)
