@@ -25,7 +25,7 @@ from mmerg.errors import CallError, ConfigError, Failure
 from mmerg.storage.files import locate, sha256_of
 
 # Samplers that a Request does not name are switched off by name, as a GGUF may carry its own defaults for them.
-PINNED: Mapping[str, Any] = {
+PINNED: Mapping[str, object] = {
     "samplers": ["penalties", "top_k", "top_p", "min_p", "temperature"],
     "mirostat": 0,
     "dynatemp_range": 0.0,
@@ -136,9 +136,9 @@ def _engine(server: LlamaServer, model: Path, mmproj: Path | None, options: Mapp
     )
 
 
-def _body(request: Request) -> dict[str, Any]:
+def _body(request: Request) -> dict[str, object]:
     sampling = request.sampling
-    body: dict[str, Any] = {
+    body: dict[str, object] = {
         "messages": [{"role": message.role, "content": _content(message)} for message in request.messages],
         "max_tokens": sampling.num_predict,
         "temperature": sampling.temperature,
@@ -170,7 +170,7 @@ def _grammar(schema: str) -> str:
     return f"%llguidance {{}}\nstart: %json {json.dumps({**json.loads(schema), 'x-guidance': layout})}"
 
 
-def _content(message: Message) -> str | list[dict[str, Any]]:
+def _content(message: Message) -> str | list[object]:
     if not message.images:
         return message.text
     parts = [{"type": "image_url", "image_url": {"url": _data_url(image)}} for image in message.images]

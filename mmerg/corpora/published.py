@@ -11,11 +11,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+
+from pydantic import BaseModel, ConfigDict, TypeAdapter
 
 from mmerg.corpora.dialogue import Corpus
 from mmerg.corpora.files import read_bytes
@@ -35,11 +36,25 @@ class Expected:
 
     dialogues: int | None
     turns: int | None
-    labels: Mapping[str, int]
-    source: str
+    labels: Mapping[str, int] = field(default_factory=dict)
+    source: str = ""
     replies: int | None = field(default=None, kw_only=True)
     samples: Mapping[str, int] = field(default_factory=dict, kw_only=True)
     sample_labels: int | None = field(default=None, kw_only=True)
+
+    def __post_init__(self) -> None:
+        for name in ("labels", "samples"):  # nobody who reads them can change them
+            object.__setattr__(self, name, MappingProxyType(dict(getattr(self, name))))
+
+
+class _Published(BaseModel):
+    """A corpus in `published.yaml`. bad_clips: by split and name, how each is bad."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    source: str
+    splits: Mapping[str, Expected] = {}
+    bad_clips: Mapping[str, Mapping[str, str]] = {}
 
 
 def expected(name: str, split: str) -> Expected | None:
@@ -50,7 +65,7 @@ def expected(name: str, split: str) -> Expected | None:
     corpus = _figures().get(name)
     if corpus is None:
         return None
-    splits: dict[str, dict[str, Any]] = corpus["splits"]
+    splits = corpus.splits
     parts = [split]
     if match := SESSIONS.fullmatch(split):
         numbers = sorted(match[1].split("+"))
@@ -59,11 +74,9 @@ def expected(name: str, split: str) -> Expected | None:
     if not all(part in splits for part in parts) or len(set(parts)) < len(parts):
         return None
     if len(parts) == 1:
-        figures: dict[str, Any] = {"labels": {}} | splits[parts[0]]
-        figures |= {key: MappingProxyType(counts) for key, counts in figures.items() if isinstance(counts, dict)}
-        return Expected(source=corpus["source"], **figures)
-    dialogues, turns = (sum(splits[part][what] for part in parts) for what in ("dialogues", "turns"))
-    return Expected(dialogues, turns, {}, corpus["source"])
+        return replace(splits[parts[0]], source=corpus.source)
+    dialogues, turns = (sum(getattr(splits[part], what) for part in parts) for what in ("dialogues", "turns"))
+    return Expected(dialogues, turns, {}, corpus.source)
 
 
 def known_bad(name: str, split: str) -> Mapping[str, str]:
@@ -71,8 +84,8 @@ def known_bad(name: str, split: str) -> Mapping[str, str]:
 
     name, split: as in `Corpus`. Empty where nothing is known.
     """
-    clips: dict[str, dict[str, str]] = _figures().get(name, {}).get("bad_clips", {})
-    return clips.get(split, {})
+    corpus = _figures().get(name)
+    return corpus.bad_clips.get(split, {}) if corpus else {}
 
 
 def refuse_mixed_up(corpus: Corpus, path: Path, data: bytes, others: Mapping[str, Path | None]) -> None:
@@ -106,9 +119,8 @@ def _sizes(name: str, *splits: str) -> str:
 
 
 @cache
-def _figures() -> Mapping[str, Any]:
+def _figures() -> Mapping[str, _Published]:
     from omegaconf import OmegaConf
 
     figures = OmegaConf.to_container(OmegaConf.load(Path(__file__).with_name("published.yaml")))
-    assert isinstance(figures, dict)
-    return MappingProxyType({str(name): corpus for name, corpus in figures.items()})
+    return TypeAdapter(Mapping[str, _Published]).validate_python(figures)
