@@ -24,8 +24,9 @@ test: $(VENV)/dev.done  ## all tests, in two processes, with a real Ollama serve
 	@$(BIN)/python tools/get_ollama.py || echo "without an Ollama server: the tests that need one are skipped"
 	$(BIN)/python -m pytest -n $(or $(WORKERS),2) --dist worksteal
 
-metrics: $(VENV)/dev.done  ## add what BERTScore and an outside model's perplexity need (torch, 5 GB)
+metrics: $(VENV)/demo.done  ## add what BERTScore and an outside model's perplexity need (torch, 5 GB)
 	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[embedded,dev,metrics]'
+	@touch $(VENV)/dev.done
 
 check: lint types test  ## lint, types and tests
 

@@ -9,11 +9,18 @@ from rich.console import Console
 from mmerg.console.bar import Bar
 
 
-def test_a_bar_on_a_terminal_and_few_lines_elsewhere() -> None:
-    for terminal in (True, False):
-        file = StringIO()
-        with Bar(Console(file=file, force_terminal=terminal, width=100), "clips") as bar:
-            for done in range(1, 31):
-                bar.at(done, 30)
-        assert ("30/30" in file.getvalue()) is terminal
-        assert ("clips" in file.getvalue()) is terminal
+def shown(terminal: bool, every: float) -> str:
+    file = StringIO()
+    with Bar(Console(file=file, force_terminal=terminal, width=100), "clips", every) as bar:
+        for done in range(1, 4):
+            bar.at(done, 3)
+    return file.getvalue()
+
+
+def test_a_bar_on_a_terminal() -> None:
+    assert "3/3" in shown(terminal=True, every=0)
+
+
+def test_plain_lines_elsewhere_when_their_time_has_come() -> None:
+    assert shown(terminal=False, every=0) == "clips: 1 of 3\nclips: 2 of 3\n"
+    assert shown(terminal=False, every=3600) == ""

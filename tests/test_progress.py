@@ -23,10 +23,10 @@ LINE = re.compile(
 class Watched:
     """A Progress that writes to text, and what happens in a run."""
 
-    def __init__(self, total: int, kept: int = 0, *, terminal: bool = False) -> None:
+    def __init__(self, total: int, kept: int = 0, *, terminal: bool = False, every: float = 3600) -> None:
         self.out = StringIO()
         console = Console(file=self.out, force_terminal=terminal, width=160)
-        self.progress = Progress(console, total, kept)
+        self.progress = Progress(console, total, kept, every=every)
 
     def start(self, sample: str) -> None:
         started = SampleStarted(sample=sample, dialogue="d", history=(), responder="Ana", labels=())
@@ -81,6 +81,17 @@ def test_a_line_each_time_a_sample_ends() -> None:
         assert run.last("ended", "total", "failed", "flying", "calls", "cached") == [3, 3, 1, 0, 3, 1]
     assert len(run.lines) == 3
     assert run.lines[-1].endswith("0:00 left")
+
+
+def test_between_the_ends_of_samples_there_is_a_line_when_its_time_has_come() -> None:
+    watched = Watched(2, every=0)
+    watched.start("a")
+    watched.call("a")
+    assert [LINE.match(line)["calls"] for line in watched.lines if LINE.match(line)] == ["0", "0", "1"]  # type: ignore[index]
+    watched = Watched(2)
+    watched.start("a")
+    watched.call("a")
+    assert watched.lines == []
 
 
 def test_calls_from_the_cache_are_told_only_where_there_are_any() -> None:

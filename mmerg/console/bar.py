@@ -17,11 +17,11 @@ from mmerg.console.progress import PLAIN_EVERY
 
 
 class Bar:
-    """Shows steps of work on `what`, told from one thread."""
+    """Shows steps of work on `what`, told from one thread; off a terminal as lines, one in `every` seconds at most."""
 
-    def __init__(self, out: Console, what: str) -> None:
+    def __init__(self, out: Console, what: str, every: float = PLAIN_EVERY) -> None:
         columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-        self._out, self._what = out, what
+        self._out, self._what, self._every = out, what, every
         self._bar = Progress(*columns, console=out, transient=True) if out.is_terminal else None
         self._last_line = time.monotonic()
 
@@ -40,6 +40,6 @@ class Bar:
             if not self._bar.tasks:
                 self._bar.add_task(self._what, total=total)
             self._bar.update(self._bar.tasks[0].id, completed=done)
-        elif done < total and time.monotonic() - self._last_line > PLAIN_EVERY:
+        elif done < total and time.monotonic() - self._last_line >= self._every:
             self._last_line = time.monotonic()
             self._out.print(f"{self._what}: {done} of {total}")

@@ -29,10 +29,12 @@ class Finished(Protocol):
 
 class Progress:
     """Counts a run. `total` is what this command is to do, `kept` what an earlier one did, `kept_failed` of it
-    without success."""
+    without success. Off a terminal a line is printed whenever a sample ends, and every `every` seconds in between."""
 
-    def __init__(self, console: Console, total: int, kept: int, kept_failed: int = 0) -> None:
-        self._console = console
+    def __init__(
+        self, console: Console, total: int, kept: int, kept_failed: int = 0, every: float = PLAIN_EVERY
+    ) -> None:
+        self._console, self._every = console, every
         self.kept = kept
         self._total, self._kept_failed = total, kept_failed
         self._done = self._failed = self._started = self._calls = self._cached = self._tokens = 0
@@ -73,7 +75,7 @@ class Progress:
                 self._calls += 1
                 self._cached += event.reply.cached
                 self._tokens += 0 if event.reply.cached else event.reply.response_tokens
-            due = not self._tty and time.monotonic() - self._last_line > PLAIN_EVERY
+            due = not self._tty and time.monotonic() - self._last_line >= self._every
         if due:
             self._line()
 

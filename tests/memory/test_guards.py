@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from mmerg.memory.entries import Entry, Origin
-from mmerg.memory.guards import NAMES, SCENE_GAP, Guards, Query
+from mmerg.memory.guards import NAMES, Guards, Query
 
 HERE = Origin("test_dia1", words="w1", conversation="c1", script="play", episode="s01e02", start=100.0, end=160.0)
 QUERY = Query("test_dia1/4", HERE, "I lost it.", "I lost it.", reply="Oh no, not again!")
@@ -50,10 +50,10 @@ def test_another_performance_of_the_play() -> None:
     [
         (110.0, 120.0, True),
         (0.0, 300.0, True),
-        (160.0 + SCENE_GAP, 300.0, True),
-        (161.0 + SCENE_GAP, 300.0, False),
-        (10.0, 100.0 - SCENE_GAP, True),
-        (10.0, 99.0 - SCENE_GAP, False),
+        (220.0, 300.0, True),
+        (221.0, 300.0, False),
+        (10.0, 40.0, True),
+        (10.0, 39.0, False),
         (None, 20.0, True),
         (None, None, True),
     ],

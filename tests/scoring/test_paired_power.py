@@ -11,7 +11,7 @@ from statsmodels.stats.contingency_tables import mcnemar as published_mcnemar
 from statsmodels.stats.multitest import multipletests
 
 from mmerg.scoring.paired import holm
-from mmerg.scoring.power import LEVEL, mcnemar, smallest_shift
+from mmerg.scoring.power import mcnemar, smallest_shift
 
 
 @given(st.integers(0, 60), st.integers(0, 60))
@@ -38,7 +38,7 @@ def simulated(n: int, discordance: float, shift: float) -> float:
     """How often McNemar's test rejects."""
     draw = np.random.default_rng(1)
     chances = [(discordance - shift) / 2, (discordance + shift) / 2, 1 - discordance]
-    rejected = [mcnemar(int(b), int(c)) <= LEVEL for b, c, _ in draw.multinomial(n, chances, size=4000)]
+    rejected = [mcnemar(int(b), int(c)) <= 0.05 for b, c, _ in draw.multinomial(n, chances, size=4000)]
     return float(np.mean(rejected))
 
 
@@ -61,11 +61,11 @@ def test_a_shift_over_the_discordance_makes_more_pairs_differ() -> None:
 @pytest.mark.parametrize("n", range(1, 6))
 def test_fewer_than_six_pairs_show_nothing(n: int) -> None:
     assert smallest_shift(n, 1.0) is None
-    assert mcnemar(0, n) > LEVEL
+    assert mcnemar(0, n) > 0.05
 
 
 def test_six_pairs_that_all_differ_show_it() -> None:
-    assert mcnemar(0, 6) < LEVEL
+    assert mcnemar(0, 6) < 0.05
     assert smallest_shift(6, 0.0) == pytest.approx(0.8 ** (1 / 6), abs=1e-6)
 
 
