@@ -39,7 +39,8 @@ from mmerg.backends.protocol import Backend
 from mmerg.backends.retry import Retry
 from mmerg.backends.scripted import Scripted
 from mmerg.corpora.dialogue import Sample
-from mmerg.engine.sample import Experiment, in_flight
+from mmerg.engine.parallel import in_flight
+from mmerg.engine.sample import Experiment
 from mmerg.runs.result import Result
 
 

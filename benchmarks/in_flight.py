@@ -39,7 +39,8 @@ from mmerg.backends.protocol import Backend, Message, Request, Sampling
 from mmerg.backends.retry import Retry
 from mmerg.backends.scripted import Scripted
 from mmerg.corpora.dialogue import Sample
-from mmerg.engine.sample import Experiment, in_flight
+from mmerg.engine.parallel import in_flight
+from mmerg.engine.sample import Experiment
 from mmerg.runs.result import Result
 from tests.scripted_ollama import ScriptedOllama, scripted_ollama
 

@@ -52,10 +52,10 @@ from mmerg.backends.scripted import ENGINE, Scripted
 from mmerg.corpora.dialogue import Sample
 from mmerg.engine.ask import bounds_of
 from mmerg.engine.sample import Experiment, KeepFrame
-from mmerg.engine.schema import json_schema, outline, parse
 from mmerg.runs.events import Called, Emit, Event
 from mmerg.runs.folder import Run
 from mmerg.runs.trace import Trace
+from mmerg.systems.schema import json_schema, outline, parse
 
 CALLS = 5
 

@@ -16,6 +16,7 @@ catches broadly, so a bug keeps its traceback.
 from __future__ import annotations
 
 import errno
+import traceback
 from enum import StrEnum
 
 
@@ -40,6 +41,7 @@ class Failure(StrEnum):
     CLIP_GONE = "clip_gone"  # a clip was there when the run began and is gone
     INTERRUPTED = "interrupted"  # the user stopped the run
     UNAUDITED = "unaudited"  # no pass has an audit that can be read
+    CODE_ERROR = "code_error"  # a class that answers a stage raised an exception
 
 
 class MmergError(Exception):
@@ -105,3 +107,11 @@ class CallError(SampleError):
 
 class ReplyError(SampleError):
     """A whole reply that cannot be used: blank, cut, or not what the schema asks for."""
+
+
+def raised_at(error: BaseException) -> str:
+    """The file and line that an exception comes from; for a file that cannot be parsed, where that is."""
+    if isinstance(error, SyntaxError) and error.filename:
+        return f"{error.filename}, line {error.lineno}"
+    frames = traceback.extract_tb(error.__traceback__)
+    return f"{frames[-1].filename}, line {frames[-1].lineno}" if frames else "an unknown place"

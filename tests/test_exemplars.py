@@ -17,9 +17,8 @@ from mmerg.corpora.dialogue import Corpus
 from mmerg.corpora.folder import Folder
 from mmerg.engine.state import State
 from mmerg.errors import ConfigError, CorpusError, MmergError
-from mmerg.experiment.exemplars import Exemplars, Wanted
 from mmerg.experiment.launch import launch
-from mmerg.experiment.wiring import corpus_of, memory_corpus_of, protocol_of
+from mmerg.experiment.wiring import corpus_of, prepared_sources, protocol_of
 from mmerg.memory.entries import Key
 from mmerg.memory.guards import Guards
 from mmerg.memory.store import Store
@@ -28,9 +27,9 @@ from mmerg.runs.folder import TRACE, read_manifest, read_results
 from mmerg.runs.result import Result
 from mmerg.runs.trace import read_trace
 from mmerg.show import main as show
-from mmerg.systems.system import build
+from mmerg.sources.exemplars import Exemplars, Prepared, Wanted
 from tests.composed import composed, plain_of
-from tests.engine.parts import SCENE, merg, outputs
+from tests.engine.parts import SCENE, system_of
 from tests.memory.parts import Letters, Watching, dialogue
 from tests.memory.parts import corpus as corpus_with
 from tests.ollama_server import TEXT_MODEL
@@ -142,7 +141,7 @@ def test_the_hidden_reply_is_kept_back_and_told(run: Path) -> None:
 def test_the_manifest_names_the_memory(run: Path) -> None:
     manifest = read_manifest(run)
     memory = manifest["memory"]
-    assert manifest["identity"]["memory"] == memory["digest"]
+    assert manifest["identity"]["sources"] == f"M={memory['digest']}"
     assert (memory["corpus"], memory["entries"]) == ({"name": "remembered", "split": "dialogues"}, 7)
     assert memory["excluded"] == {"samples": 1, "guards": {"same reply": {"samples": 1, "exemplars": 1}}}
     assert json.loads(memory["embedder"])["kind"] == "onnx"
@@ -192,7 +191,7 @@ def test_without_exemplars_nothing_is_built_and_no_prompt_names_them(base: list[
     assert not (tmp_path / "cache" / "memory").exists()
     for run in (without, none_wanted):
         manifest = read_manifest(run)
-        assert manifest["identity"]["memory"] == "none"
+        assert manifest["identity"]["sources"] == "none"
         assert "memory" not in manifest
         assert supplied(run, "keys/4") == []
 
@@ -211,7 +210,7 @@ def test_a_changed_corpus_begins_another_run(base: list[str], tmp_path: Path) ->
     (other / "dialogues.jsonl").write_text(
         '{"id": "x", "turns": [{"speaker": "A", "text": "a"}, {"speaker": "B", "text": "b"}]}'
     )
-    with pytest.raises(MmergError, match="begun with something else: memory"):
+    with pytest.raises(MmergError, match="begun with something else: sources"):
         ran(base, tmp_path / "runs", "memory=minilm", f"dataset.memory.root={other}")
     assert run.exists()
 
@@ -237,8 +236,9 @@ def test_which_memory_a_dataset_takes(settings: tuple[str, ...], name: str, top_
 def test_the_demo_remembers_other_dialogues_than_it_evaluates() -> None:
     plain = plain_of("dataset=demo")
     evaluated = corpus_of(plain)
-    source = memory_corpus_of(plain, build(plain["system"]), evaluated)
-    assert source is not None
+    prepared = prepared_sources(plain, system_of(plain["system"]), evaluated)["M"]
+    assert isinstance(prepared, Prepared)
+    source = prepared.corpus
     assert (source.name, source.split, len(source.dialogues), dict(source.notes)) == ("demo", "memory", 8, {})
     assert {turn.emotion for dialogue in source.dialogues for turn in dialogue.turns} == set(evaluated.labels)
     replies = {turn.text for dialogue in evaluated.dialogues for turn in dialogue.turns}
@@ -251,7 +251,7 @@ def refusal(*settings: str, change: Any = None) -> ConfigError:
     if change:
         change(plain)
     with pytest.raises(ConfigError) as caught:
-        memory_corpus_of(plain, build(plain["system"]), corpus_of(plain))
+        prepared_sources(plain, system_of(plain["system"]), corpus_of(plain))
     return caught.value
 
 
@@ -287,7 +287,7 @@ def test_without_a_corpus_for_it_a_memory_is_refused(folders: list[str]) -> None
 def test_a_corpus_for_it_that_cannot_be_read(folders: list[str], tmp_path: Path) -> None:
     plain = plain_of(*folders, f"dataset.memory.root={tmp_path}/nowhere")
     with pytest.raises(CorpusError, match="the corpus for exemplars cannot be read: no dataset folder") as caught:
-        memory_corpus_of(plain, build(plain["system"]), corpus_of(plain))
+        prepared_sources(plain, system_of(plain["system"]), corpus_of(plain))
     assert caught.value.hint.endswith("or memory=none")
 
 
@@ -312,12 +312,12 @@ def test_a_forecast_that_nobody_gives_is_refused(setting: str, folders: list[str
     for ablation in ("system.without=[caef]", "system.organization=independent"):
         assert refusal(*folders, setting, ablation).what == error.what
     plain = plain_of(*folders, setting)
-    assert memory_corpus_of(plain, build(plain["system"]), corpus_of(plain)) is not None
+    assert prepared_sources(plain, system_of(plain["system"]), corpus_of(plain))
 
 
 def test_a_system_that_sees_no_exemplars_needs_no_memory(folders: list[str]) -> None:
     plain = plain_of(*folders, "system.stages.sgrg.sees=[D,E,e,P]")
-    assert memory_corpus_of(plain, build(plain["system"]), corpus_of(plain)) is None
+    assert prepared_sources(plain, system_of(plain["system"]), corpus_of(plain)) == {}
 
 
 SITUATIONS = corpus_with(
@@ -336,24 +336,21 @@ def exemplars(folder: Path, key: Key, wanted: Wanted, evaluated: Corpus = ASKED)
     return Exemplars(memory, SITUATIONS, evaluated, wanted, left_out)
 
 
-def test_the_forecast_is_read_from_the_state(tmp_path: Path) -> None:
-    wanted = Wanted(emotion="prefer", forecast=merg().result["emotion"], guards=Guards(exclude_similarity=None))
+def test_the_forecast_decides_what_is_found(tmp_path: Path) -> None:
+    wanted = Wanted(emotion="prefer", guards=Guards(exclude_similarity=None))
     made = exemplars(tmp_path, Key(text="situation"), wanted)
     [sample] = protocol_of(plain_of("dataset=demo")).select(replace(ASKED, dialogues=ASKED.dialogues[:1])).samples
-    source = made(sample)
-    state = State(SCENE)
-    [by_likeness] = source(state).content
+    [by_likeness] = made.supply(sample, State(SCENE), None).content
     assert by_likeness["reply"] == "sad words"
-    forecast = outputs()["caef"].model_copy(update={"emotion": "joy"})  # type: ignore[union-attr]
-    [of_emotion] = source(state.with_("e", forecast)).content
+    [of_emotion] = made.supply(sample, State(SCENE), "joy").content
     assert (of_emotion["reply"], of_emotion["situation"]) == ("glad words", "aaab")
 
 
 def test_a_sample_without_a_situation_goes_without_exemplars(tmp_path: Path) -> None:
     made = exemplars(tmp_path, Key(text="situation"), Wanted())
     samples = protocol_of(plain_of("dataset=demo")).select(ASKED).samples
-    assert [len(made(sample)(State(sample.scene)).content) for sample in samples] == [1, 0]
-    problems = [made(sample)(State(sample.scene)).problem for sample in samples]
+    assert [len(made.supply(sample, State(sample.scene), None).content) for sample in samples] == [1, 0]
+    problems = [made.supply(sample, State(sample.scene), None).problem for sample in samples]
     assert problems == ["", "there is no situation to search the memory by"]
 
 

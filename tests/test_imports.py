@@ -95,7 +95,7 @@ def inside(name: str, *places: str) -> bool:
 
 def test_arrows_are_found() -> None:
     assert "mmerg.checking.probes" in ARROWS["mmerg.doctor"]  # from mmerg.checking import probes
-    assert "mmerg.runs.events" in ARROWS["mmerg.engine.refine"]  # from mmerg.runs import events
+    assert "mmerg.runs.events" in ARROWS["mmerg.engine.loops.audit"]  # from mmerg.runs import events
     assert "mmerg.errors" in ARROWS["mmerg.corpora.dialogue"] | ARROWS["mmerg.settings.compose"]
     assert len(MODULES) > 40
 
@@ -115,7 +115,14 @@ def test_arrows_are_found() -> None:
         ("mmerg.memory", ("mmerg.memory", "mmerg.corpora.dialogue", "mmerg.errors", "mmerg.storage")),
         (
             "mmerg.systems",
-            ("mmerg.systems", "mmerg.backends.protocol", "mmerg.backends.sampling", "mmerg.errors"),
+            ("mmerg.systems", "mmerg.backends.protocol", "mmerg.backends.sampling", "mmerg.errors", "mmerg.storage"),
+        ),
+        (
+            "mmerg.sources",
+            (
+                *("mmerg.sources", "mmerg.engine", "mmerg.memory", "mmerg.corpora.dialogue", "mmerg.systems"),
+                *("mmerg.runs.events", "mmerg.errors"),
+            ),
         ),
         (
             "mmerg.runs",  # events hold replies, frames and audits as the types that made them

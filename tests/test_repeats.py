@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mmerg.engine.refine import refine
-from mmerg.engine.state import Again, Output, State
+from mmerg.engine.loops.audit import audit as refine
+from mmerg.engine.state import Correction, Output, State
 from mmerg.errors import Failure, ReplyError
 from mmerg.experiment.launch import launch
 from mmerg.runs import events
@@ -37,7 +37,7 @@ class Answers:
     says: Sequence[Mapping[str, int]]
     unreadable: int | None = None
 
-    def __call__(self, stage: Stage, state: State, t: int, again: Again | None = None) -> Output:
+    def __call__(self, stage: Stage, state: State, t: int, correction: Correction | None = None) -> Output:
         if stage.name == "gra":
             if t == self.unreadable:
                 raise ReplyError(Failure.SCHEMA_INVALID, "not an audit")

@@ -24,9 +24,10 @@ from mmerg.corpora.published import known_bad
 from mmerg.corpora.reading import read_corpus
 from mmerg.engine.look import Looker
 from mmerg.errors import ConfigError, CorpusError
-from mmerg.experiment.wiring import looker_of, make, memory_corpus_of, prompts_of, protocol_of
+from mmerg.experiment.wiring import looker_of, make, prepared_sources, prompts_of, protocol_of
 from mmerg.settings.bounds import check
 from mmerg.settings.compose import resolve
+from mmerg.sources.exemplars import Prepared
 from mmerg.storage.files import write_whole
 from mmerg.systems.system import System
 
@@ -45,7 +46,7 @@ def check_data(config: DictConfig) -> int:
     protocol = protocol_of(plain)
     selection = protocol.select(corpus)
     shown_samples = chosen(selection.samples, plain["ids"], plain["limit"])
-    looker = looker_of(plain)
+    looker = looker_of(plain, system)
 
     last_turns = plain["frames"]["last_turns"]
     clips, useless = _clips(out, plain, corpus, ended_clips(corpus, selection.samples, last_turns), looker)
@@ -129,11 +130,12 @@ def _memory(plain: dict[str, Any], system: System, corpus: Corpus) -> tuple[Part
     """The corpus that exemplars come from, if a run would use one; or why it cannot be read; or why a run would refuse
     it."""
     try:
-        source = memory_corpus_of(plain, system, corpus)
+        sources = prepared_sources(plain, system, corpus).values()
     except (CorpusError, ConfigError) as error:
         told = "; ".join(filter(None, (error.what, error.where, error.hint)))
         return (None, told, "") if isinstance(error, CorpusError) else (None, "", told)
-    return part(source) if source else None, "", ""
+    corpora = [source.corpus for source in sources if isinstance(source, Prepared)]
+    return part(corpora[0]) if corpora else None, "", ""
 
 
 def _sheet(path: Path, plain: Mapping[str, Any], corpus: Corpus, samples: Sequence[Sample], looker: Looker) -> None:

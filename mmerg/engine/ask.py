@@ -2,24 +2,25 @@
 
 A reply that cannot be used is shown to the model again with the exact complaint, at most `system.max_repairs` times
 (after that ReplyError). The only place that judges replies. A call that fails is not repaired here: CallError passes
-through. Example: see `experiment.py`, which makes an `Asker` per sample.
+through. Example: see `sample.py`, which makes an `Asker` per sample.
 """
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Protocol
 
 from mmerg.backends.protocol import Backend, Finish, Message, Reply, Request, Sampling
 from mmerg.backends.sampling import sampling
-from mmerg.engine.prompts import Prompts, visible
-from mmerg.engine.schema import Bounds, json_schema, outline, parse
-from mmerg.engine.state import Again, Output, State
+from mmerg.engine.answered import answered
+from mmerg.engine.prompts import Inputs, Prompts, visible
+from mmerg.engine.sources import Ready
+from mmerg.engine.state import Correction, Output, State
 from mmerg.errors import Failure, ReplyError
 from mmerg.runs import events
 from mmerg.runs.events import Emit
+from mmerg.systems.answerer import Asked
+from mmerg.systems.schema import Bounds, json_schema, outline, parse
 from mmerg.systems.system import Stage, System
 
 # What to do once repairs are used up; {setting} is the stage's limit of tokens by its whole name.
@@ -31,39 +32,27 @@ HINTS = {
 WISHES = {Failure.TRUNCATED: "; be much shorter"}  # what the model alone is told, behind the complaint
 
 
-@dataclass(frozen=True, slots=True)
-class Supply:
-    """What a source has for a prompt (empty: the prompt goes without), and what it kept back, for the trace alone.
-    problem: why there is nothing where that is no answer of the source, empty else."""
-
-    content: tuple[Mapping[str, Any], ...]
-    excluded: tuple[events.Excluded, ...] = ()
-    problem: str = ""
-
-
-class Source(Protocol):
-    """Supplies an input that no stage makes (M: exemplars) for a state."""
-
-    def __call__(self, state: State) -> Supply: ...
-
-
 @dataclass(frozen=True)
 class Asker:
-    """Implements `refine.Ask` on a backend. `sampling` is the backbone's; a stage may override parts of it."""
+    """Implements `loops.loop.Ask`: a stage's class where it names one, else a model on a backend. `sampling` is the
+    backbone's; a stage may override parts of it. sources supply inputs of this sample by symbol."""
 
     prompts: Prompts
     backend: Backend
     sampling: Sampling
     emit: Emit
-    sources: Mapping[str, Source] = field(default_factory=dict)
+    sources: Mapping[str, Ready] = field(default_factory=dict)
 
-    def __call__(self, stage: Stage, state: State, t: int, again: Again | None = None) -> Output:
+    def __call__(self, stage: Stage, state: State, t: int, correction: Correction | None = None) -> Output:
         bounds = bounds_of(self.prompts.system, stage, state)
+        supplied = self._supplied(stage, state, t)
+        if stage.by:
+            return answered(stage, stage.by, bounds, self._asked(stage, state, t, supplied, correction))
         schema = json_schema(stage.output, bounds) if stage.output else None
         words = outline(schema) if schema else ""
-        messages = self.prompts.messages(stage, state, self._supplied(stage, state, t), words, again)
+        messages = self.prompts.messages(stage, state, supplied, words, correction)
         samplers = sampling(self.sampling, stage.sampling, stage.name)
-        answer_schema = json.dumps(schema, ensure_ascii=False, separators=(",", ":")) if schema else ""
+        answer_schema = schema.text if schema else ""
         for attempt in range(self.prompts.system.max_repairs + 1):
             request = Request(messages, samplers, answer_schema, stage.logprobs)
             reply = self.backend.complete(request)
@@ -80,22 +69,37 @@ class Asker:
                 messages = (*request.messages, Message("assistant", reply.text.strip() or "(blank)"), complaint)
         raise AssertionError("the loop above returns or raises")
 
-    def _supplied(self, stage: Stage, state: State, t: int) -> dict[str, Any]:
-        supplied = {}
+    def _asked(self, stage: Stage, state: State, t: int, supplied: Inputs, correction: Correction | None) -> Asked:
+        inputs = visible(self.prompts.system, stage, state) | supplied
+        return Asked(
+            sample=state.scene.id,
+            t=t,
+            stage=stage.name,
+            responder=state.scene.responder,
+            labels=state.scene.labels,
+            inputs=inputs,
+            images=tuple(image.data for image in state.images) if "V" in inputs else (),
+            previous=correction.previous if correction else None,
+            instruction=correction.instruction if correction else "",
+        )
+
+    def _supplied(self, stage: Stage, state: State, t: int) -> Inputs:
+        supplied: Inputs = {}
         for symbol, source in self.sources.items():
             if symbol not in stage.sees:
                 continue
-            supply = source(state)
-            told = events.Supplied(
-                sample=state.scene.id,
-                t=t,
-                stage=stage.name,
-                symbol=symbol,
-                content=tuple(dict(item) for item in supply.content),
-                excluded=supply.excluded,
-                problem=supply.problem,
+            supply = source(state, state.at(self.prompts.system.forecast(stage)))
+            self.emit(
+                events.Supplied(
+                    sample=state.scene.id,
+                    t=t,
+                    stage=stage.name,
+                    symbol=symbol,
+                    content=tuple(dict(item) for item in supply.content),
+                    excluded=supply.excluded,
+                    problem=supply.problem,
+                )
             )
-            self.emit(told)
             if supply.content:
                 supplied[symbol] = supply.content
         return supplied
@@ -137,15 +141,16 @@ def accept(stage: Stage, bounds: Bounds, reply: Reply) -> Output:
         raise ReplyError(Failure.TRUNCATED, f"the answer was cut off after {limit} tokens")
     if reply.finish is Finish.ABORT:
         raise ReplyError(Failure.LOOP_ABORT, "the answer was broken off because it repeated itself")
-    if not reply.text.strip():
-        raise ReplyError(Failure.EMPTY, "the answer was blank")
-    return parse(stage.output, bounds, reply.text) if stage.output else _spoken(stage, reply.text)
+    said = reply.text.strip() if stage.output else _spoken(stage, reply.text)
+    if not said:
+        what = "the answer was blank" if not reply.text.strip() else "the answer was blank before its stop text"
+        raise ReplyError(Failure.EMPTY, what)
+    return parse(stage.output, bounds, reply.text) if stage.output else said
 
 
 def _spoken(stage: Stage, text: str) -> str:
     """A text up to the first of the stage's stop texts, for servers that do not heed them."""
-    stops = stage.sampling.get("stop", ())
-    for stop in (stops,) if isinstance(stops, str) else stops:
+    for stop in sampling(Sampling(), stage.sampling, stage.name).stop:
         text = text.strip().split(stop, 1)[0]
     return text.strip()
 

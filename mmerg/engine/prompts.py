@@ -8,11 +8,9 @@ under their symbols and nothing else; a name that is not there is an error, neve
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from hashlib import sha256
-from typing import Any
 
 from jinja2 import (
     DictLoader,
@@ -23,12 +21,18 @@ from jinja2 import (
     TemplateError,
     TemplateNotFound,
 )
+from jinja2.meta import find_referenced_templates
 
 from mmerg.backends.protocol import Image, Message
-from mmerg.engine.state import Again, State
+from mmerg.engine.state import Correction, State
 from mmerg.errors import ConfigError
 from mmerg.runs.events import Form
+from mmerg.systems.schema import schema_digest
 from mmerg.systems.system import Stage, System
+from mmerg.systems.target import digest_of
+
+BASE = ("system.j2", "shared.j2", "repair.j2")  # what every system has, a default where it has none of its own
+Inputs = dict[str, object]
 
 
 @dataclass(frozen=True)
@@ -75,20 +79,24 @@ class Prompts:
             lstrip_blocks=True,
             autoescape=False,
         )
-        for name in ("system.j2", "shared.j2", "repair.j2", *(f"{stage.name}.j2" for stage in system.agents), *checks):
+        own = [f"{stage.name}.j2" for stage in system.agents if stage.by is None]
+        for name in (*BASE, *own, *checks):
             self._template(name)
+        self._rendered = self._reached([*BASE, *own])
 
     def messages(
-        self, stage: Stage, state: State, supplied: Mapping[str, Any], outline: str, again: Again | None
+        self, stage: Stage, state: State, supplied: Mapping[str, object], outline: str, correction: Correction | None
     ) -> tuple[Message, ...]:
         """The messages that open a call of `stage`. `supplied` holds inputs from sources other than stages (M)."""
         seen = visible(self.system, stage, state) | {k: v for k, v in supplied.items() if k in stage.sees}
+        outputs = [(maker.name, seen[maker.gives]) for maker in self.system.stages if maker.gives in seen]
         scope = {"responder": _line(state.scene.responder), **seen}
-        shared = self._render("shared.j2", scope)
+        shared = self._render("shared.j2", {**scope, "outputs": outputs})
         auditor = self.system.auditor
         audits = auditor is not None and stage.name == auditor.name
         checks = [(s.name, self._render(_check(s), scope)) for s in self.system.stages] if audits else []
-        own = self._render(f"{stage.name}.j2", {**scope, "outline": outline, "again": again, "checks": checks})
+        own_scope = {**scope, "outline": outline, "correction": correction, "checks": checks}
+        own = self._render(f"{stage.name}.j2", own_scope)
         images: tuple[Image, ...] = state.images if "V" in seen else ()
         return (Message("system", self._render("system.j2", {})), Message("user", f"{shared}\n\n{own}", images))
 
@@ -97,22 +105,39 @@ class Prompts:
         return Message("user", self._render("repair.j2", {"complaint": what, "outline": outline}))
 
     def digest(self) -> str:
-        """SHA-256 (hex) over every template that this system can render, and over the schemas of its outputs."""
-        parts = [json.dumps(stage.output.model_json_schema()) for stage in self.system.agents if stage.output]
-        parts += [f"{name}\0{source}\0" for name, source in self._sources.items()]
+        """SHA-256 (hex) over all that decides what the system asks and answers beside its settings: every template that
+        it can render, the schemas of its outputs, and the user's classes and functions that it names. It does not
+        depend on where they lie."""
+        parts = [schema_digest(stage.output) for stage in self.system.agents if stage.output]
+        code = [stage.by for stage in self.system.agents if stage.by]
+        parts += [
+            digest_of(thing) for thing in (*code, *([] if isinstance(self.system.loop, str) else [self.system.loop]))
+        ]
+        parts += [f"{name}\0{self._sources[name]}\0" for name in self._rendered]
         return sha256("".join(parts).encode()).hexdigest()
+
+    def _reached(self, names: list[str]) -> list[str]:
+        """These templates and all that they can render, as far as they are files, in order of names."""
+        reached: set[str] = set()
+        while names:
+            name = names.pop()
+            if name not in reached and name in self._sources:
+                reached.add(name)
+                found = set(find_referenced_templates(self._env.parse(self._sources[name])))
+                names += self._sources if None in found else [other for other in found if other]
+        return sorted(reached)
 
     def _template(self, name: str) -> Template:
         try:
             return self._env.get_template(name)
         except TemplateNotFound as error:
             folders = ", ".join(map(str, self.system.prompts))
-            hint = "every stage needs a template <stage>.j2 beside system.j2 and shared.j2"
+            hint = "every stage that a model answers needs a template <stage>.j2"
             raise ConfigError(f"the system {self.system.name} has no {error}", where=folders, hint=hint) from error
         except TemplateError as error:
             raise ConfigError(f"the prompt {name} is no Jinja template: {error}", where=name) from error
 
-    def _render(self, name: str, scope: Mapping[str, Any]) -> str:
+    def _render(self, name: str, scope: Mapping[str, object]) -> str:
         try:
             return self._template(name).render(scope).strip()
         except TemplateError as error:
@@ -134,18 +159,20 @@ def _read(system: System) -> dict[str, str]:
     reader = Environment(autoescape=False)
     sources: dict[str, str] = {}
     for name in files.list_templates():
+        if not name.endswith(".j2"):
+            continue
         try:
             sources[name], _, _ = files.get_source(reader, name)
         except (OSError, UnicodeDecodeError) as error:  # TemplateNotFound, of a link to nothing, is an OSError
             where = ", ".join(map(str, system.prompts))
-            hint = "a template is a text file in UTF-8; move what is none elsewhere"
+            hint = "a template is a text file in UTF-8; rename what is none"
             raise ConfigError(f"the prompt {name} cannot be read: {error}", where=where, hint=hint) from error
     return sources
 
 
-def visible(system: System, stage: Stage, state: State) -> dict[str, Any]:
+def visible(system: System, stage: Stage, state: State) -> Inputs:
     """The inputs of `state` that `stage` sees, by symbol, as templates get them; what is absent leaves no trace."""
-    seen: dict[str, Any] = {}
+    seen: Inputs = {}
     if "V" in stage.sees and state.keyframes:
         speakers = [turn.speaker for turn in state.scene.history]
         views = tuple(

@@ -1,28 +1,29 @@
-"""Runs a system over samples: several in flight, each apart, one failed sample never costs another.
+"""One sample from clips to result line, failed or not: a failed sample never costs another.
 
-`Experiment.sample` is one sample from clips to result line, `attempt` what it has in common with other work that is
-done a sample at a time. `in_flight` maps it over many with threads (calls wait on a server, decoding releases the
-interpreter), and is the only thing to change for another kind of parallelism.
+`attempt` is what it has in common with other work that is done a sample at a time; `parallel.py` maps it over many.
 """
 
 from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Generator, Iterable, Mapping
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, Protocol, TypeVar
+from typing import Protocol, cast
 
 from pydantic import BaseModel
 
 from mmerg.backends.protocol import Backend, Engine, Reply, Sampling
 from mmerg.corpora.dialogue import Sample
-from mmerg.engine.ask import Asker, Source
+from mmerg.engine.ask import Asker
 from mmerg.engine.look import OVER_BUDGET, Looker
+from mmerg.engine.loops.audit import audit
+from mmerg.engine.loops.loop import Loop, Outcome
+from mmerg.engine.loops.refine import refine
+from mmerg.engine.loops.single import single
 from mmerg.engine.prompts import Prompts
-from mmerg.engine.refine import Outcome, refine
+from mmerg.engine.sources import Ready, Source
 from mmerg.engine.state import State
 from mmerg.errors import Failure, SampleError
 from mmerg.runs import events
@@ -30,8 +31,8 @@ from mmerg.runs.events import Emit
 from mmerg.runs.result import Result
 from mmerg.systems.system import System
 
-Item = TypeVar("Item")
-Out = TypeVar("Out")
+LOOPS: Mapping[str, Loop] = {"audit": audit, "single": single, "refine": refine}
+Fields = dict[str, object]  # of a result
 
 
 class KeepFrame(Protocol):
@@ -42,15 +43,14 @@ class KeepFrame(Protocol):
 
 @dataclass(frozen=True)
 class Experiment:
-    """What every sample of a run shares. sources make, for a sample, what supplies an input that no stage makes; they
-    may know its dialogue and target (to guard against leaks), what they supply goes into prompts."""
+    """What every sample of a run shares. sources supply, by symbol, inputs that no stage makes."""
 
     prompts: Prompts
     looker: Looker
     sampling: Sampling
     engine: Engine
     max_images: int
-    sources: Mapping[str, Callable[[Sample], Source]] = field(default_factory=dict)
+    sources: Mapping[str, Source] = field(default_factory=dict)
 
     def sample(self, sample: Sample, backend: Backend, emit: Emit, keep_frame: KeepFrame) -> Result:
         """One sample's result, failed or not. Raises CallError (interrupted), after which nothing is decided, and
@@ -71,13 +71,13 @@ class Experiment:
 
         scene, system = sample.scene, self.prompts.system
 
-        def decide(note: Emit) -> dict[str, Any]:
+        def decide(note: Emit) -> Fields:
             vision = self.engine.vision
             state = self.looker.look(scene, sample.dropped, vision=vision, max_images=self.max_images, emit=note)
             self._keep(state, keep_frame)
-            sources = {symbol: source(sample) for symbol, source in self.sources.items()}
-            asker = Asker(self.prompts, backend, self.sampling, note, sources)
-            return _decided(system, refine(system, state, asker, note))
+            ready: dict[str, Ready] = {symbol: partial(each.supply, sample) for symbol, each in self.sources.items()}
+            asker = Asker(self.prompts, backend, self.sampling, note, ready)
+            return _decided(system, loop_of(system)(system, state, asker, note))
 
         started = events.SampleStarted(
             sample=sample.id,
@@ -87,14 +87,16 @@ class Experiment:
             labels=scene.labels,
         )
         common = attempt(started, decide, watch)
-        return Result(
-            gold_response=sample.target.text if sample.target else None,
-            gold_emotion=sample.target.emotion if sample.target else None,
-            clip_problems=len(bad_clips),
-            exemplars=len(shown),
-            excluded=dict(sorted(Counter(guard for guard, _ in excluded).items())),
-            exemplars_problem="; ".join(sorted(problems)) or None,
-            **common,
+        return Result.model_validate(
+            {
+                "gold_response": sample.target.text if sample.target else None,
+                "gold_emotion": sample.target.emotion if sample.target else None,
+                "clip_problems": len(bad_clips),
+                "exemplars": len(shown),
+                "excluded": dict(sorted(Counter(guard for guard, _ in excluded).items())),
+                "exemplars_problem": "; ".join(sorted(problems)) or None,
+                **common,
+            }
         )
 
     def _keep(self, state: State, keep_frame: KeepFrame) -> None:
@@ -104,7 +106,12 @@ class Experiment:
             keep_frame(keyframe.frame.sha256, partial(self.looker.store.read, keyframe.frame.sha256))
 
 
-def attempt(started: events.SampleStarted, decide: Callable[[Emit], dict[str, Any]], emit: Emit) -> dict[str, Any]:
+def loop_of(system: System) -> Loop:
+    """The loop that a system names: one of ours, or the user's function."""
+    return LOOPS[system.loop] if isinstance(system.loop, str) else cast(Loop, system.loop)
+
+
+def attempt(started: events.SampleStarted, decide: Callable[[Emit], Fields], emit: Emit) -> Fields:
     """One try at a sample, whatever is to be decided of it: what every sample's line has, its calls and how it failed,
     and what `decide` gives where it did not. Raises CallError (interrupted), after which nothing is decided."""
     begun = time.monotonic()
@@ -117,7 +124,7 @@ def attempt(started: events.SampleStarted, decide: Callable[[Emit], dict[str, An
             calls.append(event.reply)
 
     note(started)
-    decided: dict[str, Any]
+    decided: Fields
     try:
         decided = {"status": "ok", **decide(note)}
         note(events.SampleDone(sample=sample))
@@ -142,7 +149,7 @@ def attempt(started: events.SampleStarted, decide: Callable[[Emit], dict[str, An
     }
 
 
-def _decided(system: System, outcome: Outcome) -> dict[str, Any]:
+def _decided(system: System, outcome: Outcome) -> Fields:
     chosen = outcome.selected
     audit = chosen.audit
     return {
@@ -154,38 +161,9 @@ def _decided(system: System, outcome: Outcome) -> dict[str, Any]:
     }
 
 
-def _at(state: State, path: str) -> Any:
+def _at(state: State, path: str) -> object:
     """The output, or the field of it, that a path such as "e.emotion" names."""
-    symbol, *fields = path.split(".")
-    value: Any = state.get(symbol)
-    for name in fields:
-        value = getattr(value, name)
-    return value.model_dump(mode="json") if isinstance(value, BaseModel) else value
-
-
-def in_flight(
-    items: Iterable[Item], work: Callable[[Item], Out], slots: int, stop: Callable[[], None]
-) -> Generator[Out, None, None]:
-    """`work` over `items`, at most `slots` at a time, results as they come. On an error or Ctrl-C nothing more is begun
-    and `stop` is called so that calls in flight break off; what still ends well comes before the error."""
-    waiting = iter(items)
-    with ThreadPoolExecutor(slots, thread_name_prefix="sample") as threads:
-        running: set[Future[Out]] = set()
-        try:
-            while True:
-                while len(running) < slots and (item := next(waiting, None)) is not None:
-                    running.add(threads.submit(work, item))
-                if not running:
-                    return
-                for future in wait(running, return_when=FIRST_COMPLETED).done:
-                    running.remove(future)
-                    yield future.result()
-        except GeneratorExit:  # nobody takes results any more
-            stop()
-            raise
-        except BaseException:
-            stop()
-            for future in running:
-                if future.exception() is None:
-                    yield future.result()
-            raise
+    symbol, _, name = path.partition(".")
+    output = state.get(symbol)
+    found: object = getattr(output, name) if name else output
+    return found.model_dump(mode="json") if isinstance(found, BaseModel) else found

@@ -42,6 +42,13 @@ class State:
     def get(self, symbol: str) -> Output | None:
         return dict(self.outputs).get(symbol)
 
+    def at(self, path: str) -> str | None:
+        """The text that stands at a path such as "e.emotion" or "R", None where there is none."""
+        symbol, _, name = path.partition(".")
+        output = self.get(symbol)
+        found = getattr(output, name, None) if name else output
+        return found if isinstance(found, str) else None
+
     def with_(self, symbol: str, output: Output) -> State:
         """The state with one more output; an output is never replaced."""
         if self.get(symbol) is not None:
@@ -55,25 +62,38 @@ class State:
 
 
 @dataclass(frozen=True)
-class Again:
-    """Why a stage runs again: its previous output, the audit's reason and correction instruction f."""
+class Draft:
+    """What a stage gave in an earlier pass, and the feedback on it."""
+
+    output: Output
+    feedback: Output
+
+
+@dataclass(frozen=True)
+class Correction:
+    """Why a stage runs again: its previous output, what was found, and the instruction what to do better. drafts: all
+    that it gave so far with the feedback on each, oldest first, where a loop shows the whole history."""
 
     stage: str
     previous: Output
     reason: str
-    correction: str
+    instruction: str
+    drafts: tuple[Draft, ...] = ()
 
 
 @dataclass(frozen=True)
 class Pass:
-    """Pass t: a complete state, its audit (None where there is no auditor, or it could not be read), and the rerun
-    that led to it."""
+    """Pass t: a complete state, the correction that led to it, and what its auditor said: an audit, or a score where
+    the loop takes free feedback; neither where there is no auditor, or what it said could not be read."""
 
     t: int
     state: State
-    audit: Audit | None
-    again: Again | None = None
+    audit: Audit | None = None
+    correction: Correction | None = None
+    score: int | None = None
 
     def rank(self) -> tuple[int, ...] | None:
-        """(c1, c2, …, -t) for the lexicographic choice, None if the pass is unaudited."""
-        return (*self.audit.checks, -self.t) if self.audit else None
+        """(c1, c2, …, -t), or (score, -t): the highest wins, the earlier pass in a tie. None for an unaudited pass."""
+        if self.audit:
+            return (*self.audit.checks, -self.t)
+        return None if self.score is None else (self.score, -self.t)

@@ -24,18 +24,18 @@ from mmerg.corpora.dialogue import Corpus, Sample
 from mmerg.corpora.protocols import Protocol, Selection, chosen
 from mmerg.corpora.reading import clip_files
 from mmerg.engine.sample import Experiment
+from mmerg.engine.sources import Source
 from mmerg.errors import CorpusError
-from mmerg.experiment.exemplars import Exemplars
 from mmerg.experiment.only_failed import is_new, refusal, told_nothing, told_wanted
 from mmerg.experiment.sweep import in_sweep
 from mmerg.experiment.wiring import (
     corpus_of,
-    exemplars_of,
     experiment_of,
     git_commit,
     looker_of,
-    memory_corpus_of,
+    opened_sources,
     pool_of,
+    prepared_sources,
     prompts_of,
     protocol_of,
     refuse_idle_repeats,
@@ -52,7 +52,9 @@ from mmerg.settings.bounds import check
 from mmerg.settings.compose import resolve
 from mmerg.settings.identity import how, identity_hash
 from mmerg.storage.snapshot import Snapshot
+from mmerg.sources.exemplars import Exemplars
 from mmerg.systems.system import System
+from mmerg.systems.target import digest_of
 
 
 def launch(config: DictConfig) -> Iterator[Ended]:
@@ -91,7 +93,7 @@ def _run(plain: dict[str, Any], out: Console) -> Ended:
             return _ended(path, Ended.of(path, kept, kept=len(kept), made=0))
         asked = told_wanted(wanted, before)
     prompts, sampling = prompts_of(plain), sampling_of(plain)
-    source = memory_corpus_of(plain, prompts.system, corpus)
+    prepared = prepared_sources(plain, prompts.system, corpus)
 
     with closing(pool_of(plain)) as pool:
         engine = pool.describe()
@@ -100,25 +102,27 @@ def _run(plain: dict[str, Any], out: Console) -> Ended:
             out.print(escape(blind))
         for host, why in pool.down().items():
             out.print(escape(f"host {host} is left out for now: {why}"))
-        exemplars = None
-        if source:
+        sources: dict[str, Source] = {}
+        if prepared:
             with Building(out) as watch:
-                exemplars = exemplars_of(plain, prompts.system, corpus, source, wanted, watch)
-            out.print(escape(told(exemplars.section())))
-        experiment = experiment_of(plain, prompts, sampling, engine, exemplars)
-        with Run(path, _manifest(plain, corpus, protocol, selection, experiment, exemplars)) as run:
+                sources = opened_sources(prepared, wanted, watch)
+        memories = [source for source in sources.values() if isinstance(source, Exemplars)]
+        for memory in memories:
+            out.print(escape(told(memory.section())))
+        experiment = experiment_of(plain, prompts, sampling, engine, sources)
+        with Run(path, _manifest(plain, corpus, protocol, selection, experiment)) as run:
             todo = pending(wanted, run.results, plain["only_failed"])
-            working = replace(experiment, looker=looker_of(plain, todo))
+            working = replace(experiment, looker=looker_of(plain, prompts.system, todo))
 
             def work(sample: Sample, backend: Backend, emit: Emit) -> Result:
                 return working.sample(sample, backend, emit, run.keep_frame)
 
             progress = carry_out(run, wanted, todo, work, pool, out)
             run.seal([sample.id for sample in selection.samples])
-            if exemplars:
+            if memories:
                 done = run.results
                 counts = {"excluded": tally(done.values()), "problems": problems(done.values())}
-                run.note("memory", exemplars.section() | counts)
+                run.note("memory", memories[0].section() | counts)
             results = run.results.part(sample.id for sample in wanted)
             _tell(out, plain, results, path / TRACE)
             ended = Ended.of(path, results, progress.kept, progress.made)
@@ -160,9 +164,9 @@ def _manifest(
     protocol: Protocol,
     selection: Selection,
     experiment: Experiment,
-    exemplars: Exemplars | None,
 ) -> dict[str, Any]:
     engine = experiment.engine.model_dump(mode="json")
+    memories = [source for source in experiment.sources.values() if isinstance(source, Exemplars)]
     return {
         "identity": {
             "config": identity_hash(dict(plain)),
@@ -170,7 +174,8 @@ def _manifest(
             "clips": Snapshot.of(clip_files(corpus)).digest(),
             "engine": json.dumps(engine, sort_keys=True),
             "prompts": experiment.prompts.digest(),
-            "memory": exemplars.memory.digest if exemplars else "none",
+            "sources": " ".join(f"{symbol}={digest_of(source)}" for symbol, source in experiment.sources.items())
+            or "none",
         },
         "engine": engine,
         "corpus": {
@@ -186,7 +191,7 @@ def _manifest(
             "left_out": dict(selection.left_out),
             "told": protocol.told(selection),
         },
-        **({"memory": exemplars.section()} if exemplars else {}),
+        **({"memory": memories[0].section()} if memories else {}),
         "versions": versions(),
         "how": how(dict(plain)),
         "git_commit": git_commit(),

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import fields
+from collections.abc import Mapping, Sequence
+from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from subprocess import run as run_process
-from typing import Any
-
-from hydra.errors import InstantiationException
-from hydra.utils import instantiate
+from typing import Any, cast
 
 from mmerg.backends.cache import Cache, flights_of
 from mmerg.backends.pool import Host, Pool
@@ -26,15 +23,18 @@ from mmerg.engine.look import Looker
 from mmerg.engine.plan import Ahead, clips_by_file, files_there
 from mmerg.engine.prompts import Prompts
 from mmerg.engine.sample import Experiment
+from mmerg.engine.sources import Source
 from mmerg.errors import ConfigError, CorpusError
-from mmerg.experiment.exemplars import SYMBOL, Exemplars, Wanted, forecast_of, refuse_without_forecast, wants_exemplars
 from mmerg.frames.frame import FrameSettings
 from mmerg.frames.store import FrameStore
-from mmerg.memory.entries import Key
-from mmerg.memory.guards import Guards, refuse_evaluated
-from mmerg.memory.store import Store, Watch
-from mmerg.settings.compose import literal
-from mmerg.systems.system import System, build
+from mmerg.memory.guards import refuse_evaluated
+from mmerg.memory.store import Watch
+from mmerg.sources.exemplars import FromMemory, Prepared, Setting
+from mmerg.systems import target
+from mmerg.systems.build import build
+from mmerg.systems.settings import system_settings
+from mmerg.systems.system import System
+from mmerg.systems.target import Target
 
 PACKAGES = (
     *("mmerg", "ollama", "xllamacpp", "opencv-python-headless", "numpy", "pydantic", "jinja2"),
@@ -44,13 +44,7 @@ PACKAGES = (
 
 def make(node: dict[str, Any], **more: Any) -> Any:
     """The object that a node with `_target_` describes. Raises ConfigError where it cannot be made."""
-    try:
-        # Twice, as Hydra resolves a node before it reads it, and reading resolves again.
-        return instantiate(literal(literal(node)), **more, _convert_="all")
-    except InstantiationException as error:
-        raise ConfigError(
-            f"{node.get('_target_')} cannot be made: {' '.join(str(error).split())}", where="configuration"
-        ) from error
+    return target.make(Target.model_validate({**node, **more}), "configuration")
 
 
 def corpus_of(plain: dict[str, Any]) -> Corpus:
@@ -120,26 +114,45 @@ def refuse_idle_repeats(plain: dict[str, Any]) -> None:
 
 def prompts_of(plain: dict[str, Any]) -> Prompts:
     """The system with its templates. Raises ConfigError where it does not hold, before any model is loaded."""
-    return Prompts(build(plain["system"]).showing_frames_to(plain["frames"]["seen_by"]))
+    node = plain["system"]
+    system = build(system_settings(node, f"system={node['name']}"), given=plain["sources"])
+    return Prompts(system.showing_frames_to(plain["frames"]["seen_by"]))
 
 
-def memory_corpus_of(plain: dict[str, Any], system: System, evaluated: Corpus) -> Corpus | None:
-    """The corpus that exemplars come from, read; None where no stage sees any or none are wanted. Raises ConfigError
-    where the settings do not fit each other, the system or the corpus that is evaluated."""
-    settings, node = plain["memory"], plain["dataset"]["memory"]
-    if not settings["top_k"] or not wants_exemplars(system):
-        return None
-    if not settings["embedder"]:
-        raise ConfigError(
-            f"memory={settings['name']} has no embedder", where="memory.top_k", hint="memory=minilm, or memory.top_k=0"
-        )
+def prepared_sources(plain: dict[str, Any], system: System, evaluated: Corpus) -> dict[str, Prepared | Source]:
+    """What supplies the symbols that some agent sees, with the corpora that it needs read; without what supplies
+    nothing. Raises ConfigError where the settings do not fit each other, the system or the corpus that is evaluated."""
+
+    @cache
+    def remembered() -> Corpus:
+        return _remembered(plain, evaluated)
+
+    found: dict[str, Prepared | Source] = {}
+    for symbol, node in plain["sources"].items():
+        if node is None or not system.sees(symbol):
+            continue
+        source = make(node)
+        if isinstance(source, FromMemory):
+            setting = Setting(symbol, system, evaluated, remembered, Path(plain["cache_dir"]))
+            if prepared := source.prepare(setting):
+                found[symbol] = prepared
+        elif callable(getattr(source, "supply", None)):
+            found[symbol] = cast(Source, source)
+        else:
+            hint = "it needs supply(self, sample, state, forecast), see docs/own.md"
+            raise ConfigError(f"{node['_target_']} is no source", where=f"sources.{symbol}", hint=hint)
+    return found
+
+
+def _remembered(plain: dict[str, Any], evaluated: Corpus) -> Corpus:
+    """The corpus that exemplars come from."""
+    node = plain["dataset"]["memory"]
     reader = node.get("reader") if node else None
     if not reader or not reader.get("root", "given"):
         lacking = "dataset.memory.root has no value" if reader else "dataset.memory has no reader"
         what = lacking if node else f"dataset={evaluated.name} names no corpus for exemplars"
         hint = "dataset.memory.root=…, or memory=none" if reader else "memory=none, or a reader as dataset.memory"
         raise ConfigError(what, where="dataset.memory", hint=hint)
-    refuse_without_forecast(system, settings)
     try:
         source = read_corpus(make(reader))
     except CorpusError as error:
@@ -152,32 +165,24 @@ def memory_corpus_of(plain: dict[str, Any], system: System, evaluated: Corpus) -
     return source
 
 
-def exemplars_of(
-    plain: dict[str, Any], system: System, evaluated: Corpus, source: Corpus, samples: Sequence[Sample], watch: Watch
-) -> Exemplars:
-    """What supplies M to `samples` of the evaluated corpus; the memory is built where it is not there yet."""
-    settings = plain["memory"]
-    embedder = make(settings["embedder"])
-    memory, left_out = Store(Path(plain["cache_dir"]) / "memory", watch).open(source, Key(**settings["key"]), embedder)
-    guards = Guards(**{name: settings[name] for name in (field.name for field in fields(Guards))})
-    wanted = Wanted(
-        **{name: settings[name] for name in ("top_k", "emotion", "min_similarity")},
-        guards=guards,
-        forecast=forecast_of(system),
-    )
-    exemplars = Exemplars(memory, source, evaluated, wanted, left_out)
-    exemplars.refuse_wordless(samples)
-    return exemplars
+def opened_sources(
+    prepared: Mapping[str, Prepared | Source], samples: Sequence[Sample], watch: Watch
+) -> dict[str, Source]:
+    """The sources, ready for `samples`; a memory is built where it is not there yet."""
+    return {
+        symbol: each.open(samples, watch) if isinstance(each, Prepared) else each for symbol, each in prepared.items()
+    }
 
 
-def looker_of(plain: dict[str, Any], samples: Sequence[Sample] = ()) -> Looker:
-    """What takes frames; a file of which several of `samples` show parts is decoded once for all of them."""
+def looker_of(plain: dict[str, Any], system: System, samples: Sequence[Sample] = ()) -> Looker:
+    """What takes frames; a file of which several of `samples` show parts is decoded once for all of them. No clip is
+    opened that no agent sees."""
     frames = plain["frames"]
     settings = FrameSettings(
         **{key: frames[key] for key in ("per_clip", "method", "long_side", "jpeg_quality", "max_seconds")}
     )
     store = FrameStore(Path(plain["cache_dir"]) / "frames")
-    looked_at = 0 if frames["seen_by"] == "none" else frames["last_turns"]  # no clip is opened that nobody sees
+    looked_at = frames["last_turns"] if system.sees("V") else 0
     ahead = Ahead(clips_by_file(samples, looked_at), files_there(samples, looked_at))
     return Looker(settings, frames["max_frames"], looked_at, store, ahead)
 
@@ -187,16 +192,16 @@ def experiment_of(
     prompts: Prompts,
     sampling: Sampling,
     engine: Engine,
-    exemplars: Exemplars | None = None,
+    sources: Mapping[str, Source] | None = None,
 ) -> Experiment:
     """What all samples share."""
     return Experiment(
         prompts=prompts,
-        looker=looker_of(plain),
+        looker=looker_of(plain, prompts.system),
         sampling=sampling,
         engine=engine,
         max_images=plain["backbone"]["max_images"],
-        sources={SYMBOL: exemplars} if exemplars else {},
+        sources=sources or {},
     )
 
 

@@ -20,7 +20,7 @@ from mmerg.backends.pool import Pool
 from mmerg.backends.protocol import Backend
 from mmerg.console.progress import Finished, Progress
 from mmerg.console.terminal import escape
-from mmerg.engine.sample import in_flight
+from mmerg.engine.parallel import in_flight
 from mmerg.runs.events import Emit, Event
 from mmerg.runs.folder import Folder
 from mmerg.runs.kept import Record

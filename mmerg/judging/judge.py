@@ -14,13 +14,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import chain, permutations
-from pathlib import Path
 from typing import Any, get_args
 
 from mmerg.backends.protocol import Backend, Sampling
-from mmerg.engine.ask import Asker, Supply
+from mmerg.engine.ask import Asker
 from mmerg.engine.prompts import Prompts
-from mmerg.engine.sample import attempt
+from mmerg.engine.sample import Fields, attempt
+from mmerg.engine.sources import Supply
 from mmerg.engine.state import State
 from mmerg.errors import ConfigError, ReplyError
 from mmerg.judging.items import Item
@@ -28,9 +28,10 @@ from mmerg.judging.schemas import Preference, Rating
 from mmerg.runs import events
 from mmerg.runs.events import Emit
 from mmerg.runs.verdict import Choice, Verdict, Verdicts
-from mmerg.systems.system import Stage, System, build
+from mmerg.systems.build import build
+from mmerg.systems.settings import system_settings
+from mmerg.systems.system import Stage, System
 
-FOLDER = Path(__file__).parent
 REPLIES = "R"
 _CHOICES: dict[str, Choice] = dict(zip(("Reply 1", "Reply 2", "tie"), get_args(Choice), strict=True))
 
@@ -39,8 +40,7 @@ def judge_system(node: Mapping[str, Any]) -> System:
     """The system that the resolved `judge` node describes. Raises ConfigError where it does not hold."""
     config = {
         **{key: node[key] for key in ("name", "prompts", "max_repairs")},
-        **{"stages": node["aspects"], "given": [REPLIES], "auditor": None, "vocabulary": {}, "result": {}},
-        "max_iterations": 0,
+        **{"stages": node["aspects"], "result": {}, "loop": "single"},
     }
     for aspect, settings in node["aspects"].items():
         if own := sorted({"temperature", "seed"} & set(settings.get("sampling") or {})):
@@ -49,7 +49,8 @@ def judge_system(node: Mapping[str, Any]) -> System:
                 where=f"judge={node['name']}",
                 hint="all aspects share judge.temperature, and seed, from which the repeats count",
             )
-    system = build(config, FOLDER, "judge")
+    where = f"judge={node['name']}"
+    system = build(system_settings(config, where), given=[REPLIES], group="judge")
     wanted = Rating if node["replies"] == 1 else Preference
     for stage in system.stages:
         if stage.output is None or not issubclass(stage.output, wanted):
@@ -89,20 +90,20 @@ class Judge:
         """The verdicts on one item, failed or not. Raises CallError (interrupted), after which nothing is decided, and
         ConfigError for what would fail every item."""
 
-        def decide(note: Emit) -> dict[str, object]:
+        def decide(note: Emit) -> Fields:
             looks = (self._look(item, look, backend, note) for look in self.rounds)
             return {"verdicts": tuple(chain.from_iterable(looks))}
 
         started = events.SampleStarted(
             sample=item.id, dialogue=item.dialogue, history=item.history, responder=item.responder, labels=()
         )
-        return Verdicts(**attempt(started, decide, emit))
+        return Verdicts.model_validate(attempt(started, decide, emit))
 
     def _look(self, item: Item, look: Round, backend: Backend, emit: Emit) -> Iterator[Verdict]:
         sampling = replace(self.sampling, seed=self.sampling.seed + look.repeat)
         shown = [{"number": place, "reply": item.replies[run]} for place, run in enumerate(look.order, start=1)]
         supply = Supply(tuple(shown))
-        asker = Asker(self.prompts, backend, sampling, emit, {REPLIES: lambda _: supply})
+        asker = Asker(self.prompts, backend, sampling, emit, {REPLIES: lambda *_: supply})
         for stage in self.prompts.system.stages:
             asked = Verdict(
                 aspect=stage.name, round=look.number, order=look.order, repeat=look.repeat, seed=sampling.seed

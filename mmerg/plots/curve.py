@@ -184,8 +184,8 @@ def _apart_from(about: About, setting: Setting, *, memory: bool) -> str:
     if setting == "max_iterations":
         config["system"].pop(setting, None)
     elif memory:
-        config["memory"]["top_k"] = 1
+        config["sources"]["M"]["top_k"] = 1
     else:
-        config["memory"] = {"top_k": 0}
-        parts.pop("memory", None)
+        config["sources"] = {}
+        parts.pop("sources", None)
     return f"{identity_hash(config)} {json.dumps(parts, sort_keys=True)}"

@@ -22,9 +22,9 @@ Deciding = Callable[[Mapping[str, Any]], Mapping[str, Any]]
 
 _FOLDERS = ("root", "folder")  # last names of paths
 # Below these settings of other groups are told again.
-_COPIES = ("dataset.reader.", "dataset.memory.reader.", "backend.adapter.", "engine.")
+_COPIES = ("dataset.reader.", "dataset.memory.reader.", "backend.adapter.", "engine.", "sources.M.")
 _RENAMED = {"model": "gguf"}  # last names that a copy and its setting do not share
-_DIGESTS = ("corpus", "clips", "prompts", "memory")  # parts of the identity that no setting tells
+_DIGESTS = ("corpus", "clips", "prompts", "sources")  # parts of the identity that no setting tells
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,7 @@ from mmerg.runs.verdict import Verdict
 from mmerg.systems.audit import Audit
 
 Form = Literal["images", "montage", "descriptions", "none"]
-Ended = Literal["passed", "max_iterations", "unaudited", "unusable", "no auditor"]
+Ended = str  # passed, max_iterations, unaudited, unusable, no auditor, or what a loop of the user's says
 
 
 class _Event(BaseModel):

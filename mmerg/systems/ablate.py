@@ -3,46 +3,42 @@
 MERG's ablations (arXiv 2604.18988): without one of MPA, CAEF, PSP, GRA, and the independent organisation, in which no
 stage sees another's output. An auditor keeps seeing what it audits. Knows nothing of prompts or the engine.
 
-    node, result = ablated(node, {"response": "R", "emotion": "e.emotion"}, without=["caef"], ...)
-    result    # {"response": "R"}
+    ablated(node.model_copy(update={"without": ["caef"]}), "system=merg").result    # no "emotion" any more
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Literal
+from collections.abc import Sequence
 
 from mmerg.errors import ConfigError
-from mmerg.systems.shape import StageNode, SystemNode
-
-Organization = Literal["cascaded", "independent"]
+from mmerg.systems.settings import StageSettings, SystemSettings
 
 
-def ablated(
-    node: SystemNode, result: Mapping[str, str], without: Sequence[str], organization: Organization, where: str
-) -> tuple[SystemNode, dict[str, str]]:
-    """The system without the named agents, nobody seeing what they would have given, and what of `result` is left.
+def ablated(node: SystemSettings, where: str) -> SystemSettings:
+    """The settings without the agents that `without` names, and with nobody seeing what they would have given.
 
     Raises ConfigError for a name that no agent has, and where no stage, no input or no response would be left.
     """
+    without = node.without
     _refuse_unknown(node, without, where)
     gone = {stage.gives for name, stage in node.stages.items() if name in without}
     made = {stage.gives for stage in node.stages.values()}
-    unseen = made if organization == "independent" else gone
+    unseen = made if node.organization == "independent" else gone
     stages = {name: _seeing(name, stage, unseen, where) for name, stage in node.stages.items() if name not in without}
-    left = {key: path for key, path in result.items() if path.split(".")[0] not in gone}
-    if "response" in result and "response" not in left:
-        maker = next(name for name, stage in node.stages.items() if stage.gives == result["response"].split(".")[0])
+    left = {key: path for key, path in node.result.items() if path.split(".")[0] not in gone}
+    if "response" in node.result and "response" not in left:
+        symbol = node.result["response"].split(".")[0]
+        maker = next(name for name, stage in node.stages.items() if stage.gives == symbol)
         raise ConfigError(f"without {maker} nobody writes the response", where=f"{where}, system.without")
     auditor = node.auditor
     if auditor and auditor.name in without:
         auditor = None
     if auditor:
         auditor = auditor.model_copy(update={"sees": [symbol for symbol in auditor.sees if symbol not in gone]})
-    return node.model_copy(update={"stages": stages, "auditor": auditor}), left
+    return node.model_copy(update={"stages": stages, "auditor": auditor, "result": left})
 
 
-def _refuse_unknown(node: SystemNode, without: Sequence[str], where: str) -> None:
+def _refuse_unknown(node: SystemSettings, without: Sequence[str], where: str) -> None:
     agents = [*node.stages, *([node.auditor.name] if node.auditor else [])]
     if unknown := [name for name in without if name not in agents]:
         raise ConfigError(
@@ -52,7 +48,7 @@ def _refuse_unknown(node: SystemNode, without: Sequence[str], where: str) -> Non
         )
 
 
-def _seeing(name: str, stage: StageNode, unseen: set[str], where: str) -> StageNode:
+def _seeing(name: str, stage: StageSettings, unseen: set[str], where: str) -> StageSettings:
     sees = [symbol for symbol in stage.sees if symbol not in unseen]
     if not sees:
         raise ConfigError(

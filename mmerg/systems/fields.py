@@ -10,9 +10,9 @@ call, and validation holds a reply to the same bounds through pydantic's context
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler, ValidationInfo
+from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema, core_schema
 
 CHOICE, INDEX, NEEDS = "x-choice", "x-index", "x-needs"
@@ -24,10 +24,10 @@ class Choice:
 
     of: str
 
-    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+    def __get_pydantic_core_schema__(self, source: object, handler: GetCoreSchemaHandler) -> CoreSchema:
         return core_schema.with_info_after_validator_function(self._check, handler(source))
 
-    def __get_pydantic_json_schema__(self, core: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
+    def __get_pydantic_json_schema__(self, core: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
         return {**handler(core), CHOICE: self.of}
 
     def _check(self, value: str, info: ValidationInfo) -> str:
@@ -43,10 +43,10 @@ class Index:
 
     of: str
 
-    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+    def __get_pydantic_core_schema__(self, source: object, handler: GetCoreSchemaHandler) -> CoreSchema:
         return core_schema.with_info_after_validator_function(self._check, handler(source))
 
-    def __get_pydantic_json_schema__(self, core: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
+    def __get_pydantic_json_schema__(self, core: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
         return {**handler(core), INDEX: self.of}
 
     def _check(self, value: int, info: ValidationInfo) -> int:
@@ -58,13 +58,3 @@ class Index:
 def needs(symbol: str) -> dict[str, str]:
     """`json_schema_extra` for a field that is asked for only where the agent sees the input `symbol`."""
     return {NEEDS: symbol}
-
-
-def chosen_from(schema: Any) -> set[str]:
-    """The vocabularies that a class's JSON schema chooses from, at any depth."""
-    if isinstance(schema, list):
-        return set().union(*map(chosen_from, schema))
-    if not isinstance(schema, dict):
-        return set()
-    own = {schema[CHOICE]} if isinstance(schema.get(CHOICE), str) else set()
-    return own.union(*map(chosen_from, schema.values()))

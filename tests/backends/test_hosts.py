@@ -16,7 +16,7 @@ from mmerg.backends.ollama import Deadlines, Ollama
 from mmerg.backends.pool import Host, Pool
 from mmerg.backends.protocol import Message, Request, Sampling
 from mmerg.backends.retry import Retry
-from mmerg.engine.sample import in_flight
+from mmerg.engine.parallel import in_flight
 from mmerg.errors import CallError, ConfigError, Failure
 from tests.backends.test_pool import Clock
 from tests.scripted_ollama import DIGEST, VERSION, scripted_ollama

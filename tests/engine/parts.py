@@ -16,8 +16,10 @@ from mmerg.corpora.dialogue import Scene, Turn
 from mmerg.engine.state import Keyframe, State
 from mmerg.frames.frame import Frame
 from mmerg.systems.audit import audit_class
+from mmerg.systems.build import build
 from mmerg.systems.merg.schemas import Evidence, Forecast, Plan, TextualCue, VisualCue
-from mmerg.systems.system import System, build
+from mmerg.systems.settings import system_settings
+from mmerg.systems.system import System
 
 ROOT = Path(__file__).parents[2]
 STAGES = ("mpa", "caef", "psp", "sgrg")
@@ -36,9 +38,14 @@ SCENE = Scene(
 )
 
 
+def system_of(config: Mapping[str, object]) -> System:
+    """The system of a page, as a run builds it: M is supplied."""
+    return build(system_settings(config, f"system={config['name']}"), given=["M"])
+
+
 def merg(**changes: Any) -> System:
     """The system of conf/system/merg.yaml."""
-    system = build(yaml.safe_load((ROOT / "conf/system/merg.yaml").read_text(encoding="utf-8")))
+    system = system_of(yaml.safe_load((ROOT / "conf/system/merg.yaml").read_text(encoding="utf-8")))
     return replace(system, **changes)
 
 

@@ -13,12 +13,13 @@ import yaml
 
 from mmerg.backends.protocol import Request, Sampling
 from mmerg.backends.scripted import Scripted
-from mmerg.engine.ask import Asker, Supply
+from mmerg.engine.ask import Asker
+from mmerg.engine.loops.audit import audit as audited
+from mmerg.engine.loops.loop import Outcome
 from mmerg.engine.prompts import Prompts
-from mmerg.engine.refine import Outcome, refine
+from mmerg.engine.sources import Supply
 from mmerg.runs import events
-from mmerg.systems.system import build
-from tests.engine.parts import ROOT, STAGES, as_text, audit, outputs, stage_of, with_images
+from tests.engine.parts import ROOT, STAGES, as_text, audit, outputs, stage_of, system_of, with_images
 
 GOLDEN = Path(__file__).parent / "golden" / "ablations"
 MERG: dict[str, Any] = yaml.safe_load((ROOT / "conf/system/merg.yaml").read_text(encoding="utf-8"))
@@ -58,7 +59,7 @@ class Played:
 
     def __init__(self, changes: dict[str, Any], *faults: str) -> None:
         own = {name: value for name, value in changes.items() if name not in ("seen_by", "top_k")}
-        system = build({**deepcopy(MERG), **own}).showing_frames_to(changes.get("seen_by", "paper"))
+        system = system_of({**deepcopy(MERG), **own}).showing_frames_to(changes.get("seen_by", "paper"))
         exemplars = Supply(tuple({"reply": f"Reply number {k}."} for k in range(1, changes.get("top_k", 0) + 1)))
         audits = iter([*faults, ""])
         checked = [stage.name for stage in system.stages]
@@ -71,8 +72,8 @@ class Played:
             return as_text(audit({stage: stage != fault for stage in checked}))
 
         self.backend, self.events = Scripted(answer), list[events.Event]()
-        asker = Asker(Prompts(system), self.backend, Sampling(), self.events.append, {"M": lambda _: exemplars})
-        self.outcome: Outcome = refine(system, with_images(), asker, self.events.append)
+        asker = Asker(Prompts(system), self.backend, Sampling(), self.events.append, {"M": lambda *_: exemplars})
+        self.outcome: Outcome = audited(system, with_images(), asker, self.events.append)
 
     @property
     def asked(self) -> list[str]:

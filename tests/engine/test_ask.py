@@ -9,8 +9,9 @@ import pytest
 
 from mmerg.backends.protocol import Finish, Reply, Sampling
 from mmerg.backends.scripted import Answer, Scripted
-from mmerg.engine.ask import Asker, Supply, limit_of
+from mmerg.engine.ask import Asker, limit_of
 from mmerg.engine.prompts import Prompts
+from mmerg.engine.sources import Ready, Supply
 from mmerg.engine.state import Output, State
 from mmerg.errors import CallError, Failure, ReplyError
 from mmerg.runs import events
@@ -145,7 +146,7 @@ def test_a_source_supplies_what_no_stage_makes() -> None:
     system, backend, log = merg(), Scripted(["Hm."]), list[events.Event]()
     kept_back = events.Excluded(id="d9/2", guard="same reply", similarity=0.9, reply="Leaked.")
     supply = Supply(({"id": "d7/2", "reply": "I am here for you."},), (kept_back,))
-    made = Asker(Prompts(system), backend, Sampling(), log.append, {"M": lambda _: supply})
+    made = Asker(Prompts(system), backend, Sampling(), log.append, {"M": lambda *_: supply})
     made(system.stages[3], State(with_images().scene), 0)
     assert "- I am here for you." in backend.requests[0].messages[1].text
     assert "Leaked" not in str(backend.requests[0].messages)
@@ -156,7 +157,8 @@ def test_a_source_supplies_what_no_stage_makes() -> None:
 def test_a_source_that_has_nothing_leaves_no_trace_in_the_prompt() -> None:
     system, log = merg(), list[events.Event]()
     prompts = []
-    for sources in ({}, {"M": lambda _: Supply(())}):
+    nothing: dict[str, Ready] = {"M": lambda *_: Supply(())}
+    for sources in ({}, nothing):
         backend = Scripted(["Hm."])
         Asker(Prompts(system), backend, Sampling(), log.append, sources)(
             system.stages[3], State(with_images().scene), 0

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from contextlib import closing
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -16,10 +16,12 @@ from mmerg.backends.protocol import Backend, Finish, Reply, Request, Sampling
 from mmerg.backends.scripted import ENGINE, Answer, Scripted
 from mmerg.console.story import lines as story_lines
 from mmerg.corpora.dialogue import Clip, Sample, Turn
-from mmerg.engine.ask import Supply
 from mmerg.engine.look import Looker
+from mmerg.engine.parallel import in_flight
 from mmerg.engine.prompts import Prompts
-from mmerg.engine.sample import Experiment, in_flight
+from mmerg.engine.sample import Experiment
+from mmerg.engine.sources import Supply
+from mmerg.engine.state import State
 from mmerg.errors import CallError, Failure
 from mmerg.frames.frame import FrameSettings
 from mmerg.frames.store import FrameStore
@@ -47,6 +49,17 @@ def answer(request: Request) -> str:
 def scripted(**instead: Callable[[Request], Answer]) -> Scripted:
     """A backend that answers well except for the stages named."""
     return Scripted(lambda request: instead.get(stage_of(request), answer)(request))
+
+
+@dataclass(frozen=True)
+class Always:
+    """A source that has the same for every sample."""
+
+    given: Supply
+    digest: str = "1"
+
+    def supply(self, sample: Sample, state: State, forecast: str | None) -> Supply:
+        return self.given
 
 
 class Lab:
@@ -124,8 +137,8 @@ def test_what_several_sources_supply(lab: Lab) -> None:
         lab.experiment,
         prompts=Prompts(replace(system, stages=tuple(stages))),
         sources={
-            "M": lambda _: lambda state: Supply((exemplar,)),
-            "K": lambda _: lambda state: Supply(({"fact": "A job is lost."}, {"fact": "It is fine."})),
+            "M": Always(Supply((exemplar,))),
+            "K": Always(Supply(({"fact": "A job is lost."}, {"fact": "It is fine."}))),
         },
     )
     result = lab(scripted())
@@ -137,7 +150,7 @@ def test_what_several_sources_supply(lab: Lab) -> None:
 
 
 def test_a_source_that_cannot_be_asked_costs_no_sample(lab: Lab) -> None:
-    lab.experiment = replace(lab.experiment, sources={"M": lambda _: lambda state: Supply((), problem="no words")})
+    lab.experiment = replace(lab.experiment, sources={"M": Always(Supply((), problem="no words"))})
     result = lab(scripted())
     assert (result.status, result.exemplars, result.exemplars_problem) == ("ok", 0, "no words")
     [told] = [event for event in lab.events if isinstance(event, events.Supplied)]

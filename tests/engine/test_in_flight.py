@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mmerg.engine.sample import in_flight
+from mmerg.engine.parallel import in_flight
 from mmerg.errors import CallError, Failure
 
 

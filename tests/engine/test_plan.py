@@ -20,7 +20,9 @@ from mmerg.experiment.wiring import looker_of
 from mmerg.frames.frame import Frame, FrameSettings
 from mmerg.frames.picture import from_jpeg
 from mmerg.frames.store import FrameStore, TakenFrom
+from mmerg.systems.system import FramesSeenBy
 from tests.composed import BASE, plain_of
+from tests.engine.parts import merg
 from tests.frames.clips import FPS, code, numbered
 
 SECONDS = 12
@@ -170,9 +172,9 @@ def test_a_turns_own_file_is_shown_however_long_after_it_the_reply_comes(tmp_pat
 
 
 @pytest.mark.parametrize(("frames", "looks_back"), [("paper", 2), ("all", 2), ("none", 0)])
-def test_a_run_plans_for_its_own_samples(frames: str, looks_back: int) -> None:
+def test_a_run_plans_for_its_own_samples(frames: FramesSeenBy, looks_back: int) -> None:
     plain = plain_of(*BASE, f"frames={frames}")
     samples = all_samples(talk(Path("film.avi")))[:3]
     planned = clips_by_file(samples, looks_back)
-    assert looker_of(plain, samples).ahead.planned == planned
+    assert looker_of(plain, merg().showing_frames_to(frames), samples).ahead.planned == planned
     assert bool(planned) == (looks_back > 0)

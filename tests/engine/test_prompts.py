@@ -14,9 +14,9 @@ from mmerg.backends.protocol import Message
 from mmerg.corpora.dialogue import Clip, Dialogue, Turn, cut
 from mmerg.engine.ask import bounds_of
 from mmerg.engine.prompts import Prompts
-from mmerg.engine.schema import json_schema, outline
-from mmerg.engine.state import Again, State
+from mmerg.engine.state import Correction, State
 from mmerg.errors import ConfigError
+from mmerg.systems.schema import json_schema, outline
 from mmerg.systems.system import Stage, System
 from tests.engine.parts import SCENE, keyframes, merg, outputs, with_images
 
@@ -36,11 +36,13 @@ def full(state: State, until: str) -> State:
     return state
 
 
-def render(name: str, start: State, system: System | None = None, again: Again | None = None) -> tuple[Message, ...]:
+def render(
+    name: str, start: State, system: System | None = None, correction: Correction | None = None
+) -> tuple[Message, ...]:
     system = system or merg()
     stage, state = stage_named(system, name), full(start, name)
     words = outline(json_schema(stage.output, bounds_of(system, stage, state))) if stage.output else ""
-    return Prompts(system).messages(stage, state, {}, words, again)
+    return Prompts(system).messages(stage, state, {}, words, correction)
 
 
 def as_file(messages: tuple[Message, ...]) -> str:
@@ -54,9 +56,11 @@ CASES = {
     "mpa-text": as_file(render("mpa", State(SCENE))),
     "caef-text": as_file(render("caef", State(SCENE))),
     "caef-again": as_file(
-        render("caef", with_images(), again=Again("caef", outputs()["caef"], "too calm", "weigh the face"))
+        render("caef", with_images(), correction=Correction("caef", outputs()["caef"], "too calm", "weigh the face"))
     ),
-    "sgrg-again": as_file(render("sgrg", with_images(), again=Again("sgrg", "Cheer up!", "too blunt", "be gentle"))),
+    "sgrg-again": as_file(
+        render("sgrg", with_images(), correction=Correction("sgrg", "Cheer up!", "too blunt", "be gentle"))
+    ),
 }
 
 
@@ -193,12 +197,13 @@ def test_what_cannot_be_read_as_a_template_is_named(tmp_path: Path) -> None:
         Prompts(system)
 
 
-def test_the_digest_is_of_names_and_texts_in_the_order_of_names(tmp_path: Path) -> None:
-    system = replace(templates(tmp_path, psp="two\n"), stages=(), auditor=None)
+def test_the_digest_is_of_the_templates_that_can_be_rendered_in_the_order_of_names(tmp_path: Path) -> None:
+    shared = "{% include 'parts/one.j2' %}"
+    system = replace(templates(tmp_path, shared=shared, psp="no stage of this name"), stages=(), auditor=None)
     (tmp_path / "parts").mkdir()
     (tmp_path / "parts" / "one.j2").write_bytes(b"caf\xc3\xa9\r\n")
-    texts = {name: name for name in ("caef", "gra", "mpa", "repair", "sgrg", "shared", "system")}
-    texts |= {"psp": "two\n", "parts/one": "café\n"}
+    (tmp_path / "notes.txt").write_bytes(b"no template: caf\xe9")
+    texts = {"repair": "repair", "shared": shared, "system": "system", "parts/one": "café\n"}
     told = "".join(f"{name}.j2\0{text}\0" for name, text in sorted(texts.items()))
     assert Prompts(system).digest() == sha256(told.encode()).hexdigest()
 

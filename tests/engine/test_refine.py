@@ -8,8 +8,9 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from mmerg.engine.refine import refine, select
-from mmerg.engine.state import Again, Output, Pass, State
+from mmerg.engine.loops.audit import audit as refine
+from mmerg.engine.loops.loop import select
+from mmerg.engine.state import Correction, Output, Pass, State
 from mmerg.errors import CallError, Failure, ReplyError
 from mmerg.runs import events
 from mmerg.systems.audit import audit_of
@@ -26,11 +27,11 @@ class Answers:
 
     verdicts: Sequence[Verdicts]
     breaks: dict[tuple[str, int], Exception] = field(default_factory=dict)
-    asked: list[tuple[int, str, Again | None]] = field(default_factory=list)
+    asked: list[tuple[int, str, Correction | None]] = field(default_factory=list)
     seen: list[State] = field(default_factory=list)
 
-    def __call__(self, stage: Stage, state: State, t: int, again: Again | None = None) -> Output:
-        self.asked.append((t, stage.name, again))
+    def __call__(self, stage: Stage, state: State, t: int, correction: Correction | None = None) -> Output:
+        self.asked.append((t, stage.name, correction))
         self.seen.append(state)
         if error := self.breaks.get((stage.name, t)):
             raise error
@@ -55,7 +56,7 @@ def test_a_fault_reruns_exactly_the_suffix_with_its_instruction(stage: str) -> N
     assert [name for name, _ in again] == [*STAGES[STAGES.index(stage) :], "gra"]
     first = again[0][1]
     assert first is not None
-    assert (first.stage, first.correction, first.reason) == (stage, f"mend {stage}", f"{stage} looked at")
+    assert (first.stage, first.instruction, first.reason) == (stage, f"mend {stage}", f"{stage} looked at")
     assert first.previous == outputs(" 0")[stage]
     assert all(why is None for _, why in again[1:])
     kept, fresh = STAGES[: STAGES.index(stage)], STAGES[STAGES.index(stage) :]

@@ -14,10 +14,10 @@ import pytest
 from mmerg.corpora.dialogue import Corpus
 from mmerg.corpora.meld import Meld
 from mmerg.corpora.protocols import Protocol
-from mmerg.experiment.exemplars import Exemplars, Wanted
 from mmerg.memory.entries import Key
 from mmerg.memory.onnx import Onnx
 from mmerg.memory.store import Store
+from mmerg.sources.exemplars import Exemplars, Wanted
 from tests.memory.parts import Watching
 from tests.memory.test_onnx import MODEL, TOKENIZER
 

@@ -9,15 +9,15 @@ import pytest
 import yaml
 
 from mmerg.errors import ConfigError
-from mmerg.systems.system import System, build
-from tests.engine.parts import ROOT
+from mmerg.systems.system import System
+from tests.engine.parts import ROOT, system_of
 
 MERG: dict[str, Any] = yaml.safe_load((ROOT / "conf/system/merg.yaml").read_text(encoding="utf-8"))
 SYMBOL = {"mpa": "E", "caef": "e", "psp": "P"}
 
 
 def ablation(**changes: Any) -> System:
-    return build({**deepcopy(MERG), **changes})
+    return system_of({**deepcopy(MERG), **changes})
 
 
 @pytest.mark.parametrize("name", SYMBOL)
@@ -34,7 +34,7 @@ def test_an_absent_stage_is_absent_from_every_list(name: str) -> None:
 def test_without_the_auditor_the_stages_are_as_before() -> None:
     system = ablation(without=["gra"])
     assert system.auditor is None
-    assert system.stages == build(MERG).stages
+    assert system.stages == system_of(MERG).stages
 
 
 def test_without_the_forecast_there_is_no_emotion_in_the_result() -> None:
@@ -54,12 +54,12 @@ def test_no_stage_sees_another_when_they_are_independent_and_the_auditor_sees_al
         "psp": ("D",),
         "sgrg": ("D", "M"),
     }
-    assert system.auditor == build(MERG).auditor
-    assert system.result == build(MERG).result
+    assert system.auditor == system_of(MERG).auditor
+    assert system.result == system_of(MERG).result
 
 
 def test_what_is_left_out_changes_nothing_else() -> None:
-    assert ablation(without=[], organization="cascaded", final_selection="lexicographic") == build(MERG)
+    assert ablation(without=[], organization="cascaded", final_selection="lexicographic") == system_of(MERG)
 
 
 @pytest.mark.parametrize(

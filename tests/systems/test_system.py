@@ -9,8 +9,7 @@ import pytest
 import yaml
 
 from mmerg.errors import ConfigError
-from mmerg.systems.system import build
-from tests.engine.parts import ROOT, merg
+from tests.engine.parts import ROOT, merg, system_of
 
 MERG: dict[str, Any] = yaml.safe_load((ROOT / "conf/system/merg.yaml").read_text(encoding="utf-8"))
 
@@ -51,7 +50,7 @@ def changed(**paths: Any) -> dict[str, Any]:
         (changed(stages__mpa__output="X"), "cannot be imported"),
         (changed(stages__mpa__sampling={"temprature": 1}), "no sampler is called temprature"),
         (changed(stages={}), "stages: Dictionary should have at least 1 item"),
-        (changed(prompts="nowhere"), "no prompts folder"),
+        (changed(prompts="nowhere"), "there is no folder nowhere"),
         (changed(stages__mpa__sampling={"stop": 3}), "sampler stop is 3"),
         (changed(result={"response": "X"}), "result.response is 'X', which no stage gives"),
         (changed(result={"emotion": "e.emo"}), "result.emotion is 'e.emo', which caef does not give"),
@@ -59,7 +58,7 @@ def changed(**paths: Any) -> dict[str, Any]:
         (changed(stages__mpa={"sees": ["D"]}), "stages.mpa.gives: Field required"),
         (changed(vocabulary={"goal": []}), "vocabulary.goal: List should have at least 1 item"),
         (changed(vocabulary={"goal": ["comfort"]}), "chooses from stance, tactic, tone, for which there are no words"),
-        (changed(given=[]), "stage sgrg sees M"),
+        (changed(stages__sgrg__sees=["D", "N"]), "another is supplied by sources.N={_target_: …}"),
         (changed(stages__mpa__sees="DV"), "stages.mpa.sees: Input should be a valid list"),
         (changed(stages__mpa__sees=[1]), "stages.mpa.sees.0: Input should be a valid string"),
         (changed(stages__mpa__output=5), "stages.mpa.output"),
@@ -75,12 +74,12 @@ def changed(**paths: Any) -> dict[str, Any]:
 )
 def test_a_system_that_does_not_hold_is_refused(config: dict[str, Any], told: str) -> None:
     with pytest.raises(ConfigError) as caught:
-        build(config)
+        system_of(config)
     assert told in str(caught.value)
 
 
 def test_a_system_may_do_without_an_auditor() -> None:
-    assert build(changed(auditor=None)).auditor is None
+    assert system_of(changed(auditor=None)).auditor is None
 
 
 def test_the_audit_asks_of_the_stages_there_are() -> None:
@@ -89,7 +88,7 @@ def test_the_audit_asks_of_the_stages_there_are() -> None:
     config["stages"]["sgrg"]["sees"] = ["D", "E", "e"]
     config["auditor"]["sees"] = ["D", "V", "E", "e", "R"]
     del config["result"]["plan"]
-    auditor = build(config).auditor
+    auditor = system_of(config).auditor
     assert auditor is not None
     assert auditor.output is not None
     assert list(auditor.output.model_fields) == ["mpa", "caef", "sgrg"]

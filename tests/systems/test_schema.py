@@ -11,10 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel, Field
 
-from mmerg.engine.schema import Bounds, json_schema, outline, parse
 from mmerg.errors import Failure, ReplyError
 from mmerg.systems.audit import audit_class
 from mmerg.systems.merg.schemas import Evidence, Forecast, Plan
+from mmerg.systems.schema import Bounds, json_schema, outline, parse
 from tests.engine.parts import STAGES, as_text, audit, merg, outputs
 
 BOUNDS = Bounds(
@@ -23,9 +23,14 @@ BOUNDS = Bounds(
 BLIND = Bounds(frozenset("D"), BOUNDS.choices, {"turn": 3, "frame": 0})
 
 
+def sent(cls: type[BaseModel], bounds: Bounds) -> Any:
+    """The schema as a server gets it."""
+    return json.loads(json_schema(cls, bounds).text)
+
+
 @pytest.mark.parametrize("cls", [Evidence, Forecast, Plan, audit_class(STAGES)])
 def test_every_field_is_required_in_class_order_and_nothing_else_is_allowed(cls: Any) -> None:
-    schema = json_schema(cls, BOUNDS)
+    schema = sent(cls, BOUNDS)
     assert schema["required"] == list(schema["properties"]) == list(cls.model_fields)
     assert schema["additionalProperties"] is False
     told = json.dumps(schema)
@@ -39,20 +44,20 @@ def test_valid_outputs_satisfy_schema_and_parser_alike(stage: str) -> None:
     output = outputs()[stage]
     assert not isinstance(output, str)
     text = as_text(output)
-    jsonschema.validate(json.loads(text), json_schema(type(output), BOUNDS))
+    jsonschema.validate(json.loads(text), sent(type(output), BOUNDS))
     assert parse(type(output), BOUNDS, text) == output
 
 
 def test_choices_and_numbers_are_bounded_by_the_sample() -> None:
-    evidence = json_schema(Evidence, BOUNDS)["properties"]
+    evidence = sent(Evidence, BOUNDS)["properties"]
     assert evidence["textual_cues"]["items"]["properties"]["turn"]["maximum"] == 3
     assert evidence["visual_cues"]["items"]["properties"]["frame"]["maximum"] == 2
-    assert json_schema(Forecast, BOUNDS)["properties"]["emotion"]["enum"] == ["neutral", "joy", "sadness"]
+    assert sent(Forecast, BOUNDS)["properties"]["emotion"]["enum"] == ["neutral", "joy", "sadness"]
 
 
 def test_what_needs_frames_is_not_asked_of_an_agent_without_them() -> None:
-    assert list(json_schema(Evidence, BLIND)["properties"]) == ["textual_cues"]
-    assert list(json_schema(Forecast, BLIND)["properties"]) == ["textual", "reasoning", "emotion"]
+    assert list(sent(Evidence, BLIND)["properties"]) == ["textual_cues"]
+    assert list(sent(Forecast, BLIND)["properties"]) == ["textual", "reasoning", "emotion"]
     assert "frame" not in outline(json_schema(Forecast, BLIND))
 
 
@@ -111,7 +116,7 @@ def test_a_failing_check_needs_a_correction_and_a_verdict_is_never_guessed() -> 
 
 
 def test_an_absent_stage_has_no_check() -> None:
-    assert list(json_schema(audit_class(("caef", "sgrg")), BOUNDS)["properties"]) == ["caef", "sgrg"]
+    assert list(sent(audit_class(("caef", "sgrg")), BOUNDS)["properties"]) == ["caef", "sgrg"]
 
 
 JSON = st.recursive(
@@ -123,7 +128,7 @@ JSON = st.recursive(
 
 @given(JSON)
 def test_parser_accepts_exactly_what_the_schema_allows(value: Any) -> None:
-    allowed = jsonschema.Draft202012Validator(json_schema(Forecast, BOUNDS)).is_valid(value)
+    allowed = jsonschema.Draft202012Validator(sent(Forecast, BOUNDS)).is_valid(value)
     try:
         parse(Forecast, BOUNDS, json.dumps(value))
         accepted = True

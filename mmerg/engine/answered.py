@@ -1,0 +1,56 @@
+"""A stage that a class answers: what it gives is held to the stage's schema, and what goes wrong costs the sample.
+
+An exception of the class fails the sample with its file and line; no other place catches so broadly, as the code is the
+user's.
+"""
+
+from __future__ import annotations
+
+import json
+
+from pydantic import BaseModel
+
+from mmerg.engine.state import Output
+from mmerg.errors import Failure, MmergError, ReplyError, SampleError, raised_at
+from mmerg.systems.answerer import Answerer, Asked
+from mmerg.systems.schema import Bounds, parse
+from mmerg.systems.system import Stage
+from mmerg.systems.target import name_of
+
+HINT = "mend it; the same command with only_failed=true does the failed samples again"
+
+
+def answered(stage: Stage, by: Answerer, bounds: Bounds, asked: Asked) -> Output:
+    """The stage's output as `by` gives it. Raises ReplyError for one that does not hold to the schema, and SampleError
+    (code_error) where the class raises what is no error of ours."""
+    who = f"{stage.name}, pass {asked.t}, {name_of(by)}"
+    try:
+        given = by(asked)
+    except MmergError:
+        raise
+    except Exception as error:
+        raise SampleError(
+            Failure.CODE_ERROR, f"{type(error).__name__}: {error}", where=f"{who}, {raised_at(error)}", hint=HINT
+        ) from error
+    try:
+        return _text(given) if stage.output is None else parse(stage.output, bounds, _json(given))
+    except ReplyError as error:
+        raise ReplyError(error.failure, error.what, where=who, hint=HINT) from error
+
+
+def _text(given: object) -> str:
+    if not isinstance(given, str):
+        raise ReplyError(Failure.SCHEMA_INVALID, f"it gave {type(given).__name__}, and a text is wanted")
+    if not given.strip():
+        raise ReplyError(Failure.EMPTY, "its text is blank")
+    return given.strip()
+
+
+def _json(given: object) -> str:
+    if isinstance(given, BaseModel):
+        return given.model_dump_json(exclude_unset=True)
+    try:
+        return json.dumps(given)
+    except (TypeError, ValueError) as error:
+        what = f"it gave {type(given).__name__}, of which no JSON can be made: {error}"
+        raise ReplyError(Failure.SCHEMA_INVALID, what) from error

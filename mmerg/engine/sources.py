@@ -1,0 +1,46 @@
+"""The seam for inputs that no stage makes (M: exemplars), by the symbols that `sources` gives them in the config.
+
+class Facts:  # sources: {F: {_target_: my_sources.Facts}}
+    digest = "2026-11-01"
+
+    def supply(self, sample: Sample, state: State, forecast: str | None) -> Supply:
+        return Supply(({"fact": "A job is lost."},))
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Protocol
+
+from mmerg.corpora.dialogue import Sample
+from mmerg.engine.state import State
+from mmerg.runs.events import Excluded
+
+
+@dataclass(frozen=True, slots=True)
+class Supply:
+    """What a source has for a prompt (empty: the prompt goes without), and what it kept back, for the trace alone.
+    problem: why there is nothing where that is no answer of the source, empty else."""
+
+    content: tuple[Mapping[str, object], ...]
+    excluded: tuple[Excluded, ...] = ()
+    problem: str = ""
+
+
+class Source(Protocol):
+    """Supplies one symbol to the stages that see it. Is asked from several threads.
+
+    sample: may be used to guard against leaks, as it holds the hidden target; what is supplied goes into prompts and
+    into the trace. forecast: the emotion of `system.result`, where the asking stage sees it and it is there.
+    """
+
+    @property
+    def digest(self) -> str:
+        """A text that changes whenever what is supplied may change; it joins the run's identity."""
+        ...
+
+    def supply(self, sample: Sample, state: State, forecast: str | None) -> Supply: ...
+
+
+Ready = Callable[[State, str | None], Supply]  # a source for one sample

@@ -1,0 +1,202 @@
+"""Exemplars from a memory of dialogues that are never evaluated: the source of M (MERG, arXiv 2604.18988, section 3).
+
+The sample's dialogue and hidden reply go to the guards alone. What is supplied are the exemplars with where they come
+from, for the trace; a prompt shows of it what its template names (`exemplar.reply`).
+
+    sources: {M: ${memory}, N: {_target_: mmerg.sources.exemplars.FromMemory, top_k: 2, embedder: ${memory.embedder}}}
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import Any
+
+from mmerg.corpora.dialogue import Corpus, Sample
+from mmerg.engine.sources import Supply
+from mmerg.engine.state import State
+from mmerg.errors import ConfigError, CorpusError
+from mmerg.memory.entries import Key, history_text, origin_of, spoken
+from mmerg.memory.guards import Guards, Query
+from mmerg.memory.memory import Emotion, Hit, Memory
+from mmerg.memory.store import Store, Watch
+from mmerg.memory.vectors import Embedder
+from mmerg.runs.events import Excluded
+from mmerg.systems.system import System
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What is asked of a memory: see `Memory.nearest`."""
+
+    top_k: int = 1
+    emotion: Emotion = "any"
+    min_similarity: float | None = None
+    guards: Guards = field(default_factory=Guards)
+
+
+@dataclass(frozen=True)
+class Setting:
+    """Where a source is used. symbol: how stages see it; remembered: reads the corpus that exemplars come from, which
+    is never the evaluated one, and raises ConfigError where there is none."""
+
+    symbol: str
+    system: System
+    evaluated: Corpus
+    remembered: Callable[[], Corpus]
+    folder: Path
+
+
+class FromMemory:
+    """A memory as the config has it (conf/memory/minilm.yaml explains each key): nothing is read or built yet."""
+
+    def __init__(
+        self,
+        *,
+        name: str = "memory",
+        key: Mapping[str, Any] | None = None,
+        embedder: Embedder | None = None,
+        top_k: int = 1,
+        emotion: Emotion = "any",
+        min_similarity: float | None = None,
+        **guards: Any,
+    ) -> None:
+        unknown = sorted(set(guards) - {guard.name for guard in fields(Guards)})
+        if unknown:
+            raise ConfigError(f"a memory has no setting {', '.join(unknown)}", where=f"memory={name}")
+        self.name, self.embedder = name, embedder
+        self.key = Key(**key or {})
+        self.wanted = Wanted(top_k, emotion, min_similarity, Guards(**guards))
+
+    def prepare(self, setting: Setting) -> Prepared | None:
+        """The memory's corpus, read; None where no exemplars are wanted. Raises ConfigError where the settings do not
+        fit each other, the system or the corpus that is evaluated."""
+        if not self.wanted.top_k:
+            return None
+        if not self.embedder:
+            raise ConfigError(
+                f"memory={self.name} has no embedder",
+                where="memory.top_k",
+                hint="memory=minilm, or memory.top_k=0",
+            )
+        self._refuse_without_forecast(setting)
+        return Prepared(self, self.embedder, setting.remembered(), setting)
+
+    def _refuse_without_forecast(self, setting: Setting) -> None:
+        """To prefer an emotion, one stage that asks must see the forecast; to require it or to search by it, each."""
+        system = setting.system
+        asking = [agent for agent in system.agents if setting.symbol in agent.sees]
+        blind = [agent.name for agent in asking if not system.forecast(agent)]
+        needing = {
+            f"memory.emotion={self.wanted.emotion}": self.wanted.emotion == "require" and blind,
+            "memory.emotion=prefer": self.wanted.emotion == "prefer" and len(blind) == len(asking) and blind,
+            "memory.key.emotion=true": self.key.emotion and blind,
+        }
+        for needs, stages in needing.items():
+            if stages:
+                raise ConfigError(
+                    f"{needs} needs the forecast emotion, and {', '.join(stages)} sees none",
+                    where=f"system={system.name}",
+                    hint="memory.emotion=any memory.key.emotion=false",
+                )
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A memory whose corpus is read and whose settings fit; it is built when it is opened."""
+
+    node: FromMemory
+    embedder: Embedder
+    corpus: Corpus
+    setting: Setting
+
+    def open(self, samples: Sequence[Sample], watch: Watch) -> Exemplars:
+        """The memory, built where it is not there yet. Raises CorpusError where not one of `samples` can be searched
+        for."""
+        memory, left_out = Store(self.setting.folder / "memory", watch).open(self.corpus, self.node.key, self.embedder)
+        exemplars = Exemplars(memory, self.corpus, self.setting.evaluated, self.node.wanted, left_out)
+        exemplars.refuse_wordless(samples)
+        return exemplars
+
+
+class Exemplars:
+    """An open memory as a source. source: the memory's corpus, left_out: what of it is no entry. evaluated: the corpus
+    of the samples."""
+
+    def __init__(
+        self,
+        memory: Memory,
+        source: Corpus,
+        evaluated: Corpus,
+        wanted: Wanted,
+        left_out: Mapping[str, int] | None = None,
+    ) -> None:
+        self.memory, self.wanted = memory, wanted
+        self._corpus = {"name": source.name, "split": source.split}
+        self._left_out = dict(left_out or {})
+        self._dialogues = {dialogue.id: dialogue for dialogue in evaluated.dialogues}
+        self._origins = {dialogue.id: origin_of(dialogue) for dialogue in evaluated.dialogues}
+
+    @property
+    def digest(self) -> str:
+        return self.memory.digest
+
+    def supply(self, sample: Sample, state: State, forecast: str | None) -> Supply:  # noqa: ARG002 - for other sources
+        """The exemplars for a sample of the evaluated corpus."""
+        wanted, query = self.wanted, self.query(sample, forecast)
+        found = self.memory.nearest(query, wanted.top_k, wanted.emotion, wanted.min_similarity, wanted.guards)
+        return Supply(tuple(map(self._shown, found.hits)), tuple(map(_excluded, found.excluded)), found.problem)
+
+    def query(self, sample: Sample, emotion: str | None = None) -> Query:
+        """The sample as the memory is asked for it: by the history that is shown, of which `protocol.history` may have
+        left little. Guards are told of the dialogue's own last turns."""
+        key = self.memory.key
+        dialogue = self._dialogues[sample.dialogue_id]
+        target = int(sample.id.removeprefix(f"{dialogue.id}/")) - 1  # as `cut` names samples
+        return Query(
+            sample=sample.id,
+            origin=self._origins[sample.dialogue_id],
+            text=key.of(spoken(sample.scene.history), dialogue.situation, emotion),
+            history=history_text(spoken(dialogue.turns[max(0, target - key.turns) : target])),
+            emotion=emotion,
+            reply=sample.target.text if sample.target else None,
+        )
+
+    def refuse_wordless(self, samples: Sequence[Sample]) -> None:
+        """Raises CorpusError where not one of the samples has a text to search the memory by; a single one without goes
+        without exemplars."""
+        if samples and not any(self.query(sample).text for sample in samples):
+            text = self.memory.key.text
+            raise CorpusError(
+                f"none of the {len(samples)} samples has a {text} to search the memory by",
+                where=f"memory.key.text={text}",
+                hint="memory=none, or memory.key.text=history for missing situations",
+            )
+
+    def section(self) -> dict[str, Any]:
+        """What a manifest says of the memory."""
+        return {
+            "corpus": self._corpus,
+            "entries": len(self.memory.entries),
+            "left_out": self._left_out,
+            "top_k": self.wanted.top_k,
+            "embedder": self.memory.embedder.identity(),
+            "digest": self.memory.digest,
+        }
+
+    def _shown(self, hit: Hit) -> Mapping[str, object]:
+        entry = hit.entry
+        shown = {
+            "id": entry.id,
+            "from": " ".join(self._corpus.values()),
+            "similarity": hit.similarity,
+            "history": [{"speaker": speaker, "text": text} for speaker, text in entry.history],
+            "reply": entry.reply,
+            "emotion": entry.emotion,
+        }
+        return shown | ({"situation": entry.situation} if entry.situation else {})
+
+
+def _excluded(hit: Hit) -> Excluded:
+    return Excluded(id=hit.entry.id, guard=hit.guard, similarity=hit.similarity, reply=hit.entry.reply)

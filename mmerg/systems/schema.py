@@ -1,0 +1,244 @@
+"""From a schema class to the JSON schema of one call, to its outline in the prompt, and back from the reply's text.
+
+The three hold a reply to the same bounds: the server's grammar, what the model is told, and our validation, which
+alone decides (servers ignore parts of a schema, or all of it). Knows nothing of prompts or backends.
+
+    bounds = Bounds(seen=frozenset("DV"), choices={"emotion": ("joy", "sadness")}, counts={"turn": 3, "frame": 4})
+    schema = json_schema(Forecast, bounds)
+    schema.text, outline(schema)
+    forecast = parse(Forecast, bounds, reply.text)
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
+from itertools import groupby
+from typing import TypeVar
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from mmerg.errors import ConfigError, Failure, ReplyError
+
+Record = TypeVar("Record", bound=BaseModel)
+IDLE = {"title", "default", "format", "uniqueItems", "examples", "deprecated"}  # say nothing that a grammar can hold to
+PLAIN = {"string": "text", "integer": "whole number", "number": "number", "boolean": "true or false"}
+GRAMMATICAL = re.compile(r"\^(?!.*(\\|\(\?)).*\$")  # a pattern that servers' grammars read as pydantic does
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """What a reply may refer to: inputs that the agent sees, words of each vocabulary, number of turns and frames."""
+
+    seen: frozenset[str]
+    choices: Mapping[str, tuple[str, ...]]
+    counts: Mapping[str, int]
+
+    @property
+    def context(self) -> dict[str, object]:
+        return {**self.choices, **self.counts}
+
+
+class Node(BaseModel):
+    """A node of a JSON schema: what servers and outlines are told of a field, and what pydantic says of it before."""
+
+    model_config = ConfigDict(frozen=True, extra="allow")
+
+    type: str | None = None
+    enum: tuple[str | int | float | bool | None, ...] | None = None
+    description: str | None = None
+    minLength: int | None = None  # noqa: N815 - the names of JSON schema
+    maxLength: int | None = None  # noqa: N815
+    pattern: str | None = None
+    form: str | None = Field(None, exclude=True)  # a pattern as the outline has it
+    minimum: int | float | None = None
+    maximum: int | float | None = None
+    exclusiveMinimum: int | float | None = None  # noqa: N815
+    exclusiveMaximum: int | float | None = None  # noqa: N815
+    multipleOf: int | float | None = None  # noqa: N815
+    minItems: int | None = None  # noqa: N815
+    maxItems: int | None = None  # noqa: N815
+    items: Node | None = None
+    properties: dict[str, Node] | None = None
+    required: tuple[str, ...] | None = None
+    additionalProperties: bool | Node | None = None  # noqa: N815
+    const: str | int | float | bool | None = None
+    any_of: tuple[Node, ...] | None = Field(None, alias="anyOf")
+    ref: str | None = Field(None, alias="$ref")
+    defs: dict[str, Node] = Field({}, alias="$defs")
+    choice: str | None = Field(None, alias="x-choice")
+    index: str | None = Field(None, alias="x-index")
+    needs: str | None = Field(None, alias="x-needs")
+
+    @property
+    def text(self) -> str:
+        """As a server is sent it."""
+        return self.model_dump_json(exclude_none=True, exclude={"defs"}, exclude_unset=True)
+
+
+def json_schema(cls: type[BaseModel], bounds: Bounds) -> Node:
+    """The JSON schema of one call: references inlined, every field required, in class order, nothing else allowed."""
+    root = _read(cls)
+    return _concrete(root, root.defs, bounds)
+
+
+@cache
+def _read(cls: type[BaseModel]) -> Node:
+    """What pydantic says of a class. Docstrings are for readers of the code, and `python -OO` has none."""
+    root = Node.model_validate(cls.model_json_schema())
+    defs = {name: node.model_copy(update={"description": None}) for name, node in root.defs.items()}
+    return root.model_copy(update={"description": None, "defs": defs})
+
+
+def schema_digest(cls: type[BaseModel]) -> str:
+    """What two equal schema classes have in common, wherever they are written."""
+    return _read(cls).model_dump_json(by_alias=True, exclude_none=True)
+
+
+def _settled(node: Node, defs: Mapping[str, Node]) -> Node:
+    """The node with its reference, or the one type of `X | None`, in its place: it is optional only because it may not
+    be asked for; where it is asked for, it is required."""
+    inner: Node | None = None
+    if node.ref:
+        inner = defs[node.ref.rsplit("/", 1)[1]]
+    elif node.any_of:
+        inner = next(option for option in node.any_of if option.type != "null")
+    if inner is None:
+        return node
+    own = {name: getattr(node, name) for name in node.model_fields_set - {"ref", "any_of"}}
+    return _settled(inner.model_copy(update=own), defs)
+
+
+def _concrete(node: Node, defs: Mapping[str, Node], bounds: Bounds) -> Node:
+    node = _settled(node, defs)
+    kept: dict[str, object] = {"type": node.type, "enum": node.enum, "description": node.description}
+    if node.const is not None:
+        kept["enum"] = (node.const,)
+    if node.choice:
+        kept["enum"] = bounds.choices[node.choice]
+    if node.index:
+        kept |= {"minimum": 1, "maximum": bounds.counts[node.index]}
+    elif kept["enum"] is None:
+        limits = ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf")
+        kept |= {name: getattr(node, name) for name in (*limits, "minLength", "maxLength", "minItems", "maxItems")}
+        kept["form"] = node.pattern
+        kept["pattern"] = node.pattern if node.pattern and GRAMMATICAL.fullmatch(node.pattern) else None
+    if node.items:
+        kept["items"] = _concrete(node.items, defs, bounds)
+    if node.properties is not None:
+        asked = [name for name, child in node.properties.items() if (child.needs or "D") in bounds.seen | {"D"}]
+        kept["properties"] = {name: _concrete(node.properties[name], defs, bounds) for name in asked}
+        kept |= {"required": tuple(asked), "additionalProperties": False}
+    found = {name: value for name, value in kept.items() if value is not None}
+    return Node.model_construct({*found}, **found)
+
+
+def vocabularies(cls: type[BaseModel]) -> set[str]:
+    """The vocabularies that a class chooses from, at any depth. Raises ConfigError, naming the field, for a type that
+    no grammar or outline can tell a model."""
+    root = _read(cls)
+    return {node.choice for node in _walk(root, root.defs, cls.__name__, ()) if node.choice}
+
+
+def _walk(node: Node, defs: Mapping[str, Node], place: str, above: tuple[str, ...]) -> Iterator[Node]:
+    """The nodes of a schema, each of a kind that can be asked for."""
+    options = [option for option in node.any_of or () if option.type != "null"]
+    if len(options) > 1:
+        raise _unsupported(place, "is of several types")
+    if node.ref in above:
+        raise _unsupported(place, "holds itself")
+    if node.ref:
+        above = (*above, node.ref)
+    settled = _settled(node, defs) if not options or not options[0].ref else options[0]
+    if settled.ref:
+        yield from _walk(settled, defs, place, above)
+        return
+    odd = sorted(set(settled.model_extra or {}) - IDLE)
+    if "prefixItems" in odd or (settled.type == "array" and settled.items is None):
+        raise _unsupported(place, "is a list whose items are not all of one type")
+    if settled.type == "object" and settled.properties is None:
+        raise _unsupported(place, "is a dict")
+    if odd or (settled.type not in (*PLAIN, "array", "object") and settled.enum is None and settled.const is None):
+        raise _unsupported(place, f"is {', '.join(odd)}" if odd else "may be anything")
+    yield settled
+    for name, child in (settled.properties or {}).items():
+        yield from _walk(child, defs, f"{place}.{name}", above)
+    if settled.items:
+        yield from _walk(settled.items, defs, place, above)
+
+
+def _unsupported(place: str, what: str) -> ConfigError:
+    return ConfigError(
+        f"{place} {what}, which no model can be asked for",
+        where=place,
+        hint="text, numbers, booleans, Literal, Choice, Index, lists of one of them (list[X], tuple[X, …, ...]), and "
+        "classes of such fields; X | None with needs(…) for what is not always asked for",
+    )
+
+
+def outline(schema: Node) -> str:
+    """The schema in words, a line per field, for the prompt: a server's grammar is not shown to the model."""
+    return "\n".join(_lines(schema.properties or {}, ""))
+
+
+def _lines(properties: Mapping[str, Node], indent: str) -> list[str]:
+    lines = []
+    for node, alike in groupby(properties, key=lambda name: properties[name]):
+        names = list(alike)
+        about = f" ({node.description})" if node.description else ""
+        quoted = ", ".join(f'"{name}"' for name in names)
+        lines.append(f"{indent}- {quoted}: {'each ' if len(names) > 1 else ''}{_kind(node)}{about}")
+        inner = node.items or node
+        if inner.type == "object":
+            lines += _lines(inner.properties or {}, indent + "  ")
+    return lines
+
+
+def _kind(node: Node) -> str:
+    if node.enum is not None:
+        return "one of " + ", ".join(json.dumps(word, ensure_ascii=False) for word in node.enum)
+    if node.type == "array":
+        assert node.items
+        most = "many" if node.maxItems is None else node.maxItems
+        return f"list of {node.minItems or 0} to {most}, each {_kind(node.items)}"
+    if node.type == "integer" and node.minimum is not None and node.maximum is not None:
+        return f"number {node.minimum} to {node.maximum}"
+    limits = {
+        "at most {} characters": node.maxLength,
+        "of the form {}": node.form,
+        "at least {}": node.minimum,
+        "at most {}": node.maximum,
+        "over {}": node.exclusiveMinimum,
+        "under {}": node.exclusiveMaximum,
+        "a multiple of {}": node.multipleOf,
+    }
+    told = [words.format(limit) for words, limit in limits.items() if limit is not None]
+    return ", ".join([PLAIN.get(node.type or "", "an object with"), *told])
+
+
+def parse(cls: type[Record], bounds: Bounds, text: str) -> Record:
+    """The record in `text`. Raises ReplyError (schema_invalid) whose `what` is the complaint to show to the model."""
+    try:
+        record = cls.model_validate_json(text, strict=True, context=bounds.context)
+    except ValidationError as error:
+        raise ReplyError(Failure.SCHEMA_INVALID, _complaint(error)) from error
+    asked = json_schema(cls, bounds).required or ()
+    if unasked := sorted(record.model_fields_set - set(asked)):
+        raise ReplyError(Failure.SCHEMA_INVALID, f"{', '.join(unasked)}: was not asked for")
+    for name in asked:
+        if name not in record.model_fields_set or getattr(record, name) is None:
+            raise ReplyError(Failure.SCHEMA_INVALID, f'"{name}" is missing')
+    return record
+
+
+def _complaint(error: ValidationError) -> str:
+    """Each violation with its place, in the model's terms."""
+    lines = []
+    for item in error.errors(include_url=False, include_input=False)[:8]:
+        place = ".".join(str(part) for part in item["loc"])
+        what = item["msg"].removeprefix("Value error, ")
+        lines.append(f"{place}: {what}" if place else what)
+    return "; ".join(lines)

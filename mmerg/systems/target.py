@@ -1,0 +1,94 @@
+"""Classes and functions that a config names: imported, made, and what stands for them in a run's identity.
+
+make(Target.model_validate({"_target_": "my_stage.Classifier", "file": "~/model.bin"}), "system=mine")
+named("my_stage.Reply", "system=mine")
+"""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import re
+from functools import partial
+from pathlib import Path
+from types import FunctionType
+from typing import Annotated, cast
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from mmerg.errors import ConfigError, MmergError, raised_at
+from mmerg.storage.files import sha256_of
+
+
+class Target(BaseModel):
+    """A node of the config with `_target_`, the dotted name of a class or function, and its arguments."""
+
+    model_config = ConfigDict(frozen=True, extra="allow")
+
+    target: Annotated[str, Field(min_length=1, alias="_target_")]
+
+
+def make(target: Target, where: str) -> object:
+    """What the target gives with its arguments. Raises ConfigError where it cannot be imported or made, and the
+    MmergError that it raises itself."""
+    from hydra.errors import InstantiationException
+    from hydra.utils import instantiate
+
+    try:
+        # Twice, as Hydra resolves a node before it reads it, and reading resolves again.
+        node = _literal(_literal(target.model_dump(by_alias=True)))
+        return cast(object, instantiate(node, _convert_="all"))
+    except InstantiationException as error:
+        if isinstance(error.__cause__, MmergError):
+            raise error.__cause__ from error
+        why = " ".join(str(error).split())
+        place = f", {raised_at(error.__cause__)}" if error.__cause__ else ""
+        raise ConfigError(f"{target.target} cannot be made: {why}", where=f"{where}{place}") from error
+
+
+def _literal(value: object) -> object:
+    """A value as a config holds it: what looks like an interpolation in a text, as in a path, is a part of it."""
+    if isinstance(value, dict):
+        return {key: _literal(inner) for key, inner in value.items()}
+    if isinstance(value, list):
+        return [_literal(inner) for inner in value]
+    return re.sub(r"(\\*)\$\{", lambda found: found[1] * 2 + r"\${", value) if isinstance(value, str) else value
+
+
+def named(dotted: str, where: str, hint: str) -> object:
+    """What a dotted name such as `my_stage.Reply` names. Raises ConfigError where there is no such thing, or its module
+    cannot be imported."""
+    module, _, name = dotted.rpartition(".")
+    try:
+        return cast(object, getattr(importlib.import_module(module), name))
+    except Exception as error:
+        why = f"{type(error).__name__}: {error}" if not isinstance(error, ImportError | ValueError) else str(error)
+        place = f", {raised_at(error)}" if isinstance(error, SyntaxError | NameError) else ""
+        raise ConfigError(f"{dotted!r} cannot be imported: {why}", where=f"{where}{place}", hint=hint) from error
+
+
+def digest_of(thing: object) -> str:
+    """What stands for a class or function in a run's identity: its own `digest`, else the SHA-256 (hex) of the file
+    that it is written in. Raises ConfigError where it has neither."""
+    digest = getattr(thing, "digest", None)
+    if isinstance(digest, str) and digest:
+        return digest
+    try:
+        return sha256_of(Path(inspect.getsourcefile(_code(thing)) or ""))
+    except (TypeError, OSError) as error:
+        raise ConfigError(
+            f"{name_of(thing)} has no digest, and no file that one could be taken of",
+            where="configuration",
+            hint="give it an attribute `digest`: a text that changes whenever what it gives may change",
+        ) from error
+
+
+def name_of(thing: object) -> str:
+    """The dotted name of a function, or of an object's class."""
+    code = _code(thing)
+    return f"{code.__module__}.{code.__qualname__}"
+
+
+def _code(thing: object) -> FunctionType | type[object]:
+    thing = thing.func if isinstance(thing, partial) else thing
+    return thing if isinstance(thing, FunctionType | type) else type(thing)
