@@ -51,8 +51,8 @@ from mmerg.runs.result import Result
 from mmerg.settings.bounds import check
 from mmerg.settings.compose import resolve
 from mmerg.settings.identity import how, identity_hash
-from mmerg.storage.snapshot import Snapshot
 from mmerg.sources.exemplars import Exemplars
+from mmerg.storage.snapshot import Snapshot
 from mmerg.systems.system import System
 from mmerg.systems.target import digest_of
 

@@ -146,7 +146,7 @@ def test_a_file_that_is_gone_since_the_start_fails_its_sample(shared: bool, film
     own = Dialogue("own", (Turn("a", "1", clip=Clip(film)), Turn("b", "2", clip=Clip(tmp_path / "never.mp4")), *TWO))
     samples = all_samples(talk(film))[-2:] if shared else [cut(own, 2, ("joy",))]
     plain = plain_of(*BASE, "frames=all", f"cache_dir={tmp_path}")
-    together = looker_of(plain, samples)
+    together = looker_of(plain, merg(), samples)
     seen = look(together, samples[0])
     assert seen.keyframes
     film.rename(tmp_path / "elsewhere.avi")
@@ -155,7 +155,7 @@ def test_a_file_that_is_gone_since_the_start_fails_its_sample(shared: bool, film
             look(together, sample)
         assert (caught.value.failure, str(film) in caught.value.where) == (Failure.CLIP_GONE, True)
         assert "only_failed=true" in caught.value.hint
-    assert not look(looker_of(plain, samples), samples[0]).keyframes  # begun without it
+    assert not look(looker_of(plain, merg(), samples), samples[0]).keyframes  # begun without it
     film.write_bytes(b"another film")
     with pytest.raises(SampleError, match="was there when the run began and has changed"):
         look(together, samples[0])

@@ -159,7 +159,8 @@ def test_a_series_is_runs_that_differ_in_the_setting_alone() -> None:
 
 def remembering(name: str, k: int, **memory: object) -> Scored:
     system = {"name": "merg", "stages": {"psp": {"sees": ["M"]}}}
-    return scored(name, 50.0 + k, system=system, memory={"top_k": k, **memory}, backbone={"name": "b"})
+    node = {"top_k": k, **memory}
+    return scored(name, 50.0 + k, system=system, memory=node, sources={"M": node}, backbone={"name": "b"})
 
 
 def test_runs_of_another_memory_are_another_series_and_share_the_one_without_exemplars() -> None:
