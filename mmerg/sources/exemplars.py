@@ -13,6 +13,8 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
+from pydantic import TypeAdapter
+
 from mmerg.corpora.dialogue import Corpus, Sample
 from mmerg.engine.sources import Supply
 from mmerg.engine.state import State
@@ -55,7 +57,7 @@ class FromMemory:
         self,
         *,
         name: str = "memory",
-        key: Mapping[str, Any] | None = None,
+        key: Mapping[str, object] | None = None,
         embedder: Embedder | None = None,
         top_k: int = 1,
         emotion: Emotion = "any",
@@ -66,7 +68,7 @@ class FromMemory:
         if unknown:
             raise ConfigError(f"a memory has no setting {', '.join(unknown)}", where=f"memory={name}")
         self.name, self.embedder = name, embedder
-        self.key = Key(**key or {})
+        self.key = TypeAdapter(Key).validate_python(key or {})
         self.wanted = Wanted(top_k, emotion, min_similarity, Guards(**guards))
 
     def prepare(self, setting: Setting) -> Prepared | None:
