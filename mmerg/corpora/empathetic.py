@@ -25,9 +25,18 @@ from types import MappingProxyType
 from typing import Literal
 
 from mmerg.corpora.dialogue import Corpus, Dialogue, Turn
-from mmerg.corpora.files import AS_PUBLISHED, first_file, not_found, read_bytes, root_folder, text_lines
+from mmerg.corpora.files import (
+    AS_PUBLISHED,
+    find_file,
+    first_file,
+    found,
+    read_bytes,
+    refuse_other,
+    root_folder,
+    text_lines,
+)
 from mmerg.corpora.published import refuse_mixed_up
-from mmerg.errors import ConfigError, CorpusError
+from mmerg.errors import CorpusError
 
 SPEAKER, LISTENER = "Speaker", "Listener"
 SPLITS = ("train", "valid", "test")
@@ -74,12 +83,11 @@ class Empathetic:
         of the encoding. Raises ConfigError for an unknown split or label set, CorpusError for a missing file or column,
         a file without a usable row or with the content of another split, and one most of whose contexts are unknown.
         """
-        for key, value, known in (("split", self.split, SPLITS), ("label_set", self.label_set, LABEL_SETS)):
-            if value not in known:
-                what = f"EmpatheticDialogues has no {key.replace('_', ' ')} {value!r}"
-                raise ConfigError(what, where=f"dataset.{key}", hint=f"dataset.{key} is one of {', '.join(known)}")
+        refuse_other("dataset.split", self.split, SPLITS)
+        refuse_other("dataset.label_set", self.label_set, LABEL_SETS)
         root = root_folder(self.root, ROOT_HINT)
-        path = _find(root, self.split)
+        what = f"no {self.split}.csv for EmpatheticDialogues' {self.split} split"
+        path = find_file(_places(root, self.split), what, ROOT_HINT, [root / "empatheticdialogues.tar.gz"])
         data = read_bytes(path)
         notes: Counter[str] = Counter()
         talks: dict[str, dict[int, list[str]]] = {}
@@ -95,7 +103,7 @@ class Empathetic:
             labels=LABEL_SETS[self.label_set],
             dialogues=dialogues,
             fingerprint=hashlib.sha256(data).hexdigest(),
-            notes={name: count for name, count in sorted(notes.items()) if count},
+            notes=found(notes),
         )
         others = {split: first_file(_places(root, split)) for split in SPLITS if split != self.split}
         refuse_mixed_up(corpus, path, data, others)
@@ -141,7 +149,7 @@ def _refuse_wrong(talks: dict[str, dict[int, list[str]]], path: Path, notes: Cou
     """Raises CorpusError where no row can be used, or most contexts are no emotion: a wrong file or column."""
     contexts = Counter(fields[2] for talk in talks.values() for fields in talk.values())
     if not contexts:
-        counts = ", ".join(f"{count} {name}" for name, count in sorted(notes.items()) if count)
+        counts = ", ".join(f"{count} {name}" for name, count in found(notes).items())
         raise CorpusError(f"{path.name} holds no usable row", where=f"{path}; {counts or 'no rows'}", hint=AS_PUBLISHED)
     unknown = Counter({context: count for context, count in contexts.items() if context not in EKMAN})
     notes["labels_unknown"] = unknown.total()
@@ -156,12 +164,3 @@ def _refuse_wrong(talks: dict[str, dict[int, list[str]]], path: Path, notes: Cou
 
 def _places(root: Path, split: str) -> list[Path]:
     return [root / folder / f"{split}.csv" for folder in FOLDERS]
-
-
-def _find(root: Path, split: str) -> Path:
-    places = _places(root, split)
-    if found := first_file(places):
-        return found
-    archive = first_file([root / "empatheticdialogues.tar.gz"])
-    hint = f"unpack {archive}" if archive else ROOT_HINT
-    raise not_found(places, f"no {split}.csv for EmpatheticDialogues' {split} split", hint)

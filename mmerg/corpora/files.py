@@ -13,15 +13,16 @@ import os
 import stat
 import sys
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from io import StringIO
 from pathlib import Path
 
-from mmerg.errors import CorpusError
+from mmerg.errors import ConfigError, CorpusError
 
 C1_AS_CP1252 = {code: bytes([code]).decode("cp1252", "replace") for code in range(0x80, 0xA0)}
 FileId = tuple[int, int]  # device and inode
+MAX_PROBLEMS = 10  # that a message tells
 MAX_JOINED_LINES = 5  # an utterance quoted over more lines than this is a lost quote
 AS_PUBLISHED = "take the file as published"
 MARK = b"\xef\xbb\xbf"  # a byte order mark
@@ -53,14 +54,8 @@ def root_folder(root: str | Path, hint: str) -> Path:
     return folder
 
 
-def is_file(path: Path) -> bool:
-    """Whether a file is there and may be looked at; False also for a name that the system refuses."""
-    return os.path.isfile(path)  # noqa: PTH113  (Path.is_file raises for such a name)
-
-
-def is_folder(path: Path) -> bool:
-    """Whether a folder is there and may be looked at; False also for a name that the system refuses."""
-    return os.path.isdir(path)  # noqa: PTH112  (Path.is_dir raises for such a name)
+# False also for a name that the system refuses, for which the methods of Path raise.
+is_file, is_folder = os.path.isfile, os.path.isdir
 
 
 def first_file(places: Sequence[Path]) -> Path | None:
@@ -68,14 +63,18 @@ def first_file(places: Sequence[Path]) -> Path | None:
     return next(filter(is_file, places), None)
 
 
-def not_found(places: Sequence[Path], what: str, hint: str) -> CorpusError:
-    """The error for a file that is at none of the places, which tells what their folders hold."""
+def find_file(places: Sequence[Path], what: str, hint: str, archives: Sequence[Path] = ()) -> Path:
+    """The first of the places where there is a file. Raises CorpusError where there is none, which tells what their
+    folders hold and which of the archives is to be unpacked."""
+    if found := first_file(places):
+        return found
     if found := next(filter(is_folder, places), None):  # unpackers make such folders
-        what, hint = f"{found.name} is a folder, not a file", f"put the file of that name in its place, at {found}"
-        return CorpusError(what, where=holdings(found), hint=hint)
+        hint = f"put the file of that name in its place, at {found}"
+        raise CorpusError(f"{found.name} is a folder, not a file", where=holdings(found), hint=hint)
     folders = list(dict.fromkeys(place.parent for place in places))
-    held = "; ".join(map(holdings, filter(is_folder, folders)))
-    return CorpusError(what, where=f"looked in {', '.join(map(str, folders))}; {held}", hint=hint)
+    where = f"looked in {', '.join(map(str, folders))}; {'; '.join(map(holdings, filter(is_folder, folders)))}"
+    packed = first_file(archives)
+    raise CorpusError(what, where=where, hint=f"unpack {packed}; {hint}" if packed else hint)
 
 
 def holdings(folder: Path) -> str:
@@ -122,6 +121,24 @@ def known_as(file: Path, names: dict[FileId, Path]) -> Path | None:
     except (OSError, ValueError):
         return None
     return names.setdefault((status.st_dev, status.st_ino), file) if stat.S_ISREG(status.st_mode) else None
+
+
+def refuse_other(key: str, value: object, known: Iterable[str]) -> None:
+    """Raises ConfigError where the setting is none of the words that are known."""
+    if value not in (words := tuple(known)):
+        raise ConfigError(f"{key} is {value!r}", where=key, hint=f"one of {', '.join(words)}")
+
+
+def unusable(what: str, problems: Sequence[str], where: str, hint: str) -> CorpusError:
+    """The error for what has several problems: up to ten of them, a line each."""
+    lines = [what, *(f"  {problem}" for problem in problems[:MAX_PROBLEMS])]
+    more = len(problems) - MAX_PROBLEMS
+    return CorpusError("\n".join(lines + [f"  and {more} more"] * (more > 0)), where=where, hint=hint)
+
+
+def found(notes: Counter[str]) -> dict[str, int]:
+    """The counts that are not 0, by name."""
+    return {name: count for name, count in sorted(notes.items()) if count}
 
 
 def decode_lines(data: bytes, notes: Counter[str]) -> list[str]:

@@ -23,7 +23,7 @@ from typing import Annotated, Self
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from mmerg.corpora.dialogue import Clip, Corpus, Dialogue, Turn
-from mmerg.corpora.files import MARK, FileId, first_file, known_as, not_found, read_bytes, root_folder
+from mmerg.corpora.files import MARK, FileId, find_file, known_as, read_bytes, root_folder, unusable
 from mmerg.corpora.meld import MELD_LABELS
 from mmerg.errors import CorpusError
 
@@ -31,7 +31,7 @@ EXAMPLE = (
     '{"id": "tea", "turns": [{"speaker": "Ana", "text": "I failed again.", "emotion": "sadness", "clip": "ana.mp4"}, '
     '{"speaker": "Ben", "text": "That must hurt."}]}'
 )
-MAX_PROBLEMS = 10
+LAYOUT = f"a line is: {EXAMPLE}"
 
 Words = Annotated[str, Field(min_length=1)]
 Seconds = Annotated[float, Field(ge=0, allow_inf_nan=False)]
@@ -99,9 +99,7 @@ class Folder:
         """
         root = root_folder(self.root, f"set dataset.root to the folder that holds {self.file}")
         path = root / self.file
-        if not first_file([path]):
-            raise not_found([path], f"no {self.file} in the dataset's folder", f"a line is: {EXAMPLE}")
-        data = read_bytes(path)
+        data = read_bytes(find_file([path], f"no {self.file} in the dataset's folder", LAYOUT))
         names: dict[FileId, Path] = {}
         here = path.resolve()
         dialogues: list[Dialogue] = []
@@ -142,13 +140,9 @@ class Folder:
             if not problems:
                 yield line
         if problems:
-            shown = "\n".join(f"  {problem}" for problem in problems[:MAX_PROBLEMS])
-            more = f"\n  and {len(problems) - MAX_PROBLEMS} more" if len(problems) > MAX_PROBLEMS else ""
-            raise CorpusError(
-                f"{path.name} cannot be used as it is\n{shown}{more}", where=str(path), hint=f"a line is: {EXAMPLE}"
-            )
+            raise unusable(f"{path.name} cannot be used as it is", problems, str(path), LAYOUT)
         if not first_line:
-            raise CorpusError(f"{path.name} holds no dialogue", where=str(path), hint=f"a line is: {EXAMPLE}")
+            raise CorpusError(f"{path.name} holds no dialogue", where=str(path), hint=LAYOUT)
 
     @property
     def _labels(self) -> tuple[str, ...]:

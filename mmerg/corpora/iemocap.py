@@ -16,7 +16,7 @@ from hashlib import sha256
 from pathlib import Path
 
 from mmerg.corpora.dialogue import Clip, Corpus, Crop, Dialogue, Turn
-from mmerg.corpora.files import is_file, read_bytes, root_folder
+from mmerg.corpora.files import found, is_file, read_bytes, refuse_other, root_folder
 from mmerg.corpora.iemocap_files import (
     DIALOGUE,
     EVALUATIONS,
@@ -27,7 +27,7 @@ from mmerg.corpora.iemocap_files import (
     dialogue_names,
     read_evaluation,
     read_transcription,
-    refuse_unjudged,
+    refuse_without,
     session_folder,
 )
 from mmerg.errors import ConfigError, CorpusError
@@ -97,7 +97,7 @@ class Iemocap:
                 if turns:
                     dialogues.append(Dialogue(name, turns, script=_script(name), conversation=name))
                 notes["dialogues_without_turns"] += not turns
-            refuse_unjudged(folder, unjudged)
+            refuse_without(folder, f"{EVALUATIONS} holds no evaluation in the files of", unjudged)
         notes["clips_missing"] = len(absent)
         split = f"session{'+'.join(map(str, sessions))}"
         if not dialogues:
@@ -109,7 +109,7 @@ class Iemocap:
             labels=LABEL_SETS[self.label_set],
             dialogues=tuple(dialogues),
             fingerprint=digest.hexdigest(),
-            notes={name: count for name, count in sorted(notes.items()) if count},
+            notes=found(notes),
             absent=absent,
         )
 
@@ -120,12 +120,8 @@ class Iemocap:
             given = ", ".join(map(str, asked)) or "none"
             hint = "dataset.sessions is a list of 1 to 5, such as [5] or [1,2,3,4]"
             raise ConfigError(f"IEMOCAP has sessions 1 to 5; asked for: {given}", where="dataset.sessions", hint=hint)
-        for key, value, allowed in (
-            ("dataset.label_set", self.label_set, LABEL_SETS),
-            ("dataset.reader.speaker_side", self.speaker_side, SIDES),
-        ):
-            if value not in allowed:
-                raise ConfigError(f"{key} is {value!r}", where="configuration", hint=f"one of {', '.join(allowed)}")
+        refuse_other("dataset.label_set", self.label_set, LABEL_SETS)
+        refuse_other("dataset.reader.speaker_side", self.speaker_side, SIDES)
         return sorted(set(asked))
 
     def _words(self) -> dict[str, str]:

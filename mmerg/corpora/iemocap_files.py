@@ -67,20 +67,20 @@ def session_folder(root: Path, session: int) -> Path:
 def dialogue_names(session: Path) -> list[str]:
     """The names of a session's dialogues, in order. Raises CorpusError unless each has both of its text files."""
     spoken, judged = (_listed(session, folder) for folder in (TRANSCRIPTIONS, EVALUATIONS))
-    lacking = [
-        f"{folder} lacks {_some(names)}"
-        for folder, names in ((TRANSCRIPTIONS, judged - spoken), (EVALUATIONS, spoken - judged))
-        if names
-    ]
-    if lacking:
-        raise _not_whole(session, "; ".join(lacking))
+    refuse_without(session, f"{TRANSCRIPTIONS} lacks", judged - spoken)
+    refuse_without(session, f"{EVALUATIONS} lacks", spoken - judged)
     return sorted(spoken)
 
 
-def refuse_unjudged(session: Path, names: set[str]) -> None:
-    """Raises CorpusError where dialogues (`names`) have turns and not one evaluation: their file is cut or empty."""
+def refuse_without(session: Path, what: str, names: set[str]) -> None:
+    """Raises CorpusError where there are dialogues (`names`) of which a part is not there (`what`)."""
     if names:
-        raise _not_whole(session, f"{EVALUATIONS} holds no evaluation in the files of {_some(names)}")
+        more = f" and {len(names) - MAX_NAMED} more" if len(names) > MAX_NAMED else ""
+        raise CorpusError(
+            f"{session.name} is not whole: {what} {', '.join(sorted(names)[:MAX_NAMED])}{more}",
+            where=str(session),
+            hint=f"each dialogue has a .txt file in {TRANSCRIPTIONS} and in {EVALUATIONS}; unpack these folders again",
+        )
 
 
 def read_transcription(data: bytes, dialogue: str, notes: Counter[str]) -> list[Utterance]:
@@ -126,12 +126,6 @@ def read_evaluation(data: bytes, notes: Counter[str]) -> dict[str, str]:
     return labels
 
 
-def _not_whole(session: Path, what: str) -> CorpusError:
-    """The error for a session of which a part is not there."""
-    hint = f"each dialogue has a .txt file in {TRANSCRIPTIONS} and in {EVALUATIONS}; unpack these folders again"
-    return CorpusError(f"{session.name} is not whole: {what}", where=str(session), hint=hint)
-
-
 def _listed(session: Path, inner: str) -> set[str]:
     """The session's dialogues that have a text file in a folder."""
     folder = session / inner
@@ -147,9 +141,3 @@ def _listed(session: Path, inner: str) -> set[str]:
         where = f"looked for {folder / f'Ses0{session.name[-1]}….txt'}; {holdings(folder)}"
         raise CorpusError(f"{session.name} has no dialogue in {inner}", where=where, hint=hint)
     return names
-
-
-def _some(names: set[str]) -> str:
-    ordered = sorted(names)
-    more = f" and {len(ordered) - MAX_NAMED} more" if len(ordered) > MAX_NAMED else ""
-    return ", ".join(ordered[:MAX_NAMED]) + more

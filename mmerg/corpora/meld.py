@@ -25,13 +25,22 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
-from typing import Literal, get_args
+from typing import Literal
 
 from mmerg.corpora.dialogue import Clip, Corpus, Dialogue, Turn
-from mmerg.corpora.files import AS_PUBLISHED, Row, first_file, not_found, read_table, root_folder
-from mmerg.corpora.meld_clips import RELEASE_FOLDER, Key, clip_name, list_clips, packed_split
+from mmerg.corpora.files import (
+    AS_PUBLISHED,
+    Row,
+    find_file,
+    first_file,
+    found,
+    read_table,
+    refuse_other,
+    root_folder,
+)
+from mmerg.corpora.meld_clips import RELEASE_FOLDER, Key, archives, clip_name, list_clips
 from mmerg.corpora.published import refuse_mixed_up
-from mmerg.errors import ConfigError, CorpusError
+from mmerg.errors import CorpusError
 
 MELD_LABELS = ("neutral", "joy", "sadness", "anger", "surprise", "fear", "disgust")
 Variant = Literal["multi", "dyadic"]
@@ -75,12 +84,15 @@ class Meld:
         an unknown label, two rows for one turn, a file without a usable row, one that holds another split or variant,
         and clips that are not unpacked.
         """
-        for what, value, known in (("split", self.split, SPLITS), ("variant", self.variant, get_args(Variant))):
-            if value not in known:
-                raise ConfigError(f"MELD has no {what} {value!r}", hint=f"dataset.{what} is one of {', '.join(known)}")
+        refuse_other("dataset.split", self.split, SPLITS)
+        refuse_other("dataset.variant", self.variant, FILES)
         dyadic = self.variant == "dyadic"
         root = root_folder(self.root, ROOT_HINT)
-        path = _find(root, self.split, self.variant)
+        places = _places(root, self.split, self.variant)
+        elsewhere = dyadic and first_file(_places(root, self.split, "multi"))
+        hint = "its folder MELD_Dyadic belongs beside MELD's own; or dataset.variant=multi" if elsewhere else ROOT_HINT
+        what = f"no {places[0].name} for MELD's {self.split} split"
+        path = find_file(places, what, hint, archives(root, self.split))
         table = read_table(path, (*COLUMNS, *OLD_COLUMNS) if dyadic else COLUMNS)
         notes = Counter(table.notes)
         rows = _keyed(table.rows, path, notes)
@@ -94,18 +106,18 @@ class Meld:
             name = f"{self.split}_{'dyad' if dyadic else 'dia'}{number}"
             own = {key: rows[key] for key in keys}
             named = [_ids(row, OLD_COLUMNS) if dyadic else key for key, row in own.items()]
-            found = [clips.get(key) if key else None for key in named]
+            files = [clips.get(key) if key else None for key in named]
             if self.clips:
                 absent |= {
                     f"{name}/{at}": clip_name(key) if key else ""
-                    for at, (key, file) in enumerate(zip(named, found, strict=True), start=1)
+                    for at, (key, file) in enumerate(zip(named, files, strict=True), start=1)
                     if not file
                 }
             conversation = next((key[0] for key in named if key), None)
             dialogues.append(
                 Dialogue(
                     name,
-                    tuple(self._turn(row, file, path, notes) for row, file in zip(own.values(), found, strict=True)),
+                    tuple(self._turn(row, file, path, notes) for row, file in zip(own.values(), files, strict=True)),
                     episode=_episode(own, notes),
                     conversation=None if conversation is None else f"meld/{self.split}/dia{conversation}",
                 )
@@ -117,7 +129,7 @@ class Meld:
             labels=self._labels,
             dialogues=tuple(dialogues),
             fingerprint=hashlib.sha256(table.data).hexdigest(),
-            notes={name: count for name, count in sorted(notes.items()) if count},
+            notes=found(notes),
             absent=absent,
         )
         others = {split: first_file(_places(root, split, self.variant)) for split in SPLITS if split != self.split}
@@ -188,19 +200,6 @@ def _episode(rows: Mapping[Key, Row], notes: Counter[str]) -> str | None:
     names = {f"s{season:02}e{episode:02}" for season, episode in known}
     notes["episodes_differing"] += len(names) > 1
     return names.pop() if len(names) == 1 else None
-
-
-def _find(root: Path, split: str, variant: str) -> Path:
-    """The split's csv file. Raises CorpusError, which tells of archives that are not unpacked yet."""
-    places = _places(root, split, variant)
-    if found := first_file(places):
-        return found
-    hint = ROOT_HINT
-    if packed := packed_split(root, split):
-        hint = f"unpack {packed}; {ROOT_HINT}"
-    elif variant == "dyadic" and first_file(_places(root, split, "multi")):
-        hint = "its folder MELD_Dyadic belongs beside MELD's own; or dataset.variant=multi"
-    raise not_found(places, f"no {places[0].name} for MELD's {split} split", hint)
 
 
 def _places(root: Path, split: str, variant: str) -> list[Path]:

@@ -41,7 +41,7 @@ def list_clips(root: Path, split: str) -> dict[Key, Path]:
         for match in filter(None, map(CLIP.fullmatch, listing(folder, f"the clips of MELD's {split} split"))):
             if path := known_as(folder / match[0], files):
                 clips.setdefault((int(match[1]), int(match[2])), path)
-    if not clips and (packed := packed_split(root, split)):
+    if not clips and (packed := first_file(archives(root, split))):
         raise CorpusError(
             f"no clip of MELD's {split} split is unpacked",
             where=f"looked in {', '.join(map(str, folders))}",
@@ -50,7 +50,7 @@ def list_clips(root: Path, split: str) -> dict[Key, Path]:
     return clips
 
 
-def packed_split(root: Path, split: str) -> Path | None:
-    """The release's archive that holds the split, where it lies under `root`."""
+def archives(root: Path, split: str) -> list[Path]:
+    """Where the release's archive of the split may lie."""
     names = (f"{split}.tar.gz", "MELD.Raw.tar.gz")
-    return first_file([folder / name for name in names for folder in (root, root / "MELD.Raw")])
+    return [folder / name for name in names for folder in (root, root / "MELD.Raw")]

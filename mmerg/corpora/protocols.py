@@ -13,7 +13,7 @@ import random
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import Literal
 
 from mmerg.corpora.dialogue import Corpus, Dialogue, Sample, cut
 from mmerg.errors import ConfigError
@@ -55,9 +55,7 @@ class Protocol:
     history: int | None = None
 
     def select(self, corpus: Corpus) -> Selection:
-        """The samples of a corpus. Raises ConfigError for a setting that makes no sense, and for an emotion that is no
-        label of the corpus."""
-        self._check()
+        """The samples of a corpus. Raises ConfigError for an emotion that is no label of the corpus."""
         allowed = self._allowed(corpus)
         left_out: Counter[str] = Counter(dict.fromkeys(REASONS, 0))
         taken: list[tuple[Dialogue, int]] = []
@@ -86,36 +84,18 @@ class Protocol:
         without = "".join(f", {count} {reason}" for reason, count in selection.left_out.items())
         return " ".join(f"{name}={value}" for name, value in named.items()) + f", n={len(selection.samples)}{without}"
 
-    def _check(self) -> None:
-        counts = {"max_per_dialogue": self.max_per_dialogue, "sample": self.sample, "history": self.history}
-        for name, value in counts.items():
-            if value is not None and value < 1:
-                hint = "at least 1, or null for no limit"
-                raise ConfigError(f"protocol.{name} is {value}", where="protocol", hint=hint)
-        if self.targets not in (known := get_args(Targets)):
-            hint = f"one of {', '.join(known)}"
-            raise ConfigError(f"protocol.targets is {self.targets!r}", where="protocol", hint=hint)
-        labels = self.emotions if isinstance(self.emotions, Sequence) and not isinstance(self.emotions, str) else ()
-        listed = labels and all(isinstance(label, str) for label in labels)
-        if self.emotions not in ("all", NONNEUTRAL) and not listed:
-            hint = "all, nonneutral, or a list: [joy,anger]"
-            raise ConfigError(f"protocol.emotions is {self.emotions!r}", where="protocol", hint=hint)
-
     def _allowed(self, corpus: Corpus) -> frozenset[str] | None:
+        """The labels that a target may have; None for all and for no label."""
         if self.emotions == "all":
             return None
-        if self.emotions == NONNEUTRAL:
-            if NEUTRAL not in corpus.labels:
-                hint = f"all, or a list of {', '.join(corpus.labels)}"
-                raise ConfigError(f"{corpus.name} has no label {NEUTRAL}", where="protocol.emotions", hint=hint)
-            return frozenset(corpus.labels) - {NEUTRAL}
-        if unknown := [emotion for emotion in self.emotions if emotion not in corpus.labels]:
+        wanted = [NEUTRAL] if self.emotions == NONNEUTRAL else self.emotions
+        if unknown := [emotion for emotion in wanted if emotion not in corpus.labels]:
             raise ConfigError(
                 f"{', '.join(unknown)} is no emotion of {corpus.name}",
                 where="protocol.emotions",
-                hint=f"all, nonneutral, or a list of {', '.join(corpus.labels)}",
+                hint=f"all, nonneutral where there is neutral, or a list of {', '.join(corpus.labels)}",
             )
-        return frozenset(self.emotions)
+        return frozenset(corpus.labels) - {NEUTRAL} if self.emotions == NONNEUTRAL else frozenset(wanted)
 
     def _targets(self, dialogue: Dialogue, left_out: Counter[str]) -> list[int]:
         """Turn numbers from 0, in order; `len(turns)` stands for the reply after the last turn."""

@@ -7,25 +7,24 @@ Snapshot.of(clip_files(corpus)).changed()    # clips that are gone or have anoth
 from __future__ import annotations
 
 import inspect
+import sys
 import traceback
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
 from pydantic import TypeAdapter, ValidationError
 
-from mmerg.corpora.dialogue import Corpus, Dialogue
+from mmerg.corpora.dialogue import Corpus
+from mmerg.corpora.files import unusable
 from mmerg.errors import ConfigError, CorpusError, MmergError
-from mmerg.storage.snapshot import Snapshot
 
-MAX_PROBLEMS = 10
 CONTRACT = "docs/datasets.md says what a reader returns"
 
 
 def read_corpus(reader: object, labels: Sequence[str] | None = None) -> Corpus:
-    """What `reader.load()` gives, checked; every clip in it is a file that was there, the others are `absent`.
+    """What `reader.load()` gives, checked.
 
     labels: as configured; None: the reader's own. Raises CorpusError for a corpus that cannot be used and, with file
     and line, for what a reader from outside this package raises; ConfigError for labels that the corpus does not have,
@@ -51,7 +50,7 @@ def read_corpus(reader: object, labels: Sequence[str] | None = None) -> Corpus:
             where="dataset.labels",
             hint="leave it out; dataset.label_set chooses one of several sets, protocol.emotions picks targets",
         )
-    return corpus if _is_ours(reader) else _without_missing_clips(corpus)
+    return corpus
 
 
 def checked(corpus: object, reader: object) -> Corpus:
@@ -69,10 +68,8 @@ def checked(corpus: object, reader: object) -> Corpus:
         problems = list(_contradictions(corpus))
         if not problems:
             return corpus
-    shown = "".join(f"\n  {problem}" for problem in problems[:MAX_PROBLEMS])
-    more = f"\n  and {len(problems) - MAX_PROBLEMS} more" if len(problems) > MAX_PROBLEMS else ""
-    what = f"what {_name(reader)} gives cannot be used{shown}{more}"
-    raise CorpusError(what, where=_written_at(reader), hint=f"correct the reader or its files; {CONTRACT}")
+    what = f"what {_name(reader)} gives cannot be used"
+    raise unusable(what, problems, _written_at(reader), f"correct the reader or its files; {CONTRACT}")
 
 
 def clip_files(corpus: Corpus) -> set[Path]:
@@ -96,26 +93,6 @@ def _contradictions(corpus: Corpus) -> Iterator[str]:
                 )
 
 
-def _without_missing_clips(corpus: Corpus) -> Corpus:
-    """The corpus with clips whose file is not there named in `absent`, as readers of this package give it."""
-    there = Snapshot.of(clip_files(corpus)).sizes
-    absent: dict[str, str] = {}
-
-    def present(dialogue: Dialogue) -> Dialogue:
-        turns = list(dialogue.turns)
-        for at, turn in enumerate(turns):
-            if turn.clip and turn.clip.path not in there:
-                absent[f"{dialogue.id}/{at + 1}"] = str(turn.clip.path)
-                turns[at] = replace(turn, clip=None)
-        return replace(dialogue, turns=tuple(turns))
-
-    dialogues = tuple(map(present, corpus.dialogues))
-    if not absent:
-        return corpus
-    notes = dict(corpus.notes) | {"clips_missing": corpus.notes.get("clips_missing", 0) + len(absent)}
-    return replace(corpus, dialogues=dialogues, notes=notes, absent={**corpus.absent, **absent})
-
-
 @cache
 def _adapter() -> TypeAdapter[Corpus]:
     return TypeAdapter(Corpus)
@@ -133,17 +110,17 @@ def _name(reader: object) -> str:
 def _written_at(reader: object) -> str:
     """The file and line of the reader's class."""
     try:
-        return f"{inspect.getsourcefile(type(reader))}, line {inspect.getsourcelines(type(reader))[1]}"
-    except (OSError, TypeError):  # made while running
+        return f"{_file(reader)}, line {inspect.getsourcelines(type(reader))[1]}"
+    except OSError:  # made while running
         return _name(reader)
 
 
 def _raised_at(error: BaseException, reader: object) -> str:
     """Where in the reader's file, or else where at all, the error was raised."""
     frames = traceback.extract_tb(error.__traceback__)
-    try:
-        own = inspect.getsourcefile(type(reader))
-    except TypeError:
-        own = None
-    frame = next((frame for frame in reversed(frames) if frame.filename == own), frames[-1])
+    frame = next((frame for frame in reversed(frames) if frame.filename == _file(reader)), frames[-1])
     return f"{frame.filename}, line {frame.lineno}: {frame.line}"
+
+
+def _file(reader: object) -> str | None:
+    return getattr(sys.modules.get(type(reader).__module__), "__file__", None)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from mmerg.corpora.dialogue import Clip, Corpus, Dialogue, Turn
+from mmerg.corpora.dialogue import Corpus, Dialogue, Turn
 
 LABELS = ("joy", "anger")
 TALK = Dialogue("tea", (Turn("Ana", "I failed again.", "anger"), Turn("Ben", "That must hurt.", "joy")))
@@ -42,12 +42,3 @@ class Raising(Sound):
 
     def turn(self, row: dict[str, str]) -> Turn:
         return Turn(row["speaker"], row["text"])
-
-
-class Clipped(Sound):
-    """The first turn has a clip that is there, the second one that is not."""
-
-    def load(self) -> Any:
-        names = ("here.mp4", "gone.mp4")
-        turns = tuple(replace(t, clip=Clip(Path(self.root) / n)) for t, n in zip(TALK.turns, names, strict=True))
-        return replace(super().load(), dialogues=(replace(TALK, turns=turns),))

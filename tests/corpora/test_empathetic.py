@@ -203,7 +203,7 @@ def test_the_configuration_passes_the_label_set_on(label_set: str) -> None:
 
 def test_an_unknown_label_set_is_a_setting(tmp_path: Path) -> None:
     Builder().write(tmp_path)
-    with pytest.raises(ConfigError, match="no label set 'six'") as caught:
+    with pytest.raises(ConfigError, match=r"dataset\.label_set is 'six'") as caught:
         Empathetic(tmp_path, label_set="six").load()  # type: ignore[arg-type]
     assert "32, ekman" in caught.value.hint
 

@@ -33,7 +33,7 @@ def test_the_csv_is_found_in_both_layouts(tmp_path: Path, folder: str) -> None:
 
 @pytest.mark.parametrize("split", ["dev", "validation", "Test", ""])
 def test_an_unknown_split_is_a_setting(tmp_path: Path, split: str) -> None:
-    with pytest.raises(ConfigError, match="no split") as caught:
+    with pytest.raises(ConfigError, match=r"dataset\.split is") as caught:
         Empathetic(tmp_path, split).load()
     assert "train, valid, test" in caught.value.hint
 
@@ -58,7 +58,7 @@ def test_a_missing_csv_names_what_where_and_what_is_there(tmp_path: Path) -> Non
 def test_an_archive_that_is_not_unpacked(tmp_path: Path) -> None:
     (tmp_path / "empatheticdialogues.tar.gz").write_bytes(b"packed")
     error = refused(tmp_path)
-    assert error.hint == f"unpack {tmp_path}/empatheticdialogues.tar.gz"
+    assert error.hint.startswith(f"unpack {tmp_path}/empatheticdialogues.tar.gz")
     assert "holds empatheticdialogues.tar.gz" in error.where
 
 

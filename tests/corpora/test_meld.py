@@ -196,7 +196,7 @@ def test_a_file_without_rows_is_an_error(tmp_path: Path) -> None:
 
 
 def test_an_unknown_split_is_a_setting(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match="no split 'valid'") as caught:
+    with pytest.raises(ConfigError, match=r"dataset\.split is 'valid'") as caught:
         Meld(tmp_path, "valid").load()
     assert "train, dev, test" in caught.value.hint
 

@@ -116,7 +116,7 @@ def test_a_root_without_the_dyadic_file_says_where_it_belongs(tmp_path: Path) ->
 
 
 def test_an_unknown_variant_is_a_setting(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match="no variant 'triadic'") as caught:
+    with pytest.raises(ConfigError, match=r"dataset\.variant is 'triadic'") as caught:
         Meld(tmp_path, variant="triadic").load()  # type: ignore[arg-type]
     assert "multi, dyadic" in caught.value.hint
 

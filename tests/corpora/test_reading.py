@@ -18,7 +18,7 @@ from mmerg.experiment.wiring import corpus_of
 from mmerg.storage.snapshot import Snapshot
 from tests.composed import composed, plain_of
 from tests.corpora import readers
-from tests.corpora.readers import TALK, Clipped, Doubled, Mislabelled, Raising, Sound
+from tests.corpora.readers import TALK, Doubled, Mislabelled, Raising, Sound
 
 HERE = str(inspect.getsourcefile(readers))
 ANA, BEN = TALK.turns
@@ -104,14 +104,6 @@ def test_what_a_reader_raises_is_told_with_its_file_and_line() -> None:
 def test_what_is_no_reader() -> None:
     with pytest.raises(ConfigError, match=r"pathlib\.PosixPath is no reader"):
         read_corpus(Path())
-
-
-def test_a_clip_that_is_not_there_is_absent_as_in_the_readers_of_the_package(tmp_path: Path) -> None:
-    (tmp_path / "here.mp4").write_bytes(b"clip")
-    corpus = read_corpus(Clipped(tmp_path))
-    assert [turn.clip for turn in corpus.dialogues[0].turns] == [Clip(tmp_path / "here.mp4"), None]
-    assert corpus.absent == {"tea/2": str(tmp_path / "gone.mp4")}
-    assert corpus.notes == {"clips_missing": 1}
 
 
 def test_labels_that_the_corpus_does_not_have_are_refused() -> None:
