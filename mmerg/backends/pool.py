@@ -4,8 +4,9 @@ A host's prefix cache serves a sample's calls only if they run back to back on i
 dealt out: no more samples on a host than it has slots, first come first served, on the host with the most room. A
 host that dies or hangs is left out and its calls move on; after `revive_after` seconds one sample tries it again. So
 is one that does not hold the model, or that comes to serve another version or build of it in mid-run.
-Where all hosts are down, each call still tries every one of them once before it fails; where none of them serves what
-it did at the start, the run cannot go on. Knows nothing of retries.
+While all hosts are down, calls wait, and no sample fails for it; after `patience` seconds the run stops, to go on
+later. It stops at once where none of them serves what it did at the start. A call that fails on hosts that are
+alive is its sample's own failure.
 
     pool = Pool([Host(Retry(Ollama("http://a:11434", …)), 2, "a"), Host(Retry(Ollama("http://b:11434", …)), 2, "b")])
     engine = pool.describe()
@@ -18,12 +19,13 @@ from __future__ import annotations
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
 from mmerg.backends.protocol import Backend, Engine, Reply, Request, changed
-from mmerg.errors import CallError, ConfigError, Failure, MmergError
+from mmerg.backends.retry import pause
+from mmerg.errors import CallError, ConfigError, Failure, MmergError, RunError
 
 DEAD = frozenset({Failure.UNREACHABLE, Failure.RUNNER_CRASH, Failure.TIMEOUT})  # a host that hangs is as good as dead
 OF_NO_USE = DEAD | {Failure.MODEL_NOT_FOUND}  # hosts may hold different models, and another one in mid-run
@@ -51,13 +53,19 @@ class _Place:
 
 
 class Pool:
-    """Deals out the slots of `hosts`. `clock` gives seconds and never goes back."""
+    """Deals out the slots of `hosts`. `clock` gives seconds and never goes back. While all hosts are down, they are
+    looked at after `wait` seconds, 2·wait, 4·wait and so on, but at least once in `revive_after`."""
 
     def __init__(
-        self, hosts: Sequence[Host], revive_after: float = 60.0, clock: Callable[[], float] = time.monotonic
+        self,
+        hosts: Sequence[Host],
+        revive_after: float = 60.0,
+        patience: float = 600.0,
+        wait: float = 1.0,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._places = [_Place(host, number) for number, host in enumerate(hosts)]
-        self._revive_after = revive_after
+        self._revive_after, self._patience, self._wait = revive_after, patience, wait
         self._clock = clock
         self._change = threading.Condition()
         self._queue: deque[object] = deque()
@@ -110,7 +118,7 @@ class Pool:
         Raises CallError interrupted once the pool is closed.
         """
         leased = _Lease(self)
-        leased._hold({})
+        leased._hold(())
         try:
             yield leased
         finally:
@@ -124,11 +132,8 @@ class Pool:
         for place in self._places:
             place.host.backend.close()
 
-    def _take(self, tried: Mapping[_Place, CallError]) -> tuple[_Place, bool]:
-        """A slot of a host not in `tried`, and whether it is that host's trial after being down.
-
-        Raises what the last one tried failed with where none is left, and ConfigError where none can be used again.
-        """
+    def _take(self, tried: Collection[_Place]) -> tuple[_Place, bool]:
+        """A slot of a host not in `tried`, and whether it is that host's trial after being down."""
         ticket = object()
         with self._change:
             self._queue.append(ticket)
@@ -137,8 +142,6 @@ class Pool:
                     if self._closed:
                         raise _closed()
                     open_places = [place for place in self._places if place not in tried]
-                    if not open_places:
-                        raise self._none_left(list(tried.values()))
                     place = self._best(open_places) if self._queue[0] is ticket else None
                     if place:
                         trial = place.down is not None
@@ -189,7 +192,7 @@ class Pool:
         return reply
 
     def _check_same(self, host: Host) -> None:
-        """A host that comes back may have been updated in the meantime: then it stays out."""
+        """A host that comes back may have been updated in the meantime: then it stays out. Raises CallError."""
         try:
             engine = host.backend.describe()
         except ConfigError as error:
@@ -201,15 +204,41 @@ class Pool:
         if self._engine and engine.key() != self._engine.key():
             raise changed(self._engine, engine, host.name)
 
-    def _none_left(self, failed: Sequence[CallError]) -> MmergError:
-        """What ends a call that no host could serve: dead hosts may be back for the next one, changed ones are not."""
-        if not self._engine or any(error.failure is not Failure.MODEL_NOT_FOUND for error in failed):
-            return failed[-1]
-        return ConfigError(
-            f"no host serves any longer what the run began with: {self._engine.brief()}",
-            where="; ".join(f"{error.where}: {error.what}" for error in failed),
-            hint=f"{failed[-1].hint}; then the same command goes on. For what is served now, give runs=ANOTHER_FOLDER",
-        )
+    def _outlast(self, tried: Mapping[_Place, CallError], end: float) -> None:
+        """Wait until one of the hosts is back that a call was `tried` on. Raises the call's own error where a host was
+        there all the time, RunError where none is back by `end`, ConfigError where none serves the same any longer."""
+        failed, looks = dict(tried), 0
+        while True:
+            for place, error in tried.items():
+                if failed[place].failure is Failure.MODEL_NOT_FOUND:
+                    continue
+                try:
+                    self._check_same(place.host)
+                except CallError as gone:
+                    if gone.failure is Failure.INTERRUPTED:
+                        raise
+                    failed[place] = gone
+                    self._failed(place, gone)
+                else:
+                    if not looks and error.failure is not Failure.UNREACHABLE:
+                        raise error
+                    self._works(place)
+                    return
+            told = "; ".join(f"{place.host.name}: {error.what}" for place, error in failed.items())
+            last = list(failed.values())[-1]
+            if all(error.failure is Failure.MODEL_NOT_FOUND for error in failed.values()):
+                began = self._engine.brief() if self._engine else "the model"
+                what = f"no host serves any longer what the run began with: {began}"
+                hint = f"{last.hint}; then the same command goes on. For what is served now, give runs=ANOTHER_FOLDER"
+                raise ConfigError(what, where=told, hint=hint)
+            looks += 1
+            if self._clock() >= end:
+                what = f"no host has answered for {self._patience:g} seconds"
+                raise RunError(what, where=told, hint="start one of them; the same command then goes on from here")
+            with self._change:
+                self._change.wait_for(lambda: self._closed, min(pause(self._wait, min(looks, 30)), self._revive_after))
+                if self._closed:
+                    raise _closed()
 
 
 class _Lease:
@@ -220,11 +249,12 @@ class _Lease:
         self._held: tuple[_Place, bool] | None = None
 
     def describe(self) -> Engine:
-        place, _ = self._hold({})
+        place, _ = self._hold(())
         return place.host.backend.describe()
 
     def complete(self, request: Request) -> Reply:
         tried: dict[_Place, CallError] = {}
+        end = 0.0
         while True:
             place, _ = self._hold(tried)
             try:
@@ -235,6 +265,10 @@ class _Lease:
                 self._pool._failed(place, error)
                 tried[place] = error
             self.close()
+            if len(tried) == len(self._pool._places):
+                end = end or self._pool._clock() + self._pool._patience
+                self._pool._outlast(tried, end)
+                tried.clear()
 
     def close(self) -> None:
         """Gives the slot back; the host itself goes on."""
@@ -242,7 +276,7 @@ class _Lease:
         if held:
             self._pool._give_back(*held)
 
-    def _hold(self, tried: Mapping[_Place, CallError]) -> tuple[_Place, bool]:
+    def _hold(self, tried: Collection[_Place]) -> tuple[_Place, bool]:
         """The slot that is held, or a new one."""
         self._held = self._held or self._pool._take(tried)
         return self._held

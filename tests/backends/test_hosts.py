@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
@@ -17,7 +18,7 @@ from mmerg.backends.pool import Host, Pool
 from mmerg.backends.protocol import Message, Request, Sampling
 from mmerg.backends.retry import Retry
 from mmerg.engine.parallel import in_flight
-from mmerg.errors import CallError, ConfigError, Failure
+from mmerg.errors import CallError, ConfigError, Failure, RunError
 from tests.backends.test_pool import Clock
 from tests.scripted_ollama import DIGEST, VERSION, scripted_ollama
 
@@ -70,12 +71,12 @@ def machines() -> Iterator[Callable[..., Machine]]:
         machine.die()
 
 
-def pool_of(*machines: Machine, model: str = MODEL, clock: Clock | None = None) -> Pool:
+def pool_of(*machines: Machine, model: str = MODEL, clock: Clock | None = None, patience: float = 600.0) -> Pool:
     hosts = [
         Host(Retry(Ollama(host=machine.url, model=model, load={"num_ctx": 2048}, deadlines=QUICK), 1), 1, machine.name)
         for machine in machines
     ]
-    return Pool(hosts, revive_after=60.0, clock=clock or Clock())
+    return Pool(hosts, revive_after=60.0, patience=patience, wait=0.05, clock=clock or time.monotonic)
 
 
 def served(pool: Pool, samples: int, calls: int = 2) -> Counter[str]:
@@ -174,18 +175,37 @@ def test_a_slow_host_is_used_for_what_it_can_do(machines: Callable[..., Machine]
     pool.close()
 
 
-def test_where_all_hosts_die_each_sample_says_so(machines: Callable[..., Machine]) -> None:
+def test_an_outage_of_all_hosts_costs_no_sample(machines: Callable[..., Machine]) -> None:
     a, b = machines("a"), machines("b")
     pool = pool_of(a, b)
     pool.describe()
+    reached = meet(a, b)
+
+    def outage() -> None:
+        reached.wait(10)
+        a.die()
+        b.die()
+        threading.Event().wait(0.3)
+        a.start()
+
+    thread = threading.Thread(target=outage)
+    thread.start()
+    assert served(pool, 8).total() == 16
+    thread.join()
+    assert pool.down().keys() == {"b"}
+    pool.close()
+
+
+def test_where_all_hosts_stay_away_the_run_stops(machines: Callable[..., Machine]) -> None:
+    a, b = machines("a"), machines("b")
+    pool = pool_of(a, b, patience=0.1)
+    pool.describe()
     a.die()
     b.die()
-    with pool.lease() as backend, pytest.raises(CallError) as caught:
-        backend.complete(Request((Message("user", "hello"),), Sampling()))
-    assert caught.value.failure is Failure.UNREACHABLE
-    a.start()
-    assert served(pool, 2) == {"a": 4}
-    pool.close()
+    with pytest.raises(RunError, match="no host has answered") as caught:
+        served(pool, 8)
+    assert "a: no Ollama server answers" in caught.value.where
+    assert "the same command then goes on" in caught.value.hint
 
 
 NEW_VERSION, NEW_DIGEST = "0.99.0", "e" * 64

@@ -14,11 +14,16 @@ from typing import Any
 
 import pytest
 
-from mmerg.backends.pool import DEAD, OF_NO_USE, Host, Pool
+from mmerg.backends.pool import Host, Pool
 from mmerg.backends.protocol import Backend, Engine, Message, Reply, Request, Sampling
 from mmerg.backends.scripted import ENGINE, Scripted
-from mmerg.errors import CallError, ConfigError, Failure
+from mmerg.errors import CallError, ConfigError, Failure, RunError
 
+OF_NO_USE = ["model_not_found", "runner_crash", "timeout", "unreachable"]  # for such failures a call moves on
+OTHERS = [
+    *("truncated", "thinking_exhausted", "loop_abort", "empty", "schema_invalid", "context_overflow", "image_rejected"),
+    *("oom", "busy", "bad_request", "server_error", "interrupted", "unaudited", "not_cached", "clip_gone"),
+]
 REQUEST = Request((Message("user", "hello"),), Sampling())
 OTHER = ENGINE.model_copy(update={"version": "2"})
 
@@ -34,13 +39,18 @@ class Clock:
 
 
 class Server:
-    """A host that can be switched off and updated, and that knows how many calls are inside it."""
+    """A host that can be switched off and updated, and that knows how many calls are inside it.
+
+    With `failing` calls fail with `failure`, though the host is there.
+    """
 
     def __init__(self, name: str, engine: Engine = ENGINE, failure: Failure | None = None, seconds: float = 0) -> None:
         self.name = name
         self.engine = engine
         self.failure = failure
         self.seconds = seconds
+        self.failing: Failure | None = None
+        self.looks = 0
         self.inside = 0
         self.most = 0
         self.calls = 0
@@ -52,6 +62,7 @@ class Server:
             raise CallError(self.failure, f"{self.name} is gone", where=self.name)
 
     def describe(self) -> Engine:
+        self.looks += 1
         self.check()
         return self.engine
 
@@ -63,6 +74,8 @@ class Server:
         try:
             time.sleep(self.seconds)
             self.check()
+            if self.failing:
+                raise CallError(self.failing, f"{self.name} failed", where=self.name)
             return Reply(text=self.name, finish="stop", host=self.name)  # type: ignore[arg-type]
         finally:
             with self.lock:
@@ -78,7 +91,7 @@ def servers(text: str) -> list[Server]:
 
 def pool_of(hosts: Sequence[Server], slots: int = 1, clock: Callable[[], float] | None = None) -> Pool:
     listed = [Host(server, slots, server.name) for server in hosts]
-    return Pool(listed, revive_after=60.0, clock=clock or Clock())
+    return Pool(listed, revive_after=60.0, patience=0.0, clock=clock or Clock())
 
 
 def say(backend: Backend) -> str:
@@ -135,7 +148,7 @@ def test_who_waits_is_served_in_order() -> None:
     assert order == [0, 1, 2, 3, 4]
 
 
-@pytest.mark.parametrize("failure", sorted(OF_NO_USE))
+@pytest.mark.parametrize("failure", [Failure(name) for name in OF_NO_USE])
 def test_a_call_moves_on_when_its_host_dies_and_stays_there(failure: Failure) -> None:
     a, b = servers("ab")
     pool = pool_of([a, b])
@@ -150,7 +163,7 @@ def test_a_call_moves_on_when_its_host_dies_and_stays_there(failure: Failure) ->
     assert a.calls == 2
 
 
-@pytest.mark.parametrize("failure", sorted(set(Failure) - OF_NO_USE))
+@pytest.mark.parametrize("failure", [Failure(name) for name in OTHERS])
 def test_other_failures_stay_with_the_sample(failure: Failure) -> None:
     a, b = servers("ab")
     pool = pool_of([a, b])
@@ -251,52 +264,99 @@ def test_a_host_that_comes_back_with_another_engine_stays_out() -> None:
     assert a.calls == 0
 
 
-def test_a_host_that_hangs_is_dead_too() -> None:
-    assert Failure.TIMEOUT in DEAD  # so that the tests over DEAD are about it
+def test_every_failure_is_named_here() -> None:
+    assert sorted(OF_NO_USE + OTHERS) == sorted(Failure)
 
 
-def test_where_every_host_lost_the_model_the_run_ends_and_where_one_is_only_dead_the_sample_fails() -> None:
+def test_where_every_host_lost_the_model_the_run_ends() -> None:
     a, b = servers("ab")
     pool = pool_of([a, b])
     engine = pool.describe()
-    a.failure, b.failure = Failure.MODEL_NOT_FOUND, Failure.UNREACHABLE
-    with pool.lease() as backend, pytest.raises(CallError, match="b is gone"):
-        say(backend)
-    b.failure = Failure.MODEL_NOT_FOUND
+    a.failure = b.failure = Failure.MODEL_NOT_FOUND
     with pool.lease() as backend, pytest.raises(ConfigError) as caught:
         say(backend)
     assert engine.brief() in caught.value.what
     assert sorted(caught.value.where.split("; ")) == ["a: a is gone", "b: b is gone"]
 
 
-def test_all_dead_raises_after_each_was_tried_once_and_a_later_call_tries_again() -> None:
+def test_while_all_hosts_are_down_a_call_waits_and_then_goes_on() -> None:
+    """One of them has another model by now and is not waited for."""
+    a, b = servers("ab")
+    pool = Pool([Host(a, 1, "a"), Host(b, 1, "b")], patience=3600.0, wait=0.01)
+    pool.describe()
+    a.failure, b.failure = Failure.MODEL_NOT_FOUND, Failure.UNREACHABLE
+    before = b.looks
+
+    def back() -> None:
+        while b.looks < before + 5:
+            time.sleep(0.001)
+        b.failure = None
+
+    thread = threading.Thread(target=back)
+    thread.start()
+    with pool.lease() as backend:
+        assert say(backend) == "b"
+    thread.join()
+    assert list(pool.down()) == ["a"]
+    assert a.looks == 1
+
+
+def test_where_no_host_comes_back_the_run_stops_and_says_that_it_goes_on() -> None:
     hosts = servers("abc")
-    pool = pool_of(hosts)
+    clock = Clock()
+    pool = Pool([Host(server, 1, server.name) for server in hosts], patience=100.0, wait=0.0, clock=clock)
     pool.describe()
     for server in hosts:
         server.failure = Failure.UNREACHABLE
-    with pool.lease() as backend:
-        with pytest.raises(CallError, match="c is gone") as caught:
-            say(backend)
-        assert (caught.value.failure, [server.calls for server in hosts]) == (Failure.UNREACHABLE, [1, 1, 1])
-        assert list(pool.down()) == ["a", "b", "c"]
-        hosts[1].failure = None
-        assert say(backend) == "b"
-    assert list(pool.down()) == ["a", "c"]
+    clock_of_looks = iter(range(0, 1000, 10))
+    hosts[0].check = lambda: setattr(clock, "now", float(next(clock_of_looks))) or Server.check(hosts[0])  # type: ignore[method-assign,func-returns-value]
+    with pool.lease() as backend, pytest.raises(RunError) as caught:
+        say(backend)
+    assert caught.value.what == "no host has answered for 100 seconds"
+    assert caught.value.where == "a: a is gone; b: b is gone; c: c is gone"
+    assert "the same command then goes on" in caught.value.hint
+    assert [server.calls for server in hosts] == [1, 1, 1]
+    assert clock.now == 100.0
     assert all(place.used == 0 and not place.trying for place in pool._places)
 
 
-def test_one_crash_on_the_only_host_does_not_fail_the_next_sample() -> None:
+def test_closing_ends_the_wait_for_hosts() -> None:
     [server] = servers("a")
-    pool = pool_of([server])
+    pool = Pool([Host(server, 1, "a")], patience=3600.0, wait=3600.0)
     pool.describe()
-    server.failure = Failure.RUNNER_CRASH
-    with pool.lease() as backend, pytest.raises(CallError):
-        say(backend)
-    server.failure = None
+    server.failure = Failure.UNREACHABLE
+    caught: list[CallError] = []
+
+    def call() -> None:
+        with pool.lease() as backend:
+            try:
+                say(backend)
+            except CallError as error:
+                caught.append(error)
+
+    thread = threading.Thread(target=call)
+    thread.start()
+    while server.looks < 2:
+        time.sleep(0.001)
+    pool.close()
+    thread.join(60)
+    assert [error.failure for error in caught] == [Failure.INTERRUPTED]
+
+
+@pytest.mark.parametrize("failure", [Failure.RUNNER_CRASH, Failure.TIMEOUT])
+def test_a_call_that_fails_on_hosts_that_are_there_fails_alone(failure: Failure) -> None:
+    hosts = servers("ab")
+    pool = pool_of(hosts)
+    pool.describe()
+    for server in hosts:
+        server.failing = failure
     with pool.lease() as backend:
-        assert say(backend) == "a"
-    assert pool.down() == {}
+        with pytest.raises(CallError, match="a failed") as caught:
+            say(backend)
+        assert (caught.value.failure, [server.calls for server in hosts]) == (failure, [1, 1])
+        hosts[1].failing = None
+        assert say(backend) == "b"
+    assert list(pool.down()) == ["a"]
 
 
 def test_a_call_that_hangs_on_the_only_host_fails_alone() -> None:
@@ -343,13 +403,13 @@ def test_a_failure_keeps_its_name_though_others_find_the_host_alive() -> None:
 
         def _failed(self, place: Any, error: CallError) -> None:
             super()._failed(place, error)
-            server.failure = None
+            server.failing = None
             assert say(other) == "a"
 
     pool = Late([Host(server, 2, "a")])
     pool.describe()
     with pool.lease() as other, pool.lease() as backend:
-        server.failure = Failure.TIMEOUT
+        server.failing = Failure.TIMEOUT
         with pytest.raises(CallError) as caught:
             say(backend)
     assert (caught.value.failure, pool.down()) == (Failure.TIMEOUT, {})
@@ -366,7 +426,7 @@ def test_engines_that_differ_are_named() -> None:
     assert "c:" not in caught.value.where
 
 
-@pytest.mark.parametrize("failure", sorted(OF_NO_USE))
+@pytest.mark.parametrize("failure", [Failure(name) for name in OF_NO_USE])
 def test_hosts_that_do_not_answer_at_the_start_are_left_out(failure: Failure) -> None:
     a, b = servers("ab")
     a.failure = failure
@@ -425,7 +485,7 @@ def test_closing_closes_the_hosts_and_wakes_who_waits() -> None:
 
 def test_hosts_that_come_and_go_neither_lose_slots_nor_lock_up() -> None:
     hosts = servers("abc")
-    pool = Pool([Host(server, 2, server.name) for server in hosts], revive_after=0.001)
+    pool = Pool([Host(server, 2, server.name) for server in hosts], revive_after=0.001, patience=0.0)
     pool.describe()
 
     def sample(seed: int) -> int:
@@ -434,7 +494,7 @@ def test_hosts_that_come_and_go_neither_lose_slots_nor_lock_up() -> None:
         with pool.lease() as backend:
             for _ in range(10):
                 dice.choice(hosts).failure = dice.choice([None, None, Failure.UNREACHABLE])
-                with suppress(CallError):
+                with suppress(CallError, RunError):
                     done += say(backend) in "abc"
         return done
 

@@ -78,7 +78,8 @@ def test_wording_to_failure(status: int, said: str, failure: Failure) -> None:
 
 @pytest.mark.parametrize("status", range(400, 500))
 def test_only_refusals_that_may_pass_are_tried_again(status: int) -> None:
-    assert (classify(status, "no").failure in ("timeout", "busy", "server_error")) is (status in {408, 429, 499})
+    may_pass = {408: "busy", 429: "busy", 499: "server_error"}
+    assert classify(status, "no").failure == may_pass.get(status, "bad_request")
 
 
 @pytest.mark.parametrize(
