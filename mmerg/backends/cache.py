@@ -2,8 +2,9 @@
 
 The key covers the request and the engine that answers. A cut reply is kept too, so a replayed run goes through the
 same repairs again. Never kept are failed calls, and replies that broke off: a proxy or a server that shuts down can
-end a stream as the guard against repetition does. Several threads and processes may share one file, which
-must lie on a local disk (write-ahead log). Knows nothing of hosts or retries.
+end a stream as the guard against repetition does. Several threads and processes may share one file, which must lie on a
+local disk (write-ahead log). The file names the engines whose replies it holds, so that a run can be replayed without
+any server (`replay.py`). Knows nothing of hosts or retries.
 
     backend = Cache(Retry(Ollama(...)), Path("runs/cache.sqlite"), mode="on")
 """
@@ -15,26 +16,25 @@ import json
 import sqlite3
 import threading
 import time
+import warnings
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Literal
 
-from mmerg.backends.flights import Flights
-from mmerg.backends.protocol import Backend, Engine, Finish, Reply, Request
-from mmerg.errors import CallError, ConfigError, Failure
+from filelock import FileLock, Timeout
+from pydantic import ValidationError
+
+from mmerg.backends.protocol import SHOWN_DIGEST, Backend, Engine, Finish, Reply, Request
+from mmerg.errors import CallError, ConfigError, Failure, unwritable
 
 APPLICATION_ID = 0x4D4D4552  # "MMER", in the file's header: tells our files from other programs'
 SCHEMA_VERSION = 1
 BUSY_SECONDS = 30.0  # how long to wait for another process that is writing
+LOOK_AGAIN, POLL = 0.5, 0.02  # seconds that one wait for another's call may take, and between two looks
 BUSY_PAUSE = 0.005  # between two looks, where SQLite does not wait by itself
 
 Mode = Literal["off", "read", "on"]
-
-
-def flights_of(path: Path) -> Flights:
-    """What keeps calls apart that would be kept in `path`; hosts that share a file share it, too."""
-    return Flights(path.with_name(path.name + ".flights"))
 
 
 class Cache:
@@ -42,18 +42,18 @@ class Cache:
 
     mode: `on` reads and writes; `read` answers what it can from an existing file and writes nothing; `off` passes
     every call on. A hit is the reply as it was stored (its seconds too) with `cached=True`. Identical calls in flight
-    at once, from the other hosts that share `flights` and from other processes too, reach `inner` once. Raises
-    ConfigError or RunError where a file cannot be used, CallError as `inner` does.
+    at once, from other hosts and other processes too, reach `inner` once. A stored reply that cannot be read is told
+    in a warning, and asked for anew. Raises ConfigError or RunError where a file cannot be used, CallError as `inner`.
     """
 
-    def __init__(self, inner: Backend, path: Path, mode: Mode = "on", flights: Flights | None = None) -> None:
+    def __init__(self, inner: Backend, path: Path, mode: Mode = "on") -> None:
         self._inner = inner
         self._path = path
         self._mode = mode
         self._guard = threading.Lock()  # over the connection, the engine and `closed`
         self._database: sqlite3.Connection | None = None
         self._engine: Engine | None = None
-        self._flights = flights or flights_of(path)
+        self._noted: Engine | None = None  # the last whose name was written
         self._closed = False
 
     def describe(self) -> Engine:
@@ -71,8 +71,8 @@ class Cache:
             return hit
         if self._mode == "read":
             return self._inner.complete(request)
-        with self._flights.alone(key):
-            return self._load(key) or self._keep(key, self._inner.complete(request))
+        with self._alone(key):
+            return self._load(key) or self._keep(key, engine, self._inner.complete(request))
 
     def close(self) -> None:
         self._inner.close()
@@ -81,7 +81,17 @@ class Cache:
             if self._database:
                 self._database.close()
                 self._database = None
-        self._flights.close()
+
+    def engines(self) -> tuple[Engine, ...]:
+        """Those whose replies the file holds."""
+        with self._connection() as database:
+            if not database.execute("SELECT 1 FROM sqlite_master WHERE name = 'engines'").fetchone():
+                return ()  # it was made before engines were noted
+            rows = database.execute("SELECT engine FROM engines ORDER BY key").fetchall()
+        try:
+            return tuple(Engine.model_validate_json(text) for (text,) in rows)
+        except ValidationError as error:
+            raise self._unusable(f"a stored engine cannot be read: {error}") from error
 
     def _load(self, key: str) -> Reply | None:
         with self._connection() as database:
@@ -91,17 +101,49 @@ class Cache:
         try:
             reply = Reply.model_validate(json.loads(row[0]))
         except (ValueError, RecursionError) as error:
-            raise self._unusable(f"a stored reply cannot be read: {error}") from error
+            what = f"the stored reply {key[:SHOWN_DIGEST]} cannot be read and counts as absent: {str(error)[:200]}"
+            warnings.warn(f"{what} ({self._path})", stacklevel=2)
+            return None
         return reply.model_copy(update={"cached": True})
 
-    def _keep(self, key: str, reply: Reply) -> Reply:
+    def _keep(self, key: str, engine: Engine, reply: Reply) -> Reply:
         """Stores `reply`; where another process was first, its reply is the one to go on with, as replays will."""
         if reply.finish is Finish.ABORT:
             return reply
         text = json.dumps(reply.model_dump(mode="json"), ensure_ascii=False)
         with self._connection() as database:
+            if self._noted != engine:
+                database.execute(
+                    "INSERT OR IGNORE INTO engines VALUES (?, ?)", (engine.key(), engine.model_dump_json())
+                )
+                self._noted = engine
             stored = database.execute("INSERT OR IGNORE INTO replies VALUES (?, ?)", (key, text)).rowcount
-        return reply if stored else self._load(key) or reply
+        if stored:
+            return reply
+        if first := self._load(key):
+            return first
+        with self._connection() as database:
+            database.execute("UPDATE replies SET reply = ? WHERE key = ?", (text, key))
+        return reply
+
+    @contextmanager
+    def _alone(self, key: str) -> Iterator[None]:
+        """Hold a call for as long as the block runs: other threads and processes that want the same wait. The lock is
+        a file's, which the system frees when a process ends, however it ends."""
+        lock = FileLock(self._path.with_name(f"{self._path.name}.{key[:32]}.lock"), thread_local=False)
+        try:
+            while not lock.is_locked:
+                if self._closed:
+                    raise CallError(Failure.INTERRUPTED, "the cache is closed", where=str(self._path))
+                with suppress(Timeout):
+                    lock.acquire(timeout=LOOK_AGAIN, poll_interval=POLL)
+            yield
+        except OSError as error:
+            raise unwritable(error, lock.lock_file) from error
+        finally:
+            if lock.is_locked:
+                Path(lock.lock_file).unlink(missing_ok=True)  # before it is freed: who waits for it makes another
+                lock.release()
 
     @contextmanager
     def _connection(self) -> Iterator[sqlite3.Connection]:
@@ -154,6 +196,7 @@ class Cache:
             raise self._unusable(f"it is a reply cache of version {version}, this mmerg reads version {SCHEMA_VERSION}")
         if self._mode == "on":
             database.execute("CREATE TABLE IF NOT EXISTS replies (key TEXT PRIMARY KEY, reply TEXT NOT NULL)")
+            database.execute("CREATE TABLE IF NOT EXISTS engines (key TEXT PRIMARY KEY, engine TEXT NOT NULL)")
             database.execute(f"PRAGMA application_id = {APPLICATION_ID}")
             database.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
             database.execute("COMMIT")

@@ -11,7 +11,7 @@ from pathlib import Path
 from subprocess import run as run_process
 from typing import Any, cast
 
-from mmerg.backends.cache import Cache, flights_of
+from mmerg.backends.cache import Cache
 from mmerg.backends.pool import Host, Pool
 from mmerg.backends.protocol import Engine, Sampling
 from mmerg.backends.retry import Retry
@@ -86,10 +86,9 @@ def pool_of(plain: dict[str, Any]) -> Pool:
     """A host for each address, each with the reply cache and its retries, none of them called yet."""
     node = plain["backend"]
     replies = Path(plain["cache_dir"]) / "replies.sqlite"
-    flights = flights_of(replies)
     hosts = []
     for address in hosts_of(plain):
-        backend = Cache(Retry(make(node["adapter"], host=address), node["attempts"]), replies, plain["cache"], flights)
+        backend = Cache(Retry(make(node["adapter"], host=address), node["attempts"]), replies, plain["cache"])
         hosts.append(Host(backend, plain["backbone"]["concurrency"], address))
     return Pool(hosts, node["revive_after"])
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import signal
@@ -9,6 +10,7 @@ import sqlite3
 import subprocess
 import sys
 import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import fields, replace
@@ -20,8 +22,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from mmerg.backends.cache import BUSY_SECONDS, Cache, Mode, _write_ahead
-from mmerg.backends.flights import Flights
 from mmerg.backends.protocol import Engine, Finish, Image, Message, Reply, Request, Sampling, TokenLogprob
+from mmerg.backends.replay import Replay, stored_engine
 from mmerg.backends.scripted import ENGINE, Scripted
 from mmerg.errors import CallError, ConfigError, Failure
 
@@ -32,6 +34,7 @@ import sys
 from pathlib import Path
 from mmerg.backends.cache import Cache
 from mmerg.backends.protocol import Message, Request, Sampling
+from mmerg.backends.replay import Replay, stored_engine
 from mmerg.backends.scripted import Scripted
 path, start, count = Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3])
 backend = Cache(Scripted(lambda request: request.messages[0].text * 200), path)
@@ -278,16 +281,19 @@ def test_different_calls_do_not_wait_for_each_other(path: Path) -> None:
 
 
 def test_the_reply_that_was_stored_first_is_the_one_to_go_on_with(path: Path) -> None:
-    other = Cache(Scripted(["first"]), path, flights=Flights(path.with_name("of a system without such locks")))
-
     def answer(request: Request) -> str:
-        other.complete(REQUEST)  # another process, that did not wait, stores its own reply while this call is under way
+        lock.unlink()  # as on a system without such locks: another process does not wait
+        other = Cache(Scripted(["first"]), path)
+        other.complete(REQUEST)
+        other.close()
         return "second"
 
     backend = Cache(Scripted(answer), path)
+    lock = path.with_name(
+        f"cache.sqlite.{hashlib.sha256(f'{REQUEST.digest()} {ENGINE.key()}'.encode()).hexdigest()[:32]}.lock"
+    )
     assert backend.complete(REQUEST).text == "first"
     backend.close()
-    other.close()
 
 
 def start(path: Path, first: int, number: int) -> subprocess.Popen[str]:
@@ -412,15 +418,22 @@ def test_a_torn_file_is_refused(path: Path) -> None:
     assert "cannot be used" in expect_unusable(path).what
 
 
-def test_a_stored_reply_of_the_wrong_shape_is_refused(path: Path) -> None:
-    made = Cache(Scripted(["x"]), path)
-    made.complete(REQUEST)
+@pytest.mark.parametrize("bad", [json.dumps({"text": 3}), "no JSON", "[" * 60_000], ids=["shape", "text", "deep"])
+def test_a_stored_reply_that_cannot_be_read_is_told_and_asked_anew(path: Path, bad: str) -> None:
+    other = replace(REQUEST, logprobs=True)
+    made = Cache(Scripted(["old", "other"]), path)
+    for request in (REQUEST, other):
+        made.complete(request)
     made.close()
-    database = sqlite3.connect(path)
-    with database:
-        database.execute("UPDATE replies SET reply = ?", (json.dumps({"text": 3}),))
-    database.close()
-    assert "cannot be read" in expect_unusable(path).what
+    with closing(sqlite3.connect(path)) as database, database:
+        database.execute("UPDATE replies SET reply = ? WHERE reply LIKE '%old%'", (bad,))
+    backend = Cache(Scripted(["new"]), path)
+    assert backend.complete(other).text == "other"
+    with pytest.warns(UserWarning, match="cannot be read and counts as absent"):
+        assert backend.complete(REQUEST).text == "new"
+    assert backend.complete(REQUEST) == backend.complete(REQUEST)
+    assert backend.complete(REQUEST).text == "new"
+    backend.close()
 
 
 def test_a_folder_that_cannot_hold_the_file_is_named(tmp_path: Path) -> None:
@@ -478,6 +491,7 @@ import sys
 from pathlib import Path
 from mmerg.backends.cache import Cache
 from mmerg.backends.protocol import Message, Request, Sampling
+from mmerg.backends.replay import Replay, stored_engine
 from mmerg.backends.scripted import Scripted
 folder = Path(sys.argv[1])
 def answer(request):
@@ -497,3 +511,112 @@ def test_processes_that_ask_the_same_at_once_call_once(tmp_path: Path) -> None:
     ]
     assert [asker.communicate(timeout=60)[0] for asker in askers] == ["the answer\n"] * 3
     assert (tmp_path / "calls").read_text() == "called\n"
+
+
+def test_a_killed_process_frees_the_call_that_it_made(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", ASKER.replace("latency=0.5", "latency=3600.0"), str(tmp_path)]
+    with subprocess.Popen(command, cwd=Path(__file__).parents[2]) as holder:
+        while not list(tmp_path.glob("*.lock")):
+            time.sleep(0.01)
+        caught: list[str] = []
+        backend = Cache(Scripted(["mine"]), tmp_path / "replies.sqlite")
+        request = Request((Message("user", "hello"),), Sampling())
+        thread = threading.Thread(target=lambda: caught.append(backend.complete(request).text))
+        thread.start()
+        thread.join(0.3)
+        assert caught == []
+        holder.kill()
+    thread.join(60)
+    assert caught == ["mine"]
+    assert sorted(file.name for file in tmp_path.glob("*.lock")) == []
+    backend.close()
+
+
+def test_who_waits_for_anothers_call_is_told_when_the_cache_is_closed(path: Path) -> None:
+    asked, go = threading.Event(), threading.Event()
+
+    def answer(request: Request) -> str:
+        asked.set()
+        go.wait(60)
+        return "x"
+
+    one, other = Cache(Scripted(answer), path), Cache(Scripted(["y"]), path)
+    failures: list[Failure] = []
+
+    def wait() -> None:
+        try:
+            other.complete(REQUEST)
+        except CallError as error:
+            failures.append(error.failure)
+
+    asking = threading.Thread(target=one.complete, args=(REQUEST,))
+    waiting = threading.Thread(target=wait)
+    asking.start()
+    asked.wait(60)
+    waiting.start()
+    waiting.join(0.1)
+    other.close()
+    waiting.join(60)
+    go.set()
+    asking.join(60)
+    one.close()
+    assert failures == [Failure.INTERRUPTED]
+
+
+def test_no_locks_are_left_behind(path: Path) -> None:
+    backend = Cache(Scripted(lambda request: "x"), path)
+    with ThreadPoolExecutor(8) as threads:
+        list(threads.map(backend.complete, [replace(REQUEST, sampling=Sampling(seed=n % 4)) for n in range(40)]))
+    backend.close()
+    assert [file.name for file in path.parent.iterdir()] == ["cache.sqlite"]
+
+
+LOADED = ENGINE.model_copy(update={"load": {"num_ctx": 4096, "think": False, "adapter": 1}})
+
+
+def test_a_replay_needs_no_server_and_finds_its_engine_in_the_cache(path: Path) -> None:
+    for engine in (LOADED, ENGINE.model_copy(update={"model": "other"})):
+        made = Cache(Scripted([f"by {engine.model}"], engine), path)
+        made.complete(REQUEST)
+        made.close()
+    engine = stored_engine(path, "scripted", "script", {"num_ctx": 4096, "think": False})
+    assert engine == LOADED
+    replay = Cache(Replay(engine), path, "read")
+    assert replay.describe() == LOADED
+    assert (replay.complete(REQUEST).text, replay.complete(REQUEST).cached) == ("by script", True)
+    with pytest.raises(CallError, match="not in the cache") as caught:
+        replay.complete(replace(REQUEST, logprobs=True))
+    replay.close()
+    assert caught.value.failure is Failure.NOT_CACHED
+
+
+def test_an_engine_that_is_not_clear_is_not_guessed(path: Path) -> None:
+    newer = LOADED.model_copy(update={"version": "2"})
+    for engine in (LOADED, newer):
+        made = Cache(Scripted(["x"], engine), path)
+        made.complete(REQUEST)
+        made.close()
+    for model, load, told in (
+        ("script", {"num_ctx": 4096}, ("2 engines", LOADED.brief(), newer.brief())),
+        ("script", {"num_ctx": 1}, ("no engines", LOADED.brief())),
+        ("absent", {}, ("no engines", LOADED.brief())),
+    ):
+        with pytest.raises(ConfigError) as caught:
+            stored_engine(path, "scripted", model, load)
+        assert all(words in caught.value.what for words in told)
+        assert caught.value.where == str(path)
+
+
+def test_a_cache_from_before_engines_were_noted_is_read_and_gets_them(path: Path) -> None:
+    made = Cache(Scripted(["x"]), path)
+    made.complete(REQUEST)
+    made.close()
+    with closing(sqlite3.connect(path)) as database, database:
+        database.execute("DROP TABLE engines")
+    with pytest.raises(ConfigError, match="no engine"):
+        stored_engine(path, "scripted", "script", {})
+    again = Cache(Scripted(["y"]), path)
+    assert again.complete(REQUEST).text == "x"
+    again.complete(replace(REQUEST, logprobs=True))
+    again.close()
+    assert stored_engine(path, "scripted", "script", {}) == ENGINE
