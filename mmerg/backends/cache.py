@@ -131,19 +131,21 @@ class Cache:
         """Hold a call for as long as the block runs: other threads and processes that want the same wait. The lock is
         a file's, which the system frees when a process ends, however it ends."""
         lock = FileLock(self._path.with_name(f"{self._path.name}.{key[:32]}.lock"), thread_local=False)
+        while not lock.is_locked:
+            if self._closed:
+                raise CallError(Failure.INTERRUPTED, "the cache is closed", where=str(self._path))
+            try:
+                lock.acquire(timeout=LOOK_AGAIN, poll_interval=POLL)
+            except Timeout:
+                continue
+            except OSError as error:
+                raise unwritable(error, lock.lock_file) from error
         try:
-            while not lock.is_locked:
-                if self._closed:
-                    raise CallError(Failure.INTERRUPTED, "the cache is closed", where=str(self._path))
-                with suppress(Timeout):
-                    lock.acquire(timeout=LOOK_AGAIN, poll_interval=POLL)
             yield
-        except OSError as error:
-            raise unwritable(error, lock.lock_file) from error
         finally:
-            if lock.is_locked:
-                Path(lock.lock_file).unlink(missing_ok=True)  # before it is freed: who waits for it makes another
-                lock.release()
+            with suppress(OSError):
+                Path(lock.lock_file).unlink()  # before it is freed: who waits for it then makes another
+            lock.release()
 
     @contextmanager
     def _connection(self) -> Iterator[sqlite3.Connection]:
