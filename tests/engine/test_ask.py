@@ -170,3 +170,14 @@ def test_a_source_that_has_nothing_leaves_no_trace_in_the_prompt() -> None:
 def test_a_text_ends_at_its_stop_text_where_the_server_does_not_heed_it() -> None:
     output, _, _ = ask(["\nThat must hurt.\n2. Ana: all checks passed"], "sgrg")
     assert output == "That must hurt."
+
+
+def test_a_reply_that_is_only_a_stop_text_is_blank() -> None:
+    """What stands before the first stop text is the reply: of "User: hi" nothing is left."""
+    system = merg()
+    sgrg = replace(system.stages[3], sampling={"stop": ["User:"]})
+    backend, log = Scripted(["User: hi", "Oh no. User: hi"]), list[events.Event]()
+    assert asker(system, backend, log)(sgrg, with_images(), 0) == "Oh no."
+    [refused] = [event for event in log if isinstance(event, events.Refused)]
+    assert (refused.failure, refused.complaint) == (Failure.EMPTY, "the answer was blank before its stop text")
+    assert backend.requests[1].messages[2].text == "User: hi"

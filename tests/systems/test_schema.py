@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import json
-from typing import Annotated, Any
+import os
+import subprocess
+import sys
+from enum import StrEnum
+from typing import Annotated, Any, Literal
 
 import jsonschema
 import pytest
@@ -11,11 +15,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel, Field
 
-from mmerg.errors import Failure, ReplyError
+from mmerg.backends.dry import Dry
+from mmerg.backends.protocol import Message, Request, Sampling
+from mmerg.errors import ConfigError, Failure, ReplyError
 from mmerg.systems.audit import audit_class
 from mmerg.systems.merg.schemas import Evidence, Forecast, Plan
-from mmerg.systems.schema import Bounds, json_schema, outline, parse
-from tests.engine.parts import STAGES, as_text, audit, merg, outputs
+from mmerg.systems.schema import Bounds, json_schema, outline, parse, vocabularies
+from tests.engine.parts import ROOT, STAGES, as_text, audit, merg, outputs
 
 BOUNDS = Bounds(
     frozenset("DV"), {**merg().vocabulary, "emotion": ("neutral", "joy", "sadness")}, {"turn": 3, "frame": 2}
@@ -161,3 +167,126 @@ class Spans(BaseModel):
 def test_lists_of_plain_values_and_numbers_are_told_as_such() -> None:
     told = outline(json_schema(Spans, BOUNDS))
     assert told.splitlines() == ['- "trigger": list of 1 to 2, each text', '- "weight": number']
+
+
+class Scored(BaseModel):
+    level: Annotated[int, Field(ge=1, le=5)]
+    share: Annotated[float, Field(gt=0, lt=1)]
+    even: Annotated[int, Field(multiple_of=2)]
+    code: Annotated[str, Field(pattern="^[A-Z]{2}$")]
+    digits: Annotated[str, Field(pattern=r"^\d+$")]
+    when: int | None = None
+
+
+def test_bounds_of_fields_reach_the_server_the_outline_and_the_parser() -> None:
+    schema = sent(Scored, BOUNDS)["properties"]
+    assert schema["level"] == {"type": "integer", "minimum": 1, "maximum": 5}
+    assert schema["share"] == {"type": "number", "exclusiveMinimum": 0.0, "exclusiveMaximum": 1.0}
+    assert schema["even"] == {"type": "integer", "multipleOf": 2}
+    assert schema["code"] == {"type": "string", "pattern": "^[A-Z]{2}$"}
+    assert schema["digits"] == {"type": "string"}  # servers' grammars read \d otherwise
+    assert outline(json_schema(Scored, BOUNDS)).splitlines() == [
+        '- "level": number 1 to 5',
+        '- "share": number, over 0, under 1',
+        '- "even": whole number, a multiple of 2',
+        '- "code": text, of the form ^[A-Z]{2}$',
+        r'- "digits": text, of the form ^\d+$',
+        '- "when": whole number',
+    ]
+    good = {"level": 5, "share": 0.5, "even": 2, "code": "AB", "digits": "7", "when": 1}
+    assert parse(Scored, BOUNDS, json.dumps(good)).level == 5
+    for name, bad in {"level": 6, "share": 1.0, "even": 3, "code": "ABC", "digits": "x"}.items():
+        with pytest.raises(ReplyError, match=name):
+            parse(Scored, BOUNDS, json.dumps({**good, name: bad}))
+
+
+class Tree(BaseModel):
+    name: str
+    children: list[Tree]
+
+
+class Inner(BaseModel):
+    several: int | str
+
+
+class Outer(BaseModel):
+    inner: tuple[Inner, ...]
+
+
+class Pair(BaseModel):
+    pair: tuple[int, str]
+
+
+class Weights(BaseModel):
+    weights: dict[str, float]
+
+
+class Anything(BaseModel):
+    value: Any
+
+
+class Bare(BaseModel):
+    items: list[Any]
+
+
+@pytest.mark.parametrize(
+    ("cls", "told"),
+    [
+        (Tree, "Tree.children holds itself"),
+        (Outer, "Outer.inner.several is of several types"),
+        (Pair, "Pair.pair is a list whose items are not all of one type"),
+        (Weights, "Weights.weights is a dict"),
+        (Anything, "Anything.value may be anything"),
+        (Bare, "Bare.items may be anything"),
+    ],
+)
+def test_what_no_model_can_be_asked_for_is_told_with_its_field(cls: type[BaseModel], told: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        vocabularies(cls)
+    assert f"{told}, which no model can be asked for" in caught.value.what
+    assert "list[X]" in caught.value.hint
+
+
+class Word(StrEnum):
+    """Left out of digests, as every docstring."""
+
+    YES = "yes"
+
+
+class Documented(BaseModel):
+    """This, too."""
+
+    word: Word
+    kind: Literal["a"]
+    both: Literal["a", 1]
+
+
+def test_enums_and_constants_are_supported() -> None:
+    assert vocabularies(Documented) == set()
+    schema = sent(Documented, BOUNDS)["properties"]
+    assert [schema[name]["enum"] for name in ("word", "kind", "both")] == [["yes"], ["a"], ["a", 1]]
+
+
+def test_docstrings_decide_nothing_with_or_without_optimisation() -> None:
+    code = (
+        "from mmerg.systems.schema import schema_digest; from mmerg.systems.merg.schemas import Evidence; "
+        "from tests.systems.test_schema import Documented; print(schema_digest(Evidence), schema_digest(Documented))"
+    )
+    said = {
+        subprocess.run(
+            [sys.executable, *flags, "-c", code],
+            env=os.environ | {"PYTHONPATH": str(ROOT), "PYTHONDONTWRITEBYTECODE": "1"},
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        for flags in ((), ("-OO",))
+    }
+    assert len(said) == 1
+    assert "Left out" not in said.pop()
+
+
+@pytest.mark.parametrize("cls", [Evidence, Forecast, Plan, audit_class(STAGES), Spans])
+def test_a_dry_run_gives_what_the_schema_allows(cls: type[BaseModel]) -> None:
+    request = Request((Message("user", "?"),), Sampling(), json_schema(cls, BOUNDS).text)
+    parse(cls, BOUNDS, Dry().complete(request).text)

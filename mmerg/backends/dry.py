@@ -1,0 +1,67 @@
+"""A backend that needs no model: every reply is well formed and says nothing. For a first run of a system of one's own.
+
+It answers a schema with the least that it allows and free text with one sentence, so that every stage, loop and file of
+a run is gone through in seconds. Its figures mean nothing, and its name stands in every table.
+
+    mmerg run dataset=demo backend=dry
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass
+
+from pydantic import JsonValue
+
+from mmerg.backends.protocol import Engine, Finish, Reply, Request, TokenLogprob
+
+TEXT = "This is a dry run."
+
+
+@dataclass(frozen=True)
+class Dry:
+    """Answers at once. The words of an enumeration are picked by the request's digest, so that results differ."""
+
+    host: str = "dry"
+    model: str = ""  # what would answer
+
+    def describe(self) -> Engine:
+        digest = hashlib.sha256(TEXT.encode()).hexdigest()
+        return Engine(backend="dry", version="1", model="none", digest=digest, capabilities=("completion", "vision"))
+
+    def complete(self, request: Request) -> Reply:
+        schema = json.loads(request.schema) if request.schema else None
+        text = json.dumps(least(schema, int(request.digest(), 16)), ensure_ascii=False) if schema else TEXT
+        words = text.split()
+        return Reply(
+            text=text,
+            finish=Finish.STOP,
+            logprobs=tuple(TokenLogprob(token=word, logprob=0.0) for word in words) if request.logprobs else (),
+            prompt_tokens=sum(len(message.text.split()) for message in request.messages),
+            response_tokens=len(words),
+            host=self.host,
+        )
+
+    def close(self) -> None:
+        """Nothing is held."""
+
+
+def least(schema: dict[str, JsonValue], pick: int) -> JsonValue:
+    """The least value that a JSON schema of ours allows, without patterns; `pick` chooses among an enumeration."""
+    match schema:
+        case {"enum": list(words)}:
+            return words[pick % len(words)]
+        case {"type": "object", "properties": dict(properties)}:
+            return {name: least(inner, pick) for name, inner in properties.items() if isinstance(inner, dict)}
+        case {"type": "array", "items": dict(inner)}:
+            least_items = schema.get("minItems", 0)
+            return [least(inner, pick)] * (least_items if isinstance(least_items, int) else 0)
+        case {"type": "string"}:
+            most = schema.get("maxLength")
+            return TEXT[:most] if isinstance(most, int) else TEXT
+        case {"type": "boolean"}:
+            return True
+    number = schema.get("minimum", schema.get("exclusiveMinimum", 0))
+    assert isinstance(number, int | float)
+    return number + 1 if "exclusiveMinimum" in schema else number

@@ -1,0 +1,27 @@
+"""Reads the corpus NAME: dialogues.csv, a turn a line."""
+
+import csv
+from dataclasses import dataclass
+from itertools import groupby
+from pathlib import Path
+
+from mmerg.corpora.dialogue import Corpus, Dialogue, Turn
+from mmerg.errors import CorpusError
+from mmerg.storage.files import sha256_of
+
+
+@dataclass(frozen=True)
+class Reader:
+    root: str
+
+    def load(self) -> Corpus:
+        file = Path(self.root) / "dialogues.csv"
+        if not file.is_file():
+            raise CorpusError("there is no such file", where=str(file), hint="dataset.root=the folder that holds it")
+        with file.open(encoding="utf-8", newline="") as lines:
+            rows = list(csv.DictReader(lines))
+        dialogues = [
+            Dialogue(name, tuple(Turn(row["speaker"], row["text"], row["emotion"] or None) for row in turns))
+            for name, turns in groupby(rows, key=lambda row: row["dialogue"])
+        ]  # a turn's clip is mmerg.corpora.dialogue.Clip(path)
+        return Corpus("NAME", "all", ("neutral", "joy", "sadness"), tuple(dialogues), fingerprint=sha256_of(file))

@@ -1,0 +1,17 @@
+"""What the stages of NAME answer where it is no plain text, and classes that answer in place of a model."""
+
+from typing import Annotated
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from mmerg.systems.fields import Choice
+
+
+class Answer(BaseModel):
+    """The reasoning stands before the verdict, since a model writes fields in order."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    reasoning: Annotated[str, Field(min_length=1, max_length=200, description="what the other person feels")]
+    emotion: Annotated[str, Choice("emotion"), Field(description="the emotion that the next turn carries")]
+    reply: Annotated[str, Field(min_length=1, max_length=400, description="the next turn, only the words")]

@@ -1,0 +1,153 @@
+"""Loops that a system names: one pass, Self-Refine with its whole history, and one of a user."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mmerg.backends.protocol import Sampling
+from mmerg.backends.scripted import Answer, Scripted
+from mmerg.engine.ask import Asker
+from mmerg.engine.loops.loop import Outcome
+from mmerg.engine.prompts import Prompts
+from mmerg.engine.sample import loop_of
+from mmerg.engine.state import Draft, State
+from mmerg.errors import CallError, ConfigError, Failure, ReplyError
+from mmerg.runs import events
+from mmerg.systems.build import build
+from mmerg.systems.settings import system_settings
+from mmerg.systems.system import System
+from tests.engine.parts import ROOT, SCENE
+from tests.outside.outside_parts import Feedback, twice
+
+PROMPTS = str(ROOT / "tests" / "outside" / "system" / "plain")
+CRITIC = {"name": "critic", "sees": ["D", "R"], "output": f"{Feedback.__module__}.Feedback", "stop": "good"}
+BASE: dict[str, Any] = {
+    "name": "own",
+    "prompts": PROMPTS,
+    "stages": {"reply": {"sees": ["D"], "gives": "R"}},
+    "result": {"response": "R"},
+}
+
+
+def own(**changes: Any) -> System:
+    return build(system_settings({**BASE, **changes}, "system=own"))
+
+
+def feedback(warmth: int, good: bool = False) -> str:
+    return Feedback(said=f"warmth {warmth}", warmth=warmth, tact=1, good=good).model_dump_json()
+
+
+def played(system: System, answers: Sequence[Answer]) -> tuple[Outcome, Scripted, list[events.Event]]:
+    backend, log = Scripted(list(answers)), list[events.Event]()
+    asker = Asker(Prompts(system), backend, Sampling(), log.append)
+    return loop_of(system)(system, State(SCENE), asker, log.append), backend, log
+
+
+def refined(**changes: Any) -> System:
+    return own(loop="refine", auditor={**CRITIC, **changes})
+
+
+def test_one_pass_asks_each_stage_once() -> None:
+    outcome, backend, log = played(own(loop="single"), ["Oh no."])
+    assert (outcome.selected.state.get("R"), outcome.ended, backend.calls) == ("Oh no.", "no auditor", 1)
+    assert [event.kind for event in log] == ["called", "produced", "selected"]
+
+
+def test_the_refining_stage_is_shown_every_draft_with_its_feedback() -> None:
+    outcome, backend, log = played(refined(), ["One.", feedback(1), "Two.", feedback(2), "Three.", feedback(3)])
+    assert (outcome.selected.state.get("R"), outcome.ended) == ("Three.", "max_iterations")
+    first, _, second, _, third, _ = (request.messages[1].text for request in backend.requests)
+    assert "Draft" not in first
+    assert "Draft 1: One.\nFeedback: " in second
+    assert "warmth 1" in second
+    assert all(part in third for part in ("Draft 1: One.", "warmth 1", "Draft 2: Two.", "warmth 2"))
+    correction = outcome.passes[2].correction
+    assert correction
+    assert [draft.output for draft in correction.drafts] == ["One.", "Two."]
+    assert isinstance(correction.drafts[0], Draft)
+    reruns = [event for event in log if isinstance(event, events.Rerun)]
+    assert [(rerun.t, rerun.stage) for rerun in reruns] == [(1, "reply"), (2, "reply")]
+    assert [event.output for event in log if isinstance(event, events.Produced) and event.stage == "reply"] == [
+        *("One.", "Two.", "Three.")
+    ]
+
+
+def test_it_ends_where_the_feedback_says_so() -> None:
+    outcome, backend, _ = played(refined(), ["One.", feedback(1), "Two.", feedback(2, good=True)])
+    assert (outcome.ended, outcome.selected.state.get("R"), backend.calls) == ("passed", "Two.", 4)
+
+
+def test_feedback_may_be_free_text() -> None:
+    system = own(loop="refine", auditor={"name": "critic", "sees": ["D", "R"], "output": "text"}, max_iterations=1)
+    outcome, backend, _ = played(system, ["One.", "Too short.", "Two, longer.", "Fine."])
+    assert outcome.selected.state.get("R") == "Two, longer."
+    assert "Draft 1: One.\nFeedback: Too short.\n" in backend.requests[2].messages[1].text
+
+
+@pytest.mark.parametrize(("warmths", "chosen"), [((3, 1, 2), 0), ((1, 3, 3), 1), ((1, 2, 3), 2)])
+def test_a_worse_draft_is_not_taken(warmths: tuple[int, ...], chosen: int) -> None:
+    """The better score wins, the earlier in a tie; the authors' code of Self-Refine keeps every later one."""
+    drafts = ["One.", "Two.", "Three."]
+    answers = [said for draft, warmth in zip(drafts, warmths, strict=True) for said in (draft, feedback(warmth))]
+    outcome, _, log = played(refined(score="points"), answers)
+    assert outcome.selected.state.get("R") == drafts[chosen]
+    [selected] = [event for event in log if isinstance(event, events.Selected)]
+    assert selected.ranks == {t: (warmth + 1, -t) for t, warmth in enumerate(warmths)}
+
+
+def test_feedback_that_cannot_be_read_is_no_feedback() -> None:
+    with pytest.raises(ReplyError) as caught:
+        played(refined(), ["One.", *["no JSON"] * 3])
+    assert caught.value.failure is Failure.UNAUDITED
+    outcome, _, _ = played(refined(), ["One.", feedback(1), "Two.", *["no JSON"] * 3])
+    assert (outcome.ended, outcome.selected.state.get("R")) == ("unaudited", "One.")
+    with pytest.raises(CallError):
+        played(refined(), ["One.", feedback(1), CallError(Failure.TIMEOUT, "late")])
+
+
+def test_without_its_auditor_it_is_one_pass() -> None:
+    outcome, backend, _ = played(own(loop="refine", auditor=CRITIC, without=["critic"]), ["One."])
+    assert (outcome.selected.state.get("R"), backend.calls) == ("One.", 1)
+
+
+def test_a_loop_of_the_users() -> None:
+    system = own(loop=f"{twice.__module__}.twice")
+    outcome, backend, log = played(system, ["One.", "Two."])
+    assert (outcome.selected.state.get("R"), outcome.ended, backend.calls) == ("Two.", "two passes", 2)
+    assert log[-1].kind == "selected"
+
+
+@pytest.mark.parametrize(
+    ("changes", "told"),
+    [
+        ({"loop": "nowhere.loop"}, "'nowhere.loop' cannot be imported"),
+        ({"loop": "mmerg.errors.Failure.EMPTY"}, "cannot be imported"),
+        ({"loop": "mmerg.systems.build.LOOPS"}, "cannot be called"),
+        ({"loop": "single", "auditor": {"name": "gra", "sees": ["D"]}}, "loop=single never asks the auditor"),
+        ({"loop": "refine", "auditor": {"name": "gra", "sees": ["D"]}}, "needs an auditor with an output of its own"),
+        ({"auditor": CRITIC}, "the auditor answers the stages' checks"),
+        ({"loop": "refine", "auditor": {**CRITIC, "stop": "done"}}, "stop is done, which the auditor's output does"),
+        ({"loop": "refine", "auditor": {**CRITIC, "score": "sum"}}, "score is sum, which the auditor's output does"),
+        ({"loop": "refine", "auditor": {**CRITIC, "output": "text"}}, "stop is good, which the auditor's output"),
+    ],
+)
+def test_a_loop_that_does_not_hold_is_refused(changes: dict[str, Any], told: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        own(**changes)
+    assert told in str(caught.value)
+
+
+def test_what_decides_a_run_covers_the_loop_and_not_where_prompts_lie(tmp_path: Path) -> None:
+    one = Prompts(own()).digest()
+    for name in ("reply.j2", "critic.j2"):
+        (tmp_path / name).write_bytes((Path(PROMPTS) / name).read_bytes())
+    assert Prompts(own(prompts=str(tmp_path))).digest() == one
+    assert Prompts(own(loop=f"{twice.__module__}.twice")).digest() != one
+    (tmp_path / "critic.j2").write_text("which no stage of it renders", encoding="utf-8")
+    assert Prompts(own(prompts=str(tmp_path))).digest() == one
+    (tmp_path / "reply.j2").write_text("edited", encoding="utf-8")
+    assert Prompts(own(prompts=str(tmp_path))).digest() != one

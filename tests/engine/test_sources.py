@@ -1,0 +1,89 @@
+"""Sources by symbol: several at once, and the forecast that each may use, looked for where it is asked."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mmerg.backends.scripted import Scripted
+from mmerg.corpora.dialogue import Sample
+from mmerg.engine.sample import Experiment
+from mmerg.engine.sources import Supply
+from mmerg.engine.state import State
+from mmerg.errors import ConfigError
+from mmerg.sources.exemplars import FromMemory, Setting
+from mmerg.systems.build import build
+from mmerg.systems.settings import system_settings
+from mmerg.systems.system import System
+from tests.engine.parts import ROOT
+from tests.engine.test_experiment import Lab
+from tests.memory.parts import Letters, corpus, dialogue
+from tests.outside.outside_parts import Label
+
+
+def early_and_late(*early: str, late: tuple[str, ...] = ("e",)) -> System:
+    """As TRACE: a stage that gives the emotion, then one that plans and one that writes; M is seen on all sides."""
+    label = f"{Label.__module__}.Label"
+    stages = {
+        "asi": {"sees": ["D", *early], "gives": "e", "output": label},
+        "ers": {"sees": ["D", *late, "M", "N"], "gives": "R"},
+    }
+    prompts = str(ROOT / "tests" / "outside" / "system" / "plain")
+    node = {"name": "own", "prompts": prompts, "stages": stages, "result": {"response": "R", "emotion": "e.emotion"}}
+    return build(system_settings(node, "system=own"), given=["M", "N"])
+
+
+@dataclass
+class Noting:
+    """A source that notes what it is asked with."""
+
+    digest: str = "1"
+    asked: list[str | None] = field(default_factory=list)
+
+    def supply(self, sample: Sample, state: State, forecast: str | None) -> Supply:
+        self.asked.append(forecast)
+        return Supply(())
+
+
+@pytest.mark.parametrize(
+    ("early", "late", "told"),
+    [(("M",), ("e",), [None, "joy"]), ((), ("e",), ["joy"]), (("M",), (), [None, None])],
+)
+def test_each_stage_that_asks_brings_the_forecast_that_it_sees(
+    early: tuple[str, ...], late: tuple[str, ...], told: list[str | None], tmp_path: Path
+) -> None:
+    system = early_and_late(*early, late=late)
+    for name in ("asi", "ers"):
+        (tmp_path / f"{name}.j2").write_text(name, encoding="utf-8")
+    lab, one, other = Lab(tmp_path, replace(system, prompts=(tmp_path, *system.prompts))), Noting(), Noting()
+    lab.experiment = replace(lab.experiment, sources={"M": one, "N": other})
+    assert isinstance(lab.experiment, Experiment)
+    assert lab(Scripted(['{"emotion": "joy", "turn": 1}', "Oh."])).status == "ok"
+    assert (one.asked, other.asked) == (told, told[-1:])
+
+
+MEMORY = corpus(dialogue("m1", "A: one", "B [joy]: glad words"))
+
+
+def prepared(system: System, **settings: Any) -> object:
+    source = FromMemory(embedder=Letters(), **settings)
+    return source.prepare(Setting("M", system, MEMORY, lambda: MEMORY, Path("nowhere")))
+
+
+def test_an_emotion_can_be_preferred_where_a_later_stage_sees_the_forecast() -> None:
+    assert prepared(early_and_late("M"), emotion="prefer")
+    for settings in ({"emotion": "require"}, {"key": {"emotion": True}}):
+        assert prepared(early_and_late(), **settings)
+        with pytest.raises(ConfigError, match="needs the forecast emotion, and asi sees none"):
+            prepared(early_and_late("M"), **settings)
+    with pytest.raises(ConfigError, match=r"memory\.emotion=prefer needs the forecast emotion, and asi, ers sees none"):
+        prepared(early_and_late("M", late=()), emotion="prefer")
+
+
+def test_a_memory_of_ones_own_takes_the_settings_of_a_memory_alone() -> None:
+    with pytest.raises(ConfigError, match="a memory has no setting topk"):
+        FromMemory(topk=3)
+    assert prepared(early_and_late("M"), top_k=0) is None

@@ -1,0 +1,69 @@
+"""What the pages beside it name: classes of a user, who knows mmerg from outside."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from mmerg.engine.loops.loop import Ask, Outcome, complete, finish
+from mmerg.engine.sources import Supply
+from mmerg.engine.state import Pass, State
+from mmerg.runs.events import Emit
+from mmerg.systems.answerer import Asked
+from mmerg.systems.fields import Choice, Index
+from mmerg.systems.system import System
+
+
+class Label(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    emotion: Annotated[str, Choice("emotion")]
+    turn: Annotated[int, Index("turn")]
+
+
+class Classifier:
+    """Answers a stage: the emotion of the last turn that has the word."""
+
+    def __init__(self, word: str, answer: Any = None) -> None:
+        self.word, self.answer = word, answer
+
+    def __call__(self, asked: Asked) -> object:
+        if self.answer == "raise":
+            raise KeyError("no such weight")
+        if self.answer is not None:
+            return self.answer
+        turns: Any = asked.inputs["D"]
+        found = [turn.number for turn in turns if self.word in turn.text] or [1]
+        return {"emotion": asked.labels[0], "turn": found[-1]}
+
+
+class Facts:
+    """Supplies a line of a file a sample, and the emotion that the asking stage was given."""
+
+    def __init__(self, file: str) -> None:
+        self.lines = Path(file).expanduser().read_text(encoding="utf-8").splitlines()
+        self.digest = "\n".join(self.lines)
+
+    def supply(self, sample: Any, state: State, forecast: str | None) -> Supply:
+        return Supply(({"fact": self.lines[len(state.scene.history) % len(self.lines)], "for": forecast or "nobody"},))
+
+
+class Feedback(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    said: Annotated[str, Field(max_length=80)]
+    warmth: Annotated[int, Field(ge=1, le=5)]
+    tact: Annotated[int, Field(ge=1, le=5)]
+    good: bool
+
+    @property
+    def points(self) -> int:
+        return self.warmth + self.tact
+
+
+def twice(system: System, state: State, ask: Ask, emit: Emit) -> Outcome:
+    """A loop: two passes, the second of which is taken."""
+    passes = [Pass(t, complete(system, state, ask, emit, t), score=t) for t in (0, 1)]
+    return finish(state.scene.id, passes, "two passes", "lexicographic", emit)
