@@ -97,15 +97,15 @@ def listed(wanted: Sequence[Wanted]) -> list[Flaw]:
     """The clips whose file is not there, cannot be looked at, or is empty. Opens none."""
     flaws = []
     for one in wanted:
+        flaw = None
         try:
-            size = os.stat(one.clip.path).st_size  # noqa: PTH116  (as os.path: a null byte is a ValueError here, too)
+            if not os.stat(one.clip.path).st_size:  # noqa: PTH116  (as os.path: a null byte is a ValueError here, too)
+                flaw = "unreadable", "the file is empty"
         except (FileNotFoundError, NotADirectoryError, ValueError):
-            flaws.append(Flaw(one.clip, one.turns, "missing", "there is no such file"))
+            flaw = "missing", "there is no such file"
         except OSError as error:
-            flaws.append(Flaw(one.clip, one.turns, "unreadable", f"the file cannot be read: {error.strerror}"))
-        else:
-            if not size:
-                flaws.append(Flaw(one.clip, one.turns, "unreadable", "the file is empty"))
+            flaw = "unreadable", f"the file cannot be read: {error.strerror}"
+        flaws += [Flaw(one.clip, one.turns, *flaw)] if flaw else []
     return flaws
 
 
@@ -132,15 +132,15 @@ def examine(
 
 def _examine_file(path: Path, spans: Sequence[Wanted], settings: FrameSettings, store: FrameStore) -> list[Flaw]:
     header = _header(path)
-    flaws = []
     doubtful = [one for one in spans if header is None or _doubtful(one.clip, header, settings)]
-    for one, found in zip(doubtful, extract([one.clip for one in doubtful], settings, store), strict=True):
+    taken = dict(zip(doubtful, extract([one.clip for one in doubtful], settings, store), strict=True))
+    flaws = []
+    for one in spans:
+        found = taken.get(one)
         if isinstance(found, ClipError):
             flaws.append(Flaw(one.clip, one.turns, found.reason, found.what))
-    costly = {flaw.clip for flaw in flaws}
-    for one in spans:
-        if header and header.seconds and one.clip not in costly and (flaw := _odd(one, header.seconds)):
-            flaws.append(flaw)
+        elif header and header.seconds and (what := _odd(one, header.seconds)):
+            flaws.append(Flaw(one.clip, one.turns, *what))
     return flaws
 
 
@@ -170,24 +170,18 @@ def _doubtful(clip: Clip, header: _Header, settings: FrameSettings) -> bool:
     asked = end - start if clip.start is None or clip.end is None else clip.end - start
     if not (start >= 0.0 and end - start >= _SHORTEST and asked <= settings.max_seconds):
         return True
-    return min(_size(clip, header, settings.long_side)) < MIN_SIDE
-
-
-def _size(clip: Clip, header: _Header, long_side: int) -> tuple[int, int]:
     # A picture of the right shape that takes no memory: the crop's edges are rounded in one place.
-    shape = (header.height, header.width, 3)
-    part = cropped(np.broadcast_to(np.uint8(0), shape), clip.crop)
-    return fitted(part.shape[1], part.shape[0], long_side)
+    part = cropped(np.broadcast_to(np.uint8(0), (header.height, header.width, 3)), clip.crop)
+    return min(fitted(part.shape[1], part.shape[0], settings.long_side)) < MIN_SIDE
 
 
-def _odd(one: Wanted, claimed: float) -> Flaw | None:
-    """A clip that gives frames and is worth a look, by its container (seconds `claimed`)."""
+def _odd(one: Wanted, claimed: float) -> tuple[str, str] | None:
+    """Why a clip that gives frames is worth a look, by its container (seconds `claimed`)."""
     clip = one.clip
     if clip.end is not None and clip.end > claimed + 1.0:
-        what = f"the span ends at {clip.end:g} s, and the file at {claimed:.1f} s, by its container"
-        return Flaw(clip, one.turns, PAST_END, what)
+        return PAST_END, f"the span ends at {clip.end:g} s, and the file at {claimed:.1f} s, by its container"
     alone = clip.start is None and clip.end is None and (one.timed or len(one.turns) == 1)
     if alone and claimed > _TIMES_AS_LONG * one.seconds + _SECONDS_MORE:
         says = f"{one.seconds:.1f} s by its times" if one.timed else f"{one.seconds:.0f} words"
-        return Flaw(clip, one.turns, LONG, f"{claimed:.1f} s by its container; the turn is {says}")
+        return LONG, f"{claimed:.1f} s by its container; the turn is {says}"
     return None
