@@ -157,7 +157,7 @@ ANY_CSV = st.one_of(
 
 
 @given(data=ANY_CSV, label_set=st.sampled_from(["32", "ekman"]))
-@settings(max_examples=250)
+@settings(max_examples=150)
 def test_any_bytes_give_a_corpus_or_our_error(data: bytes, label_set: str) -> None:
     with tempfile.TemporaryDirectory() as folder:
         (Path(folder) / "test.csv").write_bytes(data)
@@ -185,7 +185,7 @@ WORDS = st.text(st.characters(exclude_categories=["Cs", "Cc"], exclude_character
 
 
 @given(data=st.data())
-@settings(max_examples=80)
+@settings(max_examples=40)
 def test_what_is_written_is_what_is_read(data: st.DataObject) -> None:
     talks = data.draw(st.lists(st.lists(WORDS, min_size=1, max_size=4), min_size=1, max_size=4))
     lines = [

@@ -266,7 +266,7 @@ EVALUATIONS = JUDGED.map("\n".join).map(str.encode)
 
 
 @given(spoken=st.one_of(st.binary(max_size=200), LINES), judged=st.one_of(st.binary(max_size=200), EVALUATIONS))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=80, deadline=None)
 def test_any_bytes_give_samples_or_our_error(spoken: bytes, judged: bytes) -> None:
     with tempfile.TemporaryDirectory() as folder:
         base = Builder([improvised()]).write(Path(folder))

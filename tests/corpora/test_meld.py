@@ -251,7 +251,7 @@ ANY_CSV = st.one_of(
 
 
 @given(data=ANY_CSV)
-@settings(max_examples=250, deadline=None)
+@settings(max_examples=150, deadline=None)
 def test_any_bytes_give_a_corpus_or_our_error(data: bytes) -> None:
     with tempfile.TemporaryDirectory() as folder:
         (Path(folder) / "test_sent_emo.csv").write_bytes(data)
@@ -286,6 +286,8 @@ def test_the_real_csv(split: str, rows: int, dialogues: int, with_history: int) 
     assert selection.left_out == {"dialogues without a history": dialogues - with_history}
     assert corpus.notes["clips_missing"] == rows
     assert all(turn.start is not None for dialogue in corpus.dialogues for turn in dialogue.turns)
+    assert all(dialogue.episode for dialogue in corpus.dialogues)
+    assert len({dialogue.episode for dialogue in corpus.dialogues}) > 50
 
 
 @needs_real

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import tempfile
-from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 
@@ -186,7 +185,9 @@ def test_the_test_split_under_the_name_of_dev(tmp_path: Path, variant: str, name
     assert figures.dialogues
     assert figures.turns
     lines = [Line("Hi.", "Ross", "joy", turn % figures.dialogues, turn) for turn in range(figures.turns)]
-    Builder(split="dev", variant=variant, lines=lines, clip_folder="").write(tmp_path)
+    Builder(
+        split="dev", variant=variant, lines=lines, without_clips=frozenset((n.dialogue, n.utterance) for n in lines)
+    ).write(tmp_path)
     error = refused(Meld(tmp_path, "dev", variant=variant, clips=False))  # type: ignore[arg-type]
     assert f"holds the test split: {figures.turns} turns in {figures.dialogues} dialogues" in error.what
     assert "dataset.split=test" in error.hint
@@ -268,7 +269,7 @@ ANY_CSV = st.one_of(
 
 
 @given(data=ANY_CSV)
-@settings(max_examples=200)
+@settings(max_examples=100)
 def test_any_bytes_give_a_corpus_or_our_error(data: bytes) -> None:
     with tempfile.TemporaryDirectory() as folder:
         (Path(folder) / "test_sent_emo_dya.csv").write_bytes(data)
@@ -289,7 +290,7 @@ NAME = st.sampled_from(["Ross", "Rachel", "Mark Smith, Jr."])
 
 
 @given(data=st.data(), variant=st.sampled_from(["multi", "dyadic"]))
-@settings(max_examples=80)
+@settings(max_examples=40)
 def test_what_is_written_is_what_is_read(data: st.DataObject, variant: str) -> None:
     keys = data.draw(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 20)), min_size=1, max_size=8, unique=True))
     lines = [Line(data.draw(WORDS), data.draw(NAME), "joy", *key, old=(9, number)) for number, key in enumerate(keys)]
@@ -301,18 +302,6 @@ def test_what_is_written_is_what_is_read(data: st.DataObject, variant: str) -> N
     assert read == [(line.text.strip(), line.speaker) for line in by_id]
     assert len(corpus.dialogues) == len({key[0] for key in keys})
     assert corpus.notes == {}
-
-
-@needs_real
-@pytest.mark.parametrize("split", ["dev", "test"])
-def test_the_real_csv_has_the_official_counts(split: str) -> None:
-    corpus = Meld(REAL, split, clips=False).load()
-    figures = expected("meld", split)
-    assert figures
-    labels = Counter(turn.emotion for dialogue in corpus.dialogues for turn in dialogue.turns)
-    assert (len(corpus.dialogues), labels.total(), labels) == (figures.dialogues, figures.turns, figures.labels)
-    assert all(dialogue.episode for dialogue in corpus.dialogues)
-    assert len({dialogue.episode for dialogue in corpus.dialogues}) > 50
 
 
 @needs_real
