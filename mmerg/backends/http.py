@@ -214,7 +214,10 @@ class Answer:
         self._wire = wire
         wire.received, wire.room = 0, HEAD_BYTES
         self._enter(first)
-        return self._named(lambda: wire.http.handle_request(request))
+        response = self._named(lambda: wire.http.handle_request(request))
+        if not wire.received:  # it came with the answer before, so it is not of this request
+            raise self._failure(OSError("the connection is out of step"))
+        return response
 
     def _read(self) -> Iterator[bytes]:
         while part := self._named(lambda: next(self._parts, b"")):

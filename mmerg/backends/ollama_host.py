@@ -85,7 +85,7 @@ class OllamaHost:
         info = shown.modelinfo or {}
         length = info.get(f"{info.get('general.architecture', '')}.context_length", 0)
         try:
-            tokens = TypeAdapter(Count).validate_python(length)
+            tokens = TypeAdapter(Count).validate_python(length, strict=True)
         except ValidationError as error:
             raise self.not_ollama(f"the model's context length is {str(length)[:50]!r}") from error
         return Engine(

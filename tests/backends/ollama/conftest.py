@@ -16,7 +16,8 @@ import pytest
 from tests.serving import serving
 
 HANG = b"hang"  # a step of an answer: say nothing more until the test ends
-DRIP = b"drip"  # a step: send `drip` every 50 ms until the client hangs up
+CLOSE = b"close"  # a step: hang up
+DRIP = b"drip"  # a step: send `drip` again and again until the client hangs up
 DESCRIPTIONS: dict[str, dict[str, Any]] = {
     "/api/version": {"version": "0.24.0"},
     "/api/tags": {"models": [{"model": "m:latest", "name": "m:latest", "digest": "d1"}]},
@@ -41,6 +42,10 @@ class Faulty(socketserver.ThreadingTCPServer):
         self.reached_hang = threading.Event()
         self.wrap: Callable[[socket.socket], socket.socket] = lambda plain: plain  # TLS, where a test wants it
         self.drip = b""  # what the step DRIP sends again and again
+        self.drip_seconds = 0.05
+        self.keep = False  # whether a connection serves one request after the other
+        self.connections = 0
+        self._once: dict[str, list[tuple[bytes, ...]]] = {}
         self._answers: dict[str, tuple[bytes, ...]] = {
             path: (json_answer(content),) for path, content in DESCRIPTIONS.items()
         }
@@ -57,7 +62,13 @@ class Faulty(socketserver.ThreadingTCPServer):
     def answer(self, *steps: bytes, path: str = "/api/chat") -> None:
         self._answers[path] = steps
 
+    def answer_once(self, *steps: bytes, path: str = "/api/chat") -> None:
+        """What the next request gets, before what `answer` said."""
+        self._once.setdefault(path, []).append(steps)
+
     def steps(self, path: str) -> tuple[bytes, ...]:
+        if self._once.get(path):
+            return self._once[path].pop(0)
         return self._answers.get(path, (json_answer({"error": "404 page not found"}, "404 Not Found"),))
 
     def asked(self, path: str) -> list[Any]:
@@ -68,11 +79,17 @@ class _Handler(socketserver.StreamRequestHandler):
     server: Faulty
 
     def handle(self) -> None:
+        self.server.connections += 1
+        while self.handle_one() and self.server.keep:
+            pass
+
+    def handle_one(self) -> bool:
+        """One request; whether the connection can serve another."""
         head = b""
         while not head.endswith(b"\r\n\r\n"):
             line = self.rfile.readline()
             if not line:
-                return
+                return False
             head += line
         text = head.decode()
         path = text.split()[1]
@@ -84,15 +101,19 @@ class _Handler(socketserver.StreamRequestHandler):
             if step == HANG:
                 self.server.reached_hang.set()
                 self.server.release.wait()
-                return
+                return False
             if step == DRIP:
                 self._drip()
-                return
-            self.wfile.write(step)
+                return False
+            if step == CLOSE:
+                return False
+            with suppress(ConnectionError):  # the client has read enough
+                self.wfile.write(step)
+        return True
 
     def _drip(self) -> None:
         with suppress(ConnectionError):
-            while not self.server.release.wait(0.05):
+            while not self.server.release.wait(self.server.drip_seconds):
                 self.wfile.write(self.server.drip)
 
 
@@ -102,7 +123,7 @@ def json_answer(content: object, status: str = "200 OK", kind: str = "applicatio
 
 
 def whole(body: bytes, status: str = "200 OK", kind: str = "application/x-ndjson") -> bytes:
-    fields = f"Content-Type: {kind}\r\nContent-Length: {len(body)}\r\nConnection: close"
+    fields = f"Content-Type: {kind}\r\nContent-Length: {len(body)}"
     return f"HTTP/1.1 {status}\r\n{fields}\r\n\r\n".encode() + body
 
 

@@ -76,7 +76,7 @@ def test_a_host_that_comes_back_as_it_was_goes_on(faulty: Faulty, tmp_path: Path
 
 
 def described(server: Faulty) -> Ollama:
-    adapter = Ollama(host=server.host, model="m", load={"num_ctx": 512})
+    adapter = Ollama(host=server.host, model="m", load={"num_ctx": 512}, check_wait=0.01)
     adapter.describe()
     server.answer(stream(line("hi"), LAST))
     server.requests.clear()
