@@ -17,6 +17,7 @@ from mmerg.runs.folder import read_manifest, read_results
 from mmerg.runs.result import Result
 from mmerg.runs.trace import read_trace
 from tests.engine.parts import ROOT
+from tests.frames.clips import numbered
 from tests.scripted_ollama import ScriptedOllama, merg_answer, scripted_ollama
 
 DIALOGUES = 4
@@ -95,6 +96,35 @@ def test_a_run_writes_everything_down_and_ends_with_its_folder(run: Runner) -> N
     prompts = [m.text for e in read_trace(run.folder() / "trace.jsonl") if e.kind == "called" for m in e.messages]
     assert prompts
     assert not any("SECRET" in text for text in prompts)
+
+
+def test_clips_that_vanish_during_a_run_fail_their_samples_until_they_are_back(tmp_path: Path) -> None:
+    root = corpus_in(tmp_path)
+    written = (root / "dialogues.jsonl").read_text(encoding="utf-8").splitlines()
+    lines = [line.replace("missing.mp4", f"clip{number}.mp4") for number, line in enumerate(written)]
+    (root / "dialogues.jsonl").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    clips = [numbered(root / f"clip{number}.mp4", 10) for number in range(DIALOGUES)]
+    away = tmp_path / "away"
+    away.mkdir()
+
+    def vanish(call: int) -> None:
+        for clip in clips[1:] if call == 1 else ():
+            clip.rename(away / clip.name)
+
+    with scripted_ollama(vanish) as server:
+        run = Runner(root, tmp_path / "runs", server.url)
+        done = run("backbone.concurrency=1")
+        assert done.returncode == 1, done.stdout + done.stderr
+        assert [result.status for result in run.results()] == ["ok", "failed", "failed", "failed"]
+        assert {result.failure for result in run.results()[1:]} == {"clip_gone"}
+        told = " ".join(done.stdout.split())
+        assert "3 clips are gone or changed since the run began (clip1.mp4, clip2.mp4, clip3.mp4)" in told
+        for clip in clips[1:]:
+            (away / clip.name).rename(clip)
+        again = run("backbone.concurrency=1", "only_failed=true")
+        assert again.returncode == 0, again.stdout + again.stderr
+        assert {result.status for result in run.results()} == {"ok"}
+        assert "since the run began" not in again.stdout
 
 
 def test_the_same_command_keeps_what_is_finished(run: Runner, server: ScriptedOllama) -> None:

@@ -110,7 +110,8 @@ def _run(plain: dict[str, Any], out: Console) -> Ended:
         for memory in memories:
             out.print(escape(told(memory.section())))
         experiment = experiment_of(plain, prompts, sampling, engine, sources)
-        with Run(path, _manifest(plain, corpus, protocol, selection, experiment)) as run:
+        clips = Snapshot.of(clip_files(corpus))
+        with Run(path, _manifest(plain, corpus, clips, protocol, selection, experiment)) as run:
             todo = pending(wanted, run.results, plain["only_failed"])
             working = replace(experiment, looker=looker_of(plain, prompts.system, todo))
 
@@ -125,6 +126,8 @@ def _run(plain: dict[str, Any], out: Console) -> Ended:
                 run.note("memory", memories[0].section() | counts)
             results = run.results.part(sample.id for sample in wanted)
             _tell(out, plain, results, path / TRACE)
+            if changed := clips.changed():
+                out.print(escape(_told_changed(changed)))
             ended = Ended.of(path, results, progress.kept, progress.made)
     return _ended(path, ended)
 
@@ -158,9 +161,20 @@ def _folder(plain: Mapping[str, Any]) -> Path:
     return Path(plain["runs"]) / "-".join([*parts, identity_hash(dict(plain))[:8]])
 
 
+def _told_changed(clips: Sequence[Path]) -> str:
+    """Which clips are not as they were when the run began."""
+    files = "clip is" if len(clips) == 1 else "clips are"
+    some = ", ".join(path.name for path in clips[:3]) + (", …" if len(clips) > 3 else "")
+    return (
+        f"{len(clips)} {files} gone or changed since the run began ({some}): samples that were to show them failed. "
+        "Put them back, and the same command with only_failed=true does those again"
+    )
+
+
 def _manifest(
-    plain: Mapping[str, Any],
+    plain: dict[str, Any],
     corpus: Corpus,
+    clips: Snapshot,
     protocol: Protocol,
     selection: Selection,
     experiment: Experiment,
@@ -171,7 +185,7 @@ def _manifest(
         "identity": {
             "config": identity_hash(dict(plain)),
             "corpus": corpus.fingerprint,
-            "clips": Snapshot.of(clip_files(corpus)).digest(),
+            "clips": clips.digest(),
             "engine": json.dumps(engine, sort_keys=True),
             "prompts": experiment.prompts.digest(),
             "sources": " ".join(f"{symbol}={digest_of(source)}" for symbol, source in experiment.sources.items())
