@@ -33,8 +33,7 @@ from mmerg.errors import ConfigError, CorpusError, MmergError
 from mmerg.experiment.wiring import hosts_of
 from mmerg.scoring.arguments import add_arguments, arguments
 from mmerg.scoring.standard import DEFAULTS, Options
-from mmerg.settings.bounds import check
-from mmerg.settings.compose import refuse_misspelt, resolve
+from mmerg.settings.compose import checked, resolve
 
 
 @dataclass(frozen=True)
@@ -49,7 +48,7 @@ class _Ready:
 def bench(out: Console, given: argparse.Namespace, settings: Sequence[str], options: Options) -> int:
     """Run, score, write and print; the exit code. Raises MmergError where nothing can be run, before the first run for
     a wrong option."""
-    refuse_misspelt(settings, "config")
+    checked([f"dataset={given.dataset}", *settings], "config")
     wanted = list(dict.fromkeys(backbones.asked(name) for name in given.backbones or backbones.PAPER))
     ready, skipped = _ready(wanted, given, settings)
     fell_back = not ready and not given.backbones
@@ -106,7 +105,6 @@ def _ready(
     for one in all_of_them:
         if one.plain["backend"]["name"] != "ollama":
             one = composed(one.backbone, backbones.without_hosts(settings) if asking else settings)  # noqa: PLW2901
-        check(one.plain)
         hosts = hosts_of(one.plain)
         if one.plain["backend"]["name"] != "ollama":
             ready.append(one)

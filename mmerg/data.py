@@ -9,11 +9,13 @@ Exit code 0 sound, 1 something is wrong with the data or a run would refuse the 
 from __future__ import annotations
 
 import sys
-
-from omegaconf import DictConfig
+from typing import TYPE_CHECKING
 
 from mmerg.console.terminal import run_command, tolerate_closed_output
-from mmerg.settings.compose import hydra_main
+from mmerg.settings.command import composing
+
+if TYPE_CHECKING:
+    from omegaconf import DictConfig
 
 NO_REPORT = "no report is written, and a check starts over"
 
@@ -27,7 +29,7 @@ def job(config: DictConfig) -> int:
 
 def main() -> int:
     """The command."""
-    return run_command(lambda: hydra_main(job, "data"), NO_REPORT)
+    return run_command(lambda: composing(job, "data", __doc__, sys.argv[1:]), NO_REPORT)
 
 
 if __name__ == "__main__":

@@ -24,7 +24,8 @@ from mmerg.checking.probes import Found, failed_call, safely
 from mmerg.console.terminal import STARTS_OVER, console, escape, run_command, tolerate_closed_output
 from mmerg.errors import CallError, Failure
 from mmerg.experiment.wiring import hosts_of, make
-from mmerg.settings.compose import hydra_main, resolve
+from mmerg.settings.command import composing
+from mmerg.settings.compose import resolve
 
 MARKS = {"ok": "✓", "failed": "✗", "open": "?"}
 
@@ -128,7 +129,7 @@ def main() -> int:
     def job(config: DictConfig) -> int:
         return run_command(lambda: examine(config), STARTS_OVER)
 
-    return run_command(lambda: hydra_main(job, "doctor"), STARTS_OVER)
+    return run_command(lambda: composing(job, "doctor", __doc__, sys.argv[1:]), STARTS_OVER)
 
 
 if __name__ == "__main__":

@@ -11,11 +11,13 @@ import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-
-from omegaconf import DictConfig
+from typing import TYPE_CHECKING
 
 from mmerg.console.terminal import run_command, tolerate_closed_output
-from mmerg.settings.compose import hydra_main
+from mmerg.settings.command import composing
+
+if TYPE_CHECKING:
+    from omegaconf import DictConfig
 
 
 def split(arguments: Sequence[str]) -> tuple[list[Path], list[str]]:
@@ -36,7 +38,7 @@ def main() -> int:
 
         return run_command(lambda: launch(config, folders))
 
-    return run_command(lambda: hydra_main(job, "judge"))
+    return run_command(lambda: composing(job, "judge", __doc__, sys.argv[1:]))
 
 
 if __name__ == "__main__":

@@ -7,14 +7,16 @@ Exit code 0 all fine, 1 some samples failed, 2 configuration or input wrong, 130
 from __future__ import annotations
 
 import sys
-
-from omegaconf import DictConfig
+from typing import TYPE_CHECKING
 
 from mmerg.console.terminal import run_command, tolerate_closed_output
 from mmerg.errors import MmergError
 from mmerg.experiment.sweep import in_sweep, note
 from mmerg.runs.ended import Ended
-from mmerg.settings.compose import hydra_main
+from mmerg.settings.command import composing
+
+if TYPE_CHECKING:
+    from omegaconf import DictConfig
 
 
 def job(config: DictConfig) -> int:
@@ -41,7 +43,7 @@ def job(config: DictConfig) -> int:
 
 def main() -> int:
     """The command. Ctrl-C reaches a sweep whose members are other processes here, outside of any member."""
-    return run_command(lambda: hydra_main(job))
+    return run_command(lambda: composing(job, "config", __doc__, sys.argv[1:]))
 
 
 if __name__ == "__main__":

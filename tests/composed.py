@@ -4,22 +4,24 @@ from __future__ import annotations
 
 from typing import Any
 
-from hydra import compose, initialize_config_dir
 from omegaconf import DictConfig
 
-from mmerg.settings.compose import conf_folder, resolve
-from mmerg.settings.shapes import register
+from mmerg.settings.compose import checked, compose, parse
+from mmerg.settings.model import RunSettings
 
 BASE = ("dataset=folder", "dataset.root=/data")
 
 
 def composed(*overrides: str, name: str = "config") -> DictConfig:
     """What `python -m mmerg.run OVERRIDES` composes (name "doctor": `python -m mmerg.doctor OVERRIDES`)."""
-    register()
-    with initialize_config_dir(conf_folder(), version_base="1.3"):
-        return compose(name, list(overrides))
+    return compose(name, checked(overrides, name)).config
+
+
+def settings_of(*overrides: str) -> RunSettings:
+    """The same as typed settings, as a run gets them."""
+    return parse(composed(*overrides), RunSettings)
 
 
 def plain_of(*overrides: str) -> dict[str, Any]:
-    """The same as plain values, resolved as for a run."""
-    return resolve(composed(*overrides))
+    """The same as plain values."""
+    return settings_of(*overrides).plain()

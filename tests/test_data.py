@@ -17,7 +17,7 @@ import pytest
 from mmerg.checking.check import check_data
 from mmerg.console.terminal import run_command
 from mmerg.settings.compose import resolve
-from mmerg.settings.shapes import Config, DataConfig
+from mmerg.settings.model import DataSettings, RunSettings
 from tests.checking.trees import folder, published_dev, turn
 from tests.composed import composed
 from tests.corpora import iemocap_builder
@@ -320,7 +320,7 @@ def test_out_says_where(mine: Path, tmp_path: Path, check: Checker) -> None:
 def test_it_takes_what_a_run_takes(settings: tuple[str, ...], tmp_path: Path) -> None:
     more = (*settings, f"runs={tmp_path}", "frames.per_clip=3", "frames.max_seconds=20")
     run, own = resolve(composed(*more)), resolve(composed(*more, name="data"))
-    added = set(DataConfig.__dataclass_fields__) - set(Config.__dataclass_fields__)
+    added = set(DataSettings.model_fields) - set(RunSettings.model_fields)
     assert {key: value for key, value in own.items() if key not in added} == run
 
 

@@ -10,7 +10,6 @@ import yaml
 from omegaconf import OmegaConf
 
 from mmerg.errors import ConfigError
-from mmerg.settings.bounds import check
 from mmerg.settings.compose import resolve
 from mmerg.settings.identity import identity_hash
 from tests.composed import composed
@@ -35,7 +34,6 @@ def test_every_member_of_every_experiment_composes(file: Path) -> None:
     identities = set()
     for value in values:
         plain = plain_of(file.stem, f"{key}={value}")
-        check(plain)
         identities.add(identity_hash(plain))
     assert len(identities) == len(values)
 
@@ -77,7 +75,7 @@ def test_an_experiment_without_a_row_is_refused() -> None:
         ),
         ("{memory: {topk: 3}}", "there is no setting memory.topk", "did you mean memory.top_k"),
         ("{memori: {top_k: 3}}", "there is no setting memori", "did you mean memory"),
-        ("{system: {max_iterations: many}}", "could not be converted to Integer", "system.max_iterations"),
+        ("{system: {max_iterations: many}}", "system.max_iterations is 'many'", "a whole number"),
         ("{frames: none}", "frames is 'none', and it holds several settings", "seen_by"),
         ("[a, b]", "it is ['a', 'b'], not settings", "settings by name"),
         ("many", "it is 'many', not settings", "settings by name"),

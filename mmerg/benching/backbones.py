@@ -15,18 +15,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cache
-from pathlib import Path
 from typing import Any
 
-from hydra import compose, initialize_config_dir
-from hydra.errors import HydraException, MissingConfigException
 from omegaconf import DictConfig
-from omegaconf.errors import OmegaConfBaseException
 
 from mmerg.backends.ollama_host import full_name, names
 from mmerg.errors import ConfigError
-from mmerg.settings.compose import conf_folder, quoted
-from mmerg.settings.shapes import register
+from mmerg.settings.compose import checked, compose
+from mmerg.settings.pages import conf_folder
 
 PAPER = ("qwen3.5-27b", "qwen3.5-9b", "qwen3-vl-32b", "qwen2.5vl-7b", "gemma3-12b", "llava-13b")
 EMBEDDED = "smollm2-135m"  # runs without a server
@@ -78,7 +74,7 @@ def near(backbone: Asked) -> str:
 def _pages() -> dict[str, dict[str, Any]]:
     import yaml
 
-    files = sorted((Path(conf_folder()) / "backbone").glob("*.yaml"))
+    files = sorted((conf_folder() / "backbone").glob("*.yaml"))
     return {file.stem: yaml.safe_load(file.read_text(encoding="utf-8")) for file in files}
 
 
@@ -92,18 +88,6 @@ def composed(dataset: str, n: int, backbone: Asked, given: Sequence[str], more: 
 
     Raises ConfigError where it does not compose.
     """
-    register()
     subset = (f"protocol.sample={n}", "protocol.seed=0", "limit=null")
-    overrides = [f"dataset={dataset}", *backbone.overrides, *subset, *more, *map(quoted, given)]
-    try:
-        with initialize_config_dir(conf_folder(), version_base="1.3"):
-            return compose("config", overrides)
-    except (HydraException, OmegaConfBaseException) as error:
-        told = str(error).strip().splitlines() or [type(error).__name__]
-        what = " ".join(f"{told[0]} {error.__cause__ or ''}".split())
-        hint = "see python -m mmerg.run --help for groups and settings"
-        if isinstance(error, MissingConfigException) and error.options:
-            hint = f"one of {', '.join(error.options)}"
-        raise ConfigError(
-            f"the configuration does not compose: {what}", where=" ".join(overrides), hint=hint
-        ) from error
+    overrides = [f"dataset={dataset}", *backbone.overrides, *subset, *more, *given]
+    return compose("config", checked(overrides, "config")).config

@@ -25,20 +25,15 @@ from mmerg.corpora.reading import read_corpus
 from mmerg.engine.look import Looker
 from mmerg.errors import ConfigError, CorpusError
 from mmerg.experiment.wiring import looker_of, make, prepared_sources, prompts_of, protocol_of
-from mmerg.settings.bounds import check
 from mmerg.settings.compose import resolve
 from mmerg.sources.exemplars import Prepared
 from mmerg.storage.files import write_whole
 from mmerg.systems.system import System
 
-MOST_ON_A_SHEET = 100  # samples; a page of more can hardly be opened
-
 
 def check_data(config: DictConfig) -> int:
     """Checks what `config` says: 0 sound, 1 something is wrong. Raises MmergError where it cannot be read."""
     plain = resolve(config)
-    check(plain)
-    _check_own(plain)
     system = prompts_of(plain).system
     out = console()
     reader = make(plain["dataset"]["reader"])
@@ -71,21 +66,6 @@ def check_data(config: DictConfig) -> int:
         _sheet(path.with_suffix(".html"), plain, corpus, shown_samples, looker)
     print(f"report: {shown(str(path))}")  # noqa: T201 - the last line is for programs to read: no wrapping
     return 1 if problems else 0
-
-
-def _check_own(plain: Mapping[str, Any]) -> None:
-    """Raises ConfigError for a value of this command's own settings that makes no sense."""
-    for name, sound, hint in (
-        ("clips", plain["clips"] in ("open", "list"), "one of open, list"),
-        ("sheet", 0 <= plain["sheet"] <= MOST_ON_A_SHEET, f"so many samples, from 0 to {MOST_ON_A_SHEET}"),
-        (
-            "out",
-            Path(plain["out"] or ".json").name.endswith(".json"),
-            "a .json file; the sheet goes beside it",
-        ),
-    ):
-        if not sound:
-            raise ConfigError(f"{name} is {plain[name]!r}", where="configuration", hint=hint)
 
 
 def _clips(

@@ -48,7 +48,6 @@ from mmerg.runs.events import Emit
 from mmerg.runs.folder import TRACE, Run, read_results
 from mmerg.runs.repeats import told_repeats
 from mmerg.runs.result import Result
-from mmerg.settings.bounds import check
 from mmerg.settings.compose import resolve
 from mmerg.settings.identity import how, identity_hash
 from mmerg.sources.exemplars import Exemplars
@@ -61,7 +60,6 @@ def launch(config: DictConfig) -> Iterator[Ended]:
     """Runs what `config` says, once a repeat, and tells how each ended. Raises MmergError where nothing can be run, and
     for repeats of which there is nothing to take up once the others have ended."""
     plain = resolve(config)
-    check(plain)
     refuse_idle_repeats(plain)
     repeats = [{**plain, "seed": seed} for seed in range(plain["seed"], plain["seed"] + plain["repeats"])]
     new = [repeat for repeat in repeats if plain["only_failed"] and is_new(_folder(repeat))]

@@ -29,12 +29,12 @@ from mmerg.frames.frame import FrameSettings
 from mmerg.frames.store import FrameStore
 from mmerg.memory.guards import refuse_evaluated
 from mmerg.memory.store import Watch
+from mmerg.settings.model import SystemSettings, Target
+from mmerg.settings.wrong import read_part
 from mmerg.sources.exemplars import FromMemory, Prepared, Setting
 from mmerg.systems import target
 from mmerg.systems.build import build
-from mmerg.systems.settings import system_settings
 from mmerg.systems.system import System
-from mmerg.systems.target import Target
 
 PACKAGES = (
     *("mmerg", "ollama", "xllamacpp", "opencv-python-headless", "numpy", "pydantic", "jinja2"),
@@ -114,7 +114,7 @@ def refuse_idle_repeats(plain: dict[str, Any]) -> None:
 def prompts_of(plain: dict[str, Any]) -> Prompts:
     """The system with its templates. Raises ConfigError where it does not hold, before any model is loaded."""
     node = plain["system"]
-    system = build(system_settings(node, f"system={node['name']}"), given=plain["sources"])
+    system = build(read_part(SystemSettings, node, f"system={node['name']}"), given=plain["sources"])
     return Prompts(system.showing_frames_to(plain["frames"]["seen_by"]))
 
 

@@ -28,8 +28,9 @@ from mmerg.judging.schemas import Preference, Rating
 from mmerg.runs import events
 from mmerg.runs.events import Emit
 from mmerg.runs.verdict import Choice, Verdict, Verdicts
+from mmerg.settings.model import SystemSettings
+from mmerg.settings.wrong import read_part
 from mmerg.systems.build import build
-from mmerg.systems.settings import system_settings
 from mmerg.systems.system import Stage, System
 
 REPLIES = "R"
@@ -50,7 +51,7 @@ def judge_system(node: Mapping[str, Any]) -> System:
                 hint="all aspects share judge.temperature, and seed, from which the repeats count",
             )
     where = f"judge={node['name']}"
-    system = build(system_settings(config, where), given=[REPLIES], group="judge")
+    system = build(read_part(SystemSettings, config, where), given=[REPLIES], group="judge")
     wanted = Rating if node["replies"] == 1 else Preference
     for stage in system.stages:
         if stage.output is None or not issubclass(stage.output, wanted):

@@ -41,7 +41,6 @@ from mmerg.judging.tables import compared, rated
 from mmerg.runs.folder import Folder
 from mmerg.runs.verdict import Verdicts
 from mmerg.scoring.answers import read_run
-from mmerg.settings.bounds import check_bounds
 from mmerg.settings.compose import resolve
 from mmerg.settings.identity import how, identity_hash
 
@@ -101,7 +100,6 @@ def launch(config: DictConfig, folders: Sequence[Path]) -> int:
 
 
 def _check(plain: dict[str, Any]) -> None:
-    check_bounds(plain, ("judge", "backbone"))
     node = plain["judge"]
     if node["repeats"] > 1 and not node["temperature"]:
         raise ConfigError(

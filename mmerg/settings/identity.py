@@ -14,32 +14,10 @@ import os
 from collections.abc import Mapping
 from typing import Any
 
-from mmerg.settings.bounds import at
+from mmerg.settings.model import RUNTIME, JudgeSettings, RunSettings
+from mmerg.settings.tree import marked
 
-# What decides how results are had, not what they are: a run may go on with these changed.
-HOW = (
-    "limit",
-    "ids",
-    "only_failed",
-    "cache",
-    "cache_dir",
-    "runs",
-    "repeats",
-    "backend.hosts",
-    "backend.attempts",
-    "backend.revive_after",
-    "backend.adapter.keep_alive",
-    "backend.adapter.deadlines",
-    "backend.adapter.total",
-    "backend.adapter.load.threads",
-    "backend.adapter.load.parallel",  # what a model is loaded with is the engine's identity, which a run checks itself
-    "backbone.concurrency",
-    "backbone.workers",
-    "backbone.threads",
-    "backbone.note",
-    "memory.embedder.threads",
-    "memory.embedder.hosts",
-)
+HOW = tuple(dict.fromkeys(key for kind in (RunSettings, JudgeSettings) for key in marked(kind, RUNTIME)))
 
 
 def how(plain: dict[str, Any]) -> dict[str, Any]:
@@ -116,3 +94,10 @@ def _source(node: dict[str, Any]) -> dict[str, Any]:
         embedder = {key: value for key, value in embedder.items() if f"memory.embedder.{key}" not in HOW}
         return {**node, "embedder": embedder}
     return node
+
+
+def at(plain: Any, path: str) -> Any:
+    """The value at a dotted path, None where there is none."""
+    for name in path.split("."):
+        plain = plain.get(name) if isinstance(plain, dict) else None
+    return plain

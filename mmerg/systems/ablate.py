@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from mmerg.errors import ConfigError
-from mmerg.systems.settings import StageSettings, SystemSettings
+from mmerg.settings.model import StageSettings, SystemSettings
 
 
 def ablated(node: SystemSettings, where: str) -> SystemSettings:

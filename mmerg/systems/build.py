@@ -1,6 +1,6 @@
 """Builds a system from its settings: classes and loop imported, prompts found, and all that cannot hold refused.
 
-system = build(system_settings(yaml.safe_load(open("conf/system/merg.yaml")), "system=merg"), given=["M"])
+system = build(SystemSettings.model_validate(yaml.safe_load(open("conf/system/merg.yaml"))), given=["M"])
 [stage.name for stage in system.stages]   # ['mpa', 'caef', 'psp', 'sgrg']
 """
 
@@ -16,14 +16,14 @@ from pydantic import BaseModel
 from mmerg.backends.protocol import Sampling
 from mmerg.backends.sampling import sampling
 from mmerg.errors import ConfigError
+from mmerg.settings.model import TEXT, AuditorSettings, StageSettings, SystemSettings, Target
 from mmerg.storage.files import locate_folder
 from mmerg.systems.ablate import ablated
 from mmerg.systems.answerer import Answerer
 from mmerg.systems.audit import audit_class
 from mmerg.systems.schema import vocabularies
-from mmerg.systems.settings import TEXT, AuditorSettings, StageSettings, SystemSettings
 from mmerg.systems.system import Stage, System
-from mmerg.systems.target import Target, make, named
+from mmerg.systems.target import make, named
 
 COMMON = Path(__file__).parent / "common"
 ALWAYS = ("D", "V")  # inputs that every sample brings
@@ -67,10 +67,10 @@ def build(node: SystemSettings, given: Iterable[str] = (), group: str = "system"
 
 
 def _stage(name: str, node: StageSettings | AuditorSettings, where: str) -> Stage:
-    sampling(Sampling(), node.sampling, where)  # refused here, before anything is asked
+    sampling(Sampling(), node.sampling.plain(), where)  # refused here, before anything is asked
     logprobs = isinstance(node, StageSettings) and node.logprobs
-    if node.by and (node.sampling or logprobs):
-        what = "sampling" if node.sampling else "logprobs"
+    if node.by and (node.sampling.plain() or logprobs):
+        what = "sampling" if node.sampling.plain() else "logprobs"
         raise ConfigError(f"{what} has no effect on a stage that {node.by.target} answers", where=where)
     return Stage(
         name=name,
@@ -80,7 +80,7 @@ def _stage(name: str, node: StageSettings | AuditorSettings, where: str) -> Stag
         by=_answerer(node.by, where) if node.by else None,
         check=node.check if isinstance(node, StageSettings) else "",
         logprobs=logprobs,
-        sampling=node.sampling,
+        sampling=node.sampling.plain(),
     )
 
 

@@ -14,8 +14,8 @@ from typing import Literal
 
 from pydantic import BaseModel
 
+from mmerg.settings.model import FinalSelection
 from mmerg.systems.answerer import Answerer
-from mmerg.systems.settings import FinalSelection
 
 FramesSeenBy = Literal["paper", "all", "none"]
 

@@ -12,20 +12,11 @@ import re
 from functools import partial
 from pathlib import Path
 from types import FunctionType
-from typing import Annotated, cast
-
-from pydantic import BaseModel, ConfigDict, Field
+from typing import cast
 
 from mmerg.errors import ConfigError, MmergError, raised_at
+from mmerg.settings.model import Target
 from mmerg.storage.files import sha256_of
-
-
-class Target(BaseModel):
-    """A node of the config with `_target_`, the dotted name of a class or function, and its arguments."""
-
-    model_config = ConfigDict(frozen=True, extra="allow")
-
-    target: Annotated[str, Field(min_length=1, alias="_target_")]
 
 
 def make(target: Target, where: str) -> object:

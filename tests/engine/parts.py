@@ -15,10 +15,11 @@ from mmerg.backends.protocol import Image, Request
 from mmerg.corpora.dialogue import Scene, Turn
 from mmerg.engine.state import Keyframe, State
 from mmerg.frames.frame import Frame
+from mmerg.settings.model import SystemSettings
+from mmerg.settings.wrong import read_part
 from mmerg.systems.audit import audit_class
 from mmerg.systems.build import build
 from mmerg.systems.merg.schemas import Evidence, Forecast, Plan, TextualCue, VisualCue
-from mmerg.systems.settings import system_settings
 from mmerg.systems.system import System
 
 ROOT = Path(__file__).parents[2]
@@ -40,7 +41,7 @@ SCENE = Scene(
 
 def system_of(config: Mapping[str, object]) -> System:
     """The system of a page, as a run builds it: M is supplied."""
-    return build(system_settings(config, f"system={config['name']}"), given=["M"])
+    return build(read_part(SystemSettings, config, f"system={config['name']}"), given=["M"])
 
 
 def merg(**changes: Any) -> System:

@@ -18,7 +18,7 @@ from mmerg.engine.state import Correction, Output, Pass, State
 from mmerg.errors import CallError, Failure, ReplyError, SampleError
 from mmerg.runs import events
 from mmerg.runs.events import Emit
-from mmerg.systems.settings import FinalSelection
+from mmerg.settings.model import FinalSelection
 from mmerg.systems.system import Stage, System
 
 REFUSED = frozenset({Failure.CONTEXT_OVERFLOW, Failure.IMAGE_REJECTED, Failure.BAD_REQUEST})

@@ -11,8 +11,8 @@ import pytest
 from omegaconf import OmegaConf
 
 from mmerg.errors import ConfigError
-from mmerg.settings.bounds import at
-from mmerg.settings.compose import PATHS, quoted, refuse_swept_paths, resolve
+from mmerg.settings.compose import PATHS, checked, quoted, resolve
+from mmerg.settings.identity import at
 from tests.composed import BASE, composed, plain_of
 
 OF_A_RUN = [key for key in PATHS if key != "out"]  # that one is of mmerg.data
@@ -48,29 +48,36 @@ def test_a_path_that_is_not_in_the_home_stays_as_it_was_typed() -> None:
     assert plain_of(*BASE, "runs='a/~/../b//c'")["runs"] == "a/~/../b//c"
 
 
-def test_a_number_is_no_path() -> None:
-    with pytest.raises(ConfigError, match=r"memory\.embedder\.folder is 5, which is no path"):
-        plain_of(*BASE, *PAGES, "memory.embedder.folder=5")
+@pytest.mark.parametrize("key", OF_A_RUN)
+def test_a_number_is_no_path(key: str) -> None:
+    config = composed(*BASE, *PAGES, "row=one")
+    row = OmegaConf.create()
+    OmegaConf.update(row, key, 5, force_add=True)
+    config.rows = {"one": row}
+    with pytest.raises(ConfigError, match=f"{key} is 5") as caught:
+        resolve(config)
+    assert caught.value.hint == "a path; in quotes where it looks like something else"
 
 
-@pytest.mark.parametrize("flag", ["-m", "--multirun"])
 @pytest.mark.parametrize("key", PATHS)
-def test_a_sweep_over_paths_is_refused(key: str, flag: str) -> None:
+def test_a_sweep_over_paths_is_refused(key: str) -> None:
     with pytest.raises(ConfigError, match="a path cannot be swept over") as caught:
-        refuse_swept_paths([flag, "dataset=folder", f"{key}=/a,/b"])
+        checked(["dataset=folder", f"{key}=/a,/b"], "data", sweep=True)
     advised = caught.value.hint.split('"')[1]
-    refuse_swept_paths([flag, advised])
+    checked([advised], "data", sweep=True)
     assert advised == quoted(advised) == f"{key}='/a,/b'"
 
 
-@pytest.mark.parametrize("arguments", [["runs=/a,/b"], ["-m", "runs=/a", "limit=1,2"], ["-m", "ids=[a,b]"]])
-def test_one_path_and_a_sweep_over_the_rest_are_fine(arguments: list[str]) -> None:
-    refuse_swept_paths(arguments)
+@pytest.mark.parametrize(
+    ("arguments", "sweep"), [(["runs=/a,/b"], False), (["runs=/a", "limit=1,2"], True), (["ids=[a,b]"], True)]
+)
+def test_one_path_and_a_sweep_over_the_rest_are_fine(arguments: list[str], sweep: bool) -> None:
+    checked(arguments, "config", sweep=sweep)
 
 
 def test_the_command_says_it(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "mmerg.run", "-m", "dataset=demo", "runs=a,b"]
-    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[1])}
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
     done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
     assert (done.returncode, "a path cannot be swept over" in done.stderr) == (2, True)
     assert list(tmp_path.iterdir()) == []

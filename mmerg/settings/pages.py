@@ -1,0 +1,67 @@
+"""The pages of `conf/` and of the user's own folder, by group. Imports neither Hydra nor pydantic.
+
+pages_of("frames")    # ["all", "none", "paper"]
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from difflib import get_close_matches
+from pathlib import Path
+
+OLLAMA = "http://127.0.0.1:11434"
+
+
+def conf_folder() -> Path:
+    """The folder of YAML files: inside the package where it is installed, beside it in a checkout."""
+    here = Path(__file__).parents[1]
+    return next(folder for folder in (here / "conf", here.parent / "conf") if folder.is_dir())
+
+
+def groups(own: Path | None = None) -> list[str]:
+    """The groups of which a page is chosen, `group=page`."""
+    folders = [conf_folder(), *([own] if own and own.is_dir() else [])]
+    return sorted({group.name for folder in folders for group in folder.iterdir() if group.is_dir()})
+
+
+def pages_of(group: str, own: Path | None = None) -> list[str]:
+    """The pages of a group by name, those of its subfolders as `folder/page`."""
+    found = (folder / group for folder in (conf_folder(), own) if folder)
+    files = ((folder, file) for folder in found for file in folder.rglob("*.yaml"))
+    return sorted({file.relative_to(folder).with_suffix("").as_posix() for folder, file in files})
+
+
+def no_page(group: str, choice: str | None, own: Path | None = None) -> str:
+    """What to say where `choice` is no page of a group: those there are, and which is meant."""
+    pages = pages_of(group, own)
+    told = f"one of {', '.join(pages)}"
+    if group == "dataset" and not choice:
+        return "dataset=demo, or dataset=meld, iemocap, empathetic or folder with dataset.root=…"
+    if choice and group == "backbone" and (page := next((page for page in pages if _model(page, own) == choice), None)):
+        return f"{choice} is the model of backbone={page}"
+    if choice and group == "backbone" and ":" in choice:
+        name = re.sub(r"[^\w.+-]+", "-", choice)
+        return f"a model that no page is of: backbone=qwen2.5vl-7b backbone.model={choice} backbone.name={name}; {told}"
+    near = get_close_matches(choice or "", pages, 1)
+    return f"did you mean {group}={near[0]}? {told}" if near else told
+
+
+def _model(page: str, own: Path | None) -> str:
+    files = (folder / "backbone" / f"{page}.yaml" for folder in (own, conf_folder()) if folder)
+    text = next((file.read_text(encoding="utf-8", errors="replace") for file in files if file.is_file()), "")
+    found = re.search(r"^model: *[\"']?([^\s\"'#]+)", text, re.MULTILINE)
+    return found[1] if found else ""
+
+
+def ollama_host() -> str:
+    """Where Ollama's own programs look for the server (OLLAMA_HOST), as an address that can be asked."""
+    given = os.environ.get("OLLAMA_HOST", "").strip("\"' ")
+    if not given:
+        return OLLAMA
+    scheme, _, rest = given.rpartition("://")
+    place, slash, path = rest.partition("/")
+    host, _, port = place.rpartition(":") if re.search(r":\d*$", place) else (place, "", "")
+    ports = {"http": "80", "https": "443"}
+    host = {"": "127.0.0.1", "0.0.0.0": "127.0.0.1", "[::]": "[::1]"}.get(host, host)
+    return f"{scheme or 'http'}://{host}:{port or ports.get(scheme, '11434')}{slash}{path}".rstrip("/")

@@ -1,0 +1,69 @@
+"""The settings as a tree of keys: what stands at a key, and which are marked.
+
+keys_of(FramesSettings)                  # ["seen_by", "last_turns", …]
+kind_at(RunSettings, "frames")           # FramesSettings
+marked(RunSettings, RUNTIME)             # ["limit", "backend.hosts", …]
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Annotated, Any, get_args, get_origin
+
+from pydantic.fields import FieldInfo
+
+from mmerg.settings.model import Part
+
+
+def fields_of(kind: type[Part]) -> dict[str, FieldInfo]:
+    """The fields of a part by the key that sets each."""
+    return {info.alias or name: info for name, info in kind.model_fields.items()}
+
+
+def keys_of(kind: type[Part]) -> list[str]:
+    return [key for key in fields_of(kind) if not key.startswith("_")]
+
+
+def kind_at(kind: type[Part], key: str) -> type[Part] | None:
+    """The part at a dotted key, None where a value stands there or anything may, as among what a class of anybody's is
+    made with. Raises KeyError where there is no such setting."""
+    node: Any = kind
+    for name in key.split("."):
+        if is_part(node):
+            info = fields_of(node).get(name)
+            if info is None and node.model_config.get("extra") == "allow":
+                return None
+            node = bare(fields_of(node)[name].annotation)
+        elif get_origin(node) is dict:
+            node = bare(get_args(node)[1])
+        else:
+            raise KeyError(name)
+    return node if is_part(node) else None
+
+
+def every_key(kind: type[Part], above: str = "") -> Iterator[tuple[str, FieldInfo]]:
+    """All settings with a name of their own, dotted, those of parts among them."""
+    for key, info in fields_of(kind).items():
+        if not key.startswith("_"):
+            yield f"{above}{key}", info
+            if is_part(node := bare(info.annotation)):
+                yield from every_key(node, f"{above}{key}.")
+
+
+def marked(kind: type[Part], mark: str) -> list[str]:
+    """The dotted keys of the settings with a mark."""
+    return [key for key, info in every_key(kind) if mark in info.metadata]
+
+
+def is_part(node: Any) -> bool:
+    return isinstance(node, type) and issubclass(node, Part)
+
+
+def bare(annotation: Any) -> Any:
+    """A type without what is said about it, and without "or null"."""
+    if get_origin(annotation) is Annotated:
+        return bare(get_args(annotation)[0])
+    inner = [one for one in get_args(annotation) if one is not type(None)]
+    if type(None) in get_args(annotation) and len(inner) == 1:
+        return bare(inner[0])
+    return annotation

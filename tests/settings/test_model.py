@@ -1,0 +1,135 @@
+"""Types, bounds and words of every setting, as a command line meets them."""
+
+from __future__ import annotations
+
+import pytest
+
+from mmerg.errors import ConfigError
+from tests.composed import BASE, plain_of
+
+LEAST = {
+    "limit": 1,
+    "repeats": 1,
+    "seed": 0,
+    "backend.attempts": 1,
+    "backend.revive_after": 0,
+    "backbone.max_images": 1,
+    "backbone.image_side": 32,
+    "backbone.concurrency": 1,
+    "backbone.threads": 0,
+    "backbone.sampling.temperature": 0,
+    "system.stages.sgrg.sampling.temperature": 0,
+    "frames.last_turns": 1,
+    "frames.max_frames": 1,
+    "frames.per_clip": 1,
+    "frames.long_side": 32,
+    "frames.jpeg_quality": 1,
+    "protocol.max_per_dialogue": 1,
+    "protocol.sample": 1,
+    "protocol.seed": 0,
+    "protocol.history": 1,
+    "memory.top_k": 0,
+    "memory.key.turns": 1,
+    "memory.min_similarity": -1,
+    "memory.exclude_similarity": -1,
+    "memory.embedder.threads": 0,
+    "memory.embedder.max_length": 8,
+    "system.max_iterations": 0,
+    "system.max_repairs": 0,
+}
+MOST = {"frames.jpeg_quality": 100, "memory.top_k": 50, "memory.min_similarity": 1, "memory.exclude_similarity": 1}
+SECONDS = (
+    "frames.max_seconds",
+    "backend.adapter.total",
+    *(f"backend.adapter.deadlines.{phase}" for phase in ("connect", "first_token", "stall", "total")),
+)
+WORDS = {
+    "cache": ("off", "read", "on"),
+    "protocol.targets": ("last", "all", "labelled"),
+    "system.organization": ("cascaded", "independent"),
+    "system.final_selection": ("lexicographic", "last"),
+    "frames.seen_by": ("paper", "all", "none"),
+    "frames.method": ("representative", "uniform"),
+    "memory.key.text": ("history", "situation"),
+    "memory.emotion": ("any", "prefer", "require"),
+}
+
+
+def refused(*settings: str) -> ConfigError:
+    with pytest.raises(ConfigError) as caught:
+        plain_of(*BASE, "memory=minilm", *settings)
+    return caught.value
+
+
+@pytest.mark.parametrize(("key", "least"), LEAST.items())
+def test_numbers_have_a_least_value(key: str, least: int) -> None:
+    plain_of(*BASE, "memory=minilm", f"{key}={least}")
+    error = refused(f"{key}={least - 1}")
+    assert (error.what, error.hint.removesuffix(".0")) == (f"{key} is {least - 1}", f"at least {least}")
+
+
+@pytest.mark.parametrize(("key", "most"), MOST.items())
+def test_numbers_have_a_greatest_value(key: str, most: int) -> None:
+    plain_of(*BASE, "memory=minilm", f"{key}={most}")
+    error = refused(f"{key}={most + 1}")
+    assert (error.what, error.hint.removesuffix(".0")) == (f"{key} is {most + 1}", f"at most {most}")
+
+
+@pytest.mark.parametrize("key", SECONDS)
+@pytest.mark.parametrize("value", ["0", "-1.0", "inf", "nan", "1e300", "long", "true", "null"])
+def test_seconds_are_over_zero_and_end(key: str, value: str) -> None:
+    if (key, value) == ("backend.adapter.total", "null"):  # Ollama's has none
+        return
+    plain_of(*BASE, f"{key}=0.1")
+    assert key in refused(f"{key}={value}").what
+
+
+@pytest.mark.parametrize(("key", "words"), WORDS.items())
+def test_words_are_of_a_fixed_set(key: str, words: tuple[str, ...]) -> None:
+    for word in words:
+        plain_of(*BASE, f"{key}={word}")
+    error = refused(f"{key}={words[1]}x")
+    assert error.what == f"{key} is '{words[1]}x'"
+    assert error.hint == f"one of {', '.join(words)}; did you mean {words[1]}?"
+
+
+@pytest.mark.parametrize(
+    ("setting", "what", "hint"),
+    [
+        ("system.max_iterations=abc", "system.max_iterations is 'abc'", "a whole number"),
+        ("limit=1.5", "limit is 1.5", "a whole number"),
+        ("limit=true", "limit is true", "a whole number"),
+        ("backbone.think=maybe", "backbone.think is 'maybe'", "true or false"),
+        ("system.without=mpa", "system.without is 'mpa'", "a list: [a,b]"),
+        ("ids=[]", "ids is []", "at least one, or leave it out"),
+        ("runs=null", "runs is null", "a path; in quotes where it looks like something else"),
+        ("backend.adapter.model=null", "backend.adapter.model is null", "a text"),
+        ("backbone.name=a/b", "backbone.name is 'a/b'", "letters, digits, '.', '_', '+' and '-' only"),
+        ("protocol.emotions=[]", "protocol.emotions is []", "all, nonneutral, or a list: [joy,anger]"),
+        (
+            "backbone.sampling.seed=3",
+            "there is no setting backbone.sampling.seed",
+            "seed or protocol.seed?",
+        ),
+        ("backbone.sampling.temprature=1", "there is no setting backbone.sampling.temprature", "temperature?"),
+        ("backbone.sampling.temperature=hot", "backbone.sampling.temperature is 'hot'", "a number"),
+        ("backbone.sampling.top_k=1.5", "backbone.sampling.top_k is 1.5", "a whole number"),
+    ],
+)
+def test_what_a_setting_may_be(setting: str, what: str, hint: str) -> None:
+    error = refused(setting)
+    assert error.what == what
+    assert error.hint.endswith(hint)
+
+
+def test_all_that_is_wrong_is_told_at_once() -> None:
+    told = str(refused("limt=3", "frames=pape", "system.max_iterations=abc", "cache=of", "seed=-1"))
+    assert told.splitlines() == [
+        "5 settings are wrong",
+        "  there is no setting limt; did you mean limit?",
+        "  there is no frames=pape; did you mean frames=paper? one of all, none, paper",
+        "  seed is -1; at least 0",
+        "  cache is 'of'; one of off, read, on; did you mean off?",
+        "  system.max_iterations is 'abc'; a whole number",
+        "  where: command line, configuration",
+    ]
