@@ -300,7 +300,7 @@ def test_a_judged_sample_can_be_shown(judged: Judged, capsys: pytest.CaptureFixt
         (("a", "a", "judge=pairwise"), "compared with itself"),
         (("other", "a", "judge=pairwise"), "was not the same files"),
         (("nowhere",), "there is no such folder"),
-        (("a", "judge=best"), "judge/best"),
+        (("a", "judge=best"), "there is no judge=best"),
         (("a", "judge.repeats=3"), "at temperature 0 each would say the same"),
         (("a", "judge.repeats=0"), "judge.repeats is 0"),
         (("a", "judge.temperature=-1"), "judge.temperature is -1"),
