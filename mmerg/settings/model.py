@@ -44,8 +44,8 @@ def _path(value: Any) -> str:
     return value
 
 
-def _word(value: str) -> str:
-    if not value:
+def _word(value: Any) -> str:
+    if not isinstance(value, str) or not value:
         raise ValueError("a text that is not empty")
     return value
 
@@ -63,7 +63,7 @@ def _hosts(hosts: tuple[str, ...]) -> tuple[str, ...]:
 
 
 Text = Annotated[str, PlainValidator(_text)]
-Word = Annotated[str, PlainValidator(_text), AfterValidator(_word)]
+Word = Annotated[str, PlainValidator(_word)]
 Name = Annotated[str, PlainValidator(_text), AfterValidator(_name)]  # becomes a part of a folder's name
 Path = Annotated[str, PlainValidator(_path)]
 Texts = Annotated[tuple[Text, ...], Field(strict=False)]
@@ -241,7 +241,7 @@ class BackboneSettings(Part):
     """
 
     name: Name
-    model: Word
+    model: Text
     gguf: Annotated[Path, PLACE] = ""
     mmproj: Annotated[Path, PLACE] = ""
     workers: Annotated[Texts, RUNTIME] = ("in process",)
@@ -360,7 +360,7 @@ class RunSettings(_AskingSettings):
     frames: FramesSettings
     memory: MemorySettings
     sources: dict[Word, Target | None] = {}
-    ids: Annotated[Words | None, RUNTIME] = None
+    ids: Annotated[Annotated[Texts, Field(min_length=1)] | None, RUNTIME] = None
     repeats: Annotated[Positive, RUNTIME] = 1
 
 

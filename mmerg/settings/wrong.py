@@ -95,6 +95,8 @@ def of_validation(error: ValidationError, kind: type[Part], where: str = CONFIGU
             case "model_type" if part := kind_at(kind, key):
                 yield several(part, key, value, where)
                 continue
+            case "too_short" if value:  # of its items one is wrong, which is told
+                continue
             case "literal_error":
                 hint = one_of(value, re.findall(r"'([^']*)'", context["expected"]))
             case "value_error":

@@ -11,9 +11,10 @@ import pytest
 from mmerg.backends.scripted import Scripted
 from mmerg.engine.prompts import Prompts
 from mmerg.errors import ConfigError, Failure
+from mmerg.settings.model import SystemSettings
+from mmerg.settings.wrong import read_part
 from mmerg.systems.answerer import Asked
 from mmerg.systems.build import build
-from mmerg.systems.settings import system_settings
 from mmerg.systems.system import System
 from tests.engine.parts import ROOT, SCENE
 from tests.engine.test_experiment import Lab
@@ -35,7 +36,7 @@ def labelled(by: dict[str, Any] | None = None, result: dict[str, str] = RESULT, 
         "stages": {"sem": sem, "reply": {"sees": ["D"] if stage.get("output") else ["D", "e"], "gives": "R"}},
         "result": result,
     }
-    return build(system_settings(config, "system=own"))
+    return build(read_part(SystemSettings, config, "system=own"))
 
 
 def answering(answer: object) -> dict[str, Any]:

@@ -17,8 +17,9 @@ from mmerg.engine.sample import loop_of
 from mmerg.engine.state import Draft, State
 from mmerg.errors import CallError, ConfigError, Failure, ReplyError
 from mmerg.runs import events
+from mmerg.settings.model import SystemSettings
+from mmerg.settings.wrong import read_part
 from mmerg.systems.build import build
-from mmerg.systems.settings import system_settings
 from mmerg.systems.system import System
 from tests.engine.parts import ROOT, SCENE
 from tests.outside.outside_parts import Feedback, twice
@@ -34,7 +35,7 @@ BASE: dict[str, Any] = {
 
 
 def own(**changes: Any) -> System:
-    return build(system_settings({**BASE, **changes}, "system=own"))
+    return build(read_part(SystemSettings, {**BASE, **changes}, "system=own"))
 
 
 def feedback(warmth: int, good: bool = False) -> str:

@@ -14,9 +14,10 @@ from mmerg.engine.sample import Experiment
 from mmerg.engine.sources import Supply
 from mmerg.engine.state import State
 from mmerg.errors import ConfigError
+from mmerg.settings.model import SystemSettings
+from mmerg.settings.wrong import read_part
 from mmerg.sources.exemplars import FromMemory, Setting
 from mmerg.systems.build import build
-from mmerg.systems.settings import system_settings
 from mmerg.systems.system import System
 from tests.engine.parts import ROOT
 from tests.engine.test_experiment import Lab
@@ -33,7 +34,7 @@ def early_and_late(*early: str, late: tuple[str, ...] = ("e",)) -> System:
     }
     prompts = str(ROOT / "tests" / "outside" / "system" / "plain")
     node = {"name": "own", "prompts": prompts, "stages": stages, "result": {"response": "R", "emotion": "e.emotion"}}
-    return build(system_settings(node, "system=own"), given=["M", "N"])
+    return build(read_part(SystemSettings, node, "system=own"), given=["M", "N"])
 
 
 @dataclass
