@@ -32,6 +32,7 @@ HEAD_BYTES = 2**20  # of a head, with the interim ones before it
 LINE_BYTES = 2**24
 BODY_BYTES = 2**26  # of an answer, where the caller names no other limit
 ERROR_BYTES = 2**16  # of an error's text
+HELD_BYTES = 2**16  # of a request before it is sent
 LONGEST = 10**8  # seconds that a socket can wait
 DRAIN_SECONDS = 0.2  # for the end of a body whose last line was read; then its connection can be used again
 ORIGIN = httpcore.Origin(b"http", b"server", 80)  # httpcore's name for the other side; we connect by ourselves
@@ -67,8 +68,10 @@ class _Wire(httpcore.NetworkStream):
         self.received = self.room = 0
         self.ended = False
         self._socket = connected
+        self._unsent = bytearray()
 
     def read(self, max_bytes: int, timeout: float | None = None) -> bytes:  # noqa: ARG002
+        self._send()
         self._allow_what_is_left()
         data = self._socket.recv(max_bytes)
         self.received += len(data)
@@ -78,15 +81,20 @@ class _Wire(httpcore.NetworkStream):
         return data
 
     def write(self, buffer: bytes, timeout: float | None = None) -> None:  # noqa: ARG002
-        rest = memoryview(buffer)
+        self._unsent += buffer  # so that head and body go out as one
+        if len(self._unsent) > HELD_BYTES:
+            self._send()
+
+    def _send(self) -> None:
+        rest, self._unsent = memoryview(self._unsent), bytearray()
         while rest:
             self._allow_what_is_left()
             try:
                 rest = rest[self._socket.send(rest) :]
             except TimeoutError:
                 raise
-            except OSError as error:  # then httpcore looks whether the server said why it takes no more
-                raise httpcore.WriteError(str(error)) from error
+            except OSError:  # the server takes no more, and may have said why
+                return
 
     def quiet(self) -> bool:
         """Whether an idle connection is still there: the server neither hung up nor said what nobody asked for."""
