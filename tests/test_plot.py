@@ -92,7 +92,7 @@ MEMORY = {"top_k": 1, "emotion": "any"}
     [
         ("iterations", {"system": {"max_iterations": 0, "without": ["mpa"]}}, "system.without"),
         ("iterations", {"system": {"max_iterations": 0}, "seed": 7}, "seed"),
-        ("top_k", {"memory": {"top_k": 2, "emotion": "prefer"}}, "memory.emotion"),
+        ("top_k", {"memory": {"top_k": 2, "emotion": "prefer"}}, "sources.M.emotion"),
         ("top_k", {"memory": {"top_k": 0}, "seed": 7}, "seed"),
     ],
 )
@@ -100,9 +100,9 @@ def test_runs_that_differ_in_more_make_no_curve(
     name: str, changes: dict[str, Any], told: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def made(folder: str, changes: dict[str, Any]) -> str:
-        whole = {"system": SYSTEM, "memory": MEMORY}
-        laid_over = {part: whole[part] | more if part in whole else more for part, more in changes.items()}
-        run = build(tmp_path / folder, [(planned("a/1"), [PASSED])], config=whole | laid_over)
+        whole: dict[str, Any] = {"system": SYSTEM, "memory": MEMORY}
+        whole |= {part: whole[part] | more if part in whole else more for part, more in changes.items()}
+        run = build(tmp_path / folder, [(planned("a/1"), [PASSED])], config=whole | {"sources": {"M": whole["memory"]}})
         score(run, {"acc": (50.0, 1)})
         return str(run)
 

@@ -18,7 +18,7 @@ from mmerg.scoring.comparisons import Compared
 from mmerg.scoring.files import read
 from mmerg.scoring.score import SCORES, Confusion
 from mmerg.tables import main
-from tests.papertables.maker import Maker, beside, config, ours, rate
+from tests.papertables.maker import SIX, Maker, beside, config, ours, rate
 from tests.scoring.run_builder import build_run, result
 
 
@@ -241,7 +241,7 @@ def test_text_that_is_no_unicode_goes_through_every_command(
     """A folder's name may be any bytes, and a forecast half of a surrogate pair."""
     plain, odd = make("a"), tmp_path / "runs" / os.fsdecode(b"b\xff")
     lines = [result(f"d{i}/4", "Oh.", "j\ud800", gold="sad") for i in range(31)]
-    build_run(odd, lines, corpus="iemocap", model="qwen3.5-27b", config=config())
+    build_run(odd, lines, corpus="iemocap", labels=SIX, model="qwen3.5-27b", config=config())
     assert score([str(odd), "--resamples", "20"]) == 0
     assert main([str(odd), "--runs", str(tmp_path / "runs")]) == 0
     assert plot([str(odd), "--only", "confusion", "scores", "--format", "svg", "--out", str(tmp_path / "plots")]) == 0

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from matplotlib.lines import Line2D
 
 Setting = Literal["max_iterations", "top_k"]
-NODES: dict[Setting, str] = {"max_iterations": "system", "top_k": "memory"}
+NODES: dict[Setting, str] = {"max_iterations": "system", "top_k": "sources.M"}
 AXES: dict[Setting, str] = {"max_iterations": "max. iterations", "top_k": "exemplars (top-k)"}
 
 
@@ -51,8 +51,9 @@ class Series:
 
 def setting_of(about: About, setting: Setting) -> int | None:
     """The value of a run's setting; None where its system or memory has no such setting."""
-    node = about.config.get(NODES[setting])
-    value = node.get(setting) if isinstance(node, dict) else None
+    value: object = about.config
+    for key in (*NODES[setting].split("."), setting):
+        value = value.get(key) if isinstance(value, dict) else None
     return value if type(value) is int else None
 
 
