@@ -1,0 +1,77 @@
+"""Writes a folder to build on beside your work: `mmerg new system|corpus|metric NAME`; it runs as it is.
+
+Prints the files that it wrote and the commands that use them. Nothing that is there is touched.
+Exit code 0 written, 2 the name or the place is wrong.
+"""
+
+from __future__ import annotations
+
+import argparse
+import keyword
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from rich.console import Console
+
+from mmerg.console.terminal import console, escape, run_command, tolerate_closed_output
+from mmerg.errors import ConfigError, unwritable
+
+EXAMPLES = Path(__file__).parent / "examples"
+KINDS = ("system", "corpus", "metric")
+NAME = "NAME"  # what stands for the name in the files' texts and paths
+
+
+def new(out: Console, kind: str, name: str, beside: Path) -> int:
+    """Write the folder `name` in `beside`. Raises ConfigError for a name that cannot be one, RunError for a full disk."""
+    if not name.isidentifier() or keyword.iskeyword(name) or name != name.lower() or not name.isascii():
+        hint = "small letters, digits and _, the first a letter: it names a Python module, too"
+        raise ConfigError(f"{name!r} cannot be the name", where="command line", hint=hint)
+    folder = beside / name
+    if folder.exists():
+        raise ConfigError(f"{folder} is there already", where="command line", hint="choose another name")
+    for path, text in files_of(kind, name):
+        _write(folder / path, text)
+        out.print(escape(f"written: {folder / path}"), soft_wrap=True)
+    out.print("\nuse it:")
+    for line in commands_of(kind, name):
+        out.print(escape(f"  {line}"), soft_wrap=True)
+    return 0
+
+
+def files_of(kind: str, name: str) -> Iterator[tuple[str, str]]:
+    """The files of the example by path, the name in its place."""
+    root = EXAMPLES / kind
+    for file in sorted(root.rglob("*")):
+        if file.is_file() and file.suffix != ".pyc":
+            path = file.relative_to(root).as_posix()
+            yield path.replace(NAME, name), file.read_text(encoding="utf-8").replace(NAME, name)
+
+
+def commands_of(kind: str, name: str) -> list[str]:
+    """The commands that the example's README shows."""
+    readme = dict(files_of(kind, name))["README.md"]
+    return [line.strip() for line in readme.splitlines() if line.startswith("    mmerg ")]
+
+
+def _write(path: Path, text: str) -> None:
+    """With the modes of the user's own files: they are there to be edited and shared."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise unwritable(error, path) from error
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """The command."""
+    parser = argparse.ArgumentParser(prog="mmerg new", description=__doc__)
+    parser.add_argument("kind", choices=KINDS, help="what to begin")
+    parser.add_argument("name", metavar="NAME", help="what it is called, and the folder")
+    given = parser.parse_args(arguments)
+    return run_command(lambda: new(console(), given.kind, given.name, Path()))
+
+
+if __name__ == "__main__":
+    tolerate_closed_output()
+    sys.exit(main())

@@ -1,0 +1,88 @@
+"""What `mmerg new` writes runs as it is, and the page on building one's own says what works."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from mmerg.new import KINDS, commands_of, main
+from tests.engine.parts import ROOT
+
+PAGE = (ROOT / "docs" / "own.md").read_text(encoding="utf-8")
+COMMANDS = [line for block in re.findall(r"```bash\n(.*?)```", PAGE, re.DOTALL) for line in block.splitlines()]
+
+
+def mmerg(line: str, folder: Path) -> subprocess.CompletedProcess[str]:
+    """A command as the page has it, run in `folder`, which Python does not know."""
+    _, command, *arguments = line.split("#")[0].split()
+    return subprocess.run(
+        [sys.executable, "-m", f"mmerg.{command}", *arguments],
+        cwd=folder,
+        env=os.environ | {"PYTHONPATH": str(ROOT), "PYTHONDONTWRITEBYTECODE": "1"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+@pytest.fixture(scope="module")
+def work(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder in which every command of the page was run."""
+    folder = tmp_path_factory.mktemp("work")
+    for line in COMMANDS:
+        done = mmerg(line, folder)
+        assert done.returncode == 0, f"{line}\n{done.stdout}{done.stderr}"
+    return folder
+
+
+def test_the_commands_of_the_page_work(work: Path) -> None:
+    runs = sorted(run.name.rpartition("-")[0] for run in (work / "runs").glob("*-*"))
+    assert runs == ["demo-mine-qwen3.5-27b", "talks-merg-qwen3.5-27b"]
+    for run in (work / "runs").glob("*-*"):
+        results = [json.loads(line) for line in (run / "results.jsonl").read_text(encoding="utf-8").splitlines()]
+        assert {result["status"] for result in results} == {"ok"}
+
+
+def test_a_metric_of_ones_own_is_scored_beside_ours(work: Path) -> None:
+    [run] = (work / "runs").glob("demo-mine-*")
+    done = mmerg(f"mmerg score --metric asking/asking_metric.py:Metric {run}", work)
+    assert done.returncode == 0, done.stderr
+    assert "asking" in done.stdout
+    assert "asking" in json.loads((run / "scores.json").read_text(encoding="utf-8"))["scores"]
+    for wrong, told in (("asking/none.py:Metric", "none.py"), ("asking/asking_metric.py:None", "cannot be imported")):
+        done = mmerg(f"mmerg score --metric {wrong} {run}", work)
+        assert (done.returncode, told in done.stderr) == (2, True)
+
+
+def test_what_is_written_has_the_name_everywhere_and_its_commands(work: Path) -> None:
+    for kind, name in zip(KINDS, ("mine", "talks", "asking"), strict=True):
+        texts = [file for file in (work / name).rglob("*") if file.is_file()]
+        assert texts
+        assert not [file for file in texts if "NAME" in file.name or "NAME" in file.read_text(encoding="utf-8")]
+        assert all(name in command for command in commands_of(kind, name))
+
+
+@pytest.mark.parametrize("name", ["my-system", "class", "Mine", "2nd", "../mine", "é", ""])
+def test_a_name_that_python_cannot_import_is_refused(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(["system", name]) == 2
+    assert "cannot be the name" in capsys.readouterr().err
+    assert not list(tmp_path.iterdir())
+
+
+def test_what_is_there_is_not_touched(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "mine").mkdir()
+    assert main(["system", "mine"]) == 2
+    assert "is there already" in capsys.readouterr().err
+    assert list(tmp_path.rglob("*")) == [tmp_path / "mine"]
