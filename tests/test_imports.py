@@ -111,7 +111,10 @@ def test_arrows_are_found() -> None:
         ("mmerg.backends", ("mmerg.backends", "mmerg.errors", "mmerg.storage")),
         (
             "mmerg.scoring",
-            ("mmerg.scoring", "mmerg.runs", "mmerg.errors", "mmerg.backends.protocol", "mmerg.console.terminal"),
+            (
+                *("mmerg.scoring", "mmerg.runs", "mmerg.errors", "mmerg.backends.protocol", "mmerg.console.terminal"),
+                "mmerg.systems.target",  # names metrics of the user's
+            ),
         ),
         ("mmerg.memory", ("mmerg.memory", "mmerg.corpora.dialogue", "mmerg.errors", "mmerg.storage")),
         (

@@ -20,7 +20,7 @@ COMMANDS = [line for block in re.findall(r"```bash\n(.*?)```", PAGE, re.DOTALL) 
 
 def mmerg(line: str, folder: Path) -> subprocess.CompletedProcess[str]:
     """A command as the page has it, run in `folder`, which Python does not know."""
-    _, command, *arguments = line.split("#")[0].split()
+    _, command, *arguments = line.split("#", maxsplit=1)[0].split()
     return subprocess.run(
         [sys.executable, "-m", f"mmerg.{command}", *arguments],
         cwd=folder,

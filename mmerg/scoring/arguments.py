@@ -25,6 +25,7 @@ class Arguments(TypedDict):
     bert_layers: int | None
     ref_ppl: str | None
     ref_context: bool
+    metrics: tuple[str, ...]
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -35,6 +36,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     words.add_argument("--keep-case", action="store_true", help="do not lower-case the replies")
     default = "of ead; default: cl100k_base's, %(default)s"
     words.add_argument("--vocabulary", type=int, metavar="V", default=DEFAULTS.vocabulary, help=default)
+    own = "one of your own, beside ours; may be given several times (docs/own.md)"
+    parser.add_argument("--metric", metavar="FILE.py:CLASS", action="append", default=[], help=own)
     models = parser.add_argument_group("figures by another model")
     models.add_argument("--bert", action="store_true", help="BERTScore against the data's own replies")
     bert = "its model: a folder or hub name; default: %(default)s"
@@ -57,4 +60,5 @@ def arguments(given: argparse.Namespace) -> Arguments:
         bert_layers=given.bert_layers,
         ref_ppl=given.ref_ppl,
         ref_context=given.ref_context,
+        metrics=tuple(given.metric),
     )

@@ -7,6 +7,7 @@ for metric in standard_metrics(run, Options(level="response")):
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import cast
 
 from mmerg.errors import ConfigError
 from mmerg.scoring.accuracy import Accuracy
@@ -21,11 +22,13 @@ from mmerg.scoring.metric import Metric
 from mmerg.scoring.ref_perplexity import RefPerplexity
 from mmerg.scoring.self_perplexity import SelfPerplexity
 from mmerg.scoring.words import Tokenizer, tokenizer, tokenizer_signature
+from mmerg.systems.target import named
 
 
 @dataclass(frozen=True)
 class Options:
     """What may differ. vocabulary: V of EAD. bert, ref_ppl: the models of the figures that need one, None for without.
+    metrics: classes of the user's, as `folder/file.py:Class` or by dotted name.
     resamples and seed are the bootstrap's."""
 
     tokenizer: Tokenizer = "nltk"
@@ -36,6 +39,7 @@ class Options:
     bert_layers: int | None = None
     ref_ppl: str | None = None
     ref_context: bool = False
+    metrics: tuple[str, ...] = ()
     resamples: int = 1000
     seed: int = 0
 
@@ -57,7 +61,18 @@ def standard_metrics(run: ScoredRun, options: Options = DEFAULTS) -> list[Metric
     metrics += [ExpectationAdjusted(n, options.vocabulary, words, lower) for n in (1, 2)]
     if options.bert is not None:
         metrics += [BertScore(part, options.bert, options.bert_layers) for part in PARTS]
-    return [*metrics, *descriptive(tokenizer(words, lower=lower), tokenizer_signature(words, lower=lower))]
+    own = [_own(reference) for reference in options.metrics]
+    return [*metrics, *own, *descriptive(tokenizer(words, lower=lower), tokenizer_signature(words, lower=lower))]
+
+
+def _own(reference: str) -> Metric:
+    where = f"--metric {reference}"
+    hint = "folder/file.py:Class, or the dotted name of a class; mmerg new metric NAME writes one"
+    found = named(reference, where, hint)
+    made = found() if callable(found) else found
+    if lacking := [name for name in ("name", "signature", "counted", "ready") if not hasattr(made, name)]:
+        raise ConfigError(f"it is no metric: it has no {', '.join(lacking)}", where=where, hint=hint)
+    return cast(Metric, made)
 
 
 def _check(options: Options) -> None:

@@ -6,12 +6,13 @@ named("my_stage.Reply", "system=mine")
 
 from __future__ import annotations
 
-import importlib
+import importlib.util
 import inspect
 import re
+import sys
 from functools import partial
 from pathlib import Path
-from types import FunctionType
+from types import FunctionType, ModuleType
 from typing import cast
 
 from mmerg.errors import ConfigError, MmergError, raised_at
@@ -47,15 +48,27 @@ def _literal(value: object) -> object:
 
 
 def named(dotted: str, where: str, hint: str) -> object:
-    """What a dotted name such as `my_stage.Reply` names. Raises ConfigError where there is no such thing, or its module
-    cannot be imported."""
-    module, _, name = dotted.rpartition(".")
+    """What a dotted name such as `my_stage.Reply`, or `folder/my_stage.py:Reply`, names. Raises ConfigError where there
+    is no such thing, or its module cannot be imported."""
+    file, in_file, name = dotted.rpartition(".py:")
+    module, _, name = (file, "", name) if in_file else dotted.rpartition(".")
     try:
-        return cast(object, getattr(importlib.import_module(module), name))
+        return cast(object, getattr(_module_of(f"{file}.py") if in_file else importlib.import_module(module), name))
     except Exception as error:
         why = f"{type(error).__name__}: {error}" if not isinstance(error, ImportError | ValueError) else str(error)
         place = f", {raised_at(error)}" if isinstance(error, SyntaxError | NameError) else ""
         raise ConfigError(f"{dotted!r} cannot be imported: {why}", where=f"{where}{place}", hint=hint) from error
+
+
+def _module_of(file: str) -> ModuleType:
+    """The module that a file holds, which no other module is called like."""
+    path = str(Path(file).expanduser().absolute())
+    spec = importlib.util.spec_from_file_location(path.replace(".", "_"), path)
+    assert spec and spec.loader  # as for any name that ends in .py
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[module.__name__] = module  # where dataclasses look for it
+    spec.loader.exec_module(module)
+    return module
 
 
 def digest_of(thing: object) -> str:
