@@ -23,7 +23,7 @@ NAME = "NAME"  # what stands for the name in the files' texts and paths
 
 
 def new(out: Console, kind: str, name: str, beside: Path) -> int:
-    """Write the folder `name` in `beside`. Raises ConfigError for a name that cannot be one, RunError for a full disk."""
+    """Write the folder `name` in `beside`. Raises ConfigError for a name that cannot be one."""
     if not name.isidentifier() or keyword.iskeyword(name) or name != name.lower() or not name.isascii():
         hint = "small letters, digits and _, the first a letter: it names a Python module, too"
         raise ConfigError(f"{name!r} cannot be the name", where="command line", hint=hint)

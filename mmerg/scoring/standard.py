@@ -39,9 +39,9 @@ class Options:
     bert_layers: int | None = None
     ref_ppl: str | None = None
     ref_context: bool = False
-    metrics: tuple[str, ...] = ()
     resamples: int = 1000
     seed: int = 0
+    metrics: tuple[str, ...] = ()
 
 
 DEFAULTS = Options()
@@ -61,8 +61,14 @@ def standard_metrics(run: ScoredRun, options: Options = DEFAULTS) -> list[Metric
     metrics += [ExpectationAdjusted(n, options.vocabulary, words, lower) for n in (1, 2)]
     if options.bert is not None:
         metrics += [BertScore(part, options.bert, options.bert_layers) for part in PARTS]
-    own = [_own(reference) for reference in options.metrics]
-    return [*metrics, *own, *descriptive(tokenizer(words, lower=lower), tokenizer_signature(words, lower=lower))]
+    metrics += descriptive(tokenizer(words, lower=lower), tokenizer_signature(words, lower=lower))
+    for reference in options.metrics:
+        own = _own(reference)
+        if own.name in [metric.name for metric in metrics]:
+            what = f"there is a metric {own.name} already"
+            raise ConfigError(what, where=f"--metric {reference}", hint="give yours another name")
+        metrics.append(own)
+    return metrics
 
 
 def _own(reference: str) -> Metric:

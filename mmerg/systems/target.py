@@ -64,7 +64,8 @@ def _module_of(file: str) -> ModuleType:
     """The module that a file holds, which no other module is called like."""
     path = str(Path(file).expanduser().absolute())
     spec = importlib.util.spec_from_file_location(path.replace(".", "_"), path)
-    assert spec and spec.loader  # as for any name that ends in .py
+    assert spec is not None  # as for any name that ends in .py
+    assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     sys.modules[module.__name__] = module  # where dataclasses look for it
     spec.loader.exec_module(module)
