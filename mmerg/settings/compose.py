@@ -19,6 +19,7 @@ from hydra import compose as hydra_compose
 from hydra import initialize_config_dir
 from hydra import main as hydra_main
 from hydra.core.config_search_path import ConfigSearchPath
+from hydra.core.hydra_config import HydraConfig
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.core.plugins import Plugins
 from hydra.errors import HydraException
@@ -110,10 +111,21 @@ def sweep(job: Callable[[DictConfig], int], page: str, overrides: Sequence[str],
 
 
 def use(own: Path | None) -> None:
-    """Make our resolver and the user's own pages known to Hydra, in this process."""
+    """Make our resolver and the user's own pages known to Hydra in this process, and the Python files among these to
+    what pages name."""
     OwnPages.folder = own
+    if own and str(own) not in sys.path:
+        sys.path.append(str(own))  # behind all that is installed
     Plugins.instance().register(OwnPages)
     OmegaConf.register_new_resolver("ollama_host", ollama_host, replace=True)
+
+
+def own_folder() -> Path | None:
+    """The user's own folder of pages, also in a process that runs a member of a sweep."""
+    if OwnPages.folder is None and HydraConfig.initialized():
+        sources = HydraConfig.get().runtime.config_sources
+        return next((Path(source.path) for source in sources if source.provider == "own"), None)
+    return OwnPages.folder
 
 
 def not_composed(error: Exception) -> ConfigError:
@@ -214,7 +226,7 @@ def parse(config: DictConfig, kind: type[Settings]) -> Settings:
 
 
 def _parsed(config: DictConfig, kind: type[Settings]) -> tuple[Settings | None, list[Wrong]]:
-    use(OwnPages.folder)
+    use(own_folder())
     wrongs = [_no_page(key) for key in groups() if key in fields_of(kind) and config.get(key) is None]
     config = OmegaConf.merge(_defaults(kind), config)  # type: ignore[assignment]
     OmegaConf.set_struct(config, False)
@@ -227,6 +239,10 @@ def _parsed(config: DictConfig, kind: type[Settings]) -> tuple[Settings | None, 
             path = OmegaConf.select(config, key)
             if isinstance(path, str) and path and (whole := _whole(key, path)) != path:
                 OmegaConf.update(config, key, literal(whole))
+        for group in ("system", "judge"):
+            key = f"{group}.prompts"
+            if (prompts := OmegaConf.select(config, key)) and isinstance(prompts, str):
+                OmegaConf.update(config, key, literal(_beside_page(key, prompts)))
         plain = OmegaConf.to_container(config, resolve=True)
     except OmegaConfBaseException as error:
         key = getattr(error, "full_key", None) or "?"
@@ -357,6 +373,14 @@ def _whole(key: str, path: str) -> str:
     if key in _AS_TYPED or path.startswith("package:"):
         return str(home) if path.startswith("~") else path
     return str(home.absolute())
+
+
+def _beside_page(key: str, prompts: str) -> str:
+    """The folder of templates that a page names: relative to the user's own page, as ours name a package."""
+    own = own_folder()
+    if prompts.startswith("package:") or own is None:
+        return prompts
+    return str(own / key.partition(".")[0] / (_whole(key, prompts) if prompts.startswith("~") else prompts))
 
 
 def resolve(config: DictConfig) -> dict[str, Any]:
