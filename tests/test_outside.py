@@ -1,0 +1,117 @@
+"""Each seam, used by a page of a few lines from a folder outside the package: pages, prompts and classes of a user."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+
+from mmerg.runs.folder import read_manifest, read_results
+from mmerg.runs.result import Result
+from tests.engine.parts import ROOT
+
+OUTSIDE = ROOT / "tests" / "outside"
+SYSTEMS = ("plain", "labelled", "informed", "refined", "twofold")
+
+
+def command(folder: Path, *arguments: str, config_dir: str = "~/pages") -> subprocess.CompletedProcess[str]:
+    """A run in `folder`, which is the user's home, too."""
+    environment = {"PYTHONPATH": str(ROOT), "PYTHONDONTWRITEBYTECODE": "1", "HOME": str(folder)}
+    done = [sys.executable, "-m", "mmerg.run", *arguments[:1], f"--config-dir={config_dir}", "dataset=demo"]
+    return subprocess.run(
+        [*done, "backend=dry", "cache=off", "limit=1", *arguments[1:]],
+        cwd=folder,
+        env=os.environ | environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A user's home with the pages, and facts beside them."""
+    folder = tmp_path_factory.mktemp("home")
+    shutil.copytree(OUTSIDE, folder / "pages", ignore=shutil.ignore_patterns("__pycache__", "__init__.py"))
+    (folder / "facts.txt").write_text("the keys are in the snow", encoding="utf-8")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def ran(home: Path) -> dict[str, Path]:
+    """A sweep over all systems."""
+    done = command(home, "-m", f"system={','.join(SYSTEMS)}")
+    assert done.returncode == 0, done.stdout + done.stderr
+    return {run.name.split("-")[1]: run for run in (home / "runs").glob("demo-*")}
+
+
+def result_of(run: Path) -> Result:
+    [result] = read_results(run).values()
+    return result
+
+
+def events_of(run: Path) -> str:
+    return "\n".join(file.read_text(encoding="utf-8") for file in run.rglob("*.jsonl") if file.name != "results.jsonl")
+
+
+def test_every_system_runs(ran: dict[str, Path]) -> None:
+    assert set(ran) == set(SYSTEMS)
+    assert {result_of(run).status for run in ran.values()} == {"ok"}
+
+
+@pytest.mark.parametrize("system", SYSTEMS)
+def test_a_page_is_a_few_lines(system: str) -> None:
+    page = yaml.safe_load((OUTSIDE / "system" / f"{system}.yaml").read_text(encoding="utf-8"))
+    lines = (OUTSIDE / "system" / f"{system}.yaml").read_text(encoding="utf-8").splitlines()
+    assert page
+    assert len(lines) <= 9
+
+
+def test_a_class_answers_a_stage(ran: dict[str, Path]) -> None:
+    result = result_of(ran["labelled"])
+    assert (result.emotion, result.calls) == ("neutral", 1)
+    assert '"stage":"sem","symbol":"e"' in events_of(ran["labelled"]).replace(" ", "")
+
+
+def test_a_source_supplies_with_the_forecast_of_the_stage_that_asks(ran: dict[str, Path]) -> None:
+    said = events_of(ran["informed"])
+    assert "Know that the keys are in the snow (neutral)." in said
+    assert '"for":"nobody"' in said.replace(" ", "")
+    identity = read_manifest(ran["informed"])["identity"]
+    assert identity["sources"] == "F=the keys are in the snow"
+
+
+def test_loops_are_named_by_the_page(ran: dict[str, Path]) -> None:
+    assert [result_of(ran[name]).ended for name in ("refined", "twofold")] == ["passed", "two passes"]
+
+
+def test_the_run_does_not_depend_on_where_the_pages_lie(home: Path, ran: dict[str, Path]) -> None:
+    shutil.copytree(home / "pages", home / "elsewhere")
+    done = command(home, "system=labelled", "runs=others", config_dir=str(home / "elsewhere"))
+    assert done.returncode == 0, done.stderr
+    [run] = (home / "others").glob("demo-*")
+    assert run.name == ran["labelled"].name
+
+
+@pytest.mark.parametrize(
+    ("page", "told"),
+    [
+        ("prompts: nowhere", "there is no folder"),
+        ("loop: outside_parts.nothing", "has no attribute 'nothing'"),
+        ("stages: {reply: {sees: [D, X], gives: R}}", "sources.X"),
+        ("stages: {reply: {sees: [D], gives: R, by: {_target_: outside_parts.Classifier}}}", "argument: 'word'"),
+    ],
+)
+def test_what_is_wrong_with_a_page_is_told(page: str, told: str, home: Path) -> None:
+    base = yaml.safe_load((OUTSIDE / "system" / "plain.yaml").read_text(encoding="utf-8"))
+    text = yaml.safe_dump({**base, **yaml.safe_load(page)})
+    (home / "pages" / "system" / "wrong.yaml").write_text(text, encoding="utf-8")
+    done = command(home, "system=wrong", "runs=wrong")
+    assert done.returncode == 2
+    assert told in done.stderr
+    assert "Traceback" not in done.stderr
