@@ -57,7 +57,7 @@ def test_only_how_results_are_had_leaves_the_identity_alone(base: dict[str, Any]
             unmoved.add(path)
     keys = [key.replace("memory.", "sources.M.") for key in HOW]
     ours = {path for path in leaves(base) if any(path == key or path.startswith(f"{key}.") for key in keys)}
-    assert unmoved == ours | {"protocol.name"}
+    assert unmoved == ours | {"protocol.name", "system.prompts"}
     assert identity_hash(copy.deepcopy(base)) == before
 
 
