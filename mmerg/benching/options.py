@@ -21,7 +21,7 @@ from mmerg.scoring.answers import ScoredRun
 from mmerg.scoring.metric import Metric
 from mmerg.scoring.standard import DEFAULTS, Options, standard_metrics
 
-_OTHERWISE = {"lower": "--keep-case", "bert": "--bert --bert-model"}
+_OTHERWISE = {"lower": "--keep-case", "metrics": "--metric", "bert": "--bert --bert-model"}
 
 
 def spelled(options: Options) -> tuple[str, ...]:
@@ -34,7 +34,8 @@ def _spelled(options: Options) -> Iterator[str]:
         value = getattr(options, field.name)
         if value != getattr(DEFAULTS, field.name):
             option = _OTHERWISE.get(field.name, f"--{field.name.replace('_', '-')}")
-            yield option if isinstance(value, bool) else f"{option} {value}"
+            values = value if isinstance(value, tuple) else (value,)
+            yield option if isinstance(value, bool) else " ".join(f"{option} {one}" for one in values)
 
 
 def without_models(options: Options) -> Options:

@@ -13,7 +13,7 @@ from mmerg.errors import ConfigError
 from mmerg.scoring.arguments import add_arguments, arguments
 from mmerg.scoring.standard import DEFAULTS, Options
 
-ALL = Options("13a", "response", False, 7, "a-model", 3, "another", True, 9, 8)
+ALL = Options("13a", "response", False, 7, "a-model", 3, "another", True, 9, 8, ("a.py:One", "b.Other"))
 
 
 def test_the_defaults_are_not_told() -> None:
