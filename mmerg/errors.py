@@ -110,9 +110,11 @@ class ReplyError(SampleError):
     """A whole reply that cannot be used: blank, cut, or not what the schema asks for."""
 
 
-def raised_at(error: BaseException) -> str:
-    """The file and line that an exception comes from; for a file that cannot be parsed, where that is."""
+def raised_at(error: BaseException, file: str | None = None) -> str:
+    """The file and line that an exception comes from, the last in `file` where it passed through it; for a file that
+    cannot be parsed, where that is."""
     if isinstance(error, SyntaxError) and error.filename:
         return f"{error.filename}, line {error.lineno}"
     frames = traceback.extract_tb(error.__traceback__)
-    return f"{frames[-1].filename}, line {frames[-1].lineno}" if frames else "an unknown place"
+    last = [frame for frame in frames if frame.filename == file][-1:] or frames[-1:]
+    return f"{last[0].filename}, line {last[0].lineno}" if last else "an unknown place"

@@ -1,5 +1,5 @@
-"""Datasets as dialogues: one reader a file (`meld`, `folder`, and `demo`, a packaged folder), and `protocols`,
-which says what turns are targets. Readers are frozen dataclasses whose `load()` gives a `Corpus`.
+"""Datasets as dialogues: a reader for each (`meld`, `iemocap`, `empathetic`, `folder`), with a `load()` that gives a
+`Corpus`; `reading`, which checks what readers give; and `protocols`, which says what turns are targets.
 
-    samples = Protocol().select(Meld("~/data/MELD", split="test").load()).samples
+    samples = Protocol().select(read_corpus(Meld("~/data/MELD", split="test"))).samples
 """

@@ -24,17 +24,8 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Literal
 
+from mmerg.corpora import files
 from mmerg.corpora.dialogue import Corpus, Dialogue, Turn
-from mmerg.corpora.files import (
-    AS_PUBLISHED,
-    find_file,
-    first_file,
-    found,
-    read_bytes,
-    refuse_other,
-    root_folder,
-    text_lines,
-)
 from mmerg.corpora.published import refuse_mixed_up
 from mmerg.errors import CorpusError
 
@@ -72,26 +63,24 @@ class Empathetic:
 
     root: str | Path
     split: str = "test"
-    label_set: Literal["32", "ekman"] = "32"
+    label_set: Literal["32", "ekman", 32] = "32"  # a command line says 32 as a number
 
     def load(self) -> Corpus:
         """Read the split. Only listeners' turns may be targets; dialogues are called `test_hit:0_conv:1`.
 
-        `notes` counts rows left out (`rows_malformed`: cut or shifted; `rows_incomplete`: no id, number or words;
-        `rows_repeated`: a number that the talk has already), rows whose context is none of the 32 or not the talk's
-        (`labels_unknown`, `labels_differing`), turns of talks without any known context (`labels_missing`), and repairs
-        of the encoding. Raises ConfigError for an unknown split or label set, CorpusError for a missing file or column,
-        a file without a usable row or with the content of another split, and one most of whose contexts are unknown.
+        Damaged rows are left out and counted in `notes` (docs/datasets.md names the counts). Raises ConfigError for an
+        unknown split or label set, CorpusError for a missing file or column, a file without a usable row or with the
+        content of another split, and one most of whose contexts are unknown.
         """
-        refuse_other("dataset.split", self.split, SPLITS)
-        refuse_other("dataset.label_set", self.label_set, LABEL_SETS)
-        root = root_folder(self.root, ROOT_HINT)
+        files.refuse_other("dataset.split", self.split, SPLITS)
+        files.refuse_other("dataset.label_set", str(self.label_set), LABEL_SETS)
+        root = files.root_folder(self.root, ROOT_HINT)
         what = f"no {self.split}.csv for EmpatheticDialogues' {self.split} split"
-        path = find_file(_places(root, self.split), what, ROOT_HINT, [root / "empatheticdialogues.tar.gz"])
-        data = read_bytes(path)
+        path = files.find_file(_places(root, self.split), what, ROOT_HINT, [root / "empatheticdialogues.tar.gz"])
+        data = files.read_bytes(path)
         notes: Counter[str] = Counter()
         talks: dict[str, dict[int, list[str]]] = {}
-        for fields in _records(text_lines(data, path, notes), path, notes):
+        for fields in _records(files.text_lines(data, path, notes), path, notes):
             talk = talks.setdefault(fields[0], {})
             notes["rows_repeated"] += int(fields[1]) in talk
             talk.setdefault(int(fields[1]), fields)
@@ -100,12 +89,12 @@ class Empathetic:
         corpus = Corpus(
             name="empathetic",
             split=self.split,
-            labels=LABEL_SETS[self.label_set],
+            labels=LABEL_SETS[str(self.label_set)],
             dialogues=dialogues,
             fingerprint=hashlib.sha256(data).hexdigest(),
-            notes=found(notes),
+            notes=files.found(notes),
         )
-        others = {split: first_file(_places(root, split)) for split in SPLITS if split != self.split}
+        others = {split: files.first_file(_places(root, split)) for split in SPLITS if split != self.split}
         refuse_mixed_up(corpus, path, data, others)
         return corpus
 
@@ -133,7 +122,7 @@ def _records(lines: Sequence[str], path: Path, notes: Counter[str]) -> Iterator[
         raise CorpusError(
             f"{path.name} lacks columns: {missing}" if missing else f"{path.name} has its columns in another order",
             where=f"{path}, line 1; it has: {lines[0][:300].strip() or 'nothing'}",
-            hint=f"{AS_PUBLISHED}; its first line is {','.join(COLUMNS)}",
+            hint=f"{files.AS_PUBLISHED}; its first line is {','.join(COLUMNS)}",
         )
     for line in lines[1:]:
         fields = [field.strip().replace("_comma_", ",") for field in line.split(",")[: len(COLUMNS)]]
@@ -149,8 +138,10 @@ def _refuse_wrong(talks: dict[str, dict[int, list[str]]], path: Path, notes: Cou
     """Raises CorpusError where no row can be used, or most contexts are no emotion: a wrong file or column."""
     contexts = Counter(fields[2] for talk in talks.values() for fields in talk.values())
     if not contexts:
-        counts = ", ".join(f"{count} {name}" for name, count in found(notes).items())
-        raise CorpusError(f"{path.name} holds no usable row", where=f"{path}; {counts or 'no rows'}", hint=AS_PUBLISHED)
+        counts = ", ".join(f"{count} {name}" for name, count in files.found(notes).items())
+        raise CorpusError(
+            f"{path.name} holds no usable row", where=f"{path}; {counts or 'no rows'}", hint=files.AS_PUBLISHED
+        )
     unknown = Counter({context: count for context, count in contexts.items() if context not in EKMAN})
     notes["labels_unknown"] = unknown.total()
     if 2 * unknown.total() > contexts.total():
@@ -158,7 +149,7 @@ def _refuse_wrong(talks: dict[str, dict[int, list[str]]], path: Path, notes: Cou
         raise CorpusError(
             f"most contexts in {path.name} are no emotions of EmpatheticDialogues, but {shown}",
             where=str(path),
-            hint=f"{AS_PUBLISHED}; the third field is one of {', '.join(sorted(EKMAN))}",
+            hint=f"{files.AS_PUBLISHED}; the third field is one of {', '.join(sorted(EKMAN))}",
         )
 
 

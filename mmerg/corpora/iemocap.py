@@ -64,12 +64,9 @@ class Iemocap:
     def load(self) -> Corpus:
         """Read the sessions.
 
-        `notes` counts, beside what `read_transcription` and `read_evaluation` count: `labels_missing` (turns without an
-        evaluation), `labels_xxx`, `labels_sur`, … (turns whose label is none of the set), `labels_unknown` (none of
-        IEMOCAP's), `evaluations_without_turn`, `spans_reversed` (ends not after their start: such a turn has no end and
-        no clip), `dialogues_without_turns` (left out), and `clips_missing` (turns whose avi is not there). Raises
-        ConfigError for a session, label set or side that there is not, CorpusError for a folder or file that is
-        missing, for a dialogue with turns and not one evaluation, and for sessions without a turn.
+        Damaged lines are left out and counted in `notes` (docs/datasets.md names the counts). Raises ConfigError for a
+        session, label set or side that there is not, CorpusError for a folder or file that is missing, for a dialogue
+        with turns and not one evaluation, and for sessions without a turn.
         """
         sessions = self._sessions()
         root = root_folder(self.root, ROOT_HINT)
@@ -87,10 +84,9 @@ class Iemocap:
                 codes = read_evaluation(judged, notes)
                 if utterances and not codes:
                     unjudged.add(name)
-                emotions = _emotions(utterances, codes, self._words(), notes)
                 film = folder / FILMS / f"{name}.avi"
                 filmed = self.clips and is_file(film)
-                turns = self._turns(name, film if filmed else None, utterances, emotions, notes)
+                turns = self._turns(name, film if filmed else None, utterances, codes, notes)
                 if self.clips and not filmed:
                     looked_for = film.relative_to(root).as_posix()
                     absent |= {f"{name}/{number}": looked_for for number in range(1, len(turns) + 1)}
@@ -124,25 +120,27 @@ class Iemocap:
         refuse_other("dataset.reader.speaker_side", self.speaker_side, SIDES)
         return sorted(set(asked))
 
-    def _words(self) -> dict[str, str]:
-        """The label for each of IEMOCAP's codes that has one in the set."""
-        merged = {"exc": "happy"} if self.label_set == "four" else {}
-        return {code: word for code, word in (WORDS | merged).items() if word in LABEL_SETS[self.label_set]}
-
     def _turns(
         self,
         dialogue: str,
         film: Path | None,
         utterances: Sequence[Utterance],
-        emotions: Sequence[str | None],
+        codes: Mapping[str, str],
         notes: Counter[str],
     ) -> tuple[Turn, ...]:
+        """The turns, without a label where an utterance has none of the set."""
+        merged = {"exc": "happy"} if self.label_set == "four" else {}
+        words = {code: word for code, word in (WORDS | merged).items() if word in LABEL_SETS[self.label_set]}
+        notes["evaluations_without_turn"] += len(codes.keys() - {said.id for said in utterances})
         turns: list[Turn] = []
-        for said, emotion in zip(utterances, emotions, strict=True):
+        for said in utterances:
+            code = codes.get(said.id, "missing")
+            if code not in words:
+                notes[f"labels_{code if code in (*WORDS, *OTHER_CODES, 'missing') else 'unknown'}"] += 1
             end = said.end if said.end > said.start else None
-            clip = Clip(film, said.start, end, self._crop(dialogue, said.actor)) if film and end else None
             notes["spans_reversed"] += end is None
-            turns.append(Turn(ACTORS[said.actor], said.text, emotion, clip, said.start, end))
+            clip = Clip(film, said.start, end, self._crop(dialogue, said.actor)) if film and end else None
+            turns.append(Turn(ACTORS[said.actor], said.text, words.get(code), clip, said.start, end))
         return tuple(turns)
 
     def _crop(self, dialogue: str, actor: str) -> Crop | None:
@@ -150,20 +148,6 @@ class Iemocap:
             wears_markers = dialogue[len("Ses05")] == actor
             return LEFT if wears_markers == (self.speaker_side == "auto") else RIGHT
         return {"left": LEFT, "right": RIGHT}.get(self.speaker_side)
-
-
-def _emotions(
-    utterances: Sequence[Utterance], codes: Mapping[str, str], words: Mapping[str, str], notes: Counter[str]
-) -> list[str | None]:
-    """The label of each utterance, None where it has none of the set."""
-    notes["evaluations_without_turn"] += len(codes.keys() - {said.id for said in utterances})
-    emotions: list[str | None] = []
-    for said in utterances:
-        code = codes.get(said.id, "missing")
-        emotions.append(words.get(code))
-        if code not in words:
-            notes[f"labels_{code if code in (*WORDS, *OTHER_CODES, 'missing') else 'unknown'}"] += 1
-    return emotions
 
 
 def _script(dialogue: str) -> str | None:

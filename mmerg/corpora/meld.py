@@ -27,17 +27,8 @@ from itertools import groupby
 from pathlib import Path
 from typing import Literal
 
+from mmerg.corpora import files
 from mmerg.corpora.dialogue import Clip, Corpus, Dialogue, Turn
-from mmerg.corpora.files import (
-    AS_PUBLISHED,
-    Row,
-    find_file,
-    first_file,
-    found,
-    read_table,
-    refuse_other,
-    root_folder,
-)
 from mmerg.corpora.meld_clips import RELEASE_FOLDER, Key, archives, clip_name, list_clips
 from mmerg.corpora.published import refuse_mixed_up
 from mmerg.errors import CorpusError
@@ -77,23 +68,21 @@ class Meld:
         """Read the split. Dialogues are called `test_dia3`, dyads `test_dyad3`; the conversation of both is that of the
         dialogue (`meld/test/dia3`), for a dyad that of the first row that names one.
 
-        `notes` counts rows left out (`rows_malformed`: misquoted or cut; `rows_incomplete`: no id, speaker or words),
-        cells left out (`times_unreadable`, `spans_reversed`: an end not after its start), `labels_missing`,
-        `clips_missing`, `episodes_differing` (dialogues whose rows name several episodes: they have none), and repairs
-        of the encoding. Raises ConfigError for an unknown split or variant, CorpusError for a missing file or column,
-        an unknown label, two rows for one turn, a file without a usable row, one that holds another split or variant,
-        and clips that are not unpacked.
+        Damaged rows and cells are left out and counted in `notes` (docs/datasets.md names the counts). Raises
+        ConfigError for an unknown split or variant, CorpusError for a missing file or column, an unknown label, two
+        rows for one turn, a file without a usable row, one that holds another split or variant, and clips that are not
+        unpacked.
         """
-        refuse_other("dataset.split", self.split, SPLITS)
-        refuse_other("dataset.variant", self.variant, FILES)
+        files.refuse_other("dataset.split", self.split, SPLITS)
+        files.refuse_other("dataset.variant", self.variant, FILES)
         dyadic = self.variant == "dyadic"
-        root = root_folder(self.root, ROOT_HINT)
+        root = files.root_folder(self.root, ROOT_HINT)
         places = _places(root, self.split, self.variant)
-        elsewhere = dyadic and first_file(_places(root, self.split, "multi"))
+        elsewhere = dyadic and files.first_file(_places(root, self.split, "multi"))
         hint = "its folder MELD_Dyadic belongs beside MELD's own; or dataset.variant=multi" if elsewhere else ROOT_HINT
         what = f"no {places[0].name} for MELD's {self.split} split"
-        path = find_file(places, what, hint, archives(root, self.split))
-        table = read_table(path, (*COLUMNS, *OLD_COLUMNS) if dyadic else COLUMNS)
+        path = files.find_file(places, what, hint, archives(root, self.split))
+        table = files.read_table(path, (*COLUMNS, *OLD_COLUMNS) if dyadic else COLUMNS)
         notes = Counter(table.notes)
         rows = _keyed(table.rows, path, notes)
         if not dyadic and OLD_COLUMNS[0] in table.rows[0].cells:
@@ -106,18 +95,18 @@ class Meld:
             name = f"{self.split}_{'dyad' if dyadic else 'dia'}{number}"
             own = {key: rows[key] for key in keys}
             named = [_ids(row, OLD_COLUMNS) if dyadic else key for key, row in own.items()]
-            files = [clips.get(key) if key else None for key in named]
+            paths = [clips.get(key) if key else None for key in named]
             if self.clips:
                 absent |= {
                     f"{name}/{at}": clip_name(key) if key else ""
-                    for at, (key, file) in enumerate(zip(named, files, strict=True), start=1)
+                    for at, (key, file) in enumerate(zip(named, paths, strict=True), start=1)
                     if not file
                 }
             conversation = next((key[0] for key in named if key), None)
             dialogues.append(
                 Dialogue(
                     name,
-                    tuple(self._turn(row, file, path, notes) for row, file in zip(own.values(), files, strict=True)),
+                    tuple(self._turn(row, file, path, notes) for row, file in zip(own.values(), paths, strict=True)),
                     episode=_episode(own, notes),
                     conversation=None if conversation is None else f"meld/{self.split}/dia{conversation}",
                 )
@@ -129,10 +118,12 @@ class Meld:
             labels=self._labels,
             dialogues=tuple(dialogues),
             fingerprint=hashlib.sha256(table.data).hexdigest(),
-            notes=found(notes),
+            notes=files.found(notes),
             absent=absent,
         )
-        others = {split: first_file(_places(root, split, self.variant)) for split in SPLITS if split != self.split}
+        others = {
+            split: files.first_file(_places(root, split, self.variant)) for split in SPLITS if split != self.split
+        }
         refuse_mixed_up(corpus, path, table.data, others)
         return corpus
 
@@ -140,7 +131,7 @@ class Meld:
     def _labels(self) -> tuple[str, ...]:
         return MELD_LABELS if self.labels is None else tuple(self.labels)
 
-    def _turn(self, row: Row, clip: Path | None, path: Path, notes: Counter[str]) -> Turn:
+    def _turn(self, row: files.Row, clip: Path | None, path: Path, notes: Counter[str]) -> Turn:
         emotion = row.cells["Emotion"]
         if emotion and emotion not in self._labels:
             raise CorpusError(
@@ -157,9 +148,9 @@ class Meld:
         return Turn(row.cells["Speaker"], words, emotion or None, Clip(clip) if clip else None, start, end)
 
 
-def _keyed(rows: Sequence[Row], path: Path, notes: Counter[str]) -> dict[Key, Row]:
+def _keyed(rows: Sequence[files.Row], path: Path, notes: Counter[str]) -> dict[Key, files.Row]:
     """Rows by (Dialogue_ID, Utterance_ID); those without an id, a speaker or words are counted and left out."""
-    keyed: dict[Key, Row] = {}
+    keyed: dict[Key, files.Row] = {}
     for row in rows:
         key = _ids(row, ID_COLUMNS)
         if key is None or not (row.cells["Speaker"] and row.cells["Utterance"]):
@@ -169,11 +160,11 @@ def _keyed(rows: Sequence[Row], path: Path, notes: Counter[str]) -> dict[Key, Ro
             raise CorpusError(
                 f"two rows for utterance {key[1]} of dialogue {key[0]}",
                 where=f"{path}, lines {keyed[key].line} and {row.line}",
-                hint=f"{AS_PUBLISHED}, or delete the wrong row",
+                hint=f"{files.AS_PUBLISHED}, or delete the wrong row",
             )
         keyed[key] = row
     if not keyed:
-        raise CorpusError(f"{path.name} holds no usable row", where=str(path), hint=AS_PUBLISHED)
+        raise CorpusError(f"{path.name} holds no usable row", where=str(path), hint=files.AS_PUBLISHED)
     return keyed
 
 
@@ -187,13 +178,13 @@ def _seconds(cell: str, notes: Counter[str]) -> float | None:
     return int(hours) * 3600 + int(minutes) * 60 + float(f"{seconds}.{fraction}")
 
 
-def _ids(row: Row, columns: Sequence[str]) -> Key | None:
+def _ids(row: files.Row, columns: Sequence[str]) -> Key | None:
     """The numbers in two columns; None where one is not there or a cell holds none."""
     first, second = (row.cells.get(column, "") for column in columns)
     return (int(first), int(second)) if NUMBER.fullmatch(first) and NUMBER.fullmatch(second) else None
 
 
-def _episode(rows: Mapping[Key, Row], notes: Counter[str]) -> str | None:
+def _episode(rows: Mapping[Key, files.Row], notes: Counter[str]) -> str | None:
     """`s03e19` for season 3, episode 19: the one that all rows name which name any; None where they disagree, which is
     counted."""
     known = filter(None, (_ids(row, EPISODE_COLUMNS) for row in rows.values()))

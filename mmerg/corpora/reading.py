@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import inspect
 import sys
-import traceback
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from functools import cache
@@ -18,7 +17,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from mmerg.corpora.dialogue import Corpus
 from mmerg.corpora.files import unusable
-from mmerg.errors import ConfigError, CorpusError, MmergError
+from mmerg.errors import ConfigError, CorpusError, MmergError, raised_at
 
 CONTRACT = "docs/datasets.md says what a reader returns"
 
@@ -42,7 +41,9 @@ def read_corpus(reader: object, labels: Sequence[str] | None = None) -> Corpus:
         if _is_ours(reader):
             raise
         what = f"{_name(reader)} raised {type(error).__name__}: {error}"
-        raise CorpusError(what, where=_raised_at(error, reader), hint=f"correct the reader; {CONTRACT}") from error
+        raise CorpusError(
+            what, where=raised_at(error, _file(reader)), hint=f"correct the reader; {CONTRACT}"
+        ) from error
     corpus = checked(corpus, reader)
     if labels is not None and list(labels) != list(corpus.labels):
         raise ConfigError(
@@ -87,10 +88,8 @@ def _contradictions(corpus: Corpus) -> Iterator[str]:
     for at, dialogue in enumerate(corpus.dialogues):
         for number, turn in enumerate(dialogue.turns):
             if turn.emotion is not None and turn.emotion not in known:
-                yield (
-                    f"dialogues.{at}.turns.{number}.emotion: {turn.emotion!r} is none of the labels "
-                    f"{', '.join(corpus.labels)}"
-                )
+                place = f"dialogues.{at}.turns.{number}.emotion"
+                yield f"{place}: {turn.emotion!r} is none of the labels {', '.join(corpus.labels)}"
 
 
 @cache
@@ -103,8 +102,7 @@ def _is_ours(reader: object) -> bool:
 
 
 def _name(reader: object) -> str:
-    kind = reader if isinstance(reader, type) else type(reader)
-    return f"{kind.__module__}.{kind.__qualname__}"
+    return f"{type(reader).__module__}.{type(reader).__qualname__}"
 
 
 def _written_at(reader: object) -> str:
@@ -113,13 +111,6 @@ def _written_at(reader: object) -> str:
         return f"{_file(reader)}, line {inspect.getsourcelines(type(reader))[1]}"
     except OSError:  # made while running
         return _name(reader)
-
-
-def _raised_at(error: BaseException, reader: object) -> str:
-    """Where in the reader's file, or else where at all, the error was raised."""
-    frames = traceback.extract_tb(error.__traceback__)
-    frame = next((frame for frame in reversed(frames) if frame.filename == _file(reader)), frames[-1])
-    return f"{frame.filename}, line {frame.lineno}: {frame.line}"
 
 
 def _file(reader: object) -> str | None:
