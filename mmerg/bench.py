@@ -28,7 +28,7 @@ from mmerg.benching.options import check_scorer, spelled, without_models
 from mmerg.benching.rows import Bench, Skipped
 from mmerg.benching.served import look
 from mmerg.benching.table import Table, folder_name, opened, settings_of
-from mmerg.console.terminal import console, escape, run_command, tolerate_closed_output
+from mmerg.console.terminal import Parser, console, escape, run_command, tolerate_closed_output
 from mmerg.errors import ConfigError, CorpusError, MmergError
 from mmerg.experiment.wiring import hosts_of
 from mmerg.scoring.arguments import add_arguments, arguments
@@ -154,7 +154,7 @@ def _run(one: _Ready, options: Options, table: Table) -> None:
 
 def main(given_arguments: Sequence[str] | None = None) -> int:
     """The command."""
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog="python -m mmerg.bench", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--backbones", nargs="+", metavar="NAME", help="pages of conf/backbone, or Ollama's names")

@@ -9,7 +9,6 @@ Exit code 0 compared, 2 runs that cannot be compared or a wrong option, 130 inte
 
 from __future__ import annotations
 
-import argparse
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -18,7 +17,7 @@ from time import monotonic
 from rich.console import Console
 from rich.text import Text
 
-from mmerg.console.terminal import STARTS_OVER, console, run_command, tolerate_closed_output
+from mmerg.console.terminal import STARTS_OVER, Parser, console, run_command, tolerate_closed_output
 from mmerg.errors import ConfigError
 from mmerg.runs.about import check_runs
 from mmerg.scoring.answers import read_run, told_apart
@@ -61,7 +60,7 @@ def telling(patience: float) -> Callable[[str], None]:
 
 def main(arguments_given: Sequence[str] | None = None) -> int:
     """The command."""
-    parser = argparse.ArgumentParser(prog="python -m mmerg.compare", description=__doc__)
+    parser = Parser(prog="python -m mmerg.compare", description=__doc__)
     parser.add_argument("run", type=Path, nargs="+", metavar="RUN", help="run folders; the first is the baseline")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write all comparisons there, too")
     draws = parser.add_argument_group("intervals and tests")

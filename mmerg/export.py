@@ -7,14 +7,13 @@ call what was sent, which makes the file many times larger.
 
 from __future__ import annotations
 
-import argparse
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 
 from rich.console import Console
 
-from mmerg.console.terminal import STARTS_OVER, console, escape, run_command, tolerate_closed_output
+from mmerg.console.terminal import STARTS_OVER, Parser, console, escape, run_command, tolerate_closed_output
 from mmerg.exporting.rows import rows_of
 from mmerg.exporting.tables import Tables
 from mmerg.runs.about import About, read_abouts
@@ -49,7 +48,7 @@ def _add(tables: Tables, about: About, prompts: bool) -> int:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """The command."""
-    parser = argparse.ArgumentParser(prog="python -m mmerg.export", description=__doc__)
+    parser = Parser(prog="python -m mmerg.export", description=__doc__)
     parser.add_argument("runs", type=Path, nargs="+", metavar="RUN", help="run folders")
     parser.add_argument("--out", type=Path, metavar="DIR", help="where to write: RUN/export, or ./export for several")
     parser.add_argument("--prompts", action="store_true", help="add to each call its messages and its schema")

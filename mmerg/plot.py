@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING
 
 from rich.console import Console
 
-from mmerg.console.terminal import STARTS_OVER, console, escape, run_command, tolerate_closed_output
+from mmerg.console.terminal import STARTS_OVER, Parser, console, escape, run_command, tolerate_closed_output
 from mmerg.plots import blame, confusion, curve, dots, matrix, plan, style
 from mmerg.plots.names import caption, names
 from mmerg.plots.scored import Scored, measured_apart, read_scored, with_any
@@ -178,7 +178,7 @@ def _with_unscored(abouts: Sequence[About], runs: Sequence[_Run]) -> str:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """The command."""
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog="python -m mmerg.plot", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("runs", type=Path, nargs="+", metavar="RUN", help="run folders")

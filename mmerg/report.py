@@ -10,7 +10,6 @@ Exit code 0 written, 2 a run cannot be read or the folder cannot be written, 130
 
 from __future__ import annotations
 
-import argparse
 import hashlib
 import os
 import sys
@@ -20,7 +19,7 @@ from typing import get_args
 
 from rich.console import Console
 
-from mmerg.console.terminal import STARTS_OVER, console, escape, run_command, tolerate_closed_output
+from mmerg.console.terminal import STARTS_OVER, Parser, console, escape, run_command, tolerate_closed_output
 from mmerg.errors import ConfigError
 from mmerg.reporting.frames import Faces
 from mmerg.reporting.write import write_report
@@ -49,7 +48,7 @@ def report(out: Console, paths: Sequence[Path], folder: Path | None, faces: Face
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """The command."""
-    parser = argparse.ArgumentParser(prog="python -m mmerg.report", description=__doc__)
+    parser = Parser(prog="python -m mmerg.report", description=__doc__)
     parser.add_argument("run", type=Path, nargs="+", metavar="RUN", help="run folders; the first is the baseline")
     parser.add_argument("--out", type=Path, metavar="DIR", help="the report's folder; default: see above")
     parser.add_argument("--faces", choices=get_args(Faces), default="keep", help="blur: those found; default: keep")

@@ -7,7 +7,6 @@ Exit code 0 scored, 2 a run or an option is wrong, 130 interrupted.
 
 from __future__ import annotations
 
-import argparse
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -15,7 +14,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.text import Text
 
-from mmerg.console.terminal import STARTS_OVER, console, run_command, tolerate_closed_output
+from mmerg.console.terminal import STARTS_OVER, Parser, console, run_command, tolerate_closed_output
 from mmerg.runs.about import check_runs
 from mmerg.runs.differing import differing
 from mmerg.scoring.answers import read_run
@@ -41,7 +40,7 @@ def score(out: Console, paths: Sequence[Path], options: Options) -> int:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """The command."""
-    parser = argparse.ArgumentParser(prog="python -m mmerg.score", description=__doc__)
+    parser = Parser(prog="python -m mmerg.score", description=__doc__)
     parser.add_argument("run", type=Path, nargs="+", metavar="RUN", help="a run folder, such as runs/demo-merg-…")
     add_arguments(parser)
     draws = parser.add_argument_group("intervals")

@@ -6,7 +6,6 @@ and which pass won. `--prompts` adds every call's prompt and raw reply.
 
 from __future__ import annotations
 
-import argparse
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -17,7 +16,7 @@ from rich.rule import Rule
 from mmerg.console.exclusions import told, told_kept_back, told_problems
 from mmerg.console.run_tables import failures, replies
 from mmerg.console.story import heading, lines
-from mmerg.console.terminal import STARTS_OVER, console, escape, run_command, tolerate_closed_output
+from mmerg.console.terminal import STARTS_OVER, Parser, console, escape, run_command, tolerate_closed_output
 from mmerg.errors import RunError
 from mmerg.runs.events import Rerun
 from mmerg.runs.folder import TRACE, read_manifest, read_results
@@ -77,7 +76,7 @@ def show_sample(out: Console, path: Path, sample: str, prompts: bool) -> int:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """The command."""
-    parser = argparse.ArgumentParser(prog="python -m mmerg.show", description=__doc__)
+    parser = Parser(prog="python -m mmerg.show", description=__doc__)
     parser.add_argument("run", type=Path, metavar="RUN", help="a run folder, such as runs/demo-merg-smollm2-135m-…")
     parser.add_argument("sample", nargs="?", metavar="SAMPLE", help="a sample's id; without it the table of the run")
     parser.add_argument("--prompts", action="store_true", help="print every call's prompt and raw reply, too")

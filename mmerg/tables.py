@@ -19,7 +19,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from mmerg.console.terminal import STARTS_OVER, console, run_command, shown, tolerate_closed_output
+from mmerg.console.terminal import STARTS_OVER, Parser, console, run_command, shown, tolerate_closed_output
 from mmerg.errors import ConfigError, RunError
 from mmerg.paper.published import FILES, Name, PaperTable, published
 from mmerg.papertables.as_csv import as_csv
@@ -155,7 +155,7 @@ def _written(drawn: Sequence[Beside], form: str) -> str:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """The command."""
-    parser = argparse.ArgumentParser(prog="python -m mmerg.tables", description=__doc__)
+    parser = Parser(prog="python -m mmerg.tables", description=__doc__)
     parser.add_argument("words", nargs="*", metavar="TABLE|RUN", help=f"{', '.join(FILES)}; run folders")
     parser.add_argument("--dataset", choices=DATASETS, help="only the tables of it; default: all that there are")
     parser.add_argument("--format", choices=FORMATS, default="text", help="default: text")

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import argparse
 import io
 import os
 import re
 import sys
 from collections.abc import Callable
-from typing import TextIO
+from typing import NoReturn, TextIO
 
 from rich.console import Console
 from rich.text import Text
@@ -19,6 +20,13 @@ STARTS_OVER = "the same command starts over"  # what an interrupted command says
 
 # Control characters could steer the terminal, bidi controls could reorder what is read. Line feed and tab may stay.
 _STEERING = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+
+
+class Parser(argparse.ArgumentParser):
+    """Its errors show what was typed with control characters spelled out."""
+
+    def error(self, message: str) -> NoReturn:
+        super().error(shown(message))
 
 
 class Swept(SystemExit):

@@ -396,5 +396,21 @@ def notes(composed: Composed, own: Path | None) -> Iterator[str]:
     the dataset."""
     for group, page in composed.choices.items():
         files = [folder / group / f"{page}.yaml" for folder in (own, conf_folder()) if folder and page]
-        if own and all(file.is_file() for file in files):
-            yield f"{group}={page} is {files[0]}, in place of mmerg's own"
+        there = [file for file in files if file.is_file()]
+        if len(there) > 1:
+            yield f"{group}={page} is {there[0]}, in place of mmerg's own"
+        if group == "dataset" and there and "@package _global_" in there[0].read_text(encoding="utf-8"):
+            page_sets = OmegaConf.load(there[0])
+            leaves = [key for key in _leaves(page_sets) if key.split(".")[0] not in ("defaults", "dataset", "hydra")]
+            kept = [key for key in leaves if OmegaConf.select(composed.config, key) == OmegaConf.select(page_sets, key)]
+            if kept:
+                values = ", ".join(f"{key}={OmegaConf.select(page_sets, key)}" for key in kept)
+                yield f"dataset={page} sets {values}"
+
+
+def _leaves(node: Any, above: str = "") -> Iterator[str]:
+    if isinstance(node, DictConfig):
+        for key in map(str, node):
+            yield from _leaves(node[key], f"{above}.{key}" if above else key)
+    else:
+        yield above

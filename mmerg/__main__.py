@@ -1,0 +1,65 @@
+"""The commands by name: `mmerg run dataset=demo` is `python -m mmerg.run dataset=demo`.
+
+Each module beside this one that has a `main` is a command, and the first line of what it says of itself is its line in
+`mmerg --help`.
+"""
+
+from __future__ import annotations
+
+import ast
+import sys
+from difflib import get_close_matches
+from importlib import import_module
+from pathlib import Path
+
+from mmerg.console.terminal import WRONG, run_command, tolerate_closed_output
+from mmerg.errors import ConfigError
+
+USAGE = """mmerg COMMAND …
+
+Commands that compose settings (run, data, doctor, judge) take them as key=value; the others take --options, and bench
+both. `mmerg COMMAND --help` lists what a command takes.
+
+Commands:
+{commands}
+
+eval "$(mmerg completion bash)" lets Tab complete commands, pages and settings; mmerg --version tells the version."""
+
+
+def commands() -> dict[str, str]:
+    """Each command with the first line of what it says of itself."""
+    found = {}
+    for file in sorted(Path(__file__).parent.glob("[!_]*.py")):
+        source = file.read_text(encoding="utf-8")
+        if "\ndef main(" in source:
+            docs = ast.get_docstring(ast.parse(source)) or ""
+            found[file.stem] = docs.partition("\n")[0].partition(": `")[0].rstrip(".:")
+    return found
+
+
+def main() -> int:
+    """The command that the first argument names, with the others as its own."""
+    tolerate_closed_output()
+    name, rest = (sys.argv[1] if len(sys.argv) > 1 else "--help"), sys.argv[2:]
+    if name in ("-h", "--help", "help"):
+        print(USAGE.format(commands="\n".join(f"  {name:<10}  {told}" for name, told in commands().items())))  # noqa: T201
+        return 0 if len(sys.argv) > 1 else WRONG
+    if name == "--version":
+        from importlib.metadata import version
+
+        print(f"mmerg {version('mmerg')}")  # noqa: T201
+        return 0
+    if name not in commands():
+        return run_command(lambda: _refuse(name))
+    sys.argv[:] = [f"mmerg {name}", *rest]
+    return int(import_module(f"mmerg.{name}").main())
+
+
+def _refuse(name: str) -> int:
+    near = get_close_matches(name, commands(), 1)
+    hint = f"did you mean mmerg {near[0]}?" if near else f"one of {', '.join(commands())}"
+    raise ConfigError(f"there is no command {name}", where="command line", hint=hint)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

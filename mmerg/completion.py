@@ -1,0 +1,68 @@
+"""Completes commands, pages and settings with Tab in bash: `eval "$(mmerg completion bash)"`."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from mmerg.console.terminal import run_command, tolerate_closed_output
+from mmerg.errors import ConfigError
+from mmerg.settings.help import setting_keys
+from mmerg.settings.pages import groups, pages_of
+
+PAGES = {"run": "config", "data": "data", "doctor": "doctor", "judge": "judge", "bench": "config"}
+# What stands behind the last = or : is a word of its own to bash, and only that is replaced.
+BASH = r"""_mmerg() {
+  local line="${COMP_LINE:0:COMP_POINT}"
+  local word="${line##*[[:space:]]}"
+  local cut="${word%"${COMP_WORDS[COMP_CWORD]#[=:]}"}"
+  local found
+  COMPREPLY=()
+  while IFS= read -r found; do COMPREPLY+=("${found#"$cut"}"); done < <(mmerg completion words "$line")
+  [[ ${#COMPREPLY[@]} -eq 1 && ${COMPREPLY[0]} == *= ]] && compopt -o nospace
+}
+complete -o default -o nospace -F _mmerg mmerg"""
+
+
+def words(line: str) -> list[str]:
+    """What the last word of a command line may become."""
+    *before, last = line.split(" ")
+    before = [word for word in before if word]
+    if len(before) < 2:
+        from mmerg.__main__ import commands
+
+        return [f"{name} " for name in commands() if name.startswith(last)]
+    page = PAGES.get(before[1])
+    if page is None:
+        return []
+    own = next((Path(word.partition("=")[2]).expanduser() for word in before if word.startswith("--config-dir=")), None)
+    keys = setting_keys(page)
+    chosen = [group for group in groups(own) if group in keys or group not in groups()]
+    group, equals, _ = last.partition("=")
+    if equals:
+        found = [f"{group}={name} " for name in pages_of(group, own)] if group in chosen else []
+    else:
+        found = [f"{key}=" for key in dict.fromkeys([*chosen, *keys])]
+    return [one for one in found if one.startswith(last)]
+
+
+def main() -> int:
+    """The command."""
+
+    def command() -> int:
+        match sys.argv[1:]:
+            case ["bash"]:
+                print(BASH)  # noqa: T201
+            case ["words", line]:
+                print("\n".join(words(line)))  # noqa: T201
+            case _:
+                hint = 'eval "$(mmerg completion bash)"'
+                raise ConfigError("completion is for bash", where="command line", hint=hint)
+        return 0
+
+    return run_command(command)
+
+
+if __name__ == "__main__":
+    tolerate_closed_output()
+    sys.exit(main())

@@ -1,0 +1,160 @@
+"""Commands that compose settings: help, options, pages of the user's own, and what Tab completes."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from mmerg.completion import words
+from mmerg.errors import ConfigError
+from mmerg.settings.command import composing, read_line
+from mmerg.settings.compose import checked, compose, notes
+from mmerg.settings.help import help_of, setting_keys
+from mmerg.settings.model import COMMANDS
+from mmerg.settings.pages import ollama_host
+from mmerg.settings.tree import every_key
+from tests.engine.parts import ROOT
+
+ENVIRONMENT = {**os.environ, "PYTHONPATH": str(ROOT)}
+
+
+def mmerg(*arguments: str, folder: Path = ROOT) -> subprocess.CompletedProcess[str]:
+    line = [sys.executable, "-m", "mmerg", *arguments]
+    return subprocess.run(line, cwd=folder, env=ENVIRONMENT, capture_output=True, text=True, check=False)
+
+
+def test_every_command_has_a_line() -> None:
+    told = mmerg("--help").stdout.splitlines()
+    names = "bench compare data doctor export judge plot report run score show tables"
+    assert set(names.split()) <= {line.split()[0] for line in told if line.startswith("  ")}
+    assert "  score       Scores finished runs" in told
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (("rum",), "there is no command rum\n  where: command line\n  next:  did you mean mmerg run?"),
+        (
+            ("run", "--hydra-help", "dataset=demo"),
+            "there is no option --hydra-help\n  where: command line\n",
+        ),
+        (("run", "dataset=demo", "--config-dir=nowhere"), "--config-dir: there is no folder 'nowhere'"),
+        (("run", "max_iterations=3"), "did you mean system.max_iterations?"),
+        (("run", "dataset=demo", "ids=[\x1b[31m"), r"'ids=[\x1b[31m' cannot be read as a setting"),
+        (("score", "runs/x", "--n\x1b[31m"), r"--n\u001b[31m"),
+    ],
+)
+def test_what_is_wrong_is_told_in_our_words(arguments: tuple[str, ...], told: str, tmp_path: Path) -> None:
+    done = mmerg(*arguments, folder=tmp_path)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert told in done.stderr
+    assert "\x1b" not in done.stderr
+    assert "Traceback" not in done.stderr
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("name", ["run", "data", "doctor", "judge"])
+def test_the_version_is_ours(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    page = "config" if name == "run" else name
+    assert composing(lambda config: 1, page, "", ["--version"]) == 0
+    assert capsys.readouterr().out.startswith("mmerg ")
+
+
+@pytest.mark.parametrize("page", list(COMMANDS))
+def test_help_lists_settings_that_there_are(page: str) -> None:
+    known = {key for key, _ in every_key(COMMANDS[page])}
+    listed = setting_keys(page)
+    extras = ("backend.adapter.", "memory.embedder.", "backbone.load", "system.auditor", "sources", "row", "experiment")
+    assert [key for key in listed if key not in known and not key.startswith(extras)] == []
+    assert {"backbone", "backend", "backbone.model", "backend.attempts"} <= set(listed)
+    assert ("dataset" in listed) == (page in ("config", "data"))
+    assert "--config-dir" in help_of(page, "")
+
+
+def test_options_may_stand_anywhere() -> None:
+    line = read_line(["a=1", "--cfg", "job", "-p", "frames", "b=2", "-m"])
+    assert (line.settings, line.cfg, line.package, line.sweep) == (("a=1", "b=2"), True, "frames", True)
+
+
+def test_a_page_of_ones_own_wins_and_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    page = tmp_path / "mine" / "frames" / "paper.yaml"
+    page.parent.mkdir(parents=True)
+    page.write_text("seen_by: all\n", encoding="utf-8")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    own = read_line(["--config-dir", "~/mine"]).own
+    assert own == tmp_path / "mine"
+    made = compose("config", checked(["dataset=meld"], "config", own), own)
+    assert made.config.frames.seen_by == "all"
+    assert list(notes(made, own)) == [f"frames=paper is {page}, in place of mmerg's own"]
+    assert compose("config", checked(["dataset=meld"], "config")).config.frames.seen_by == "paper"
+
+
+def test_what_the_demo_sets_beside_its_dataset_is_told() -> None:
+    def told(*more: str) -> list[str]:
+        return list(notes(compose("config", checked(["dataset=demo", *more], "config")), None))
+
+    assert told() == ["dataset=demo sets limit=3, system.max_iterations=1, frames.per_clip=2, frames.max_frames=4"]
+    assert told("system.max_iterations=2", "limit=null") == ["dataset=demo sets frames.per_clip=2, frames.max_frames=4"]
+
+
+@pytest.mark.parametrize(
+    ("given", "address"),
+    [
+        ("", "http://127.0.0.1:11434"),
+        ("0.0.0.0", "http://127.0.0.1:11434"),
+        ("0.0.0.0:8080", "http://127.0.0.1:8080"),
+        (":8080", "http://127.0.0.1:8080"),
+        ("gpu1:8080", "http://gpu1:8080"),
+        ("http://gpu1", "http://gpu1:80"),
+        ("https://gpu1/ollama/", "https://gpu1:443/ollama"),
+        ("[::]:8080", "http://[::1]:8080"),
+    ],
+)
+def test_the_server_is_where_ollama_looks_for_it(given: str, address: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OLLAMA_HOST", given)
+    assert ollama_host() == address
+    config = compose("config", checked(["dataset=meld", "memory=ollama"], "config")).config
+    assert (config.backend.hosts, config.memory.embedder.hosts) == ([address], [address])
+
+
+def test_hosts_with_a_password_are_refused_and_not_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    for setting in ("backend.hosts=[http://me:secret@gpu1:1]", "memory.embedder.hosts=[http://me:secret@gpu1:1]"):
+        for sweep in (False, True):
+            with pytest.raises(ConfigError, match="holds a password") as caught:
+                checked(["dataset=demo", setting], "config", sweep=sweep)
+            assert "secret" not in str(caught.value)
+    monkeypatch.setitem(ENVIRONMENT, "OLLAMA_HOST", "http://me:secret@gpu1:1")
+    done = mmerg("run", "dataset=demo", "backend=ollama")
+    assert (done.returncode, "secret" in done.stdout + done.stderr) == (2, False)
+    assert "backend.hosts is ['http://***@gpu1:1']" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("line", "found"),
+    [
+        ("mmerg sc", ["score "]),
+        ("mmerg run dataset=m", ["dataset=meld "]),
+        ("mmerg run frames=", ["frames=all ", "frames=none ", "frames=paper "]),
+        ("mmerg run dataset=demo frames.max_", ["frames.max_frames=", "frames.max_seconds="]),
+        ("mmerg doctor dataset=", []),
+        ("mmerg judge judge=", ["judge=likert ", "judge=pairwise "]),
+    ],
+)
+def test_tab_completes(line: str, found: list[str]) -> None:
+    assert words(line) == found
+
+
+def test_tab_completes_in_bash() -> None:
+    """bash makes words of their own of what stands behind =."""
+    script = f"""
+mmerg() {{ {sys.executable} -m mmerg "$@"; }}
+eval "$(mmerg completion bash)"
+COMP_LINE="mmerg run dataset=me" COMP_POINT=20 COMP_WORDS=(mmerg run dataset = me) COMP_CWORD=4
+_mmerg 2>/dev/null; echo "<${{COMPREPLY[0]}}>"
+"""
+    done = subprocess.run(["bash", "-c", script], env=ENVIRONMENT, capture_output=True, text=True, check=False)
+    assert done.stdout == "<meld >\n", done.stderr
