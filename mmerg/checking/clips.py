@@ -110,9 +110,9 @@ def listed(wanted: Sequence[Wanted]) -> list[Flaw]:
 
 
 def examine(
-    wanted: Sequence[Wanted], settings: FrameSettings, store: FrameStore, told: Callable[[int, int], None]
+    wanted: Sequence[Wanted], settings: FrameSettings, store: FrameStore, progress: Callable[[int, int], None]
 ) -> list[Flaw]:
-    """The flaws, in the order of `wanted`. Several files at a time; `told` hears how many are done, of how many.
+    """The flaws, in the order of `wanted`. Several files at a time; `progress` gets how many are done, of how many.
 
     Raises RunError where the store, which keeps the frames of clips that had to be decoded, cannot be written.
     """
@@ -123,7 +123,7 @@ def examine(
     try:
         jobs = [pool.submit(_examine_file, path, spans, settings, store) for path, spans in files.items()]
         for done, _ in enumerate(as_completed(jobs), start=1):
-            told(done, len(jobs))
+            progress(done, len(jobs))
         found = {flaw.clip: flaw for job in jobs for flaw in job.result()}
     finally:
         pool.shutdown(cancel_futures=True)  # where the user stops, only the files in hand are waited for

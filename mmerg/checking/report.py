@@ -127,7 +127,7 @@ def targets(
         in_vain[COULD_SHOW_TARGET] += sum(number in turns for number in sample.dropped)
     found = Counter(sample.target.emotion if sample.target else None for sample in selection.samples)
     return Targets(
-        told=protocol.told(selection),
+        told=protocol.describe(selection),
         samples=len(selection.samples),
         left_out=dict(selection.left_out),
         labels={label: found[label] for label in corpus.labels} | ({"": found[None]} if found[None] else {}),

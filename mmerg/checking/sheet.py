@@ -35,6 +35,7 @@ PAGE = """<!doctype html>
 <meta http-equiv="Content-Security-Policy" content="default-src 'none'; img-src data:; style-src 'unsafe-inline'">
 <style>
 body {{ font: 14px sans-serif; color: #16181d; margin: 18px }}
+h1 {{ font-size: 18px }}
 h2 {{ font-size: 15px; background: #e8ecf2; padding: 6px 10px }}
 figure {{ display: inline-block; margin: 0 8px 0 0 }}
 img {{ max-width: 208px; max-height: 208px; display: block }}
@@ -87,8 +88,10 @@ def _sample(sample: Sample, looker: Looker, max_images: int) -> str:
 
 def _figure(number: int, frame: Frame, looker: Looker) -> str:
     data = b64encode(looker.store.read(frame.sha256)).decode()
-    told = f"turn {number}, {frame.time:.2f} s"
-    return f'<figure><img alt="{told}" src="data:image/jpeg;base64,{data}"><figcaption>{told}</figcaption></figure>'
+    caption = f"turn {number}, {frame.time:.2f} s"
+    return (
+        f'<figure><img alt="{caption}" src="data:image/jpeg;base64,{data}"><figcaption>{caption}</figcaption></figure>'
+    )
 
 
 def _text(foreign: str) -> str:

@@ -56,13 +56,13 @@ def _counts(part: Part) -> Table:
 def _memory(part: Part) -> str:
     """The corpus of exemplars on one line."""
     wrong = any(count.wrong for count in part.counts)
-    told = ", ".join(
+    counts = ", ".join(
         f"{count.found} {count.what}" + (f" ({count.official} official)" if count.wrong else "")
         for count in part.counts
         if not count.what.startswith("turns ")
     )
     verdict = "no official counts are known for it" if part.source is None else "differs" if wrong else "as published"
-    return f"{part.name} {part.split}: {told}; {verdict}"
+    return f"{part.name} {part.split}: {counts}; {verdict}"
 
 
 def _labels(found: Targets) -> str:
@@ -79,8 +79,8 @@ def _summary(clips: Clips) -> str:
     how = "opened, first frame decoded" if clips.looked == "open" else "looked up by name, not opened"
     bad = sum(not one.harmless and one.reason != "missing" for one in clips.bad)
     known = sum(one.known for one in clips.bad)
-    told = f"clips: {clips.turns} of {clips.of} turns have one; {clips.files} files {how}; {clips.missing} missing"
-    return f"{told}, {bad} cannot be used" + (f"; {known} of these are bad in the published release" * bool(known))
+    line = f"clips: {clips.turns} of {clips.of} turns have one; {clips.files} files {how}; {clips.missing} missing"
+    return f"{line}, {bad} cannot be used" + (f"; {known} of these are bad in the published release" * bool(known))
 
 
 def _flaws(clips: Clips) -> Table:
@@ -93,10 +93,10 @@ def _flaws(clips: Clips) -> Table:
     for (harmless, known, reason), group in groupby(ordered, lambda one: (one.harmless, one.known, one.reason)):
         bad = list(group)
         for one in bad[:SOME]:
-            told = one.what + ("; known in the published release" if known else "")
-            told += "; frames are taken all the same" if harmless else ""
+            what = one.what + ("; known in the published release" if known else "")
+            what += "; frames are taken all the same" if harmless else ""
             more = f" +{len(one.turns) - 1}" if len(one.turns) > 1 else ""
-            table.add_row(reason, escape(one.clip or "?"), escape(one.turns[0] + more), escape(told))
+            table.add_row(reason, escape(one.clip or "?"), escape(one.turns[0] + more), escape(what))
         if len(bad) > SOME:
             table.add_row(reason, f"and {len(bad) - SOME} more", "", "all are named in the JSON file")
     return table

@@ -73,7 +73,7 @@ class Protocol:
         samples = tuple(cut(dialogue, target, corpus.labels, self.history) for dialogue, target in taken)
         return Selection(samples, {reason: count for reason, count in left_out.items() if count})
 
-    def told(self, selection: Selection) -> str:
+    def describe(self, selection: Selection) -> str:
         """The protocol with its n, as every output names it: what differs from the defaults, and what was left out."""
         emotions = self.emotions if isinstance(self.emotions, str) else "+".join(self.emotions)
         named = {"targets": self.targets, "emotions": emotions}

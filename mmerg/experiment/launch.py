@@ -77,7 +77,7 @@ def _run(plain: dict[str, Any], out: Console) -> Ended:
     selection = protocol.select(corpus)
     if not selection.samples:
         raise CorpusError(
-            f"the protocol leaves no sample: {protocol.told(selection)}",
+            f"the protocol leaves no sample: {protocol.describe(selection)}",
             where=f"dataset={corpus.name}, {len(corpus.dialogues)} dialogues",
             hint="see python -m mmerg.run --cfg job -p protocol",
         )
@@ -95,7 +95,7 @@ def _run(plain: dict[str, Any], out: Console) -> Ended:
 
     with closing(pool_of(plain)) as pool:
         engine = pool.describe()
-        _announce(out, plain, corpus, f"{protocol.told(selection)}; {asked}", engine)
+        _announce(out, plain, corpus, f"{protocol.describe(selection)}; {asked}", engine)
         if blind := _told_blind(plain, prompts.system, corpus, wanted):
             out.print(escape(blind))
         for host, why in pool.down().items():
@@ -125,7 +125,7 @@ def _run(plain: dict[str, Any], out: Console) -> Ended:
             results = run.results.part(sample.id for sample in wanted)
             _tell(out, plain, results, path / TRACE)
             if changed := clips.changed():
-                out.print(escape(_told_changed(changed)))
+                out.print(escape(_describe_changed(changed)))
             ended = Ended.of(path, results, progress.kept, progress.made)
     return _ended(path, ended)
 
@@ -159,7 +159,7 @@ def _folder(plain: Mapping[str, Any]) -> Path:
     return Path(plain["runs"]) / "-".join([*parts, identity_hash(dict(plain))[:8]])
 
 
-def _told_changed(clips: Sequence[Path]) -> str:
+def _describe_changed(clips: Sequence[Path]) -> str:
     """Which clips are not as they were when the run began."""
     files = "clip is" if len(clips) == 1 else "clips are"
     some = ", ".join(path.name for path in clips[:3]) + (", …" if len(clips) > 3 else "")
@@ -201,7 +201,7 @@ def _manifest(
             "samples": len(selection.samples),
             "dialogues": len(corpus.dialogues),
             "left_out": dict(selection.left_out),
-            "told": protocol.told(selection),
+            "told": protocol.describe(selection),
         },
         **({"memory": memories[0].section()} if memories else {}),
         "versions": versions(),

@@ -163,7 +163,7 @@ def test_a_draw_of_more_than_there_are_takes_all() -> None:
     ],
 )
 def test_what_is_told_names_the_settings_and_n(protocol: Protocol, told: str) -> None:
-    assert protocol.told(protocol.select(SOME)) == told
+    assert protocol.describe(protocol.select(SOME)) == told
 
 
 @pytest.mark.parametrize(
@@ -276,7 +276,7 @@ def test_what_is_taken_and_what_is_left_out_come_to_all_there_was(made: Corpus, 
     without = [count for reason, count in selection.left_out.items() if reason.startswith("dialogues")]
     assert sum(without) + len({sample.dialogue_id for sample in everything.samples}) == len(made.dialogues)
     assert all(selection.left_out.values())
-    assert protocol.told(selection).count(f"n={len(selection.samples)}") == 1
+    assert protocol.describe(selection).count(f"n={len(selection.samples)}") == 1
 
 
 @given(corpora(), PROTOCOLS)
