@@ -19,7 +19,7 @@ from rich.text import Text
 
 from mmerg.console.terminal import STARTS_OVER, Parser, console, run_command, tolerate_closed_output
 from mmerg.errors import ConfigError
-from mmerg.runs.about import check_runs
+from mmerg.runs.manifest import check_runs
 from mmerg.scoring.answers import read_run, told_apart
 from mmerg.scoring.arguments import add_arguments, arguments
 from mmerg.scoring.comparisons import DRAWS, compared_with

@@ -1,7 +1,7 @@
 """Exports runs as Parquet files for pandas, DuckDB and others: `python -m mmerg.export RUN… [--out DIR] [--prompts]`.
 
 Writes samples.parquet, passes.parquet and calls.parquet, each with the rows of all given runs; docs/export.md lists the
-columns. Reads run folders alone, of each sample the last finished try; scores are not in it. `--prompts` adds to each
+columns. Reads run folders alone; scores are not in it. `--prompts` adds to each
 call what was sent, which makes the file many times larger.
 """
 
@@ -16,9 +16,9 @@ from rich.console import Console
 from mmerg.console.terminal import STARTS_OVER, Parser, console, escape, run_command, tolerate_closed_output
 from mmerg.exporting.rows import rows_of
 from mmerg.exporting.tables import Tables
-from mmerg.runs.about import About, read_abouts
-from mmerg.runs.folder import TRACE, read_results
-from mmerg.runs.tries import Tries
+from mmerg.runs.folder import read_results
+from mmerg.runs.manifest import About, read_abouts
+from mmerg.runs.samples import read_events
 
 
 def export(out: Console, paths: Sequence[Path], folder: Path | None, prompts: bool) -> int:
@@ -29,20 +29,20 @@ def export(out: Console, paths: Sequence[Path], folder: Path | None, prompts: bo
         for about in abouts:
             untold = _add(tables, about, prompts)
             if untold:
-                out.print(escape(f"{about.run}: the trace tells nothing of {untold} samples: no passes, no calls"))
+                out.print(escape(f"{about.run}: there are no events of {untold} samples: no passes, no calls"))
     for path, count in tables.told().items():
         out.print(escape(f"{path}: {count} rows"), soft_wrap=True)
     return 0
 
 
 def _add(tables: Tables, about: About, prompts: bool) -> int:
-    """Adds a run; returns how many of its samples have a result and no finished try in the trace."""
+    """Adds a run; returns how many of its samples have a result and no events."""
     results = read_results(about.path)
     untold = 0
-    with Tries(about.path / TRACE) as tries:
-        for result in results.values():
-            untold += result.id not in tries
-            tables.add(about, rows_of(result, tuple(tries.of(result.id)), prompts))
+    for result in results.values():
+        found = read_events(about.path, result.id)
+        untold += not found
+        tables.add(about, rows_of(result, found, prompts))
     return untold
 
 

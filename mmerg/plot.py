@@ -26,12 +26,10 @@ from mmerg.console.terminal import STARTS_OVER, Parser, console, escape, run_com
 from mmerg.plots import blame, confusion, curve, dots, matrix, plan, style
 from mmerg.plots.names import caption, names
 from mmerg.plots.scored import Scored, measured_apart, read_scored, with_any
-from mmerg.runs.about import About, read_abouts
-from mmerg.runs.differing import differing
-from mmerg.runs.events import SampleStarted
-from mmerg.runs.folder import TRACE, read_manifest, read_results
+from mmerg.runs.config_diff import config_diff
+from mmerg.runs.folder import read_results
+from mmerg.runs.manifest import About, read_abouts
 from mmerg.runs.result import Result
-from mmerg.runs.trace import read_trace
 from mmerg.settings.identity import canonical
 
 if TYPE_CHECKING:
@@ -98,10 +96,9 @@ def _drawn(runs: Sequence[_Run], only: Sequence[str]) -> Iterator[Drawn]:
 
 
 def _plan(run: _Run, dimension: str, name: str) -> Drawn:
-    first = next(read_trace(run.about.path / TRACE), None)
-    labels = first.labels if isinstance(first, SampleStarted) else ()
-    vocabulary = run.about.config["system"].get("vocabulary") or {}
-    table = plan.by_emotion(run.results.values(), dimension, labels, vocabulary.get(dimension) or ())
+    settings = run.about.manifest.setting
+    vocabulary = settings(f"system.vocabulary.{dimension}", ())
+    table = plan.by_emotion(run.results.values(), dimension, run.about.labels, vocabulary)
     if not table.rows:
         return Drawn(name, None, f"no sample of {run.about.run} has a forecast and a plan with a {dimension}")
     title = f"{dimension.capitalize()} by forecast emotion, n={table.n.sum()}"
@@ -109,8 +106,7 @@ def _plan(run: _Run, dimension: str, name: str) -> Drawn:
 
 
 def _blame(run: _Run, name: str) -> Drawn:
-    stages = run.about.config["system"].get("stages") or {}
-    found = blame.read(run.about.path / TRACE, run.results, tuple(stages))
+    found = blame.read(run.about.path, run.results, tuple(run.about.manifest.setting("system.stages", ())))
     if not any(found.audited(t) or found.passes[t].get(blame.UNAUDITED) for t in range(len(found.passes))):
         return Drawn(name, None, f"no pass of {run.about.run} came to an audit")
     return Drawn(name, blame.draw(found, "The earliest agent whose check failed, by pass", caption([run.about])))
@@ -159,7 +155,7 @@ def _curve(runs: Sequence[_Run], name: str) -> Drawn:
 
 def _apart(runs: Sequence[_Run], path: str) -> str:
     """In what else they differ, but for the commit, which decides nothing by itself."""
-    settings = differing([read_manifest(run.about.path) for run in runs], canonical)
+    settings = config_diff([run.about.manifest for run in runs], canonical)
     names = [one.name for one in settings if one.name not in (path, "commit")]
     more = [f"{len(names) - FEW} more"] * (len(names) > FEW)
     return f"; they differ in {', '.join([*names[:FEW], *more])}, too" if names else ""

@@ -15,8 +15,8 @@ from rich.console import Console
 from rich.text import Text
 
 from mmerg.console.terminal import STARTS_OVER, Parser, console, run_command, tolerate_closed_output
-from mmerg.runs.about import check_runs
-from mmerg.runs.differing import differing
+from mmerg.runs.config_diff import config_diff
+from mmerg.runs.manifest import check_runs
 from mmerg.scoring.answers import read_run
 from mmerg.scoring.arguments import add_arguments, arguments
 from mmerg.scoring.scorer import score_run, write_scores
@@ -33,7 +33,7 @@ def score(out: Console, paths: Sequence[Path], options: Options) -> int:
         run = read_run(path)
         scores.append(write_scores(path, score_run(run, options)))
         manifests.append(run.manifest)
-    for part in shown(scores, differing(manifests, canonical)):
+    for part in shown(scores, config_diff(manifests, canonical)):
         out.print(part, soft_wrap=isinstance(part, Text))
     return 0
 

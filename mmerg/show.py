@@ -13,50 +13,53 @@ from pathlib import Path
 from rich.console import Console
 from rich.rule import Rule
 
-from mmerg.console.exclusions import told, told_kept_back, told_problems
+from mmerg.console.exclusions import describe_kept_back, describe_memory, describe_problems
 from mmerg.console.run_tables import failures, replies
 from mmerg.console.story import heading, lines
 from mmerg.console.terminal import STARTS_OVER, Parser, console, escape, run_command, tolerate_closed_output
 from mmerg.errors import RunError
 from mmerg.runs.events import Rerun
-from mmerg.runs.folder import TRACE, read_manifest, read_results
-from mmerg.runs.repeats import repeats, told_repeats
-from mmerg.runs.trace import story
+from mmerg.runs.folder import read_results
+from mmerg.runs.manifest import JudgingManifest, read_any_manifest
+from mmerg.runs.repeats import describe_repeats, repeats
+from mmerg.runs.samples import read_events
 
 
 def show_run(out: Console, path: Path) -> int:
     """The table of a run and how it was made. Raises RunError for a folder that is no run's."""
-    manifest = read_manifest(path)
-    if "judged" in manifest:
+    manifest = read_any_manifest(path)
+    if isinstance(manifest, JudgingManifest):
         raise RunError(
             "this is the folder of a judging, which has no table of replies",
             where=str(path),
             hint=f"its figures are in judgement.json; python -m mmerg.show {path} SAMPLE tells how a sample was judged",
         )
-    results = read_results(path).part()
-    engine = manifest["engine"]
-    out.print(escape(f"{path}: {engine['model']} on {engine['backend']} {engine['version']}"))
-    if protocol := manifest.get("protocol"):
-        out.print(escape(f"protocol: {protocol['told']}"))
+    results = read_results(path).values()
+    engine = manifest.engine
+    out.print(escape(f"{path}: {engine.model} on {engine.backend} {engine.version}"))
+    out.print(escape(f"protocol: {manifest.protocol.description}"))
     out.print(replies(results))
-    if memory := manifest.get("memory"):
-        out.print(escape(f"{told(memory)}; {told_kept_back(results) or 'no exemplar was kept back'}"))
-        if problems := told_problems(results):
+    for memory in manifest.memories.values():
+        kept_back = describe_kept_back(results) or "no exemplar was kept back"
+        out.print(escape(f"{describe_memory(memory)}; {kept_back}"))
+        if problems := describe_problems(results):
             out.print(escape(problems))
     if failed := failures(results):
         out.print(failed)
-    if again := told_repeats(path / TRACE, results):
+    if again := describe_repeats(results):
         out.print(again)
     return 0
 
 
 def show_sample(out: Console, path: Path, sample: str, prompts: bool) -> int:
     """The story of one sample. Raises RunError where the run has no such sample."""
-    read_manifest(path)
-    begun = (path / TRACE).exists() or len(read_results(path))  # a run with results and no trace is damaged
-    found = story(path / TRACE, sample) if begun else []
+    read_any_manifest(path)
+    found, results = read_events(path, sample), read_results(path)
+    if not found and sample in results:
+        hint = "run the same again: a sample without events is done again, from the reply cache"
+        raise RunError(f"the events of {sample} are gone", where=str(path), hint=hint)
     if not found:
-        known = ", ".join(list(read_results(path))[:8]) or "none yet"
+        known = ", ".join(list(results)[:8]) or "none yet"
         raise RunError(f"the run has no sample {sample!r}", where=str(path), hint=f"samples: {known}")
     as_before = repeats(found)
     for event in found:
@@ -67,7 +70,7 @@ def show_sample(out: Console, path: Path, sample: str, prompts: bool) -> int:
             out.print(escape(same), soft_wrap=True)
         for line in lines(event, prompts):
             out.print(escape(line), soft_wrap=True)
-    result = read_results(path).get(sample)
+    result = results.get(sample)
     if result and (result.gold_response or result.gold_emotion):
         out.print(Rule(escape("the data's own reply, never shown to the model")))
         out.print(escape(f"{result.gold_response} ({result.gold_emotion or 'no label'})"))

@@ -28,9 +28,9 @@ from mmerg.papertables.as_markdown import as_markdown
 from mmerg.papertables.as_text import as_text
 from mmerg.papertables.beside import Beside, put_beside
 from mmerg.papertables.ours import Ours, dataset_of, read_ours
-from mmerg.runs.about import check_runs
-from mmerg.runs.folder import MANIFEST, read_manifest, replace_file
+from mmerg.runs.manifest import MANIFEST, check_runs, read_any_manifest
 from mmerg.scoring.score import UnscoredError
+from mmerg.storage.files import write_whole
 
 FORMATS = ("text", "markdown", "latex", "csv")
 DATASETS = ("iemocap", "meld", "empathetic")
@@ -56,7 +56,7 @@ def tables(given: argparse.Namespace) -> int:
         runs, left_out = _found(given.runs, {paper.dataset for paper in papers}, given.judge)
     drawn = [put_beside(paper, _of(paper, papers, runs)) for paper in papers]
     if given.out:
-        replace_file(given.out, _written(drawn, given.format))
+        write_whole(given.out, _written(drawn, given.format))
     elif given.format == "text":
         _print(console(), drawn)
     else:
@@ -112,7 +112,7 @@ def _found(folder: Path, datasets: set[str], judge: str | None) -> tuple[list[Ou
             continue
         seen.add(path.resolve())
         try:
-            dataset = dataset_of(read_manifest(path))
+            dataset = dataset_of(read_any_manifest(path))
             if dataset in datasets:
                 runs.append(read_ours(path, judge))
             elif dataset:

@@ -14,13 +14,15 @@ from pathlib import Path
 from typing import Any
 
 from mmerg.backends.ollama_host import OllamaHost
+from mmerg.backends.protocol import Engine
 from mmerg.benching.backbones import Asked
-from mmerg.benching.rows import EngineTold, Memory, Row, Speed
+from mmerg.benching.rows import EngineTold, Memory, Row
 from mmerg.benching.speed import speed_of
-from mmerg.errors import CallError, MmergError, RunError
+from mmerg.errors import CallError, MmergError
 from mmerg.paper.published import PaperTable, published
 from mmerg.runs.ended import Ended
-from mmerg.runs.folder import read_manifest, read_results
+from mmerg.runs.folder import read_results
+from mmerg.runs.manifest import read_manifest
 from mmerg.scoring.answers import read_run
 from mmerg.scoring.scorer import score_run, write_scores
 from mmerg.scoring.standard import Options
@@ -33,9 +35,9 @@ def timed(backbone: Asked, plain: Mapping[str, Any], ended: Ended) -> Row:
     path = Path(ended.run)
     manifest = read_manifest(path)
     results = read_results(path).values()
-    engine = manifest["engine"]
+    engine = manifest.engine
     memory = memory_of(plain, engine, ended.made)
-    seed = int(manifest["config"]["seed"])
+    seed = int(manifest.setting("seed", 0))
     of_page = not backbone.generic and plain["backbone"]["model"] == backbone.model
     printed, paper_of = of_paper(str(plain["backbone"]["name"])) if of_page else ({}, "")
     return Row(
@@ -43,31 +45,24 @@ def timed(backbone: Asked, plain: Mapping[str, Any], ended: Ended) -> Row:
         backbone=backbone.name,
         seed=seed,
         run=str(path),
-        protocol=manifest["protocol"]["told"],
+        protocol=manifest.protocol.description,
         engine=EngineTold(
             mark="",
-            **{key: engine[key] for key in ("backend", "version", "model", "digest")},
-            num_ctx=engine.get("load", {}).get("num_ctx"),
+            **{key: getattr(engine, key) for key in ("backend", "version", "model", "digest")},
+            num_ctx=int(engine.load["num_ctx"]) if "num_ctx" in engine.load else None,
         ),
         samples=len(results),
         failed=sum(result.status == "failed" for result in results),
         failures=dict(sorted(Counter(str(r.failure) for r in results if r.status == "failed").items())),
         calls=sum(result.calls for result in results),
         cached_calls=sum(result.cached_calls for result in results),
-        speed=_speed_of(path),
+        speed=speed_of(results),
         memory=memory if isinstance(memory, Memory) else None,
         memory_why=memory if isinstance(memory, str) else "",
         note=backbone.note,
         paper=printed,
         paper_of=paper_of,
     )
-
-
-def _speed_of(path: Path) -> Speed:
-    try:
-        return speed_of(path)
-    except RunError as error:
-        return Speed(calls=0, why=error.what)
 
 
 def scored(row: Row, options: Options) -> Row:
@@ -82,19 +77,19 @@ def scored(row: Row, options: Options) -> Row:
     return row.model_copy(update={"scores": kept, "scores_why": ""})
 
 
-def memory_of(plain: Mapping[str, Any], engine: Mapping[str, Any], made: int) -> Memory | str:
+def memory_of(plain: Mapping[str, Any], engine: Engine, made: int) -> Memory | str:
     """What the model takes now: as the server says, or this process where the model ran in it; or why that is not
     known. made: calls that this start of the run made."""
-    if engine["backend"] == "embedded":
+    if engine.backend == "embedded":
         if not made:
             return "the model was not loaded: no call had to be made"
         return Memory(size=_peak(), on_gpu=None, context=None, of="peak of this process, with all that it did so far")
-    if engine["backend"] != "ollama":
-        return f"{engine['backend']} does not tell"
+    if engine.backend != "ollama":
+        return f"{engine.backend} does not tell"
     for host in plain["backend"]["hosts"]:
         try:
             with OllamaHost(host) as server:
-                now = server.loaded(str(engine["model"]))
+                now = server.loaded(engine.model)
         except CallError as error:
             return error.what
         if now:

@@ -16,7 +16,9 @@ from dataclasses import fields, replace
 from multiprocessing import get_context
 from pathlib import Path
 
+from mmerg.backends.protocol import Engine
 from mmerg.errors import ConfigError
+from mmerg.runs.manifest import Corpus, Manifest, ProtocolSection
 from mmerg.scoring.answers import ScoredRun
 from mmerg.scoring.metric import Metric
 from mmerg.scoring.standard import DEFAULTS, Options, standard_metrics
@@ -61,8 +63,10 @@ def check_scorer(options: Options) -> None:
 
 def _metrics(options: Options) -> list[Metric]:
     """What a run will be scored with."""
-    engine = {"model": "", "digest": "", "backend": "", "version": ""}
-    return standard_metrics(ScoredRun(Path(), {"engine": engine}, ()), options)
+    engine = Engine(backend="", version="", model="", digest="")
+    protocol = ProtocolSection(description="", samples=0, dialogues=0)
+    manifest = Manifest(identity={}, engine=engine, corpus=Corpus(name="", split="", labels=()), protocol=protocol)
+    return standard_metrics(ScoredRun(Path(), manifest, ()), options)
 
 
 def _load(options: Options) -> None:

@@ -23,7 +23,8 @@ from mmerg.benching.seeds import means
 from mmerg.benching.written import JSON, write
 from mmerg.errors import ConfigError, RunError
 from mmerg.plots import style
-from mmerg.runs.folder import read_manifest, read_results
+from mmerg.runs.folder import read_results
+from mmerg.runs.manifest import read_manifest
 from mmerg.scoring.files import read
 
 PLOTS = ("bench.png", "bench.svg")

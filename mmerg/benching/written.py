@@ -21,9 +21,9 @@ from mmerg.benching.rows import Bench
 from mmerg.benching.sheets import Sheet, sheets
 from mmerg.console.terminal import escape
 from mmerg.papertables.as_markdown import escaped
-from mmerg.runs.folder import replace_file
 from mmerg.scoring.files import written
 from mmerg.scoring.fitting import Fitting
+from mmerg.storage.files import write_whole
 
 JSON, MARKDOWN = "bench.json", "bench.md"
 _NAME = 24  # columns of a name, beyond which it goes on below
@@ -86,5 +86,5 @@ def as_markdown(bench: Bench) -> str:
 def write(bench: Bench, folder: Path) -> list[Path]:
     """Write both files, each whole or not at all; returns their paths. Raises RunError where they cannot be written."""
     written(folder / JSON, bench)
-    replace_file(folder / MARKDOWN, as_markdown(bench))
+    write_whole(folder / MARKDOWN, as_markdown(bench))
     return [folder / JSON, folder / MARKDOWN]

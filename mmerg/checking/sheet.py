@@ -14,9 +14,9 @@ from html import escape
 
 from mmerg.console.terminal import shown
 from mmerg.corpora.dialogue import Sample
-from mmerg.engine.look import COULD_SHOW_TARGET, OVER_BUDGET, Looker
+from mmerg.engine.look import COULD_SHOW_TARGET, Looker
 from mmerg.frames.frame import Frame
-from mmerg.runs.events import Event, FramesTaken, TurnFrames
+from mmerg.runs.events import OVER_BUDGET, Event, FramesTaken, TurnFrames
 
 WHY = {
     "": "this turn has no clip, or its file is missing",

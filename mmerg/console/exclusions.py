@@ -8,10 +8,11 @@ problems(results)  # {"there is no situation to search the memory by": 1}
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Any
 
 from mmerg.console.terminal import plural
+from mmerg.runs.manifest import MemorySection
 from mmerg.runs.result import Result
 
 
@@ -31,14 +32,14 @@ def problems(results: Iterable[Result]) -> dict[str, int]:
     return dict(sorted(Counter(result.exemplars_problem for result in results if result.exemplars_problem).items()))
 
 
-def told(memory: Mapping[str, Any]) -> str:
-    """The memory of a run, a manifest's section of that name, in one line."""
-    corpus, left_out = memory["corpus"], memory["left_out"]
-    without = "".join(f", {count} {reason} left out" for reason, count in left_out.items())
-    return f"memory: {corpus['name']} {corpus['split']}, {memory['entries']} entries, top {memory['top_k']}{without}"
+def describe_memory(memory: MemorySection) -> str:
+    """The memory of a run in one line."""
+    without = "".join(f", {count} {reason} left out" for reason, count in memory.left_out.items())
+    corpus = f"{memory.corpus.name} {memory.corpus.split}"
+    return f"memory: {corpus}, {memory.entries} entries, top {memory.top_k}{without}"
 
 
-def told_kept_back(results: Iterable[Result]) -> str:
+def describe_kept_back(results: Iterable[Result]) -> str:
     """What guards kept back, in one line; empty where they had nothing to do."""
     found = tally(results)
     parts = [
@@ -48,7 +49,7 @@ def told_kept_back(results: Iterable[Result]) -> str:
     return f"exemplars kept back in {plural(found['samples'], 'sample')} ({'; '.join(parts)})" if parts else ""
 
 
-def told_problems(results: Iterable[Result]) -> str:
+def describe_problems(results: Iterable[Result]) -> str:
     """Where the memory could not be searched, in one line; empty where it always could."""
     found = problems(results)
     parts = [f"{problem}: {count}" for problem, count in found.items()]

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable
+from itertools import islice
 from typing import Protocol
 
 from rich.table import Table
@@ -27,7 +28,7 @@ def counted(results: Iterable[Result]) -> str:
     return f"{ended}; {plural(counts['calls'], 'call')}, {counts['cached']} of them cached{helped}"
 
 
-def replies(results: Sequence[Result], rows: int = ROWS) -> Table:
+def replies(results: Collection[Result], rows: int = ROWS) -> Table:
     """A row a sample, for the first `rows`: emotion, plan, audit (a mark a stage, in the system's order), passes,
     selected pass, response. The title counts all."""
     first = f"; the first {rows}, mmerg.show RUN SAMPLE prints any" if len(results) > rows else ""
@@ -35,7 +36,7 @@ def replies(results: Sequence[Result], rows: int = ROWS) -> Table:
     for name in ("sample", "emotion", "plan", "audit", "passes", "selected"):
         table.add_column(name, overflow="fold")
     table.add_column("response", ratio=1, overflow="fold")
-    for result in results[:rows]:
+    for result in islice(results, rows):
         if result.status == "ok":
             table.add_row(
                 escape(result.id),
@@ -52,13 +53,9 @@ def replies(results: Sequence[Result], rows: int = ROWS) -> Table:
 
 
 def plan(result: Result) -> str:
-    """The plan's four dimensions, a line each."""
-    if isinstance(result.plan, str):
-        return result.plan
-    dimensions = result.plan or {}
-    return (
-        "\n".join(str(dimensions[name]) for name in ("goal", "stance", "tactic", "tone") if name in dimensions) or "–"
-    )
+    """The fields of the plan, a line each."""
+    fields = result.plan.values() if isinstance(result.plan, dict) else [result.plan]
+    return "\n".join(str(field) for field in fields if field not in (None, "", [], {})) or "–"
 
 
 class MayFail(Protocol):

@@ -23,10 +23,9 @@ from mmerg.frames.frame import Frame, FrameSettings
 from mmerg.frames.picture import montage
 from mmerg.frames.store import FrameStore
 from mmerg.runs import events
-from mmerg.runs.events import Emit
+from mmerg.runs.events import OVER_BUDGET, Emit
 
 COULD_SHOW_TARGET = "could_show_target"  # nothing of the clip is surely before the target
-OVER_BUDGET = "over_budget"  # the turn's frames are good, later turns took all that a sample may have
 
 
 @dataclass(frozen=True)

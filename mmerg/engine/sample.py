@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import time
-from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
@@ -17,7 +16,7 @@ from pydantic import BaseModel
 from mmerg.backends.protocol import Backend, Engine, Reply, Sampling
 from mmerg.corpora.dialogue import Sample
 from mmerg.engine.ask import Asker
-from mmerg.engine.look import OVER_BUDGET, Looker
+from mmerg.engine.look import Looker
 from mmerg.engine.loops.audit import audit
 from mmerg.engine.loops.loop import Loop, Outcome
 from mmerg.engine.loops.refine import refine
@@ -28,6 +27,7 @@ from mmerg.engine.state import State
 from mmerg.errors import Failure, SampleError
 from mmerg.runs import events
 from mmerg.runs.events import Emit
+from mmerg.runs.facts import Facts
 from mmerg.runs.result import Result
 from mmerg.systems.system import System
 
@@ -55,21 +55,12 @@ class Experiment:
     def sample(self, sample: Sample, backend: Backend, emit: Emit, keep_frame: KeepFrame) -> Result:
         """One sample's result, failed or not. Raises CallError (interrupted), after which nothing is decided, and
         ConfigError for what would fail every sample."""
-        bad_clips: set[int] = set()
-        shown: set[str] = set()
-        excluded: set[tuple[str, str]] = set()
-        problems: set[str] = set()
+        scene, system = sample.scene, self.prompts.system
+        facts = Facts(system.result.get("response", ""))
 
         def watch(event: events.Event) -> None:
             emit(event)
-            if isinstance(event, events.Supplied):
-                shown.update(str(item["id"]) for item in event.content if "id" in item)
-                excluded.update((kept.guard, kept.id) for kept in event.excluded)
-                problems.update({event.problem} - {""})
-            elif isinstance(event, events.FramesTaken):
-                bad_clips.update(turn.turn for turn in event.turns if turn.problem not in ("", OVER_BUDGET))
-
-        scene, system = sample.scene, self.prompts.system
+            facts.see(event)
 
         def decide(note: Emit) -> Fields:
             vision = self.engine.vision
@@ -91,10 +82,7 @@ class Experiment:
             {
                 "gold_response": sample.target.text if sample.target else None,
                 "gold_emotion": sample.target.emotion if sample.target else None,
-                "clip_problems": len(bad_clips),
-                "exemplars": len(shown),
-                "excluded": dict(sorted(Counter(guard for guard, _ in excluded).items())),
-                "exemplars_problem": "; ".join(sorted(problems)) or None,
+                **facts.fields(cast("str | None", common.get("response"))),
                 **common,
             }
         )

@@ -6,7 +6,7 @@ Reads top to bottom: corpus and samples, hosts and engine, the run folder, sampl
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -17,7 +17,7 @@ from rich.console import Console
 
 from mmerg.backends.protocol import Backend, Engine
 from mmerg.console.building import Building
-from mmerg.console.exclusions import problems, tally, told, told_kept_back, told_problems
+from mmerg.console.exclusions import describe_kept_back, describe_memory, describe_problems
 from mmerg.console.run_tables import counted, failures, replies
 from mmerg.console.terminal import console, escape, plural, shown
 from mmerg.corpora.dialogue import Corpus, Sample
@@ -45,8 +45,10 @@ from mmerg.experiment.wiring import (
 from mmerg.experiment.work import carry_out, pending
 from mmerg.runs.ended import Ended
 from mmerg.runs.events import Emit
-from mmerg.runs.folder import TRACE, Run, read_results
-from mmerg.runs.repeats import told_repeats
+from mmerg.runs.folder import Run, read_results
+from mmerg.runs.manifest import Corpus as CorpusSection
+from mmerg.runs.manifest import Manifest, MemorySection, ProtocolSection, Session
+from mmerg.runs.repeats import describe_repeats
 from mmerg.runs.result import Result
 from mmerg.settings.compose import resolve
 from mmerg.settings.identity import how, identity_hash
@@ -87,8 +89,8 @@ def _run(plain: dict[str, Any], out: Console) -> Ended:
         before = read_results(path)
         if not pending(wanted, before, only_failed=True):
             out.print(told_nothing(wanted, before))
-            kept = before.part(sample.id for sample in wanted)
-            return _ended(path, Ended.of(path, kept, kept=len(kept), made=0))
+            kept = before.only(sample.id for sample in wanted)
+            return _ended(path, Ended.of(path, kept.values(), kept=len(kept), made=0))
         asked = told_wanted(wanted, before)
     prompts, sampling = prompts_of(plain), sampling_of(plain)
     prepared = prepared_sources(plain, prompts.system, corpus)
@@ -104,13 +106,12 @@ def _run(plain: dict[str, Any], out: Console) -> Ended:
         if prepared:
             with Building(out) as watch:
                 sources = opened_sources(prepared, wanted, watch)
-        memories = [source for source in sources.values() if isinstance(source, Exemplars)]
-        for memory in memories:
-            out.print(escape(told(memory.section())))
+        for memory in _memories(sources).values():
+            out.print(escape(describe_memory(memory)))
         experiment = experiment_of(plain, prompts, sampling, engine, sources)
         clips = Snapshot.of(clip_files(corpus))
         with Run(path, _manifest(plain, corpus, clips, protocol, selection, experiment)) as run:
-            todo = pending(wanted, run.results, plain["only_failed"])
+            todo = pending(wanted, run.finished, plain["only_failed"])
             working = replace(experiment, looker=looker_of(plain, prompts.system, todo))
 
             def work(sample: Sample, backend: Backend, emit: Emit) -> Result:
@@ -118,12 +119,8 @@ def _run(plain: dict[str, Any], out: Console) -> Ended:
 
             progress = carry_out(run, wanted, todo, work, pool, out)
             run.seal([sample.id for sample in selection.samples])
-            if memories:
-                done = run.results
-                counts = {"excluded": tally(done.values()), "problems": problems(done.values())}
-                run.note("memory", memories[0].section() | counts)
-            results = run.results.part(sample.id for sample in wanted)
-            _tell(out, plain, results, path / TRACE)
+            results = run.results.only(sample.id for sample in wanted).values()
+            _tell(out, plain, results)
             if changed := clips.changed():
                 out.print(escape(_describe_changed(changed)))
             ended = Ended.of(path, results, progress.kept, progress.made)
@@ -136,19 +133,19 @@ def _ended(path: Path, ended: Ended) -> Ended:
     return ended
 
 
-def _tell(out: Console, plain: Mapping[str, Any], results: Sequence[Result], trace: Path) -> None:
+def _tell(out: Console, plain: Mapping[str, Any], results: Collection[Result]) -> None:
     """The run's tables; in a sweep, whose members are many, without the replies."""
     out.print(counted(results) if in_sweep() else replies(results))
     if silent := sum(result.clip_problems for result in results):
         turns = plural(silent, "turn")
         out.print(f"clip problems: {turns} went on as text; mmerg.show RUN SAMPLE says why")
-    if kept_back := told_kept_back(results):
+    if kept_back := describe_kept_back(results):
         out.print(kept_back)
-    if without := told_problems(results):
+    if without := describe_problems(results):
         out.print(escape(without))
     if failed := failures(results):
         out.print(failed)
-    if again := told_repeats(trace, results):
+    if again := describe_repeats(results):
         out.print(again)
     if plain["backbone"]["note"] and not in_sweep():
         out.print(escape(plain["backbone"]["note"]))
@@ -176,39 +173,34 @@ def _manifest(
     protocol: Protocol,
     selection: Selection,
     experiment: Experiment,
-) -> dict[str, Any]:
-    engine = experiment.engine.model_dump(mode="json")
-    memories = [source for source in experiment.sources.values() if isinstance(source, Exemplars)]
-    return {
-        "identity": {
+) -> Manifest:
+    return Manifest(
+        identity={
             "config": identity_hash(dict(plain)),
             "corpus": corpus.fingerprint,
             "clips": clips.digest(),
-            "engine": json.dumps(engine, sort_keys=True),
+            "engine": json.dumps(experiment.engine.model_dump(mode="json"), sort_keys=True),
             "prompts": experiment.prompts.digest(),
             "sources": " ".join(f"{symbol}={digest_of(source)}" for symbol, source in experiment.sources.items())
             or "none",
         },
-        "engine": engine,
-        "corpus": {
-            "name": corpus.name,
-            "split": corpus.split,
-            "labels": list(corpus.labels),
-            "notes": dict(corpus.notes),
-        },
-        "protocol": {
-            **plain["protocol"],
-            "samples": len(selection.samples),
-            "dialogues": len(corpus.dialogues),
-            "left_out": dict(selection.left_out),
-            "told": protocol.describe(selection),
-        },
-        **({"memory": memories[0].section()} if memories else {}),
-        "versions": versions(),
-        "how": how(dict(plain)),
-        "git_commit": git_commit(),
-        "config": dict(plain),
-    }
+        engine=experiment.engine,
+        corpus=CorpusSection(name=corpus.name, split=corpus.split, labels=corpus.labels, notes=dict(corpus.notes)),
+        protocol=ProtocolSection(
+            description=protocol.describe(selection),
+            samples=len(selection.samples),
+            dialogues=len(corpus.dialogues),
+            left_out=dict(selection.left_out),
+        ),
+        memories=_memories(experiment.sources),
+        settings=dict(plain),
+        sessions=(Session(versions=versions(), git_commit=git_commit(), how=how(dict(plain))),),
+    )
+
+
+def _memories(sources: Mapping[str, Source]) -> dict[str, MemorySection]:
+    found = {symbol: source for symbol, source in sources.items() if isinstance(source, Exemplars)}
+    return {symbol: MemorySection.model_validate(source.section()) for symbol, source in found.items()}
 
 
 def _announce(out: Console, plain: Mapping[str, Any], corpus: Corpus, protocol: str, engine: Engine) -> None:

@@ -15,8 +15,8 @@ from typing import Any
 
 from mmerg.errors import ConfigError, RunError
 from mmerg.experiment.work import Named, pending
-from mmerg.runs.differing import Setting, differing
-from mmerg.runs.folder import MANIFEST, read_manifest
+from mmerg.runs.config_diff import Setting, settings_diff
+from mmerg.runs.manifest import MANIFEST, read_manifest
 from mmerg.runs.result import Result
 from mmerg.settings.identity import canonical
 
@@ -50,7 +50,7 @@ def _nearest(plain: Mapping[str, Any], path: Path) -> str:
             manifest = read_manifest(folder)
         except RunError:  # it is told where it is used itself
             continue
-        settings = differing([{"config": manifest.get("config")}, {"config": plain}], canonical)
+        settings = settings_diff([manifest.settings, plain], canonical)
         found.append((len(settings), folder.name, settings))
     if not found:
         return f"none is called {alike}… in {path.parent}"

@@ -4,7 +4,7 @@ What runs (`launch.py`) and judgings (`judging/launch.py`) have in common. Knows
 done with it: `work` makes its record on a leased backend and tells its events as they happen.
 
     with Run(path, manifest) as run:
-        todo = pending(wanted, run.results, only_failed=False)
+        todo = pending(wanted, run.finished, only_failed=False)
         progress = carry_out(run, wanted, todo, work, pool, console())
         run.seal(order)
 """
@@ -23,7 +23,7 @@ from mmerg.console.terminal import escape
 from mmerg.engine.parallel import in_flight
 from mmerg.runs.events import Emit, Event
 from mmerg.runs.folder import Folder
-from mmerg.runs.kept import Record
+from mmerg.runs.results import Record
 
 
 class Named(Protocol):
@@ -56,18 +56,19 @@ def carry_out(
     pool: Pool,
     out: Console,
 ) -> Progress:
-    """Does `todo` and writes trace and records as they come; the rest of `wanted` is told as kept, and at last
+    """Does `todo` and writes events and records as they come; the rest of `wanted` is told as kept, and at last
     which hosts were lost on the way. Raises what `work` raises, after which no other sample is begun."""
     again = {item.id for item in todo}
-    kept = folder.results.part(item.id for item in wanted if item.id not in again)
-    progress = Progress(out, len(todo), len(kept), sum(record.status == "failed" for record in kept))
-
-    def emit(event: Event) -> None:
-        folder.trace.emit(event)
-        progress.event(event)
+    kept = folder.results.only(item.id for item in wanted if item.id not in again)
+    progress = Progress(out, len(todo), len(kept), sum(record.status == "failed" for record in kept.values()))
 
     def leased(item: Item) -> Line:
-        with pool.lease() as backend:
+        with pool.lease() as backend, folder.recording(item.id) as record:
+
+            def emit(event: Event) -> None:
+                record(event)
+                progress.event(event)
+
             return work(item, backend, emit)
 
     before = pool.down()

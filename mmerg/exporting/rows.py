@@ -2,7 +2,7 @@
 
 Knows no file format. Outputs of agents, which differ from system to system, become JSON text; all else keeps its type.
 
-    sample, passes, calls = rows_of(result, tuple(tries.of(result.id)), prompts=False)
+    sample, passes, calls = rows_of(result, read_events(run, result.id), prompts=False)
 """
 
 from __future__ import annotations
@@ -39,20 +39,17 @@ def _json(value: Any) -> str | None:
 
 def _sample(result: Result, told: Sequence[events.Event]) -> Row:
     started = next((event for event in told if isinstance(event, events.SampleStarted)), None)
-    frames = next((event for event in told if isinstance(event, events.FramesTaken)), None)
-    turns = started.history if started else ()
-    plain = result.model_dump(mode="json", exclude={"id", "plan", "audit", "excluded"})
+    plain = result.model_dump(
+        mode="json", exclude={"id", "plan", "audit", "excluded", "history", "timing", "turns_looked_at"}
+    )
     return {
         "sample": result.id,
         **plain,
         "plan": _json(result.plan),
         "checks": None if result.audit is None else {name: bool(check) for name, check in result.audit.items()},
         "excluded": dict(result.excluded),
-        "responder": started.responder if started else None,
-        "history": [{"speaker": speaker, "text": text} for speaker, text in turns] if started else None,
+        "history": [{"speaker": speaker, "text": text} for speaker, text in result.history],
         "labels": list(started.labels) if started else None,
-        "frames": sum(len(turn.frames) for turn in frames.turns) if frames else None,
-        "frames_form": frames.form if frames else None,
     }
 
 

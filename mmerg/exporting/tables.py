@@ -8,6 +8,8 @@ The files appear whole, and none before all of them are; the same rows give the 
 
 from __future__ import annotations
 
+import os
+import tempfile
 from contextlib import ExitStack, suppress
 from pathlib import Path
 from types import TracebackType
@@ -16,8 +18,8 @@ from typing import Any
 from mmerg.errors import RunError, unwritable
 from mmerg.exporting.rows import Row, Rows
 from mmerg.exporting.schemas import CALLS, PASSES, PROMPTS, SAMPLES, arrow
-from mmerg.runs.about import About
-from mmerg.runs.lines import SAFE
+from mmerg.runs.manifest import About
+from mmerg.storage.files import SAFE, private_folder
 
 GROUP = 1000  # rows
 
@@ -32,7 +34,7 @@ class Tables:
     def __enter__(self) -> Tables:
         with ExitStack() as opened:
             try:
-                self._folder.mkdir(parents=True, exist_ok=True)
+                private_folder(self._folder)
                 self._tables = {
                     name: opened.enter_context(_Table(self._folder / f"{name}.parquet", columns))
                     for name, columns in self._columns.items()
@@ -83,7 +85,9 @@ class _Table:
     def __enter__(self) -> _Table:
         from pyarrow.parquet import ParquetWriter
 
-        self._part = self.path.with_name(self.path.name + ".part")
+        handle, part = tempfile.mkstemp(dir=self.path.parent, prefix=f".{self.path.name}.", suffix=".part")
+        os.close(handle)
+        self._part = Path(part)
         self._writer = ParquetWriter(self._part, self._schema, compression="zstd")
         return self
 

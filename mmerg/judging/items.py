@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 
 from mmerg.corpora.dialogue import Scene, Turn
 from mmerg.errors import ConfigError, RunError
-from mmerg.runs.folder import TRACE
+from mmerg.runs.folder import RESULTS
 from mmerg.scoring.answers import Answer, ScoredRun
 from mmerg.scoring.comparable import must_compare
 
@@ -63,7 +63,7 @@ class Lot:
 
 
 def singles(run: ScoredRun) -> Lot:
-    """The replies of one run. Raises RunError where it has none, or its trace does not tell what they answer."""
+    """The replies of one run. Raises RunError where it has none, or its results do not tell what they answer."""
     told = [answer for answer in _in_order(run.answers) if answer.ok]
     for answer in told:
         _must_be_told(answer, run)
@@ -73,7 +73,7 @@ def singles(run: ScoredRun) -> Lot:
 
 def pairs(a: ScoredRun, b: ScoredRun) -> Lot:
     """The replies of two runs to the samples that both finished. Raises ConfigError where it is one run, RunError where
-    the runs cannot be compared (see `must_compare`), a trace does not tell what was shown, or that was not the same."""
+    the runs cannot be compared (see `must_compare`), results do not tell what was shown, or that was not the same."""
     if a.path.resolve() == b.path.resolve():
         raise ConfigError("a run is to be compared with itself", where=str(a.path), hint="name two run folders")
     must_compare(a, b)
@@ -82,7 +82,7 @@ def pairs(a: ScoredRun, b: ScoredRun) -> Lot:
     for one, other in both:
         _must_be_told(one, a)
         _must_be_told(other, b)
-        if (one.history, one.responder) != (other.history, other.responder):
+        if (one.result.history, one.result.responder) != (other.result.history, other.result.responder):
             raise RunError(
                 f"the runs were not shown the same history of {one.id}",
                 where=f"{a.path} and {b.path}",
@@ -98,11 +98,11 @@ def pairs(a: ScoredRun, b: ScoredRun) -> Lot:
 
 def _must_be_told(answer: Answer, run: ScoredRun) -> None:
     """Raises RunError for a reply to nothing: it would be judged without what it answers."""
-    if not answer.history:
+    if not answer.result.history:
         raise RunError(
-            f"the trace does not tell what was shown of {answer.id}",
-            where=str(run.path / TRACE),
-            hint="put the run's own trace.jsonl back, or run it again: its calls come from the reply cache",
+            f"the results do not tell what was shown of {answer.id}",
+            where=str(run.path / RESULTS),
+            hint="put the run's own results.jsonl back, or run it again: its calls come from the reply cache",
         )
 
 
@@ -120,4 +120,4 @@ def _in_order(answers: Sequence[Answer]) -> list[Answer]:
 def _item(answer: Answer, answers: tuple[Answer, ...]) -> Item:
     # A line feed in a reply must not read as another part of the prompt.
     replies = tuple(" ".join((one.result.response or "").split()) for one in answers)
-    return Item(answer.id, answer.result.dialogue or answer.id, answer.history, answer.responder, replies)
+    return Item(answer.id, answer.result.dialogue or answer.id, answer.result.history, answer.result.responder, replies)

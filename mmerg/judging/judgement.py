@@ -12,15 +12,16 @@ import hashlib
 import json
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
 
 from pydantic import BaseModel, ConfigDict
 
+from mmerg.backends.protocol import Engine
 from mmerg.errors import RunError
 from mmerg.judging.preferences import Sign
-from mmerg.runs.folder import read_results, replace_file
-from mmerg.runs.lines import why
+from mmerg.runs.folder import read_results
 from mmerg.runs.result import Result
+from mmerg.runs.samples import why
+from mmerg.scoring.files import read, written
 from mmerg.scoring.score import Score
 
 JUDGEMENT = "judgement.json"
@@ -49,7 +50,7 @@ class _Judged(BaseModel):
 
     def write(self, file: Path) -> None:
         """Write the file, whole or not at all. Raises RunError where it cannot be written."""
-        replace_file(file, json.dumps(self.model_dump(mode="json"), indent=2, ensure_ascii=False) + "\n")
+        written(file, self)
 
 
 class Judgement(_Judged):
@@ -104,10 +105,10 @@ def keep(judgement: Judgement, file: Path) -> Judgement | None:
 
 def _read(file: Path) -> Judgement:
     try:
-        return Judgement.model_validate(json.loads(file.read_bytes()))
+        return read(file, Judgement)
     except OSError as error:
         raise RunError(f"this judgement cannot be read: {error.strerror}", where=str(file)) from error
-    except (ValueError, RecursionError) as error:
+    except ValueError as error:
         what = f"this judgement cannot be read, or is of another version: {why(error)}"
         raise RunError(what, **_again(file, file.parent)) from error
 
@@ -121,6 +122,6 @@ def judgement_file(backbone: str) -> str:
     return f"judgement-{backbone}.json"
 
 
-def same_model(engine: dict[str, Any], other: dict[str, Any]) -> bool:
+def same_model(engine: Engine, other: Engine) -> bool:
     """Whether two engines, as manifests hold them, run one model: the same name, or the same weights under another."""
-    return engine["model"] == other["model"] or bool(engine["digest"] and engine["digest"] == other["digest"])
+    return engine.model == other.model or bool(engine.digest and engine.digest == other.digest)

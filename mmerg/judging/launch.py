@@ -38,7 +38,8 @@ from mmerg.judging.judgement import (
 from mmerg.judging.preferences import preferences, signs
 from mmerg.judging.ratings import ratings
 from mmerg.judging.tables import compared, rated
-from mmerg.runs.folder import Folder
+from mmerg.runs.folder import SAMPLES, Folder
+from mmerg.runs.manifest import Judged, JudgingManifest, Session
 from mmerg.runs.verdict import Verdicts
 from mmerg.scoring.answers import read_run
 from mmerg.settings.compose import resolve
@@ -127,12 +128,12 @@ def _judged(out: Console, judging: Judging, lot: Lot, pool: Pool) -> int:
     plain = judging.plain
     identity = judging.identity(lot)
     path = Path(plain["runs"]) / judging.name(identity)
-    with Folder(path, _manifest(judging, lot, identity), Verdicts, VERDICTS) as folder:
+    with Folder(path, _manifest(judging, lot, identity), Verdicts, VERDICTS, folders=(SAMPLES,)) as folder:
         wanted = lot.items[: plain["limit"]]
-        todo = pending(wanted, folder.results, plain["only_failed"])
+        todo = pending(wanted, folder.finished, plain["only_failed"])
         carry_out(folder, wanted, todo, judging.judge.item, pool, out)
         folder.seal([item.id for item in lot.items])
-        found = list(folder.results.part(item.id for item in lot.items))
+        found = list(folder.results.only(item.id for item in lot.items).values())
     _conclude(out, judging, lot, identity, path, found)
     if failed := failures(found):
         out.print(failed)
@@ -150,7 +151,7 @@ def _conclude(
         "judge": judging.backbone,
         "engine": f"{judging.engine.model} on {judging.engine.backend} {judging.engine.version}",
         "judging": path.name,
-        "corpus": f"{manifest['corpus']['name']} {manifest['corpus']['split']}",
+        "corpus": f"{manifest.corpus.name} {manifest.corpus.split}",
         "drawn": len(lot.items),
         "n": len(judged),
         "failed": len(found) - len(judged),
@@ -160,7 +161,7 @@ def _conclude(
         "unusable": sum(not verdict.usable for verdicts in judged for verdict in verdicts.verdicts),
         "identity": identity,
     }
-    own = [run for run in lot.runs if same_model(judging.engine.model_dump(), run.manifest["engine"])]
+    own = [run for run in lot.runs if same_model(judging.engine, run.manifest.engine)]
     signature = _signature(judging)
     if len(lot.runs) == 1:
         [run] = lot.runs
@@ -214,19 +215,17 @@ def _signature(judging: Judging) -> str:
     return "|".join(f"{key}:{value}" for key, value in parts.items())
 
 
-def _manifest(judging: Judging, lot: Lot, identity: dict[str, str]) -> dict[str, Any]:
-    runs = [
-        {"run": run.name, "identity": run.manifest["identity"], "engine": run.manifest["engine"]} for run in lot.runs
-    ]
-    return {
-        "identity": identity,
-        "engine": judging.engine.model_dump(mode="json"),
-        "judged": {"runs": runs, "items": len(lot.items), "left_out": lot.left_out},
-        "versions": versions(),
-        "how": how(judging.plain),
-        "git_commit": git_commit(),
-        "config": judging.plain,
-    }
+def _manifest(judging: Judging, lot: Lot, identity: dict[str, str]) -> JudgingManifest:
+    runs = (Judged(run=run.name, identity=run.manifest.identity, engine=run.manifest.engine) for run in lot.runs)
+    return JudgingManifest(
+        identity=identity,
+        engine=judging.engine,
+        judged=tuple(runs),
+        items=len(lot.items),
+        left_out=lot.left_out,
+        settings=judging.plain,
+        sessions=(Session(versions=versions(), git_commit=git_commit(), how=how(judging.plain)),),
+    )
 
 
 def _announce(out: Console, judging: Judging) -> None:

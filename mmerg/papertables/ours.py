@@ -7,19 +7,23 @@ run.settings["top_k"], run.score("acc")
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from mmerg.errors import RunError
 from mmerg.judging.judgement import read_judgement
-from mmerg.papertables.seen import seen
-from mmerg.runs.folder import TRACE, read_manifest
+from mmerg.runs.folder import read_results
+from mmerg.runs.manifest import JudgingManifest, Manifest, read_manifest
+from mmerg.runs.result import Result
 from mmerg.scoring.score import Score, Scores, read_scores
 from mmerg.settings.identity import identity_hash
 
 Setting = str | int
+KEYFRAMES = "keyframes"
+MEASURED = "descriptions measured from keyframes"
+NOT_FOUND = "no clip was found: text only"
+UNUSABLE = "no clip could be used: text only"
 JUDGEMENT = "judgement-*.json"
 
 
@@ -66,55 +70,60 @@ def read_ours(path: Path, judge: str | None = None) -> Ours:
     manifest = read_manifest(path)
     if dataset_of(manifest) is None:
         raise RunError("the manifest does not say of which dataset the run is", where=str(path), hint="see `ls runs/`")
-    scores = read_scores(path, manifest["identity"])
+    scores = read_scores(path, manifest.identity)
     judges = _judges(path)
     if judge is not None:
         judges = {name: ratings for name, ratings in judges.items() if name == judge}
-    config = dict(_node(manifest, "config"))
-    seed = int(config.get("seed") or 0)
-    parts = {name: part for name, part in manifest["identity"].items() if name != "config"}
-    but_for_seed = f"{identity_hash(config | {'seed': 0})} {json.dumps(parts, sort_keys=True)}"
+    parts = {name: part for name, part in manifest.identity.items() if name != "config"}
+    but_for_seed = f"{identity_hash(manifest.settings | {'seed': 0})} {json.dumps(parts, sort_keys=True)}"
     settings = settings_of(manifest)
     if settings["frames"] != "none":
-        settings["seen"] = seen(path / TRACE)
-    return Ours(path.resolve().name, seed, but_for_seed, settings, scores, judges)
+        settings["seen"] = seen(read_results(path).values())
+    return Ours(path.resolve().name, manifest.setting("seed", 0), but_for_seed, settings, scores, judges)
 
 
-def dataset_of(manifest: Mapping[str, Any]) -> str | None:
+def dataset_of(manifest: Manifest | JudgingManifest) -> str | None:
     """The dataset of a run; None where the manifest is of something else."""
-    name = _node(_node(manifest, "config"), "dataset").get("name")
-    return name if isinstance(name, str) else None
+    return manifest.setting("dataset.name") if isinstance(manifest, Manifest) else None
 
 
-def settings_of(manifest: Mapping[str, Any]) -> dict[str, Setting]:
-    """What the papers' tables tell apart, by the names that they use. What an older run does not have is as if it were
-    off: no agent left out, cascaded, the best pass, no exemplars; keyframes are seen by the paper's agents."""
-    config = _node(manifest, "config")
-    dataset, system = _node(config, "dataset"), _node(config, "system")
-    found: dict[str, Setting] = {
-        "dataset": str(dataset.get("name")),
-        "split": str(dataset.get("split")),
-        "variant": str(dataset.get("variant") or "multi"),
-        "labels": len(_node(manifest, "corpus").get("labels") or ()),
-        "samples": int(_node(manifest, "protocol").get("samples") or 0),
-        "targets": str(_node(manifest, "protocol").get("targets") or "last"),
-        "system": str(system.get("name")),
-        "backbone": str(_node(config, "backbone").get("name")),
-        "max_iterations": int(system.get("max_iterations") or 0),
-        "top_k": int(_node(config, "memory").get("top_k") or 0),
-        "without": "+".join(sorted(system.get("without") or ())) or "none",
-        "organization": str(system.get("organization") or "cascaded"),
-        "final_selection": str(system.get("final_selection") or "lexicographic"),
-        "frames": str(_node(config, "frames").get("seen_by") or "paper"),
-    }
-    if sessions := dataset.get("sessions"):
-        found["sessions"] = sessions[0] if len(sessions) == 1 else "+".join(str(session) for session in sessions)
+def seen(results: Iterable[Result]) -> str:
+    """What the agents saw of the keyframes: a run whose clips were not found is one of text. A run of which no clip was
+    looked at yet is taken for one with keyframes."""
+    found = KEYFRAMES
+    for result in results:
+        if result.frames:
+            return MEASURED if result.frames_form == "descriptions" else KEYFRAMES
+        if result.turns_looked_at:
+            found = UNUSABLE
+        elif result.frames_form and found == KEYFRAMES:
+            found = NOT_FOUND
     return found
 
 
-def _node(above: Mapping[str, Any], name: str) -> Mapping[str, Any]:
-    node = above.get(name)
-    return node if isinstance(node, Mapping) else {}
+def settings_of(manifest: Manifest) -> dict[str, Setting]:
+    """What the papers' tables tell apart, by the names that they use. What a run does not have is as if it were off:
+    no agent left out, cascaded, the best pass, no exemplars; keyframes are seen by the paper's agents."""
+    of = manifest.setting
+    found: dict[str, Setting] = {
+        "dataset": of("dataset.name"),
+        "split": of("dataset.split", "None"),
+        "variant": of("dataset.variant", "multi"),
+        "labels": len(manifest.corpus.labels),
+        "samples": manifest.protocol.samples,
+        "targets": str(of("protocol.targets", "last")),
+        "system": of("system.name", "None"),
+        "backbone": of("backbone.name", "None"),
+        "max_iterations": of("system.max_iterations", 0),
+        "top_k": of("memory.top_k", 0),
+        "without": "+".join(sorted(of("system.without", ()))) or "none",
+        "organization": of("system.organization", "cascaded"),
+        "final_selection": of("system.final_selection", "lexicographic"),
+        "frames": str(of("frames.seen_by", "paper")),
+    }
+    if sessions := of("dataset.sessions"):
+        found["sessions"] = sessions[0] if len(sessions) == 1 else "+".join(str(session) for session in sessions)
+    return found
 
 
 def _judges(path: Path) -> dict[str, Mapping[str, Score]]:

@@ -1,7 +1,7 @@
 """Which agent the auditor blames: of each pass, the earliest stage whose check failed, or that all passed.
 
-MERG, arXiv 2604.18988, section 3: the earliest failed agent a* is the source of error. Streams the trace; counts the
-last finished try of each sample.
+MERG, arXiv 2604.18988, section 3: the earliest failed agent a* is the source of error. Reads one sample's
+events at a time.
 """
 
 from __future__ import annotations
@@ -15,13 +15,12 @@ from typing import TYPE_CHECKING
 
 from mmerg.plots import style
 from mmerg.runs import events
-from mmerg.runs.tries import Tries
+from mmerg.runs.samples import read_events
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 PASSED, UNAUDITED, UNFINISHED = "passed all", "unaudited", "not finished"
-KINDS = ("audited", "unaudited", "pass_lost", "sample_failed")
 
 
 @dataclass(frozen=True)
@@ -40,16 +39,15 @@ class Blame:
         return self.n(t) - self.passes[t].get(UNAUDITED, 0) - self.passes[t].get(UNFINISHED, 0)
 
 
-def read(trace: Path, samples: Iterable[str], stages: Sequence[str] = ()) -> Blame:
-    """The verdicts on the passes of `samples`. stages: in the order in which they run. Raises RunError where the trace
-    cannot be read."""
+def read(run: Path, samples: Iterable[str], stages: Sequence[str] = ()) -> Blame:
+    """The verdicts on the passes of `samples` of a run folder. stages: in the order in which they run. Raises RunError
+    where events cannot be read."""
     counts: dict[int, Counter[str]] = {}
     order: dict[str, None] = dict.fromkeys(stages)
-    with Tries(trace, KINDS) as tries:
-        for sample in samples:
-            for t, verdict, audited in _verdicts(tries.of(sample)):
-                counts.setdefault(t, Counter())[verdict] += 1
-                order |= dict.fromkeys(audited)
+    for sample in samples:
+        for t, verdict, audited in _verdicts(read_events(run, sample)):
+            counts.setdefault(t, Counter())[verdict] += 1
+            order |= dict.fromkeys(audited)
     found = {verdict for counted in counts.values() for verdict in counted}
     verdicts = (*order, PASSED, *(verdict for verdict in (UNAUDITED, UNFINISHED) if verdict in found))
     last = max(counts, default=-1)
@@ -71,7 +69,7 @@ def _verdicts(told: Iterable[events.Event]) -> Iterator[tuple[int, str, tuple[st
         elif isinstance(event, events.PassLost):
             yield event.t, UNFINISHED, ()
             return
-        else:
+        elif isinstance(event, events.SampleFailed):
             yield decided + 1, UNFINISHED, ()
 
 

@@ -17,7 +17,7 @@ from mmerg.paper.published import published
 from mmerg.plots import style
 from mmerg.plots.names import names
 from mmerg.plots.scored import TITLES, Scored
-from mmerg.runs.about import About
+from mmerg.runs.manifest import About
 from mmerg.settings.identity import identity_hash
 
 if TYPE_CHECKING:
@@ -51,9 +51,7 @@ class Series:
 
 def setting_of(about: About, setting: Setting) -> int | None:
     """The value of a run's setting; None where its system or memory has no such setting."""
-    value: object = about.config
-    for key in (*NODES[setting].split("."), setting):
-        value = value.get(key) if isinstance(value, dict) else None
+    value = about.manifest.setting(f"{NODES[setting]}.{setting}")
     return value if type(value) is int else None
 
 
@@ -180,8 +178,8 @@ def _told(one: Series) -> str:
 
 def _apart_from(about: About, setting: Setting, *, memory: bool) -> str:
     """What decides a run's results, but for the setting, and with or without what decides its exemplars."""
-    config = json.loads(json.dumps(about.config))
-    parts = {name: part for name, part in about.identity.items() if name != "config"}
+    config = json.loads(json.dumps(about.manifest.settings))
+    parts = {name: part for name, part in about.manifest.identity.items() if name != "config"}
     if setting == "max_iterations":
         config["system"].pop(setting, None)
     elif memory:

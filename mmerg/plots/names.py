@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from mmerg.runs.about import About
+from mmerg.runs.manifest import About
 
 
 def names(abouts: Sequence[About]) -> list[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from mmerg.runs.about import About
+from mmerg.runs.manifest import About
 from mmerg.scoring.score import Score, Scores, UnscoredError, read_scores
 
 METRICS = ("acc", "dist1", "dist2", "self_ppl", "bert_f1")
@@ -34,7 +34,7 @@ class Scored:
 def read_scored(about: About) -> Scored:
     """The figures of a run. Raises RunError where its scores.json cannot be read."""
     try:
-        return Scored(about, read_scores(about.path, about.identity))
+        return Scored(about, read_scores(about.path, about.manifest.identity))
     except UnscoredError as error:
         return Scored(about, None, f"{error.what}: {error.hint}")
 

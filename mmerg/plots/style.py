@@ -17,13 +17,13 @@ import os
 import sys
 import tempfile
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mmerg.console.terminal import shown
-from mmerg.errors import unwritable
+from mmerg.storage.files import write_whole
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -191,13 +191,4 @@ def write(figure: Figure, path: Path) -> None:
         figure.savefig(data, format="svg", metadata={"Date": None, "Creator": None})
     else:
         figure.savefig(data, format="png", metadata={"Software": None})
-    part = path.with_name(path.name + ".part")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        part.write_bytes(data.getvalue())
-        part.replace(path)
-    except OSError as error:
-        raise unwritable(error, path) from error
-    finally:
-        with suppress(OSError):
-            part.unlink()
+    write_whole(path, data.getvalue())

@@ -19,11 +19,11 @@ from mmerg.console.exclusions import tally as kept_back
 from mmerg.errors import RunError
 from mmerg.paper.published import FILES, published
 from mmerg.papertables.beside import Beside, put_beside
-from mmerg.papertables.ours import read_ours, settings_of
+from mmerg.papertables.ours import read_ours
 from mmerg.plots.scored import Scored, read_scored
 from mmerg.reporting.navigation import Outcome, outcome, wrong_emotion
-from mmerg.runs.about import About, read_about
-from mmerg.runs.folder import read_manifest, read_results
+from mmerg.runs.folder import read_results
+from mmerg.runs.manifest import About, Manifest, Session, read_about
 from mmerg.runs.result import Result
 
 _HOW = ("limit", "ids", "only_failed", "cache")  # of a start, what says which samples it took up; the rest is hosts
@@ -54,7 +54,6 @@ class Overview:
     """A run as its folder tells it. papers: tables of papers of which this run is a row."""
 
     about: About
-    manifest: Mapping[str, Any]
     results: tuple[Result, ...]
     scored: Scored
     papers: tuple[Beside, ...]
@@ -64,10 +63,13 @@ class Overview:
         return self.about.run
 
     @property
+    def manifest(self) -> Manifest:
+        return self.about.manifest
+
+    @property
     def wanted(self) -> int:
         """Samples of the protocol."""
-        protocol = self.manifest.get("protocol")
-        return int(protocol.get("samples", 0)) if isinstance(protocol, Mapping) else 0
+        return self.manifest.protocol.samples
 
     @cached_property
     def outcomes(self) -> Counter[Outcome]:
@@ -85,7 +87,7 @@ class Overview:
     @property
     def ended(self) -> list[tuple[str, int]]:
         """Why loops ended, most often first."""
-        return Counter(result.ended for result in self.results if result.ended).most_common()
+        return Counter(str(result.ended) for result in self.results if result.ended).most_common()
 
     @cached_property
     def failures(self) -> list[Failures]:
@@ -120,37 +122,34 @@ class Overview:
         return problems(self.results)
 
     @property
-    def sessions(self) -> list[Mapping[str, Any]]:
-        """The starts of the run; settings that name hosts and folders are left out."""
-        found = self.manifest.get("sessions")
-        starts = [one for one in found if isinstance(one, Mapping)] if isinstance(found, list) else []
-        return [{**one, "how": _told(one.get("how"))} for one in starts]
+    def sessions(self) -> list[tuple[Session, str]]:
+        """The starts of the run, each with its settings in words; those that name hosts and folders are left out."""
+        return [(one, _described(one.how)) for one in self.manifest.sessions]
 
     @property
     def config(self) -> str:
-        return json.dumps(self.manifest["config"], indent=2, ensure_ascii=False)
+        return json.dumps(self.manifest.settings, indent=2, ensure_ascii=False)
 
 
 def read_overview(path: Path) -> Overview:
     """Raises RunError where the folder is no run of this version."""
     about = read_about(path)
-    manifest = read_manifest(path)
     results = tuple(read_results(path).values())
     try:
         scored = read_scored(about)
     except RunError as error:
         scored = Scored(about, None, error.what)
     scored = replace(scored, why=scored.why.replace(str(path), about.run))  # a report names no folder of its maker
-    return Overview(about, manifest, results, scored, _papers(path, manifest) if scored.scores else ())
+    return Overview(about, results, scored, _papers(about) if scored.scores else ())
 
 
-def _papers(path: Path, manifest: Mapping[str, Any]) -> tuple[Beside, ...]:
+def _papers(about: About) -> tuple[Beside, ...]:
     """The papers' tables that have a row set as this run is, cut down to this row and ours."""
-    dataset = settings_of(manifest)["dataset"]
+    dataset = about.manifest.setting("dataset.name")
     tables = [table for name in FILES for table in published(name) if table.dataset == dataset]
     if not tables:
         return ()
-    ours = read_ours(path)
+    ours = read_ours(about.path)
     found = []
     for beside in (put_beside(table, [ours]) for table in tables):
         rows = {line.row for line in beside.lines if line.by == "ours" and line.row and line.fits}
@@ -160,6 +159,5 @@ def _papers(path: Path, manifest: Mapping[str, Any]) -> tuple[Beside, ...]:
     return tuple(found)
 
 
-def _told(how: Any) -> str:
-    settings = how if isinstance(how, Mapping) else {}
-    return ", ".join(f"{name}={settings[name]}" for name in _HOW if settings.get(name) not in (None, False, [], ()))
+def _described(how: Mapping[str, Any]) -> str:
+    return ", ".join(f"{name}={how[name]}" for name in _HOW if how.get(name) not in (None, False, [], ()))

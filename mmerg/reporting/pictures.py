@@ -8,14 +8,11 @@ from __future__ import annotations
 import io
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mmerg.plots import blame, dots, matrix, plan
 from mmerg.plots.names import caption, names
 from mmerg.plots.scored import Scored, with_any
-from mmerg.runs.folder import TRACE
-from mmerg.runs.manifest import node, words
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -42,16 +39,15 @@ def of_run(overview: Overview) -> Iterator[Picture]:
     """Those that the run has something for; what a table of its page holds in full is not drawn again."""
     about, results = overview.about, {result.id: result for result in overview.results}
     told = caption([about])
-    labels = about.labels
+    settings = about.manifest.setting
     for dimension in ("tone", "stance"):
-        vocabulary = words(node(about.config["system"], "vocabulary").get(dimension))
-        table = plan.by_emotion(overview.results, dimension, labels, vocabulary)
+        vocabulary = settings(f"system.vocabulary.{dimension}", ())
+        table = plan.by_emotion(overview.results, dimension, about.labels, vocabulary)
         if table.rows:
             title = f"{dimension.capitalize()} by forecast emotion, n={table.n.sum()}"
             figure = matrix.draw(table, title, told, "forecast emotion", dimension)
             yield Picture(dimension, f"How often each {dimension} was planned for each forecast emotion", figure)
-    stages = about.config["system"].get("stages") or {}
-    found = blame.read(Path(about.path) / TRACE, results, tuple(stages))
+    found = blame.read(about.path, results, tuple(settings("system.stages", ())))
     if any(found.audited(t) for t in range(len(found.passes))):
         title = "The earliest agent whose check failed, by pass"
         yield Picture("blame", f"{title}; the table beside it has the counts", blame.draw(found, title, told))

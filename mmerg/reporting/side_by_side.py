@@ -12,7 +12,7 @@ from typing import Any
 from mmerg.errors import RunError
 from mmerg.plots.names import names
 from mmerg.reporting.overview import Overview
-from mmerg.runs.differing import differing
+from mmerg.runs.config_diff import config_diff
 from mmerg.scoring.answers import read_run
 from mmerg.scoring.comparisons import DRAWS, chance, compared_with, how_p
 from mmerg.scoring.standard import Options
@@ -23,7 +23,7 @@ def side_by_side(overviews: Sequence[Overview]) -> dict[str, Any]:
     """Values of the template. Runs that cannot be compared are said to be so; their pages stand all the same."""
     scores = [overview.scored.scores for overview in overviews]
     found: dict[str, Any] = {
-        "settings": differing([overview.manifest for overview in overviews], canonical),
+        "settings": config_diff([overview.manifest for overview in overviews], canonical),
         "names": list(dict.fromkeys(name for one in scores if one for name in one.scores)),
         "short": names([overview.about for overview in overviews]),
         "chance": chance,

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from mmerg.runs.manifest import node, words
+from mmerg.runs.manifest import Manifest
 
 GIVEN = {"D": "dialogue", "V": "keyframes", "M": "exemplars"}  # what stages see that no stage gives
 
@@ -44,22 +44,21 @@ class Stages:
         return f"{word} ({symbol})" if word else symbol
 
 
-def stages_of(manifest: Mapping[str, Any]) -> Stages:
+def stages_of(manifest: Manifest) -> Stages:
     """As the manifest of a run holds them; none where it holds no system."""
-    config = node(manifest, "config")
-    system = node(config, "system")
-    without = set(words(system.get("without")))
-    stages = {str(name): one for name, one in node(system, "stages").items() if isinstance(one, Mapping)}
+    system = manifest.setting("system", {})
+    without = set(system.get("without") or ())
+    stages: Mapping[str, Mapping[str, Any]] = system.get("stages") or {}
     gone = {str(one.get("gives")) for name, one in stages.items() if name in without}
     made = {str(one.get("gives")) for one in stages.values()}
     unseen = made if system.get("organization") == "independent" else gone
-    seen_by = str(node(config, "frames").get("seen_by"))
+    seen_by = str(manifest.setting("frames.seen_by"))
     named = {
         name: agent(one.get("gives"), one.get("output"), _sees(one, unseen, seen_by))
         for name, one in stages.items()
         if name not in without
     }
-    auditor = node(system, "auditor")
+    auditor = manifest.setting("system.auditor", {})
     name = str(auditor.get("name") or "")
     return Stages(named) if name in without else Stages(named, name, _sees(auditor, gone, seen_by))
 
@@ -72,7 +71,7 @@ def agent(gives: Any, output: Any, sees: tuple[str, ...] = ()) -> Agent:
 
 def _sees(one: Mapping[str, Any], unseen: Iterable[str], seen_by: str) -> tuple[str, ...]:
     """What an agent is shown: frames by their own setting, of the rest what is not taken out."""
-    found = [symbol for symbol in words(one.get("sees")) if symbol not in unseen]
+    found = [symbol for symbol in one.get("sees") or () if symbol not in unseen]
     if seen_by in ("all", "none"):
         found = [symbol for symbol in found if symbol != "V"]
         found[1:1] = ["V"] * (seen_by == "all")

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from mmerg.console.exclusions import told as told_memory
+from mmerg.console.exclusions import describe_memory
 from mmerg.plots import style
 from mmerg.reporting.folder import ReportFolder
 from mmerg.reporting.frames import Faces, Frames
@@ -27,10 +27,10 @@ from mmerg.reporting.stages import stages_of
 from mmerg.reporting.tally import Tally
 from mmerg.reporting.text import file_name
 from mmerg.reporting.won import ENDED
-from mmerg.runs.about import read_abouts
-from mmerg.runs.folder import FRAMES, TRACE
-from mmerg.runs.tries import Tries
-from mmerg.scoring.answers import told_improper
+from mmerg.runs.folder import FRAMES
+from mmerg.runs.manifest import read_abouts
+from mmerg.runs.samples import read_events
+from mmerg.scoring.answers import describe_improper
 
 EVERY = 500  # samples from one word of progress to the next
 STEP = 200  # rows of the table of samples that are shown at once
@@ -102,7 +102,6 @@ class _Run:
         )
         self.folder.write(f"{self.prefix}samples.html", samples)
         pictures = _drawn(self.folder, self.prefix, of_run(overview)) if overview.results else []
-        memory = overview.manifest.get("memory")
         run = render(
             "run.j2",
             **shared,
@@ -110,12 +109,12 @@ class _Run:
             tally=tally,
             agents=agents,
             pictures=pictures,
-            memory=told_memory(memory) if memory else "",
+            memory="; ".join(map(describe_memory, overview.manifest.memories.values())),
             forms=FORMS,
             ended=ENDED,
             frames=frames,
             file_name=file_name,
-            told_improper=told_improper,
+            describe_improper=describe_improper,
         )
         self.folder.write(f"{self.prefix}index.html", run)
 
@@ -124,39 +123,38 @@ class _Run:
         results = self.overview.results
         stages = stages_of(self.overview.manifest)
         known = {name: {result.id for result in other.results} for name, other in self.others.items()}
-        with Tries(path / TRACE) as tries:
-            for number, (result, way) in enumerate(zip(results, ways(results), strict=True), start=1):
-                page = sample_page(list(tries.of(result.id)), stages, frames.held)
-                tally.add(result, page)
-                name = file_name(result.id)
-                elsewhere = [
-                    (other.name, f"../../{folder}/samples/{name}")
-                    for folder, other in self.others.items()
-                    if result.id in known[folder]
-                ]
-                yield (
-                    f"{self.prefix}samples/{name}",
-                    render(
-                        "sample.j2",
-                        up="../",
-                        top="../../" if self.prefix else "../",
-                        run=self.overview.name,
-                        faces=self.faces,
-                        result=result,
-                        page=page,
-                        ways=way,
-                        elsewhere=elsewhere,
-                        number=number,
-                        total=len(results),
-                        href=file_name,
-                        outcome=outcome(result),
-                        told=OUTCOMES[outcome(result)],
-                        wrong=wrong_emotion(result),
-                        forms=FORMS,
-                        ended=ENDED,
-                        images=self._images(page, frames),
-                    ),
-                )
+        for number, (result, way) in enumerate(zip(results, ways(results), strict=True), start=1):
+            page = sample_page(read_events(path, result.id), stages, frames.held)
+            tally.add(result, page)
+            name = file_name(result.id)
+            elsewhere = [
+                (other.name, f"../../{folder}/samples/{name}")
+                for folder, other in self.others.items()
+                if result.id in known[folder]
+            ]
+            yield (
+                f"{self.prefix}samples/{name}",
+                render(
+                    "sample.j2",
+                    up="../",
+                    top="../../" if self.prefix else "../",
+                    run=self.overview.name,
+                    faces=self.faces,
+                    result=result,
+                    page=page,
+                    ways=way,
+                    elsewhere=elsewhere,
+                    number=number,
+                    total=len(results),
+                    href=file_name,
+                    outcome=outcome(result),
+                    told=OUTCOMES[outcome(result)],
+                    wrong=wrong_emotion(result),
+                    forms=FORMS,
+                    ended=ENDED,
+                    images=self._images(page, frames),
+                ),
+            )
 
     def _images(self, page: SamplePage, frames: Frames) -> Mapping[str, str]:
         """What images of calls are called, of those that the report holds; they are put there."""

@@ -5,7 +5,7 @@ Ended.of(path, results, made=12).calls
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection
 from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict
@@ -27,7 +27,7 @@ class Ended(BaseModel):
     made: int
 
     @classmethod
-    def of(cls, path: Path, results: Sequence[Result], kept: int, made: int) -> Ended:
+    def of(cls, path: Path, results: Collection[Result], kept: int, made: int) -> Ended:
         """Of the run in folder `path` with these results, `kept` of them from before, `made` calls made now."""
         return cls(
             run=str(path),

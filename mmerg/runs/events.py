@@ -1,4 +1,4 @@
-"""The facts of a run as typed events, one line each in `trace.jsonl`, and read back as the same types.
+"""The facts of a sample as typed events, a line each in its file of the run folder, and read back as the same types.
 
 Each fact is written once, when it happens, also when it is a failure. Frames go by hash. Logging time is the only
 field that differs between two runs that did the same.
@@ -20,6 +20,11 @@ from mmerg.systems.audit import Audit
 
 Form = Literal["images", "montage", "descriptions", "none"]
 Ended = str  # passed, max_iterations, unaudited, unusable, no auditor, or what a loop of the user's says
+# Bounds are far beyond what occurs: a file that was damaged or made up must not cost its reader memory or time.
+Count = Annotated[int, Field(ge=0, le=2**53)]
+Pass = Annotated[int, Field(ge=0, le=10_000)]
+Seconds = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+OVER_BUDGET = "over_budget"  # the turn's frames are good, later turns took all that a sample may have
 
 
 class _Event(BaseModel):
@@ -30,7 +35,7 @@ class _Event(BaseModel):
 
 
 class SampleStarted(_Event):
-    """Work on a sample begins; what the trace holds of an earlier try is void."""
+    """Work on a sample begins."""
 
     kind: Literal["sample_started"] = "sample_started"
     dialogue: str
@@ -72,7 +77,7 @@ class Called(_Event):
     """One call with its whole prompt and reply. `attempt` counts repairs from 0."""
 
     kind: Literal["called"] = "called"
-    t: int
+    t: Pass
     stage: str
     attempt: int
     digest: str
@@ -87,7 +92,7 @@ class Refused(_Event):
     """A whole reply that could not be used, with the complaint that the model is shown if there is another attempt."""
 
     kind: Literal["refused"] = "refused"
-    t: int
+    t: Pass
     stage: str
     attempt: int
     failure: Failure
@@ -110,7 +115,7 @@ class Supplied(_Event):
     it could not be asked; the prompt goes without."""
 
     kind: Literal["supplied"] = "supplied"
-    t: int
+    t: Pass
     stage: str
     symbol: str
     content: tuple[dict[str, Any], ...]
@@ -122,7 +127,7 @@ class Produced(_Event):
     """A stage's validated output."""
 
     kind: Literal["produced"] = "produced"
-    t: int
+    t: Pass
     stage: str
     symbol: str
     output: Any
@@ -137,7 +142,7 @@ class Audited(_Event):
     """The audit of pass t: (c1, …), and the earliest fault."""
 
     kind: Literal["audited"] = "audited"
-    t: int
+    t: Pass
     audit: Audit
     checks: tuple[int, ...]
     fault: str | None
@@ -147,7 +152,7 @@ class Unaudited(_Event):
     """The audit of pass t could not be read: the pass ends the loop and cannot be selected."""
 
     kind: Literal["unaudited"] = "unaudited"
-    t: int
+    t: Pass
     failure: Failure
     what: str
 
@@ -156,7 +161,7 @@ class PassLost(_Event):
     """A later pass could not be finished: it ends the loop, earlier passes stay candidates."""
 
     kind: Literal["pass_lost"] = "pass_lost"
-    t: int
+    t: Pass
     failure: Failure
     what: str
 
@@ -165,7 +170,7 @@ class Rerun(_Event):
     """Pass t starts from `stage`, which is told why and what to correct."""
 
     kind: Literal["rerun"] = "rerun"
-    t: int
+    t: Pass
     stage: str
     reason: str
     correction: str
@@ -175,8 +180,8 @@ class Selected(_Event):
     """The pass whose response is final, with the tuples it was compared by, or `by` being the last of them."""
 
     kind: Literal["selected"] = "selected"
-    t: int
-    ranks: dict[int, tuple[int, ...]]
+    t: Pass
+    ranks: dict[Pass, tuple[int, ...]]
     ended: Ended
     by: Literal["lexicographic", "last"] = "lexicographic"
 
@@ -185,7 +190,7 @@ class Judged(_Event):
     """A judge's verdict on one aspect in round t: which answer it was, or why it could not be used."""
 
     kind: Literal["judged"] = "judged"
-    t: int
+    t: Pass
     verdict: Verdict
 
 

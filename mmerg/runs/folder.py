@@ -1,94 +1,146 @@
-"""A run folder: manifest, trace, frames and results, written by one process at a time, resumed by the same command.
+"""A run folder: written by one process at a time, resumed by the same command.
 
     runs/meld-merg-qwen3.5-27b-1a2b3c4d/
-      manifest.json   config, identity (corpus, engine, prompts, config), versions and git commit of the first start,
-                      and of every start in `sessions`
-      trace.jsonl     typed events as they happen
-      results.jsonl   a line a sample; in corpus order once the command has ended
-      frames/         the JPEGs that the trace names by hash
+      manifest.json          what the run is made with, and every start of it
+      samples/<id>.jsonl     the events of a finished sample
+      results.jsonl          a line a sample; in corpus order once the command has ended
+      frames/                the JPEGs that events name by hash
 
-Knows nothing of stages. Two runs may share a folder only if their identity is the same. `Folder` is what a run has in
-common with other work that is done a sample at a time.
+A sample is finished if it has both its events and its line; else it is done again. The file of results is the lock:
+who writes it holds it, and sees before every line that it is still the one that goes by its name. Knows nothing of
+stages. `Folder` is what a run has in common with other work that is done a sample at a time.
 """
 
 from __future__ import annotations
 
-import hashlib
-import json
+import fcntl
 import os
+import tempfile
 import threading
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Generic, Self
-
-from filelock import FileLock, Timeout
+from typing import Generic, Self
 
 from mmerg.errors import RunError, unwritable
-from mmerg.runs.kept import Kept, Line, bytes_of
-from mmerg.runs.lines import SAFE, Lines
-from mmerg.runs.manifest import checked, no_run
+from mmerg.runs.events import Emit
+from mmerg.runs.manifest import MANIFEST, Manifest, Started, read_any_manifest, read_manifest
 from mmerg.runs.result import Result
-from mmerg.runs.trace import Trace
+from mmerg.runs.results import Line, Results, read_lines
+from mmerg.runs.samples import ENDING, PART, SAMPLES, file_name, recording
+from mmerg.storage.files import private_folder, sha256_of, write_whole
 
-MANIFEST, TRACE, RESULTS, FRAMES = "manifest.json", "trace.jsonl", "results.jsonl", "frames"
-SESSION = ("versions", "git_commit", "how")
+__all__ = ["FRAMES", "MANIFEST", "RESULTS", "SAMPLES", "Folder", "Run", "read_manifest", "read_results"]
+RESULTS, FRAMES = "results.jsonl", "frames"
 
 
 class Folder(Generic[Line]):
-    """An open folder with a manifest, a trace, and a `record` a sample in `file`. Use as a context manager; `add` is
-    safe from several threads.
+    """An open folder with a manifest, events, and a `record` a sample in `file`. Use as a context manager; `recording`
+    and `add` are safe from several threads.
 
-    manifest: `identity` decides who may go on here. `versions`, `git_commit` and `how` (settings that do not decide
-    results) are noted anew at each start, in `sessions`. Raises RunError where something cannot be written.
+    manifest: its `identity` decides who may go on here, its one session is this start. Raises RunError where something
+    cannot be written.
     """
 
-    def __init__(self, path: Path, manifest: dict[str, Any], record: type[Line], file: str) -> None:
+    def __init__(self, path: Path, manifest: Started, record: type[Line], file: str, *, folders: Sequence[str]) -> None:
         self.path = path
         self._manifest = manifest
         self._record = record
         self._file = path / file
-        self._lock = FileLock(path / ".lock")
+        self._folders = folders
+        self.results: Results[Line] = Results(record)
+        self._recorded: set[str] = set()
+        self._size = 0
         self._guard = threading.Lock()
+        self._failed: OSError | None = None
 
     def __enter__(self) -> Self:
         """Raises RunError where another process writes the folder or it belongs to another identity."""
         with _written(self.path):
-            self.path.mkdir(parents=True, exist_ok=True)
-            try:
-                self._lock.acquire(timeout=0)
-            except Timeout as error:
-                raise RunError(
-                    "another process is writing this run", where=str(self.path), hint="wait for it, or stop it first"
-                ) from error
+            private_folder(self.path)
+        for name in (self._file.name, MANIFEST, *self._folders):
+            place = self.path / name
+            if place.is_symlink() or not (place.is_file() or place.is_dir() or not place.exists()):
+                what, hint = "a run is not written through links and pipes", "remove this"
+                raise RunError(what, where=str(place), hint=hint)
+        with _written(self._file):
+            self._handle = self._hold()
         try:
-            self._claim()
-            self._lines = Lines(self._file)
-            try:
-                self.results = Kept(self._file, self._record)
-                self.trace = Trace(self.path / TRACE)
-            except BaseException:
-                self._lines.close()
-                raise
+            self._begin()
         except BaseException:
-            self._lock.release()
+            os.close(self._handle)
             raise
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
-        self._lines.close()
-        self.trace.__exit__(kind, error, tb)
-        self._lock.release()
+        os.close(self._handle)
 
-    def _claim(self) -> None:
-        """Write the manifest, or hold the one that is there against ours; either way note that a run begins."""
+    @property
+    def finished(self) -> Mapping[str, Line]:
+        """The records of the samples whose events are there, too."""
+        return self.results.only(sample for sample in self.results if file_name(sample) in self._recorded)
+
+    @contextmanager
+    def recording(self, sample: str) -> Iterator[Emit]:
+        """Takes the events of one try at a sample; `add` its record after it."""
+        with recording(self.path, sample) as emit:
+            yield emit
+        self._recorded.add(file_name(sample))
+
+    def add(self, record: Line) -> None:
+        """Append a sample's record; a later one for the same sample replaces the earlier."""
+        with self._guard:
+            if self._failed:  # the line before is torn
+                raise unwritable(self._failed, self._file)
+            self._must_be_ours()
+            left = self.results.put(record)
+            try:
+                while left:
+                    written = os.write(self._handle, left)
+                    self._size += written
+                    left = left[written:]
+            except OSError as error:
+                self._failed = error
+                raise unwritable(error, self._file) from error
+
+    def seal(self, order: Iterable[str]) -> None:
+        """Put the records in corpus order, a line a sample, so that the same run gives the same bytes."""
+        with self._guard:
+            place = {sample: number for number, sample in enumerate(order)}
+            ordered = sorted(self.results, key=lambda sample: (place.get(sample, len(place)), sample))
+            if sum(map(len, self.results.lines.values())) != self._size or ordered != list(self.results):
+                self._must_be_ours()
+                self.results = self.results.only(ordered)
+                self._rewrite()
+
+    def _hold(self) -> int:
+        """The file of records, open to append and locked. Raises OSError, and RunError where another holds it."""
+        flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+        while True:
+            handle = os.open(self._file, flags, 0o600)
+            try:
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                if os.path.samestat(os.fstat(handle), self._file.stat()):
+                    return handle
+            except BlockingIOError as error:
+                os.close(handle)
+                raise RunError(
+                    "another process is writing this run", where=str(self.path), hint="wait for it, or stop it first"
+                ) from error
+            except BaseException:
+                os.close(handle)
+                raise
+            os.close(handle)  # it was replaced between the two steps
+
+    def _begin(self) -> None:
+        """Hold the manifest that is there against ours, note that a run begins, and read what there is."""
         path = self.path / MANIFEST
-        manifest = self._manifest
+        manifest: Started = self._manifest
         if path.exists():
-            manifest = _plain_manifest(self.path)
-            old, new = manifest["identity"], self._manifest["identity"]
+            manifest = read_any_manifest(self.path)
+            old, new = manifest.identity, self._manifest.identity
             changed = [_change(key, old.get(key), new[key]) for key in new if old.get(key) != new[key]]
             if changed:
                 raise RunError(
@@ -96,129 +148,99 @@ class Folder(Generic[Line]):
                     where=str(path),
                     hint="rename or remove the folder to start anew, or restore what changed",
                 )
-        elif any(file.exists() and file.stat().st_size for file in (self._file, self.path / TRACE)):
+        elif os.fstat(self._handle).st_size or any(self.path.glob(f"{SAMPLES}/*{ENDING}")):
             raise RunError(
                 "the folder holds results and no manifest.json: what they were made with cannot be known",
                 where=str(self.path),
                 hint="rename or remove the folder to start anew, or put its manifest.json back",
             )
-        session = {"at": datetime.now(UTC).isoformat(timespec="seconds")}
-        session |= {key: self._manifest[key] for key in SESSION if key in self._manifest}
-        kept = {key: value for key, value in manifest.items() if key != "how"}
-        before = manifest.get("sessions", [])
-        kept["sessions"] = [*(before if isinstance(before, list) else []), session]
-        replace_file(path, _text(kept))
+        now = datetime.now(UTC).isoformat(timespec="seconds")
+        session = self._manifest.sessions[0].model_copy(update={"at": now})
+        before = manifest.sessions if manifest is not self._manifest else ()
+        with _written(self.path):
+            for name in self._folders:
+                private_folder(self.path / name)
+            names = os.listdir(self.path / SAMPLES)  # noqa: PTH208 - of 100,000 files, names alone
+            for name in names:
+                if name.endswith(PART):  # of a killed process: nobody else writes here
+                    (self.path / SAMPLES / name).unlink()
+        write_whole(path, manifest.model_copy(update={"sessions": (*before, session)}).text(), durable=True)
+        self._recorded = {name.removesuffix(ENDING) for name in names if name.endswith(ENDING)}
+        self.results = read_lines(self._file, self._record)
+        found = os.fstat(self._handle)
+        self._size = found.st_size
+        if not self.results.clean or found.st_nlink > 1:  # the bytes of a copy elsewhere are not to be touched
+            self._rewrite()
 
-    def add(self, result: Line) -> None:
-        """Append a sample's result; a later line for the same sample replaces the earlier."""
-        with self._guard:
-            line = result.line()
-            self._lines.append(line)
-            self.results.append(result.id, bytes_of(line))
+    def _must_be_ours(self) -> None:
+        """Raises RunError where the file is no longer the one that is held, or holds what was not written here."""
+        ours = os.fstat(self._handle)
+        try:
+            same = os.path.samestat(ours, self._file.stat()) and ours.st_size == self._size
+        except OSError:
+            same = False
+        if not same:
+            raise RunError(
+                f"{self._file.name} was changed or removed while this run wrote it",
+                where=str(self._file),
+                hint="stop whatever else works on the folder; the same command then goes on from what is there",
+            )
 
-    def note(self, section: str, content: object) -> None:
-        """Put a section of the manifest in place of what it says there: what is known only once results are."""
-        with self._guard:
-            replace_file(self.path / MANIFEST, _text({**_plain_manifest(self.path), section: content}))
-
-    def seal(self, order: Sequence[str]) -> None:
-        """Rewrite the results in corpus order, a line a sample, so that the same run gives the same bytes."""
-        with self._guard:
-            place = {sample: number for number, sample in enumerate(order)}
-            samples = sorted(self.results, key=lambda sample: (place.get(sample, len(place)), sample))
-            self._lines.close()
-            replace_file(self._file, self.results.raw(samples))
-            self.results.retire()
-            self.results = Kept(self._file, self._record)
-            self._lines = Lines(self._file)
+    def _rewrite(self) -> None:
+        """Put a new file in the place of the one that is held, and hold it."""
+        with _written(self._file):
+            handle, part = tempfile.mkstemp(dir=self.path, prefix=f".{self._file.name}.", suffix=PART)
+            try:
+                with os.fdopen(os.dup(handle), "wb") as file:
+                    file.writelines(self.results.lines.values())
+                    file.flush()
+                    os.fsync(handle)
+                fcntl.fcntl(handle, fcntl.F_SETFL, os.O_APPEND)
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                os.replace(part, self._file)  # noqa: PTH105
+            except BaseException:
+                os.close(handle)
+                with suppress(OSError):
+                    os.unlink(part)  # noqa: PTH108
+                raise
+        os.close(self._handle)
+        self._handle, self._size = handle, os.fstat(handle).st_size
+        self.results.clean = True
 
 
 class Run(Folder[Result]):
     """An open run folder; `keep_frame` is safe from several threads, too."""
 
-    def __init__(self, path: Path, manifest: dict[str, Any]) -> None:
-        super().__init__(path, manifest, Result, RESULTS)
+    def __init__(self, path: Path, manifest: Manifest) -> None:
+        super().__init__(path, manifest, Result, RESULTS, folders=(SAMPLES, FRAMES))
         self._sound_frames: set[str] = set()
 
-    def __enter__(self) -> Self:
-        with _written(self.path):
-            (self.path / FRAMES).mkdir(parents=True, exist_ok=True)
-        return super().__enter__()
-
     def keep_frame(self, sha256: str, read: Callable[[], bytes]) -> None:
-        """Put a JPEG beside the trace, once; `read` gives its bytes."""
+        """Put a JPEG into frames/, once; `read` gives its bytes."""
         if sha256 in self._sound_frames:
             return
         path = self.path / FRAMES / f"{sha256}.jpg"
-        if not _holds(path, sha256):
-            data = read()
-            part = path.with_suffix(f".{threading.get_ident()}.part")
-            with _written(path, part):
-                part.write_bytes(data)
-                part.replace(path)
+        if path.is_symlink() or not path.is_file() or sha256_of(path) != sha256:
+            write_whole(path, read())
         self._sound_frames.add(sha256)
 
 
-def _text(manifest: dict[str, Any]) -> str:
-    return json.dumps(manifest, indent=2, ensure_ascii=False) + "\n"
+def read_results(path: Path) -> Results[Result]:
+    """The results of a run folder by id, in the order of its file; none where it has none. Raises RunError where a line
+    is no result."""
+    return read_lines(path / RESULTS, Result)
 
 
 @contextmanager
-def _written(path: Path, part: Path | None = None) -> Iterator[None]:
-    """An error of the system as a RunError that names `path`; whatever fails, `part` does not stay behind."""
+def _written(path: Path) -> Iterator[None]:
+    """An error of the system as a RunError that names `path`."""
     try:
         yield
-    except BaseException as error:
-        if part:
-            with suppress(OSError):
-                part.unlink()
-        if isinstance(error, OSError):
-            raise unwritable(error, path) from error
-        raise
-
-
-def _holds(path: Path, sha256: str) -> bool:
-    """Whether a frame's file is there and whole."""
-    return path.is_file() and hashlib.sha256(path.read_bytes()).hexdigest() == sha256
+    except OSError as error:
+        raise unwritable(error, path) from error
 
 
 def _change(key: str, then: object, now: object) -> str:
     """What changed, long digests cut to what tells them apart."""
-    told = [f"{value[:12]}…" if isinstance(value, str) and len(value) == 64 else str(value) for value in (then, now)]
-    return f"{key}: {told[0]} then, {told[1]} now"
-
-
-def replace_file(path: Path, content: str | Iterable[bytes]) -> None:
-    """Write a file whole or not at all. Raises RunError where it cannot be written."""
-    part = path.with_name(path.name + ".part")
-    parts = (content.encode(errors=SAFE),) if isinstance(content, str) else content
-    with _written(path, part):
-        with part.open("wb") as file:
-            file.writelines(parts)
-            file.flush()
-            os.fsync(file.fileno())
-        part.replace(path)
-
-
-def read_manifest(path: Path) -> dict[str, Any]:
-    """The manifest of a run folder, its parts whole. Raises RunError where there is none or it is damaged."""
-    return checked(_plain_manifest(path), path / MANIFEST)
-
-
-def _plain_manifest(path: Path) -> dict[str, Any]:
-    """As it stands there, with an identity: all that a run which goes on needs of it."""
-    file = path / MANIFEST
-    try:
-        content = json.loads(file.read_text(encoding="utf-8"))
-    except (FileNotFoundError, NotADirectoryError) as error:
-        raise no_run(path) from error
-    except (OSError, ValueError, RecursionError) as error:
-        raise RunError(f"the manifest cannot be read: {error}", where=str(file)) from error
-    if not isinstance(content, dict) or not isinstance(content.get("identity"), dict):
-        raise RunError("the manifest is not one of a run: it has no identity", where=str(file))
-    return content
-
-
-def read_results(path: Path) -> Kept[Result]:
-    """The last result of each sample of a run folder, by id, in file order; a torn last line is passed over."""
-    return Kept(path / RESULTS, Result)
+    shown = [f"{value[:12]}…" if isinstance(value, str) and len(value) == 64 else str(value) for value in (then, now)]
+    return f"{key}: {shown[0]} then, {shown[1]} now"

@@ -1,85 +1,67 @@
-"""What a manifest must be like for those who read it, and what a folder is that has none.
+"""`manifest.json`: what a run was made with, written and read as one class; and the runs that commands are given.
 
-A manifest may be of an older version, and so lack a part; a part that is there is whole and of the right kind, so that
-nobody who reads it meets a text where a number should be. What of it decides nothing here is not looked at.
-
-    checked(json.loads(text), file)    # RunError that names the key
+about = read_about(Path("runs/meld-merg-qwen3.5-27b-1a2b3c4d"))
+about.corpus, about.backbone, about.protocol    # "meld", "qwen3.5-27b", "targets=last emotions=all, n=268"
+about.manifest.setting("system.max_iterations")
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
-from functools import reduce
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, ValidationError
 
+from mmerg.backends.protocol import Engine
 from mmerg.errors import RunError
-from mmerg.runs.lines import why
+from mmerg.runs.events import Count
+from mmerg.runs.samples import SAMPLES, why
+from mmerg.storage.files import open_regular
 
-REPORT = ".mmerg-report"  # what a report's folder is known by
-AGAIN = "run it again with this version: its calls come from the cache"
-_FEW = 3
-_DIGITS = 12
+MANIFEST, REPORT = "manifest.json", ".mmerg-report"  # what a run and a report are known by
+FORMAT = 2
+AGAIN = "rename or remove the folder and run the same again: its calls come from the reply cache"
+_FEW, _DIGITS = 3, 12
 
 
-def _text(value: Any) -> Any:
+def _word(value: Any) -> Any:
     """Not pydantic's own: that refuses a lone surrogate, which names from file systems may hold."""
     if not isinstance(value, str):
         raise ValueError(f"{value!r:.60} is no text")  # noqa: TRY004 - as pydantic takes it
     return value
 
 
-Word = Annotated[Any, BeforeValidator(_text)]
-Count = Annotated[int, Field(ge=0)]
+if TYPE_CHECKING:
+    Word = str
+else:
+    Word = Annotated[Any, BeforeValidator(_word)]
 
 
 class _Part(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class _Loose(BaseModel):
+    """Of a part of the settings, what is read out of manifests."""
+
     model_config = ConfigDict(strict=True)
 
 
-class _Engine(_Part):
-    backend: Word
-    version: Word
-    model: Word
-    digest: Word
-
-
-class _Read(_Part):
-    name: Word
-    split: Word
-
-
-class _Corpus(_Read):
-    labels: list[Word]
-
-
-class _Protocol(_Part):
-    told: Word
-    samples: Count
-    targets: Word | None = None
-
-
-class _Memory(_Part):
-    corpus: _Read
-    entries: Count
-    top_k: Count
-    left_out: dict[Word, Count]
-
-
-class _Dataset(_Part):
+class _Dataset(_Loose):
     name: Word = ""
     split: Word | None = None
     variant: Word | None = None
     sessions: list[Word | int] | None = None
 
 
-class _Stage(_Part):
+class _Stage(_Loose):
     sees: list[Word] | None = None
 
 
-class _System(_Part):
+class _System(_Loose):
     name: Word = ""
     stages: dict[Word, _Stage] = {}
     vocabulary: dict[Word, list[Word]] | None = None
@@ -89,19 +71,19 @@ class _System(_Part):
     final_selection: Word | None = None
 
 
-class _Named(_Part):
+class _Named(_Loose):
     name: Word = ""
 
 
-class _Exemplars(_Part):
+class _Exemplars(_Loose):
     top_k: Count | None = None
 
 
-class _Targets(_Part):
+class _Targets(_Loose):
     emotions: Word | list[Word] | None = None
 
 
-class _Config(_Part):
+class _Settings(_Loose):
     dataset: _Dataset = _Dataset()
     system: _System = _System()
     backbone: _Named = _Named()
@@ -110,73 +92,234 @@ class _Config(_Part):
     seed: int | None = None
 
 
-class _Manifest(_Part):
+def _checked(settings: dict[str, Any]) -> dict[str, Any]:
+    _Settings.model_validate(settings)
+    return settings
+
+
+class Split(_Part):
+    """A corpus by name and split."""
+
+    name: Word
+    split: Word
+
+
+class Corpus(Split):
+    """Which dialogues, their label set, and what the reader noted."""
+
+    labels: tuple[Word, ...]
+    notes: dict[Word, Any] = {}
+
+
+class ProtocolSection(_Part):
+    """What the protocol came to: its n, and why dialogues were left out."""
+
+    description: Word
+    samples: Count
+    dialogues: Count
+    left_out: dict[Word, Count] = {}
+
+
+class MemorySection(_Part):
+    """Where exemplars come from."""
+
+    corpus: Split
+    entries: Count
+    left_out: dict[Word, Count]
+    top_k: Count
+    embedder: dict[Word, Any]
+    digest: Word
+
+
+class Session(_Part):
+    """A start of the run. how: settings that decide no result."""
+
+    at: Word = ""
+    versions: dict[Word, Word] = {}
+    git_commit: Word | None = None
+    how: dict[Word, Any] = {}
+
+
+class Started(_Part):
+    """What the manifest of any folder says that is worked on a sample at a time. identity: digests, which decide who
+    may go on here."""
+
+    format: Literal[2] = 2
     identity: dict[Word, Word]
-    engine: _Engine
-    corpus: _Corpus | None = None
-    protocol: _Protocol | None = None
-    memory: _Memory | None = None
-    config: _Config = _Config()
-    versions: dict[Word, Any] = {}
+    engine: Engine
+    settings: Annotated[dict[str, Any], AfterValidator(_checked)] = {}
+    sessions: tuple[Session, ...] = ()
+
+    def text(self) -> str:
+        return json.dumps(self.model_dump(mode="json"), indent=2, ensure_ascii=False) + "\n"
+
+    @property
+    def versions(self) -> dict[str, str]:
+        """Of the first start."""
+        return self.sessions[0].versions if self.sessions else {}
+
+    @property
+    def git_commit(self) -> str | None:
+        """Of the first start."""
+        return self.sessions[0].git_commit if self.sessions else None
+
+    def setting(self, path: str, default: Any = None) -> Any:
+        """The setting at a dotted path; `default` where there is none or it is null."""
+        found: Any = self.settings
+        for name in path.split("."):
+            found = found.get(name) if isinstance(found, Mapping) else None
+        return default if found is None else found
 
 
-def checked(content: Any, file: Path) -> dict[str, Any]:
-    """The manifest that was read from `file`. Raises RunError where it is none, naming the key."""
-    if not isinstance(content, dict):
-        raise RunError("the manifest is not one of a run: it is no JSON object", where=str(file))
-    try:
-        _Manifest.model_validate(content)
-    except ValidationError as error:
-        place = ".".join(str(part) for part in error.errors()[0]["loc"])
-        what = f"the manifest is not one of this version: {place}: {why(error).removeprefix('Value error, ')}"
-        raise RunError(what, where=str(file), hint=AGAIN) from error
-    return content
+class Manifest(Started):
+    """The manifest of a run. memories: where exemplars come from, by symbol. name and tags are
+    the user's."""
+
+    corpus: Corpus
+    protocol: ProtocolSection
+    memories: dict[Word, MemorySection] = {}
+    name: Word = ""
+    tags: tuple[Word, ...] = ()
 
 
-def needed(manifest: Mapping[str, Any], parts: Sequence[str], path: Path) -> None:
-    """Raises RunError where the `checked` manifest in `path` is a judging's, or lacks one of `parts`, named by their
-    dotted paths."""
-    refuse_judging(manifest, path)
-    for part in parts:
-        *above, last = part.split(".")
-        if not reduce(node, above, manifest).get(last):
-            raise RunError(f"the manifest has no {part}", where=str(path), hint=AGAIN)
+class Judged(_Part):
+    """A run that is judged."""
+
+    run: Word
+    identity: dict[Word, Word]
+    engine: Engine
 
 
-def node(parent: Mapping[str, Any], name: str) -> Mapping[str, Any]:
-    """A part of a manifest that has parts, empty where it is not there."""
-    found = parent.get(name)
-    return found if isinstance(found, Mapping) else {}
+class JudgingManifest(Started):
+    """The manifest of a judging: of which runs, how many items, and what was left out."""
+
+    judged: tuple[Judged, ...]
+    items: Count
+    left_out: dict[Word, Count]
 
 
-def words(value: Any) -> list[str]:
-    """What a part lists, none where it is no list."""
-    return [str(one) for one in value] if isinstance(value, list | tuple) else []
+Kind = TypeVar("Kind", bound=Started)
 
 
-def short(value: Any) -> str:
-    """The first digits of a digest or commit, and what stands behind a hyphen, as in `…-dirty`."""
-    digits, hyphen, rest = str(value).partition("-")
-    return f"{digits[:_DIGITS]}{hyphen}{rest}"
-
-
-def refuse_judging(manifest: Mapping[str, Any], path: Path) -> None:
-    """Raises RunError for the folder of a judging, which has verdicts on a run and no replies of its own."""
-    if "judged" not in manifest:
-        return
-    judged = manifest["judged"].get("runs") if isinstance(manifest["judged"], dict) else None
-    names = [str(one.get("run")) for one in judged if isinstance(one, dict)] if isinstance(judged, list) else []
+def read_manifest(path: Path) -> Manifest:
+    """The manifest of the run in folder `path`. Raises RunError where it is none, and names the key at fault."""
+    found = read_any_manifest(path)
+    if isinstance(found, Manifest):
+        return found
+    names = ", ".join(one.run for one in found.judged)
     raise RunError(
         "this is the folder of a judging, not a run",
         where=str(path),
-        hint=f"its figures are in judgement.json; give the run that was judged: {', '.join(names) or 'unknown'}",
+        hint=f"its figures are in judgement.json; give the run that was judged: {names}",
     )
 
 
-def no_run(path: Path) -> RunError:
+def read_any_manifest(path: Path) -> Manifest | JudgingManifest:
+    """The same, also of a judging."""
+    file = path / MANIFEST
+    try:
+        with open_regular(file) as opened:
+            content = json.loads(opened.read().decode())
+    except (FileNotFoundError, NotADirectoryError) as error:
+        raise _no_run(path) from error
+    except OSError as error:
+        raise RunError(f"the manifest cannot be read: {error.strerror}", where=str(file)) from error
+    except (ValueError, RecursionError) as error:
+        raise RunError(f"the manifest cannot be read: {why(error)}", where=str(file)) from error
+    if not isinstance(content, dict):
+        raise RunError("the manifest is not one of a run: it is no JSON object", where=str(file))
+    if content.get("format") != FORMAT:
+        what = (
+            f"this folder was made by another version of mmerg (format {content.get('format', 1)!r:.20}, not {FORMAT})"
+        )
+        raise RunError(what, where=str(file), hint=AGAIN)
+    try:
+        return (JudgingManifest if "judged" in content else Manifest).model_validate(content)
+    except ValidationError as error:
+        raise RunError(f"the manifest is damaged: {why(error)}", where=str(file), hint=AGAIN) from error
+
+
+def short(digest: object) -> str:
+    """The first digits of a digest or commit, and what stands behind a hyphen, as in `…-dirty`."""
+    digits, hyphen, rest = str(digest).partition("-")
+    return f"{digits[:_DIGITS]}{hyphen}{rest}"
+
+
+@dataclass(frozen=True)
+class About:
+    """A run folder and its manifest: what must stand beside every figure of the run."""
+
+    path: Path
+    manifest: Manifest
+
+    @property
+    def run(self) -> str:
+        return self.path.resolve().name  # also of "."
+
+    @property
+    def corpus(self) -> str:
+        return self.manifest.corpus.name
+
+    @property
+    def split(self) -> str:
+        return self.manifest.corpus.split
+
+    @property
+    def labels(self) -> Sequence[str]:
+        return self.manifest.corpus.labels
+
+    @property
+    def protocol(self) -> str:
+        return self.manifest.protocol.description
+
+    @property
+    def system(self) -> str:
+        return str(self.manifest.setting("system.name", "?"))
+
+    @property
+    def backbone(self) -> str:
+        return str(self.manifest.setting("backbone.name", "?"))
+
+    @property
+    def model(self) -> str:
+        return self.manifest.engine.model
+
+
+def read_about(path: Path) -> About:
+    """Raises RunError as `read_manifest`."""
+    return About(path, read_manifest(path))
+
+
+def read_abouts(paths: Sequence[Path]) -> list[About]:
+    """Several runs. Raises RunError where one is given twice or two have the same name, as nothing could tell them
+    apart."""
+    check_runs(paths)
+    found: dict[str, About] = {}
+    for about in map(read_about, paths):
+        if about.run in found:
+            raise RunError(
+                f"two runs are called {about.run}",
+                where=f"{found[about.run].path} and {about.path}",
+                hint="rename the folder of one of them",
+            )
+        found[about.run] = about
+    return list(found.values())
+
+
+def check_runs(paths: Sequence[Path]) -> None:
+    """Raises RunError where one of `paths` is no run's folder, or one run is given twice, by whatever paths."""
+    seen: dict[Path, Path] = {}
+    for path in paths:
+        read_manifest(path)
+        real = path.resolve()
+        if real in seen:
+            raise RunError("a run is given twice", where=f"{seen[real]} and {path}", hint="give each run once")
+        seen[real] = path
+
+
+def _no_run(path: Path) -> RunError:
     """What to say of a folder without a manifest: what it is, as far as that can be seen, and what to give instead."""
-    files = sorted(path.glob("*/manifest.json"))
-    runs = [str(file.parent) for file in files if _looks_like_one(file.parent)]
+    runs = [str(file.parent) for file in sorted(path.glob(f"*/{MANIFEST}")) if _looks_like_one(file.parent)]
     around = next((str(above) for above in path.absolute().parents if _looks_like_one(above)), "")
     what, hint = "it has no manifest.json", "see `ls runs/`"
     if not path.exists():
@@ -195,4 +338,4 @@ def no_run(path: Path) -> RunError:
 
 def _looks_like_one(folder: Path) -> bool:
     """Others call a file manifest.json, too."""
-    return (folder / "manifest.json").is_file() and (folder / "trace.jsonl").is_file()
+    return (folder / MANIFEST).is_file() and (folder / SAMPLES).is_dir()

@@ -1,19 +1,20 @@
-"""A sample's result line in `results.jsonl`, and what of it is comparable between two runs.
+"""A sample's line in `results.jsonl`: its outputs, and all that tables and metrics need of it.
 
-Figures are sums over the calls of the sample's last try. `cached_calls` and `seconds` tell how the answer was had, not
-what it is: they differ between a run and its replay, all else is equal byte for byte.
+Sums are over the calls of the sample's last try. `cached_calls`, `seconds` and `timing` tell how the answer was had,
+not what it is: they differ between a run and its replay, all else is equal byte for byte.
 """
 
 from __future__ import annotations
 
 import json
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field
 
 from mmerg.errors import Failure
+from mmerg.runs.events import Count, Ended, Form, Seconds
 
-HOW = frozenset({"cached_calls", "seconds"})
+HOW = frozenset({"cached_calls", "seconds", "timing"})
 
 
 class SampleLine(BaseModel):
@@ -29,13 +30,35 @@ class SampleLine(BaseModel):
         return self.model_dump(mode="json", exclude=set(HOW))
 
 
+class Timing(BaseModel):
+    """How fast a model answered the calls that no cache had. prompt_tokens: without those that the server's prefix
+    cache served; prompt_seconds: their evaluation; reply_rates: tokens a second, one a call whose server tells it."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    calls: Count = 0
+    prompt_tokens: Count = 0
+    prompt_seconds: Seconds = 0.0
+    reply_rates: tuple[Seconds, ...] = ()
+
+
 class Result(SampleLine):
     """One line a sample. tokens are the server's counts, seconds our clock from the sample's start to its end.
 
     gold_response and gold_emotion are the hidden target, for scoring; no prompt sees them. selected_pass counts from 0,
-    passes is how many were completed, ended says why the loop stopped, clip_problems counts turns without their frames,
+    passes is how many were completed, repeated_passes how many of them gave what the one before gave, ended says why
+    the loop stopped.
+
+    logprob: the sum of the natural logarithms of the response's own tokens, logprob_tokens how many these are (see
+    `tokens`); None with tokens where one of them is no logarithm of a probability.
+
+    turns_looked_at: history turns whose clips were looked for, frames: how many keyframes they gave, frames_form: how
+    these were shown, clip_problems: how many of the turns went without.
+
     exemplars are those that any pass was shown, excluded counts what each guard kept back from the memory's best,
     exemplars_problem says why the memory could not be searched.
+
+    history: (speaker, text) of the turns that were shown, responder: who replies.
     """
 
     id: str
@@ -45,19 +68,28 @@ class Result(SampleLine):
     emotion: str | None = None
     plan: dict[str, Any] | str | None = None
     audit: dict[str, int] | None = None
-    selected_pass: int | None = None
-    passes: int = 0
-    ended: str | None = None
+    selected_pass: Count | None = None
+    passes: Count = 0
+    repeated_passes: Count = 0
+    ended: Ended | None = None
     gold_response: str | None = None
     gold_emotion: str | None = None
-    clip_problems: int = 0
-    exemplars: int = 0
-    excluded: dict[str, int] = {}
+    turns_looked_at: Count = 0
+    frames: Count = 0
+    frames_form: Form | None = None
+    clip_problems: Count = 0
+    exemplars: Count = 0
+    excluded: dict[str, Count] = {}
     exemplars_problem: str | None = None
-    calls: int = 0
-    cached_calls: int = 0
-    prompt_tokens: int = 0
-    response_tokens: int = 0
-    seconds: float = 0.0
+    calls: Count = 0
+    cached_calls: Count = 0
+    prompt_tokens: Count = 0
+    response_tokens: Count = 0
+    logprob: Annotated[float, Field(le=1e4)] | None = None
+    logprob_tokens: Count = 0
+    seconds: Seconds = 0.0
+    timing: Timing = Timing()
     failure: Failure | None = None
     failure_text: str | None = None
+    responder: str = ""
+    history: tuple[tuple[str, str], ...] = ()

@@ -5,16 +5,14 @@ must_compare(read_run(a), read_run(b))    # RunError that says what differs
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
 
 from mmerg.errors import RunError
+from mmerg.runs.manifest import Manifest
 from mmerg.runs.result import Result
-from mmerg.scoring.answers import ScoredRun, named, told_improper
+from mmerg.scoring.answers import ScoredRun, describe_improper, named
 from mmerg.scoring.paired import Pairing
-
-# Of the manifest's protocol, what it came to and not what was asked for.
-_OUTCOME = frozenset({"name", "samples", "dialogues", "left_out", "told"})
 
 
 def must_compare(a: ScoredRun, b: ScoredRun) -> None:
@@ -43,21 +41,21 @@ def must_have_one_target(pairing: Pairing, a: ScoredRun, b: ScoredRun) -> None:
 
 def warnings(a: ScoredRun, b: ScoredRun) -> Iterator[str]:
     """What a reader must know of a comparison that is allowed."""
-    if a.manifest["identity"] == b.manifest["identity"]:
+    if a.manifest.identity == b.manifest.identity:
         yield f"{a.name} and {b.name} have one identity: the same corpus, engine, prompts and settings"
     for run in (a, b):
-        if improper := told_improper(run.improper):
+        if improper := describe_improper(run.improper):
             yield f"{run.name}: {improper}"
-        if (missing := run.manifest["protocol"]["samples"] - len(run.answers)) > 0:
+        if (missing := run.manifest.protocol.samples - len(run.answers)) > 0:
             yield f"{run.name} is not finished: {missing} samples of its protocol have no result yet"
 
 
-def _differences(a: Mapping[str, Any], b: Mapping[str, Any]) -> Iterator[str]:
-    files, other_files = (run["identity"].get("corpus") for run in (a, b))
+def _differences(a: Manifest, b: Manifest) -> Iterator[str]:
+    files, other_files = (run.identity.get("corpus") for run in (a, b))
     if not files or not other_files:
         yield "a manifest does not say of which files its run is (identity.corpus)"
     elif files != other_files:
-        one, other = (f"{run['corpus']['name']} {run['corpus']['split']}" for run in (a, b))
+        one, other = (f"{run.corpus.name} {run.corpus.split}" for run in (a, b))
         yield f"another corpus ({one} and {other})" if one != other else f"{one} was not the same files"
     ours, theirs = _protocol(a), _protocol(b)
     for name in sorted(ours.keys() | theirs.keys()):
@@ -75,13 +73,14 @@ def _targets_apart(one: Result, other: Result) -> str:
     return "another reply" if one.gold_response != other.gold_response else ""
 
 
-def _protocol(manifest: Mapping[str, Any]) -> dict[str, Any]:
-    """What the protocol was set to; a setting that is not there, as in older runs, is one that is off."""
-    kept = {name: value for name, value in manifest["protocol"].items() if name not in _OUTCOME and value is not None}
+def _protocol(manifest: Manifest) -> dict[str, Any]:
+    """What the protocol was set to; a setting that is not there is one that is off."""
+    settings = manifest.setting("protocol", {})
+    kept = {name: value for name, value in settings.items() if name != "name" and value is not None}
     if "sample" not in kept:
         kept.pop("seed", None)  # nothing is drawn
     return kept
 
 
-def _labels(manifest: Mapping[str, Any]) -> frozenset[str]:
-    return frozenset(manifest["corpus"]["labels"])
+def _labels(manifest: Manifest) -> frozenset[str]:
+    return frozenset(manifest.corpus.labels)

@@ -12,7 +12,7 @@ from itertools import groupby
 from pydantic import BaseModel, ConfigDict
 
 from mmerg.errors import RunError
-from mmerg.runs.differing import Deciding, differing
+from mmerg.runs.config_diff import Deciding, config_diff
 from mmerg.scoring.answers import ScoredRun
 from mmerg.scoring.comparable import must_compare, must_have_one_target, warnings
 from mmerg.scoring.metric import Metric
@@ -118,7 +118,7 @@ def _pairing(a: ScoredRun, b: ScoredRun) -> Pairing:
 
 
 def _settings(a: ScoredRun, b: ScoredRun, deciding: Deciding) -> tuple[Differs, ...]:
-    found = differing([a.manifest, b.manifest], deciding)
+    found = config_diff([a.manifest, b.manifest], deciding)
     return tuple(Differs(name=one.name, a=one.values[0], b=one.values[1]) for one in found)
 
 

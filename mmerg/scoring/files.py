@@ -13,19 +13,20 @@ from typing import TypeVar
 
 from pydantic import BaseModel
 
-from mmerg.runs.folder import replace_file
+from mmerg.storage.files import open_regular, write_whole
 
 Model = TypeVar("Model", bound=BaseModel)
 
 
 def written(path: Path, model: BaseModel) -> None:
     """Write a file whole or not at all. Raises RunError where it cannot be written."""
-    replace_file(path, json.dumps(model.model_dump(mode="json"), indent=2, ensure_ascii=False) + "\n")
+    write_whole(path, json.dumps(model.model_dump(mode="json"), indent=2, ensure_ascii=False) + "\n")
 
 
 def read(path: Path, kind: type[Model]) -> Model:
     """What `written` wrote. Raises OSError where the file cannot be read, ValueError where it is no such thing."""
     try:
-        return kind.model_validate(json.loads(path.read_bytes()))
+        with open_regular(path) as file:
+            return kind.model_validate(json.loads(file.read().decode()))
     except RecursionError as error:
         raise ValueError("it is nested too deeply") from error

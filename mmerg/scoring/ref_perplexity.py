@@ -24,7 +24,7 @@ from mmerg.scoring.self_perplexity import perplexity
 @dataclass(frozen=True)
 class RefPerplexity:
     """model: as `causal_lm.load` takes it. context: whether the turns that were shown stand before the reply, a line
-    each, without names; a sample whose turns the trace does not tell of is then left out."""
+    each, without names; a sample whose turns the result does not tell of is then left out."""
 
     model: str
     context: bool = False
@@ -52,7 +52,8 @@ class RefPerplexity:
         reply = (answer.result.response or "") if answer.ok else ""
         if not self.context:
             return lm.nll("", reply)
-        return lm.nll("".join(f"{text}\n" for _, text in answer.history), reply) if answer.history else (0.0, 0)
+        history = answer.result.history
+        return lm.nll("".join(f"{text}\n" for _, text in history), reply) if history else (0.0, 0)
 
     def _lm(self) -> CausalLm:
         return load(self.model)

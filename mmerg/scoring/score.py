@@ -1,6 +1,6 @@
 """A figure with all that must stand beside it, and the file `scores.json` that keeps a run's.
 
-scores = read_scores(folder, read_manifest(folder)["identity"])
+scores = read_scores(folder, read_manifest(folder).identity)
 scores.scores["acc"].value, scores.scores["acc"].interval, scores.scores["acc"].n
 """
 
@@ -10,14 +10,13 @@ import hashlib
 import json
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any
 
 from pydantic import BaseModel, ConfigDict
 
 from mmerg.errors import RunError
 from mmerg.runs.folder import read_results
-from mmerg.runs.lines import why
 from mmerg.runs.result import Result
+from mmerg.runs.samples import why
 from mmerg.scoring.files import read
 
 SCORES = "scores.json"
@@ -54,7 +53,7 @@ class Scores(BaseModel):
     """All figures of a run. `n` counts its finished samples, `failed` those of them that failed, `unfinished` those of
     the protocol that have no result yet; `improper` are samples whose log-probabilities cannot be, left out of
     self_ppl. identity is the manifest's, results a digest of its results (see `results_digest`), answers one of all
-    that was scored, the trace among it."""
+    that was scored, times among it."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -77,7 +76,7 @@ class UnscoredError(RunError):
     """A run has no scores, or they are of another state of it."""
 
 
-def read_scores(folder: Path, identity: Mapping[str, Any]) -> Scores:
+def read_scores(folder: Path, identity: Mapping[str, str]) -> Scores:
     """The scores in a run's folder, of its results as they are now. Raises UnscoredError where there are none or they
     are stale, RunError where the file is not one of this version."""
     file, again = folder / SCORES, f"python -m mmerg.score {folder}"
@@ -94,9 +93,9 @@ def read_scores(folder: Path, identity: Mapping[str, Any]) -> Scores:
     return scores
 
 
-def _stale(folder: Path, scores: Scores, identity: Mapping[str, Any]) -> str:
+def _stale(folder: Path, scores: Scores, identity: Mapping[str, str]) -> str:
     """Of which other state of the run the scores are, "" where they are of the present one."""
-    if scores.identity != {key: str(value) for key, value in identity.items()}:
+    if scores.identity != identity:
         return "they were made of a run with another identity"
     results = list(read_results(folder).values())
     failed = sum(result.status == "failed" for result in results)

@@ -32,20 +32,20 @@ def score_run(run: ScoredRun, options: Options = DEFAULTS) -> Scores:
     """All figures of `run` that `options` ask for. Raises ConfigError (see `standard_metrics`)."""
     answers = sorted(run.answers, key=lambda answer: (answer.result.dialogue, answer.id))
     manifest = run.manifest
-    engine, corpus = manifest["engine"], manifest["corpus"]
+    engine, corpus = manifest.engine, manifest.corpus
     scores = {metric.name: scored(metric, answers, options) for metric in standard_metrics(run, options)}
     return Scores(
         run=run.name,
-        corpus=f"{corpus['name']} {corpus['split']}",
+        corpus=f"{corpus.name} {corpus.split}",
         protocol=run.protocol,
-        engine=f"{engine['model']} on {engine['backend']} {engine['version']}",
+        engine=f"{engine.model} on {engine.backend} {engine.version}",
         n=len(answers),
         failed=sum(not answer.ok for answer in answers),
-        unfinished=max(0, manifest["protocol"]["samples"] - len(answers)),
+        unfinished=max(0, manifest.protocol.samples - len(answers)),
         scores=scores,
-        confusion=confusion(answers, corpus["labels"]),
+        confusion=confusion(answers, corpus.labels),
         improper=tuple(sorted(run.improper)),
-        identity={key: str(value) for key, value in manifest["identity"].items()},
+        identity=manifest.identity,
         results=results_digest(answer.result for answer in answers),
         answers=digest(answers),
     )
@@ -74,8 +74,7 @@ def digest(answers: Sequence[Answer]) -> str:
     """SHA-256 (hex) over everything of the answers that a figure can depend on, times among it."""
     seen = hashlib.sha256()
     for answer in answers:
-        content = [answer.result.model_dump(mode="json"), answer.logprobs, answer.history]
-        seen.update(json.dumps(content, sort_keys=True).encode())
+        seen.update(json.dumps(answer.result.model_dump(mode="json"), sort_keys=True).encode())
     return seen.hexdigest()
 
 

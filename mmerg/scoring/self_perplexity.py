@@ -33,8 +33,8 @@ class SelfPerplexity:
     @classmethod
     def of(cls, run: ScoredRun) -> SelfPerplexity:
         """For the engine that `run` names."""
-        engine = run.manifest["engine"]
-        told = f"{engine['model']}|digest:{engine['digest'][:12]}|backend:{engine['backend']}-{engine['version']}"
+        engine = run.manifest.engine
+        told = f"{engine.model}|digest:{engine.digest[:12]}|backend:{engine.backend}-{engine.version}"
         return cls(told)
 
     @property
@@ -42,11 +42,11 @@ class SelfPerplexity:
         return f"lm:{self.engine}|tokens:reply|weight:token|p-over-1:left-out|failed:left-out"
 
     def counted(self, answers: Sequence[Answer]) -> NDArray[np.bool_]:
-        return np.array([bool(answer.logprobs) for answer in answers], bool)
+        return np.array([answer.ok and answer.result.logprob is not None for answer in answers], bool)
 
     def ready(self, answers: Sequence[Answer]) -> Value:
-        nll = np.array([-sum(answer.logprobs or ()) for answer in answers], float)
-        tokens = np.array([len(answer.logprobs or ()) for answer in answers], float)
+        nll = np.array([-(answer.result.logprob or 0.0) for answer in answers], float)
+        tokens = np.array([answer.result.logprob_tokens for answer in answers], float)
         return perplexity(nll, tokens)
 
 

