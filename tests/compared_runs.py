@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from mmerg.runs.folder import MANIFEST
+from mmerg.runs.manifest import MANIFEST
 from mmerg.runs.result import Result
 from tests.scoring.run_builder import build_run, result
 

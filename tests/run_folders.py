@@ -4,52 +4,68 @@ from __future__ import annotations
 
 import json
 import re
-from collections import defaultdict
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from mmerg.runs.folder import FRAMES, MANIFEST, RESULTS, TRACE
+from mmerg.runs.events import EVENT, Event
+from mmerg.runs.folder import FRAMES, RESULTS, SAMPLES
+from mmerg.runs.manifest import MANIFEST
+from mmerg.runs.samples import events_file, recording
 
 # How answers were had, not what they are (docs/runs.md): of a result, of a reply, of a start, of a config.
-OF_RESULT = re.compile(rb'"(cached_calls|seconds)": [0-9.]+')  # quotes within a text are escaped
+OF_RESULT = re.compile(rb'"(cached_calls|seconds)": [0-9.]+|"timing": {[^}]*}')  # quotes within a text are escaped
 OF_REPLY = ("cached", "host", "seconds", "prompt_seconds", "reused_tokens")
-OF_START = ("sessions", "versions", "git_commit")
+OF_START = ("sessions",)
 OF_CONFIG = ("runs", "cache_dir")
 
 
 def held(run: Path) -> dict[str, Any]:
-    """All files of a run folder by path, but for its lock, less how answers were had: results as bytes, the trace's
-    events by sample, as samples in flight write in turns."""
+    """All files of a run folder by path, less how answers were had: results as bytes, events parsed."""
     found: dict[str, Any] = {}
-    for file in sorted(path for path in run.rglob("*") if path.is_file() and path.name != ".lock"):
+    for file in sorted(path for path in run.rglob("*") if path.is_file()):
         name = str(file.relative_to(run))
         match name:
             case "results.jsonl":
                 found[name] = OF_RESULT.sub(b"", file.read_bytes())
-            case "trace.jsonl":
-                found[name] = _events(file)
             case "manifest.json":
                 found[name] = _manifest(json.loads(file.read_bytes()))
             case _:
-                found[name] = file.read_bytes()
-    assert {RESULTS, TRACE, MANIFEST} <= set(found)
-    assert all(name in (RESULTS, TRACE, MANIFEST) or name.startswith(f"{FRAMES}/") for name in found), list(found)
+                found[name] = _events(file) if name.startswith(f"{SAMPLES}/") else file.read_bytes()
+    assert {RESULTS, MANIFEST} <= set(found)
+    assert all(name in (RESULTS, MANIFEST) or name.startswith((f"{FRAMES}/", f"{SAMPLES}/")) for name in found), found
     return found
 
 
-def _events(file: Path) -> dict[str, list[Any]]:
-    by_sample: defaultdict[str, list[Any]] = defaultdict(list)
+def all_events(run: Path) -> list[Event]:
+    """Of every finished sample, one after the other."""
+    files = sorted((run / SAMPLES).glob("*.jsonl"))
+    return [EVENT.validate_python(json.loads(line)) for file in files for line in file.open("rb")]
+
+
+def add_events(run: Path, events: Iterable[Event]) -> None:
+    """Add events to those of their samples."""
+    for event in events:
+        file = events_file(run, event.sample)
+        before = file.read_bytes() if file.exists() else b""
+        with recording(run, event.sample) as emit:
+            emit(event)
+        file.write_bytes(before + file.read_bytes())
+
+
+def _events(file: Path) -> list[Any]:
+    found = []
     for line in file.read_bytes().splitlines():
         event = json.loads(line)
         del event["at"]
         if event["kind"] == "called":
             for name in OF_REPLY:
                 del event["reply"][name]
-        by_sample[event["sample"]].append(list(event.items()))  # in order: fields stand as they are written
-    return dict(by_sample)
+        found.append(list(event.items()))  # in order: fields stand as they are written
+    return found
 
 
 def _manifest(manifest: dict[str, Any]) -> dict[str, Any]:
     kept = {key: value for key, value in manifest.items() if key not in OF_START}
-    kept["config"] = {key: value for key, value in kept["config"].items() if key not in OF_CONFIG}
+    kept["settings"] = {key: value for key, value in kept["settings"].items() if key not in OF_CONFIG}
     return kept

@@ -202,7 +202,7 @@ def test_perplexities_of_two_models_are_not_compared(
 def test_the_settings_that_differ_are_told(
     pair: tuple[str, str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    edit(pair[1], lambda manifest: manifest["config"]["system"].update(max_iterations=7))
+    edit(pair[1], lambda manifest: manifest["settings"]["system"].update(max_iterations=7))
     edit(pair[1], lambda manifest: manifest["engine"].update(version="2"))
     assert main([*pair, *FEW, "--json", str(tmp_path / "out.json")]) == 0
     shown = capsys.readouterr().out

@@ -76,14 +76,15 @@ def test_runs_that_disagree_on_the_data_are_refused(
 def test_runs_of_different_protocols_are_refused(
     pair: tuple[str, str], setting: dict[str, object], told: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    edit(pair[1], lambda manifest: manifest["protocol"].update(setting))
+    edit(pair[1], lambda manifest: manifest["settings"]["protocol"].update(setting))
     assert told in refused(capsys, *pair)
 
 
 def test_what_a_protocol_came_to_is_no_difference(pair: tuple[str, str], capsys: pytest.CaptureFixture[str]) -> None:
     """Nor is its name, a setting that is off, or the seed of a draw that is not made."""
-    more = {"samples": 10, "told": "as before", "name": "mine", "history": None, "seed": 3}
-    edit(pair[1], lambda manifest: manifest["protocol"].update(more))
+    more = {"name": "mine", "history": None, "seed": 3}
+    edit(pair[1], lambda manifest: manifest["settings"]["protocol"].update(more))
+    edit(pair[1], lambda manifest: manifest["protocol"].update(samples=10, description="as before"))
     assert main([*pair, *FEW]) == 0
 
 

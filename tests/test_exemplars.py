@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from mmerg.console.exclusions import tally, told_kept_back
+from mmerg.console.exclusions import describe_kept_back, tally
 from mmerg.corpora.dialogue import Corpus
 from mmerg.corpora.folder import Folder
 from mmerg.engine.state import State
@@ -23,9 +23,9 @@ from mmerg.memory.entries import Key
 from mmerg.memory.guards import Guards
 from mmerg.memory.store import Store
 from mmerg.runs.events import Called, Supplied
-from mmerg.runs.folder import TRACE, read_manifest, read_results
+from mmerg.runs.folder import read_results
+from mmerg.runs.manifest import read_manifest
 from mmerg.runs.result import Result
-from mmerg.runs.trace import read_trace
 from mmerg.show import main as show
 from mmerg.sources.exemplars import Exemplars, Prepared, Wanted
 from tests.composed import composed, plain_of
@@ -33,6 +33,7 @@ from tests.engine.parts import SCENE, system_of
 from tests.memory.parts import Letters, Watching, dialogue
 from tests.memory.parts import corpus as corpus_with
 from tests.ollama_server import TEXT_MODEL
+from tests.run_folders import all_events
 from tests.scripted_ollama import ScriptedOllama, scripted_ollama
 
 LOST = [
@@ -96,11 +97,11 @@ def run(base: list[str], tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def supplied(run: Path, sample: str) -> list[Supplied]:
-    return [event for event in read_trace(run / TRACE) if isinstance(event, Supplied) and event.sample == sample]
+    return [event for event in all_events(run) if isinstance(event, Supplied) and event.sample == sample]
 
 
 def prompts(run: Path, stage: str = "") -> list[str]:
-    calls = [event for event in read_trace(run / TRACE) if isinstance(event, Called) and stage in ("", event.stage)]
+    calls = [event for event in all_events(run) if isinstance(event, Called) and stage in ("", event.stage)]
     return [f"{call.sample} {call.stage} {call.t}\n{call.messages[-1].text}" for call in sorted(calls, key=_place)]
 
 
@@ -140,13 +141,12 @@ def test_the_hidden_reply_is_kept_back_and_told(run: Path) -> None:
 
 def test_the_manifest_names_the_memory(run: Path) -> None:
     manifest = read_manifest(run)
-    memory = manifest["memory"]
-    assert manifest["identity"]["sources"] == f"M={memory['digest']}"
-    assert (memory["corpus"], memory["entries"]) == ({"name": "remembered", "split": "dialogues"}, 7)
-    assert memory["excluded"] == {"samples": 1, "guards": {"same reply": {"samples": 1, "exemplars": 1}}}
-    assert json.loads(memory["embedder"])["kind"] == "onnx"
-    assert memory["left_out"] == {}
-    assert {"faiss-cpu", "onnxruntime", "tokenizers"} <= set(manifest["versions"])
+    memory = manifest.memories["M"]
+    assert manifest.identity["sources"] == f"M={memory.digest}"
+    assert (memory.corpus.name, memory.corpus.split, memory.entries) == ("remembered", "dialogues", 7)
+    assert json.loads(memory.embedder)["kind"] == "onnx"
+    assert memory.left_out == {}
+    assert {"faiss-cpu", "onnxruntime", "tokenizers"} <= set(manifest.versions)
 
 
 def test_show_prints_exemplars_and_exclusions(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -191,8 +191,8 @@ def test_without_exemplars_nothing_is_built_and_no_prompt_names_them(base: list[
     assert not (tmp_path / "cache" / "memory").exists()
     for run in (without, none_wanted):
         manifest = read_manifest(run)
-        assert manifest["identity"]["sources"] == "none"
-        assert "memory" not in manifest
+        assert manifest.identity["sources"] == "none"
+        assert manifest.memories == {}
         assert supplied(run, "keys/4") == []
 
 
@@ -200,7 +200,8 @@ def test_exemplars_by_a_model_that_ollama_serves(base: list[str], ollama_host: s
     settings = ("memory=ollama", f"memory.embedder.model={TEXT_MODEL}", f"memory.embedder.hosts=[{ollama_host}]")
     run = ran(base, tmp_path, *settings)
     assert {len(event.content) for sample in ("keys/4", "dog/4") for event in supplied(run, sample)} == {1}
-    assert json.loads(read_manifest(run)["memory"]["embedder"])["kind"] == "ollama"
+    memory = read_manifest(run).memories["M"]
+    assert json.loads(memory.embedder)["kind"] == "ollama"
     assert all(SENT in text for text in prompts(run, "sgrg"))
 
 
@@ -385,7 +386,7 @@ def test_a_sample_without_a_situation_is_run_and_told(
         "dog/4": ("ok", 1),
         "keys/4": ("ok", 0),
     }
-    assert read_manifest(run)["memory"]["problems"] == {reason: 1}
+    assert results["keys/4"].exemplars_problem == reason
     assert not any(SENT in text for text in prompts(run, "sgrg") if text.startswith("keys/4"))
     assert show([str(run)]) == 0
     assert line in capsys.readouterr().out
@@ -429,4 +430,4 @@ def test_exclusions_are_added_up() -> None:
         "samples": 2,
         "guards": {"same reply": {"samples": 2, "exemplars": 3}, "same scene": {"samples": 1, "exemplars": 1}},
     }
-    assert told_kept_back(results[2:]) == ""
+    assert describe_kept_back(results[2:]) == ""

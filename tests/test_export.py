@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -19,9 +20,19 @@ from mmerg.exporting.tables import GROUP
 from mmerg.runs import events
 from mmerg.runs.folder import Run
 from mmerg.runs.result import Result
-from mmerg.runs.trace import Trace
 from tests.plots.audited_runs import LOST, PASSED, UNAUDITED, build, plan, planned
-from tests.scoring.run_builder import AT, HISTORY, LABELS, ROOT, build_run, called, manifest_of, result, tokens_of
+from tests.scoring.run_builder import (
+    AT,
+    HISTORY,
+    LABELS,
+    ROOT,
+    build_run,
+    called,
+    finish,
+    manifest_of,
+    result,
+    tokens_of,
+)
 
 TABLES: dict[str, dict[str, Any]] = {"samples": SAMPLES, "passes": PASSES, "calls": CALLS}
 RUN = {
@@ -117,13 +128,12 @@ def test_a_pass_has_all_outputs_and_its_audit(run: Path) -> None:
 def test_a_pass_that_failed_with_its_sample(tmp_path: Path) -> None:
     one = result("a/1", None)
     with Run(tmp_path / "run", manifest_of([one])) as run:
-        for event in (
+        told: list[events.Event] = [
             events.SampleStarted(sample="a/1", at=AT, dialogue="a", history=(), responder="", labels=()),
             called("a/1", "", stage="mpa"),
             events.SampleFailed(sample="a/1", at=AT, failure=Failure.EMPTY, what="blank"),
-        ):
-            run.trace.emit(event)
-        run.add(one)
+        ]
+        finish(run, one, told)
     assert main([str(tmp_path / "run")]) == 0
     [row] = rows(tmp_path / "run/export", "passes")
     assert (row["status"], row["failure"], row["failure_text"], row["outputs"]) == ("failed", "empty", "blank", "{}")
@@ -134,7 +144,7 @@ def test_a_call_has_what_it_cost_and_whether_it_was_used(tmp_path: Path) -> None
     excluded = events.Excluded(id="m/1", guard="scene", similarity=0.5, reply="Oh.")
     tokens = tokens_of("Oh no.", (-0.5, -1.5))
     with Run(tmp_path / "run", manifest_of([one])) as run:
-        for event in (
+        told: list[events.Event] = [
             events.SampleStarted(sample="a/1", at=AT, dialogue="a", history=(), responder="", labels=()),
             events.Supplied(
                 sample="a/1", at=AT, t=0, stage="sgrg", symbol="M", content=({"id": "m/2"},), excluded=(excluded,)
@@ -147,9 +157,8 @@ def test_a_call_has_what_it_cost_and_whether_it_was_used(tmp_path: Path) -> None
             events.Produced(sample="a/1", at=AT, t=0, stage="sgrg", symbol="R", output="Oh no."),
             events.Selected(sample="a/1", at=AT, t=0, ranks={}, ended="no auditor"),
             events.SampleDone(sample="a/1", at=AT),
-        ):
-            run.trace.emit(event)
-        run.add(one)
+        ]
+        finish(run, one, told)
     assert main([str(tmp_path / "run"), "--prompts"]) == 0
     first, second = rows(tmp_path / "run/export", "calls")
     assert (first["refused"], first["complaint"], first["logprob"], first["logprob_tokens"]) == (
@@ -170,9 +179,8 @@ def test_a_call_has_what_it_cost_and_whether_it_was_used(tmp_path: Path) -> None
 
 def test_the_last_finished_try_counts(tmp_path: Path) -> None:
     run = build(tmp_path / "run", [(result("a/1", None), ["mpa", "mpa"]), (planned("a/1"), [PASSED])])
-    with Trace(run / "trace.jsonl") as trace:
-        trace.emit(events.SampleStarted(sample="a/1", at=AT, dialogue="a", history=(), responder="", labels=()))
-        trace.emit(called("a/1", "broken off", stage="mpa"))
+    part = run / "samples" / "a%2F1.x1234567.part"  # of a try that was broken off
+    part.write_bytes(called("a/1", "broken off", stage="mpa").model_dump_json().encode() + b"\n")
     assert main([str(run)]) == 0
     assert [row["status"] for row in rows(run / "export", "samples")] == ["ok"]
     assert [(row["t"], row["status"]) for row in rows(run / "export", "passes")] == [(0, "audited")]
@@ -223,14 +231,15 @@ def test_any_text_goes_through(tmp_path: Path) -> None:
     assert json.loads(row["plan"]) == {"tone": odd}
 
 
-def test_samples_that_the_trace_does_not_tell_of(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (run / "trace.jsonl").write_bytes(b"")
+def test_samples_without_events(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for file in (run / "samples").iterdir():
+        file.unlink()
     assert main([str(run)]) == 0
-    assert "run: the trace tells nothing of 4 samples: no passes, no calls" in capsys.readouterr().out
+    assert "run: there are no events of 4 samples: no passes, no calls" in capsys.readouterr().out
     assert len(rows(run / "export", "samples")) == 4
 
 
-@pytest.mark.parametrize("damage", ["manifest.json", "results.jsonl", "trace.jsonl"])
+@pytest.mark.parametrize("damage", ["manifest.json", "results.jsonl", "samples/a%2F1.jsonl"])
 def test_a_broken_folder_is_told_and_leaves_no_file(damage: str, run: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (run / damage).write_text('{"identity": {}}\n')
     assert main([str(run)]) == 2
@@ -238,10 +247,10 @@ def test_a_broken_folder_is_told_and_leaves_no_file(damage: str, run: Path, caps
     assert not (run / "export").exists() or not list((run / "export").iterdir())
 
 
-def test_a_missing_trace_is_told(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (run / "trace.jsonl").unlink()
+def test_lost_events_are_told(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    shutil.rmtree(run / "samples")
     assert main([str(run)]) == 2
-    assert "the trace cannot be read: No such file or directory" in capsys.readouterr().err
+    assert "the events of this run are gone" in capsys.readouterr().err
 
 
 def test_a_number_that_no_column_holds_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

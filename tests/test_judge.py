@@ -18,12 +18,12 @@ import pytest
 from mmerg.errors import RunError
 from mmerg.judge import split
 from mmerg.judging.judgement import Judgement, Match, read_judgement
-from mmerg.runs.folder import MANIFEST, read_manifest
-from mmerg.runs.kept import Kept
-from mmerg.runs.trace import read_trace
-from mmerg.runs.verdict import Verdicts
+from mmerg.runs.manifest import MANIFEST, JudgingManifest, read_any_manifest, read_manifest
+from mmerg.runs.result import Verdicts
+from mmerg.runs.results import read_lines
 from mmerg.show import main as show
 from tests.engine.parts import ROOT
+from tests.run_folders import all_events
 from tests.scoring.run_builder import build_run, result
 from tests.scripted_ollama import ScriptedOllama, scripted_ollama
 
@@ -71,7 +71,7 @@ class Judged:
         return path
 
     def verdicts(self, kind: str = "likert") -> list[Verdicts]:
-        return list(Kept(self.judging(kind) / "verdicts.jsonl", Verdicts).values())
+        return list(read_lines(self.judging(kind) / "verdicts.jsonl", Verdicts).values())
 
     def judgement(self) -> bytes:
         return (self.a / "judgement-qwen2.5vl-7b.json").read_bytes()
@@ -89,7 +89,7 @@ def judged(tmp_path: Path, server: ScriptedOllama) -> Judged:
 
 
 def prompts_in(path: Path) -> list[str]:
-    return [message.text for e in read_trace(path / "trace.jsonl") if e.kind == "called" for message in e.messages]
+    return [message.text for e in all_events(path) if e.kind == "called" for message in e.messages]
 
 
 def test_ratings_stand_beside_the_run_and_in_a_folder_of_their_own(judged: Judged, server: ScriptedOllama) -> None:
@@ -104,9 +104,10 @@ def test_ratings_stand_beside_the_run_and_in_a_folder_of_their_own(judged: Judge
     assert found.scores["empathy"].value == sum(score or 0 for score in given) / SAMPLES
     assert list(found.scores) == ["empathy", "coherence", "fluency"]
     assert found.scores["fluency"].interval
-    manifest = read_manifest(judged.judging())
-    assert manifest["judged"]["runs"][0]["identity"] == read_manifest(judged.a)["identity"]
-    assert manifest["identity"] == found.identity
+    manifest = read_any_manifest(judged.judging())
+    assert isinstance(manifest, JudgingManifest)
+    assert manifest.judged[0].identity == read_manifest(judged.a).identity
+    assert manifest.identity == found.identity
 
 
 def test_no_prompt_names_what_the_judge_must_not_know(judged: Judged) -> None:
@@ -276,7 +277,7 @@ def test_the_signature_tells_servers_and_settings_apart(judged: Judged) -> None:
 
     assert judged(judged.a).returncode == 0
     before = signature()
-    engine = json.loads(read_manifest(judged.judging())["identity"]["engine"])
+    engine = json.loads(read_any_manifest(judged.judging()).identity["engine"])
     assert before["backend"] == f"{engine['backend']}-{engine['version']}"
     assert judged(judged.a, "judge.aspects.fluency.sampling.num_predict=300").returncode == 0
     assert {name for name, value in signature().items() if value != before[name]} == {"settings"}

@@ -22,12 +22,13 @@ from mmerg.console.story import lines
 from mmerg.console.terminal import plural
 from mmerg.errors import Failure
 from mmerg.runs.events import Called, FramesTaken, Produced
-from mmerg.runs.folder import read_manifest, read_results
+from mmerg.runs.folder import read_results
+from mmerg.runs.manifest import read_manifest
 from mmerg.runs.result import Result
-from mmerg.runs.trace import read_trace
 from tests.engine.parts import ROOT, STAGES
 from tests.frames.clips import numbered
 from tests.ollama_server import TEXT_MODEL, VISION_MODEL
+from tests.run_folders import all_events
 
 MELD = ROOT.parent / "shared" / "data" / "meld"
 WORDS_THAT_END = (  # random letters run on and on, until one of these
@@ -78,7 +79,7 @@ class Ran:
             f"{plural(len(self.results), 'sample')}: {len(self.results) - len(failed)} ok, {len(failed)} failed"
             in self.told
         )
-        self.events = list(read_trace(self.folder / "trace.jsonl"))
+        self.events = list(all_events(self.folder))
 
     @property
     def calls(self) -> list[Called]:
@@ -134,7 +135,7 @@ def test_a_vision_model_sees_the_keyframes(corpus: Path, ollama_host: str, tmp_p
     settings = ("dataset=folder", f"dataset.root={corpus}", f"backend.hosts=[{ollama_host}]", *VISION)
     ran = Ran(tmp_path / "runs", *settings)
     check_whatever_the_end(ran, ["d0/3", "d1/3"])
-    assert read_manifest(ran.folder)["engine"]["model"] == VISION_MODEL
+    assert read_manifest(ran.folder).engine.model == VISION_MODEL
     assert [event.form for event in ran.frames] == ["images", "images"]
     keyframes = tuple(frame.sha256 for turn in ran.frames[0].turns for frame in turn.frames)
     assert len(set(keyframes)) == 4

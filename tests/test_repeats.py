@@ -1,4 +1,4 @@
-"""Passes in which the agent at fault answers as before: found in events, counted over a trace, told by the commands."""
+"""Passes in which the agent at fault answers as before: found in events, counted over results, told by the commands."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from mmerg.engine.state import Correction, Output, State
 from mmerg.errors import Failure, ReplyError
 from mmerg.experiment.launch import launch
 from mmerg.runs import events
-from mmerg.runs.folder import TRACE, read_results
-from mmerg.runs.repeats import repeats, told_repeats
+from mmerg.runs.facts import Facts
+from mmerg.runs.folder import read_results
+from mmerg.runs.repeats import describe_repeats, repeats
 from mmerg.runs.result import Result
-from mmerg.runs.trace import Trace
 from mmerg.show import main
 from mmerg.systems.system import Stage
 from tests.composed import composed
@@ -89,30 +89,18 @@ def test_repeats_are_the_passes_with_the_responses_inputs_of_the_one_before(
     assert list(repeats(refined(answers))) == same
 
 
-def written(path: Path, tries: Sequence[tuple[str, list[events.Event]]]) -> None:
-    """A trace with these tries, one after the other."""
-    with Trace(path) as trace:
-        for sample, told in tries:
-            trace.emit(events.SampleStarted(sample=sample, dialogue="d", history=(), responder="Ben", labels=()))
-            for event in told:
-                trace.emit(event.model_copy(update={"sample": sample}))
-            trace.emit(events.SampleDone(sample=sample))
-
-
-def result(sample: str, passes: int) -> Result:
-    return Result(id=sample, status="ok", passes=passes)
-
-
-def test_of_each_sample_the_last_try_is_counted(tmp_path: Path) -> None:
+def test_repeated_passes_stand_in_the_result_and_are_counted_in_words() -> None:
     stubborn, willing = refined(Answers(["mpa"] * 3, all_say(0, 0, 0))), refined(Answers(["mpa"] * 3, all_say(0, 1, 2)))
-    written(tmp_path / TRACE, [("a", stubborn), ("b", stubborn), ("a", willing), ("c", stubborn)])
-    told = told_repeats(tmp_path / TRACE, [result("a", 3), result("b", 3)])
-    assert told.startswith("2 of 4 passes after the first repeat the one before")
-    assert told_repeats(tmp_path / TRACE, [result("a", 3)]) == ""
-
-
-def test_a_run_without_refinements_needs_no_trace(tmp_path: Path) -> None:
-    assert told_repeats(tmp_path / "none.jsonl", [result("a", 1)]) == ""
+    results = []
+    for sample, found in (("a", willing), ("b", stubborn), ("c", stubborn[:1])):
+        facts = Facts("R")
+        for event in found:
+            facts.see(event)
+        passes = sum(isinstance(event, events.Audited) for event in found)
+        results.append(Result(id=sample, status="ok", passes=passes, **facts.fields("x")))
+    assert [one.repeated_passes for one in results] == [0, 2, 0]
+    assert describe_repeats(results).startswith("2 of 4 passes after the first repeat the one before")
+    assert describe_repeats(results[:1]) == describe_repeats([]) == ""
 
 
 def stubborn(body: dict[str, Any]) -> str:

@@ -13,6 +13,7 @@ from mmerg.errors import Failure
 from mmerg.report import folder_of, main
 from mmerg.runs import events
 from mmerg.runs.result import Result
+from mmerg.runs.samples import events_file
 from mmerg.score import main as score
 from tests.reporting.parts import HISTORY, USUAL, Told, build
 from tests.scoring.run_builder import AT, build_run, result
@@ -186,9 +187,10 @@ def test_what_any_source_supplied_can_be_read(tmp_path: Path) -> None:
         {},
     )
     supplied = events.Supplied(sample="a/1", at=AT, t=0, stage="sgrg", symbol="K", content=things)
-    first, *others = (run / "trace.jsonl").read_text(encoding="utf-8").splitlines(keepends=True)
+    file = events_file(run, "a/1")
+    first, *others = file.read_text(encoding="utf-8").splitlines(keepends=True)
     line = json.dumps(supplied.model_dump(mode="json"), separators=(",", ":"))
-    (run / "trace.jsonl").write_text(f"{first}{line}\n{''.join(others)}", encoding="utf-8")
+    file.write_text(f"{first}{line}\n{''.join(others)}", encoding="utf-8")
     assert main([str(run)]) == 0
     [page] = (run / "report" / "samples").iterdir()
     text = page.read_text(encoding="utf-8")
@@ -200,8 +202,8 @@ def test_what_any_source_supplied_can_be_read(tmp_path: Path) -> None:
     ("prepare", "words"),
     [
         (shutil.rmtree, "not a run folder"),
-        (lambda run: (run / "manifest.json").write_text('{"identity": {}}'), "not one of this version"),
-        (lambda run: (run / "trace.jsonl").write_text("words\n"), "line 1 is not an event"),
+        (lambda run: (run / "manifest.json").write_text('{"identity": {}}'), "another version of mmerg"),
+        (lambda run: next((run / "samples").iterdir()).write_text("words\n"), "line 1 is no event"),
         (lambda run: (run / "results.jsonl").write_text("words\n"), "line 1 is not a record"),
         (lambda run: (run / "report").write_text(""), "cannot be written"),
     ],
@@ -232,9 +234,9 @@ def test_a_folder_with_other_files_is_left_alone(tmp_path: Path, capsys: pytest.
 def test_a_sample_that_was_done_twice_shows_its_last_try(tmp_path: Path) -> None:
     run = build(tmp_path / "run", [Told("a/1", mark="first try")])
     again = build(tmp_path / "again", [Told("a/1", mark="second try")])
-    for name in ("trace.jsonl", "results.jsonl"):
-        with (run / name).open("ab") as file:
-            file.write((again / name).read_bytes())
+    with (run / "results.jsonl").open("ab") as file:
+        file.write((again / "results.jsonl").read_bytes())
+    shutil.copy(events_file(again, "a/1"), events_file(run, "a/1"))
     assert main([str(run)]) == 0
     [page] = (run / "report" / "samples").iterdir()
     text = page.read_text(encoding="utf-8")

@@ -60,7 +60,7 @@ def test_scores_of_another_state_are_not_shown_as_this_one(tmp_path: Path) -> No
 
 def test_the_papers_row_stands_beside_a_run_that_is_set_as_it_is(tmp_path: Path) -> None:
     results = [result(f"d{number}/2", emotion="joy", gold="joy") for number in range(4)]
-    system = manifest_of([])["config"]["system"]
+    system = manifest_of([]).settings["system"]
     config = {
         "dataset": {"name": "meld", "split": "test", "variant": "multi"},
         "backbone": {"name": "qwen3.5-27b"},
@@ -77,7 +77,7 @@ def test_the_papers_row_stands_beside_a_run_that_is_set_as_it_is(tmp_path: Path)
 
 
 def test_several_runs_say_first_in_which_settings_they_differ(tmp_path: Path) -> None:
-    system = manifest_of([])["config"]["system"]
+    system = manifest_of([]).settings["system"]
     one = build(tmp_path / "one", USUAL[:1])
     two = build(tmp_path / "two", USUAL[:1], config={"seed": 7, "system": system | {"max_iterations": 0}})
     assert main([str(one), str(two)]) == 0

@@ -13,11 +13,12 @@ from typing import Any
 
 import pytest
 
-from mmerg.runs.folder import read_manifest, read_results
+from mmerg.runs.folder import read_results
+from mmerg.runs.manifest import read_manifest
 from mmerg.runs.result import Result
-from mmerg.runs.trace import read_trace
 from tests.engine.parts import ROOT
 from tests.frames.clips import numbered
+from tests.run_folders import all_events
 from tests.scripted_ollama import ScriptedOllama, merg_answer, scripted_ollama
 
 DIALOGUES = 4
@@ -91,9 +92,9 @@ def test_a_run_writes_everything_down_and_ends_with_its_folder(run: Runner) -> N
     assert max(result.passes for result in results) > 1
     assert "clips_missing 4" in done.stdout
     manifest = read_manifest(run.folder())
-    assert manifest["engine"]["version"] == "0.24.0"
-    assert manifest["config"]["system"]["max_iterations"] == 2
-    prompts = [m.text for e in read_trace(run.folder() / "trace.jsonl") if e.kind == "called" for m in e.messages]
+    assert manifest.engine.version == "0.24.0"
+    assert manifest.settings["system"]["max_iterations"] == 2
+    prompts = [m.text for e in all_events(run.folder()) if e.kind == "called" for m in e.messages]
     assert prompts
     assert not any("SECRET" in text for text in prompts)
 
@@ -164,7 +165,7 @@ def test_a_longer_run_pays_only_for_what_differs(run: Runner, server: ScriptedOl
 
 def read_if_run(path: Path) -> int | None:
     is_run = (path / "manifest.json").exists()
-    return int(read_manifest(path)["config"]["system"]["max_iterations"]) if is_run else None
+    return int(read_manifest(path).settings["system"]["max_iterations"]) if is_run else None
 
 
 @pytest.fixture(scope="module")
@@ -392,7 +393,7 @@ def test_a_full_disk_ends_the_run_and_the_same_command_goes_on(run: Runner) -> N
     done = subprocess.run(command, cwd=run.corpus, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 2, done.stdout + done.stderr
     assert "the disk is full" in done.stderr
-    assert f"{run.folder()}/trace.jsonl" in done.stderr
+    assert f"{run.folder()}/samples/" in done.stderr
     assert "Traceback" not in done.stderr
     finished = run.results()
     assert 0 < len(finished) < DIALOGUES
@@ -407,7 +408,7 @@ def test_a_dataset_whose_path_is_not_utf_8(run: Runner) -> None:
     run.corpus = odd
     done = run("limit=1")
     assert done.returncode == 0, done.stdout + done.stderr
-    assert read_manifest(run.folder())["config"]["dataset"]["root"] == str(odd)
+    assert read_manifest(run.folder()).settings["dataset"]["root"] == str(odd)
 
 
 def test_a_missing_dataset_is_asked_for() -> None:

@@ -87,7 +87,7 @@ def test_log_probabilities_that_cannot_be_are_named(tmp_path: Path, capsys: pyte
     folder = build_run(tmp_path / "run", lines, logprobs=logprobs)
     assert main([str(folder), *QUICK]) == 0
     told = (
-        "1: self_ppl is without d1/1, d2/1, d3/1, d4/1, d5/1 and 2 more: the trace gives a token a probability above 1"
+        "1: self_ppl is without d1/1, d2/1, d3/1, d4/1, d5/1 and 2 more: the server gave a token a probability above 1"
     )
     assert told in capsys.readouterr().out
     scores = Scores.model_validate_json((folder / SCORES).read_bytes())
@@ -137,10 +137,10 @@ def test_what_is_no_run_is_said_before_anything_is_scored(
 
 def test_a_run_of_an_older_version(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     manifest = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))
-    del manifest["protocol"]["told"]
+    del manifest["format"]
     (folder / "manifest.json").write_text(json.dumps(manifest), encoding="utf-8")
     assert main([str(folder)]) == 2
-    assert "next:  run it again with this version" in capsys.readouterr().err
+    assert "next:  rename or remove the folder and run the same again" in capsys.readouterr().err
 
 
 def test_default_figures_load_no_torch(folder: Path) -> None:

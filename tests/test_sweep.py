@@ -20,7 +20,7 @@ from rich.console import Console
 from mmerg.console.terminal import Swept
 from mmerg.experiment.sweep import Member, Report, cost, notes, read, table
 from mmerg.runs.ended import Ended
-from mmerg.runs.folder import read_manifest
+from mmerg.runs.manifest import read_manifest
 from tests.engine.parts import ROOT
 from tests.scripted_ollama import ScriptedOllama, scripted_ollama
 from tests.test_run import Runner, corpus_in
@@ -39,7 +39,7 @@ class Sweeper(Runner):
         """Run folders by the value of a setting."""
         found = {}
         for manifest in sorted(self.runs.glob("folder-merg-*/manifest.json")):
-            value: Any = read_manifest(manifest.parent)["config"]
+            value: Any = read_manifest(manifest.parent).settings
             for name in path:
                 value = value[name]
             found[json.dumps(value)] = manifest.parent

@@ -12,7 +12,7 @@ import pytest
 from mmerg.compare import main as compare
 from mmerg.papertables.ours import read_ours
 from mmerg.plot import main as plot
-from mmerg.runs.folder import MANIFEST
+from mmerg.runs.manifest import MANIFEST
 from mmerg.score import main as score
 from mmerg.scoring.comparisons import Compared
 from mmerg.scoring.files import read
@@ -211,7 +211,7 @@ def test_wrong_arguments(make: Maker, tmp_path: Path, capsys: pytest.CaptureFixt
         assert main(arguments) == 2
         assert told in capsys.readouterr().err
     manifest = json.loads((run / MANIFEST).read_text(encoding="utf-8"))
-    (run / MANIFEST).write_text(json.dumps(manifest | {"config": {"judge": {}}}), encoding="utf-8")
+    (run / MANIFEST).write_text(json.dumps(manifest | {"settings": {"judge": {}}}), encoding="utf-8")
     assert main([str(run)]) == 2
     assert "does not say of which dataset" in capsys.readouterr().err
 

@@ -10,7 +10,7 @@ import pytest
 from mmerg.experiment.only_failed import is_new, refusal, told_nothing, told_wanted
 from tests.scoring.run_builder import build_run, manifest_of, result
 
-CONFIG: dict[str, Any] = manifest_of([])["config"]
+CONFIG: dict[str, Any] = manifest_of([]).settings
 HERE = "demo-merg-small-00000000"
 
 

@@ -27,7 +27,8 @@ from mmerg.judging.items import Item
 from mmerg.judging.schemas import Preference, Rating
 from mmerg.runs import events
 from mmerg.runs.events import Emit
-from mmerg.runs.verdict import Choice, Verdict, Verdicts
+from mmerg.runs.result import Verdicts
+from mmerg.runs.verdict import Choice, Verdict
 from mmerg.settings.model import SystemSettings
 from mmerg.settings.wrong import read_part
 from mmerg.systems.build import build

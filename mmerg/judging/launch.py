@@ -40,7 +40,7 @@ from mmerg.judging.ratings import ratings
 from mmerg.judging.tables import compared, rated
 from mmerg.runs.folder import SAMPLES, Folder
 from mmerg.runs.manifest import Judged, JudgingManifest, Session
-from mmerg.runs.verdict import Verdicts
+from mmerg.runs.result import Verdicts
 from mmerg.scoring.answers import read_run
 from mmerg.settings.compose import resolve
 from mmerg.settings.identity import how, identity_hash

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from statistics import fmean
 
 from mmerg.judging.figures import mean
-from mmerg.runs.verdict import Verdicts
+from mmerg.runs.result import Verdicts
 from mmerg.scoring.score import Score
 
 

@@ -21,7 +21,7 @@ Deciding = Callable[[Mapping[str, Any]], Mapping[str, Any]]
 
 _FOLDERS = ("root", "folder")  # last names of paths
 # Settings of other groups that are repeated below these. What follows from a setting is told by it alone.
-_COPIES = ("dataset.reader.", "dataset.memory.reader.", "backend.adapter.", "engine.", "sources.M.")
+_COPIES = ("dataset.reader.", "dataset.memory.reader.", "backend.adapter.", "engine.")
 _RENAMED = {"model": "gguf"}  # last names that a copy and its setting do not share
 _FOLLOWS = {  # what no setting tells, and the settings that another value of it follows from
     "corpus digest": ("dataset.",),
@@ -50,7 +50,7 @@ def config_diff(manifests: Sequence[Started], deciding: Deciding) -> list[Settin
 
 def settings_diff(settings: Sequence[Mapping[str, Any]], deciding: Deciding) -> list[Setting]:
     """The same of settings alone."""
-    leaves = [_leaves(deciding(one)) for one in settings]
+    leaves = [_settings(one, deciding) for one in settings]
     return _differing(leaves, _order([(one,) for one in leaves]))
 
 
@@ -89,6 +89,13 @@ def _parts(manifest: Started, deciding: Deciding) -> tuple[dict[str, str], ...]:
         digests | _leaves(engine, "engine."),
         {"commit": short(manifest.git_commit or NONE)},
     )
+
+
+def _settings(settings: Mapping[str, Any], deciding: Deciding) -> dict[str, str]:
+    """What decides results, by the names that users give: the source M is set as `memory`."""
+    named = bool(settings.get("memory"))
+    leaves = _leaves(deciding(settings))
+    return {name.replace("sources.M.", "memory.", 1) if named else name: text for name, text in leaves.items()}
 
 
 def _leaves(node: Mapping[str, Any], above: str = "") -> dict[str, str]:

@@ -60,11 +60,12 @@ class Folder(Generic[Line]):
         """Raises RunError where another process writes the folder or it belongs to another identity."""
         with _written(self.path):
             private_folder(self.path)
-        for name in (self._file.name, MANIFEST, *self._folders):
-            place = self.path / name
-            if place.is_symlink() or not (place.is_file() or place.is_dir() or not place.exists()):
-                what, hint = "a run is not written through links and pipes", "remove this"
-                raise RunError(what, where=str(place), hint=hint)
+        files, folders = (self._file, self.path / MANIFEST), [self.path / name for name in self._folders]
+        for place in (*files, *folders):
+            right = place.is_dir() if place in folders else place.is_file()
+            if place.is_symlink() or (place.exists() and not right):
+                what = f"a run has no link here, but a {'folder' if place in folders else 'file'} of its own"
+                raise RunError(what, where=str(place), hint="move this away")
         with _written(self._file):
             self._handle = self._hold()
         try:
@@ -220,8 +221,9 @@ class Run(Folder[Result]):
         if sha256 in self._sound_frames:
             return
         path = self.path / FRAMES / f"{sha256}.jpg"
-        if path.is_symlink() or not path.is_file() or sha256_of(path) != sha256:
-            write_whole(path, read())
+        with _written(path):
+            if path.is_symlink() or not path.is_file() or sha256_of(path) != sha256:
+                write_whole(path, read())
         self._sound_frames.add(sha256)
 
 

@@ -127,7 +127,7 @@ class MemorySection(_Part):
     entries: Count
     left_out: dict[Word, Count]
     top_k: Count
-    embedder: dict[Word, Any]
+    embedder: Word
     digest: Word
 
 

@@ -13,6 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from mmerg.errors import Failure
 from mmerg.runs.events import Count, Ended, Form, Seconds
+from mmerg.runs.verdict import Verdict
 
 HOW = frozenset({"cached_calls", "seconds", "timing"})
 
@@ -93,3 +94,20 @@ class Result(SampleLine):
     failure_text: str | None = None
     responder: str = ""
     history: tuple[tuple[str, str], ...] = ()
+
+
+class Verdicts(SampleLine):
+    """A judge's verdicts on a finished sample, a line in `verdicts.jsonl` of a judging folder; failed where a call
+    failed, so that no verdict on it counts."""
+
+    id: str
+    status: Literal["ok", "failed"]
+    dialogue: str
+    verdicts: tuple[Verdict, ...] = ()
+    calls: Count = 0
+    cached_calls: Count = 0
+    prompt_tokens: Count = 0
+    response_tokens: Count = 0
+    seconds: Seconds = 0.0
+    failure: Failure | None = None
+    failure_text: str | None = None

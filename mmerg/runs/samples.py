@@ -74,14 +74,14 @@ def recording(run: Path, sample: str) -> Iterator[Emit]:
 
         try:
             yield emit
+            try:
+                os.replace(part, path)  # noqa: PTH105
+            except OSError as error:
+                raise unwritable(error, path) from error
         except BaseException:
             with suppress(OSError):
                 os.unlink(part)  # noqa: PTH108
             raise
-        try:
-            os.replace(part, path)  # noqa: PTH105
-        except OSError as error:
-            raise unwritable(error, path) from error
 
 
 def read_events(run: Path, sample: str) -> list[Event]:

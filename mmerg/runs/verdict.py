@@ -1,7 +1,4 @@
-"""A judge's verdicts on one finished sample: a line in `verdicts.jsonl` of a judging folder.
-
-As in a run's results, `cached_calls` and `seconds` tell how the answer was had and not what it is.
-"""
+"""What a judge says of one aspect of one sample."""
 
 from __future__ import annotations
 
@@ -10,7 +7,6 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict
 
 from mmerg.errors import Failure
-from mmerg.runs.result import SampleLine
 
 Choice = Literal["first", "second", "tie"]
 
@@ -40,19 +36,3 @@ class Verdict(BaseModel):
     def preferred(self) -> int | None:
         """The run whose reply was chosen, None for a tie."""
         return None if self.choice in (None, "tie") else self.order[0 if self.choice == "first" else 1]
-
-
-class Verdicts(SampleLine):
-    """One line a sample; failed where a call failed, so that no verdict on it counts."""
-
-    id: str
-    status: Literal["ok", "failed"]
-    dialogue: str
-    verdicts: tuple[Verdict, ...] = ()
-    calls: int = 0
-    cached_calls: int = 0
-    prompt_tokens: int = 0
-    response_tokens: int = 0
-    seconds: float = 0.0
-    failure: Failure | None = None
-    failure_text: str | None = None

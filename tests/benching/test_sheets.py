@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from rich.console import Console
 
+from mmerg.backends.protocol import Engine
 from mmerg.benching.measure import marked, memory_of, of_paper
 from mmerg.benching.notes import notes
 from mmerg.benching.rows import Bench, Memory, Seconds, Skipped, Speed
@@ -149,11 +150,13 @@ def test_foreign_text_steers_nothing() -> None:
     assert "\x1b" not in markdown
 
 
+def served(backend: str) -> Engine:
+    return Engine(backend=backend, version="1", model="m", digest="d")
+
+
 def test_memory_without_a_server_that_tells() -> None:
     plain = {"backend": {"hosts": ["http://127.0.0.1:1"]}}
-    assert isinstance(memory_of(plain, {"backend": "embedded", "model": "m"}, 1), Memory)
-    assert memory_of(plain, {"backend": "embedded", "model": "m"}, 0) == (
-        "the model was not loaded: no call had to be made"
-    )
-    assert memory_of(plain, {"backend": "other", "model": "m"}, 1) == "other does not tell"
-    assert "no Ollama server answers" in str(memory_of(plain, {"backend": "ollama", "model": "m"}, 1))
+    assert isinstance(memory_of(plain, served("embedded"), 1), Memory)
+    assert memory_of(plain, served("embedded"), 0) == ("the model was not loaded: no call had to be made")
+    assert memory_of(plain, served("other"), 1) == "other does not tell"
+    assert "no Ollama server answers" in str(memory_of(plain, served("ollama"), 1))

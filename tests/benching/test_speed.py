@@ -1,17 +1,15 @@
-"""Rates and seconds from a trace: what the cache served counts for nothing."""
+"""Rates and seconds of a run: what the cache served counts for nothing."""
 
 from __future__ import annotations
-
-from pathlib import Path
 
 import pytest
 
 from mmerg.backends.protocol import Finish, Reply
 from mmerg.benching.speed import seconds_of, speed_of
 from mmerg.runs import events
-from mmerg.runs.folder import Run
+from mmerg.runs.facts import Facts
 from mmerg.runs.result import Result
-from tests.scoring.run_builder import AT, HISTORY, LABELS, manifest_of, result
+from tests.scoring.run_builder import AT, result
 
 
 def reply(prompt: int, seconds: float, *, prompt_seconds: float = 1.0, tokens: int = 20, **more: object) -> Reply:
@@ -35,28 +33,24 @@ def called(sample: str, given: Reply) -> events.Called:
     )
 
 
-def written(folder: Path, replies: dict[str, list[Reply]], results: list[Result]) -> Path:
-    with Run(folder, manifest_of(results)) as run:
-        for one in results:
-            run.trace.emit(
-                events.SampleStarted(
-                    sample=one.id, at=AT, dialogue=one.dialogue, history=HISTORY, responder="Ben", labels=LABELS
-                )
-            )
-            for given in replies.get(one.id, []):
-                run.trace.emit(called(one.id, given))
-            run.trace.emit(events.SampleDone(sample=one.id, at=AT))
-            run.add(one)
-    return folder
+def told(replies: dict[str, list[Reply]], results: list[Result]) -> list[Result]:
+    """The results with what the events say of the replies."""
+    found = []
+    for one in results:
+        facts = Facts("R")
+        for given in replies.get(one.id, []):
+            facts.see(called(one.id, given))
+        found.append(one.model_copy(update={"timing": facts.fields(one.response)["timing"]}))
+    return found
 
 
-def test_rates_are_of_calls_that_were_made(tmp_path: Path) -> None:
+def test_rates_are_of_calls_that_were_made() -> None:
     replies = {
         "a/1": [reply(100, 5.0), reply(300, 3.0, reused_tokens=200)],  # 5 and 10 tokens a second
         "b/1": [reply(9999, 900.0, cached=True), reply(100, 2.0)],  # 20 tokens a second
     }
     results = [result("a/1", calls=2, seconds=8.0), result("b/1", calls=2, cached_calls=1, seconds=2.0)]
-    found = speed_of(written(tmp_path / "run", replies, results))
+    found = speed_of(told(replies, results))
     assert found.calls == 3
     assert found.prompt_tokens_s == pytest.approx((100 + 100 + 100) / 3)
     assert found.reply_tokens_s == pytest.approx(10.0)
@@ -64,35 +58,27 @@ def test_rates_are_of_calls_that_were_made(tmp_path: Path) -> None:
     assert (found.seconds.n, found.seconds.median) == (1, 8.0)
 
 
-def test_only_the_last_try_of_a_sample_counts(tmp_path: Path) -> None:
-    first = written(tmp_path / "run", {"a/1": [reply(100, 500.0)]}, [result("a/1", None)])
-    written(first, {"a/1": [reply(100, 2.0)]}, [result("a/1", seconds=2.0)])
-    found = speed_of(first)
-    assert found.calls == 1
-    assert found.reply_tokens_s == pytest.approx(20.0)
-
-
-def test_a_replay_has_no_speed_and_says_why(tmp_path: Path) -> None:
+def test_a_replay_has_no_speed_and_says_why() -> None:
     replies = {"a/1": [reply(100, 5.0, cached=True)]}
-    found = speed_of(written(tmp_path / "run", replies, [result("a/1", calls=1, cached_calls=1, seconds=0.1)]))
+    found = speed_of(told(replies, [result("a/1", calls=1, cached_calls=1, seconds=0.1)]))
     assert (found.calls, found.prompt_tokens_s, found.seconds) == (0, None, None)
     assert found.why == "every call came from the reply cache"
-    assert speed_of(written(tmp_path / "none", {}, [result("a/1", None)])).why == "no call was answered"
+    assert speed_of(told({}, [result("a/1", None)])).why == "no call was answered"
 
 
-def test_a_backend_that_counts_nothing_has_no_rate(tmp_path: Path) -> None:
+def test_a_backend_that_counts_nothing_has_no_rate() -> None:
     replies = {"a/1": [reply(100, 1.0, prompt_seconds=0.0, tokens=0)]}
-    found = speed_of(written(tmp_path / "run", replies, [result("a/1", None, calls=1)]))
+    found = speed_of(told(replies, [result("a/1", None, calls=1)]))
     assert (found.calls, found.prompt_tokens_s, found.reply_tokens_s) == (1, None, None)
     assert found.why == "no s/sample: no sample came out well"
 
 
-def test_samples_that_the_cache_helped_are_counted_and_told(tmp_path: Path) -> None:
+def test_samples_that_the_cache_helped_are_counted_and_told() -> None:
     replies = {"a/1": [reply(100, 5.0)], "b/1": [reply(100, 2.0), reply(100, 0.0, cached=True)]}
     helped = result("b/1", calls=2, cached_calls=1, seconds=2.0)
-    some = speed_of(written(tmp_path / "some", replies, [result("a/1", seconds=5.0), helped]))
+    some = speed_of(told(replies, [result("a/1", seconds=5.0), helped]))
     assert (some.seconds and some.seconds.n, some.helped, some.why) == (1, 1, "")
-    none = speed_of(written(tmp_path / "none", replies, [result("a/1", None), helped]))
+    none = speed_of(told(replies, [result("a/1", None), helped]))
     assert (none.seconds, none.helped) == (None, 1)
     assert none.why == "no s/sample: 1 samples came out well, all with replies from the cache"
 

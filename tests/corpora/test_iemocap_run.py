@@ -10,9 +10,10 @@ from pathlib import Path
 import pytest
 
 from mmerg.runs.events import FramesTaken
-from mmerg.runs.folder import read_manifest, read_results
-from mmerg.runs.trace import read_trace
+from mmerg.runs.folder import read_results
+from mmerg.runs.manifest import read_manifest
 from tests.engine.parts import ROOT
+from tests.run_folders import all_events
 from tests.scripted_ollama import scripted_ollama
 
 from .iemocap_builder import Builder, Talk, improvised, played, session5
@@ -42,12 +43,8 @@ def test_session_5_gives_a_sample_a_dialogue(tmp_path: Path) -> None:
     results = read_results(folder(tmp_path))
     assert len(results) == len({result.dialogue for result in results.values()}) == 31
     assert sorted(result.gold_response or "" for result in results.values()) == ["Three."] * 26 + ["Two."] * 5
-    protocol = read_manifest(folder(tmp_path))["protocol"]
-    assert (protocol["name"], protocol["samples"], protocol["left_out"]) == (
-        "last_labelled",
-        31,
-        {"targets over max_per_dialogue": 26},
-    )
+    protocol = read_manifest(folder(tmp_path)).protocol
+    assert (protocol.samples, protocol.left_out) == (31, {"targets over max_per_dialogue": 26})
 
 
 def test_every_turn_of_a_long_film_is_looked_at(tmp_path: Path) -> None:
@@ -56,7 +53,7 @@ def test_every_turn_of_a_long_film_is_looked_at(tmp_path: Path) -> None:
     with scripted_ollama() as server:
         done = run(tmp_path, server.url, "protocol=every", "backbone.concurrency=3")
     assert done.returncode == 0, done.stderr
-    taken = [event for event in read_trace(folder(tmp_path) / "trace.jsonl") if isinstance(event, FramesTaken)]
+    taken = [event for event in all_events(folder(tmp_path)) if isinstance(event, FramesTaken)]
     assert len(taken) == len(DRAWN) - 1
     for event in taken:
         target = DRAWN[int(event.sample.partition("/")[2]) - 1]

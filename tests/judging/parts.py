@@ -13,7 +13,7 @@ from mmerg.engine.prompts import Prompts
 from mmerg.judging.items import Item
 from mmerg.judging.judge import Judge, judge_system
 from mmerg.runs.events import Event
-from mmerg.runs.verdict import Verdicts
+from mmerg.runs.result import Verdicts
 from mmerg.settings.compose import resolve
 from tests.composed import composed
 

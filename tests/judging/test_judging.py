@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from pydantic import ValidationError
 
-from mmerg.backends.protocol import Request
+from mmerg.backends.protocol import Engine, Request
 from mmerg.backends.scripted import Scripted
 from mmerg.errors import CallError, ConfigError, Failure, RunError
 from mmerg.judging.items import pairs, singles
@@ -17,7 +17,7 @@ from mmerg.judging.judgement import same_model
 from mmerg.judging.ratings import ratings
 from mmerg.judging.schemas import Preference, Rating
 from mmerg.runs import events
-from mmerg.runs.verdict import Verdicts
+from mmerg.runs.result import Verdicts
 from mmerg.scoring.answers import read_run
 from tests.judging.parts import ITEM, PAIR, always_first, asked, judge, longer, node, rating, user_of
 from tests.scoring.run_builder import build_run, result
@@ -170,12 +170,12 @@ def test_runs_of_unknown_files_are_refused(tmp_path: Path) -> None:
 def test_a_reply_to_nothing_is_not_judged(tmp_path: Path) -> None:
     whole = read_run(build_run(tmp_path / "a", [result("d0/4")]))
     folder = build_run(tmp_path / "b", [result("d0/4")])
-    (folder / "trace.jsonl").write_bytes(b"")
+    (folder / "results.jsonl").write_text(result("d0/4").line(), encoding="utf-8")
     empty = read_run(folder)
     with pytest.raises(RunError, match="does not tell what was shown of d0/4"):
         singles(empty)
     for two in ((whole, empty), (empty, whole)):
-        with pytest.raises(RunError, match=r"does not tell what was shown of d0/4[^$]*b/trace.jsonl"):
+        with pytest.raises(RunError, match=r"does not tell what was shown of d0/4[^$]*b/results.jsonl"):
             pairs(*two)
 
 
@@ -203,9 +203,10 @@ def test_the_digest_is_of_what_the_judge_is_shown(tmp_path: Path) -> None:
     ("other", "same"), [({"digest": "e"}, True), ({"model": "n"}, True), ({"model": "n", "digest": "e"}, False)]
 )
 def test_one_model_is_known_by_its_name_or_its_weights(other: dict[str, str], same: bool) -> None:
-    engine = {"model": "m", "digest": "d"}
-    assert same_model(engine, {**engine, **other}) == same
-    assert not same_model({"model": "m", "digest": ""}, {"model": "n", "digest": ""})
+    engine = Engine(backend="b", version="1", model="m", digest="d")
+    assert same_model(engine, engine.model_copy(update=other)) == same
+    one, two = (engine.model_copy(update={"model": name, "digest": ""}) for name in "mn")
+    assert not same_model(one, two)
 
 
 def test_verdicts_are_read_back_as_written() -> None:

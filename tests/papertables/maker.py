@@ -19,8 +19,8 @@ from mmerg.papertables.beside import Beside, put_beside
 from mmerg.papertables.line import Line
 from mmerg.papertables.ours import read_ours
 from mmerg.runs.events import Form, FramesTaken, TurnFrames
-from mmerg.runs.folder import TRACE, read_results
-from mmerg.runs.trace import Trace
+from mmerg.runs.facts import Facts
+from mmerg.runs.folder import read_results
 from mmerg.score import main as score
 from mmerg.scoring.score import Score
 from tests.scoring.run_builder import AT, ROOT, build_run, result
@@ -42,8 +42,8 @@ def config(**changes: Any) -> dict[str, Any]:
 
 
 class Maker:
-    """Makes scored runs in `runs/<name>` of a folder: `right` of `n` forecasts are right. looked: what the trace tells
-    of the clips, `saw("images")` unless told otherwise."""
+    """Makes scored runs in `runs/<name>` of a folder: `right` of `n` forecasts are right. looked: what samples saw
+    of their clips, `saw("images")` unless told otherwise."""
 
     def __init__(self, folder: Path) -> None:
         self.runs = folder / "runs"
@@ -58,8 +58,13 @@ class Maker:
         looked: Sequence[FramesTaken] | None = None,
         **changes: Any,
     ) -> Path:
+        looks = [seen_in(event) for event in ((saw("images"),) if looked is None else looked)]
         lines = [
-            result(f"d{i}/4", f"That is reply {i}, my friend.", "sad" if i < right else "angry", gold="sad")
+            result(
+                *(f"d{i}/4", f"That is reply {i}, my friend.", "sad" if i < right else "angry"),
+                gold="sad",
+                **(looks[i] if i < len(looks) else {}),
+            )
             for i in range(n)
         ]
         settings = config(**changes)
@@ -73,11 +78,15 @@ class Maker:
             labels=settings["dataset"].pop("labels"),
             config=settings,
         )
-        with Trace(self.runs / name / TRACE) as trace:
-            for event in (saw("images"),) if looked is None else looked:
-                trace.emit(event)
         score([str(self.runs / name), "--resamples", "50"])
         return self.runs / name
+
+
+def seen_in(event: FramesTaken) -> dict[str, Any]:
+    """What a result tells of a look at clips."""
+    facts = Facts()
+    facts.see(event)
+    return {name: facts.fields(None)[name] for name in ("turns_looked_at", "frames", "frames_form", "clip_problems")}
 
 
 def saw(form: Form, *turns: TurnFrames) -> FramesTaken:

@@ -10,11 +10,10 @@ from typing import Any
 import pytest
 import yaml
 
-from mmerg.errors import RunError
 from mmerg.paper.published import Name, published
 from mmerg.papertables.ours import read_ours, settings_of
 from mmerg.runs.events import Form, FramesTaken, TurnFrames
-from mmerg.runs.folder import MANIFEST, TRACE
+from mmerg.runs.manifest import MANIFEST
 from tests.papertables.maker import MELD, SIX, Maker, beside, ours, saw
 from tests.scoring.run_builder import AT, ROOT, manifest_of
 
@@ -110,7 +109,7 @@ def test_a_run_that_saw_no_keyframes_is_not_set_as_its_row(
         assert all(cell.inside is None for cell in line.cells)
 
 
-def test_a_trace_that_tells_of_no_look_at_clips_is_not_held_against_a_run(make: Maker) -> None:
+def test_results_that_tell_of_no_look_at_clips_is_not_held_against_a_run(make: Maker) -> None:
     assert ours(beside("main", make("run", looked=())))[0].note == ""
 
 
@@ -134,13 +133,6 @@ def test_other_agents_than_the_papers_that_see_keyframes_are_no_row(
 def test_tables_of_text_alone_ask_for_no_keyframes() -> None:
     for table in (*published("trace"), *published("hef")):
         assert all("seen" not in (table.settings(row) or {}) for row in table.rows)
-
-
-def test_what_was_seen_cannot_be_had_without_the_trace(make: Maker) -> None:
-    run = make("run")
-    (run / TRACE).unlink()
-    with pytest.raises(RunError, match="the trace cannot be read"):
-        read_ours(run)
 
 
 def test_a_dataset_without_sessions_is_not_said_to_have_unknown_ones(make: Maker) -> None:
@@ -189,11 +181,8 @@ def test_a_run_that_is_no_row_is_listed_with_what_differs(changes: dict[str, Any
     assert all(cell.inside is None for cell in drawn.lines[-1].cells)
 
 
-def test_what_older_manifests_lack_is_off() -> None:
-    manifest = manifest_of([])
-    for name in ("without", "organization", "final_selection"):
-        manifest["config"]["system"].pop(name, None)
-    found = settings_of(manifest)
+def test_what_a_manifest_lacks_is_off() -> None:
+    found = settings_of(manifest_of([], config={"system": {"name": "merg"}}))
     expected = {"without": "none", "organization": "cascaded", "final_selection": "lexicographic", "top_k": 0}
     assert {name: found[name] for name in expected} == expected
 
@@ -231,7 +220,7 @@ def test_no_mark_where_figures_do_not_compare(make: Maker) -> None:
     found = marks("main", meld, 1)
     assert (found["dist1"], found["acc"] is None) == (None, False)
     manifest = json.loads((meld / MANIFEST).read_text(encoding="utf-8"))
-    manifest["protocol"]["targets"] = "labelled"
+    manifest["settings"]["protocol"] = {"targets": "labelled"}
     (meld / MANIFEST).write_text(json.dumps(manifest), encoding="utf-8")
     assert "targets labelled (the paper's: last)" in ours(beside("main", meld, number=1))[0].note
 

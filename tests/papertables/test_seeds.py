@@ -14,7 +14,7 @@ from mmerg.papertables.as_latex import as_latex
 from mmerg.papertables.as_markdown import as_markdown
 from mmerg.papertables.beside import Beside
 from mmerg.papertables.line import Line
-from mmerg.runs.folder import MANIFEST
+from mmerg.runs.manifest import MANIFEST
 from mmerg.score import main as score
 from tests.papertables.maker import Maker, beside
 
@@ -58,7 +58,7 @@ def test_a_mean_over_seeds_takes_one_finished_run_a_seed_of_one_engine(make: Mak
     runs = [make("s0", right=20), make("s1", right=22, seed=1), make("s1-again", right=4, seed=1)]
     runs.append(make("cut", n=20, right=9, samples=31, seed=2))
     manifest = json.loads((runs[0] / MANIFEST).read_text(encoding="utf-8"))
-    manifest["identity"]["engine"], manifest["config"]["seed"] = "9", 9
+    manifest["identity"]["engine"], manifest["settings"]["seed"] = "9", 9
     other = make("engine", right=9, seed=9)
     (other / MANIFEST).write_text(json.dumps(manifest), encoding="utf-8")
     score([str(other), "--resamples", "20"])

@@ -14,7 +14,7 @@ from mmerg.scoring.files import written
 from mmerg.scoring.score import SCORES, Confusion, Score, Scores, results_digest
 from mmerg.systems.audit import audit_of
 from tests.engine.parts import STAGES, audit
-from tests.scoring.run_builder import AT, HISTORY, LABELS, called, manifest_of, result
+from tests.scoring.run_builder import AT, HISTORY, LABELS, called, finish, manifest_of, result
 
 GIVES = dict(zip(STAGES, "EePR", strict=True))
 PASSED, UNAUDITED, LOST = "passed", "unaudited", "lost"
@@ -80,9 +80,7 @@ def build(folder: Path, tries: Sequence[tuple[Result, Sequence[str]]], **manifes
     results = {one.id: one for one, _ in tries}
     with Run(folder, manifest_of(list(results.values()), **manifest)) as run:
         for one, verdicts in tries:
-            for event in passes_of(one, verdicts):
-                run.trace.emit(event)
-            run.add(one)
+            finish(run, one, passes_of(one, verdicts))
         run.seal(order)
     return folder
 

@@ -8,11 +8,10 @@ import pytest
 
 from mmerg.errors import RunError
 from mmerg.plots import blame, plan
-from mmerg.runs import events
-from mmerg.runs.trace import Trace
+from mmerg.runs.samples import events_file
 from tests.plots.audited_runs import LOST, PASSED, UNAUDITED, build, planned
 from tests.plots.audited_runs import plan as made
-from tests.scoring.run_builder import AT, build_run, result
+from tests.scoring.run_builder import build_run, result
 
 
 def test_plans_are_counted_by_emotion_in_the_order_of_labels_and_vocabulary() -> None:
@@ -53,7 +52,7 @@ def test_the_earliest_fault_of_each_pass_is_blamed(tmp_path: Path) -> None:
             (result("a/7", None), ["mpa"]),  # its second pass fell with the host
         ],
     )
-    found = blame.read(folder / "trace.jsonl", [f"a/{n}" for n in range(1, 8)])
+    found = blame.read(folder, [f"a/{n}" for n in range(1, 8)])
     assert found.verdicts == ("mpa", "caef", "psp", "sgrg", "passed all", "unaudited", "not finished")
     none = dict.fromkeys(found.verdicts, 0)
     assert found.passes == (
@@ -66,29 +65,28 @@ def test_the_earliest_fault_of_each_pass_is_blamed(tmp_path: Path) -> None:
 
 def test_the_last_finished_try_counts(tmp_path: Path) -> None:
     folder = build(tmp_path / "run", [(planned("a/1"), ["mpa", "mpa"]), (planned("a/1"), ["sgrg"])])
-    with Trace(folder / "trace.jsonl") as trace:  # a third try that was broken off
-        trace.emit(events.SampleStarted(sample="a/1", at=AT, dialogue="a", history=(), responder="", labels=()))
-    with (folder / "trace.jsonl").open("ab") as file:
-        file.write(b'{"sample":"a/1","at":"2026')
-    found = blame.read(folder / "trace.jsonl", ["a/1"])
+    part = folder / "samples" / "a%2F1.x1234567.part"  # a third try that was broken off
+    part.write_bytes(b'{"sample":"a/1","at":"2026')
+    found = blame.read(folder, ["a/1"])
     assert [{name: count for name, count in counts.items() if count} for counts in found.passes] == [{"sgrg": 1}]
 
 
 def test_samples_without_a_result_are_not_counted(tmp_path: Path) -> None:
     folder = build(tmp_path / "run", [(planned("a/1"), ["mpa"]), (planned("a/2"), [PASSED])])
-    assert blame.read(folder / "trace.jsonl", ["a/2"]).n(0) == 1
+    assert blame.read(folder, ["a/2"]).n(0) == 1
 
 
 def test_a_run_without_an_auditor_blames_nobody(tmp_path: Path) -> None:
     folder = build_run(tmp_path / "run", [result("a/1", "Oh.", "joy")])
-    assert blame.read(folder / "trace.jsonl", ["a/1"], ("sgrg",)).passes == ()
+    assert blame.read(folder, ["a/1"], ("sgrg",)).passes == ()
 
 
 @pytest.mark.parametrize("line", ["{}", "[" * 9999, '{"sample":"\\q","at":"","kind":"audited"}', "\x00"])
 def test_a_broken_line_is_named(line: str, tmp_path: Path) -> None:
     folder = build(tmp_path / "run", [(planned("a/1"), ["mpa"])])
-    with (folder / "trace.jsonl").open("a") as file:
+    told = events_file(folder, "a/1")
+    with told.open("a") as file:
         file.write(line + "\n")
-    lines = len((folder / "trace.jsonl").read_bytes().splitlines())
-    with pytest.raises(RunError, match=f"line {lines} is not an event"):
-        blame.read(folder / "trace.jsonl", ["a/1"])
+    lines = len(told.read_bytes().splitlines())
+    with pytest.raises(RunError, match=f"line {lines} is no event of this sample"):
+        blame.read(folder, ["a/1"])

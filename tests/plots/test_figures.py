@@ -13,10 +13,10 @@ from matplotlib.figure import Figure
 
 from mmerg.plots import blame, confusion, curve, dots, matrix, style
 from mmerg.plots.scored import TITLES, Scored, measured_apart
-from mmerg.runs.about import About
+from mmerg.runs.manifest import About
 from mmerg.scoring.score import Confusion, Score, Scores
 from tests.plots.boxes import outside, overlaps, smallest
-from tests.scoring.run_builder import LABELS
+from tests.scoring.run_builder import LABELS, manifest_of
 
 CAPTION = "meld test · targets=last emotions=all, n=268, 12 dialogues without a history · merg · qwen3.5-27b"
 MANY = tuple(f"{word}-{number}" for number in range(8) for word in ("anger", "anticipating", "joy", "embarrassed"))
@@ -102,7 +102,8 @@ def test_a_bar_that_is_all() -> None:
 
 
 def scored(name: str, value: float = 62.0, metrics: tuple[str, ...] = tuple(TITLES), **config: object) -> Scored:
-    about = About(Path(name), "iemocap", "5", "targets=last, n=31", "merg", name, name, {}, {"system": {}, **config})
+    settings = {"system": {"name": "merg"}, "backbone": {"name": name}} | config
+    about = About(Path(name), manifest_of([], corpus="iemocap", model=name, config=settings))
     figures = {m: Score(name=m, value=value, n=31, interval=(value - 8, value + 9)) for m in metrics}
     scores = Scores(run=name, corpus="iemocap", protocol="p", engine="e", n=31, failed=0, unfinished=0, scores=figures)
     return Scored(about, scores)
@@ -137,7 +138,7 @@ def iterated(backbone: str, values: tuple[int, ...]) -> list[Scored]:
 def test_curves_of_any_number_of_series(backbones: tuple[str, ...], metrics: tuple[str, ...]) -> None:
     runs = [run for k, name in enumerate(backbones) for run in iterated(name, (1, 2, 6))]
     for number, run in enumerate(runs):
-        run.about.config["system"]["name"] = backbones[number // 3]
+        run.about.manifest.settings["system"]["name"] = backbones[number // 3]
     paper = curve.of_paper(runs, "max_iterations")
     assert paper
     with style.styled():
@@ -167,7 +168,9 @@ def test_runs_of_another_memory_are_another_series_and_share_the_one_without_exe
     runs = [remembering("none", 0), *(remembering(f"{key}{k}", k, key=key) for key in ("x", "y") for k in (1, 2))]
     found = curve.series(runs, "top_k")
     assert [[point.x for point in one.points["acc"]] for one in found] == [[0, 1, 2], [0, 1, 2]]
-    other = replace(runs[1], about=replace(runs[1].about, path=Path("z"), identity={"engine": "other"}))
+    other = replace(
+        runs[1], about=About(Path("z"), runs[1].about.manifest.model_copy(update={"identity": {"engine": "other"}}))
+    )
     assert len(curve.series([*runs[:3], other], "top_k")) == 2
     assert [point.x for point in curve.series(runs[:1], "top_k")[0].points["acc"]] == [0]
 
@@ -185,7 +188,7 @@ def test_the_paper_stands_beside_runs_of_its_corpus_alone() -> None:
     found = curve.of_paper([scored("a")], "top_k")
     assert found
     assert [(point.x, point.value, point.n) for point in found[0].points["acc"]][:2] == [(0, 74.2, 31), (1, 83.87, 31)]
-    other = Scored(About(Path("m"), "meld", "test", "p", "merg", "b", "b", {}, {}), None)
+    other = Scored(About(Path("m"), manifest_of([], corpus="meld")), None)
     assert curve.of_paper([other], "top_k") is None
 
 

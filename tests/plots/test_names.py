@@ -7,11 +7,14 @@ from pathlib import Path
 import pytest
 
 from mmerg.plots.names import caption, names
-from mmerg.runs.about import About
+from mmerg.runs.manifest import About
+from tests.scoring.run_builder import manifest_of
 
 
 def about(run: str, backbone: str = "big", system: str = "merg", corpus: str = "meld", protocol: str = "n=5") -> About:
-    return About(Path("runs") / run, corpus, "test", protocol, system, backbone, backbone, {}, {})
+    config = {"backbone": {"name": backbone}}
+    manifest = manifest_of([], corpus=corpus, protocol=protocol, system=system, model=backbone, config=config)
+    return About(Path("runs") / run, manifest)
 
 
 @pytest.mark.parametrize(

@@ -22,7 +22,7 @@ from mmerg.runs import events
 from mmerg.runs.folder import Run
 from mmerg.runs.result import Result
 from mmerg.systems.audit import Audit, Finding
-from tests.scoring.run_builder import AT, LABELS, manifest_of, result
+from tests.scoring.run_builder import AT, LABELS, finish, manifest_of, result
 
 STAGES = {"mpa": "E", "caef": "e", "psp": "P", "sgrg": "R"}
 HISTORY = (("Ana", "I did not get the job."), ("Ben", "Oh no."), ("Ana", "It's fine. Really."))
@@ -82,9 +82,7 @@ def build(folder: Path, told: Sequence[Told], **manifest: Any) -> Path:
         for one, made in zip(told, results, strict=True):
             for number in range(1, one.frames + 1):
                 run.keep_frame(sha(number), lambda number=number: jpeg(number))  # type: ignore[misc]
-            for event in events_of(one):
-                run.trace.emit(event)
-            run.add(made)
+            finish(run, made, events_of(one))
         run.seal([one.id for one in told])
     return folder
 

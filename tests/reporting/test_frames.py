@@ -112,8 +112,9 @@ def test_a_grid_of_frames_is_left_out_where_faces_are_blurred(tmp_path: Path, fa
     grid = jpeg(9)
     name = hashlib.sha256(grid).hexdigest()
     (run / "frames" / f"{name}.jpg").write_bytes(grid)
-    trace = (run / "trace.jsonl").read_text(encoding="utf-8")
-    (run / "trace.jsonl").write_text(trace.replace(f'"images":["{sha(1)}"', f'"images":["{name}"'), encoding="utf-8")
+    told = run / "samples" / "a%2F1.jsonl"
+    text = told.read_text(encoding="utf-8")
+    told.write_text(text.replace(f'"images":["{sha(1)}"', f'"images":["{name}"'), encoding="utf-8")
     write_report([run], run / "report", faces=faces, say=say_nothing)
     assert (run / "report" / "frames" / f"{name}.jpg").is_file() == (faces == "keep")
     [page] = (run / "report" / "samples").iterdir()

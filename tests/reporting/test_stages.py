@@ -9,21 +9,20 @@ import yaml
 
 from mmerg.experiment.wiring import prompts_of
 from mmerg.reporting.stages import stages_of
+from mmerg.runs.manifest import Manifest
 from mmerg.settings.compose import resolve
 from tests.composed import composed
 from tests.engine.parts import ROOT
 from tests.scoring.run_builder import manifest_of
 
 
-def manifest(frames: str = "paper", **system: Any) -> dict[str, Any]:
+def manifest(frames: str = "paper", **system: Any) -> Manifest:
     """That of a run of MERG with these settings of its system."""
-    made = manifest_of([])
-    made["config"]["system"] |= system
-    made["config"]["frames"] = {"seen_by": frames}
-    return made
+    made = manifest_of([]).settings["system"] | system
+    return manifest_of([], config={"system": made, "frames": {"seen_by": frames}})
 
 
-def seen(found: dict[str, Any]) -> dict[str, str]:
+def seen(found: Manifest) -> dict[str, str]:
     stages = stages_of(found)
     return {name: " ".join(agent.sees) for name, agent in stages.named.items()} | {
         stages.auditor: " ".join(stages.audits)
@@ -72,7 +71,7 @@ def test_what_is_told_of_a_config_is_what_its_system_does(row: str, frames: str)
     symbols in an order of their own."""
     plain = resolve(composed("+experiment=ablations", "dataset=demo", f"row={row}", f"frames={frames}"))
     system = prompts_of(plain).system
-    stages = stages_of({"config": plain})
+    stages = stages_of(manifest_of([], config=plain))
     assert [(name, agent.symbol, sorted(agent.sees)) for name, agent in stages.named.items()] == [
         (stage.name, stage.gives, sorted(stage.sees)) for stage in system.stages
     ]
@@ -86,10 +85,12 @@ def test_symbols_have_a_meaning_where_somebody_gives_them_one() -> None:
         *("dialogue (D)", "keyframes (V)", "exemplars (M)", "evidence (E)", "response (R)"),
         "K",
     ]
-    other = stages_of({"config": {"system": {"stages": {"a": {"gives": "D", "output": "mine.Draft"}, "b": {}}}}})
+    other = stages_of(
+        manifest_of([], config={"system": {"stages": {"a": {"gives": "D", "output": "mine.Draft"}, "b": {}}}})
+    )
     assert (other.told("D"), other.named["b"].sees) == ("draft (D)", ())
 
 
-@pytest.mark.parametrize("config", [None, {}, {"system": "merg"}, {"system": {"stages": ["a"], "auditor": "gra"}}])
-def test_a_manifest_without_a_system_names_no_agent(config: object) -> None:
-    assert (stages_of({"config": config}).named, stages_of({"config": config}).auditor) == ({}, "")
+def test_a_manifest_without_a_system_names_no_agent() -> None:
+    found = stages_of(manifest_of([], config={"system": {}}))
+    assert (found.named, found.auditor) == ({}, "")

@@ -15,11 +15,21 @@ from hypothesis import strategies as st
 from mmerg import compare, export, score, show, tables
 from mmerg.errors import RunError
 from mmerg.reporting.folder import MARKER
-from mmerg.runs.about import check_runs, read_about, read_abouts
-from mmerg.runs.folder import MANIFEST, read_manifest
-from mmerg.runs.manifest import REPORT
+from mmerg.runs.manifest import (
+    MANIFEST,
+    REPORT,
+    Judged,
+    JudgingManifest,
+    MemorySection,
+    Split,
+    check_runs,
+    read_about,
+    read_abouts,
+    read_any_manifest,
+    read_manifest,
+)
 from mmerg.scoring.answers import read_run
-from tests.scoring.run_builder import build_run, result
+from tests.scoring.run_builder import build_run, manifest_of, result
 
 CONFIG = {"memory": {"top_k": 3}, "protocol": {"emotions": ["joy"]}, "dataset": {"name": "meld"}}
 MISSING: Any = object()
@@ -38,11 +48,13 @@ def pair(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     """Two runs, the first scored."""
     folder = tmp_path_factory.mktemp("runs")
     lines = [result(f"d{number}/1", "oh no", "joy", gold="joy") for number in range(2)]
-    memory = {"corpus": {"name": "meld", "split": "train"}, "entries": 3, "top_k": 3, "left_out": {"no reply": 1}}
+    memory = MemorySection(
+        corpus=Split(name="meld", split="train"), entries=3, top_k=3, left_out={"no reply": 1}, embedder="e", digest="d"
+    )
     runs = []
     for name in ("a", "b"):
         run = build_run(folder / name, lines, corpus="meld", config=CONFIG)
-        write(run, {**read_manifest(run), "memory": memory})
+        (run / MANIFEST).write_text(read_manifest(run).model_copy(update={"memory": memory}).text(), "utf-8")
         runs.append(run)
     assert score.main([str(runs[0]), "--resamples", "3"]) == 0
     return runs[0], runs[1]
@@ -50,6 +62,11 @@ def pair(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
 
 def write(run: Path, manifest: Mapping[str, Any]) -> None:
     (run / MANIFEST).write_text(json.dumps(manifest), encoding="utf-8")
+
+
+def plain(run: Path) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads((run / MANIFEST).read_bytes())
+    return found
 
 
 def keys(node: Mapping[str, Any], above: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
@@ -76,7 +93,7 @@ def test_no_change_by_hand_gives_a_traceback(
     pair: tuple[Path, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str], data: st.DataObject
 ) -> None:
     run, other = pair
-    whole = read_manifest(run)
+    whole = plain(run)
     path, value = data.draw(st.sampled_from(list(keys(whole)))), data.draw(st.sampled_from(ODD))
     command = data.draw(st.sampled_from(sorted(COMMANDS)))
     write(run, changed(whole, path, value))
@@ -93,35 +110,49 @@ def test_no_change_by_hand_gives_a_traceback(
     ("key", "value", "told"),
     [
         ("engine", MISSING, "engine: Field required"),
-        ("engine.model", 3, "engine.model: 3 is no text"),
-        ("config", 3, "config: "),
-        ("corpus.labels", "joy", "corpus.labels: "),
-        ("config.system.stages.sgrg.sees", 3, "config.system.stages.sgrg.sees: "),
-        ("protocol.told", MISSING, "protocol.told: Field required"),
+        ("engine.model", 3, "engine.model: "),
+        ("settings", 3, "settings: "),
+        ("settings.system.stages.sgrg.sees", 3, "settings.system.stages.sgrg.sees: "),
+        ("protocol", MISSING, "protocol: Field required"),
+        ("protocol.description", MISSING, "protocol.description: Field required"),
         ("protocol.samples", -1, "protocol.samples: "),
+        ("corpus.split", MISSING, "corpus.split: Field required"),
+        ("corpus.labels", "joy", "corpus.labels: "),
         ("identity.config", 1, "identity.config: 1 is no text"),
+        ("unheard", 1, "unheard: Extra inputs"),
     ],
 )
 def test_the_key_is_named(key: str, value: Any, told: str, pair: tuple[Path, Path], tmp_path: Path) -> None:
-    write(tmp_path, changed(read_manifest(pair[0]), tuple(key.split(".")), value))
-    with pytest.raises(RunError) as caught:
-        read_manifest(tmp_path)
-    assert caught.value.what.startswith(f"the manifest is not one of this version: {told}")
-    assert caught.value.where == str(tmp_path / MANIFEST)
-    assert "run it again" in caught.value.hint
-
-
-@pytest.mark.parametrize(
-    "part", ["corpus", "protocol", "config.system.name", "config.backbone", "config.backbone.name"]
-)
-def test_what_a_reader_needs_is_named_where_it_is_missing(part: str, pair: tuple[Path, Path], tmp_path: Path) -> None:
-    write(tmp_path, changed(read_manifest(pair[0]), tuple(part.split(".")), MISSING))
-    reads: list[Callable[[Path], object]] = [read_about, *([] if "." in part else [read_run])]
-    for read in reads:
-        with pytest.raises(RunError, match=f"the manifest has no {part}") as caught:
+    write(tmp_path, changed(plain(pair[0]), tuple(key.split(".")), value))
+    for read in (read_manifest, read_about, read_run, lambda path: check_runs([path])):
+        with pytest.raises(RunError) as caught:
             read(tmp_path)
-        assert caught.value.where == str(tmp_path)
-        assert "run it again" in caught.value.hint
+        assert caught.value.what.startswith(f"the manifest is damaged: {told}")
+        assert caught.value.where == str(tmp_path / MANIFEST)
+        assert "run the same again" in caught.value.hint
+
+
+@pytest.mark.parametrize("number", [MISSING, 1, 3, "2", None])
+def test_a_run_of_another_version_is_refused_with_what_to_do(
+    number: Any, pair: tuple[Path, Path], tmp_path: Path
+) -> None:
+    write(tmp_path, changed(plain(pair[0]), ("format",), number))
+    with pytest.raises(RunError, match="this folder was made by another version of mmerg") as caught:
+        read_manifest(tmp_path)
+    assert (
+        caught.value.hint == "rename or remove the folder and run the same again: its calls come from the reply cache"
+    )
+
+
+def test_a_manifest_is_read_as_what_it_was_written_as(pair: tuple[Path, Path], tmp_path: Path) -> None:
+    odd = "/data/\udcff"
+    made = manifest_of([], config={"dataset": {"root": odd, "name": odd}}).model_copy(
+        update={"name": odd, "tags": ("a", odd)}
+    )
+    (tmp_path / MANIFEST).write_text(made.text(), encoding="utf-8", errors="backslashreplace")
+    assert read_manifest(tmp_path) == made
+    assert read_manifest(tmp_path).setting("dataset.root") == odd
+    assert made.setting("dataset.unheard.of", 3) == 3
 
 
 def test_folders_that_are_no_run_s(pair: tuple[Path, Path], tmp_path: Path) -> None:
@@ -148,10 +179,12 @@ def test_folders_that_are_no_run_s(pair: tuple[Path, Path], tmp_path: Path) -> N
 
 
 def test_the_folder_of_a_judging_is_no_run(pair: tuple[Path, Path], tmp_path: Path) -> None:
-    manifest = read_manifest(pair[0])
-    write(tmp_path, {"identity": {}, "engine": manifest["engine"], "judged": {"runs": [{"run": "a"}]}})
-    assert "judged" in read_manifest(tmp_path)
-    for read in (read_about, lambda path: check_runs([path])):
+    run = read_manifest(pair[0])
+    judged = (Judged(run="a", identity=run.identity, engine=run.engine),)
+    judging = JudgingManifest(identity={}, engine=run.engine, judged=judged, items=1, left_out={})
+    (tmp_path / MANIFEST).write_text(judging.text(), encoding="utf-8")
+    assert read_any_manifest(tmp_path) == judging
+    for read in (read_manifest, read_about, lambda path: check_runs([path])):
         with pytest.raises(RunError, match=r"the folder of a judging, not a run[^$]*the run that was judged: a$"):
             read(tmp_path)
 

@@ -14,8 +14,9 @@ from tests.scoring.run_builder import HISTORY, result
 
 def answer(id: str = "a/1", response: str | None = "Oh no.", emotion: str | None = None, **more: Any) -> Answer:
     """One answer; see `run_builder.result`. `logprobs` may be given."""
-    logprobs = more.pop("logprobs", None)
-    return Answer(result(id, response, emotion, **more), logprobs, HISTORY)
+    if (logprobs := more.pop("logprobs", None)) is not None:
+        more |= {"logprob": sum(logprobs), "logprob_tokens": len(logprobs)}
+    return Answer(result(id, response, emotion, history=HISTORY, **more))
 
 
 def replies(*texts: str | None) -> list[Answer]:

@@ -1,11 +1,11 @@
-"""Run folders for tests, written through the real `Run` and `Trace`.
+"""Run folders for tests, written through the real `Run`.
 
 folder = build_run(tmp_path / "run", [result("a/1", "Oh no.", "sadness", gold="joy")])
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from itertools import pairwise
 from pathlib import Path
@@ -13,10 +13,12 @@ from typing import Any
 
 import yaml
 
-from mmerg.backends.protocol import Finish, Reply, TokenLogprob
+from mmerg.backends.protocol import Engine, Finish, Reply, TokenLogprob
 from mmerg.errors import Failure
 from mmerg.runs import events
+from mmerg.runs.facts import Facts
 from mmerg.runs.folder import Run
+from mmerg.runs.manifest import Corpus, Manifest, ProtocolSection, Session
 from mmerg.runs.result import Result
 
 ROOT = Path(__file__).parents[2]
@@ -56,34 +58,33 @@ def manifest_of(
     identity: str = "same",
     labels: Sequence[str] = LABELS,
     config: Mapping[str, Any] | None = None,
-) -> dict[str, Any]:
-    """The manifest of a run with these results; `samples` is the protocol's n, `config` is laid over the config."""
+) -> Manifest:
+    """The manifest of a run with these results; `samples` is the protocol's n, `config` is laid over the settings."""
     n = len(results) if samples is None else samples
-    engine = {"backend": "scripted", "version": "1", "model": model, "digest": "d" * 64, "capabilities": [], "load": {}}
     node = yaml.safe_load((ROOT / "conf/system/merg.yaml").read_text(encoding="utf-8")) | {"name": system}
     parts = ("config", "corpus", "clips", "engine", "prompts")
-    return {
-        "identity": {part: f"{identity}-{part}" for part in parts},
-        "engine": engine,
-        "corpus": {"name": corpus, "split": split, "labels": list(labels), "notes": {}},
-        "protocol": {
-            "targets": "last",
-            "samples": n,
-            "dialogues": n,
-            "left_out": {},
-            "told": protocol or f"targets=last emotions=all, n={n}",
-        },
-        "versions": {"python": "3.11.0"},
-        "how": {},
-        "git_commit": "0" * 40,
-        "config": {
-            "dataset": {"name": corpus},
-            "system": node,
-            "backbone": {"name": model},
-            "seed": 0,
-            **(config or {}),
-        },
-    }
+    settings = {"dataset": {"name": corpus}, "system": node, "backbone": {"name": model}, "seed": 0}
+    described = protocol or f"targets=last emotions=all, n={n}"
+    return Manifest(
+        identity={part: f"{identity}-{part}" for part in parts},
+        engine=Engine(backend="scripted", version="1", model=model, digest="d" * 64),
+        corpus=Corpus(name=corpus, split=split, labels=tuple(labels)),
+        protocol=ProtocolSection(description=described, samples=n, dialogues=n),
+        settings=settings | {"protocol": {"targets": "last"}} | dict(config or {}),
+        sessions=(Session(versions={"python": "3.11.0"}, git_commit="0" * 40),),
+    )
+
+
+def finish(run: Run, one: Result, told: Iterable[events.Event]) -> None:
+    """Put a sample into an open run: its events, and its result with what these say of history and tokens."""
+    facts = Facts("R")
+    with run.recording(one.id) as emit:
+        for event in told:
+            emit(event)
+            facts.see(event)
+    known = ("history", "responder", "logprob", "logprob_tokens", "timing")
+    found = {name: value for name, value in facts.fields(one.response).items() if name in known}
+    run.add(one.model_copy(update=found))
 
 
 def build_run(
@@ -94,22 +95,20 @@ def build_run(
     history: Mapping[str, Sequence[tuple[str, str]]] | None = None,
     **manifest: Any,
 ) -> Path:
-    """Write a run folder with a trace of each sample's start, response calls and end; returns `folder`.
+    """Write a run folder with the events of each sample's start, response calls and end; returns `folder`.
 
     logprobs: by sample, one a token, the response being cut into as many tokens. history: by sample, else HISTORY.
     manifest: see `manifest_of`.
     """
     with Run(folder, manifest_of(results, **manifest)) as run:
         for one in results:
-            for event in events_of(one, (logprobs or {}).get(one.id, ()), (history or {}).get(one.id, HISTORY)):
-                run.trace.emit(event)
-            run.add(one)
+            finish(run, one, events_of(one, (logprobs or {}).get(one.id, ()), (history or {}).get(one.id, HISTORY)))
         run.seal([one.id for one in results])
     return folder
 
 
 def events_of(one: Result, logprobs: Sequence[float], history: Sequence[tuple[str, str]]) -> list[events.Event]:
-    """What the trace of a sample holds at least: start, the response's call of each pass up to the selected, end."""
+    """What the events of a sample are at least: start, the response's call of each pass up to the selected, end."""
     found: list[events.Event] = [
         events.SampleStarted(
             sample=one.id, at=AT, dialogue=one.dialogue, history=tuple(history), responder="Ben", labels=LABELS

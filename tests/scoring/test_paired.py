@@ -22,7 +22,7 @@ from mmerg.scoring.distinct import Distinct
 from mmerg.scoring.metric import Metric
 from mmerg.scoring.newcombe import newcombe
 from mmerg.scoring.paired import Comparison, compare, pair
-from tests.scoring.run_builder import result
+from tests.scoring.run_builder import manifest_of, result
 
 SECONDS = Rate("seconds", "mean", "a result", lambda answer: answer.result.seconds, lambda answer: 1.0)
 NAMES = ("a", "b")
@@ -45,8 +45,8 @@ def run_of(told: Sequence[Told], start: int = 0) -> ScoredRun:
     for number, one in enumerate(told, start=start):
         reply = None if one.emotion is None else one.reply
         line = result(f"d{one.d}/{number}", reply, one.emotion, gold="joy", seconds=one.seconds)
-        answers.append(Answer(line, None, ()))
-    return ScoredRun(Path("run"), {}, tuple(answers))
+        answers.append(Answer(line))
+    return ScoredRun(Path("run"), manifest_of([]), tuple(answers))
 
 
 def compared(metric: Metric, a: Sequence[Told], b: Sequence[Told], *, draws: int = 200, seed: int = 0) -> Comparison:
@@ -91,7 +91,7 @@ def test_samples_of_one_run_alone_are_counted_by_side() -> None:
 
 def test_pairs_are_the_same_samples_whatever_the_order_of_results() -> None:
     run = run_of([Told(number, "joy", seconds=number) for number in range(6)])
-    other = ScoredRun(run.path, {}, run.answers[::-1])
+    other = ScoredRun(run.path, run.manifest, run.answers[::-1])
     found = pair(run, other)
     assert [answer.id for answer in found.a] == [answer.id for answer in found.b]
 

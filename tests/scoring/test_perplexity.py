@@ -86,7 +86,7 @@ def loss(folder: Path, words: str, scored: int) -> float:
 
 def told(id: str, response: str | None, *history: str) -> Answer:
     bare = answer(id, response)
-    return Answer(bare.result, None, tuple(("Ana", text) for text in history))
+    return Answer(bare.result.model_copy(update={"history": tuple(("Ana", text) for text in history)}))
 
 
 def test_another_model_s_perplexity_is_its_own_loss(tiny: Path) -> None:

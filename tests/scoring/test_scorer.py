@@ -154,7 +154,7 @@ def test_figures_that_were_not_asked_for_again_stay_while_the_answers_do(folder:
 
 def scored(results: list[Result], **more: Any) -> Scores:
     """Scores of answers without a folder."""
-    answers = [Answer(one, more.get(one.id), ()) for one in results]
+    answers = [Answer(one) for one in results]
     return score_run(ScoredRun(Path("run"), manifest_of(results), tuple(answers)), QUICK)
 
 

@@ -13,10 +13,11 @@ import pytest
 import yaml
 
 from mmerg.runs.events import Called, Supplied
-from mmerg.runs.folder import read_manifest, read_results
+from mmerg.runs.folder import read_results
+from mmerg.runs.manifest import read_manifest
 from mmerg.runs.result import Result
-from mmerg.runs.trace import read_trace
 from tests.engine.parts import ROOT, STAGES
+from tests.run_folders import all_events
 from tests.scripted_ollama import scripted_ollama
 
 ALL = (*STAGES, "gra")
@@ -74,8 +75,8 @@ def ran(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Ran]:
     assert done.returncode == 0, done.stdout + done.stderr
     found = {}
     for manifest in (folder / "runs").glob("demo-*/manifest.json"):
-        config = read_manifest(manifest.parent)["config"]
-        events = list(read_trace(manifest.parent / "trace.jsonl"))
+        config = read_manifest(manifest.parent).settings
+        events = list(all_events(manifest.parent))
         [result] = read_results(manifest.parent).values()
         calls = tuple(event for event in events if isinstance(event, Called))
         supplied = sum(len(event.content) for event in events if isinstance(event, Supplied))

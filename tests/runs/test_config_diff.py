@@ -2,27 +2,26 @@
 
 from __future__ import annotations
 
-import copy
-from collections.abc import Mapping
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mmerg.runs.differing import NONE, Setting, differing
+from mmerg.runs.config_diff import NONE, Setting, config_diff, settings_diff
+from mmerg.runs.manifest import Manifest
 from mmerg.settings.identity import HOW, canonical
 from tests.composed import BASE, plain_of
 from tests.scoring.run_builder import manifest_of
 
 
-def run(*overrides: str, **more: Any) -> dict[str, Any]:
+def run(*overrides: str) -> Manifest:
     """A manifest of a run so set."""
-    return manifest_of([]) | {"config": plain_of(*BASE, *overrides)} | more
+    return manifest_of([]).model_copy(update={"settings": plain_of(*BASE, *overrides)})
 
 
-def found(*manifests: Mapping[str, Any]) -> dict[str, tuple[str, ...]]:
-    return {one.name: one.values for one in differing(manifests, canonical)}
+def found(*manifests: Manifest) -> dict[str, tuple[str, ...]]:
+    return {one.name: one.values for one in config_diff(manifests, canonical)}
 
 
 def test_runs_that_are_set_alike_differ_in_nothing() -> None:
@@ -76,17 +75,17 @@ def test_what_one_setting_decides_is_told_once(base: str, settings: tuple[str, .
 
 def test_what_merely_has_the_values_of_another_setting_is_told() -> None:
     one, other = run("system.max_iterations=1"), run("system.max_iterations=2")
-    other["engine"] |= {"version": "2"}
+    other = other.model_copy(update={"engine": other.engine.model_copy(update={"version": "2"})})
     assert found(one, other) == {"system.max_iterations": ("1", "2"), "engine.version": ("1", "2")}
 
 
 def test_what_no_setting_tells_has_a_name_of_its_own() -> None:
     one = run()
-    other = copy.deepcopy(one)
-    other["identity"] |= {"prompts": "ab" * 32}
-    other["engine"] |= {"version": "2", "digest": "e" * 64, "load": {"num_ctx": 512}}
-    other["git_commit"] = "f" * 40 + "-dirty"
-    assert differing([one, other], canonical) == [
+    engine = one.engine.model_copy(update={"version": "2", "digest": "e" * 64, "load": {"num_ctx": 512}})
+    session = one.sessions[0].model_copy(update={"git_commit": "f" * 40 + "-dirty"})
+    change = {"identity": one.identity | {"prompts": "ab" * 32}, "engine": engine, "sessions": (session,)}
+    other = one.model_copy(update=change)
+    assert config_diff([one, other], canonical) == [
         Setting("prompts digest", ("same-prompts", "abababababab")),
         Setting("model digest", ("dddddddddddd", "eeeeeeeeeeee")),
         Setting("engine.version", ("1", "2")),
@@ -104,8 +103,27 @@ def test_several_runs_have_a_value_each() -> None:
     assert found(run("seed=1"), run("seed=2"), run("seed=1")) == {"seed": ("1", "2", "1")}
 
 
-def test_a_manifest_that_lacks_parts_is_compared_by_what_it_has() -> None:
-    assert found({}, {"engine": "words", "config": {"seed": 0}}) == {"seed": (NONE, "0")}
+@pytest.mark.parametrize(
+    ("setting", "part"),
+    [
+        ("dataset.split=dev", "corpus"),
+        ("dataset.split=dev", "clips"),
+        ("memory.top_k=5", "sources"),
+        ("backbone.model=other:1b", "model"),
+    ],
+)
+def test_what_follows_from_a_setting_is_told_by_the_setting_alone(setting: str, part: str) -> None:
+    one, other = run("dataset=meld"), run("dataset=meld", setting)
+    assert f"{part} digest" not in found(one, elsewhere(other, part))
+    assert setting.partition("=")[0] in found(one, elsewhere(other, part))
+    assert list(found(one, elsewhere(one, part))) == [f"{part} digest"]
+
+
+def elsewhere(manifest: Manifest, part: str) -> Manifest:
+    """The same of another corpus, clips, memory or model."""
+    if part == "model":
+        return manifest.model_copy(update={"engine": manifest.engine.model_copy(update={"digest": "e" * 64})})
+    return manifest.model_copy(update={"identity": manifest.identity | {part: "ab" * 32}})
 
 
 plain = st.recursive(
@@ -118,7 +136,7 @@ configs = st.dictionaries(st.sampled_from("abcd"), plain, max_size=3)
 
 @given(st.lists(configs, min_size=1, max_size=3))
 def test_every_setting_has_a_text_a_run_and_they_are_not_all_one(given: list[dict[str, Any]]) -> None:
-    told = differing([{"config": config} for config in given], lambda config: config)
+    told = settings_diff(given, lambda config: config)
     assert len({one.name for one in told}) == len(told)
     for one in told:
         assert len(one.values) == len(given)

@@ -1,0 +1,275 @@
+"""The events of a sample: read back as they were written, there whole or not at all, under a name for any id."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import stat
+import threading
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mmerg.backends.protocol import Finish, Reply, TokenLogprob
+from mmerg.errors import Failure, RunError
+from mmerg.frames.frame import Frame
+from mmerg.runs import events
+from mmerg.runs.samples import SAMPLES, events_file, file_name, read_events, recording
+from mmerg.runs.verdict import Verdict
+from mmerg.systems.audit import audit_of
+from tests.engine.parts import STAGES, audit, outputs
+
+FRAME = Frame(sha256="0" * 64, source="c.mp4", time=0.5, width=64, height=48)
+REPLY = Reply(text="ü\u2028", finish=Finish.STOP, logprobs=(TokenLogprob(token="ü", logprob=-0.25),), prompt_tokens=3)
+NEVER = TokenLogprob(token="x", logprob=-math.inf)
+ALL: list[events.Event] = [
+    events.SampleStarted(sample="a", dialogue="d", history=(("Ana", "hi\n"),), responder="Ben", labels=("joy",)),
+    events.FramesTaken(
+        sample="a",
+        form="descriptions",
+        turns=(
+            events.TurnFrames(turn=1, frames=(FRAME,), descriptions=("dark",)),
+            events.TurnFrames(turn=2, problem="x"),
+        ),
+    ),
+    events.Called(
+        sample="a",
+        t=0,
+        stage="mpa",
+        attempt=1,
+        digest="f",
+        messages=(events.TracedMessage(role="user", text="t", images=("0",)),),
+        answer_schema="{}",
+        sampling={"seed": 1, "temperature": 0.5, "stop": ("x",)},
+        logprobs=True,
+        reply=REPLY,
+    ),
+    events.Refused(sample="a", t=0, stage="mpa", attempt=0, failure=Failure.TRUNCATED, complaint="long"),
+    events.Supplied(sample="a", t=0, stage="sgrg", symbol="M", content=({"reply": "r"},)),
+    events.Produced.of("a", 0, "mpa", "E", outputs()["mpa"]),
+    events.Produced.of("a", 0, "sgrg", "R", "hello"),
+    events.Audited(
+        sample="a",
+        t=0,
+        audit=audit_of(audit(dict.fromkeys(STAGES, False))),
+        checks=(0, 0, 0, 0),
+        fault="mpa",
+    ),
+    events.Unaudited(sample="a", t=1, failure=Failure.EMPTY, what="w"),
+    events.PassLost(sample="a", t=1, failure=Failure.EMPTY, what="w"),
+    events.Rerun(sample="a", t=1, stage="mpa", reason="r", correction="c"),
+    events.Selected(sample="a", t=0, ranks={0: (0, 0, 0, 0, 0)}, ended="unaudited"),
+    events.Judged(sample="a", t=1, verdict=Verdict(aspect="empathy", round=1, order=(1, 0), repeat=0, seed=3)),
+    events.SampleDone(sample="a"),
+    events.SampleFailed(sample="a", failure=Failure.OOM, what="w", where="x", hint="h"),
+]
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Path:
+    (tmp_path / SAMPLES).mkdir()
+    return tmp_path
+
+
+def write(run: Path, *told: events.Event, sample: str = "a") -> Path:
+    with recording(run, sample) as emit:
+        for event in told:
+            emit(event)
+    return events_file(run, sample)
+
+
+def test_every_kind_of_event_is_covered_here() -> None:
+    kinds = {kind.__name__ for kind in events._Event.__subclasses__()}
+    assert {type(event).__name__ for event in ALL} == kinds
+
+
+@pytest.mark.parametrize("event", ALL, ids=lambda event: event.kind)
+def test_an_event_is_read_back_as_the_same_type_with_the_same_content(event: events.Event, run: Path) -> None:
+    write(run, event)
+    assert read_events(run, "a") == [event]
+
+
+def test_events_are_there_as_they_happen_and_the_file_at_the_end(run: Path) -> None:
+    with recording(run, "a") as emit:
+        assert read_events(run, "a") == []
+        for number, event in enumerate(ALL, start=1):
+            emit(event)
+            assert read_events(run, "a") == ALL[:number]
+        assert not events_file(run, "a").exists()
+    assert read_events(run, "a") == ALL
+    assert [path.name for path in (run / SAMPLES).iterdir()] == ["a.jsonl"]
+
+
+def test_a_later_try_takes_the_place_of_the_earlier_once_it_has_ended(run: Path) -> None:
+    write(run, *ALL)
+    with recording(run, "a") as emit:
+        emit(ALL[0])
+        assert read_events(run, "a") == ALL
+    assert read_events(run, "a") == ALL[:1]
+
+
+def test_a_try_that_breaks_off_leaves_what_was_there(run: Path) -> None:
+    write(run, *ALL)
+    with suppress(KeyboardInterrupt), recording(run, "a") as emit:
+        emit(ALL[0])
+        raise KeyboardInterrupt
+    assert read_events(run, "a") == ALL
+    assert len(list((run / SAMPLES).iterdir())) == 1
+
+
+@given(cut=st.integers(min_value=0, max_value=4000))
+def test_of_a_try_under_way_the_whole_lines_are_read(tmp_path_factory: pytest.TempPathFactory, cut: int) -> None:
+    run = tmp_path_factory.mktemp("run")
+    (run / SAMPLES).mkdir()
+    whole = write(run, *ALL)
+    part = whole.rename(whole.with_name("a.12345678.part"))
+    data = part.read_bytes()[:cut]
+    part.write_bytes(data)
+    assert read_events(run, "a") == ALL[: data.count(b"\n")]
+
+
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        ('{"kind": "sample_done"}', "sample_done.sample: Field required"),
+        ('{"kind":"sample_done","sample":"b"}', "it is of the sample 'b'"),
+        ("[" * 200_000, "recursion"),
+        ("rubbish", "it is no JSON"),
+        ("\x00\x00", "it is no JSON"),
+        ("", "it is no JSON"),
+    ],
+    ids=["field", "other sample", "deep", "rubbish", "zeros", "blank"],
+)
+def test_a_line_that_is_no_event_is_named(line: str, told: str, run: Path) -> None:
+    file = write(run, ALL[13])
+    with file.open("a", encoding="utf-8") as more:
+        more.write(f"{line}\n")
+    with pytest.raises(RunError, match="line 2 is no event of this sample") as caught:
+        read_events(run, "a")
+    assert told in caught.value.what
+    assert caught.value.where == str(file)
+    assert "is then done again" in caught.value.hint
+
+
+def test_bytes_that_are_no_text_are_called_so(run: Path) -> None:
+    write(run, ALL[13]).write_bytes(b"\xff\xfe{}\n")
+    with pytest.raises(RunError, match="line 1 is no event of this sample: it is not UTF-8"):
+        read_events(run, "a")
+
+
+@pytest.mark.parametrize("value", ["-1", "99999999999999999999", "1e999"])
+def test_a_pass_that_cannot_be_is_named_at_once(value: str, run: Path) -> None:
+    """A number that somebody made up costs no memory for the passes up to it."""
+    file = write(run, events.PassLost(sample="a", t=1, failure=Failure.EMPTY, what="w"))
+    file.write_text(file.read_text(encoding="utf-8").replace('"t":1', f'"t":{value}'), encoding="utf-8")
+    with pytest.raises(RunError, match=r"line 1 is no event of this sample: pass_lost\.t: "):
+        read_events(run, "a")
+
+
+@pytest.mark.parametrize("name", ["seconds", "prompt_seconds"])
+def test_a_time_that_is_no_number_is_named(name: str, run: Path) -> None:
+    file = write(run, ALL[2])
+    file.write_text(file.read_text(encoding="utf-8").replace(f'"{name}":0.0', f'"{name}":NaN'), encoding="utf-8")
+    with pytest.raises(RunError, match="is no event of this sample"):
+        read_events(run, "a")
+
+
+LONE = "\ud83d, alone"
+
+
+@pytest.mark.parametrize(
+    "event",
+    [
+        events.PassLost(sample="a", t=1, failure=Failure.EMPTY, what=LONE),
+        events.SampleStarted(sample="a", dialogue=LONE, history=((LONE, LONE),), responder=LONE, labels=("joy",)),
+        ALL[2].model_copy(update={"messages": (events.TracedMessage(role="user", text=LONE),)}),
+        events.Produced.of("a", 0, "sgrg", "R", LONE),
+        ALL[2].model_copy(update={"reply": REPLY.model_copy(update={"logprobs": (NEVER,)})}),
+    ],
+    ids=["problem", "transcript", "prompt", "output", "impossible token"],
+)
+def test_what_utf_8_or_json_cannot_hold_is_read_back_all_the_same(event: events.Event, run: Path) -> None:
+    write(run, event, ALL[13])
+    assert read_events(run, "a") == [event, ALL[13]]
+
+
+ODD = [
+    *("a/1", "a", "A%2F1", "a%2F1", "..", ".", ".hidden", "-rf", "a b", "con", "a\nb", "\x00", "é", "e\u0301", "😀"),
+    *("*", "?", "[a]", "\\", '"', "\ud800", "x" * 300, "x" * 301, "é" * 100, "é" * 101, "a.12345678.part", "~"),
+]
+
+
+def test_ids_of_any_kind_have_files_of_their_own(run: Path) -> None:
+    for sample in ODD:
+        write(run, events.SampleDone(sample=sample), sample=sample)
+    names = sorted(path.name for path in (run / SAMPLES).iterdir())
+    assert len(names) == len(ODD)
+    assert all(not name.startswith(".") and len(os.fsencode(name)) <= 220 for name in names)
+    for sample in ODD:
+        [event] = read_events(run, sample)
+        assert event.sample == sample
+
+
+@given(st.lists(st.text(max_size=400), min_size=2, max_size=6, unique=True))
+def test_two_ids_never_share_a_file(ids: list[str]) -> None:
+    names = [file_name(one) for one in ids]
+    assert len(set(names)) == len(names)
+    assert all(name.isascii() and len(name) <= 200 and not set(name) & set("/\\\0*?") for name in names)
+
+
+def test_files_are_the_users_alone(run: Path) -> None:
+    assert stat.S_IMODE(write(run, ALL[0]).stat().st_mode) == 0o600
+
+
+def test_a_link_where_events_belong_is_replaced_and_not_written_through(run: Path, tmp_path: Path) -> None:
+    outside = tmp_path / "outside"
+    outside.write_text("mine", encoding="utf-8")
+    for name in ("a.jsonl", "a.part", "a.jsonl.part"):
+        (run / SAMPLES / name).symlink_to(outside)
+    write(run, ALL[0])
+    assert outside.read_text(encoding="utf-8") == "mine"
+    assert read_events(run, "a") == [ALL[0]]
+
+
+def test_a_pipe_is_not_waited_for(run: Path) -> None:
+    os.mkfifo(events_file(run, "a"))
+    with pytest.raises(RunError, match="the events of a cannot be read: this is no regular file"):
+        read_events(run, "a")
+
+
+def test_lost_events_are_told_with_how_to_have_them_again(tmp_path: Path) -> None:
+    with pytest.raises(RunError, match=r"the events of this run are gone[^$]*run the same again"):
+        read_events(tmp_path, "a")
+
+
+def test_samples_of_many_threads_stay_apart(run: Path) -> None:
+    def work(sample: str) -> None:
+        for _ in range(5):
+            told = events.PassLost(sample=sample, t=1, failure=Failure.EMPTY, what=sample * 50_000)
+            write(run, told, told, sample=sample)
+
+    threads = [threading.Thread(target=work, args=(name,)) for name in ("a", "b", "c", "a")]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert [len(read_events(run, name)) for name in "abc"] == [2, 2, 2]
+    assert len(list((run / SAMPLES).iterdir())) == 3
+
+
+def test_a_file_that_cannot_be_written_is_our_own_error(run: Path) -> None:
+    events_file(run, "a").mkdir()
+    with pytest.raises(RunError, match="cannot be written"):
+        write(run, ALL[0])
+    with pytest.raises(RunError, match="cannot be written"):
+        write(run / "nowhere", ALL[0])
+    assert [path.name for path in (run / SAMPLES).iterdir()] == ["a.jsonl"]
+
+
+def test_one_line_an_event(run: Path) -> None:
+    lines = write(run, *ALL).read_text(encoding="utf-8").split("\n")
+    assert [json.loads(line)["kind"] for line in lines[:-1]] == [event.kind for event in ALL]
