@@ -113,6 +113,7 @@ def test_arrows_are_found() -> None:
             "mmerg.scoring",
             (
                 *("mmerg.scoring", "mmerg.runs", "mmerg.errors", "mmerg.backends.protocol", "mmerg.console.terminal"),
+                "mmerg.storage",
                 "mmerg.systems.target",  # names metrics of the user's
             ),
         ),
@@ -130,7 +131,10 @@ def test_arrows_are_found() -> None:
         ),
         (
             "mmerg.runs",  # events hold replies, frames and audits as the types that made them
-            ("mmerg.runs", "mmerg.errors", "mmerg.backends.protocol", "mmerg.frames.frame", "mmerg.systems.audit"),
+            (
+                *("mmerg.runs", "mmerg.errors", "mmerg.backends.protocol", "mmerg.frames.frame"),
+                *("mmerg.storage", "mmerg.systems.audit"),
+            ),
         ),
         (
             "mmerg.engine",

@@ -213,6 +213,7 @@ def test_a_folder_that_is_no_run(
 
 def test_a_run_without_results_yet(show: Shown, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "manifest.json").write_bytes((show.folder / "manifest.json").read_bytes())
+    (tmp_path / "samples").mkdir()
     assert main([str(tmp_path)]) == 0
     assert "0 samples" in capsys.readouterr().out
     assert main([str(tmp_path), "story/4"]) == 2

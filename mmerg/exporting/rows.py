@@ -39,9 +39,7 @@ def _json(value: Any) -> str | None:
 
 def _sample(result: Result, told: Sequence[events.Event]) -> Row:
     started = next((event for event in told if isinstance(event, events.SampleStarted)), None)
-    plain = result.model_dump(
-        mode="json", exclude={"id", "plan", "audit", "excluded", "history", "timing", "turns_looked_at"}
-    )
+    plain = result.model_dump(mode="json", exclude={"id", "plan", "audit", "excluded", "history", "timing"})
     return {
         "sample": result.id,
         **plain,

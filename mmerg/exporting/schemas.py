@@ -30,6 +30,7 @@ SAMPLES = _RUN | {
     "ended": "text",
     "gold_response": "text",
     "gold_emotion": "text",
+    "turns_looked_at": "integer",
     "clip_problems": "integer",
     "exemplars": "integer",
     "excluded": "map of integer",

@@ -122,7 +122,7 @@ class _Table:
                 raise RunError(
                     f"a value does not fit its column: {error}",
                     where=f"{self.path.stem}, one of {self._waiting[0]['sample']} to {self._waiting[-1]['sample']}",
-                    hint="the run's files were changed by hand; restore them",
+                    hint="a server counted what cannot be, or a file is damaged: look into those of samples/",
                 ) from error
             self._writer.write_batch(batch)
             self._waiting.clear()

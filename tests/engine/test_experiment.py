@@ -95,7 +95,7 @@ def lab(tmp_path: Path) -> Lab:
 def test_a_finished_sample(lab: Lab) -> None:
     backend = scripted()
     result = lab(backend)
-    assert result.model_dump(exclude={"seconds"}) == {
+    assert result.model_dump(exclude={"seconds", "timing", "logprob", "logprob_tokens"}) == {
         "id": "d1/4",
         "dialogue": "d1",
         "status": "ok",
@@ -108,6 +108,10 @@ def test_a_finished_sample(lab: Lab) -> None:
         "ended": "passed",
         "gold_response": "SECRET words",
         "gold_emotion": "sadness",
+        "repeated_passes": 0,
+        "turns_looked_at": 3,
+        "frames": 0,
+        "frames_form": "none",
         "clip_problems": 0,
         "exemplars": 0,
         "excluded": {},
@@ -118,8 +122,12 @@ def test_a_finished_sample(lab: Lab) -> None:
         "response_tokens": sum(event.reply.response_tokens for event in lab.events if event.kind == "called"),
         "failure": None,
         "failure_text": None,
+        "responder": SAMPLE.scene.responder,
+        "history": tuple((turn.speaker, turn.text) for turn in SAMPLE.scene.history),
     }
     assert result.seconds >= 0
+    assert result.timing.calls == 5
+    assert (result.logprob, result.logprob_tokens) == (None, 0)  # the scripted engine gives none
     assert [stage_of(request) for request in backend.requests] == [*STAGES, "gra"]
     assert lab.kinds() == [
         *("sample_started", "frames_taken"),

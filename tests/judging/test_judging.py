@@ -172,10 +172,10 @@ def test_a_reply_to_nothing_is_not_judged(tmp_path: Path) -> None:
     folder = build_run(tmp_path / "b", [result("d0/4")])
     (folder / "results.jsonl").write_text(result("d0/4").line(), encoding="utf-8")
     empty = read_run(folder)
-    with pytest.raises(RunError, match="does not tell what was shown of d0/4"):
+    with pytest.raises(RunError, match="do not tell what was shown of d0/4"):
         singles(empty)
     for two in ((whole, empty), (empty, whole)):
-        with pytest.raises(RunError, match=r"does not tell what was shown of d0/4[^$]*b/results.jsonl"):
+        with pytest.raises(RunError, match=r"do not tell what was shown of d0/4[^$]*b/results.jsonl"):
             pairs(*two)
 
 

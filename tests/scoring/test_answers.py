@@ -83,14 +83,14 @@ def test_the_selected_pass_and_its_accepted_attempt() -> None:
 
 def test_a_pass_that_kept_its_response() -> None:
     """Where a system runs again from a stage behind the one that gives the response."""
-    told = [started("a/1"), said("a/1", "Kept.", -1.0), given("a/1", "Kept.")]
+    told: list[events.Event] = [started("a/1"), said("a/1", "Kept.", -1.0), given("a/1", "Kept.")]
     fields = fields_of(result("a/1", "Kept."), [*told, said("a/1", "{}", -5.0, t=1, stage="psp"), picked(1)])
     assert fields["logprob"] == -1.0
 
 
 def test_a_response_that_is_a_field_of_an_output() -> None:
     text = '{"emotion": "joy", "reply": "Oh no."}'
-    told = [
+    told: list[events.Event] = [
         called("a/1", text, tokens_of(text, [-1.0] * len(text)), stage="only"),
         events.Produced(sample="a/1", at=AT, t=0, stage="only", symbol="x", output={"reply": "Oh no."}),
     ]
@@ -99,9 +99,9 @@ def test_a_response_that_is_a_field_of_an_output() -> None:
 
 
 def test_a_sample_that_failed_or_was_not_asked_for_log_probabilities_has_none() -> None:
-    told = [started("a/1"), said("a/1", "Oh no.", -1.0), given("a/1", "Oh no.")]
+    told: list[events.Event] = [started("a/1"), said("a/1", "Oh no.", -1.0), given("a/1", "Oh no.")]
     assert "logprob" not in fields_of(result("a/1", None, failure=Failure.EMPTY), told)
-    bare = [called("a/1", "Oh no."), given("a/1", "Oh no."), picked(0)]
+    bare: list[events.Event] = [called("a/1", "Oh no."), given("a/1", "Oh no."), picked(0)]
     assert fields_of(result("a/1"), bare)["logprob_tokens"] == 0
 
 

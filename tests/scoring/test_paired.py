@@ -44,8 +44,8 @@ def run_of(told: Sequence[Told], start: int = 0) -> ScoredRun:
     answers = []
     for number, one in enumerate(told, start=start):
         reply = None if one.emotion is None else one.reply
-        line = result(f"d{one.d}/{number}", reply, one.emotion, gold="joy", seconds=one.seconds)
-        answers.append(Answer(line))
+        line = result(f"d{one.d}/{number}", reply, one.emotion, gold="joy")
+        answers.append(Answer(line.model_copy(update={"seconds": one.seconds})))  # numbers that no run has, too
     return ScoredRun(Path("run"), manifest_of([]), tuple(answers))
 
 

@@ -154,7 +154,11 @@ def test_figures_that_were_not_asked_for_again_stay_while_the_answers_do(folder:
 
 def scored(results: list[Result], **more: Any) -> Scores:
     """Scores of answers without a folder."""
-    answers = [Answer(one) for one in results]
+    fields = ((one, more.get(one.id, ())) for one in results)
+    answers = [
+        Answer(one.model_copy(update={"logprob": sum(own), "logprob_tokens": len(own)}) if own else one)
+        for one, own in fields
+    ]
     return score_run(ScoredRun(Path("run"), manifest_of(results), tuple(answers)), QUICK)
 
 
@@ -197,7 +201,7 @@ def test_a_perplexity_without_end_has_no_figure() -> None:
 
 
 def test_only_a_perplexity_is_endless_for_a_token_of_probability_0() -> None:
-    seconds = scored([result("a/1", seconds=inf)]).scores["seconds"]
+    seconds = scored([result("a/1").model_copy(update={"seconds": inf})]).scores["seconds"]
     assert (seconds.value, seconds.why) == (None, "it is not finite: its samples hold a number that is not finite")
 
 
