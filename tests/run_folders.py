@@ -40,7 +40,7 @@ def held(run: Path) -> dict[str, Any]:
 def all_events(run: Path) -> list[Event]:
     """Of every finished sample, one after the other."""
     files = sorted((run / SAMPLES).glob("*.jsonl"))
-    return [EVENT.validate_python(json.loads(line)) for file in files for line in file.open("rb")]
+    return [EVENT.validate_python(json.loads(line)) for file in files for line in file.read_bytes().splitlines()]
 
 
 def add_events(run: Path, events: Iterable[Event]) -> None:
