@@ -183,7 +183,9 @@ def _apart_from(about: About, setting: Setting, *, memory: bool) -> str:
     if setting == "max_iterations":
         config["system"].pop(setting, None)
     elif memory:
-        config["sources"] = config.get("sources", {}) | {"M": (about.manifest.setting("sources.M") or {}) | {"top_k": 1}}
+        config["sources"] = config.get("sources", {}) | {
+            "M": (about.manifest.setting("sources.M") or {}) | {"top_k": 1}
+        }
     else:
         config["sources"] = {}
         parts.pop("sources", None)

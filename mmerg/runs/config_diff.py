@@ -85,7 +85,7 @@ def _parts(manifest: Started, deciding: Deciding) -> tuple[dict[str, str], ...]:
     digests = {name: short(manifest.identity.get(name.partition(" ")[0]) or NONE) for name in _FOLLOWS}
     digests["model digest"] = short(engine.pop("digest") or NONE)
     return (
-        _leaves(deciding(manifest.settings)),
+        _settings(manifest.settings, deciding),
         digests | _leaves(engine, "engine."),
         {"commit": short(manifest.git_commit or NONE)},
     )
