@@ -82,7 +82,7 @@ def test_a_source_supplies_with_the_forecast_of_the_stage_that_asks(ran: dict[st
     said = events_of(ran["informed"])
     assert "Know that the keys are in the snow (neutral)." in said
     assert '"for":"nobody"' in said.replace(" ", "")
-    identity = read_manifest(ran["informed"])["identity"]
+    identity = read_manifest(ran["informed"]).identity
     assert identity["sources"] == "F=the keys are in the snow"
 
 

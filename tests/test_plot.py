@@ -15,7 +15,7 @@ from mmerg.scoring.score import Confusion
 from tests.plots.audited_runs import PASSED, build, planned, score
 from tests.scoring.run_builder import ROOT, build_run, manifest_of, result
 
-SYSTEM: dict[str, Any] = manifest_of([])["config"]["system"]
+SYSTEM: dict[str, Any] = manifest_of([]).settings["system"]
 CONFUSION = Confusion(labels=("joy", "fear"), counts=((1, 0), (0, 1)), failed=(0, 0))
 
 
@@ -92,7 +92,7 @@ MEMORY = {"top_k": 1, "emotion": "any"}
     [
         ("iterations", {"system": {"max_iterations": 0, "without": ["mpa"]}}, "system.without"),
         ("iterations", {"system": {"max_iterations": 0}, "seed": 7}, "seed"),
-        ("top_k", {"memory": {"top_k": 2, "emotion": "prefer"}}, "sources.M.emotion"),
+        ("top_k", {"memory": {"top_k": 2, "emotion": "prefer"}}, "memory.emotion"),
         ("top_k", {"memory": {"top_k": 0}, "seed": 7}, "seed"),
     ],
 )
@@ -157,7 +157,7 @@ def test_runs_with_nothing_to_draw_say_so(tmp_path: Path, capsys: pytest.Capture
         assert len(said.splitlines()) == len(USUAL)
 
 
-@pytest.mark.parametrize("damage", ["manifest.json", "results.jsonl", "trace.jsonl", "scores.json"])
+@pytest.mark.parametrize("damage", ["manifest.json", "results.jsonl", "samples/a%2F1.jsonl", "scores.json"])
 def test_a_broken_folder_is_told(damage: str, run: Path, capsys: pytest.CaptureFixture[str]) -> None:
     score(run, {"acc": (50.0, 2)})
     (run / damage).write_text('{"a":\n')
