@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+from contextlib import ExitStack
 from pathlib import Path
 
 from mmerg.runs.folder import read_results
@@ -26,3 +28,26 @@ def test_a_host_that_is_updated_amid_a_run_is_told_and_its_samples_go_on_elsewhe
     assert "0.99.0" in told
     assert {result.status for result in read_results(run.folder()).values()} == {"ok"}
     assert updated.calls == 2
+
+
+def test_an_outage_of_the_only_host_costs_no_sample(tmp_path: Path) -> None:
+    """Longer than a call's own tries, which take three seconds."""
+    back = threading.Event()
+
+    def restart(port: int) -> None:
+        servers.close()
+        threading.Event().wait(4)
+        servers.enter_context(scripted_ollama(port=port))
+        back.set()
+
+    def lose(call: int) -> None:
+        if call == 3:
+            threading.Thread(target=restart, args=(int(first.url.rpartition(":")[2]),)).start()
+
+    with ExitStack() as servers:
+        first = servers.enter_context(scripted_ollama(lose))
+        run = Runner(corpus_in(tmp_path), tmp_path / "runs", first.url)
+        done = run()
+        assert back.wait(30)
+    assert done.returncode == 0, done.stderr
+    assert {result.status for result in read_results(run.folder()).values()} == {"ok"}
