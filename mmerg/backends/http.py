@@ -35,6 +35,8 @@ ERROR_BYTES = 2**16  # of an error's text
 HELD_BYTES = 2**16  # of a request before it is sent
 LONGEST = 10**8  # seconds that a socket can wait
 DRAIN_SECONDS = 0.2  # for the end of a body whose last line was read; then its connection can be used again
+TOO_LONG = "the answer, or a line of it, is too long"
+FAULTS = (OSError, httpcore.ProtocolError)  # what can go wrong with a request that is under way
 ORIGIN = httpcore.Origin(b"http", b"server", 80)  # httpcore's name for the other side; we connect by ourselves
 START = "start it with `ollama serve`, or name the right one with backend.hosts=[http://HOST:11434]"
 
@@ -50,10 +52,6 @@ class Deadlines:
     first_token: float = 300.0
     stall: float = 60.0
     total: float = 600.0
-
-
-class _TooMuchError(Exception):
-    """The server sends more than may be read."""
 
 
 class _Wire(httpcore.NetworkStream):
@@ -77,7 +75,7 @@ class _Wire(httpcore.NetworkStream):
         self.received += len(data)
         self.ended = not data
         if self.received > self.room:
-            raise _TooMuchError
+            raise httpcore.RemoteProtocolError(TOO_LONG)
         return data
 
     def write(self, buffer: bytes, timeout: float | None = None) -> None:  # noqa: ARG002
@@ -123,9 +121,6 @@ class _Wire(httpcore.NetworkStream):
         self._socket.settimeout(min(left, LONGEST))
 
 
-FAULTS = (OSError, httpcore.ProtocolError, _TooMuchError)  # what can go wrong with a request that is under way
-
-
 class Answer:
     """A request and its answer, the head of which has come. `abort` may be called from any thread, all else by one.
 
@@ -153,7 +148,7 @@ class Answer:
                 self._enter("stall")
                 yield from (line for line in whole if line.strip())
             if len(rest) > LINE_BYTES:
-                raise self._failure(_TooMuchError())
+                raise self._failure(httpcore.RemoteProtocolError(TOO_LONG))
         if rest.strip():
             yield bytes(rest)
 
@@ -187,7 +182,12 @@ class Answer:
                 idle.close()
                 idle = None
         if not idle:
-            response = self._attempt(self._connected(), request(), first)
+            try:
+                wire = self._http.connect(self._end - time.monotonic())
+            except CallError:
+                self._refuse_aborted()
+                raise
+            response = self._attempt(wire, request(), first)
         assert self._wire
         self._wire.room = self._wire.received + room
         fields = {name.lower(): value for name, value in response.headers}
@@ -207,16 +207,6 @@ class Answer:
                         pass
                     self._response.close()
             self._http.give_back(self._wire)
-
-    def _connected(self) -> _Wire:
-        patience = max(min(self._http.deadlines.connect, self._end - time.monotonic(), LONGEST), 0.001)
-        try:
-            return self._http.connect(patience)
-        except (OSError, UnicodeError) as error:  # refused, no such name, no route, a certificate, or the deadline
-            if self._aborted:
-                raise interrupted(self._http.where) from error
-            why = f"no connection within {patience:g} s" if isinstance(error, TimeoutError) else str(error)
-            raise self._http.unreachable(why) from error
 
     def _attempt(self, wire: _Wire, request: httpcore.Request, first: str) -> httpcore.Response:
         self._wire = wire
@@ -238,19 +228,21 @@ class Answer:
 
     def _named(self, step: Callable[[], Found]) -> Found:
         """What `step` gives. Raises CallError for what goes wrong in it, and where this was aborted."""
+        self._refuse_aborted()
         try:
-            if self._aborted:
-                raise interrupted(self._http.where)
             found = step()
         except FAULTS as error:
             raise self._failure(error) from error
+        self._refuse_aborted()
+        return found
+
+    def _refuse_aborted(self) -> None:
         if self._aborted:
             raise interrupted(self._http.where)
-        return found
 
     def _failure(self, error: Exception) -> CallError:
         assert self._wire
-        where, server = self._http.where, self._http.server
+        where = self._http.where
         if self._aborted:
             return interrupted(where)
         if isinstance(error, TimeoutError):
@@ -262,9 +254,8 @@ class Answer:
         if isinstance(error, OSError) or self._wire.ended:
             hint = "see the server's log; it, or a proxy before it, died or hung up in mid-answer"
             return CallError(Failure.RUNNER_CRASH, f"the answer broke off: {error}", where=where, hint=hint)
-        what = "the answer or one of its lines is too long" if isinstance(error, _TooMuchError) else f"no HTTP: {error}"
-        hint = f"check that the host's address and scheme are those of the {server}"
-        return CallError(Failure.SERVER_ERROR, f"the answer cannot be read: {what}"[:200], where=where, hint=hint)
+        hint = f"check that the host's address and scheme are those of the {self._http.server}"
+        return CallError(Failure.SERVER_ERROR, f"this is no answer: {error}"[:200], where=where, hint=hint)
 
 
 class Http:
@@ -361,24 +352,29 @@ class Http:
                 return wire
             wire.close()
 
-    def connect(self, patience: float) -> _Wire:
-        """A new connection."""
-        address = split_host(self.address)
+    def connect(self, left: float) -> _Wire:
+        """A new connection, within `left` seconds or its deadline. Raises CallError unreachable."""
+        address, connected = split_host(self.address), None
         secure = address.scheme == "https"
-        if self._uds:
-            connected = socket.socket(socket.AF_UNIX)
-            try:
+        patience = max(min(self.deadlines.connect, left, LONGEST), 0.001)
+        try:
+            if self._uds:
+                connected = socket.socket(socket.AF_UNIX)
                 connected.settimeout(patience)
                 connected.connect(self._uds)
-            except OSError:
+            else:
+                port = address.port or (443 if secure else 80)
+                connected = socket.create_connection((address.hostname, port), patience)
+                connected.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            if secure:
+                self._trusted = self._trusted or ssl.create_default_context()
+                connected = self._trusted.wrap_socket(connected, server_hostname=address.hostname)
+        except (OSError, UnicodeError) as error:  # refused, no such name, no route, a certificate, or the deadline
+            if connected:
                 connected.close()
-                raise
-        else:
-            connected = socket.create_connection((address.hostname, address.port or (443 if secure else 80)), patience)
-            connected.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        if secure:
-            self._trusted = self._trusted or ssl.create_default_context()
-            connected = self._trusted.wrap_socket(connected, server_hostname=address.hostname)
+            why = f"no connection within {patience:g} s" if isinstance(error, TimeoutError) else str(error)
+            what = f"no {self.server} answers: {why}"
+            raise CallError(Failure.UNREACHABLE, what, where=self.where, hint=self._start) from error
         return _Wire(connected)
 
     def give_back(self, wire: _Wire) -> None:
@@ -389,11 +385,6 @@ class Http:
                 self._idle.append(wire)
         if not keep:
             wire.close()
-
-    def unreachable(self, why: str) -> CallError:
-        """Nothing answers at the address."""
-        what = f"no {self.server} answers: {why}"
-        return CallError(Failure.UNREACHABLE, what, where=self.where, hint=self._start)
 
 
 def split_host(host: str) -> SplitResult:
