@@ -11,8 +11,8 @@ Whole samples of five calls go through `Experiment`, keyframes already taken, in
 
 Left out is what is done once a run: reading prompts, opening the cache. No two samples have the same words; every fifth
 has the same keyframes. Each round has a run folder of its own. Times are of the processor, not of the clock.
-Then what the pieces of a call cost by themselves. Prints milliseconds a call and ratios, medians over rounds with their
-range, then one line of JSON. `--profile VARIANT` prints what cProfile finds in one of them instead, its own cost added.
+Prints milliseconds a call and ratios, medians over rounds with their range, then one line of JSON. `--profile VARIANT`
+prints what cProfile finds in one of them instead, its own cost added.
 
     python benchmarks/overhead.py --samples 20 --rounds 7
     python benchmarks/overhead.py --profile miss
@@ -22,9 +22,7 @@ from __future__ import annotations
 
 import argparse
 import cProfile
-import json
 import pstats
-import statistics
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
@@ -48,14 +46,11 @@ from mmerg.backends.cache import Cache, Mode
 from mmerg.backends.pool import Host, Pool
 from mmerg.backends.protocol import Backend, Request, Sampling
 from mmerg.backends.retry import Retry
-from mmerg.backends.scripted import ENGINE, Scripted
+from mmerg.backends.scripted import Scripted
 from mmerg.corpora.dialogue import Sample
-from mmerg.engine.ask import bounds_of
 from mmerg.engine.sample import Experiment, KeepFrame
-from mmerg.runs.events import Called, Emit, Event
+from mmerg.runs.events import Emit
 from mmerg.runs.folder import Run
-from mmerg.runs.trace import Trace
-from mmerg.systems.schema import json_schema, outline, parse
 
 CALLS = 5
 
@@ -122,60 +117,6 @@ class Bench:
     def _a_call(self, work: Callable[[], object]) -> float:
         return 1000 * processor_seconds(work) / (CALLS * len(self.todo))
 
-    def pieces(self) -> dict[str, float]:
-        """Milliseconds a call of each piece by itself; `look` is done once a sample, and shared out."""
-        run, sample, found = self.run, self.todo[0], list[Event]()
-        backend = Scripted(answer)
-        run.sample(sample, backend, found.append, keep_nothing)
-        called = [event for event in found if isinstance(event, Called)]
-        asked = backend.requests
-        cache = Cache(Scripted(answer), self.folder / "pieces.sqlite")
-        trace = Trace(self.folder / "pieces.jsonl")
-        for request in asked:
-            cache.complete(request)
-
-        def look() -> object:
-            return run.looker.look(sample.scene, vision=True, max_images=run.max_images, emit=ignore)
-
-        state = run.looker.look(sample.scene, vision=True, max_images=run.max_images, emit=ignore)
-        states = []
-        for stage, reply in zip(run.prompts.system.stages, called, strict=False):
-            states.append((stage, state))
-            output = (
-                parse(stage.output, bounds_of(run.prompts.system, stage, state), reply.reply.text)
-                if stage.output
-                else "-"
-            )
-            state = state.with_(stage.gives, output)
-        if run.prompts.system.auditor:
-            states.append((run.prompts.system.auditor, state))
-        bounds = [bounds_of(run.prompts.system, stage, at) for stage, at in states]
-        schemas = [json_schema(s.output, b) if s.output else None for (s, _), b in zip(states, bounds, strict=True)]
-        words = [outline(schema) if schema else "" for schema in schemas]
-        work: dict[str, Callable[[], object]] = {
-            "look": look,
-            "schema": lambda: [json_schema(s.output, b) for (s, _), b in zip(states, bounds, strict=True) if s.output],
-            "outline": lambda: [outline(schema) for schema in schemas if schema],
-            "render": lambda: [
-                run.prompts.messages(stage, at, {}, told, None) for (stage, at), told in zip(states, words, strict=True)
-            ],
-            "schema as text": lambda: [json.dumps(schema) for schema in schemas if schema],
-            "digest": lambda: [replace(request).digest() for request in asked],  # a request makes its digest once
-            "validate": lambda: [
-                parse(s.output, b, e.reply.text)
-                for (s, _), b, e in zip(states, bounds, called, strict=True)
-                if s.output
-            ],
-            "event written": lambda: list(map(trace.emit, called)),
-            "engine key": lambda: [ENGINE.key() for _ in called],
-            "cache hit": lambda: [cache.complete(request) for request in asked],
-        }
-        with closing(cache), trace:
-            return {
-                name: 1000 * statistics.median(processor_seconds(one) for _ in range(50)) / CALLS
-                for name, one in work.items()
-            }
-
 
 def pool(folder: Path, mode: Mode) -> Pool:
     """One host, as a run makes it."""
@@ -207,7 +148,6 @@ def main() -> None:
             pstats.Stats(profile).sort_stats("tottime").print_stats(25).sort_stats("cumulative").print_stats(60)
             return
         rounds = alternating(variants, options.rounds)
-        pieces = bench.pieces()
     times = {name: spread([row[name] for row in rounds]) for name in variants}
     ratios = {name: ratio(rounds, name, "bare") for name in variants}
     publish(
@@ -216,8 +156,6 @@ def main() -> None:
             "variant: milliseconds a call, ratio to bare",
             *(f"  {name:<7}{times[name]!s:<24}{ratios[name].median:7.0f}" for name in variants),
             f"  miss against off {ratio(rounds, 'miss', 'off')}, hit against off {ratio(rounds, 'hit', 'off')}",
-            "pieces: milliseconds a call",
-            *(f"  {name:<16}{took:6.3f}" for name, took in pieces.items()),
         ],
         {
             "benchmark": "overhead",
@@ -225,7 +163,6 @@ def main() -> None:
             "rounds": options.rounds,
             "ms_a_call": {name: took.rounded() for name, took in times.items()},
             "ratio_to_bare": {name: found.rounded() for name, found in ratios.items()},
-            "pieces_ms": {name: round(took, 4) for name, took in pieces.items()},
         },
     )
 

@@ -77,10 +77,14 @@ class OllamaHost:
         """Close the connections and break off what is under way."""
         self.http.close()
 
+    def serves(self, model: str) -> tuple[str, str]:
+        """The server's version, and the digest of the manifest of `model`."""
+        version = self._parsed(Version, self._told("/api/version")).version
+        return version, self._digest(model, self._told("/api/tags"))
+
     def describe(self, model: str, load: Load) -> Engine:
         """The engine behind `model`: version, manifest digest, capabilities, context length."""
-        version = self._parsed(Version, self._told("/api/version")).version
-        digest = self._digest(model, self._told("/api/tags"))
+        version, digest = self.serves(model)
         shown = self._parsed(ShowResponse, self._told("/api/show", {"model": model}, model))
         info = shown.modelinfo or {}
         length = info.get(f"{info.get('general.architecture', '')}.context_length", 0)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import count
 from typing import Protocol
@@ -21,19 +21,10 @@ from mmerg.memory.vectors import Vectors, unit
 WHERE = "memory.embedder.hosts"
 
 
-class Described(Protocol):
-    """A model at a host: its digest, and the version of the server."""
-
-    @property
-    def version(self) -> str: ...
-    @property
-    def digest(self) -> str: ...
-
-
 class Host(Protocol):
-    """One host; both raise CallError where it does not answer."""
+    """One host: the version of its server and the digest of a model, and vectors. Both raise CallError."""
 
-    def describe(self, model: str, load: Mapping[str, int | str | bool | float]) -> Described: ...
+    def serves(self, model: str) -> tuple[str, str]: ...
     def embed(self, model: str, texts: Sequence[str]) -> Sequence[Sequence[float]]: ...
 
 
@@ -86,8 +77,8 @@ class Ollama:
 
     def _check(self, host: str) -> None:
         """Take the host in if it holds the model; the first one says which that is. Raises CallError or ConfigError."""
-        found = self._hosts[host].describe(self._model, {})
-        told = {"kind": "ollama", "model": self._model, "digest": found.digest, "version": found.version}
+        version, digest = self._hosts[host].serves(self._model)
+        told = {"kind": "ollama", "model": self._model, "digest": digest, "version": version}
         identity = json.dumps(told, sort_keys=True)
         if self._identity not in ("", identity):
             what = f"the hosts do not hold the same model {self._model}: {host} has {identity}, not {self._identity}"

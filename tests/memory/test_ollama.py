@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import json
 import socket
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from mmerg.backends.ollama_host import OllamaHost
 from mmerg.errors import CallError, ConfigError, Failure
-from mmerg.memory.ollama import Described, Ollama
+from mmerg.memory.ollama import Ollama
 from tests.ollama_server import TEXT_MODEL
 
 
@@ -42,9 +41,9 @@ class One:
     hosts: Hosts
     name: str
 
-    def describe(self, model: str, load: Mapping[str, int | str | bool | float]) -> Described:
+    def serves(self, model: str) -> tuple[str, str]:
         self.hosts.alive(self.name)
-        return SimpleNamespace(digest=self.hosts.digests[self.name], version="0.24.0")
+        return "0.24.0", self.hosts.digests[self.name]
 
     def embed(self, model: str, texts: Sequence[str]) -> list[list[float]]:
         self.hosts.alive(self.name)
