@@ -38,7 +38,7 @@ from time import perf_counter, process_time
 from typing import Any
 
 from benchmarks.chat_server import MODEL, served
-from benchmarks.parts import alternating, apart, experiment, publish, samples, spread
+from benchmarks.parts import alternating, apart, experiment, ignore, keep_nothing, publish, run_folder, samples, spread
 from benchmarks.scale import answer
 from mmerg.backends.cache import Cache
 from mmerg.backends.ollama import Ollama
@@ -51,7 +51,6 @@ from mmerg.engine.look import Looker
 from mmerg.engine.sample import Experiment
 from mmerg.frames.frame import FrameSettings
 from mmerg.frames.store import FrameStore
-from mmerg.runs.folder import Run
 from tests.engine.parts import stage_of
 
 CALLS = 5
@@ -123,11 +122,11 @@ class Bench:
         backend = Ollama(model=MODEL, load={"num_ctx": 8192}, host=self.url)
         host = Host(Cache(Retry(backend), self.folder / "unused", "off"), 1, "host")
         path = self.folder / f"run{next(self.numbers)}"
-        with closing(Pool([host])) as pool, Run(path, {"identity": {}}) as record:
+        with closing(Pool([host])) as pool, run_folder(path) as record:
             pool.describe()
             for sample in self.todo[:number]:
-                with pool.lease() as leased:
-                    result = self.run.sample(sample, leased, record.trace.emit, record.keep_frame)
+                with pool.lease() as leased, record.recording(sample.id) as emit:
+                    result = self.run.sample(sample, leased, emit, record.keep_frame)
                 if result.calls != CALLS:
                     raise SystemExit(f"sample {sample.id} took {result.calls} calls: {result.failure_text}")
                 record.add(result)
@@ -198,12 +197,11 @@ def _settings(models: Any, request: Request) -> dict[str, Any]:
     return found
 
 
-def requests_of(run: Experiment, todo: Sequence[Sample], folder: Path) -> list[Request]:
+def requests_of(run: Experiment, todo: Sequence[Sample]) -> list[Request]:
     """What mmerg asks for these samples, in order."""
     backend = Scripted(lambda request: answer(request.schema))
-    with Run(folder / "asked", {"identity": {}}) as record:
-        for sample in todo:
-            run.sample(sample, backend, record.trace.emit, record.keep_frame)
+    for sample in todo:
+        run.sample(sample, backend, ignore, keep_nothing)
     return backend.requests
 
 
@@ -233,7 +231,7 @@ def main() -> None:
         run = experiment(folder, seen_by="none")
         run = replace(run, looker=Looker(FrameSettings(), 8, 0, FrameStore(folder / "frames")))  # opens no clip
         todo = samples(options.samples)
-        bench = Bench(folder, url, run, todo, requests_of(run, todo, folder))
+        bench = Bench(folder, url, run, todo, requests_of(run, todo))
         bench = replace(bench, bodies=bench.recorded())
         ways = (bench.mmerg, bench.raw_mmerg, bench.inspect_ai, bench.raw_inspect_ai)
         rounds = alternating({one.__name__: one for one in ways}, options.rounds)

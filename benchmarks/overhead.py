@@ -25,7 +25,7 @@ import cProfile
 import pstats
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import closing
+from contextlib import closing, nullcontext
 from dataclasses import dataclass, field, replace
 from itertools import count
 from pathlib import Path
@@ -39,6 +39,7 @@ from benchmarks.parts import (
     processor_seconds,
     publish,
     ratio,
+    run_folder,
     samples,
     spread,
 )
@@ -49,7 +50,6 @@ from mmerg.backends.retry import Retry
 from mmerg.backends.scripted import Scripted
 from mmerg.corpora.dialogue import Sample
 from mmerg.engine.sample import Experiment, KeepFrame
-from mmerg.runs.events import Emit
 from mmerg.runs.folder import Run
 
 CALLS = 5
@@ -72,12 +72,12 @@ class Bench:
 
     def engine(self) -> float:
         backend = Scripted(answer)
-        return self._a_call(lambda: self._go(backend, ignore, keep_nothing))
+        return self._a_call(lambda: self._go(backend, keep_nothing))
 
     def trace(self) -> float:
         backend = Scripted(answer)
         with self._run_folder() as record:
-            return self._a_call(lambda: self._go(backend, record.trace.emit, record.keep_frame, record))
+            return self._a_call(lambda: self._go(backend, record.keep_frame, record))
 
     def off(self) -> float:
         return self._pooled(self.run, "off")
@@ -94,13 +94,16 @@ class Bench:
             def work() -> None:
                 for sample in self.todo:
                     with self.pools[mode].lease() as leased:
-                        record.add(run.sample(sample, leased, record.trace.emit, record.keep_frame))
+                        with record.recording(sample.id) as emit:
+                            result = run.sample(sample, leased, emit, record.keep_frame)
+                        record.add(result)
 
             return self._a_call(work)
 
-    def _go(self, backend: Backend, emit: Emit, keep_frame: KeepFrame, record: Run | None = None) -> None:
+    def _go(self, backend: Backend, keep_frame: KeepFrame, record: Run | None = None) -> None:
         for sample in self.todo:
-            result = self.run.sample(sample, backend, emit, keep_frame)
+            with record.recording(sample.id) if record else nullcontext(ignore) as emit:
+                result = self.run.sample(sample, backend, emit, keep_frame)
             if result.calls != CALLS:
                 raise SystemExit(f"sample {sample.id} took {result.calls} calls: {result.failure_text}")
             if record:
@@ -108,11 +111,11 @@ class Bench:
 
     def _requests(self) -> list[Request]:
         backend = Scripted(answer)
-        self._go(backend, ignore, keep_nothing)
+        self._go(backend, keep_nothing)
         return backend.requests
 
     def _run_folder(self) -> Run:
-        return Run(self.folder / f"run{next(self.numbers)}", {"identity": {}})
+        return run_folder(self.folder / f"run{next(self.numbers)}")
 
     def _a_call(self, work: Callable[[], object]) -> float:
         return 1000 * processor_seconds(work) / (CALLS * len(self.todo))

@@ -33,6 +33,8 @@ from mmerg.engine.sample import Experiment
 from mmerg.frames.frame import FrameSettings
 from mmerg.frames.store import FrameStore
 from mmerg.runs.events import Event
+from mmerg.runs.folder import Run
+from mmerg.runs.manifest import Corpus, Manifest, ProtocolSection, Session
 from mmerg.systems.system import FramesSeenBy
 from tests.engine.parts import STAGES, as_text, audit, merg, outputs, stage_of
 from tests.ollama_server import ROOT, Server, start_server
@@ -132,6 +134,13 @@ def experiment(folder: Path, seen_by: FramesSeenBy = "paper", max_iterations: in
     system = merg(max_iterations=max_iterations).showing_frames_to(seen_by)
     looker = Looker(FrameSettings(), 8, 3, FrameStore(folder / "frames"))
     return Experiment(Prompts(system), looker, Sampling(), ENGINE, max_images=8)
+
+
+def run_folder(path: Path) -> Run:
+    """A new run folder, as the run command makes it."""
+    corpus = Corpus(name="demo", split="all", labels=LABELS)
+    protocol = ProtocolSection(description="all", samples=0, dialogues=0)
+    return Run(path, Manifest(identity={}, engine=ENGINE, corpus=corpus, protocol=protocol, sessions=(Session(),)))
 
 
 def ignore(event: Event) -> None:
