@@ -9,8 +9,9 @@ MmergError              what, where, and what to do next; a command prints it an
     ├── CallError       a call to a backend failed
     └── ReplyError      a reply arrived but cannot be used, or an audit cannot be read
 
-Commands catch `MmergError` at the top; `experiment.py` catches `SampleError` per sample. Nothing else
-catches broadly, so a bug keeps its traceback.
+Commands catch `MmergError` at the top, `engine/sample.py` catches `SampleError` per sample. What a class of the user's
+own raises (a reader, say) becomes one of these, with its file and line. Nothing else catches broadly, so a bug keeps
+its traceback.
 """
 
 from __future__ import annotations

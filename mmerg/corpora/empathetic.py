@@ -63,7 +63,7 @@ class Empathetic:
 
     root: str | Path
     split: str = "test"
-    label_set: Literal["32", "ekman", 32] = "32"  # a command line says 32 as a number
+    label_set: Literal["32", "ekman"] = "32"
 
     def load(self) -> Corpus:
         """Read the split. Only listeners' turns may be targets; dialogues are called `test_hit:0_conv:1`.
@@ -73,7 +73,7 @@ class Empathetic:
         content of another split, and one most of whose contexts are unknown.
         """
         files.refuse_other("dataset.split", self.split, SPLITS)
-        files.refuse_other("dataset.label_set", str(self.label_set), LABEL_SETS)
+        files.refuse_other("dataset.label_set", self.label_set, LABEL_SETS)
         root = files.root_folder(self.root, ROOT_HINT)
         what = f"no {self.split}.csv for EmpatheticDialogues' {self.split} split"
         path = files.find_file(_places(root, self.split), what, ROOT_HINT, [root / "empatheticdialogues.tar.gz"])
@@ -89,7 +89,7 @@ class Empathetic:
         corpus = Corpus(
             name="empathetic",
             split=self.split,
-            labels=LABEL_SETS[str(self.label_set)],
+            labels=LABEL_SETS[self.label_set],
             dialogues=dialogues,
             fingerprint=hashlib.sha256(data).hexdigest(),
             notes=files.found(notes),

@@ -239,6 +239,8 @@ def _parsed(config: DictConfig, kind: type[Settings]) -> tuple[Settings | None, 
             path = OmegaConf.select(config, key)
             if isinstance(path, str) and path and (whole := _whole(key, path)) != path:
                 OmegaConf.update(config, key, literal(whole))
+        if isinstance(label_set := OmegaConf.select(config, "dataset.label_set"), int):
+            OmegaConf.update(config, "dataset.label_set", str(label_set))  # a name, 32 too, for all that refer to it
         for group in ("system", "judge"):
             key = f"{group}.prompts"
             if (prompts := OmegaConf.select(config, key)) and isinstance(prompts, str):
