@@ -413,6 +413,7 @@ def notes(composed: Composed, own: Path | None) -> Iterator[str]:
 def _leaves(node: Any, above: str = "") -> Iterator[str]:
     if isinstance(node, DictConfig):
         for key in map(str, node):
-            yield from _leaves(node[key], f"{above}.{key}" if above else key)
+            value = None if OmegaConf.is_missing(node, key) else node[key]
+            yield from _leaves(value, f"{above}.{key}" if above else key)
     else:
         yield above

@@ -1,0 +1,13 @@
+"""Runs that are killed with SIGKILL at random moments, against one that is not; benchmarks/killed.py does more."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from benchmarks.killed import compared
+
+
+def test_a_run_that_is_killed_again_and_again_loses_doubles_and_changes_nothing(tmp_path: Path) -> None:
+    found = compared(tmp_path, kills=12)
+    assert found["landed"] >= 4
+    assert found["finished_before_the_end"] > 0
