@@ -403,7 +403,11 @@ def notes(composed: Composed, own: Path | None) -> Iterator[str]:
             yield f"{group}={page} is {there[0]}, in place of mmerg's own"
         if group == "dataset" and there and "@package _global_" in there[0].read_text(encoding="utf-8"):
             page_sets = OmegaConf.load(there[0])
-            leaves = [key for key in _leaves(page_sets) if key.split(".")[0] not in ("defaults", "dataset", "hydra")]
+            leaves = [
+                key
+                for key in _leaves(OmegaConf.to_container(page_sets))
+                if key.split(".")[0] not in ("defaults", "dataset", "hydra")
+            ]
             kept = [key for key in leaves if OmegaConf.select(composed.config, key) == OmegaConf.select(page_sets, key)]
             if kept:
                 values = ", ".join(f"{key}={OmegaConf.select(page_sets, key)}" for key in kept)
@@ -411,9 +415,8 @@ def notes(composed: Composed, own: Path | None) -> Iterator[str]:
 
 
 def _leaves(node: Any, above: str = "") -> Iterator[str]:
-    if isinstance(node, DictConfig):
-        for key in map(str, node):
-            value = None if OmegaConf.is_missing(node, key) else node[key]
+    if isinstance(node, dict):
+        for key, value in node.items():
             yield from _leaves(value, f"{above}.{key}" if above else key)
     else:
         yield above
