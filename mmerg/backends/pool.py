@@ -25,7 +25,7 @@ from dataclasses import dataclass
 
 from mmerg.backends.protocol import Backend, Engine, Reply, Request, changed
 from mmerg.backends.retry import pause
-from mmerg.errors import CallError, ConfigError, Failure, MmergError, RunError
+from mmerg.errors import CallError, ConfigError, Failure, RunError
 
 DEAD = frozenset({Failure.UNREACHABLE, Failure.RUNNER_CRASH, Failure.TIMEOUT})  # a host that hangs is as good as dead
 OF_NO_USE = DEAD | {Failure.MODEL_NOT_FOUND}  # hosts may hold different models, and another one in mid-run
@@ -195,12 +195,13 @@ class Pool:
         """A host that comes back may have been updated in the meantime: then it stays out. Raises CallError."""
         try:
             engine = host.backend.describe()
-        except ConfigError as error:
-            raise CallError(Failure.MODEL_NOT_FOUND, _unfit(error), where=host.name, hint=error.hint) from error
-        except CallError as error:
-            if error.failure in OF_NO_USE | {Failure.INTERRUPTED}:
+        except (ConfigError, CallError) as error:
+            if isinstance(error, CallError) and error.failure in OF_NO_USE | {Failure.INTERRUPTED}:
                 raise
-            raise CallError(Failure.UNREACHABLE, _unfit(error), where=host.name, hint=error.hint) from error
+            failure = Failure.UNREACHABLE if isinstance(error, CallError) else Failure.MODEL_NOT_FOUND
+            raise CallError(
+                failure, f"the host came back unfit: {error.what}", where=host.name, hint=error.hint
+            ) from error
         if self._engine and engine.key() != self._engine.key():
             raise changed(self._engine, engine, host.name)
 
@@ -284,7 +285,3 @@ class _Lease:
 
 def _closed() -> CallError:
     return CallError(Failure.INTERRUPTED, "the pool is closed", hint="run again to take up from here")
-
-
-def _unfit(error: MmergError) -> str:
-    return f"the host came back unfit: {error.what}"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 
 import pytest
@@ -73,6 +74,19 @@ def test_many_requests_take_one_connection(kept: Faulty) -> None:
         assert [backend.complete(HELLO).text for _ in range(6)] == ["hi"] * 6
     assert len(kept.requests) == 3 + 6 * 3
     assert kept.connections == 1
+
+
+def test_threads_share_connections_and_get_their_own_answers(kept: Faulty) -> None:
+    for number in range(8):
+        kept.answer(stream(*[b"%d\n" % number] * 50), path=f"/{number}")
+
+    def ask(number: int) -> set[bytes]:
+        with http.ask("POST", f"/{number % 8}", b"{}") as answer:
+            return set(answer.lines())
+
+    with closing(Http(kept.host, Deadlines())) as http, ThreadPoolExecutor(8) as threads:
+        assert list(threads.map(ask, range(160))) == [{b"%d" % (number % 8)} for number in range(160)]
+    assert kept.connections <= 8
 
 
 def test_a_reply_counts_though_its_stream_never_ends_after_the_last_line(kept: Faulty) -> None:
