@@ -9,12 +9,14 @@ of somebody else. A folder that holds anything and has no marker is refused.
 
 from __future__ import annotations
 
+import fcntl
 import os
 from contextlib import suppress
 from pathlib import Path, PurePosixPath
 from types import TracebackType
 
 from mmerg.errors import RunError, unwritable
+from mmerg.storage.files import private_folder
 
 MARKER = ".mmerg-report"
 _FIRST = "mmerg report 1\n"
@@ -31,25 +33,39 @@ class ReportFolder:
 
     def __enter__(self) -> ReportFolder:
         try:
-            self.path.mkdir(parents=True, exist_ok=True)
-            self._old = self._claimed()
+            private_folder(self.path)
+            self._lock = os.open(self.path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         except OSError as error:
             raise unwritable(error, self.path) from error
-        self._mark(self._old)  # anew, whatever stood there: a torn line, or a link
+        try:
+            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            self._old = self._claimed()
+            self._mark(self._old)  # anew, whatever stood there: a torn line, or a link
+        except BaseException as error:
+            os.close(self._lock)
+            if isinstance(error, BlockingIOError):
+                what, hint = "another process is writing a report there", "wait for it, or choose --out"
+                raise RunError(what, where=str(self.path), hint=hint) from error
+            if isinstance(error, OSError):
+                raise unwritable(error, self.path) from error
+            raise
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
         """Take away what an earlier report had and this one has not; after an error, only note what is there."""
-        if kind is None:
-            for stale in sorted(self._old - self._new):
-                with suppress(OSError, RunError):
-                    _part(self._place(stale)).unlink(missing_ok=True)  # of a killed process
-                    self._place(stale).unlink()
-            self._mark(self._new)
-            self._drop_empty()
-        else:
-            with suppress(RunError):
-                self._mark(self._old | self._new)
+        try:
+            if kind is None:
+                for stale in sorted(self._old - self._new):
+                    with suppress(OSError, RunError):
+                        _part(self._place(stale)).unlink(missing_ok=True)  # of a killed process
+                        self._place(stale).unlink()
+                self._mark(self._new)
+                self._drop_empty()
+            else:
+                with suppress(RunError):
+                    self._mark(self._old | self._new)
+        finally:
+            os.close(self._lock)
 
     def write(self, name: str, content: str | bytes) -> None:
         """Put a file there; what is written is the same for the same content."""
@@ -101,7 +117,7 @@ class ReportFolder:
                 if folder.is_symlink():
                     raise RunError("a report does not write through links", where=str(folder), hint="remove the link")
                 try:
-                    folder.mkdir(exist_ok=True)
+                    folder.mkdir(mode=0o700, exist_ok=True)
                 except OSError as error:
                     raise unwritable(error, folder) from error
                 self._safe.add(folder)
@@ -154,13 +170,13 @@ def _fresh(path: Path, data: bytes) -> Path:
     run, which must not be written to."""
     part = _part(path)
     part.unlink(missing_ok=True)
-    with part.open("xb") as file:
+    with open(part, "xb", opener=_unfollowed) as file:
         file.write(data)
     return part
 
 
 def _unfollowed(path: str, flags: int) -> int:
-    return os.open(path, flags | getattr(os, "O_NOFOLLOW", 0), 0o666)
+    return os.open(path, flags | os.O_NOFOLLOW, 0o600)
 
 
 def _encoded(text: str) -> bytes:

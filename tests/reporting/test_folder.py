@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -167,6 +168,7 @@ def test_what_a_killed_process_leaves_is_ours(tmp_path: Path) -> None:
     killed = ReportFolder(out)
     killed.__enter__()
     killed.write("samples/a.html", "a")
+    os.close(killed._lock)  # as the system does for a process that is gone
     with ReportFolder(out) as folder:
         folder.write("index.html", "one")
     assert files(out) == {"index.html": "one"}
@@ -176,3 +178,26 @@ def test_a_folder_that_cannot_be_made_is_our_own_error(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("", encoding="utf-8")
     with pytest.raises(RunError, match="cannot be written"), ReportFolder(tmp_path / "file" / "report"):
         pass
+
+
+def test_two_reports_at_once_do_not_meet(tmp_path: Path) -> None:
+    with ReportFolder(tmp_path / "report") as first:
+        first.write("index.html", "one")
+        with pytest.raises(RunError, match="another process is writing a report there"):
+            ReportFolder(tmp_path / "report").__enter__()
+        first.write("other.html", "two")
+    with ReportFolder(tmp_path / "report") as second:
+        second.write("index.html", "three")
+    assert (tmp_path / "report" / "index.html").read_text(encoding="utf-8") == "three"
+
+
+def test_a_report_is_the_users_alone(tmp_path: Path) -> None:
+    frame = tmp_path / "frame.jpg"
+    frame.write_bytes(b"jpeg")
+    frame.chmod(0o600)
+    with ReportFolder(tmp_path / "report") as folder:
+        folder.write("samples/a.html", "one")
+        folder.write("frames/b.jpg", b"jpeg")
+        folder.link("frames/c.jpg", frame)
+    modes = {path: path.stat().st_mode & 0o777 for path in (tmp_path / "report", *(tmp_path / "report").rglob("*"))}
+    assert modes == {path: 0o700 if path.is_dir() else 0o600 for path in modes}
