@@ -126,7 +126,7 @@ def test_arrows_are_found() -> None:
             "mmerg.sources",
             (
                 *("mmerg.sources", "mmerg.engine", "mmerg.memory", "mmerg.corpora.dialogue", "mmerg.systems"),
-                *("mmerg.runs.events", "mmerg.errors"),
+                *("mmerg.runs.events", "mmerg.settings", "mmerg.errors"),
             ),
         ),
         (

@@ -97,7 +97,7 @@ def _run(plain: dict[str, Any], out: Console) -> Ended:
 
     with closing(pool_of(plain)) as pool:
         engine = pool.describe()
-        _announce(out, plain, corpus, f"{protocol.describe(selection)}; {asked}", engine)
+        _announce(out, plain, corpus, f"{protocol.describe(selection)}; {asked}", engine, prompts.system)
         if blind := _told_blind(plain, prompts.system, corpus, wanted):
             out.print(escape(blind))
         for host, why in pool.down().items():
@@ -203,12 +203,14 @@ def _memories(sources: Mapping[str, Source]) -> dict[str, MemorySection]:
     return {symbol: MemorySection.model_validate(source.section()) for symbol, source in found.items()}
 
 
-def _announce(out: Console, plain: Mapping[str, Any], corpus: Corpus, protocol: str, engine: Engine) -> None:
+def _announce(
+    out: Console, plain: Mapping[str, Any], corpus: Corpus, protocol: str, engine: Engine, system: System
+) -> None:
     notes = "".join(f", {name} {count}" for name, count in corpus.notes.items())
     out.print(escape(f"{corpus.name} {corpus.split}: {plural(len(corpus.dialogues), 'dialogue')}{notes}"))
     out.print(escape(f"protocol: {protocol}"))
     out.print(escape(f"{engine.model} on {engine.backend} {engine.version}, seed {plain['seed']}"))
-    if not engine.vision and plain["frames"]["seen_by"] != "none":
+    if not engine.vision and system.sees("V"):
         out.print("this model has no eyes: it gets measured frame descriptions in place of the images")
 
 
@@ -217,7 +219,7 @@ def _told_blind(plain: Mapping[str, Any], system: System, corpus: Corpus, wanted
     turn, or no agent looks at frames."""
     last = plain["frames"]["last_turns"]
     looked_at = (turn.clip for sample in wanted for turn in sample.scene.history[-last:])
-    if not corpus.absent or any(looked_at) or not any("V" in agent.sees for agent in system.agents):
+    if not corpus.absent or any(looked_at) or not system.sees("V"):
         return ""
     name, root = plain["dataset"]["name"], plain["dataset"].get("root", "…")
     such = next((f", not even {file}" for file in corpus.absent.values() if file), "")

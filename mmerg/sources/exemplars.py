@@ -13,8 +13,6 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
-from pydantic import TypeAdapter
-
 from mmerg.corpora.dialogue import Corpus, Sample
 from mmerg.engine.sources import Supply
 from mmerg.engine.state import State
@@ -25,6 +23,8 @@ from mmerg.memory.memory import Emotion, Hit, Memory
 from mmerg.memory.store import Store, Watch
 from mmerg.memory.vectors import Embedder
 from mmerg.runs.events import Excluded
+from mmerg.settings.model import MemorySettings
+from mmerg.settings.wrong import read_part
 from mmerg.systems.system import System
 
 
@@ -53,23 +53,12 @@ class Setting:
 class FromMemory:
     """A memory as the config has it (conf/memory/minilm.yaml explains each key): nothing is read or built yet."""
 
-    def __init__(
-        self,
-        *,
-        name: str = "memory",
-        key: Mapping[str, object] | None = None,
-        embedder: Embedder | None = None,
-        top_k: int = 1,
-        emotion: Emotion = "any",
-        min_similarity: float | None = None,
-        **guards: Any,
-    ) -> None:
-        unknown = sorted(set(guards) - {guard.name for guard in fields(Guards)})
-        if unknown:
-            raise ConfigError(f"a memory has no setting {', '.join(unknown)}", where=f"memory={name}")
-        self.name, self.embedder = name, embedder
-        self.key = TypeAdapter(Key).validate_python(key or {})
-        self.wanted = Wanted(top_k, emotion, min_similarity, Guards(**guards))
+    def __init__(self, *, embedder: Embedder | None = None, **settings: Any) -> None:
+        node = read_part(MemorySettings, {"name": "memory", **settings}, f"memory={settings.get('name', 'memory')}")
+        guards = Guards(**{guard.name: getattr(node, guard.name) for guard in fields(Guards)})
+        self.name, self.embedder = node.name, embedder
+        self.key = Key(**node.key.plain())
+        self.wanted = Wanted(node.top_k, node.emotion, node.min_similarity, guards)
 
     def prepare(self, setting: Setting) -> Prepared | None:
         """The memory's corpus, read; None where no exemplars are wanted. Raises ConfigError where the settings do not

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from itertools import groupby
@@ -26,6 +26,10 @@ from mmerg.errors import ConfigError, Failure, ReplyError
 Record = TypeVar("Record", bound=BaseModel)
 IDLE = {"title", "default", "format", "uniqueItems", "examples", "deprecated"}  # say nothing that a grammar can hold to
 PLAIN = {"string": "text", "integer": "whole number", "number": "number", "boolean": "true or false"}
+LIMITS = (
+    *("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"),
+    *("minLength", "maxLength", "minItems", "maxItems"),
+)
 GRAMMATICAL = re.compile(r"\^(?!.*(\\|\(\?)).*\$")  # a pattern that servers' grammars read as pydantic does
 
 
@@ -81,16 +85,7 @@ class Node(BaseModel):
 
 def json_schema(cls: type[BaseModel], bounds: Bounds) -> Node:
     """The JSON schema of one call: references inlined, every field required, in class order, nothing else allowed."""
-    root = _read(cls)
-    return _concrete(root, root.defs, bounds)
-
-
-@cache
-def _read(cls: type[BaseModel]) -> Node:
-    """What pydantic says of a class. Docstrings are for readers of the code, and `python -OO` has none."""
-    root = Node.model_validate(cls.model_json_schema())
-    defs = {name: node.model_copy(update={"description": None}) for name, node in root.defs.items()}
-    return root.model_copy(update={"description": None, "defs": defs})
+    return _concrete(_read(cls), bounds)
 
 
 def schema_digest(cls: type[BaseModel]) -> str:
@@ -98,22 +93,52 @@ def schema_digest(cls: type[BaseModel]) -> str:
     return _read(cls).model_dump_json(by_alias=True, exclude_none=True)
 
 
-def _settled(node: Node, defs: Mapping[str, Node]) -> Node:
-    """The node with its reference, or the one type of `X | None`, in its place: it is optional only because it may not
-    be asked for; where it is asked for, it is required."""
-    inner: Node | None = None
-    if node.ref:
-        inner = defs[node.ref.rsplit("/", 1)[1]]
-    elif node.any_of:
-        inner = next(option for option in node.any_of if option.type != "null")
-    if inner is None:
-        return node
-    own = {name: getattr(node, name) for name in node.model_fields_set - {"ref", "any_of"}}
-    return _settled(inner.model_copy(update=own), defs)
+def vocabularies(cls: type[BaseModel]) -> set[str]:
+    """The vocabularies that a class chooses from, at any depth. Raises ConfigError, naming the field, for a type that
+    no grammar or outline can tell a model."""
+
+    def found(node: Node) -> set[str]:
+        inner = [*(node.properties or {}).values(), *([node.items] if node.items else [])]
+        return {node.choice or ""}.union(*map(found, inner))
+
+    return found(_read(cls)) - {""}
 
 
-def _concrete(node: Node, defs: Mapping[str, Node], bounds: Bounds) -> Node:
-    node = _settled(node, defs)
+@cache
+def _read(cls: type[BaseModel]) -> Node:
+    """What pydantic says of a class, without references. Docstrings are for readers of the code, and `python -OO` has
+    none."""
+    root = Node.model_validate(cls.model_json_schema())
+    return _inlined(root, root.defs, cls.__name__, ()).model_copy(update={"description": None, "defs": {}})
+
+
+def _inlined(node: Node, defs: Mapping[str, Node], place: str, above: tuple[str, ...]) -> Node:
+    """The node with what it refers to, or the one type of `X | None`, in its place: it is optional only because it may
+    not be asked for; where it is asked for, it is required."""
+    options = [option for option in node.any_of or () if option.type != "null"]
+    if len(options) > 1:
+        raise _unsupported(place, "is of several types")
+    inner = options[0] if options else defs[node.ref.rsplit("/", 1)[1]] if node.ref else None
+    if inner:
+        if node.ref in above:
+            raise _unsupported(place, "holds itself")
+        own = {name: getattr(node, name) for name in node.model_fields_set - {"ref", "any_of"}}
+        inner = inner.model_copy(update=({"description": None} if node.ref else {}) | own)
+        return _inlined(inner, defs, place, (*above, node.ref) if node.ref else above)
+    odd = sorted(set(node.model_extra or {}) - IDLE)
+    if "prefixItems" in odd or (node.type == "array" and node.items is None):
+        raise _unsupported(place, "is a list whose items are not all of one type")
+    if node.type == "object" and node.properties is None:
+        raise _unsupported(place, "is a dict")
+    if odd or (node.type not in (*PLAIN, "array", "object") and node.enum is None and node.const is None):
+        raise _unsupported(place, f"is {', '.join(odd)}" if odd else "may be anything")
+    children = {name: _inlined(one, defs, f"{place}.{name}", above) for name, one in (node.properties or {}).items()}
+    items = _inlined(node.items, defs, place, above) if node.items else None
+    return node.model_copy(update={"properties": children if node.properties else None, "items": items})
+
+
+def _concrete(node: Node, bounds: Bounds) -> Node:
+    """The node as it is asked for in one call."""
     kept: dict[str, object] = {"type": node.type, "enum": node.enum, "description": node.description}
     if node.const is not None:
         kept["enum"] = (node.const,)
@@ -122,52 +147,17 @@ def _concrete(node: Node, defs: Mapping[str, Node], bounds: Bounds) -> Node:
     if node.index:
         kept |= {"minimum": 1, "maximum": bounds.counts[node.index]}
     elif kept["enum"] is None:
-        limits = ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf")
-        kept |= {name: getattr(node, name) for name in (*limits, "minLength", "maxLength", "minItems", "maxItems")}
+        kept |= {name: getattr(node, name) for name in LIMITS}
         kept["form"] = node.pattern
         kept["pattern"] = node.pattern if node.pattern and GRAMMATICAL.fullmatch(node.pattern) else None
     if node.items:
-        kept["items"] = _concrete(node.items, defs, bounds)
+        kept["items"] = _concrete(node.items, bounds)
     if node.properties is not None:
-        asked = [name for name, child in node.properties.items() if (child.needs or "D") in bounds.seen | {"D"}]
-        kept["properties"] = {name: _concrete(node.properties[name], defs, bounds) for name in asked}
+        asked = {name: child for name, child in node.properties.items() if (child.needs or "D") in bounds.seen | {"D"}}
+        kept["properties"] = {name: _concrete(child, bounds) for name, child in asked.items()}
         kept |= {"required": tuple(asked), "additionalProperties": False}
     found = {name: value for name, value in kept.items() if value is not None}
     return Node.model_construct({*found}, **found)
-
-
-def vocabularies(cls: type[BaseModel]) -> set[str]:
-    """The vocabularies that a class chooses from, at any depth. Raises ConfigError, naming the field, for a type that
-    no grammar or outline can tell a model."""
-    root = _read(cls)
-    return {node.choice for node in _walk(root, root.defs, cls.__name__, ()) if node.choice}
-
-
-def _walk(node: Node, defs: Mapping[str, Node], place: str, above: tuple[str, ...]) -> Iterator[Node]:
-    """The nodes of a schema, each of a kind that can be asked for."""
-    options = [option for option in node.any_of or () if option.type != "null"]
-    if len(options) > 1:
-        raise _unsupported(place, "is of several types")
-    if node.ref in above:
-        raise _unsupported(place, "holds itself")
-    if node.ref:
-        above = (*above, node.ref)
-    settled = _settled(node, defs) if not options or not options[0].ref else options[0]
-    if settled.ref:
-        yield from _walk(settled, defs, place, above)
-        return
-    odd = sorted(set(settled.model_extra or {}) - IDLE)
-    if "prefixItems" in odd or (settled.type == "array" and settled.items is None):
-        raise _unsupported(place, "is a list whose items are not all of one type")
-    if settled.type == "object" and settled.properties is None:
-        raise _unsupported(place, "is a dict")
-    if odd or (settled.type not in (*PLAIN, "array", "object") and settled.enum is None and settled.const is None):
-        raise _unsupported(place, f"is {', '.join(odd)}" if odd else "may be anything")
-    yield settled
-    for name, child in (settled.properties or {}).items():
-        yield from _walk(child, defs, f"{place}.{name}", above)
-    if settled.items:
-        yield from _walk(settled.items, defs, place, above)
 
 
 def _unsupported(place: str, what: str) -> ConfigError:
@@ -215,8 +205,8 @@ def _kind(node: Node) -> str:
         "under {}": node.exclusiveMaximum,
         "a multiple of {}": node.multipleOf,
     }
-    told = [words.format(limit) for words, limit in limits.items() if limit is not None]
-    return ", ".join([PLAIN.get(node.type or "", "an object with"), *told])
+    bounds = [words.format(limit) for words, limit in limits.items() if limit is not None]
+    return ", ".join([PLAIN.get(node.type or "", "an object with"), *bounds])
 
 
 def parse(cls: type[Record], bounds: Bounds, text: str) -> Record:

@@ -178,3 +178,12 @@ def test_a_run_plans_for_its_own_samples(frames: FramesSeenBy, looks_back: int) 
     planned = clips_by_file(samples, looks_back)
     assert looker_of(plain, merg().showing_frames_to(frames), samples).ahead.planned == planned
     assert bool(planned) == (looks_back > 0)
+
+
+def test_no_clip_is_opened_that_no_agent_sees() -> None:
+    """Whatever `frames` says: a system whose stages see the dialogue alone decodes no video and keeps no frame."""
+    merg_of_text = merg().showing_frames_to("none")
+    for frames in ("paper", "none"):
+        looker = looker_of(plain_of(*BASE, f"frames={frames}"), merg_of_text, all_samples(talk(Path("film.avi")))[:3])
+        assert (looker.last_turns, looker.ahead.planned) == (0, {})
+    assert looker_of(plain_of(*BASE, "frames=all"), merg().showing_frames_to("all"), []).last_turns == 2

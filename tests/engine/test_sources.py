@@ -85,6 +85,7 @@ def test_an_emotion_can_be_preferred_where_a_later_stage_sees_the_forecast() -> 
 
 
 def test_a_memory_of_ones_own_takes_the_settings_of_a_memory_alone() -> None:
-    with pytest.raises(ConfigError, match="a memory has no setting topk"):
-        FromMemory(topk=3)
+    for wrong, told in (({"topk": 3}, "topk"), ({"emotion": "prefr"}, "prefer"), ({"top_k": 51}, "50")):
+        with pytest.raises(ConfigError, match=told):
+            FromMemory(embedder=Letters(), **wrong)
     assert prepared(early_and_late("M"), top_k=0) is None

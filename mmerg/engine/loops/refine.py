@@ -37,7 +37,7 @@ def refine(system: System, state: State, ask: Ask, emit: Emit) -> Outcome:
         draft = this.state.get(writer.gives)
         assert draft is not None
         drafts = (*(this.correction.drafts if this.correction else ()), Draft(draft, reply))
-        told = reply if isinstance(reply, str) else reply.model_dump_json()
-        return Verdict(looked_at, correction=Correction(writer.name, draft, "", told, drafts))
+        feedback = reply if isinstance(reply, str) else reply.model_dump_json()
+        return Verdict(looked_at, correction=Correction(writer.name, draft, "", feedback, drafts))
 
     return audited_passes(system, critic, state, ask, emit, read, system.final_selection if system.score else "last")
