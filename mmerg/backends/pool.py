@@ -221,8 +221,10 @@ class Pool:
                     failed[place] = gone
                     self._failed(place, gone)
                 else:
-                    if not looks and error.failure is not Failure.UNREACHABLE:
+                    if not looks and (error.failure is not Failure.UNREACHABLE or self._clock() >= end):
                         raise error
+                    if not looks:
+                        self._rest(1)
                     self._works(place)
                     return
             told = "; ".join(f"{place.host.name}: {error.what}" for place, error in failed.items())
@@ -236,10 +238,13 @@ class Pool:
             if self._clock() >= end:
                 what = f"no host has answered for {self._patience:g} seconds"
                 raise RunError(what, where=told, hint="start one of them; the same command then goes on from here")
-            with self._change:
-                self._change.wait_for(lambda: self._closed, min(pause(self._wait, min(looks, 30)), self._revive_after))
-                if self._closed:
-                    raise _closed()
+            self._rest(looks)
+
+    def _rest(self, looks: int) -> None:
+        """Wait after so many looks at hosts that are down. Raises CallError interrupted once the pool is closed."""
+        with self._change:
+            if self._change.wait_for(lambda: self._closed, min(pause(self._wait, min(looks, 30)), self._revive_after)):
+                raise _closed()
 
 
 class _Lease:

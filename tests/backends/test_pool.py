@@ -336,6 +336,26 @@ def test_closing_ends_the_wait_for_hosts() -> None:
     assert [error.failure for error in caught] == [Failure.INTERRUPTED]
 
 
+def test_a_call_that_reaches_nobody_though_its_host_answers_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    [server] = servers("a")
+    clock = Clock()
+    pool = Pool([Host(server, 1, "a")], patience=100.0, wait=0.0, clock=clock)
+    pool.describe()
+    server.failing = Failure.UNREACHABLE
+
+    def look() -> Engine:
+        clock.now += 10
+        return ENGINE
+
+    monkeypatch.setattr(server, "describe", look)
+    with pool.lease() as backend:
+        with pytest.raises(CallError, match="a failed"):
+            say(backend)
+        assert 5 < server.calls < 15
+        clock.now, server.failing = 1000.0, None
+        assert say(backend) == "a"
+
+
 @pytest.mark.parametrize("failure", [Failure.RUNNER_CRASH, Failure.TIMEOUT])
 def test_a_call_that_fails_on_hosts_that_are_there_fails_alone(failure: Failure) -> None:
     hosts = servers("ab")
