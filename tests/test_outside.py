@@ -11,11 +11,15 @@ from pathlib import Path
 import pytest
 import yaml
 
+from mmerg.report import main as report
 from mmerg.runs.folder import read_manifest, read_results
 from mmerg.runs.result import Result
+from mmerg.score import main as score
+from mmerg.show import main as show
 from tests.engine.parts import ROOT
 
 OUTSIDE = ROOT / "tests" / "outside"
+WORDS = {"no auditor": "the system has no auditor"}
 SYSTEMS = ("plain", "labelled", "informed", "refined", "twofold")
 
 
@@ -87,7 +91,17 @@ def test_a_source_supplies_with_the_forecast_of_the_stage_that_asks(ran: dict[st
 
 
 def test_loops_are_named_by_the_page(ran: dict[str, Path]) -> None:
-    assert [result_of(ran[name]).ended for name in ("refined", "twofold")] == ["passed", "two passes"]
+    assert [result_of(ran[name]).ended for name in ("refined", "twofold")] == ["good enough", "two passes"]
+
+
+@pytest.mark.parametrize("system", SYSTEMS)
+def test_its_run_is_shown_reported_and_scored_as_any(
+    system: str, ran: dict[str, Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    run, result = ran[system], result_of(ran[system])
+    assert (show([str(run), result.id]), score([str(run)]), report([str(run)])) == (0, 0, 0)
+    assert f"the loop ended: {WORDS.get(result.ended or '', result.ended)}" in capsys.readouterr().out
+    assert (run / "report" / "index.html").is_file()
 
 
 def test_the_run_does_not_depend_on_where_the_pages_lie(home: Path, ran: dict[str, Path]) -> None:

@@ -59,7 +59,7 @@ def lines(event: events.Event, prompts: bool) -> Iterator[str]:  # noqa: PLR0912
             yield f"correction: {event.correction}"
         case events.Selected():
             by = "" if event.by == "lexicographic" else ", the last that was audited"
-            yield f"selected: pass {event.t}{by}; the loop ended: {_ENDED[event.ended]}"
+            yield f"selected: pass {event.t}{by}; the loop ended: {_ENDED.get(event.ended, event.ended)}"
             for t, rank in event.ranks.items():
                 yield f"{INDENT}pass {t}: {rank}{'  <- selected' if t == event.t else ''}"
         case events.Judged():

@@ -23,7 +23,7 @@ def why_selected(selected: Selected, checks: Sequence[str]) -> str:
     mine = selected.ranks.get(selected.t)
     others = {t: rank for t, rank in selected.ranks.items() if t != selected.t}
     if mine is None:
-        return f"Pass {selected.t} is the only one: {ENDED[selected.ended]}"
+        return f"Pass {selected.t} is the only one: {ENDED.get(selected.ended, selected.ended)}"
     if selected.by == "last":
         return f"Pass {selected.t} is the latest that could be audited (final_selection=last), whatever its checks"
     if not others:

@@ -79,7 +79,7 @@ def test_the_refining_stage_is_shown_every_draft_with_its_feedback() -> None:
 
 def test_it_ends_where_the_feedback_says_so() -> None:
     outcome, backend, _ = played(refined(), ["One.", feedback(1), "Two.", feedback(2, good=True)])
-    assert (outcome.ended, outcome.selected.state.get("R"), backend.calls) == ("passed", "Two.", 4)
+    assert (outcome.ended, outcome.selected.state.get("R"), backend.calls) == ("good enough", "Two.", 4)
 
 
 def test_feedback_may_be_free_text() -> None:

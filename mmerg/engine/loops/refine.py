@@ -33,7 +33,7 @@ def refine(system: System, state: State, ask: Ask, emit: Emit) -> Outcome:
         emit(events.Produced.of(state.scene.id, this.t, critic.name, critic.gives, reply))
         looked_at = replace(this, score=int(getattr(reply, system.score)) if system.score else 0)
         if system.stop and getattr(reply, system.stop):
-            return Verdict(looked_at, ended="passed")
+            return Verdict(looked_at, ended="good enough")
         draft = this.state.get(writer.gives)
         assert draft is not None
         drafts = (*(this.correction.drafts if this.correction else ()), Draft(draft, reply))
