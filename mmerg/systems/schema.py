@@ -15,7 +15,7 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property, lru_cache
 from itertools import groupby
 from typing import TypeVar
 
@@ -77,7 +77,7 @@ class Node(BaseModel):
     index: str | None = Field(None, alias="x-index")
     needs: str | None = Field(None, alias="x-needs")
 
-    @property
+    @cached_property
     def text(self) -> str:
         """As a server is sent it."""
         return self.model_dump_json(exclude_none=True, exclude={"defs"}, exclude_unset=True)
@@ -85,7 +85,17 @@ class Node(BaseModel):
 
 def json_schema(cls: type[BaseModel], bounds: Bounds) -> Node:
     """The JSON schema of one call: references inlined, every field required, in class order, nothing else allowed."""
-    return _concrete(_read(cls), bounds)
+    return _made(cls, bounds.seen, tuple(bounds.choices.items()), tuple(bounds.counts.items()))
+
+
+@lru_cache(maxsize=512)  # samples with as many turns and frames share theirs
+def _made(
+    cls: type[BaseModel],
+    seen: frozenset[str],
+    choices: tuple[tuple[str, tuple[str, ...]], ...],
+    counts: tuple[tuple[str, int], ...],
+) -> Node:
+    return _concrete(_read(cls), Bounds(seen, dict(choices), dict(counts)))
 
 
 def schema_digest(cls: type[BaseModel]) -> str:
