@@ -20,7 +20,7 @@ from time import perf_counter
 
 from rich.console import Console
 
-from mmerg.console.run_tables import counted, failures, replies
+from mmerg.console.run_tables import Summary, failures
 from mmerg.runs import events
 from mmerg.runs.folder import Run
 from mmerg.runs.result import Result
@@ -58,7 +58,8 @@ def taken_up(folder: Path, count: int) -> dict[str, float]:
         run.seal(names(count))
         results = run.results.values()
         with Path(os.devnull).open("w", encoding="utf-8") as nowhere:
-            Console(file=nowhere).print(counted(results), replies(results), failures(results))
+            summary = Summary(results)
+            Console(file=nowhere).print(summary.replies(), *summary.notes(), failures(summary.failed))
     seconds = perf_counter() - start
     unit = 1 if sys.platform == "darwin" else 1024  # macOS counts bytes
     return {"seconds": seconds, "mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit / 1e6}

@@ -13,15 +13,14 @@ from pathlib import Path
 from rich.console import Console
 from rich.rule import Rule
 
-from mmerg.console.exclusions import describe_kept_back, describe_memory, describe_problems
-from mmerg.console.run_tables import failures, replies
+from mmerg.console.run_tables import Summary, describe_memory, failures
 from mmerg.console.story import heading, lines
 from mmerg.console.terminal import STARTS_OVER, Parser, console, escape, run_command, tolerate_closed_output
 from mmerg.errors import RunError
 from mmerg.runs.events import Rerun
 from mmerg.runs.folder import read_results
 from mmerg.runs.manifest import JudgingManifest, read_any_manifest
-from mmerg.runs.repeats import describe_repeats, repeats
+from mmerg.runs.repeats import repeats
 from mmerg.runs.samples import read_events
 
 
@@ -34,20 +33,16 @@ def show_run(out: Console, path: Path) -> int:
             where=str(path),
             hint=f"its figures are in judgement.json; python -m mmerg.show {path} SAMPLE tells how a sample was judged",
         )
-    results = read_results(path).values()
-    engine = manifest.engine
+    summary, engine = Summary(read_results(path).values()), manifest.engine
     out.print(escape(f"{path}: {engine.model} on {engine.backend} {engine.version}"))
     out.print(escape(f"protocol: {manifest.protocol.description}"))
-    out.print(replies(results))
+    out.print(summary.replies())
     for memory in manifest.memories.values():
-        kept_back = describe_kept_back(results) or "no exemplar was kept back"
-        out.print(escape(f"{describe_memory(memory)}; {kept_back}"))
-        if problems := describe_problems(results):
-            out.print(escape(problems))
-    if failed := failures(results):
+        out.print(escape(f"{describe_memory(memory)}; {summary.kept_back or 'no exemplar was kept back'}"))
+    for line in summary.notes():
+        out.print(escape(line))
+    if failed := failures(summary.failed):
         out.print(failed)
-    if again := describe_repeats(results):
-        out.print(again)
     return 0
 
 

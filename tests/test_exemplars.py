@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from mmerg.console.exclusions import describe_kept_back, tally
+from mmerg.console.run_tables import Summary
 from mmerg.corpora.dialogue import Corpus
 from mmerg.corpora.folder import Folder
 from mmerg.engine.state import State
@@ -426,8 +426,6 @@ def test_exclusions_are_added_up() -> None:
         Result(id="b", status="failed", excluded={"same reply": 1}),
         Result(id="c", status="ok"),
     ]
-    assert tally(results) == {
-        "samples": 2,
-        "guards": {"same reply": {"samples": 2, "exemplars": 3}, "same scene": {"samples": 1, "exemplars": 1}},
-    }
-    assert describe_kept_back(results[2:]) == ""
+    told = "exemplars kept back in 2 samples (same reply: 3 in 2 samples; same scene: 1 in 1 sample)"
+    assert Summary(results).kept_back == told
+    assert Summary(results[2:]).kept_back == ""

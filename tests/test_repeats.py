@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mmerg.console.run_tables import Summary
 from mmerg.engine.loops.audit import audit as refine
 from mmerg.engine.state import Correction, Output, State
 from mmerg.errors import Failure, ReplyError
@@ -19,7 +20,7 @@ from mmerg.experiment.launch import launch
 from mmerg.runs import events
 from mmerg.runs.facts import Facts
 from mmerg.runs.folder import read_results
-from mmerg.runs.repeats import describe_repeats, repeats
+from mmerg.runs.repeats import repeats
 from mmerg.runs.result import Result
 from mmerg.show import main
 from mmerg.systems.system import Stage
@@ -99,8 +100,9 @@ def test_repeated_passes_stand_in_the_result_and_are_counted_in_words() -> None:
         passes = sum(isinstance(event, events.Audited) for event in found)
         results.append(Result(id=sample, status="ok", passes=passes, **facts.fields("x")))
     assert [one.repeated_passes for one in results] == [0, 2, 0]
-    assert describe_repeats(results).startswith("2 of 4 passes after the first repeat the one before")
-    assert describe_repeats(results[:1]) == describe_repeats([]) == ""
+    [told] = Summary(results).notes()
+    assert told.startswith("2 of 4 passes after the first repeat the one before")
+    assert [*Summary(results[:1]).notes(), *Summary([]).notes()] == []
 
 
 def stubborn(body: dict[str, Any]) -> str:

@@ -39,7 +39,7 @@ def test_samples_without_a_perplexity_for_bad_log_probabilities_are_named(tmp_pa
     assert score([str(run)]) == 0
     assert main([str(run)]) == 0
     page = (run / "report" / "index.html").read_text(encoding="utf-8")
-    assert "self_ppl is without &lt;b&gt;/1: the trace gives a token a probability above 1" in page
+    assert "self_ppl is without &lt;b&gt;/1: the server gave a token a probability above 1" in page
     fine = build(tmp_path / "fine", USUAL[:1])
     assert score([str(fine)]) == 0
     assert main([str(fine)]) == 0

@@ -7,7 +7,7 @@ import io
 import pytest
 from rich.console import Console
 
-from mmerg.console.run_tables import counted, failures, replies
+from mmerg.console.run_tables import Summary, failures
 from mmerg.errors import Failure
 from mmerg.runs.result import Result
 
@@ -29,7 +29,7 @@ BAD = Result(id="d/2", status="failed", failure=Failure.TRUNCATED, failure_text=
 @pytest.mark.parametrize("width", [60, 80, 100, 120, 200])
 def test_every_word_of_a_reply_is_shown(width: int) -> None:
     out = io.StringIO()
-    Console(file=out, width=width).print(replies([GOOD, BAD]), failures([GOOD, BAD]))
+    Console(file=out, width=width).print(Summary([GOOD, BAD]).replies(), failures([GOOD, BAD]))
     lines = out.getvalue().splitlines()
     assert max(map(len, lines)) <= width
     cells = [line.split("│")[-2].strip() for line in lines if line.count("│") == 8]
@@ -42,31 +42,42 @@ def test_every_word_of_a_reply_is_shown(width: int) -> None:
 
 def test_a_long_run_shows_its_first_samples_and_counts_all() -> None:
     out = io.StringIO()
-    Console(file=out, width=120).print(replies([GOOD] * 3 + [BAD], rows=2))
+    Console(file=out, width=120).print(Summary([GOOD] * 3 + [BAD], rows=2).replies())
     assert "4 samples: 3 ok, 1 failed" in out.getvalue()
     assert "the first 2" in out.getvalue()
     assert out.getvalue().count("test_dia12/8") == 2
 
 
 def test_a_member_of_a_sweep_shows_its_counts_alone() -> None:
-    assert counted([GOOD, BAD]) == "2 samples: 1 ok, 1 failed; 0 calls, 0 of them cached"
+    assert Summary([GOOD, BAD]).counted == "2 samples: 1 ok, 1 failed; 0 calls, 0 of them cached"
 
 
 def test_one_is_not_several() -> None:
     alone = GOOD.model_copy(update={"calls": 1, "cached_calls": 1})
-    assert counted([alone]) == (
+    assert Summary([alone]).counted == (
         "1 sample: 1 ok, 0 failed; 1 call, 1 of them cached in 1 of 1 sample, which figures of seconds leave out"
     )
-    assert counted([]) == "0 samples: 0 ok, 0 failed; 0 calls, 0 of them cached"
+    assert Summary([]).counted == "0 samples: 0 ok, 0 failed; 0 calls, 0 of them cached"
 
 
 def test_samples_that_the_cache_helped_are_told_as_left_out_of_seconds() -> None:
     helped = GOOD.model_copy(update={"calls": 10, "cached_calls": 4})
     alone = GOOD.model_copy(update={"calls": 5})
-    assert counted([helped, alone, BAD]) == (
+    assert Summary([helped, alone, BAD]).counted == (
         "3 samples: 2 ok, 1 failed; 15 calls, 4 of them cached in 1 of 3 samples, which figures of seconds leave out"
     )
 
 
 def test_where_nothing_failed_there_is_no_table_of_failures() -> None:
     assert failures([GOOD]) is None
+
+
+def test_a_plan_is_shown_by_the_fields_that_it_has() -> None:
+    """Of any system: this one plans in other words than MERG."""
+    out = io.StringIO()
+    own = GOOD.model_copy(update={"plan": {"strategy": "reflect", "steps": ["listen", "ask"], "unused": None}})
+    text = GOOD.model_copy(update={"plan": "be kind"})
+    Console(file=out, width=160).print(Summary([own, text]).replies())
+    for word in ("reflect", "listen", "be kind"):
+        assert word in out.getvalue()
+    assert "None" not in out.getvalue()

@@ -2,6 +2,8 @@
 
 with Bar(console(), "clips") as bar:
     bar.at(1, 13708)
+with Building(console()) as watch:
+    Store(folder, watch).open(corpus, key, embedder)
 """
 
 from __future__ import annotations
@@ -14,6 +16,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from mmerg.console.progress import PLAIN_EVERY
+from mmerg.console.terminal import escape
 
 
 class Bar:
@@ -42,4 +45,19 @@ class Bar:
             self._bar.update(self._bar.tasks[0].id, completed=done)
         elif done < total and time.monotonic() - self._last_line >= self._every:
             self._last_line = time.monotonic()
+            self._out.print(f"{self._what}: {done} of {total}")
+
+
+class Building(Bar):
+    """Implements `mmerg.memory.store.Watch` on a console: how far a memory is, and a line at its end."""
+
+    def __init__(self, out: Console) -> None:
+        super().__init__(out, "memory: texts embedded")
+
+    def note(self, text: str) -> None:
+        self._out.print(escape(text))
+
+    def embedded(self, done: int, total: int) -> None:
+        self.at(done, total)
+        if done == total:
             self._out.print(f"{self._what}: {done} of {total}")

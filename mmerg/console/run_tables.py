@@ -1,61 +1,24 @@
-"""Tables of a run for the terminal: the replies, and what failed. Reads results only."""
+"""What a run comes to, for the terminal: counts, the replies, what failed, what the memory's guards kept back.
+
+summary = Summary(read_results(run).values())
+summary.counted    # "268 samples: 268 ok, 0 failed; 1340 calls, 0 of them cached"
+"""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable
-from itertools import islice
+from collections.abc import Iterable, Iterator
 from typing import Protocol
 
 from rich.table import Table
 
 from mmerg.console.terminal import escape, plural
 from mmerg.errors import Failure
+from mmerg.runs.manifest import MemorySection
+from mmerg.runs.repeats import describe_repeats
 from mmerg.runs.result import Result
 
 ROWS = 50
-
-
-def counted(results: Iterable[Result]) -> str:
-    """Samples and calls, in one line; and which samples have no seconds of their own, as the cache helped."""
-    counts: Counter[str] = Counter()
-    for result in results:
-        counts.update({"samples": 1, result.status: 1, "calls": result.calls, "cached": result.cached_calls})
-        counts["helped"] += result.cached_calls > 0
-    samples = plural(counts["samples"], "sample")
-    helped = f" in {counts['helped']} of {samples}, which figures of seconds leave out" * (counts["helped"] > 0)
-    ended = f"{samples}: {counts['ok']} ok, {counts['failed']} failed"
-    return f"{ended}; {plural(counts['calls'], 'call')}, {counts['cached']} of them cached{helped}"
-
-
-def replies(results: Collection[Result], rows: int = ROWS) -> Table:
-    """A row a sample, for the first `rows`: emotion, plan, audit (a mark a stage, in the system's order), passes,
-    selected pass, response. The title counts all."""
-    first = f"; the first {rows}, mmerg.show RUN SAMPLE prints any" if len(results) > rows else ""
-    table = Table(title=f"{counted(results)}{first}", title_justify="left", show_lines=True)
-    for name in ("sample", "emotion", "plan", "audit", "passes", "selected"):
-        table.add_column(name, overflow="fold")
-    table.add_column("response", ratio=1, overflow="fold")
-    for result in islice(results, rows):
-        if result.status == "ok":
-            table.add_row(
-                escape(result.id),
-                escape(result.emotion or "–"),
-                escape(plan(result)),
-                "".join("✓" if check else "✗" for check in (result.audit or {}).values()) or "–",
-                str(result.passes),
-                str(result.selected_pass),
-                escape(result.response or ""),
-            )
-        else:
-            table.add_row(escape(result.id), "–", "–", "–", "–", "–", escape(f"failed: {result.failure}"))
-    return table
-
-
-def plan(result: Result) -> str:
-    """The fields of the plan, a line each."""
-    fields = result.plan.values() if isinstance(result.plan, dict) else [result.plan]
-    return "\n".join(str(field) for field in fields if field not in (None, "", [], {})) or "–"
 
 
 class MayFail(Protocol):
@@ -69,6 +32,94 @@ class MayFail(Protocol):
     def failure(self) -> Failure | None: ...
     @property
     def failure_text(self) -> str | None: ...
+
+
+class Summary:
+    """Results added up in one pass; the first `rows` of them are kept for the table. guards: by guard, in how many
+    samples it kept back how many exemplars; problems: why the memory could not be searched, and for how many."""
+
+    def __init__(self, results: Iterable[Result], rows: int = ROWS) -> None:
+        self.first: list[Result] = []
+        self.failed: list[MayFail] = []
+        self.counts: Counter[str] = Counter()
+        self.guards: dict[str, Counter[str]] = {}
+        self.problems: Counter[str] = Counter()
+        for result in results:
+            self.first += [result] * (len(self.first) < rows)
+            self.failed += [result] * (result.status == "failed")
+            self.problems.update([result.exemplars_problem] if result.exemplars_problem else [])
+            for guard, exemplars in result.excluded.items():
+                self.guards.setdefault(guard, Counter()).update(samples=1, exemplars=exemplars)
+            self.counts.update(
+                samples=1,
+                calls=result.calls,
+                cached=result.cached_calls,
+                helped=int(result.cached_calls > 0),
+                touched=int(bool(result.excluded)),
+                clip_problems=result.clip_problems,
+                repeated=result.repeated_passes,
+                later=max(0, result.passes - 1),
+            )
+
+    @property
+    def counted(self) -> str:
+        """Samples and calls, in one line; and which samples have no seconds of their own, as the cache helped."""
+        samples, failed = self.counts["samples"], len(self.failed)
+        of = f" in {self.counts['helped']} of {plural(samples, 'sample')}, which figures of seconds leave out"
+        ended = f"{plural(samples, 'sample')}: {samples - failed} ok, {failed} failed"
+        cached = f"{plural(self.counts['calls'], 'call')}, {self.counts['cached']} of them cached"
+        return f"{ended}; {cached}{of * (self.counts['helped'] > 0)}"
+
+    def replies(self) -> Table:
+        """A row a sample, for the first ones: emotion, plan, audit (a mark a stage, in the system's order), passes,
+        selected pass, response. The title counts all."""
+        rows = len(self.first)
+        more = f"; the first {rows}, mmerg show RUN SAMPLE prints any" if self.counts["samples"] > rows else ""
+        table = Table(title=f"{self.counted}{more}", title_justify="left", show_lines=True)
+        for name in ("sample", "emotion", "plan", "audit", "passes", "selected"):
+            table.add_column(name, overflow="fold")
+        table.add_column("response", ratio=1, overflow="fold")
+        for result in self.first:
+            cells = ["–"] * 5 + [f"failed: {result.failure}"]
+            if result.status == "ok":
+                audit = "".join("✓" if check else "✗" for check in (result.audit or {}).values()) or "–"
+                cells = [result.emotion or "–", plan(result), audit, str(result.passes), str(result.selected_pass)]
+                cells.append(result.response or "")
+            table.add_row(*map(escape, (result.id, *cells)))
+        return table
+
+    @property
+    def kept_back(self) -> str:
+        """What guards kept back, in one line; empty where they had nothing to do."""
+        parts = (
+            f"{guard}: {count['exemplars']} in {plural(count['samples'], 'sample')}"
+            for guard, count in sorted(self.guards.items())
+        )
+        of = plural(self.counts["touched"], "sample")
+        return f"exemplars kept back in {of} ({'; '.join(parts)})" if self.guards else ""
+
+    def notes(self) -> Iterator[str]:
+        """What else there is to say, a line each."""
+        if silent := self.counts["clip_problems"]:
+            yield f"clip problems: {plural(silent, 'turn')} went on as text; mmerg show RUN SAMPLE says why"
+        if self.problems:
+            parts = "; ".join(f"{problem}: {count}" for problem, count in sorted(self.problems.items()))
+            yield f"samples without exemplars: {self.problems.total()} ({parts})"
+        if again := describe_repeats(self.counts["repeated"], self.counts["later"]):
+            yield again
+
+
+def plan(result: Result) -> str:
+    """The fields of the plan, a line each."""
+    fields = result.plan.values() if isinstance(result.plan, dict) else [result.plan]
+    return "\n".join(str(field) for field in fields if field not in (None, "", [], {})) or "–"
+
+
+def describe_memory(memory: MemorySection) -> str:
+    """The memory of a run in one line."""
+    without = "".join(f", {count} {reason} left out" for reason, count in memory.left_out.items())
+    corpus = f"{memory.corpus.name} {memory.corpus.split}"
+    return f"memory: {corpus}, {memory.entries} entries, top {memory.top_k}{without}"
 
 
 def failures(results: Iterable[MayFail]) -> Table | None:

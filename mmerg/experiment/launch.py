@@ -16,9 +16,8 @@ from omegaconf import DictConfig
 from rich.console import Console
 
 from mmerg.backends.protocol import Backend, Engine
-from mmerg.console.building import Building
-from mmerg.console.exclusions import describe_kept_back, describe_memory, describe_problems
-from mmerg.console.run_tables import counted, failures, replies
+from mmerg.console.bar import Building
+from mmerg.console.run_tables import Summary, describe_memory, failures
 from mmerg.console.terminal import console, escape, plural, shown
 from mmerg.corpora.dialogue import Corpus, Sample
 from mmerg.corpora.protocols import Protocol, Selection, chosen
@@ -48,7 +47,6 @@ from mmerg.runs.events import Emit
 from mmerg.runs.folder import Run, read_results
 from mmerg.runs.manifest import Corpus as CorpusSection
 from mmerg.runs.manifest import Manifest, MemorySection, ProtocolSection, Session
-from mmerg.runs.repeats import describe_repeats
 from mmerg.runs.result import Result
 from mmerg.settings.compose import resolve
 from mmerg.settings.identity import how, identity_hash
@@ -135,18 +133,13 @@ def _ended(path: Path, ended: Ended) -> Ended:
 
 def _tell(out: Console, plain: Mapping[str, Any], results: Collection[Result]) -> None:
     """The run's tables; in a sweep, whose members are many, without the replies."""
-    out.print(counted(results) if in_sweep() else replies(results))
-    if silent := sum(result.clip_problems for result in results):
-        turns = plural(silent, "turn")
-        out.print(f"clip problems: {turns} went on as text; mmerg.show RUN SAMPLE says why")
-    if kept_back := describe_kept_back(results):
-        out.print(kept_back)
-    if without := describe_problems(results):
-        out.print(escape(without))
-    if failed := failures(results):
+    summary = Summary(results)
+    out.print(summary.counted if in_sweep() else summary.replies())
+    for line in (summary.kept_back, *summary.notes()):
+        if line:
+            out.print(escape(line))
+    if failed := failures(summary.failed):
         out.print(failed)
-    if again := describe_repeats(results):
-        out.print(again)
     if plain["backbone"]["note"] and not in_sweep():
         out.print(escape(plain["backbone"]["note"]))
 

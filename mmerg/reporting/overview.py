@@ -14,8 +14,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from mmerg.console.exclusions import problems
-from mmerg.console.exclusions import tally as kept_back
+from mmerg.console.run_tables import Summary
 from mmerg.errors import RunError
 from mmerg.paper.published import FILES, published
 from mmerg.papertables.beside import Beside, put_beside
@@ -106,20 +105,15 @@ class Overview:
             seconds=sum(result.seconds for result in self.results),
         )
 
-    @property
-    def guards(self) -> Mapping[str, Any]:
-        """What the guards of the memory kept back."""
-        return kept_back(self.results)
+    @cached_property
+    def summary(self) -> Summary:
+        """What the guards of the memory kept back, and where it could not be searched."""
+        return Summary(self.results, rows=0)
 
     @property
     def with_exemplars(self) -> int:
         """Samples of which some prompt held exemplars."""
         return sum(result.exemplars > 0 for result in self.results)
-
-    @property
-    def memory_problems(self) -> Mapping[str, int]:
-        """Why the memory could not be searched, and for how many samples."""
-        return problems(self.results)
 
     @property
     def sessions(self) -> list[tuple[Session, str]]:

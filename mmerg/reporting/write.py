@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from mmerg.console.exclusions import describe_memory
+from mmerg.console.run_tables import describe_memory
 from mmerg.plots import style
 from mmerg.reporting.folder import ReportFolder
 from mmerg.reporting.frames import Faces, Frames

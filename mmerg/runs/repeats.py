@@ -4,18 +4,15 @@ MERG's loop goes on then (arXiv 2604.18988, section 3, knows no other end than a
 temperature 0 all that follows comes from the reply cache, word for word. Prints nothing.
 
     repeats(read_events(run, "test_dia0/3"))    # {2: "mpa"}: pass 2 is pass 1 again, mpa answered as before
-    describe_repeats(results)                   # 1 of 2 passes after the first repeat the one before: …
+    describe_repeats(1, 2)                      # 1 of 2 passes after the first repeat the one before: …
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from mmerg.runs import events
-
-if TYPE_CHECKING:
-    from mmerg.runs.result import Result
 
 
 def repeats(found: Iterable[events.Event]) -> dict[int, str]:
@@ -39,12 +36,8 @@ def repeats(found: Iterable[events.Event]) -> dict[int, str]:
     return repeated
 
 
-def describe_repeats(results: Iterable[Result]) -> str:
-    """How many refinements changed nothing, in words; "" where none did."""
-    count = later = 0
-    for result in results:
-        count += result.repeated_passes
-        later += max(0, result.passes - 1)
+def describe_repeats(count: int, later: int) -> str:
+    """That so many of the `later` passes behind the first ones changed nothing, in words; "" where none did."""
     if not count:
         return ""
     return f"{count} of {later} passes after the first repeat the one before: the agent at fault answered as before"
