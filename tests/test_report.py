@@ -93,9 +93,15 @@ def test_what_is_said_of_the_memory_is_what_run_and_results_say(tmp_path: Path) 
         return (run / "report" / "index.html").read_text(encoding="utf-8")
 
     shown = [result("a/1", exemplars=2), result("a/2", exemplars=1), result("a/3", exemplars_problem="no situation")]
-    section = {"corpus": {"name": "demo", "split": "memory"}, "entries": 9, "left_out": {}, "top_k": 2}
+    section: dict[str, object] = {
+        "corpus": {"name": "demo", "split": "memory"},
+        "entries": 9,
+        "left_out": {},
+        "top_k": 2,
+    }
+    section |= {"embedder": "e", "digest": "d"}
     assert "The run has no memory: no prompt held exemplars." in page("none", [result("a/1")])
-    told = page("memory", shown, memory=section)
+    told = page("memory", shown, memories={"M": section})
     assert "9 entries, top 2. Prompts of 2 samples held exemplars from it." in told
     assert "The memory could not be searched for 1 sample: no situation." in told
     odd = page("odd", shown)
