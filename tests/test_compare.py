@@ -217,7 +217,7 @@ def test_log_probabilities_that_cannot_be_are_told(tmp_path: Path, capsys: pytes
     second = build_run(tmp_path / "second", lines, logprobs={line.id: [-1.0] for line in lines} | {"d2/3": [0.7]})
     assert main([str(first), str(second), *FEW]) == 0
     shown = capsys.readouterr().out
-    assert "warning: second: self_ppl is without d2/3: the trace gives a token a probability above 1" in shown
+    assert "warning: second: self_ppl is without d2/3: the server gave a token a probability above 1" in shown
     assert row(shown, "self_ppl").endswith(" 3 1")
 
 

@@ -51,7 +51,7 @@ def test_a_backbone_that_fails_does_not_stop_the_rest(bench: Bencher, capsys: py
     found = bench.read()
     assert [row.name for row in found.rows] == ["gemma3-12b"]
     assert [one.name for one in found.skipped] == ["qwen2.5vl-7b"]
-    assert "left out: qwen2.5vl-7b: the manifest is not one of a run" in capsys.readouterr().out
+    assert "left out: qwen2.5vl-7b: this folder was made by another version of mmerg" in capsys.readouterr().out
 
 
 def test_a_run_that_an_updated_server_cannot_go_on_with_keeps_its_row(
@@ -108,7 +108,7 @@ def test_a_seed_that_fails_costs_no_seed_that_ran(bench: Bencher, capsys: pytest
     assert ([row.seed for row in found.rows], found.earlier) == ([0, 1], ())
     assert [mean.seeds for mean in found.means] == [(0, 1)]
     assert [one.name for one in found.skipped] == ["qwen2.5vl-7b"]
-    assert "left out: qwen2.5vl-7b: the manifest is not one of a run" in capsys.readouterr().out
+    assert "left out: qwen2.5vl-7b: this folder was made by another version of mmerg" in capsys.readouterr().out
 
 
 def test_where_nothing_ran_the_table_of_before_is_no_longer_so(
@@ -118,7 +118,7 @@ def test_where_nothing_ran_the_table_of_before_is_no_longer_so(
     break_run(bench.read().rows[0].run)
     capsys.readouterr()
     assert bench(TWO[:1]) == 2
-    assert "no backbone could be run: the manifest is not one of a run" in capsys.readouterr().err
+    assert "no backbone could be run: this folder was made by another version of mmerg" in capsys.readouterr().err
     found = bench.read()
     assert (found.rows, [one.name for one in found.skipped]) == ((), ["qwen2.5vl-7b"])
     assert not (bench.folder / "bench.png").exists()
