@@ -99,7 +99,7 @@ def test_what_is_said_of_the_memory_is_what_run_and_results_say(tmp_path: Path) 
         "left_out": {},
         "top_k": 2,
     }
-    section |= {"embedder": "e", "digest": "d"}
+    section |= {"top_k": 2, "embedder": "e", "digest": "d"}
     assert "The run has no memory: no prompt held exemplars." in page("none", [result("a/1")])
     told = page("memory", shown, memories={"M": section})
     assert "9 entries, top 2. Prompts of 2 samples held exemplars from it." in told
