@@ -107,7 +107,9 @@ def test_wrong_arguments(pair: tuple[str, str], tmp_path: Path, capsys: pytest.C
         assert main([*pair, "--draws", draws]) == 2
         assert f"draws is {draws}, it must be 1 or more" in capsys.readouterr().err
     assert "seed is -1" in refused(capsys, *pair, "--seed", "-1")
-    assert "cannot be written" in _after_output(capsys, *pair, "--json", str(Path(pair[0]) / "results.jsonl" / "out.json"))
+    assert "cannot be written" in _after_output(
+        capsys, *pair, "--json", str(Path(pair[0]) / "results.jsonl" / "out.json")
+    )
 
 
 def _after_output(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
