@@ -122,7 +122,7 @@ def _verdict(verdict: Verdict) -> Iterator[str]:
         yield f"{INDENT}{verdict.reason}"
 
 
-def _exemplar(item: Mapping[str, Any]) -> Iterator[str]:
+def _exemplar(item: Mapping[str, object]) -> Iterator[str]:
     """An item of a source: its reply, or where it has none all of it; of an exemplar from a memory also where that is
     from and what it answers."""
     if "similarity" not in item:
@@ -130,7 +130,8 @@ def _exemplar(item: Mapping[str, Any]) -> Iterator[str]:
         return
     yield f"{INDENT}{item['reply']} ({item['emotion'] or 'no label'})"
     yield f"{INDENT}  {item['id']} of {item['from']}, similarity {item['similarity']:.3f}"
-    for turn in item["history"][-1:]:
+    history = item["history"]
+    for turn in history[-1:] if isinstance(history, list | tuple) else ():
         yield f"{INDENT}  after {turn['speaker']}: {turn['text']}"
 
 

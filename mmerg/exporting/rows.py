@@ -15,7 +15,7 @@ from typing import Any, TypeAlias
 from mmerg.runs import events
 from mmerg.runs.result import Result
 
-Row: TypeAlias = dict[str, Any]
+Row: TypeAlias = dict[str, object]
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ def _sample(result: Result, told: Sequence[events.Event]) -> Row:
 class _Pass:
     """A pass as its events fill it in. outputs: by symbol, those kept from the pass before among them."""
 
-    outputs: dict[str, Any]
+    outputs: dict[str, object]
     status: str = "failed"  # what it stays where the sample was given up before anything else was decided
     again: events.Rerun | None = None
     ran: list[str] = field(default_factory=list)

@@ -5,9 +5,18 @@ Types are named here in DuckDB's manner and made into Arrow's by `arrow`, so tha
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeAlias
 
-_RUN = {"run": "text", "corpus": "text", "split": "text", "system": "text", "backbone": "text", "model": "text"}
+Columns: TypeAlias = dict[str, str | dict[str, str]]  # types by name; a dictionary is a list of structs with these
+
+_RUN: Columns = {
+    "run": "text",
+    "corpus": "text",
+    "split": "text",
+    "system": "text",
+    "backbone": "text",
+    "model": "text",
+}
 _CHECKS = {"checks": "map of bool"}
 
 SAMPLES = _RUN | {
@@ -94,10 +103,10 @@ CALLS = _RUN | {
     "host": "text",
     "sampling": "text",
 }
-PROMPTS = {"messages": {"role": "text", "text": "text", "images": "texts"}, "answer_schema": "text"}
+PROMPTS: Columns = {"messages": {"role": "text", "text": "text", "images": "texts"}, "answer_schema": "text"}
 
 
-def arrow(columns: dict[str, Any]) -> Any:
+def arrow(columns: Columns) -> Any:
     """A `pyarrow.Schema`; a column that is a dictionary is a list of structs with these fields."""
     import pyarrow as pa
 

@@ -17,7 +17,7 @@ from typing import Any
 
 from mmerg.errors import RunError, unwritable
 from mmerg.exporting.rows import Row, Rows
-from mmerg.exporting.schemas import CALLS, PASSES, PROMPTS, SAMPLES, arrow
+from mmerg.exporting.schemas import CALLS, PASSES, PROMPTS, SAMPLES, Columns, arrow
 from mmerg.runs.manifest import About
 from mmerg.storage.files import SAFE, private_folder
 
@@ -76,7 +76,7 @@ class Tables:
 class _Table:
     """One file, written beside its place until it is whole."""
 
-    def __init__(self, path: Path, columns: dict[str, Any]) -> None:
+    def __init__(self, path: Path, columns: Columns) -> None:
         self.path = path
         self.count = 0
         self._schema = arrow(columns)

@@ -37,7 +37,7 @@ LONGEST = 24  # characters of a label
 INK, PALE, FAINT = "#1a1a1a", "#8a8a8a", "#d9d9d9"
 MARKERS = "osD^vP*X<>hd"
 HATCHES = ("", "////", "....", "xxxx", "\\\\\\\\", "++++", "oooo")
-SETTINGS: dict[str, Any] = {
+SETTINGS: dict[str, object] = {
     "font.family": FONT,
     "font.size": SMALL,
     "axes.titlesize": LARGE,

@@ -7,7 +7,6 @@ Comparisons are those of `python -m mmerg.compare` with its own defaults, over t
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from mmerg.errors import RunError
 from mmerg.plots.names import names
@@ -19,10 +18,10 @@ from mmerg.scoring.standard import Options
 from mmerg.settings.identity import canonical
 
 
-def side_by_side(overviews: Sequence[Overview]) -> dict[str, Any]:
+def side_by_side(overviews: Sequence[Overview]) -> dict[str, object]:
     """Values of the template. Runs that cannot be compared are said to be so; their pages stand all the same."""
     scores = [overview.scored.scores for overview in overviews]
-    found: dict[str, Any] = {
+    found: dict[str, object] = {
         "settings": config_diff([overview.manifest for overview in overviews], canonical),
         "names": list(dict.fromkeys(name for one in scores if one for name in one.scores)),
         "short": names([overview.about for overview in overviews]),

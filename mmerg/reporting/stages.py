@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from mmerg.runs.manifest import Manifest
 
@@ -48,30 +47,30 @@ def stages_of(manifest: Manifest) -> Stages:
     """As the manifest of a run holds them; none where it holds no system."""
     system = manifest.setting("system", {})
     without = set(system.get("without") or ())
-    stages: Mapping[str, Mapping[str, Any]] = system.get("stages") or {}
+    stages: Mapping[str, Mapping[str, object]] = system.get("stages") or {}
     gone = {str(one.get("gives")) for name, one in stages.items() if name in without}
     made = {str(one.get("gives")) for one in stages.values()}
     unseen = made if system.get("organization") == "independent" else gone
     seen_by = str(manifest.setting("frames.seen_by"))
     named = {
-        name: agent(one.get("gives"), one.get("output"), _sees(one, unseen, seen_by))
+        name: agent(one.get("gives"), one.get("output"), _sees(one.get("sees"), unseen, seen_by))
         for name, one in stages.items()
         if name not in without
     }
     auditor = manifest.setting("system.auditor", {})
     name = str(auditor.get("name") or "")
-    return Stages(named) if name in without else Stages(named, name, _sees(auditor, gone, seen_by))
+    return Stages(named) if name in without else Stages(named, name, _sees(auditor.get("sees"), gone, seen_by))
 
 
-def agent(gives: Any, output: Any, sees: tuple[str, ...] = ()) -> Agent:
+def agent(gives: object, output: object, sees: tuple[str, ...] = ()) -> Agent:
     """A stage by its symbol and the class or kind of its output, as a config spells them."""
     symbol, kind = str(gives or ""), str(output or "").rpartition(".")[2]
     return Agent({"text": "Response", "": symbol}.get(kind, kind), symbol, sees)
 
 
-def _sees(one: Mapping[str, Any], unseen: Iterable[str], seen_by: str) -> tuple[str, ...]:
+def _sees(symbols: object, unseen: Iterable[str], seen_by: str) -> tuple[str, ...]:
     """What an agent is shown: frames by their own setting, of the rest what is not taken out."""
-    found = [symbol for symbol in one.get("sees") or () if symbol not in unseen]
+    found = [str(symbol) for symbol in (symbols if isinstance(symbols, list) else ()) if symbol not in unseen]
     if seen_by in ("all", "none"):
         found = [symbol for symbol in found if symbol != "V"]
         found[1:1] = ["V"] * (seen_by == "all")

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from mmerg.console.run_tables import describe_memory
 from mmerg.plots import style
@@ -90,7 +89,7 @@ class _Run:
         stages = stages_of(overview.manifest).named
         agents = [*(name for name in stages if name in blamed), *sorted(blamed - set(stages))]
         top = "../" if self.prefix else ""
-        shared: dict[str, Any] = {"top": top, "up": "", "faces": self.faces, "outcomes": OUTCOMES}
+        shared: dict[str, object] = {"top": top, "up": "", "faces": self.faces, "outcomes": OUTCOMES}
         samples = render(
             "samples.j2",
             **shared,

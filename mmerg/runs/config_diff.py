@@ -17,7 +17,7 @@ from typing import Any
 from mmerg.runs.manifest import Started, short
 
 NONE = "–"
-Deciding = Callable[[Mapping[str, Any]], Mapping[str, Any]]
+Deciding = Callable[[Mapping[str, object]], Mapping[str, object]]
 
 _FOLDERS = ("root", "folder")  # last names of paths
 # Settings of other groups that are repeated below these. What follows from a setting is told by it alone.
@@ -48,7 +48,7 @@ def config_diff(manifests: Sequence[Started], deciding: Deciding) -> list[Settin
     return _differing([dict(pair for part in one for pair in part.items()) for one in parts], _order(parts))
 
 
-def settings_diff(settings: Sequence[Mapping[str, Any]], deciding: Deciding) -> list[Setting]:
+def settings_diff(settings: Sequence[Mapping[str, object]], deciding: Deciding) -> list[Setting]:
     """The same of settings alone."""
     leaves = [_settings(one, deciding) for one in settings]
     return _differing(leaves, _order([(one,) for one in leaves]))
@@ -91,18 +91,18 @@ def _parts(manifest: Started, deciding: Deciding) -> tuple[dict[str, str], ...]:
     )
 
 
-def _settings(settings: Mapping[str, Any], deciding: Deciding) -> dict[str, str]:
+def _settings(settings: Mapping[str, object], deciding: Deciding) -> dict[str, str]:
     """What decides results, by the names that users give: the source M is set as `memory`."""
     named = bool(settings.get("memory"))
     leaves = _leaves(deciding(settings))
     return {name.replace("sources.M.", "memory.", 1) if named else name: text for name, text in leaves.items()}
 
 
-def _leaves(node: Mapping[str, Any], above: str = "") -> dict[str, str]:
+def _leaves(node: Mapping[str, object], above: str = "") -> dict[str, str]:
     return {name: text for name, text in _flat(node, above) if _last(name) not in _FOLDERS}
 
 
-def _flat(node: Mapping[str, Any], path: str) -> Iterator[tuple[str, str]]:
+def _flat(node: Mapping[str, object], path: str) -> Iterator[tuple[str, str]]:
     for key, value in node.items():
         if isinstance(value, Mapping):
             yield from _flat(value, f"{path}{key}.")

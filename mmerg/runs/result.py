@@ -7,7 +7,8 @@ not what it is: they differ between a run and its replay, all else is equal byte
 from __future__ import annotations
 
 import json
-from typing import Annotated, Any, Literal
+from collections.abc import Mapping
+from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -26,7 +27,7 @@ class SampleLine(BaseModel):
     def line(self) -> str:
         return json.dumps(self.model_dump(mode="json"), ensure_ascii=False) + "\n"
 
-    def comparable(self) -> dict[str, Any]:
+    def comparable(self) -> dict[str, object]:
         """What two runs with the same replies share."""
         return self.model_dump(mode="json", exclude=set(HOW))
 
@@ -67,7 +68,7 @@ class Result(SampleLine):
     dialogue: str = ""
     response: str | None = None
     emotion: str | None = None
-    plan: dict[str, Any] | str | None = None
+    plan: Mapping[str, object] | str | None = None
     audit: dict[str, int] | None = None
     selected_pass: Count | None = None
     passes: Count = 0

@@ -6,7 +6,6 @@ must_compare(read_run(a), read_run(b))    # RunError that says what differs
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 from mmerg.errors import RunError
 from mmerg.runs.manifest import Manifest
@@ -73,7 +72,7 @@ def _targets_apart(one: Result, other: Result) -> str:
     return "another reply" if one.gold_response != other.gold_response else ""
 
 
-def _protocol(manifest: Manifest) -> dict[str, Any]:
+def _protocol(manifest: Manifest) -> dict[str, object]:
     """What the protocol was set to; a setting that is not there is one that is off."""
     settings = manifest.setting("protocol", {})
     kept = {name: value for name, value in settings.items() if name != "name" and value is not None}
