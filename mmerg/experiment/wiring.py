@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import socket
 import sys
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from subprocess import run as run_process
 from typing import Any, cast
+from urllib.parse import urlsplit
 
 from mmerg.backends.cache import Cache
 from mmerg.backends.pool import Host, Pool
 from mmerg.backends.protocol import Engine, Sampling
+from mmerg.backends.replay import Replay
 from mmerg.backends.retry import Retry
 from mmerg.backends.sampling import sampling
 from mmerg.corpora.dialogue import Corpus, Sample
@@ -42,26 +44,26 @@ PACKAGES = (
 )
 
 
-def make(node: dict[str, Any], **more: Any) -> Any:
+def make(node: Target, **more: Any) -> Any:
     """The object that a node with `_target_` describes. Raises ConfigError where it cannot be made."""
-    return target.make(Target.model_validate({**node, **more}), "configuration")
+    return target.make(Target.model_validate({**node.plain(), **more}), "configuration")
 
 
-def corpus_of(plain: dict[str, Any]) -> Corpus:
+def corpus_of(dataset: DatasetSettings) -> Corpus:
     """The corpus, read and checked."""
-    return read_corpus(make(plain["dataset"]["reader"]), plain["dataset"]["labels"])
+    return read_corpus(make(dataset.reader), dataset.labels)
 
 
-def protocol_of(plain: dict[str, Any]) -> Protocol:
+def protocol_of(protocol: ProtocolSettings) -> Protocol:
     """Which turns are targets."""
-    return Protocol(**{key: value for key, value in plain["protocol"].items() if key != "name"})
+    return Protocol(**protocol.model_dump(exclude={"name"}))
 
 
-def hosts_of(plain: dict[str, Any]) -> list[str]:
+def hosts_of(settings: DoctorSettings) -> tuple[str, ...]:
     """The addresses of the hosts, or the names of the copies in this process. Raises ConfigError where there is none,
     and where the hosts that were set are none that the backend asks."""
-    hosts: list[str] = plain["backend"]["hosts"]
-    if plain["backend"]["name"] == "embedded" and hosts != plain["backbone"]["workers"]:
+    hosts = settings.backend.hosts
+    if settings.backend.name == "embedded" and hosts != settings.backbone.workers:
         raise ConfigError(
             "backend.hosts has no effect on the embedded backend: its model runs in this process",
             where=f"backend.hosts=[{','.join(hosts)}]",
@@ -72,88 +74,102 @@ def hosts_of(plain: dict[str, Any]) -> list[str]:
         raise ConfigError(
             "backend.hosts is empty", where="configuration", hint="backend.hosts=[http://127.0.0.1:11434]"
         )
-    named = Counter(host.rstrip("/").lower() for host in hosts)
-    if twice := [host for host, count in named.items() if count > 1]:
-        raise ConfigError(
-            f"{', '.join(twice)} is listed twice: it would be given more calls at once than backbone.concurrency says",
-            where="backend.hosts",
-            hint="name each host once; backbone.concurrency says how many calls it takes at once",
-        )
+    places: dict[object, str] = {}
+    for host in hosts:
+        if earlier := places.get(place := _place(host)):
+            told = f"{host} is listed twice" if host == earlier else f"{earlier} and {host} are one host"
+            raise ConfigError(
+                f"{told}: it would be given more calls at once than backbone.concurrency says",
+                where="backend.hosts",
+                hint="name each host once; backbone.concurrency says how many calls it takes at once",
+            )
+        places[place] = host
     return hosts
 
 
-def pool_of(plain: dict[str, Any]) -> Pool:
-    """A host for each address, each with the reply cache and its retries, none of them called yet."""
-    node = plain["backend"]
-    replies = Path(plain["cache_dir"]) / "replies.sqlite"
+def _place(host: str) -> object:
+    """Where a host is: two names of one address are one place. A name that cannot be looked up stands for itself."""
+    url = urlsplit(host.rstrip("/").lower())
+    if not url.hostname:
+        return host.rstrip("/").lower()
+    try:
+        found = {info[4][0] for info in socket.getaddrinfo(url.hostname, None, type=socket.SOCK_STREAM)}
+    except (OSError, UnicodeError):
+        found = {url.hostname}
+    loopback = all(one == "::1" or one.startswith("127.") for one in map(str, found))
+    return (url.scheme, "loopback" if loopback else frozenset(found), url.port, url.path)
+
+
+def pool_of(settings: AskingSettings, engine: Engine | None = None) -> Pool:
+    """A host for each address, each with the reply cache and its retries, none of them called yet; with an `engine`,
+    the cache alone, which stands for it."""
+    backend, slots = settings.backend, settings.backbone.concurrency
+    replies = Path(settings.cache_dir) / "replies.sqlite"
+    if engine:
+        return Pool([Host(Cache(Replay(engine), replies, "read"), slots, "the cache")])
     hosts = []
-    for address in hosts_of(plain):
-        backend = Cache(Retry(make(node["adapter"], host=address), node["attempts"]), replies, plain["cache"])
-        hosts.append(Host(backend, plain["backbone"]["concurrency"], address))
-    return Pool(hosts, node["revive_after"])
+    for address in hosts_of(settings):
+        made = make(backend.adapter, host=address)
+        hosts.append(Host(Cache(Retry(made, backend.attempts), replies, settings.cache), slots, address))
+    return Pool(hosts, backend.revive_after)
 
 
-def sampling_of(plain: dict[str, Any]) -> Sampling:
+def sampling_of(settings: AskingSettings) -> Sampling:
     """The backbone's samplers with the run's seed."""
-    backbone = plain["backbone"]
-    return sampling(Sampling(seed=plain["seed"]), backbone["sampling"], f"backbone={backbone['name']}")
+    backbone = settings.backbone
+    return sampling(Sampling(seed=settings.seed), backbone.sampling.plain(), f"backbone={backbone.name}")
 
 
-def refuse_idle_repeats(plain: dict[str, Any]) -> None:
+def refuse_idle_repeats(settings: RunSettings) -> None:
     """Raises ConfigError where runs that differ in their seed alone would say the same."""
-    own = [agent.sampling for agent in prompts_of(plain).system.agents] if plain["repeats"] > 1 else []
-    if own and not any(sampling(sampling_of(plain), overrides, "").temperature for overrides in own):
-        new = "" if "temperature" in plain["backbone"]["sampling"] else "+"  # Hydra adds only what is not there yet
+    own = [agent.sampling for agent in prompts_of(settings).system.agents] if settings.repeats > 1 else []
+    if own and not any(sampling(sampling_of(settings), overrides, "").temperature for overrides in own):
         raise ConfigError(
-            f"repeats={plain['repeats']} would give the same replies each time: every agent's temperature is 0",
+            f"repeats={settings.repeats} would give the same replies each time: every agent's temperature is 0",
             where="configuration",
-            hint=f"{new}backbone.sampling.temperature=0.7, or one run",
+            hint="backbone.sampling.temperature=0.7, or one run",
         )
 
 
-def prompts_of(plain: dict[str, Any]) -> Prompts:
+def prompts_of(settings: RunSettings) -> Prompts:
     """The system with its templates. Raises ConfigError where it does not hold, before any model is loaded."""
-    node = plain["system"]
-    system = build(read_part(SystemSettings, node, f"system={node['name']}"), given=plain["sources"])
-    return Prompts(system.showing_frames_to(plain["frames"]["seen_by"]))
+    system = build(settings.system, given=settings.sources)
+    return Prompts(system.showing_frames_to(settings.frames.seen_by))
 
 
-def prepared_sources(plain: dict[str, Any], system: System, evaluated: Corpus) -> dict[str, Prepared | Source]:
+def prepared_sources(settings: RunSettings, system: System, evaluated: Corpus) -> dict[str, Prepared | Source]:
     """What supplies the symbols that some agent sees, with the corpora that it needs read; without what supplies
     nothing. Raises ConfigError where the settings do not fit each other, the system or the corpus that is evaluated."""
 
     @cache
     def remembered() -> Corpus:
-        return _remembered(plain, evaluated)
+        return _remembered(settings.dataset.memory, evaluated)
 
     found: dict[str, Prepared | Source] = {}
-    for symbol, node in plain["sources"].items():
+    for symbol, node in settings.sources.items():
         if node is None or not system.sees(symbol):
             continue
         source = make(node)
         if isinstance(source, FromMemory):
-            setting = Setting(symbol, system, evaluated, remembered, Path(plain["cache_dir"]))
+            setting = Setting(symbol, system, evaluated, remembered, Path(settings.cache_dir))
             if prepared := source.prepare(setting):
                 found[symbol] = prepared
         elif callable(getattr(source, "supply", None)):
             found[symbol] = cast(Source, source)
         else:
             hint = "it needs supply(self, sample, state, forecast), see docs/own.md"
-            raise ConfigError(f"{node['_target_']} is no source", where=f"sources.{symbol}", hint=hint)
+            raise ConfigError(f"{node.target} is no source", where=f"sources.{symbol}", hint=hint)
     return found
 
 
-def _remembered(plain: dict[str, Any], evaluated: Corpus) -> Corpus:
+def _remembered(node: MemorySourceSettings | None, evaluated: Corpus) -> Corpus:
     """The corpus that exemplars come from."""
-    node = plain["dataset"]["memory"]
-    reader = node.get("reader") if node else None
-    if not reader or not reader.get("root", "given"):
-        lacking = "dataset.memory.root has no value" if reader else "dataset.memory has no reader"
-        what = lacking if node else f"dataset={evaluated.name} names no corpus for exemplars"
-        hint = "dataset.memory.root=…, or memory=none" if reader else "memory=none, or a reader as dataset.memory"
+    if node is None or not node.reader.plain().get("root", "given"):
+        what = "dataset.memory.root has no value" if node else f"dataset={evaluated.name} names no corpus for exemplars"
+        hint = "dataset.memory.root=…, or memory=none" if node else "memory=none, or a reader as dataset.memory"
         raise ConfigError(what, where="dataset.memory", hint=hint)
     try:
-        source = read_corpus(make(reader))
+        source = read_corpus(make(node.reader))
     except CorpusError as error:
         raise CorpusError(
             f"the corpus for exemplars cannot be read: {error.what}",
@@ -173,21 +189,19 @@ def opened_sources(
     }
 
 
-def looker_of(plain: dict[str, Any], system: System, samples: Sequence[Sample] = ()) -> Looker:
+def looker_of(run: RunSettings, system: System, samples: Sequence[Sample] = ()) -> Looker:
     """What takes frames; a file of which several of `samples` show parts is decoded once for all of them. No clip is
     opened that no agent sees."""
-    frames = plain["frames"]
-    settings = FrameSettings(
-        **{key: frames[key] for key in ("per_clip", "method", "long_side", "jpeg_quality", "max_seconds")}
-    )
-    store = FrameStore(Path(plain["cache_dir"]) / "frames")
-    looked_at = frames["last_turns"] if system.sees("V") else 0
+    frames = run.frames
+    settings = FrameSettings(**frames.model_dump(exclude={"seen_by", "last_turns", "max_frames"}))
+    store = FrameStore(Path(run.cache_dir) / "frames")
+    looked_at = frames.last_turns if system.sees("V") else 0
     ahead = Ahead(clips_by_file(samples, looked_at), files_there(samples, looked_at))
-    return Looker(settings, frames["max_frames"], looked_at, store, ahead)
+    return Looker(settings, frames.max_frames, looked_at, store, ahead)
 
 
 def experiment_of(
-    plain: dict[str, Any],
+    settings: RunSettings,
     prompts: Prompts,
     sampling: Sampling,
     engine: Engine,
@@ -196,10 +210,10 @@ def experiment_of(
     """What all samples share."""
     return Experiment(
         prompts=prompts,
-        looker=looker_of(plain, prompts.system),
+        looker=looker_of(settings, prompts.system),
         sampling=sampling,
         engine=engine,
-        max_images=plain["backbone"]["max_images"],
+        max_images=settings.backbone.max_images,
         sources=sources or {},
     )
 

@@ -339,7 +339,7 @@ class DoctorSettings(Part):
     backend: BackendSettings
 
 
-class _AskingSettings(DoctorSettings):
+class AskingSettings(DoctorSettings):
     """What every command takes that asks a model for many samples."""
 
     seed: Seed = 0
@@ -350,7 +350,7 @@ class _AskingSettings(DoctorSettings):
     cache_dir: Annotated[Path, PLACE, RUNTIME]
 
 
-class RunSettings(_AskingSettings):
+class RunSettings(AskingSettings):
     """All of a run. sources: inputs that no stage makes, by their symbols. ids: these samples alone. repeats: so many
     runs, each with the seed after the one before."""
 
@@ -392,7 +392,7 @@ class RubricSettings(Part):
     aspects: Annotated[dict[Word, StageSettings], Field(min_length=1)]
 
 
-class JudgeSettings(_AskingSettings):
+class JudgeSettings(AskingSettings):
     """How finished runs are judged, by which backbone, and where it is served."""
 
     judge: RubricSettings
