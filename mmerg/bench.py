@@ -15,9 +15,7 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-from omegaconf import DictConfig
 from rich.console import Console
 from rich.rule import Rule
 
@@ -33,7 +31,8 @@ from mmerg.errors import ConfigError, CorpusError, MmergError
 from mmerg.experiment.wiring import hosts_of
 from mmerg.scoring.arguments import add_arguments, arguments
 from mmerg.scoring.standard import DEFAULTS, Options
-from mmerg.settings.compose import checked, resolve
+from mmerg.settings.compose import checked, parse
+from mmerg.settings.model import RunSettings
 
 
 @dataclass(frozen=True)
@@ -41,8 +40,7 @@ class _Ready:
     """A backbone that can be run now."""
 
     backbone: Asked
-    config: DictConfig
-    plain: dict[str, Any]
+    settings: RunSettings
 
 
 def bench(out: Console, given: argparse.Namespace, settings: Sequence[str], options: Options) -> int:
@@ -58,7 +56,7 @@ def bench(out: Console, given: argparse.Namespace, settings: Sequence[str], opti
     if not ready:
         raise ConfigError("none of the backbones can be run", where="--backbones", hint=skipped[0].next)
     check_scorer(options)
-    table = _table(given, settings, options, ready[0].plain, skipped)
+    table = _table(given, settings, options, ready[0].settings, skipped)
     failed = bool(given.backbones and skipped)
     quick = without_models(options)
     for one in ready:
@@ -96,25 +94,25 @@ def _ready(
 
     def composed(backbone: Asked, own: Sequence[str], more: Sequence[str] = ()) -> _Ready:
         config = backbones.composed(given.dataset, given.n, backbone, own, more)
-        return _Ready(backbone, config, resolve(config))
+        return _Ready(backbone, parse(config, RunSettings))
 
     ready: list[_Ready] = []
     skipped: list[Skipped] = []
     all_of_them = [composed(backbone, settings) for backbone in wanted]
-    asking = any(one.plain["backend"]["name"] == "ollama" for one in all_of_them)
+    asking = any(one.settings.backend.name == "ollama" for one in all_of_them)
     for one in all_of_them:
-        if one.plain["backend"]["name"] != "ollama":
+        if one.settings.backend.name != "ollama":
             one = composed(one.backbone, backbones.without_hosts(settings) if asking else settings)  # noqa: PLW2901
-        hosts = hosts_of(one.plain)
-        if one.plain["backend"]["name"] != "ollama":
+        hosts = hosts_of(one.settings)
+        if one.settings.backend.name != "ollama":
             ready.append(one)
             continue
-        engine = look(one.backbone.name, str(one.plain["backbone"]["model"]), hosts)
+        engine = look(one.backbone.name, one.settings.backbone.model, hosts)
         if isinstance(engine, Skipped):
             skipped.append(engine.model_copy(update={"next": engine.next + backbones.near(one.backbone)}))
             continue
         context = engine.context_length
-        cut = one.backbone.generic and 0 < context < int(one.plain["backbone"]["load"].get("num_ctx", 0))
+        cut = one.backbone.generic and 0 < context < (one.settings.backbone.load.num_ctx or 0)
         ready.append(composed(one.backbone, settings, [f"backbone.load.num_ctx={context}"]) if cut else one)
     return ready, skipped
 
@@ -128,26 +126,26 @@ def _announce(out: Console, skipped: Sequence[Skipped], fell_back: bool) -> None
 
 
 def _table(
-    given: argparse.Namespace, settings: Sequence[str], options: Options, plain: dict[str, Any], skipped: list[Skipped]
+    given: argparse.Namespace, settings: Sequence[str], options: Options, run: RunSettings, skipped: list[Skipped]
 ) -> Table:
     paper = paper_table()
     blank = Bench(
-        dataset=plain["dataset"]["name"],
+        dataset=run.dataset.name,
         asked=given.n,
         settings=settings_of(settings),
         figures=spelled(options),
         skipped=tuple(skipped),
         paper=f"{paper.source}: {paper.title}",
     )
-    return opened(given.out or Path(plain["runs"]) / ".bench" / folder_name(blank), blank)
+    return opened(given.out or Path(run.runs) / ".bench" / folder_name(blank), blank)
 
 
 def _run(one: _Ready, options: Options, table: Table) -> None:
     """A row a run, in the table as soon as it has run, and again once it is scored."""
     from mmerg.experiment.launch import launch  # only once there is something to run: --help stays quick
 
-    for ended in launch(one.config):
-        row = timed(one.backbone, one.plain, ended)
+    for ended in launch(one.settings):
+        row = timed(one.backbone, one.settings, ended)
         table.put(row)
         table.put(scored(row, options))
 

@@ -22,9 +22,12 @@ NO_REPORT = "no report is written, and a check starts over"
 
 def job(config: DictConfig) -> int:
     """The check, its errors printed."""
-    from mmerg.checking.check import check_data  # only once there is something to check: --help stays quick
+    # Only once there is something to check: --help stays quick.
+    from mmerg.checking.check import check_data
+    from mmerg.settings.compose import parse
+    from mmerg.settings.model import DataSettings
 
-    return run_command(lambda: check_data(config), NO_REPORT)
+    return run_command(lambda: check_data(parse(config, DataSettings)), NO_REPORT)
 
 
 def main() -> int:

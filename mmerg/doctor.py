@@ -12,7 +12,6 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from functools import partial
-from typing import Any
 
 from omegaconf import DictConfig
 from rich.text import Text
@@ -25,23 +24,23 @@ from mmerg.console.terminal import STARTS_OVER, console, escape, run_command, to
 from mmerg.errors import CallError, Failure
 from mmerg.experiment.wiring import hosts_of, make
 from mmerg.settings.command import composing
-from mmerg.settings.compose import resolve
+from mmerg.settings.compose import parse
+from mmerg.settings.model import BackboneSettings, DoctorSettings
 
 MARKS = {"ok": "✓", "failed": "✗", "open": "?"}
 
 
-def examine(config: DictConfig) -> int:
-    """Report on every host of the config; the exit code. Raises CallError where not one host could be examined."""
-    plain = resolve(config)
+def examine(settings: DoctorSettings) -> int:
+    """Report on every host of the settings; the exit code. Raises CallError where not one host could be examined."""
     out = console()
     failed = 0
-    hosts = hosts_of(plain)
+    hosts = hosts_of(settings)
     absent: list[CallError] = []
     for host in hosts:
-        with closing(make(plain["backend"]["adapter"], host=host)) as backend:
-            out.print(escape(f"{host}, backbone {plain['backbone']['name']}"))
+        with closing(make(settings.backend.adapter, host=host)) as backend:
+            out.print(escape(f"{host}, backbone {settings.backbone.name}"))
             try:
-                for found in report(backend, host, plain):
+                for found in report(backend, host, settings.backbone):
                     out.print(_line(found), soft_wrap=True)
                     failed += found.status == "failed"
             except CallError as error:
@@ -64,10 +63,9 @@ def _absence(error: CallError) -> Found:
     return failed_call(probe, error)
 
 
-def report(backend: Backend, host: str, plain: dict[str, Any]) -> Iterator[Found]:
+def report(backend: Backend, host: str, backbone: BackboneSettings) -> Iterator[Found]:
     """The findings for one host, as they come. Raises CallError where there is no server or no such model."""
     engine = backend.describe()
-    backbone = plain["backbone"]
     yield Found("server", "ok", f"{engine.backend} {engine.version}")
     yield Found("model", "ok", f"{engine.model}, digest {engine.digest[:12]}, {', '.join(engine.capabilities)}")
     yield _context(engine)
@@ -77,9 +75,9 @@ def report(backend: Backend, host: str, plain: dict[str, Any]) -> Iterator[Found
         ("logprobs", partial(probes.logprobs, backend)),
     ]
     if engine.vision:
-        if backbone["max_images"] > 1:
+        if backbone.max_images > 1:
             checks.append(("two images", partial(probes.two_images, backend)))
-        checks.append(("parallel", partial(probes.parallel, backend, backbone["concurrency"])))
+        checks.append(("parallel", partial(probes.parallel, backend, backbone.concurrency)))
     else:
         yield Found("eyes", "ok", "none: frames go to this model as measured descriptions")
     if engine.backend == "ollama":
@@ -127,7 +125,7 @@ def main() -> int:
     """The command."""
 
     def job(config: DictConfig) -> int:
-        return run_command(lambda: examine(config), STARTS_OVER)
+        return run_command(lambda: examine(parse(config, DoctorSettings)), STARTS_OVER)
 
     return run_command(lambda: composing(job, "doctor", __doc__, sys.argv[1:]), STARTS_OVER)
 

@@ -34,9 +34,12 @@ def main() -> int:
     folders, sys.argv[1:] = split(sys.argv[1:])
 
     def job(config: DictConfig) -> int:
-        from mmerg.judging.launch import launch  # only once there is something to judge: --help stays quick
+        # Only once there is something to judge: --help stays quick.
+        from mmerg.judging.launch import launch
+        from mmerg.settings.compose import parse
+        from mmerg.settings.model import JudgeSettings
 
-        return run_command(lambda: launch(config, folders))
+        return run_command(lambda: launch(parse(config, JudgeSettings), folders))
 
     return run_command(lambda: composing(job, "judge", __doc__, sys.argv[1:]))
 

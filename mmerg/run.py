@@ -21,7 +21,10 @@ if TYPE_CHECKING:
 
 def job(config: DictConfig) -> int:
     """The run, or one a repeat, its errors printed; in a sweep, word of its end is left for the report."""
-    from mmerg.experiment.launch import launch  # only once there is something to run: --help stays quick
+    # Only once there is something to run: --help stays quick.
+    from mmerg.experiment.launch import launch
+    from mmerg.settings.compose import parse
+    from mmerg.settings.model import RunSettings
 
     ended: list[Ended] = []
     error = ""
@@ -29,7 +32,7 @@ def job(config: DictConfig) -> int:
     def work() -> int:
         nonlocal error
         try:
-            ended.extend(launch(config))
+            ended.extend(launch(parse(config, RunSettings)))
         except MmergError as wrong:
             error = f"{wrong.what}; {wrong.hint}" if wrong.hint else wrong.what
             raise

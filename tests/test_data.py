@@ -170,7 +170,7 @@ def test_evaluations_that_are_cut_leave_fewer_samples_than_are_published(tmp_pat
     """Of IEMOCAP's Session 5, whose 31 dialogues each have a labelled turn; in four labels no number is published."""
     talks = iemocap_builder.session5()
     root = iemocap_builder.Builder(talks).write(tmp_path / "iemocap")
-    settings = ("dataset=iemocap", f"dataset.root={root}", "memory=none", "+dataset.reader.clips=false")
+    settings = ("dataset=iemocap", f"dataset.root={root}", "memory=none", "dataset.reader.clips=false")
     check(*settings)
     assert "31 samples" not in check.out
     assert "not as published" not in check.out
@@ -188,7 +188,7 @@ def test_evaluations_that_are_cut_leave_fewer_samples_than_are_published(tmp_pat
 
 def test_counts_that_differ(tmp_path: Path, check: Checker) -> None:
     Builder().write(tmp_path / "meld")
-    settings = ("dataset=meld", f"dataset.root={tmp_path / 'meld'}", "memory=none", "+dataset.reader.clips=false")
+    settings = ("dataset=meld", f"dataset.root={tmp_path / 'meld'}", "memory=none", "dataset.reader.clips=false")
     assert check(*settings) == 1
     assert "✗ meld test: 3 dialogues (280 official), 6 turns (2610 official)" in check.out
     assert "clips: the reader looks for none" in check.out
@@ -197,7 +197,7 @@ def test_counts_that_differ(tmp_path: Path, check: Checker) -> None:
 
 def test_the_memory_is_counted_and_one_that_cannot_be_read_is_a_problem(tmp_path: Path, check: Checker) -> None:
     Builder().write(tmp_path / "meld")
-    settings = ("dataset=meld", f"dataset.root={tmp_path / 'meld'}", "+dataset.reader.clips=false")
+    settings = ("dataset=meld", f"dataset.root={tmp_path / 'meld'}", "dataset.reader.clips=false")
     assert check(*settings) == 1
     [told] = [line for line in check.out.splitlines() if line.startswith("✗ memory: ")]
     assert "no dev_sent_emo.csv for MELD's dev split" in told
@@ -224,8 +224,8 @@ def test_the_real_csv_without_clips(split: str, check: Checker) -> None:
         line for line in check.out.splitlines() if line.startswith("✗ clips missing: ")
     ]
     assert "next: no clip was found" in check.out
-    assert "+dataset.reader.clips=false" in check.out
-    assert check(*settings, "+dataset.reader.clips=false") == 0
+    assert "dataset.reader.clips=false" in check.out
+    assert check(*settings, "dataset.reader.clips=false") == 0
 
 
 WRONG: list[tuple[tuple[str, ...], str]] = [

@@ -1,6 +1,6 @@
 """From a finished run to its row: speed and memory as loaded now, then figures, and the paper's for its backbone.
 
-    row = scored(timed(backbone, plain, ended), Options())
+    row = scored(timed(backbone, settings, ended), Options())
 
 What cannot be had of a run costs its own columns: the row keeps the others and says why.
 """
@@ -9,9 +9,8 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from mmerg.backends.ollama_host import OllamaHost
 from mmerg.backends.protocol import Engine
@@ -26,22 +25,23 @@ from mmerg.runs.manifest import read_manifest
 from mmerg.scoring.answers import read_run
 from mmerg.scoring.scorer import score_run, write_scores
 from mmerg.scoring.standard import Options
+from mmerg.settings.model import RunSettings
 
 COLUMNS = ("acc", "self_ppl", "ref_ppl", "dist1", "dist2", "bert_f1")
 
 
-def timed(backbone: Asked, plain: Mapping[str, Any], ended: Ended) -> Row:
+def timed(backbone: Asked, settings: RunSettings, ended: Ended) -> Row:
     """The row of a run that has just ended, without its scores. Raises RunError where it cannot be read."""
     path = Path(ended.run)
     manifest = read_manifest(path)
     results = read_results(path).values()
     engine = manifest.engine
-    memory = memory_of(plain, engine, ended.made)
+    memory = memory_of(settings, engine, ended.made)
     seed = int(manifest.setting("seed", 0))
-    of_page = not backbone.generic and plain["backbone"]["model"] == backbone.model
-    printed, paper_of = of_paper(str(plain["backbone"]["name"])) if of_page else ({}, "")
+    of_page = not backbone.generic and settings.backbone.model == backbone.model
+    printed, paper_of = of_paper(settings.backbone.name) if of_page else ({}, "")
     return Row(
-        name=f"{backbone.name} seed {seed}" if plain["repeats"] > 1 else backbone.name,
+        name=f"{backbone.name} seed {seed}" if settings.repeats > 1 else backbone.name,
         backbone=backbone.name,
         seed=seed,
         run=str(path),
@@ -77,7 +77,7 @@ def scored(row: Row, options: Options) -> Row:
     return row.model_copy(update={"scores": kept, "scores_why": ""})
 
 
-def memory_of(plain: Mapping[str, Any], engine: Engine, made: int) -> Memory | str:
+def memory_of(settings: RunSettings, engine: Engine, made: int) -> Memory | str:
     """What the model takes now: as the server says, or this process where the model ran in it; or why that is not
     known. made: calls that this start of the run made."""
     if engine.backend == "embedded":
@@ -86,7 +86,7 @@ def memory_of(plain: Mapping[str, Any], engine: Engine, made: int) -> Memory | s
         return Memory(size=_peak(), on_gpu=None, context=None, of="peak of this process, with all that it did so far")
     if engine.backend != "ollama":
         return f"{engine.backend} does not tell"
-    for host in plain["backend"]["hosts"]:
+    for host in settings.backend.hosts:
         try:
             with OllamaHost(host) as server:
                 now = server.loaded(engine.model)

@@ -5,26 +5,28 @@ Reads top to bottom: corpus and samples, hosts and engine, the run folder, sampl
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
-from omegaconf import DictConfig
 from rich.console import Console
 
+from mmerg.backends.pool import Pool
 from mmerg.backends.protocol import Backend, Engine
+from mmerg.backends.replay import stored_engine
 from mmerg.console.bar import Building
 from mmerg.console.run_tables import Summary, describe_memory, failures
 from mmerg.console.terminal import console, escape, plural, shown
 from mmerg.corpora.dialogue import Corpus, Sample
 from mmerg.corpora.protocols import Protocol, Selection, chosen
 from mmerg.corpora.reading import clip_files
+from mmerg.engine.prompts import Prompts
 from mmerg.engine.sample import Experiment
 from mmerg.engine.sources import Source
-from mmerg.errors import CorpusError
+from mmerg.errors import CallError, CorpusError
 from mmerg.experiment.only_failed import is_new, refusal, told_nothing, told_wanted
 from mmerg.experiment.sweep import in_sweep
 from mmerg.experiment.wiring import (
@@ -44,85 +46,146 @@ from mmerg.experiment.wiring import (
 from mmerg.experiment.work import carry_out, pending
 from mmerg.runs.ended import Ended
 from mmerg.runs.events import Emit
-from mmerg.runs.folder import Run, read_results
+from mmerg.runs.folder import Run, read_manifest, read_results
 from mmerg.runs.manifest import Corpus as CorpusSection
 from mmerg.runs.manifest import Manifest, MemorySection, ProtocolSection, Session
 from mmerg.runs.result import Result
-from mmerg.settings.compose import resolve
+from mmerg.runs.results import Results
 from mmerg.settings.identity import how, identity_hash
-from mmerg.sources.exemplars import Exemplars
+from mmerg.settings.model import RunSettings
+from mmerg.sources.exemplars import Exemplars, Prepared
 from mmerg.storage.snapshot import Snapshot
-from mmerg.systems.system import System
 from mmerg.systems.target import digest_of
 
 
-def launch(config: DictConfig) -> Iterator[Ended]:
-    """Runs what `config` says, once a repeat, and tells how each ended. Raises MmergError where nothing can be run, and
-    for repeats of which there is nothing to take up once the others have ended."""
-    plain = resolve(config)
-    refuse_idle_repeats(plain)
-    repeats = [{**plain, "seed": seed} for seed in range(plain["seed"], plain["seed"] + plain["repeats"])]
-    new = [repeat for repeat in repeats if plain["only_failed"] and is_new(_folder(repeat))]
+@dataclass(frozen=True)
+class Task:
+    """What a run is made of before anybody is asked: the samples of a corpus that are wanted, and who is to answer."""
+
+    settings: RunSettings
+    corpus: Corpus
+    protocol: Protocol
+    selection: Selection
+    wanted: Sequence[Sample]
+    prompts: Prompts
+    sources: Mapping[str, Prepared | Source]
+
+    @classmethod
+    def of(cls, settings: RunSettings) -> Task:
+        """Raises MmergError where the corpus cannot be read, leaves no sample, or settings do not fit each other."""
+        corpus, protocol = corpus_of(settings.dataset), protocol_of(settings.protocol)
+        selection = protocol.select(corpus)
+        if not selection.samples:
+            raise CorpusError(
+                f"the protocol leaves no sample: {protocol.describe(selection)}",
+                where=f"dataset={corpus.name}, {len(corpus.dialogues)} dialogues",
+                hint="see python -m mmerg.run --cfg job -p protocol",
+            )
+        wanted = chosen(selection.samples, settings.ids, settings.limit)
+        prompts = prompts_of(settings)
+        sources = prepared_sources(settings, prompts.system, corpus)
+        return cls(settings, corpus, protocol, selection, wanted, prompts, sources)
+
+    @property
+    def path(self) -> Path:
+        """The folder: of another name for whatever decides results, wherever files lie."""
+        settings = self.settings
+        parts = [getattr(settings, part).name for part in ("dataset", "system", "backbone")]
+        told = [settings.name] if settings.name else parts
+        digests = [self.prompts.digest(), self.corpus.fingerprint]
+        for symbol, source in sorted(self.sources.items()):
+            digest = source.corpus.fingerprint if isinstance(source, Prepared) else digest_of(source)
+            digests.append(f"{symbol}={digest}")
+        text = " ".join([identity_hash(settings.plain()), *digests])
+        mark = hashlib.sha256(text.encode()).hexdigest()[:8]
+        return Path(settings.runs) / "-".join([*told, *settings.tags, mark])
+
+
+def launch(settings: RunSettings) -> Iterator[Ended]:
+    """Runs what the settings say, once a repeat, and tells how each ended. Raises MmergError where nothing can be run,
+    and for repeats of which there is nothing to take up once the others have ended."""
+    refuse_idle_repeats(settings)
+    task = Task.of(settings)
+    seeds = range(settings.seed, settings.seed + settings.repeats)
+    repeats = [replace(task, settings=settings.model_copy(update={"seed": seed})) for seed in seeds]
+    new = [repeat for repeat in repeats if settings.only_failed and is_new(repeat.path)]
     for repeat in repeats:
         if repeat not in new:
             yield _run(repeat, console())
     if new:
-        raise refusal(new[0], _folder(new[0]), len(new))
+        raise refusal(new[0].settings.plain(), new[0].path, len(new))
 
 
-def _run(plain: dict[str, Any], out: Console) -> Ended:
-    path = _folder(plain)
-    corpus = corpus_of(plain)
-    protocol = protocol_of(plain)
-    selection = protocol.select(corpus)
-    if not selection.samples:
-        raise CorpusError(
-            f"the protocol leaves no sample: {protocol.describe(selection)}",
-            where=f"dataset={corpus.name}, {len(corpus.dialogues)} dialogues",
-            hint="see python -m mmerg.run --cfg job -p protocol",
-        )
-    wanted = chosen(selection.samples, plain["ids"], plain["limit"])
+def _run(task: Task, out: Console) -> Ended:
+    path, settings, wanted = task.path, task.settings, task.wanted
     asked = f"{len(wanted)} wanted now"
-    if plain["only_failed"]:
+    clips = Snapshot.of(clip_files(task.corpus))
+    if not is_new(path):
         before = read_results(path)
-        if not pending(wanted, before, only_failed=True):
-            out.print(told_nothing(wanted, before))
-            kept = before.only(sample.id for sample in wanted)
-            return _ended(path, Ended.of(path, kept.values(), kept=len(kept), made=0))
-        asked = told_wanted(wanted, before)
-    prompts, sampling = prompts_of(plain), sampling_of(plain)
-    prepared = prepared_sources(plain, prompts.system, corpus)
-
-    with closing(pool_of(plain)) as pool:
+        if not pending(wanted, before, settings.only_failed) and _same_clips(path, clips):
+            return _shown_again(task, out, before)
+        if settings.only_failed:
+            asked = told_wanted(wanted, before)
+    with closing(_answering(task)) as pool:
         engine = pool.describe()
-        _announce(out, plain, corpus, f"{protocol.describe(selection)}; {asked}", engine, prompts.system)
-        if blind := _told_blind(plain, prompts.system, corpus, wanted):
-            out.print(escape(blind))
+        _announce(out, task, asked, engine)
         for host, why in pool.down().items():
             out.print(escape(f"host {host} is left out for now: {why}"))
         sources: dict[str, Source] = {}
-        if prepared:
+        if task.sources:
             with Building(out) as watch:
-                sources = opened_sources(prepared, wanted, watch)
+                sources = opened_sources(task.sources, wanted, watch)
         for memory in _memories(sources).values():
             out.print(escape(describe_memory(memory)))
-        experiment = experiment_of(plain, prompts, sampling, engine, sources)
-        clips = Snapshot.of(clip_files(corpus))
-        with Run(path, _manifest(plain, corpus, clips, protocol, selection, experiment)) as run:
-            todo = pending(wanted, run.finished, plain["only_failed"])
-            working = replace(experiment, looker=looker_of(plain, prompts.system, todo))
+        experiment = experiment_of(settings, task.prompts, sampling_of(settings), engine, sources)
+        with Run(path, _manifest(task, clips, experiment)) as run:
+            todo = pending(wanted, run.finished, settings.only_failed)
+            working = replace(experiment, looker=looker_of(settings, task.prompts.system, todo))
 
             def work(sample: Sample, backend: Backend, emit: Emit) -> Result:
                 return working.sample(sample, backend, emit, run.keep_frame)
 
             progress = carry_out(run, wanted, todo, work, pool, out)
-            run.seal([sample.id for sample in selection.samples])
+            run.seal([sample.id for sample in task.selection.samples])
             results = run.results.only(sample.id for sample in wanted).values()
-            _tell(out, plain, results)
+            _tell(out, settings.backbone.note, results)
             if changed := clips.changed():
                 out.print(escape(_describe_changed(changed)))
             ended = Ended.of(path, results, progress.kept, progress.made)
     return _ended(path, ended)
+
+
+def _same_clips(path: Path, clips: Snapshot) -> bool:
+    return read_manifest(path).identity.get("clips") == clips.digest()
+
+
+def _shown_again(task: Task, out: Console, before: Results[Result]) -> Ended:
+    """A run in which nothing is left to do, told from what it has written: no server is asked."""
+    results = before.only(sample.id for sample in task.wanted).values()
+    if task.settings.only_failed:
+        out.print(told_nothing(task.wanted, before))
+    else:
+        _announce(out, task, f"{len(results)} wanted now", read_manifest(task.path).engine)
+        out.print(f"{plural(len(results), 'sample')} kept, none left to do")
+        _tell(out, task.settings.backbone.note, results)
+    return _ended(task.path, Ended.of(task.path, results, kept=len(results), made=0))
+
+
+def _answering(task: Task) -> Pool:
+    """The hosts; where none answers and replies are only to be read from the cache, the cache alone."""
+    settings = task.settings
+    pool = pool_of(settings)
+    try:
+        pool.describe()
+    except CallError:
+        pool.close()
+        if settings.cache != "read":
+            raise
+        adapter, replies = settings.backend.adapter, Path(settings.cache_dir) / "replies.sqlite"
+        known = None if is_new(task.path) else read_manifest(task.path).engine
+        engine = known or stored_engine(replies, settings.backend.name, adapter.model, adapter.load.plain())
+        return pool_of(settings, engine)
+    return pool
 
 
 def _ended(path: Path, ended: Ended) -> Ended:
@@ -131,7 +194,7 @@ def _ended(path: Path, ended: Ended) -> Ended:
     return ended
 
 
-def _tell(out: Console, plain: Mapping[str, Any], results: Collection[Result]) -> None:
+def _tell(out: Console, note: str, results: Collection[Result]) -> None:
     """The run's tables; in a sweep, whose members are many, without the replies."""
     summary = Summary(results)
     out.print(summary.counted if in_sweep() else summary.replies())
@@ -140,13 +203,8 @@ def _tell(out: Console, plain: Mapping[str, Any], results: Collection[Result]) -
             out.print(escape(line))
     if failed := failures(summary.failed):
         out.print(failed)
-    if plain["backbone"]["note"] and not in_sweep():
-        out.print(escape(plain["backbone"]["note"]))
-
-
-def _folder(plain: Mapping[str, Any]) -> Path:
-    parts = [plain[part]["name"] for part in ("dataset", "system", "backbone")]
-    return Path(plain["runs"]) / "-".join([*parts, identity_hash(dict(plain))[:8]])
+    if note and not in_sweep():
+        out.print(escape(note))
 
 
 def _describe_changed(clips: Sequence[Path]) -> str:
@@ -159,17 +217,11 @@ def _describe_changed(clips: Sequence[Path]) -> str:
     )
 
 
-def _manifest(
-    plain: dict[str, Any],
-    corpus: Corpus,
-    clips: Snapshot,
-    protocol: Protocol,
-    selection: Selection,
-    experiment: Experiment,
-) -> Manifest:
+def _manifest(task: Task, clips: Snapshot, experiment: Experiment) -> Manifest:
+    plain, corpus, protocol, selection = task.settings.plain(), task.corpus, task.protocol, task.selection
     return Manifest(
         identity={
-            "config": identity_hash(dict(plain)),
+            "config": identity_hash(plain),
             "corpus": corpus.fingerprint,
             "clips": clips.digest(),
             "engine": json.dumps(experiment.engine.model_dump(mode="json"), sort_keys=True),
@@ -186,8 +238,10 @@ def _manifest(
             left_out=dict(selection.left_out),
         ),
         memories=_memories(experiment.sources),
-        settings=dict(plain),
-        sessions=(Session(versions=versions(), git_commit=git_commit(), how=how(dict(plain))),),
+        settings=plain,
+        name=task.settings.name or "",
+        tags=task.settings.tags,
+        sessions=(Session(versions=versions(), git_commit=git_commit(), how=how(plain)),),
     )
 
 
@@ -196,25 +250,26 @@ def _memories(sources: Mapping[str, Source]) -> dict[str, MemorySection]:
     return {symbol: MemorySection.model_validate(source.section()) for symbol, source in found.items()}
 
 
-def _announce(
-    out: Console, plain: Mapping[str, Any], corpus: Corpus, protocol: str, engine: Engine, system: System
-) -> None:
+def _announce(out: Console, task: Task, asked: str, engine: Engine) -> None:
+    corpus, settings = task.corpus, task.settings
     notes = "".join(f", {name} {count}" for name, count in corpus.notes.items())
     out.print(escape(f"{corpus.name} {corpus.split}: {plural(len(corpus.dialogues), 'dialogue')}{notes}"))
-    out.print(escape(f"protocol: {protocol}"))
-    out.print(escape(f"{engine.model} on {engine.backend} {engine.version}, seed {plain['seed']}"))
-    if not engine.vision and system.sees("V"):
+    out.print(escape(f"protocol: {task.protocol.describe(task.selection)}; {asked}"))
+    out.print(escape(f"{engine.model} on {engine.backend} {engine.version}, seed {settings.seed}"))
+    if not engine.vision and task.prompts.system.sees("V"):
         out.print("this model has no eyes: it gets measured frame descriptions in place of the images")
+    if blind := _told_blind(task):
+        out.print(escape(blind))
 
 
-def _told_blind(plain: Mapping[str, Any], system: System, corpus: Corpus, wanted: Sequence[Sample]) -> str:
+def _told_blind(task: Task) -> str:
     """That a run is of text alone against what it was set to; "" where a clip is there, the corpus names none for any
     turn, or no agent looks at frames."""
-    last = plain["frames"]["last_turns"]
-    looked_at = (turn.clip for sample in wanted for turn in sample.scene.history[-last:])
-    if not corpus.absent or any(looked_at) or not system.sees("V"):
+    corpus, settings = task.corpus, task.settings
+    turns = (turn for sample in task.wanted for turn in sample.scene.history[-settings.frames.last_turns :])
+    if not corpus.absent or any(turn.clip for turn in turns) or not task.prompts.system.sees("V"):
         return ""
-    name, root = plain["dataset"]["name"], plain["dataset"].get("root", "…")
+    name, root = settings.dataset.name, settings.dataset.root or "…"
     such = next((f", not even {file}" for file in corpus.absent.values() if file), "")
     return (
         f"no clip was found{such}: the samples go on as text alone. Put the clips (of MELD its folder MELD.Raw) under "

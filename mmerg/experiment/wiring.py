@@ -31,8 +31,15 @@ from mmerg.frames.frame import FrameSettings
 from mmerg.frames.store import FrameStore
 from mmerg.memory.guards import refuse_evaluated
 from mmerg.memory.store import Watch
-from mmerg.settings.model import SystemSettings, Target
-from mmerg.settings.wrong import read_part
+from mmerg.settings.model import (
+    AskingSettings,
+    DatasetSettings,
+    DoctorSettings,
+    MemorySourceSettings,
+    ProtocolSettings,
+    RunSettings,
+    Target,
+)
 from mmerg.sources.exemplars import FromMemory, Prepared, Setting
 from mmerg.systems import target
 from mmerg.systems.build import build
@@ -62,7 +69,7 @@ def protocol_of(protocol: ProtocolSettings) -> Protocol:
 def hosts_of(settings: DoctorSettings) -> tuple[str, ...]:
     """The addresses of the hosts, or the names of the copies in this process. Raises ConfigError where there is none,
     and where the hosts that were set are none that the backend asks."""
-    hosts = settings.backend.hosts
+    hosts: tuple[str, ...] = settings.backend.hosts
     if settings.backend.name == "embedded" and hosts != settings.backbone.workers:
         raise ConfigError(
             "backend.hosts has no effect on the embedded backend: its model runs in this process",

@@ -5,16 +5,16 @@ have in common comes first in every prompt, and aspects follow each other back t
 serves them. An answer that cannot be used even after repairs is an unusable verdict, never a guess; a call that fails
 fails the item.
 
-    judge = Judge(Prompts(judge_system(plain["judge"])), Sampling(), replies=2, repeats=1)
+    judge = Judge(Prompts(judge_system(settings.judge)), Sampling(), replies=2, repeats=1)
     verdicts = judge.item(item, backend, trace.emit)
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import chain, permutations
-from typing import Any, get_args
+from typing import get_args
 
 from mmerg.backends.protocol import Backend, Sampling
 from mmerg.engine.ask import Asker
@@ -29,8 +29,7 @@ from mmerg.runs import events
 from mmerg.runs.events import Emit
 from mmerg.runs.result import Verdicts
 from mmerg.runs.verdict import Choice, Verdict
-from mmerg.settings.model import SystemSettings
-from mmerg.settings.wrong import read_part
+from mmerg.settings.model import RubricSettings, SystemSettings
 from mmerg.systems.build import build
 from mmerg.systems.system import Stage, System
 
@@ -38,27 +37,30 @@ REPLIES = "R"
 _CHOICES: dict[str, Choice] = dict(zip(("Reply 1", "Reply 2", "tie"), get_args(Choice), strict=True))
 
 
-def judge_system(node: Mapping[str, Any]) -> System:
-    """The system that the resolved `judge` node describes. Raises ConfigError where it does not hold."""
-    config = {
-        **{key: node[key] for key in ("name", "prompts", "max_repairs")},
-        **{"stages": node["aspects"], "result": {}, "loop": "single"},
-    }
-    for aspect, settings in node["aspects"].items():
-        if own := sorted({"temperature", "seed"} & set(settings.get("sampling") or {})):
+def judge_system(node: RubricSettings) -> System:
+    """The system that the settings of a judge describe. Raises ConfigError where it does not hold."""
+    asked = SystemSettings(
+        name=node.name,
+        prompts=node.prompts,
+        max_repairs=node.max_repairs,
+        stages=node.aspects,
+        result={},
+        loop="single",
+    )
+    for aspect, settings in node.aspects.items():
+        if own := sorted({"temperature", "seed"} & set(settings.sampling.plain())):
             raise ConfigError(
                 f"aspect {aspect} has a {' and a '.join(own)} of its own",
-                where=f"judge={node['name']}",
+                where=f"judge={node.name}",
                 hint="all aspects share judge.temperature, and seed, from which the repeats count",
             )
-    where = f"judge={node['name']}"
-    system = build(read_part(SystemSettings, config, where), given=[REPLIES], group="judge")
-    wanted = Rating if node["replies"] == 1 else Preference
+    system = build(asked, given=[REPLIES], group="judge")
+    wanted = Rating if node.replies == 1 else Preference
     for stage in system.stages:
         if stage.output is None or not issubclass(stage.output, wanted):
             raise ConfigError(
-                f"aspect {stage.name} does not give a {wanted.__name__}, as a judge of {node['replies']} replies does",
-                where=f"judge={node['name']}",
+                f"aspect {stage.name} does not give a {wanted.__name__}, as a judge of {node.replies} replies does",
+                where=f"judge={node.name}",
                 hint=f"output: {wanted.__module__}.{wanted.__name__}",
             )
     return system

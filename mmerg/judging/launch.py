@@ -13,7 +13,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from omegaconf import DictConfig
 from rich.console import Console
 
 from mmerg.backends.pool import Pool
@@ -42,8 +41,8 @@ from mmerg.runs.folder import SAMPLES, Folder
 from mmerg.runs.manifest import Judged, JudgingManifest, Session
 from mmerg.runs.result import Verdicts
 from mmerg.scoring.answers import read_run
-from mmerg.settings.compose import resolve
 from mmerg.settings.identity import how, identity_hash
+from mmerg.settings.model import JudgeSettings, RubricSettings
 
 VERDICTS = "verdicts.jsonl"
 
@@ -52,7 +51,7 @@ VERDICTS = "verdicts.jsonl"
 class Judging:
     """What the judgings of one command share."""
 
-    plain: dict[str, Any]
+    settings: JudgeSettings
     judge: Judge
     engine: Engine
 
@@ -62,12 +61,12 @@ class Judging:
 
     @property
     def backbone(self) -> str:
-        return str(self.plain["backbone"]["name"])
+        return self.settings.backbone.name
 
     def identity(self, lot: Lot) -> dict[str, str]:
         """What decides the verdicts on `lot`."""
         return {
-            "config": identity_hash(self.plain),
+            "config": identity_hash(self.settings.plain()),
             "engine": json.dumps(self.engine.model_dump(mode="json"), sort_keys=True),
             "prompts": self.judge.prompts.digest(),
             "judged": lot.digest(),
@@ -76,35 +75,33 @@ class Judging:
     def name(self, identity: dict[str, str]) -> str:
         """The folder's name, another for every config and for everything that is judged."""
         mark = hashlib.sha256((identity["config"] + identity["judged"]).encode()).hexdigest()[:8]
-        return f"judge-{self.plain['judge']['name']}-{self.backbone}-{mark}"
+        return f"judge-{self.settings.judge.name}-{self.backbone}-{mark}"
 
 
-def launch(config: DictConfig, folders: Sequence[Path]) -> int:
+def launch(settings: JudgeSettings, folders: Sequence[Path]) -> int:
     """Judges the runs in `folders`: 0 all fine, 1 calls failed for some samples. Raises MmergError where nothing could
     be judged."""
-    plain = resolve(config)
-    _check(plain)
+    _check(settings.judge)
     out = console()
-    node = plain["judge"]
-    lots = [lot.drawn(node["sample"], plain["seed"]) for lot in _lots(folders, node["replies"])]
-    sampling = replace(sampling_of(plain), temperature=node["temperature"])
-    judge = Judge(Prompts(judge_system(node)), sampling, node["replies"], node["repeats"])
-    with closing(pool_of(plain)) as pool:
-        judging = Judging(plain, judge, pool.describe())
+    node = settings.judge
+    lots = [lot.drawn(node.sample, settings.seed) for lot in _lots(folders, node.replies)]
+    sampling = replace(sampling_of(settings), temperature=node.temperature)
+    judge = Judge(Prompts(judge_system(node)), sampling, node.replies, node.repeats)
+    with closing(pool_of(settings)) as pool:
+        judging = Judging(settings, judge, pool.describe())
         _announce(out, judging)
         for host, why in pool.down().items():
             out.print(escape(f"host {host} is left out for now: {why}"))
         codes = [_judged(out, judging, lot, pool) for lot in lots]
-    if plain["backbone"]["note"]:
-        out.print(escape(plain["backbone"]["note"]))
+    if settings.backbone.note:
+        out.print(escape(settings.backbone.note))
     return max(codes)
 
 
-def _check(plain: dict[str, Any]) -> None:
-    node = plain["judge"]
-    if node["repeats"] > 1 and not node["temperature"]:
+def _check(node: RubricSettings) -> None:
+    if node.repeats > 1 and not node.temperature:
         raise ConfigError(
-            f"judge.repeats is {node['repeats']}, and at temperature 0 each would say the same",
+            f"judge.repeats is {node.repeats}, and at temperature 0 each would say the same",
             where="configuration",
             hint="judge.temperature=0.7, or judge.repeats=1",
         )
@@ -125,12 +122,12 @@ def _lots(folders: Sequence[Path], replies: int) -> list[Lot]:
 
 
 def _judged(out: Console, judging: Judging, lot: Lot, pool: Pool) -> int:
-    plain = judging.plain
+    settings = judging.settings
     identity = judging.identity(lot)
-    path = Path(plain["runs"]) / judging.name(identity)
+    path = Path(settings.runs) / judging.name(identity)
     with Folder(path, _manifest(judging, lot, identity), Verdicts, VERDICTS, folders=(SAMPLES,)) as folder:
-        wanted = lot.items[: plain["limit"]]
-        todo = pending(wanted, folder.finished, plain["only_failed"])
+        wanted = lot.items[: settings.limit]
+        todo = pending(wanted, folder.finished, settings.only_failed)
         carry_out(folder, wanted, todo, judging.judge.item, pool, out)
         folder.seal([item.id for item in lot.items])
         found = list(folder.results.only(item.id for item in lot.items).values())
@@ -201,16 +198,16 @@ def _conclude(
 
 
 def _signature(judging: Judging) -> str:
-    node, engine = judging.plain["judge"], judging.engine
+    node, engine = judging.settings.judge, judging.engine
     parts = {
         "judge": engine.model,
         "digest": engine.digest[:12],
         "backend": f"{engine.backend}-{engine.version}",
         "prompts": judging.judge.prompts.digest()[:12],
-        "temperature": node["temperature"],
-        "repeats": node["repeats"],
-        "seed": judging.plain["seed"],
-        "settings": identity_hash(judging.plain)[:8],
+        "temperature": node.temperature,
+        "repeats": node.repeats,
+        "seed": judging.settings.seed,
+        "settings": identity_hash(judging.settings.plain())[:8],
     }
     return "|".join(f"{key}:{value}" for key, value in parts.items())
 
@@ -223,16 +220,14 @@ def _manifest(judging: Judging, lot: Lot, identity: dict[str, str]) -> JudgingMa
         judged=tuple(runs),
         items=len(lot.items),
         left_out=lot.left_out,
-        settings=judging.plain,
-        sessions=(Session(versions=versions(), git_commit=git_commit(), how=how(judging.plain)),),
+        settings=judging.settings.plain(),
+        sessions=(Session(versions=versions(), git_commit=git_commit(), how=how(judging.settings.plain())),),
     )
 
 
 def _announce(out: Console, judging: Judging) -> None:
-    node, engine = judging.plain["judge"], judging.engine
+    node, engine = judging.settings.judge, judging.engine
     calls = len(judging.judge.rounds) * len(judging.aspects)
-    out.print(escape(f"judge={node['name']}: {', '.join(judging.aspects)}; {calls} calls a sample"))
-    seeds = f"seeds {judging.plain['seed']} to {judging.plain['seed'] + node['repeats'] - 1}"
-    out.print(
-        escape(f"{engine.model} on {engine.backend} {engine.version}, temperature {node['temperature']}, {seeds}")
-    )
+    out.print(escape(f"judge={node.name}: {', '.join(judging.aspects)}; {calls} calls a sample"))
+    seeds = f"seeds {judging.settings.seed} to {judging.settings.seed + node.repeats - 1}"
+    out.print(escape(f"{engine.model} on {engine.backend} {engine.version}, temperature {node.temperature}, {seeds}"))

@@ -33,13 +33,13 @@ def identity_hash(plain: Mapping[str, Any]) -> str:
 def canonical(plain: Mapping[str, Any]) -> dict[str, Any]:
     """What decides results, spelled in one way. A setting that is not there, as in the manifest of an older run, is one
     that is off."""
-    kept: dict[str, Any] = json.loads(json.dumps(plain))
+    kept: dict[str, Any] = _without_places(json.loads(json.dumps(plain)))
     for path in HOW:
         above, _, last = path.rpartition(".")
         node = at(kept, above) if above else kept
         if isinstance(node, dict):
             node.pop(last, None)
-    for part, settle in (("protocol", _protocol), ("system", _system), ("frames", _frames), ("dataset", _dataset)):
+    for part, settle in (("protocol", _protocol), ("system", _system), ("frames", _frames)):
         if isinstance(kept.get(part), dict):
             settle(kept[part])
     sources: dict[str, Any] = kept.get("sources") or {}
@@ -72,13 +72,13 @@ def _frames(frames: dict[str, Any]) -> None:
             del frames[name]
 
 
-def _dataset(dataset: dict[str, Any]) -> None:
-    """A folder may be written in several ways."""
-    for name, value in dataset.items():
-        if isinstance(value, dict):
-            _dataset(value)
-        elif name == "root" and isinstance(value, str):
-            dataset[name] = os.path.normpath(value)
+def _without_places(node: Any) -> Any:
+    """Settings without where files and folders lie: of a path its last name counts, of a corpus its own digest."""
+    if isinstance(node, dict):
+        return {key: _without_places(value) for key, value in node.items() if key != "root"}
+    if isinstance(node, list):
+        return [_without_places(value) for value in node]
+    return os.path.basename(os.path.normpath(node)) if isinstance(node, str) and node.startswith("/") else node  # noqa: PTH119
 
 
 def _supplies(kept: dict[str, Any], symbol: str) -> bool:

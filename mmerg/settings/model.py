@@ -351,8 +351,8 @@ class AskingSettings(DoctorSettings):
 
 
 class RunSettings(AskingSettings):
-    """All of a run. sources: inputs that no stage makes, by their symbols. ids: these samples alone. repeats: so many
-    runs, each with the seed after the one before."""
+    """All of a run. sources: inputs that no stage makes, by their symbols. name, tags: what its folder is called. ids:
+    these samples alone. repeats: so many runs, each with the seed after the one before."""
 
     dataset: DatasetSettings
     protocol: ProtocolSettings
@@ -360,6 +360,8 @@ class RunSettings(AskingSettings):
     frames: FramesSettings
     memory: MemorySettings
     sources: dict[Word, Target | None] = {}
+    name: Annotated[Name | None, RUNTIME] = None
+    tags: Annotated[tuple[Name, ...], Field(strict=False), RUNTIME] = ()
     ids: Annotated[Annotated[Texts, Field(min_length=1)] | None, RUNTIME] = None
     repeats: Annotated[Positive, RUNTIME] = 1
 
