@@ -24,6 +24,8 @@ from typing import Any
 
 from benchmarks.parts import options, publish
 from mmerg.experiment.launch import launch
+from mmerg.settings.compose import parse
+from mmerg.settings.model import RunSettings
 from tests.composed import composed
 from tests.engine.parts import as_text, audit
 from tests.scripted_ollama import ScriptedOllama, merg_answer, scripted_ollama
@@ -49,7 +51,7 @@ def run(server: ScriptedOllama, folder: Path, experiment: str, row: str, samples
         *("backend=ollama", "backbone=qwen2.5vl-7b", f"backend.hosts=[{server.url}]", f"runs={folder}"),
     )
     with contextlib.redirect_stdout(io.StringIO()) as said:
-        failed = sum(ended.failed for ended in launch(config))
+        failed = sum(ended.failed for ended in launch(parse(config, RunSettings)))
     if failed:
         raise SystemExit(said.getvalue())
     return server.calls - before

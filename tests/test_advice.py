@@ -12,7 +12,7 @@ from mmerg.errors import ConfigError
 from mmerg.experiment.wiring import refuse_idle_repeats
 from mmerg.settings.compose import resolve
 from mmerg.settings.pages import conf_folder
-from tests.composed import BASE, composed, plain_of
+from tests.composed import BASE, composed, plain_of, settings_of
 
 BACKBONES = sorted(file.stem for file in conf_folder().glob("backbone/*.yaml"))
 COLD = "backbone.sampling.temperature=0"
@@ -23,16 +23,16 @@ COLD = "backbone.sampling.temperature=0"
 def test_a_temperature_for_repeats_composes_with_every_backbone(backbone: str, cold: str) -> None:
     given = (*BASE, f"backbone={backbone}", "repeats=2", cold)
     with pytest.raises(ConfigError, match="the same replies each time") as caught:
-        refuse_idle_repeats(plain_of(*given))
+        refuse_idle_repeats(settings_of(*given))
     advised = caught.value.hint.split(",")[0]
-    refuse_idle_repeats(plain_of(*given, advised))
+    refuse_idle_repeats(settings_of(*given, advised))
 
 
 @pytest.mark.parametrize("backbone", BACKBONES)
 def test_the_temperature_of_the_page_on_experiments_composes_with_every_backbone(backbone: str) -> None:
     page = (Path(__file__).parents[1] / "docs/experiments.md").read_text(encoding="utf-8")
     [advised] = re.findall(r"`(\S*sampling\.temperature=\S*)`", page)
-    refuse_idle_repeats(plain_of(*BASE, f"backbone={backbone}", "repeats=2", advised))
+    refuse_idle_repeats(settings_of(*BASE, f"backbone={backbone}", "repeats=2", advised))
 
 
 @pytest.mark.parametrize("word", ["off", "on"])

@@ -16,7 +16,7 @@ import pytest
 
 from mmerg.checking.check import check_data
 from mmerg.console.terminal import run_command
-from mmerg.settings.compose import resolve
+from mmerg.settings.compose import parse, resolve
 from mmerg.settings.model import DataSettings, RunSettings
 from tests.checking.trees import folder, published_dev, turn
 from tests.composed import composed
@@ -37,7 +37,7 @@ class Checker:
 
     def __call__(self, *settings: str) -> int:
         config = composed(*settings, f"runs={self.runs}", name="data")
-        code = run_command(lambda: check_data(config))
+        code = run_command(lambda: check_data(parse(config, DataSettings)))
         self.out, self.error = self.capsys.readouterr()
         return code
 

@@ -18,7 +18,7 @@ from mmerg.corpora.folder import Folder
 from mmerg.engine.state import State
 from mmerg.errors import ConfigError, CorpusError, MmergError
 from mmerg.experiment.launch import launch
-from mmerg.experiment.wiring import corpus_of, prepared_sources, protocol_of
+from mmerg.experiment.wiring import corpus_of, prepared_sources, prompts_of, protocol_of
 from mmerg.memory.entries import Key
 from mmerg.memory.guards import Guards
 from mmerg.memory.store import Store
@@ -26,10 +26,12 @@ from mmerg.runs.events import Called, Supplied
 from mmerg.runs.folder import read_results
 from mmerg.runs.manifest import read_manifest
 from mmerg.runs.result import Result
+from mmerg.settings.compose import parse
+from mmerg.settings.model import RunSettings
 from mmerg.show import main as show
 from mmerg.sources.exemplars import Exemplars, Prepared, Wanted
-from tests.composed import composed, plain_of
-from tests.engine.parts import SCENE, system_of
+from tests.composed import composed, plain_of, settings_of
+from tests.engine.parts import SCENE
 from tests.memory.parts import Letters, Watching, dialogue
 from tests.memory.parts import corpus as corpus_with
 from tests.ollama_server import TEXT_MODEL
@@ -86,7 +88,7 @@ def base(tmp_path_factory: pytest.TempPathFactory, server: ScriptedOllama) -> li
 
 def ran(base: list[str], runs: Path, *settings: str) -> Path:
     """The folder of a finished run."""
-    [ended] = launch(composed(*base, f"runs={runs}", *settings))
+    [ended] = launch(parse(composed(*base, f"runs={runs}", *settings), RunSettings))
     return Path(ended.run)
 
 
@@ -235,9 +237,9 @@ def test_which_memory_a_dataset_takes(settings: tuple[str, ...], name: str, top_
 
 
 def test_the_demo_remembers_other_dialogues_than_it_evaluates() -> None:
-    plain = plain_of("dataset=demo")
-    evaluated = corpus_of(plain)
-    prepared = prepared_sources(plain, system_of(plain["system"]), evaluated)["M"]
+    settings = settings_of("dataset=demo")
+    evaluated = corpus_of(settings.dataset)
+    prepared = prepared_sources(settings, prompts_of(settings).system, evaluated)["M"]
     assert isinstance(prepared, Prepared)
     source = prepared.corpus
     assert (source.name, source.split, len(source.dialogues), dict(source.notes)) == ("demo", "memory", 8, {})
@@ -246,13 +248,14 @@ def test_the_demo_remembers_other_dialogues_than_it_evaluates() -> None:
     assert not replies & {turn.text for dialogue in source.dialogues for turn in dialogue.turns}
 
 
-def refusal(*settings: str, change: Any = None) -> ConfigError:
+def refusal(*given: str, change: Any = None) -> ConfigError:
     """What wiring says of a configuration."""
-    plain = plain_of(*settings)
+    plain = plain_of(*given)
     if change:
         change(plain)
+    settings = RunSettings.model_validate(plain)
     with pytest.raises(ConfigError) as caught:
-        prepared_sources(plain, system_of(plain["system"]), corpus_of(plain))
+        prepared_sources(settings, prompts_of(settings).system, corpus_of(settings.dataset))
     return caught.value
 
 
@@ -286,9 +289,9 @@ def test_without_a_corpus_for_it_a_memory_is_refused(folders: list[str]) -> None
 
 
 def test_a_corpus_for_it_that_cannot_be_read(folders: list[str], tmp_path: Path) -> None:
-    plain = plain_of(*folders, f"dataset.memory.root={tmp_path}/nowhere")
+    settings = settings_of(*folders, f"dataset.memory.root={tmp_path}/nowhere")
     with pytest.raises(CorpusError, match="the corpus for exemplars cannot be read: no dataset folder") as caught:
-        prepared_sources(plain, system_of(plain["system"]), corpus_of(plain))
+        prepared_sources(settings, prompts_of(settings).system, corpus_of(settings.dataset))
     assert caught.value.hint.endswith("or memory=none")
 
 
@@ -312,13 +315,13 @@ def test_a_forecast_that_nobody_gives_is_refused(setting: str, folders: list[str
     assert "sgrg sees none" in error.what
     for ablation in ("system.without=[caef]", "system.organization=independent"):
         assert refusal(*folders, setting, ablation).what == error.what
-    plain = plain_of(*folders, setting)
-    assert prepared_sources(plain, system_of(plain["system"]), corpus_of(plain))
+    settings = settings_of(*folders, setting)
+    assert prepared_sources(settings, prompts_of(settings).system, corpus_of(settings.dataset))
 
 
 def test_a_system_that_sees_no_exemplars_needs_no_memory(folders: list[str]) -> None:
-    plain = plain_of(*folders, "system.stages.sgrg.sees=[D,E,e,P]")
-    assert prepared_sources(plain, system_of(plain["system"]), corpus_of(plain)) == {}
+    settings = settings_of(*folders, "system.stages.sgrg.sees=[D,E,e,P]")
+    assert prepared_sources(settings, prompts_of(settings).system, corpus_of(settings.dataset)) == {}
 
 
 SITUATIONS = corpus_with(
@@ -340,7 +343,9 @@ def exemplars(folder: Path, key: Key, wanted: Wanted, evaluated: Corpus = ASKED)
 def test_the_forecast_decides_what_is_found(tmp_path: Path) -> None:
     wanted = Wanted(emotion="prefer", guards=Guards(exclude_similarity=None))
     made = exemplars(tmp_path, Key(text="situation"), wanted)
-    [sample] = protocol_of(plain_of("dataset=demo")).select(replace(ASKED, dialogues=ASKED.dialogues[:1])).samples
+    [sample] = (
+        protocol_of(settings_of("dataset=demo").protocol).select(replace(ASKED, dialogues=ASKED.dialogues[:1])).samples
+    )
     [by_likeness] = made.supply(sample, State(SCENE), None).content
     assert by_likeness["reply"] == "sad words"
     [of_emotion] = made.supply(sample, State(SCENE), "joy").content
@@ -349,7 +354,7 @@ def test_the_forecast_decides_what_is_found(tmp_path: Path) -> None:
 
 def test_a_sample_without_a_situation_goes_without_exemplars(tmp_path: Path) -> None:
     made = exemplars(tmp_path, Key(text="situation"), Wanted())
-    samples = protocol_of(plain_of("dataset=demo")).select(ASKED).samples
+    samples = protocol_of(settings_of("dataset=demo").protocol).select(ASKED).samples
     assert [len(made.supply(sample, State(sample.scene), None).content) for sample in samples] == [1, 0]
     problems = [made.supply(sample, State(sample.scene), None).problem for sample in samples]
     assert problems == ["", "there is no situation to search the memory by"]
@@ -357,7 +362,7 @@ def test_a_sample_without_a_situation_goes_without_exemplars(tmp_path: Path) -> 
 
 def test_a_run_without_any_situation_is_refused(tmp_path: Path) -> None:
     made = exemplars(tmp_path, Key(text="situation"), Wanted())
-    samples = protocol_of(plain_of("dataset=demo")).select(ASKED).samples
+    samples = protocol_of(settings_of("dataset=demo").protocol).select(ASKED).samples
     made.refuse_wordless(samples)
     made.refuse_wordless([])
     with pytest.raises(CorpusError, match="none of the 1 samples has a situation to search the memory by"):
@@ -396,7 +401,7 @@ def test_a_sample_without_a_situation_is_run_and_told(
 
 def test_a_query_knows_the_last_turns_and_the_hidden_reply(tmp_path: Path) -> None:
     made = exemplars(tmp_path, Key(turns=2), Wanted())
-    query = made.query(protocol_of(plain_of("dataset=demo")).select(ASKED).samples[0])
+    query = made.query(protocol_of(settings_of("dataset=demo").protocol).select(ASKED).samples[0])
     assert (query.text, query.history, query.reply) == ("Oh no.\nIt's fine.", "Oh no.\nIt's fine.", "Sure?")
 
 
@@ -409,9 +414,8 @@ def test_where_a_prompt_shows_fewer_turns_guards_know_them_all(tmp_path: Path) -
     memory, _ = Store(tmp_path, Watching()).open(source, Key(turns=3), Letters())
     made = Exemplars(memory, source, evaluated, Wanted(guards=Guards(exclude_similarity=0.9999)))
     for history in (1, None):
-        [sample] = (
-            protocol_of(plain_of("dataset=demo", f"protocol.history={history or 'null'}")).select(evaluated).samples
-        )
+        settings = settings_of("dataset=demo", f"protocol.history={history or 'null'}")
+        [sample] = protocol_of(settings.protocol).select(evaluated).samples
         query = made.query(sample)
         assert query.text == ("It's fine." if history else query.history)
         assert query.history == "I did not get it.\nOh no.\nIt's fine."

@@ -22,6 +22,8 @@ from mmerg.runs.facts import Facts
 from mmerg.runs.folder import read_results
 from mmerg.runs.repeats import repeats
 from mmerg.runs.result import Result
+from mmerg.settings.compose import parse
+from mmerg.settings.model import RunSettings
 from mmerg.show import main
 from mmerg.systems.system import Stage
 from tests.composed import composed
@@ -117,7 +119,7 @@ def stubborn(body: dict[str, Any]) -> str:
 
 def test_run_and_show_tell_what_the_loop_did_in_vain(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with scripted_ollama(answer=stubborn) as server:
-        [ended] = launch(composed(*_settings(tmp_path, server)))
+        [ended] = launch(parse(composed(*_settings(tmp_path, server)), RunSettings))
     told = "4 of 4 passes after the first repeat the one before: the agent at fault answered as before"
     assert told in capsys.readouterr().out
     results = read_results(Path(ended.run)).values()

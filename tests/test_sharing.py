@@ -18,6 +18,8 @@ import yaml
 
 from mmerg.experiment.launch import launch
 from mmerg.runs.folder import read_results
+from mmerg.settings.compose import parse
+from mmerg.settings.model import RunSettings
 from tests.composed import composed
 from tests.engine.parts import ROOT
 from tests.run_folders import held
@@ -84,7 +86,7 @@ def test_members_ask_once_for_what_they_share_and_hold_what_separate_runs_hold(e
         made = shown.asked.total()
         assert set(shown.asked.values()) == {1}
         for row in swept(experiment).get("row", ()):  # with a reply cache of its own: nothing is shared
-            list(launch(composed(*shown.settings(experiment, tmp_path / row, f"row={row}"))))
+            list(launch(parse(composed(*shown.settings(experiment, tmp_path / row, f"row={row}")), RunSettings)))
     assert len(calls) == len(values)
     assert all(len(read_results(run)) == 1 for run in calls)
     assert all(f"{key}={value}" in told for value in values) or len(values) == 1

@@ -11,6 +11,8 @@ import pytest
 
 from mmerg.experiment.launch import launch
 from mmerg.runs.folder import read_results
+from mmerg.settings.compose import parse
+from mmerg.settings.model import RunSettings
 from mmerg.show import main
 from tests.composed import composed
 from tests.engine.parts import STAGES, as_text, audit
@@ -70,7 +72,7 @@ def show(tmp_path_factory: pytest.TempPathFactory) -> Shown:
             "frames.per_clip=2",
             "frames.last_turns=3",
         ]
-        [ended] = launch(composed("dataset=folder", f"dataset.root={folder}", *settings))
+        [ended] = launch(parse(composed("dataset=folder", f"dataset.root={folder}", *settings), RunSettings))
         assert ended.code == 1
     [run] = (folder / "runs").glob("folder-*")
     return Shown(run, server)

@@ -36,7 +36,7 @@ def timed(backbone: Asked, settings: RunSettings, ended: Ended) -> Row:
     manifest = read_manifest(path)
     results = read_results(path).values()
     engine = manifest.engine
-    memory = memory_of(settings, engine, ended.made)
+    memory = memory_of(settings.backend.hosts, engine, ended.made)
     seed = int(manifest.setting("seed", 0))
     of_page = not backbone.generic and settings.backbone.model == backbone.model
     printed, paper_of = of_paper(settings.backbone.name) if of_page else ({}, "")
@@ -77,7 +77,7 @@ def scored(row: Row, options: Options) -> Row:
     return row.model_copy(update={"scores": kept, "scores_why": ""})
 
 
-def memory_of(settings: RunSettings, engine: Engine, made: int) -> Memory | str:
+def memory_of(hosts: Sequence[str], engine: Engine, made: int) -> Memory | str:
     """What the model takes now: as the server says, or this process where the model ran in it; or why that is not
     known. made: calls that this start of the run made."""
     if engine.backend == "embedded":
@@ -86,7 +86,7 @@ def memory_of(settings: RunSettings, engine: Engine, made: int) -> Memory | str:
         return Memory(size=_peak(), on_gpu=None, context=None, of="peak of this process, with all that it did so far")
     if engine.backend != "ollama":
         return f"{engine.backend} does not tell"
-    for host in settings.backend.hosts:
+    for host in hosts:
         try:
             with OllamaHost(host) as server:
                 now = server.loaded(engine.model)

@@ -48,11 +48,11 @@ def judge_system(node: RubricSettings) -> System:
         loop="single",
     )
     for aspect, settings in node.aspects.items():
-        if own := sorted({"temperature", "seed"} & set(settings.sampling.plain())):
+        if settings.sampling.temperature is not None:
             raise ConfigError(
-                f"aspect {aspect} has a {' and a '.join(own)} of its own",
+                f"aspect {aspect} has a temperature of its own",
                 where=f"judge={node.name}",
-                hint="all aspects share judge.temperature, and seed, from which the repeats count",
+                hint="all aspects share judge.temperature",
             )
     system = build(asked, given=[REPLIES], group="judge")
     wanted = Rating if node.replies == 1 else Preference

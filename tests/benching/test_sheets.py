@@ -155,8 +155,8 @@ def served(backend: str) -> Engine:
 
 
 def test_memory_without_a_server_that_tells() -> None:
-    plain = {"backend": {"hosts": ["http://127.0.0.1:1"]}}
-    assert isinstance(memory_of(plain, served("embedded"), 1), Memory)
-    assert memory_of(plain, served("embedded"), 0) == ("the model was not loaded: no call had to be made")
-    assert memory_of(plain, served("other"), 1) == "other does not tell"
-    assert "no Ollama server answers" in str(memory_of(plain, served("ollama"), 1))
+    hosts = ["http://127.0.0.1:1"]
+    assert isinstance(memory_of(hosts, served("embedded"), 1), Memory)
+    assert memory_of(hosts, served("embedded"), 0) == ("the model was not loaded: no call had to be made")
+    assert memory_of(hosts, served("other"), 1) == "other does not tell"
+    assert "no Ollama server answers" in str(memory_of(hosts, served("ollama"), 1))

@@ -13,7 +13,7 @@ from mmerg.corpora.protocols import Protocol
 from mmerg.corpora.published import expected
 from mmerg.errors import ConfigError
 from mmerg.experiment.wiring import corpus_of
-from tests.composed import plain_of
+from tests.composed import plain_of, settings_of
 
 from .empathetic_builder import COLUMNS, Builder, Line, of_size, two_conversations
 
@@ -49,9 +49,9 @@ def test_the_plain_layout(tmp_path: Path) -> None:
 def test_labels_that_are_not_those_of_the_set_are_refused(tmp_path: Path) -> None:
     Builder().write(tmp_path)
     settings = ("dataset=empathetic", f"dataset.root={tmp_path}")
-    assert len(corpus_of(plain_of(*settings)).labels) == 32
+    assert len(corpus_of(settings_of(*settings).dataset).labels) == 32
     with pytest.raises(ConfigError, match="and empathetic has"):
-        corpus_of(plain_of(*settings, "dataset.labels=[joyful]"))
+        corpus_of(settings_of(*settings, "dataset.labels=[joyful]").dataset)
 
 
 def test_the_emotion_of_the_conversation_is_that_of_each_turn(tmp_path: Path) -> None:

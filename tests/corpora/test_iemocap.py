@@ -17,7 +17,7 @@ from mmerg.corpora.iemocap_files import read_evaluation, read_transcription
 from mmerg.corpora.protocols import Protocol
 from mmerg.errors import ConfigError, MmergError
 from mmerg.experiment.wiring import corpus_of, make
-from tests.composed import plain_of
+from tests.composed import plain_of, settings_of
 
 from .iemocap_builder import (
     DIALOGUES,
@@ -310,9 +310,9 @@ def test_a_session_that_is_no_whole_number_is_refused(tmp_path: Path, key: str, 
 @pytest.mark.parametrize("setting", ["dataset.labels=[]", "dataset.labels=[joy]", "dataset.sessions=null"])
 def test_settings_that_would_have_no_effect_are_refused(tmp_path: Path, setting: str) -> None:
     given = ("dataset=iemocap", f"dataset.root={Builder().write(tmp_path)}", "+dataset.reader.clips=false")
-    assert corpus_of(plain_of(*given)).labels == SIX
+    assert corpus_of(settings_of(*given).dataset).labels == SIX
     with pytest.raises(ConfigError) as caught:
-        corpus_of(plain_of(*given, setting))
+        corpus_of(settings_of(*given, setting).dataset)
     assert caught.value.hint
 
 

@@ -15,8 +15,10 @@ from mmerg.corpora.folder import Folder, demo_root
 from mmerg.corpora.reading import checked, clip_files, read_corpus
 from mmerg.errors import ConfigError, CorpusError
 from mmerg.experiment.wiring import corpus_of
+from mmerg.settings.compose import parse
+from mmerg.settings.model import DataSettings
 from mmerg.storage.snapshot import Snapshot
-from tests.composed import composed, plain_of
+from tests.composed import composed, settings_of
 from tests.corpora import readers
 from tests.corpora.readers import TALK, Doubled, Mislabelled, Raising, Sound
 
@@ -128,9 +130,11 @@ def test_the_commands_refuse_it(
 
     settings = ("dataset=folder", "dataset.root=/x", f"dataset.reader._target_=tests.corpora.readers.{reader.__name__}")
     if command == "run":
-        code = run_command(lambda: bool(corpus_of(plain_of(*settings))))
+        code = run_command(lambda: bool(corpus_of(settings_of(*settings).dataset)))
     else:
-        code = run_command(lambda: check_data(composed(*settings, f"runs={tmp_path}", name="data")))
+        code = run_command(
+            lambda: check_data(parse(composed(*settings, f"runs={tmp_path}", name="data"), DataSettings))
+        )
     assert code == 2
     assert told in (error := capsys.readouterr().err)
     assert HERE in error

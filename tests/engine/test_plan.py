@@ -21,7 +21,7 @@ from mmerg.frames.frame import Frame, FrameSettings
 from mmerg.frames.picture import from_jpeg
 from mmerg.frames.store import FrameStore, TakenFrom
 from mmerg.systems.system import FramesSeenBy
-from tests.composed import BASE, plain_of
+from tests.composed import BASE, settings_of
 from tests.engine.parts import merg
 from tests.frames.clips import FPS, code, numbered
 
@@ -145,8 +145,8 @@ def test_a_file_that_is_gone_since_the_start_fails_its_sample(shared: bool, film
     """The same sample with fewer images would be another one; a file that was never there costs its turn's frames."""
     own = Dialogue("own", (Turn("a", "1", clip=Clip(film)), Turn("b", "2", clip=Clip(tmp_path / "never.mp4")), *TWO))
     samples = all_samples(talk(film))[-2:] if shared else [cut(own, 2, ("joy",))]
-    plain = plain_of(*BASE, "frames=all", f"cache_dir={tmp_path}")
-    together = looker_of(plain, merg(), samples)
+    settings = settings_of(*BASE, "frames=all", f"cache_dir={tmp_path}")
+    together = looker_of(settings, merg(), samples)
     seen = look(together, samples[0])
     assert seen.keyframes
     film.rename(tmp_path / "elsewhere.avi")
@@ -155,7 +155,7 @@ def test_a_file_that_is_gone_since_the_start_fails_its_sample(shared: bool, film
             look(together, sample)
         assert (caught.value.failure, str(film) in caught.value.where) == (Failure.CLIP_GONE, True)
         assert "only_failed=true" in caught.value.hint
-    assert not look(looker_of(plain, merg(), samples), samples[0]).keyframes  # begun without it
+    assert not look(looker_of(settings, merg(), samples), samples[0]).keyframes  # begun without it
     film.write_bytes(b"another film")
     with pytest.raises(SampleError, match="was there when the run began and has changed"):
         look(together, samples[0])
@@ -173,10 +173,10 @@ def test_a_turns_own_file_is_shown_however_long_after_it_the_reply_comes(tmp_pat
 
 @pytest.mark.parametrize(("frames", "looks_back"), [("paper", 2), ("all", 2), ("none", 0)])
 def test_a_run_plans_for_its_own_samples(frames: FramesSeenBy, looks_back: int) -> None:
-    plain = plain_of(*BASE, f"frames={frames}")
+    settings = settings_of(*BASE, f"frames={frames}")
     samples = all_samples(talk(Path("film.avi")))[:3]
     planned = clips_by_file(samples, looks_back)
-    assert looker_of(plain, merg().showing_frames_to(frames), samples).ahead.planned == planned
+    assert looker_of(settings, merg().showing_frames_to(frames), samples).ahead.planned == planned
     assert bool(planned) == (looks_back > 0)
 
 

@@ -14,7 +14,8 @@ from mmerg.judging.items import Item
 from mmerg.judging.judge import Judge, judge_system
 from mmerg.runs.events import Event
 from mmerg.runs.result import Verdicts
-from mmerg.settings.compose import resolve
+from mmerg.settings.compose import parse
+from mmerg.settings.model import JudgeSettings, RubricSettings
 from tests.composed import composed
 
 HISTORY = (("Ana", "I did not get the job."), ("Ben", "Oh no."), ("Ana", "It's fine.\nReally."))
@@ -22,16 +23,15 @@ ITEM = Item("d1/4", "d1", HISTORY, "Ben", ("That must hurt. Do you want to talk?
 PAIR = Item("d1/4", "d1", HISTORY, "Ben", ("That must hurt. Do you want to talk?", "Jobs are overrated."))
 
 
-def node(name: str) -> dict[str, Any]:
-    """The resolved `judge` node of conf/judge/<name>.yaml."""
-    found: dict[str, Any] = resolve(composed(f"judge={name}", name="judge"))["judge"]
-    return found
+def node(name: str) -> RubricSettings:
+    """The settings of conf/judge/<name>.yaml."""
+    return parse(composed(f"judge={name}", name="judge"), JudgeSettings).judge
 
 
 def judge(name: str, repeats: int = 1) -> Judge:
     settings = node(name)
     sampling = Sampling(seed=7, temperature=0.7 if repeats > 1 else 0.0)
-    return Judge(Prompts(judge_system(settings)), sampling, settings["replies"], repeats)
+    return Judge(Prompts(judge_system(settings)), sampling, settings.replies, repeats)
 
 
 def asked(judge: Judge, item: Item, answer: Callable[[Request], Any]) -> tuple[Verdicts, Scripted, list[Event]]:

@@ -13,7 +13,7 @@ from mmerg.judging.judge import Judge
 from tests.judging.parts import ITEM, PAIR, always_first, asked, judge, node, rating, shown, user_of
 
 GOLDEN = Path(__file__).parent / "golden"
-ASPECTS = [(name, aspect) for name in ("likert", "pairwise") for aspect in node(name)["aspects"]]
+ASPECTS = [(name, aspect) for name in ("likert", "pairwise") for aspect in node(name).aspects]
 
 
 def prompts(judge: Judge, item: Item) -> list[str]:
@@ -25,7 +25,7 @@ def prompts(judge: Judge, item: Item) -> list[str]:
 @pytest.mark.parametrize(("name", "aspect"), ASPECTS, ids=[f"{name}-{aspect}" for name, aspect in ASPECTS])
 def test_prompt_is_as_in_its_golden_file(name: str, aspect: str) -> None:
     file = GOLDEN / f"{name}-{aspect}.txt"
-    place = list(node(name)["aspects"]).index(aspect)
+    place = list(node(name).aspects).index(aspect)
     prompt = prompts(judge(name), PAIR if name == "pairwise" else ITEM)[place]
     if os.environ.get("MMERG_WRITE_GOLDEN"):
         file.write_text(prompt, encoding="utf-8")

@@ -19,6 +19,7 @@ from mmerg.judging.schemas import Preference, Rating
 from mmerg.runs import events
 from mmerg.runs.result import Verdicts
 from mmerg.scoring.answers import read_run
+from mmerg.settings.model import SamplingSettings, StageSettings
 from tests.judging.parts import ITEM, PAIR, always_first, asked, judge, longer, node, rating, user_of
 from tests.scoring.run_builder import build_run, result
 
@@ -111,18 +112,18 @@ def test_schemas_hold_levels_and_words_alone() -> None:
 
 def test_an_aspect_of_the_wrong_kind_is_refused() -> None:
     with pytest.raises(ConfigError, match="does not give a Rating"):
-        judge_system({**node("pairwise"), "replies": 1})
-    more = {**node("likert")["aspects"], "wit": {"sees": ["D", "R"], "gives": "wit", "output": "text"}}
+        judge_system(node("pairwise").model_copy(update={"replies": 1}))
+    likert = node("likert")
+    more = {**likert.aspects, "wit": StageSettings(sees=("D", "R"), gives="wit")}
     with pytest.raises(ConfigError, match="aspect wit does not give a Rating"):
-        judge_system({**node("likert"), "aspects": more})
+        judge_system(likert.model_copy(update={"aspects": more}))
 
 
-@pytest.mark.parametrize("name", ["temperature", "seed"])
-def test_an_aspect_has_no_temperature_or_seed_of_its_own(name: str) -> None:
-    settings = node("likert")
-    settings["aspects"]["empathy"]["sampling"][name] = 1
-    with pytest.raises(ConfigError, match=f"aspect empathy has a {name} of its own"):
-        judge_system(settings)
+def test_an_aspect_has_no_temperature_of_its_own() -> None:
+    likert = node("likert")
+    hot = likert.aspects["empathy"].model_copy(update={"sampling": SamplingSettings(temperature=1.0)})
+    with pytest.raises(ConfigError, match="aspect empathy has a temperature of its own"):
+        judge_system(likert.model_copy(update={"aspects": {**likert.aspects, "empathy": hot}}))
 
 
 def test_a_sample_without_a_reply_is_counted_and_not_judged(tmp_path: Path) -> None:

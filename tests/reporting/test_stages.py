@@ -10,8 +10,7 @@ import yaml
 from mmerg.experiment.wiring import prompts_of
 from mmerg.reporting.stages import stages_of
 from mmerg.runs.manifest import Manifest
-from mmerg.settings.compose import resolve
-from tests.composed import composed
+from tests.composed import settings_of
 from tests.engine.parts import ROOT
 from tests.scoring.run_builder import manifest_of
 
@@ -69,9 +68,9 @@ ROWS = yaml.safe_load((ROOT / "conf/experiment/ablations.yaml").read_text(encodi
 def test_what_is_told_of_a_config_is_what_its_system_does(row: str, frames: str) -> None:
     """A report reads manifests, older ones too, and builds no system: this holds the two readings together. Pages name
     symbols in an order of their own."""
-    plain = resolve(composed("+experiment=ablations", "dataset=demo", f"row={row}", f"frames={frames}"))
-    system = prompts_of(plain).system
-    stages = stages_of(manifest_of([], config=plain))
+    settings = settings_of("+experiment=ablations", "dataset=demo", f"row={row}", f"frames={frames}")
+    system = prompts_of(settings).system
+    stages = stages_of(manifest_of([], config=settings.plain()))
     assert [(name, agent.symbol, sorted(agent.sees)) for name, agent in stages.named.items()] == [
         (stage.name, stage.gives, sorted(stage.sees)) for stage in system.stages
     ]

@@ -19,11 +19,12 @@ from mmerg.corpora.iemocap import Iemocap
 from mmerg.corpora.meld import Meld
 from mmerg.errors import ConfigError, CorpusError
 from mmerg.experiment.wiring import corpus_of, experiment_of, hosts_of, make, pool_of, prompts_of, sampling_of
-from mmerg.settings.compose import PATHS, quoted, resolve
+from mmerg.settings.compose import PATHS, parse, quoted
 from mmerg.settings.identity import at as settings_at
 from mmerg.settings.identity import how
+from mmerg.settings.model import DoctorSettings, Target
 from mmerg.settings.pages import conf_folder
-from tests.composed import BASE, composed, plain_of
+from tests.composed import BASE, composed, plain_of, settings_of
 
 CONF = conf_folder()
 OPTIONS = sorted((f.parent.name, f.stem) for f in CONF.glob("*/*.yaml") if f.parent.name not in ("experiment", "judge"))
@@ -43,25 +44,23 @@ def test_the_groups_are_all_there() -> None:
 def test_every_option_composes_and_makes_its_parts(group: str, option: str, tmp_path: Path) -> None:
     dataset = () if group == "dataset" else ("dataset=folder",)
     root = () if option == "demo" else (f"dataset.root={tmp_path}",)
-    plain = plain_of(*dataset, f"{group}={option}", *root, f"cache_dir={tmp_path}/cache")
-    assert group == "frames" or plain[group]["name"] == option
-    reader = make(plain["dataset"]["reader"])
-    assert isinstance(reader, Empathetic | Folder | Iemocap | Meld)
-    with closing(pool_of(plain)) as pool:
-        assert pool.slots == len(plain["backend"]["hosts"]) * plain["backbone"]["concurrency"]
-    experiment = experiment_of(plain, prompts_of(plain), sampling_of(plain), ENGINE)
+    settings = settings_of(*dataset, f"{group}={option}", *root, f"cache_dir={tmp_path}/cache")
+    assert group == "frames" or getattr(settings, group).name == option
+    assert isinstance(make(settings.dataset.reader), Empathetic | Folder | Iemocap | Meld)
+    with closing(pool_of(settings)) as pool:
+        assert pool.slots == len(settings.backend.hosts) * settings.backbone.concurrency
+    experiment = experiment_of(settings, prompts_of(settings), sampling_of(settings), ENGINE)
     assert [stage.name for stage in experiment.prompts.system.stages] == ["mpa", "caef", "psp", "sgrg"]
-    assert experiment.looker.settings.long_side == plain["backbone"]["image_side"]
-    assert experiment.sampling == sampling_of(plain)
+    assert experiment.looker.settings.long_side == settings.backbone.image_side
+    assert experiment.sampling == sampling_of(settings)
     assert not (tmp_path / "cache").exists()  # making parts does nothing yet
 
 
 @pytest.mark.parametrize("option", sorted(file.stem for file in (CONF / "backbone").glob("*.yaml")))
 def test_every_backbone_composes_for_the_doctor(option: str) -> None:
-    plain = resolve(composed(f"backbone={option}", name="doctor"))
-    assert set(plain) == {"backbone", "backend"}
-    with closing(make(plain["backend"]["adapter"], host="http://127.0.0.1:11434")) as backend:
-        assert (backend.model, backend.load) == (plain["backbone"]["model"], plain["backbone"]["load"])
+    settings = parse(composed(f"backbone={option}", name="doctor"), DoctorSettings)
+    with closing(make(settings.backend.adapter, host="http://127.0.0.1:11434")) as backend:
+        assert (backend.model, backend.load) == (settings.backbone.model, settings.backbone.load.plain())
 
 
 @pytest.mark.parametrize(
@@ -80,7 +79,7 @@ def test_the_backbones_of_the_paper(backbone: str, model: str) -> None:
     assert plain["backend"]["adapter"]["model"] == plain["backbone"]["model"] == model
     assert plain["backend"]["adapter"]["load"]["num_ctx"] >= 4096
     assert not plain["backend"]["adapter"]["think"]
-    assert sampling_of(plain) == Sampling()  # greedy
+    assert sampling_of(settings_of(*BASE, f"backbone={backbone}")) == Sampling()  # greedy
 
 
 def test_the_defaults(base: dict[str, Any]) -> None:
@@ -121,16 +120,16 @@ def test_the_command_line_has_the_last_word_over_the_demo(setting: str) -> None:
 
 
 def test_the_demo_is_read_from_the_package() -> None:
-    corpus = corpus_of(plain_of("dataset=demo"))
+    corpus = corpus_of(settings_of("dataset=demo").dataset)
     assert len(corpus.dialogues) == 5
     assert not corpus.notes
 
 
 @pytest.mark.parametrize("dataset", ["folder", "meld", "iemocap"])
 def test_an_absent_root_is_found_when_the_corpus_is_read(dataset: str, tmp_path: Path) -> None:
-    plain = plain_of(f"dataset={dataset}", f"dataset.root={tmp_path}/nowhere")
+    settings = settings_of(f"dataset={dataset}", f"dataset.root={tmp_path}/nowhere")
     with pytest.raises(CorpusError, match="nowhere"):
-        corpus_of(plain)
+        corpus_of(settings.dataset)
 
 
 @pytest.mark.parametrize(
@@ -196,22 +195,24 @@ def test_the_folder_of_such_a_path_is_read(tmp_path: Path) -> None:
     folder = tmp_path / "${x}"
     folder.mkdir()
     (folder / "dialogues.jsonl").write_text('{"id": "a", "turns": [{"speaker": "A", "text": "x"}]}', encoding="utf-8")
-    assert corpus_of(plain_of("dataset=folder", quoted(f"dataset.root={tmp_path}/\\${{x}}"))).name == "${x}"
+    assert corpus_of(settings_of("dataset=folder", quoted(f"dataset.root={tmp_path}/\\${{x}}")).dataset).name == "${x}"
     for name in ("${x}", r"\${x}", "$x", "{x}"):
-        nested = make({"_target_": "builtins.dict", "at": {"_target_": "pathlib.PurePosixPath", "_args_": [name]}})
-        assert (str(make({"_target_": "builtins.dict", "at": name})["at"]), str(nested["at"])) == (name, name)
+        path = {"_target_": "pathlib.PurePosixPath", "_args_": [name]}
+        nested = make(Target.model_validate({"_target_": "builtins.dict", "at": path}))
+        plain = make(Target.model_validate({"_target_": "builtins.dict", "at": name}))
+        assert (str(plain["at"]), str(nested["at"])) == (name, name)
 
 
 @pytest.mark.parametrize(("option", "turns"), [("paper", 2), ("all", 2), ("none", 0)])
 def test_no_clip_is_opened_that_nobody_sees(option: str, turns: int) -> None:
-    plain = plain_of(*BASE, f"frames={option}")
-    experiment = experiment_of(plain, prompts_of(plain), sampling_of(plain), ENGINE)
+    settings = settings_of(*BASE, f"frames={option}")
+    experiment = experiment_of(settings, prompts_of(settings), sampling_of(settings), ENGINE)
     seeing = [stage.name for stage in experiment.prompts.system.stages if "V" in stage.sees]
     assert (experiment.looker.last_turns, bool(seeing)) == (turns, turns > 0)
 
 
 def test_a_stop_text_stays_whole() -> None:
-    assert sampling_of(plain_of(*BASE, "+backbone.sampling.stop=STOP")).stop == ("STOP",)
+    assert sampling_of(settings_of(*BASE, "+backbone.sampling.stop=STOP")).stop == ("STOP",)
 
 
 @pytest.mark.parametrize("key", [key for key in PATHS if key != "out"])  # that one is of mmerg.data
@@ -234,33 +235,33 @@ def test_frames_differ_in_who_sees_them_alone() -> None:
 
 
 def test_the_seed_reaches_the_samplers() -> None:
-    assert sampling_of(plain_of(*BASE, "seed=11")).seed == 11
+    assert sampling_of(settings_of(*BASE, "seed=11")).seed == 11
 
 
 def test_no_hosts_is_refused() -> None:
     with pytest.raises(ConfigError, match="hosts is empty"):
-        pool_of(plain_of(*BASE, "backend.hosts=[]"))
+        pool_of(settings_of(*BASE, "backend.hosts=[]"))
 
 
 @pytest.mark.parametrize("chosen", [("dataset=demo",), (*BASE, "backend=embedded")])
 @pytest.mark.parametrize("hosts", ["[http://127.0.0.1:9]", "[]"])
 def test_hosts_of_a_backend_that_asks_none_are_refused(chosen: tuple[str, ...], hosts: str) -> None:
-    assert len(hosts_of(plain_of(*chosen))) == 2  # the page's own copies
+    assert len(hosts_of(settings_of(*chosen))) == 2  # the page's own copies
     with pytest.raises(ConfigError, match="has no effect on the embedded backend") as caught:
-        pool_of(plain_of(*chosen, f"backend.hosts={hosts}"))
+        pool_of(settings_of(*chosen, f"backend.hosts={hosts}"))
     assert caught.value.where == f"backend.hosts={hosts}"
     assert "give backend=ollama" in caught.value.hint
 
 
 def test_copies_in_this_process_are_named_by_the_backbone() -> None:
-    assert hosts_of(plain_of("dataset=demo", "backbone.workers=[one]")) == ["one"]
+    assert hosts_of(settings_of("dataset=demo", "backbone.workers=[one]")) == ("one",)
     asked = ("backend=ollama", "backend.hosts=[http://127.0.0.1:9]")
-    assert hosts_of(plain_of("dataset=demo", *asked)) == ["http://127.0.0.1:9"]
+    assert hosts_of(settings_of("dataset=demo", *asked)) == ("http://127.0.0.1:9",)
 
 
 def test_a_part_that_cannot_be_made_says_why() -> None:
     with pytest.raises(ConfigError, match="unheard_of"):
-        pool_of(plain_of(*BASE, "+backend.adapter.unheard_of=1"))
+        pool_of(settings_of(*BASE, "+backend.adapter.unheard_of=1"))
 
 
 def test_the_command_takes_a_path_as_it_is_typed(tmp_path: Path) -> None:

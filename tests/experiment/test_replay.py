@@ -1,0 +1,116 @@
+"""Which folder a run has, and runs that need no server: finished ones, and those that read the cache alone."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from mmerg.errors import CallError, ConfigError
+from mmerg.experiment.launch import Task, launch
+from mmerg.runs.ended import Ended
+from mmerg.settings.pages import conf_folder
+from tests.composed import settings_of
+from tests.run_folders import held
+from tests.scripted_ollama import ScriptedOllama, scripted_ollama
+from tests.test_run import corpus_in
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[ScriptedOllama]:
+    with scripted_ollama() as server:
+        yield server
+
+
+def given(folder: Path, host: str, *more: str) -> tuple[str, ...]:
+    return (
+        *("dataset=folder", f"dataset.root={folder / 'corpus'}", f"runs={folder / 'runs'}"),
+        *(
+            "memory=none",
+            "limit=2",
+            f"cache_dir={folder / 'cache'}",
+            f"backend.hosts=[{host}]",
+            "backbone=qwen2.5vl-7b",
+            *more,
+        ),
+    )
+
+
+def run(*settings: str) -> Ended:
+    [ended] = launch(settings_of(*settings))
+    return ended
+
+
+def test_a_finished_run_and_the_cache_need_no_server(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    corpus_in(tmp_path)
+    with scripted_ollama() as server:
+        host = server.url
+        first = run(*given(tmp_path, host))
+    before = held(Path(first.run))
+    bytes_before = {file: file.read_bytes() for file in Path(first.run).rglob("*") if file.is_file()}
+    again = run(*given(tmp_path, host))
+    assert (again.run, again.code, again.kept, again.made) == (first.run, 0, first.samples, 0)
+    assert {file: file.read_bytes() for file in Path(first.run).rglob("*") if file.is_file()} == bytes_before
+    assert f"{first.samples} samples kept, none left to do" in capsys.readouterr().out
+
+    replayed = run(*given(tmp_path, host, f"runs={tmp_path / 'elsewhere'}", "cache=read"))
+    assert (replayed.code, replayed.made, Path(replayed.run).name) == (0, 0, Path(first.run).name)
+    after = held(Path(replayed.run))
+    assert before["manifest.json"].pop("settings")["cache"] == "on"
+    assert after["manifest.json"].pop("settings")["cache"] == "read"
+    assert after == before
+
+    with pytest.raises(CallError, match="no Ollama server answers"):
+        run(*given(tmp_path, host, f"runs={tmp_path / 'third'}"))
+    with pytest.raises(ConfigError, match="the cache holds replies of no engines"):
+        run(*given(tmp_path, host, f"runs={tmp_path / 'third'}", "cache=read", "backbone=gemma3-12b"))
+    assert not (tmp_path / "third").exists()
+
+
+def folder_of(*settings: str) -> str:
+    return Task.of(settings_of(*settings)).path.name
+
+
+def test_where_things_lie_does_not_name_a_run_and_what_they_hold_does(tmp_path: Path) -> None:
+    (tmp_path / "a").mkdir()
+    corpus_in(tmp_path / "a")
+    shutil.copytree(tmp_path / "a", tmp_path / "b")
+    name = folder_of(*given(tmp_path / "a", "http://x:1"))
+    assert name.startswith("folder-merg-qwen2.5vl-7b-")
+    assert folder_of(*given(tmp_path / "b", "http://y:1")) == name
+    file = tmp_path / "b" / "corpus" / "dialogues.jsonl"
+    file.write_text(file.read_text(encoding="utf-8").replace("keys", "rings"), encoding="utf-8")
+    assert folder_of(*given(tmp_path / "b", "http://y:1")) != name
+
+
+def test_another_prompt_is_another_run(tmp_path: Path) -> None:
+    corpus_in(tmp_path)
+    own = tmp_path / "prompts"
+    shutil.copytree(conf_folder().parent / "mmerg/systems/merg/prompts", own)
+    settings = given(tmp_path, "http://x:1", f"system.prompts={own}")
+    before = folder_of(*settings)
+    assert before == folder_of(*given(tmp_path, "http://x:1"))
+    file = next(file for file in sorted(own.glob("*.j2")) if "Your step" in file.read_text(encoding="utf-8"))
+    file.write_text(file.read_text(encoding="utf-8") + "\nBe brief.\n", encoding="utf-8")
+    assert folder_of(*settings) != before
+
+
+def test_a_name_and_tags_name_the_folder_and_decide_nothing(tmp_path: Path, server: ScriptedOllama) -> None:
+    corpus_in(tmp_path)
+    plain = folder_of(*given(tmp_path, server.url))
+    mark = plain.rpartition("-")[2]
+    assert folder_of(*given(tmp_path, server.url, "name=trial")) == f"trial-{mark}"
+    assert folder_of(*given(tmp_path, server.url, "tags=[cold,2]")) == plain.replace(mark, f"cold-2-{mark}")
+    with pytest.raises(ConfigError, match="name is 'a/b'"):
+        settings_of(*given(tmp_path, server.url, "name=a/b"))
+
+
+@pytest.mark.parametrize("other", ["http://localhost:{port}", "http://127.1:{port}", "http://127.0.0.1:{port}/"])
+def test_two_names_of_one_host_are_one_host(other: str, tmp_path: Path, server: ScriptedOllama) -> None:
+    corpus_in(tmp_path)
+    port = server.url.rpartition(":")[2]
+    hosts = f"http://127.0.0.1:{port},{other.format(port=port)}"
+    with pytest.raises(ConfigError, match=r"are one host|is listed twice"):
+        run(*given(tmp_path, hosts))
