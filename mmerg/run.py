@@ -11,18 +11,19 @@ from typing import TYPE_CHECKING
 
 from mmerg.console.terminal import run_command, tolerate_closed_output
 from mmerg.errors import MmergError
-from mmerg.experiment.sweep import in_sweep, note
-from mmerg.runs.ended import Ended
 from mmerg.settings.command import composing
 
 if TYPE_CHECKING:
     from omegaconf import DictConfig
+
+    from mmerg.runs.ended import Ended
 
 
 def job(config: DictConfig) -> int:
     """The run, or one a repeat, its errors printed; in a sweep, word of its end is left for the report."""
     # Only once there is something to run: --help stays quick.
     from mmerg.experiment.launch import launch
+    from mmerg.experiment.sweep import in_sweep, note
     from mmerg.settings.compose import parse
     from mmerg.settings.model import RunSettings
 
