@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import shlex
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -56,11 +56,16 @@ def note(code: int, error: str, runs: Sequence[Ended]) -> None:
     """Leave word of this member's end. Raises Swept where it was interrupted: then no other is begun."""
     hydra = HydraConfig.get()
     member = Member(
-        number=hydra.job.num, overrides=tuple(hydra.overrides.task), code=code, error=error, runs=tuple(runs)
+        number=hydra.job.num, overrides=tuple(_typed(hydra.overrides.task)), code=code, error=error, runs=tuple(runs)
     )
     (Path(hydra.runtime.output_dir) / ENDED).write_text(member.model_dump_json(), encoding="utf-8")
     if code == INTERRUPTED:
         raise Swept(code)
+
+
+def _typed(overrides: Iterable[str]) -> list[str]:
+    """Overrides as a command line has them, which may leave out that a page has no such setting."""
+    return [override.removeprefix("++") for override in overrides]
 
 
 class Report(Callback):
@@ -79,7 +84,8 @@ class Report(Callback):
     def on_job_start(self, config: DictConfig, **_: Any) -> None:
         """A heading over what a member says: its values of what the sweep goes over."""
         if config.hydra.mode == RunMode.MULTIRUN:
-            keys = {override: override.partition("=")[0].lstrip("+~") for override in config.hydra.overrides.task}
+            typed = _typed(config.hydra.overrides.task)
+            keys = {override: override.partition("=")[0].lstrip("+~") for override in typed}
             own = " ".join(override for override, key in keys.items() if key in self._swept)
             console().print(Rule(escape(own or f"member {config.hydra.job.num}")))
 

@@ -184,6 +184,7 @@ def test_no_clip_is_opened_that_no_agent_sees() -> None:
     """Whatever `frames` says: a system whose stages see the dialogue alone decodes no video and keeps no frame."""
     merg_of_text = merg().showing_frames_to("none")
     for frames in ("paper", "none"):
-        looker = looker_of(plain_of(*BASE, f"frames={frames}"), merg_of_text, all_samples(talk(Path("film.avi")))[:3])
+        samples = all_samples(talk(Path("film.avi")))[:3]
+        looker = looker_of(settings_of(*BASE, f"frames={frames}"), merg_of_text, samples)
         assert (looker.last_turns, looker.ahead.planned) == (0, {})
-    assert looker_of(plain_of(*BASE, "frames=all"), merg().showing_frames_to("all"), []).last_turns == 2
+    assert looker_of(settings_of(*BASE, "frames=all"), merg().showing_frames_to("all"), []).last_turns == 2
