@@ -6,12 +6,11 @@ Each module beside this one that has a `main` is a command, and the first line o
 
 from __future__ import annotations
 
-import ast
 import sys
 from difflib import get_close_matches
 from importlib import import_module
-from pathlib import Path
 
+from mmerg.console.commands import commands
 from mmerg.console.terminal import WRONG, run_command, tolerate_closed_output
 from mmerg.errors import ConfigError
 
@@ -24,17 +23,6 @@ Commands:
 {commands}
 
 eval "$(mmerg completion bash)" lets Tab complete commands, pages and settings; mmerg --version tells the version."""
-
-
-def commands() -> dict[str, str]:
-    """Each command with the first line of what it says of itself."""
-    found = {}
-    for file in sorted(Path(__file__).parent.glob("[!_]*.py")):
-        source = file.read_text(encoding="utf-8")
-        if "\ndef main(" in source:
-            docs = ast.get_docstring(ast.parse(source)) or ""
-            found[file.stem] = docs.partition("\n")[0].partition(": `")[0].rstrip(".:")
-    return found
 
 
 def main() -> int:

@@ -29,7 +29,7 @@ def words(line: str) -> list[str]:
     *before, last = line.split(" ")
     before = [word for word in before if word]
     if len(before) < 2:
-        from mmerg.__main__ import commands
+        from mmerg.console.commands import commands
 
         return [f"{name} " for name in commands() if name.startswith(last)]
     page = PAGES.get(before[1])
