@@ -206,7 +206,7 @@ def test_wrong_arguments(make: Maker, tmp_path: Path, capsys: pytest.CaptureFixt
         (["mian"], "mian is neither a table nor a run folder"),
         (["topk", "--dataset", "meld"], "the paper has no table topk of meld"),
         ([str(tmp_path)], "this is not a run folder"),
-        ([str(run), "--out", str(tmp_path / "no" / "file")], "cannot be written"),
+        ([str(run), "--out", str(run / MANIFEST / "file")], "cannot be written"),
     ):
         assert main(arguments) == 2
         assert told in capsys.readouterr().err
