@@ -369,7 +369,7 @@ WRONG: list[Wrong] = [
     (("+nonsense=1",), "there is no setting nonsense"),
     (("ids=[]",), "ids is []"),
     (("backbone.name=../x",), "backbone.name is"),
-    (("backend.hosts=[http://127.0.0.1:1,http://127.0.0.1:1/]",), "is listed twice"),
+    (("backend.hosts=[http://127.0.0.1:1,http://127.0.0.1:1/]",), "are one host"),
     (("+system.stages.mpa.sampling.heat=1",), "heat"),
     (("+backbone.sampling.top_k=1.5",), "top_k is 1.5"),
     (("runs=dialogues.jsonl", "cache=off"), "dialogues.jsonl"),
@@ -432,4 +432,4 @@ def test_help_needs_no_dataset() -> None:
             [sys.executable, "-m", module, "--help"], cwd=ROOT, capture_output=True, text=True, check=False
         )
         assert done.returncode == 0, done.stderr
-        assert "Exit code: 0" in done.stdout
+        assert "Exit code 0" in done.stdout

@@ -166,7 +166,7 @@ def _shown_again(task: Task, out: Console, before: Results[Result]) -> Ended:
         out.print(told_nothing(task.wanted, before))
     else:
         _announce(out, task, f"{len(results)} wanted now", read_manifest(task.path).engine)
-        out.print(f"{plural(len(results), 'sample')} kept, none left to do")
+        out.print(f"{plural(len(results), 'sample')} {'is' if len(results) == 1 else 'are'} finished already")
         _tell(out, task.settings.backbone.note, results)
     return _ended(task.path, Ended.of(task.path, results, kept=len(results), made=0))
 
