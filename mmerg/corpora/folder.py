@@ -16,11 +16,11 @@ import hashlib
 import io
 import os
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+from pydantic.dataclasses import dataclass as checked_dataclass
 
 from mmerg.corpora.dialogue import Clip, Corpus, Dialogue, Turn
 from mmerg.corpora.files import MARK, FileId, find_file, known_as, read_bytes, root_folder, unusable
@@ -83,7 +83,7 @@ def demo_root() -> Path:
     return Path(__file__).parent / "demo"
 
 
-@dataclass(frozen=True)
+@checked_dataclass(frozen=True)
 class Folder:
     """A folder dataset. labels: the emotions that turns may carry and a model may choose from; None: MELD's seven."""
 

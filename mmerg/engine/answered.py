@@ -1,12 +1,13 @@
-"""A stage that a class answers: what it gives is held to the stage's schema, and what goes wrong costs the sample.
+"""The user's own code while a sample is made: an exception of it fails the sample, with file and line.
 
-An exception of the class fails the sample with its file and line; no other place catches so broadly, as the code is the
-user's.
+So it is for a class that answers a stage, the output of which is held to the stage's schema, for sources and for loops.
 """
 
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from pydantic import BaseModel
 
@@ -24,18 +25,26 @@ def answered(stage: Stage, by: Answerer, bounds: Bounds, asked: Asked) -> Output
     """The stage's output as `by` gives it. Raises ReplyError for one that does not hold to the schema, and SampleError
     (code_error) where the class raises what is no error of ours."""
     who = f"{stage.name}, pass {asked.t}, {name_of(by)}"
-    try:
+    with code_of_the_user(who):
         given = by(asked)
+    try:
+        return _text(given) if stage.output is None else parse(stage.output, bounds, _json(given))
+    except ReplyError as error:
+        raise ReplyError(error.failure, error.what, where=who, hint=HINT) from error
+
+
+@contextmanager
+def code_of_the_user(who: str) -> Iterator[None]:
+    """Runs code that may raise anything. Raises SampleError (code_error), naming `who` and where, for what is no error
+    of ours."""
+    try:
+        yield
     except MmergError:
         raise
     except Exception as error:
         raise SampleError(
             Failure.CODE_ERROR, f"{type(error).__name__}: {error}", where=f"{who}, {raised_at(error)}", hint=HINT
         ) from error
-    try:
-        return _text(given) if stage.output is None else parse(stage.output, bounds, _json(given))
-    except ReplyError as error:
-        raise ReplyError(error.failure, error.what, where=who, hint=HINT) from error
 
 
 def _text(given: object) -> str:

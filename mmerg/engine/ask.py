@@ -12,9 +12,9 @@ from dataclasses import dataclass, field
 
 from mmerg.backends.protocol import Backend, Finish, Message, Reply, Request, Sampling
 from mmerg.backends.sampling import sampling
-from mmerg.engine.answered import answered
+from mmerg.engine.answered import answered, code_of_the_user
 from mmerg.engine.prompts import Inputs, Prompts, visible
-from mmerg.engine.sources import Ready
+from mmerg.engine.sources import Ready, Supply
 from mmerg.engine.state import Correction, Output, State
 from mmerg.errors import Failure, ReplyError
 from mmerg.runs import events
@@ -88,9 +88,11 @@ class Asker:
         for symbol, source in self.sources.items():
             if symbol not in stage.sees:
                 continue
-            supply = source(state, state.at(self.prompts.system.forecast(stage)))
-            self.emit(
-                events.Supplied(
+            with code_of_the_user(f"{stage.name}, pass {t}, sources.{symbol}"):
+                supply = source(state, state.at(self.prompts.system.forecast(stage)))
+                if not isinstance(supply, Supply):
+                    raise TypeError(f"it gave {type(supply).__name__}, and a Supply is wanted")
+                supplying = events.Supplied(
                     sample=state.scene.id,
                     t=t,
                     stage=stage.name,
@@ -99,7 +101,8 @@ class Asker:
                     excluded=supply.excluded,
                     problem=supply.problem,
                 )
-            )
+                supplying.model_dump_json()  # what no file can hold is the source's fault, too
+            self.emit(supplying)
             if supply.content:
                 supplied[symbol] = supply.content
         return supplied

@@ -140,9 +140,11 @@ class Prompts:
     def _render(self, name: str, scope: Mapping[str, object]) -> str:
         try:
             return self._template(name).render(scope).strip()
-        except TemplateError as error:
+        except Exception as error:  # what a template computes may raise anything
+            why = f"there is no {error}" if isinstance(error, TemplateNotFound) else str(error)
+            kind = "" if isinstance(error, TemplateError) else f"{type(error).__name__}: "
             raise ConfigError(
-                f"the prompt {name} cannot be rendered: {error}",
+                f"the prompt {name} cannot be rendered: {kind}{why}",
                 where=", ".join(map(str, self.system.prompts)),
                 hint="a template may use only the inputs that its stage sees (system.stages.<name>.sees)",
             ) from error

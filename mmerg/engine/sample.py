@@ -15,6 +15,7 @@ from pydantic import BaseModel
 
 from mmerg.backends.protocol import Backend, Engine, Reply, Sampling
 from mmerg.corpora.dialogue import Sample
+from mmerg.engine.answered import code_of_the_user
 from mmerg.engine.ask import Asker
 from mmerg.engine.look import Looker
 from mmerg.engine.loops.audit import audit
@@ -30,6 +31,7 @@ from mmerg.runs.events import Emit
 from mmerg.runs.facts import Facts
 from mmerg.runs.result import Result
 from mmerg.systems.system import System
+from mmerg.systems.target import name_of
 
 LOOPS: Mapping[str, Loop] = {"audit": audit, "single": single, "refine": refine}
 Fields = dict[str, object]  # of a result
@@ -68,7 +70,13 @@ class Experiment:
             self._keep(state, keep_frame)
             ready: dict[str, Ready] = {symbol: partial(each.supply, sample) for symbol, each in self.sources.items()}
             asker = Asker(self.prompts, backend, self.sampling, note, ready)
-            return _decided(system, loop_of(system)(system, state, asker, note))
+            if isinstance(system.loop, str):
+                return _decided(system, loop_of(system)(system, state, asker, note))
+            with code_of_the_user(f"loop {name_of(system.loop)}"):
+                outcome = loop_of(system)(system, state, asker, note)
+                if not isinstance(outcome, Outcome):
+                    raise TypeError(f"it gave {type(outcome).__name__}, and an Outcome is wanted")
+                return _decided(system, outcome)
 
         started = events.SampleStarted(
             sample=sample.id,

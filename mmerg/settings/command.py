@@ -99,6 +99,8 @@ def composing(job: Callable[[DictConfig], int], page: str, usage: str | None, ar
         from omegaconf import OmegaConf
 
         node = OmegaConf.select(composed.config, line.package) if line.package else composed.config
+        if not OmegaConf.is_config(node):
+            raise ConfigError(f"-p: no group is called {line.package}", where="command line", hint="as -p backend")
         print(OmegaConf.to_yaml(node, resolve=line.resolve), end="")  # noqa: T201
         return 0
     for note in notes(composed, line.own):

@@ -27,6 +27,7 @@ from hydra.plugins.search_path_plugin import SearchPathPlugin
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import InterpolationResolutionError, OmegaConfBaseException, UnsupportedInterpolationType
 from pydantic import ValidationError
+from yaml import YAMLError
 
 from mmerg.console.terminal import Swept
 from mmerg.errors import ConfigError
@@ -82,7 +83,7 @@ def compose(page: str, overrides: Sequence[str], own: Path | None = None) -> Com
     try:
         with initialize_config_dir(str(conf_folder()), version_base="1.3"):
             config = hydra_compose(page, list(overrides), return_hydra_config=True)
-    except (HydraException, OmegaConfBaseException, ValueError) as error:
+    except (HydraException, OmegaConfBaseException, YAMLError, ValueError) as error:
         raise not_composed(error) from error
     choices = config.hydra.runtime.choices
     OmegaConf.set_struct(config, False)
@@ -105,7 +106,7 @@ def sweep(job: Callable[[DictConfig], int], page: str, overrides: Sequence[str],
         member()
     except Swept as swept:
         return swept.worst
-    except (HydraException, OmegaConfBaseException) as error:
+    except (HydraException, OmegaConfBaseException, YAMLError) as error:
         raise not_composed(error) from error
     return max(codes, default=0)
 
@@ -130,6 +131,8 @@ def own_folder() -> Path | None:
 
 def not_composed(error: Exception) -> ConfigError:
     """An error of Hydra's, in one line."""
+    if isinstance(error, YAMLError):
+        return ConfigError(f"a page is no YAML: {' '.join(str(error).split())}", where=CONFIGURATION)
     lines = [line for line in str(error).strip().splitlines() if "HYDRA_FULL_ERROR" not in line]
     what = " ".join(f"{lines[0] if lines else type(error).__name__} {error.__cause__ or ''}".split())
     return ConfigError(
@@ -186,6 +189,9 @@ def _wrong(argument: str, kind: type[Part], own: Path | None, sweep: bool) -> It
             kind_at(kind, key)
         except KeyError:
             yield unknown(kind, key)
+        else:
+            if not sweep and key not in PATHS and "," in value and value[:1] not in ("'", '"', "[", "{"):
+                yield Wrong(key, f"{key} is {shown(value)}", f"one value; -m {argument} runs each", COMMAND_LINE)
     if sweep and key in PATHS and "," in value and quoted(argument) != argument:
         how = f"rows of a page can each have their own (docs/experiments.md); one path: \"{key}='{value}'\""
         yield Wrong(key, f"a path cannot be swept over, and {key} is {value}", how, COMMAND_LINE)

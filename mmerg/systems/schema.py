@@ -21,7 +21,7 @@ from typing import TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from mmerg.errors import ConfigError, Failure, ReplyError
+from mmerg.errors import ConfigError, Failure, ReplyError, SampleError, raised_at
 
 Record = TypeVar("Record", bound=BaseModel)
 IDLE = {"title", "default", "format", "uniqueItems", "examples", "deprecated"}  # say nothing that a grammar can hold to
@@ -225,6 +225,10 @@ def parse(cls: type[Record], bounds: Bounds, text: str) -> Record:
         record = cls.model_validate_json(text, strict=True, context=bounds.context)
     except ValidationError as error:
         raise ReplyError(Failure.SCHEMA_INVALID, _complaint(error)) from error
+    except Exception as error:  # a validator of the user's may raise anything; pydantic passes on what is no ValueError
+        what = f"{cls.__name__} raised {type(error).__name__}: {error}"
+        hint = "let a validator raise ValueError for a reply that is wrong: the model is shown its text"
+        raise SampleError(Failure.CODE_ERROR, what, where=raised_at(error), hint=hint) from error
     asked = json_schema(cls, bounds).required or ()
     if unasked := sorted(record.model_fields_set - set(asked)):
         raise ReplyError(Failure.SCHEMA_INVALID, f"{', '.join(unasked)}: was not asked for")

@@ -15,6 +15,8 @@ from pathlib import Path
 from types import FunctionType, ModuleType
 from typing import cast
 
+from pydantic import ValidationError
+
 from mmerg.errors import ConfigError, MmergError, raised_at
 from mmerg.settings.model import Target
 from mmerg.storage.files import sha256_of
@@ -33,8 +35,15 @@ def make(target: Target, where: str) -> object:
     except InstantiationException as error:
         if isinstance(error.__cause__, MmergError):
             raise error.__cause__ from error
-        why = " ".join(str(error).split())
-        place = f", {raised_at(error.__cause__)}" if error.__cause__ else ""
+        cause: Exception = error
+        while isinstance(cause, InstantiationException | ImportError) and isinstance(cause.__cause__, Exception):
+            cause = cause.__cause__
+        why = " ".join(str(error if cause is error else f"{type(cause).__name__}: {cause}").split())
+        if isinstance(cause, ValidationError):
+            found = cause.errors(include_url=False)
+            why = "; ".join(f"{'.'.join(map(str, one['loc']))} is {one['input']!r:.60}: {one['msg']}" for one in found)
+        at = "" if cause is error else raised_at(cause)
+        place = f", {at}" if at and "/hydra/_internal/" not in at and "importlib" not in at else ""
         raise ConfigError(f"{target.target} cannot be made: {why}", where=f"{where}{place}") from error
 
 
@@ -75,7 +84,11 @@ def _module_of(file: str) -> ModuleType:
 def digest_of(thing: object) -> str:
     """What stands for a class or function in a run's identity: its own `digest`, else the SHA-256 (hex) of the file
     that it is written in. Raises ConfigError where it has neither."""
-    digest = getattr(thing, "digest", None)
+    try:
+        digest = getattr(thing, "digest", None)
+    except Exception as error:  # a property of the user's may raise anything
+        what = f"the digest of {name_of(thing)} raised {type(error).__name__}: {error}"
+        raise ConfigError(what, where=raised_at(error)) from error
     if isinstance(digest, str) and digest:
         return digest
     try:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -91,6 +92,40 @@ def test_a_page_of_ones_own_wins_and_is_told(tmp_path: Path, monkeypatch: pytest
     assert made.config.frames.seen_by == "all"
     assert list(notes(made, own)) == [f"frames=paper is {page}, in place of mmerg's own"]
     assert compose("config", checked(["dataset=meld"], "config")).config.frames.seen_by == "paper"
+
+
+@pytest.mark.parametrize("page", ["name: [", "name: a\nname: b\n", "a\tb: c", "*x", "!!python/object:os.x []"])
+@pytest.mark.parametrize("options", [(), ("-m",)])
+def test_a_page_that_is_no_yaml_is_told_with_its_line(page: str, options: tuple[str, ...], tmp_path: Path) -> None:
+    file = tmp_path / "frames" / "mine.yaml"
+    file.parent.mkdir()
+    file.write_text(page, encoding="utf-8")
+    line = ["--config-dir", str(tmp_path), *options, "dataset=demo", "frames=mine"]
+    with pytest.raises(ConfigError, match="a page is no YAML") as told:
+        composing(lambda config: 0, "config", "", line)
+    assert f'in "{file}", line ' in told.value.what
+
+
+def test_a_part_that_is_not_there_cannot_be_printed() -> None:
+    with pytest.raises(ConfigError, match="no group is called nothing"):
+        composing(lambda config: 0, "config", "", ["--cfg", "job", "-p", "nothing"])
+
+
+@pytest.mark.parametrize("setting", ["seed=1,2", "frames.seen_by=all,none"])
+def test_several_values_of_one_run_are_told_how_to_sweep(setting: str) -> None:
+    with pytest.raises(ConfigError, match=re.escape(f"one value; -m {setting} runs each")):
+        checked(["dataset=demo", setting], "config")
+    assert checked(["dataset=demo", setting], "config", sweep=True)
+
+
+def test_a_second_memory_is_composed_as_the_page_on_building_ones_own_says(tmp_path: Path) -> None:
+    page = tmp_path / "system" / "mine.yaml"
+    page.parent.mkdir()
+    lines = ["# @package _global_", "defaults:", "  - /memory@sources.N: minilm", "sources:"]
+    page.write_text("\n".join([*lines, "  N: {top_k: 2, key: {text: situation}}", ""]), encoding="utf-8")
+    made = compose("config", checked(["dataset=demo", "system=mine"], "config", tmp_path), tmp_path)
+    assert made.config.sources.N._target_ == "mmerg.sources.exemplars.FromMemory"
+    assert (made.config.sources.N.top_k, made.config.sources.N.exclude_similarity) == (2, 0.98)
 
 
 def test_what_the_demo_sets_beside_its_dataset_is_told() -> None:

@@ -1,0 +1,146 @@
+"""Sources, loops, validators and templates of the user's own that go wrong: told with the place, no traceback."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pydantic import BaseModel, ConfigDict, field_validator
+
+from mmerg.backends.scripted import Scripted
+from mmerg.engine.prompts import Prompts
+from mmerg.engine.sources import Supply
+from mmerg.engine.state import State
+from mmerg.errors import ConfigError, Failure, SampleError
+from mmerg.settings.model import SystemSettings, Target
+from mmerg.settings.wrong import read_part
+from mmerg.systems.build import build
+from mmerg.systems.schema import Bounds, parse
+from mmerg.systems.system import System
+from mmerg.systems.target import digest_of, make
+from tests.engine.parts import ROOT, SCENE
+from tests.engine.test_experiment import Lab
+
+PROMPTS = ROOT / "tests" / "outside" / "system" / "plain"
+
+
+def system_of(**changes: Any) -> System:
+    node = {
+        "name": "own",
+        "prompts": str(PROMPTS),
+        "stages": {"reply": {"sees": ["D", "F"], "gives": "R"}},
+        "result": {"response": "R"},
+        **changes,
+    }
+    return build(read_part(SystemSettings, node, "system=own"), given=["F"])
+
+
+def raises(*_: object) -> object:
+    raise KeyError("no such fact")
+
+
+@dataclass
+class Source:
+    give: Callable[..., Any]
+    digest: str = "1"
+
+    def supply(self, *given: object) -> Supply:
+        supply: Supply = self.give(*given)
+        return supply
+
+
+@pytest.mark.parametrize(
+    ("give", "told"),
+    [
+        (raises, "KeyError: 'no such fact'"),
+        (lambda *_: None, "it gave NoneType, and a Supply is wanted"),
+        (lambda *_: Supply("abc"), "ValueError"),  # type: ignore[arg-type]
+        (lambda *_: Supply(({"fact": object()},)), "object"),
+        (lambda *_: Supply(({"fact": "\ud800"},)), "surrogates"),
+        (lambda only: only, "TypeError"),
+    ],
+)
+def test_a_source_that_goes_wrong_costs_the_sample(give: Callable[..., Any], told: str, tmp_path: Path) -> None:
+    lab = Lab(tmp_path, system_of())
+    lab.experiment = replace(lab.experiment, sources={"F": Source(give)})
+    result = lab(Scripted(["Oh no."]))
+    assert (result.status, result.failure) == ("failed", Failure.CODE_ERROR)
+    assert told in str(result.failure_text)
+    assert "reply, pass 0, sources.F, " in str(result.failure_text)
+
+
+def no_outcome(*_: object) -> object:
+    return None
+
+
+@pytest.mark.parametrize(
+    ("loop", "told"), [("raises", "no such fact"), ("no_outcome", "an Outcome is wanted"), ("Source", "Source")]
+)
+def test_a_loop_that_goes_wrong_costs_the_sample(loop: str, told: str, tmp_path: Path) -> None:
+    result = Lab(tmp_path, system_of(loop=f"{__name__}.{loop}"))(Scripted(["Oh no."]))
+    assert (result.status, result.failure) == ("failed", Failure.CODE_ERROR)
+    assert told in str(result.failure_text)
+    assert f"loop {__name__}.{loop}, " in str(result.failure_text)
+
+
+class Picky(BaseModel):
+    model_config = ConfigDict(frozen=True)
+    word: str
+
+    @field_validator("word")
+    @classmethod
+    def _looks_it_up(cls, word: str) -> str:
+        return {"fine": word}[word]
+
+
+def test_a_validator_that_raises_what_is_no_value_error_costs_the_sample() -> None:
+    with pytest.raises(SampleError, match="Picky raised KeyError: 'bad'") as told:
+        parse(Picky, Bounds(frozenset(), {}, {}), '{"word": "bad"}')
+    assert told.value.failure is Failure.CODE_ERROR
+    assert __file__ in told.value.where
+
+
+class Undigested:
+    @property
+    def digest(self) -> str:
+        raise KeyError("no file")
+
+
+def test_a_digest_that_raises_is_told_with_its_place() -> None:
+    with pytest.raises(ConfigError, match=r"the digest of .*Undigested raised KeyError: 'no file'") as told:
+        digest_of(Undigested())
+    assert __file__ in told.value.where
+
+
+@pytest.mark.parametrize(
+    ("template", "told"),
+    [
+        ("{{ 1 / 0 }}", "ZeroDivisionError: division by zero"),
+        ("{% include 'reply.j2' %}", "RecursionError"),
+        ("{% include 'none.j2' %}", "there is no none.j2"),
+    ],
+)
+def test_a_template_that_cannot_be_rendered_is_refused(template: str, told: str, tmp_path: Path) -> None:
+    (tmp_path / "reply.j2").write_text(template, encoding="utf-8")
+    system = system_of(prompts=str(tmp_path))
+    with pytest.raises(ConfigError, match=f"the prompt reply.j2 cannot be rendered: {told}"):
+        Prompts(system).messages(system.stages[0], State(SCENE), {}, "", None)
+
+
+@pytest.mark.parametrize(
+    ("node", "told"),
+    [
+        ({"_target_": "no_such_module.Thing"}, "No module named 'no_such_module'"),
+        ({"_target_": f"{__name__}.Source"}, "missing 1 required positional argument: 'give'"),
+        ({"_target_": "mmerg.corpora.folder.Folder", "root": ".", "file": 5}, "file is 5: "),
+    ],
+)
+def test_what_cannot_be_made_is_told_without_what_makes_it(node: dict[str, Any], told: str) -> None:
+    with pytest.raises(ConfigError, match="cannot be made") as raised:
+        make(Target.model_validate(node), "sources.F")
+    assert told in raised.value.what
+    assert "HYDRA" not in raised.value.what
+    assert raised.value.where == "sources.F" or "Folder" in raised.value.what
