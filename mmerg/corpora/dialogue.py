@@ -2,7 +2,7 @@
 
 A `Sample` splits a dialogue at its target turn. Its `Scene` is all that a model may ever be shown; the
 target is kept beside it and is not reachable from the scene (MERG, arXiv 2604.18988, section 3: given the
-history D = {(s_1,u_1), …, (s_n,u_n)} and keyframes V, produce the next turn). Knows nothing of prompts or models.
+history D = {(s_1,u_1), …, (s_n,u_n)} and keyframes V, produce the next turn).
 
     sample = cut(dialogue, target=len(dialogue.turns) - 1, labels=("joy", "sadness"))
 """
@@ -16,18 +16,13 @@ from typing import Annotated
 
 from pydantic import ConfigDict, Field, InstanceOf
 
-# How `mmerg.corpora.reading` checks what a reader gives. A name may hold what is no proper Unicode, as files' names do.
-STRICT = ConfigDict(strict=True, revalidate_instances="always", allow_inf_nan=False)
 Words = Annotated[str, Field(pattern=r"\S")]
-Name = InstanceOf[str]
-Labels = Annotated[tuple[Words, ...], Field(min_length=1)]
+Name = InstanceOf[str]  # which may hold what is no proper Unicode, as files' names do
 
 
 @dataclass(frozen=True, slots=True)
 class Crop:
     """A part of the picture, as fractions (0 to 1) of its width and height from the top left corner."""
-
-    __pydantic_config__ = STRICT
 
     x: float
     y: float
@@ -42,8 +37,6 @@ class Clip:
     Without a start it is the whole file, however short, of which nothing from `end` on is shown.
     """
 
-    __pydantic_config__ = STRICT
-
     path: Path
     start: float | None = None
     end: float | None = None
@@ -53,8 +46,6 @@ class Clip:
 @dataclass(frozen=True, slots=True)
 class Turn:
     """One utterance (u_i) by one speaker (s_i). `start` and `end` are seconds on the dialogue's own clock."""
-
-    __pydantic_config__ = STRICT
 
     speaker: Words
     text: Words
@@ -74,8 +65,6 @@ class Dialogue:
     variants of the data share. None of these reaches a scene: they serve protocols, retrieval and its guards.
     """
 
-    __pydantic_config__ = STRICT
-
     id: Words
     turns: Annotated[tuple[Turn, ...], Field(min_length=1)]
     respond_as: Words | None = None
@@ -94,11 +83,12 @@ class Corpus:
     dataset's root or its name alone where that may be in several folders; "" where the turn names none.
     """
 
-    __pydantic_config__ = STRICT
+    # How `mmerg.corpora.reading` checks a corpus and all that is in it.
+    __pydantic_config__ = ConfigDict(strict=True, revalidate_instances="always", allow_inf_nan=False)
 
     name: Name
     split: Name
-    labels: Labels
+    labels: Annotated[tuple[Words, ...], Field(min_length=1)]
     dialogues: tuple[Dialogue, ...]
     fingerprint: Words
     notes: Mapping[str, int] = field(default_factory=dict)
@@ -155,14 +145,13 @@ def cut(dialogue: Dialogue, target: int, labels: tuple[str, ...], history: int |
 
 def _before_target(turn: Turn, clip: Clip, target: Turn) -> Clip | None:
     """`clip` ended at the target's start, or None where nothing of it is surely before the target."""
-    end = clip.end
+    begins = clip.start or 0.0
+    ends = [] if clip.end is None else [clip.end]
     if target.clip and target.clip.path == clip.path:
         if target.clip.start is None:
             return None
-        end = target.clip.start if end is None else min(end, target.clip.start)
+        ends.append(target.clip.start)
     if turn.start is not None and target.start is not None:  # whatever `turn.end` says: files are cut wrongly
-        left = (clip.start or 0.0) + target.start - turn.start
-        end = left if end is None else min(end, left)
-    if end is not None and end <= (clip.start or 0.0):
-        return None
-    return replace(clip, end=end)
+        ends.append(begins + target.start - turn.start)
+    end = min(ends, default=None)
+    return None if end is not None and end <= begins else replace(clip, end=end)

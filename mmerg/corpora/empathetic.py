@@ -21,7 +21,6 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from types import MappingProxyType
 from typing import Literal
 
 from mmerg.corpora import files
@@ -31,8 +30,7 @@ from mmerg.errors import CorpusError
 
 SPEAKER, LISTENER = "Speaker", "Listener"
 SPLITS = ("train", "valid", "test")
-FOLDERS = ("", "empatheticdialogues")
-COLUMNS = ("conv_id", "utterance_idx", "context", "prompt", "speaker_idx", "utterance", "selfeval", "tags")
+COLUMNS = ["conv_id", "utterance_idx", "context", "prompt", "speaker_idx", "utterance", "selfeval", "tags"]
 UNCUT = 7  # a line with fewer fields may end within the utterance
 ROOT_HINT = "set dataset.root to the folder that holds train.csv, valid.csv and test.csv"
 CONVERSATION = re.compile(r"hit:[0-9]+_conv:[0-9]+")
@@ -50,8 +48,8 @@ _MERGED = {
     "disgust": "disgusted",
     "surprise": "surprised anticipating",
 }
-EKMAN: Mapping[str, str] = MappingProxyType({one: six for six, ones in _MERGED.items() for one in ones.split()})
-LABEL_SETS: Mapping[str, tuple[str, ...]] = MappingProxyType({"32": tuple(sorted(EKMAN)), "ekman": tuple(_MERGED)})
+EKMAN = {one: six for six, ones in _MERGED.items() for one in ones.split()}
+LABEL_SETS = {"32": tuple(sorted(EKMAN)), "ekman": tuple(_MERGED)}
 
 
 @dataclass(frozen=True)
@@ -76,8 +74,9 @@ class Empathetic:
         files.refuse_other("dataset.label_set", self.label_set, LABEL_SETS)
         root = files.root_folder(self.root, ROOT_HINT)
         what = f"no {self.split}.csv for EmpatheticDialogues' {self.split} split"
-        path = files.find_file(_places(root, self.split), what, ROOT_HINT, [root / "empatheticdialogues.tar.gz"])
-        data = files.read_bytes(path)
+        places = {split: [root / f"{split}.csv", root / "empatheticdialogues" / f"{split}.csv"] for split in SPLITS}
+        archive = root / "empatheticdialogues.tar.gz"
+        path, data = files.find_and_read(places[self.split], what, ROOT_HINT, [archive])
         notes: Counter[str] = Counter()
         talks: dict[str, dict[int, list[str]]] = {}
         for fields in _records(files.text_lines(data, path, notes), path, notes):
@@ -86,30 +85,24 @@ class Empathetic:
             talk.setdefault(int(fields[1]), fields)
         _refuse_wrong(talks, path, notes)
         dialogues = tuple(self._dialogue(name, talk, notes) for name, talk in talks.items())
-        corpus = Corpus(
-            name="empathetic",
-            split=self.split,
-            labels=LABEL_SETS[self.label_set],
-            dialogues=dialogues,
-            fingerprint=hashlib.sha256(data).hexdigest(),
-            notes=files.found(notes),
-        )
-        others = {split: files.first_file(_places(root, split)) for split in SPLITS if split != self.split}
-        refuse_mixed_up(corpus, path, data, others)
+        fingerprint = hashlib.sha256(data).hexdigest()
+        labels = LABEL_SETS[self.label_set]
+        corpus = Corpus("empathetic", self.split, labels, dialogues, fingerprint, files.found(notes))
+        refuse_mixed_up(corpus, path, data, places)
         return corpus
 
     def _dialogue(self, name: str, talk: dict[int, list[str]], notes: Counter[str]) -> Dialogue:
-        rows = [talk[number] for number in sorted(talk)]
-        contexts = Counter(fields[2] for fields in rows if fields[2] in EKMAN)
+        rows = sorted(talk.items())
+        contexts = Counter(fields[2] for _, fields in rows if fields[2] in EKMAN)
         context = max(contexts, key=contexts.__getitem__, default=None)  # of two as frequent, the one that comes first
         notes["labels_differing"] += contexts.total() - (contexts[context] if context else 0)
         notes["labels_missing"] += 0 if context else len(rows)
         emotion = EKMAN[context] if context and self.label_set == "ekman" else context
         return Dialogue(
             id=f"{self.split}_{name}",
-            turns=tuple(Turn(SPEAKER if number % 2 else LISTENER, talk[number][5], emotion) for number in sorted(talk)),
+            turns=tuple(Turn(SPEAKER if number % 2 else LISTENER, fields[5], emotion) for number, fields in rows),
             responders=(LISTENER,),
-            situation=next((fields[3] for fields in rows if fields[3]), None),
+            situation=next((fields[3] for _, fields in rows if fields[3]), None),
             conversation=name,
         )
 
@@ -117,7 +110,7 @@ class Empathetic:
 def _records(lines: Sequence[str], path: Path, notes: Counter[str]) -> Iterator[list[str]]:
     """The fields of each usable line. What a line has beyond eight fields is no part of them."""
     header = [name.strip() for name in lines[0].split(",")]
-    if header[: len(COLUMNS)] != list(COLUMNS):
+    if header[: len(COLUMNS)] != COLUMNS:
         missing = ", ".join(name for name in COLUMNS if name not in header)
         raise CorpusError(
             f"{path.name} lacks columns: {missing}" if missing else f"{path.name} has its columns in another order",
@@ -134,14 +127,13 @@ def _records(lines: Sequence[str], path: Path, notes: Counter[str]) -> Iterator[
             notes["rows_incomplete"] += 1
 
 
-def _refuse_wrong(talks: dict[str, dict[int, list[str]]], path: Path, notes: Counter[str]) -> None:
+def _refuse_wrong(talks: Mapping[str, dict[int, list[str]]], path: Path, notes: Counter[str]) -> None:
     """Raises CorpusError where no row can be used, or most contexts are no emotion: a wrong file or column."""
     contexts = Counter(fields[2] for talk in talks.values() for fields in talk.values())
     if not contexts:
         counts = ", ".join(f"{count} {name}" for name, count in files.found(notes).items())
-        raise CorpusError(
-            f"{path.name} holds no usable row", where=f"{path}; {counts or 'no rows'}", hint=files.AS_PUBLISHED
-        )
+        where = f"{path}; {counts or 'no rows'}"
+        raise CorpusError(f"{path.name} holds no usable row", where=where, hint=files.AS_PUBLISHED)
     unknown = Counter({context: count for context, count in contexts.items() if context not in EKMAN})
     notes["labels_unknown"] = unknown.total()
     if 2 * unknown.total() > contexts.total():
@@ -151,7 +143,3 @@ def _refuse_wrong(talks: dict[str, dict[int, list[str]]], path: Path, notes: Cou
             where=str(path),
             hint=f"{files.AS_PUBLISHED}; the third field is one of {', '.join(sorted(EKMAN))}",
         )
-
-
-def _places(root: Path, split: str) -> list[Path]:
-    return [root / folder / f"{split}.csv" for folder in FOLDERS]

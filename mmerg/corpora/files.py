@@ -1,9 +1,10 @@
-"""Read a dataset's own files: bytes with our error, lines of mixed encoding, tables with damaged rows.
+"""What the readers share: finding files and clips, lines of mixed encoding, tables with damaged rows, errors.
 
-Leaves the meaning of columns to the readers. Damage costs the line it is on, and is counted.
+Damage costs the line it is on, and is counted in `notes`.
 
-    table = read_table(Path("test_sent_emo.csv"), ("Utterance", "Speaker"))
-    table.rows[0].line, table.rows[0].cells["Speaker"]
+    path, data = find_and_read([Path("test_sent_emo.csv")], "no csv for the test split", "set dataset.root")
+    for line, cells in read_table(data, path, ("Utterance", "Speaker"), notes):
+        print(line, cells["Speaker"])
 """
 
 from __future__ import annotations
@@ -13,114 +14,20 @@ import os
 import stat
 import sys
 from collections import Counter
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Sequence
 from io import StringIO
 from pathlib import Path
 
 from mmerg.errors import ConfigError, CorpusError
 
 C1_AS_CP1252 = {code: bytes([code]).decode("cp1252", "replace") for code in range(0x80, 0xA0)}
-FileId = tuple[int, int]  # device and inode
 MAX_PROBLEMS = 10  # that a message tells
 MAX_JOINED_LINES = 5  # an utterance quoted over more lines than this is a lost quote
 AS_PUBLISHED = "take the file as published"
 MARK = b"\xef\xbb\xbf"  # a byte order mark
 
-
-@dataclass(frozen=True)
-class Row:
-    """One record: the line of the file it starts on (from 1) and its cells, stripped, by column name."""
-
-    line: int
-    cells: dict[str, str]
-
-
-@dataclass(frozen=True)
-class Table:
-    """The records that could be read, the file's bytes, and counts of what was repaired or left out."""
-
-    data: bytes
-    rows: tuple[Row, ...]
-    notes: Counter[str] = field(default_factory=Counter)
-
-
-def root_folder(root: str | Path, hint: str) -> Path:
-    """The dataset's folder, `~` expanded. Raises CorpusError, with `hint`, where there is none."""
-    folder = Path(os.path.expanduser(root))  # noqa: PTH111  (Path.expanduser raises for an unknown user)
-    if not is_folder(folder):
-        what = f"{folder} is not a folder" if os.path.lexists(folder) else f"{folder} does not exist"
-        raise CorpusError(f"no dataset folder: {what}", where=str(folder), hint=hint)
-    return folder
-
-
 # False also for a name that the system refuses, for which the methods of Path raise.
 is_file, is_folder = os.path.isfile, os.path.isdir
-
-
-def first_file(places: Sequence[Path]) -> Path | None:
-    """The first of the places where there is a file."""
-    return next(filter(is_file, places), None)
-
-
-def find_file(places: Sequence[Path], what: str, hint: str, archives: Sequence[Path] = ()) -> Path:
-    """The first of the places where there is a file. Raises CorpusError where there is none, which tells what their
-    folders hold and which of the archives is to be unpacked."""
-    if found := first_file(places):
-        return found
-    if found := next(filter(is_folder, places), None):  # unpackers make such folders
-        hint = f"put the file of that name in its place, at {found}"
-        raise CorpusError(f"{found.name} is a folder, not a file", where=holdings(found), hint=hint)
-    folders = list(dict.fromkeys(place.parent for place in places))
-    where = f"looked in {', '.join(map(str, folders))}; {'; '.join(map(holdings, filter(is_folder, folders)))}"
-    packed = first_file(archives)
-    raise CorpusError(what, where=where, hint=f"unpack {packed}; {hint}" if packed else hint)
-
-
-def holdings(folder: Path) -> str:
-    """What the folder holds, for an error: the first names in order, a slash after a folder's."""
-    try:
-        with os.scandir(folder) as entries:
-            names = sorted(e.name + "/" * is_folder(Path(e.path)) for e in entries if not e.name.startswith("."))
-    except OSError as error:
-        return f"{folder} cannot be listed ({error.strerror})"
-    return f"{folder} holds {', '.join(names[:12]) or 'nothing'}{', ...' if len(names) > 12 else ''}"
-
-
-def listing(folder: Path, what: str) -> list[str]:
-    """The names in a folder, in order. Raises CorpusError, naming `what` is there, where it cannot be listed."""
-    try:
-        return sorted(os.listdir(folder))  # noqa: PTH208  (names, not paths)
-    except OSError as error:
-        hint = "check that you may read the folder"
-        raise CorpusError(f"cannot list {what}: {error.strerror}", where=str(folder), hint=hint) from error
-
-
-def read_bytes(path: Path) -> bytes:
-    """The file's bytes. Raises CorpusError where the system refuses."""
-    try:
-        return path.read_bytes()
-    except OSError as error:
-        hint = "check that it is a file and that you may read it"
-        raise CorpusError(f"cannot read {path.name}: {error.strerror}", where=str(path), hint=hint) from error
-
-
-def known_as(file: Path, names: dict[FileId, Path]) -> Path | None:
-    """The first of its names by which a file was asked for, None where there is no file or it may not be looked at.
-
-    Two names of one file (links) must be known to be one when a clip is ended at the target's start. `names` is kept
-    from call to call. Raises CorpusError for a name that this system's encoding of names cannot spell.
-    """
-    try:
-        status = os.stat(file)  # noqa: PTH116  (as os.path: a null byte is a ValueError here, too)
-    except UnicodeEncodeError as error:
-        if sys.getfilesystemencoding() != "utf-8":  # in UTF-8 only a lone surrogate cannot be spelt
-            what = f"the name {file.name!a} cannot be spelt in {error.encoding}, as this locale asks of file names"
-            raise CorpusError(what, where=ascii(str(file)), hint="export LC_ALL=C.UTF-8, or PYTHONUTF8=1") from error
-        return None
-    except (OSError, ValueError):
-        return None
-    return names.setdefault((status.st_dev, status.st_ino), file) if stat.S_ISREG(status.st_mode) else None
 
 
 def refuse_other(key: str, value: object, known: Iterable[str]) -> None:
@@ -141,6 +48,87 @@ def found(notes: Counter[str]) -> dict[str, int]:
     return {name: count for name, count in sorted(notes.items()) if count}
 
 
+def root_folder(root: str | Path, hint: str) -> Path:
+    """The dataset's folder, `~` expanded. Raises CorpusError, with `hint`, where there is none."""
+    folder = Path(os.path.expanduser(root))  # noqa: PTH111  (Path.expanduser raises for an unknown user)
+    if not is_folder(folder):
+        what = f"{folder} is not a folder" if os.path.lexists(folder) else f"{folder} does not exist"
+        raise CorpusError(f"no dataset folder: {what}", where=str(folder), hint=hint)
+    return folder
+
+
+def first_file(places: Iterable[Path]) -> Path | None:
+    """The first of the places where there is a file."""
+    return next(filter(is_file, places), None)
+
+
+def find_and_read(places: Sequence[Path], what: str, hint: str, archives: Sequence[Path] = ()) -> tuple[Path, bytes]:
+    """The first of the places where there is a file, and its bytes. Raises CorpusError where there is none, which tells
+    what their folders hold and which of the archives is to be unpacked, and where it cannot be read."""
+    if path := first_file(places):
+        return path, read_bytes(path)
+    if path := next(filter(is_folder, places), None):  # unpackers make such folders
+        hint = f"put the file of that name in its place, at {path}"
+        raise CorpusError(f"{path.name} is a folder, not a file", where=holdings(path), hint=hint)
+    folders = list(dict.fromkeys(place.parent for place in places))
+    where = f"looked in {', '.join(map(str, folders))}; {'; '.join(map(holdings, filter(is_folder, folders)))}"
+    packed = first_file(archives)
+    raise CorpusError(what, where=where, hint=f"unpack {packed}; {hint}" if packed else hint)
+
+
+def read_bytes(path: Path) -> bytes:
+    """The file's bytes. Raises CorpusError where the system refuses."""
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        hint = "check that it is a file and that you may read it"
+        raise CorpusError(f"cannot read {path.name}: {error.strerror}", where=str(path), hint=hint) from error
+
+
+def holdings(folder: Path) -> str:
+    """What the folder holds, for an error: the first names in order, a slash after a folder's."""
+    try:
+        names = sorted(name + "/" * is_folder(folder / name) for name in os.listdir(folder) if name[0] != ".")  # noqa: PTH208
+    except OSError as error:
+        return f"{folder} cannot be listed ({error.strerror})"
+    return f"{folder} holds {', '.join(names[:12]) or 'nothing'}{', ...' if len(names) > 12 else ''}"
+
+
+class Clips:
+    """Finds the clips of turns. absent: those that are not there, as `Corpus.absent` has them.
+
+    Two names of one file (links) give one path: it must be seen that a clip is the target's own file.
+    """
+
+    def __init__(self) -> None:
+        self.absent: dict[str, str] = {}
+        self._paths: dict[tuple[int, int], Path] = {}  # by device and inode
+
+    def find(self, turn: str, name: str, folders: Iterable[Path]) -> Path | None:
+        """The file `name` of a turn ("dia0/3") in the first folder that has it; None where none has, or where the turn
+        names none (""). Raises CorpusError for a folder that may not be searched, and for a name that this system's
+        encoding of names cannot spell."""
+        path = next(filter(None, (self._path(folder / name) for folder in folders)), None) if name else None
+        if path is None:
+            self.absent[turn] = name
+        return path
+
+    def _path(self, file: Path) -> Path | None:
+        try:
+            status = os.stat(file)  # noqa: PTH116  (as os.path: a null byte is a ValueError here, too)
+        except UnicodeEncodeError as error:
+            if sys.getfilesystemencoding() == "utf-8":  # which spells all but lone surrogates
+                return None
+            what = f"the name {file.name!a} cannot be spelt in {error.encoding}, as this locale asks of file names"
+            raise CorpusError(what, where=ascii(str(file)), hint="export LC_ALL=C.UTF-8, or PYTHONUTF8=1") from error
+        except PermissionError as error:
+            hint = "check that you may enter the folder"
+            raise CorpusError(f"cannot look for {file.name}: {error.strerror}", where=str(file), hint=hint) from error
+        except (OSError, ValueError):
+            return None
+        return self._paths.setdefault((status.st_dev, status.st_ino), file) if stat.S_ISREG(status.st_mode) else None
+
+
 def decode_lines(data: bytes, notes: Counter[str]) -> list[str]:
     """The lines of a UTF-8 file, some of which may be cp1252; a byte order mark and any line ending are taken off.
 
@@ -155,10 +143,10 @@ def decode_lines(data: bytes, notes: Counter[str]) -> list[str]:
         except UnicodeDecodeError:
             line = raw.decode("cp1252", "replace")
             notes["lines_cp1252"] += 1
-        repaired = line if line.isascii() else line.translate(C1_AS_CP1252)
-        if repaired != line:
-            notes["characters_repaired"] += sum(a != b for a, b in zip(line, repaired, strict=True))
-        lines.append(repaired)
+        if not line.isascii():
+            notes["characters_repaired"] += sum(ord(letter) in C1_AS_CP1252 for letter in line)
+            line = line.translate(C1_AS_CP1252)
+        lines.append(line)
     return lines
 
 
@@ -172,37 +160,32 @@ def text_lines(data: bytes, path: Path, notes: Counter[str]) -> list[str]:
     return decode_lines(data, notes)
 
 
-def read_table(path: Path, columns: Sequence[str]) -> Table:
-    """Read a comma-separated file with a header line that names at least `columns`.
+def read_table(
+    data: bytes, path: Path, columns: Sequence[str], notes: Counter[str]
+) -> Iterator[tuple[int, dict[str, str]]]:
+    """The records of a comma-separated file whose header names at least `columns`: the line of the file each starts on
+    (from 1) and its cells, stripped, by column.
 
-    A record that is misquoted, or has too few or too many cells, is left out and counted (`rows_malformed`).
-    Raises CorpusError where the file cannot be read, is empty or in UTF-16, and where a column is missing or there
-    twice.
+    A record that is misquoted, or has too few or too many cells, is left out and counted (`rows_malformed`). Raises
+    CorpusError as `text_lines` does, and where a column is missing or there twice.
     """
-    data = read_bytes(path)
-    notes: Counter[str] = Counter()
     lines = text_lines(data, path, notes)
     header = [name.strip() for name in _fields(lines[0]) or []]
-    for verb, names, often in (
-        ("lacks", [name for name in columns if name not in header], ""),
-        ("has", [name for name in columns if header.count(name) > 1], " more than once"),
-    ):
-        if names:
-            raise CorpusError(
-                f"{path.name} {verb} the column{'s' * (len(names) > 1)} {', '.join(names)}{often}",
-                where=f"{path}, line 1; it has: {', '.join(header)[:300] or 'nothing'}",
-                hint=f"{AS_PUBLISHED}; needed, once each, are {', '.join(columns)}",
-            )
-    rows: list[Row] = []
+    missing = [name for name in columns if name not in header]
+    if names := missing or [name for name in columns if header.count(name) > 1]:
+        verb, often = ("lacks", "") if missing else ("has", " more than once")
+        raise CorpusError(
+            f"{path.name} {verb} the column{'s' * (len(names) > 1)} {', '.join(names)}{often}",
+            where=f"{path}, line 1; it has: {', '.join(header)[:300] or 'nothing'}",
+            hint=f"{AS_PUBLISHED}; needed, once each, are {', '.join(columns)}",
+        )
     at = 1
     while at < len(lines):
         fields, used = _record(lines, at, len(header))
         if fields is not None:
-            rows.append(Row(at + 1, dict(zip(header, (cell.strip() for cell in fields), strict=False))))
-        elif lines[at].strip():
-            notes["rows_malformed"] += 1
+            yield at + 1, dict(zip(header, (cell.strip() for cell in fields), strict=True))
+        notes["rows_malformed"] += fields is None and bool(lines[at].strip())
         at += used
-    return Table(data, tuple(rows), notes)
 
 
 def _record(lines: list[str], at: int, width: int) -> tuple[list[str] | None, int]:

@@ -23,7 +23,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 from pydantic.dataclasses import dataclass as checked_dataclass
 
 from mmerg.corpora.dialogue import Clip, Corpus, Dialogue, Turn
-from mmerg.corpora.files import MARK, FileId, find_file, known_as, read_bytes, root_folder, unusable
+from mmerg.corpora.files import MARK, Clips, find_and_read, root_folder, unusable
 from mmerg.corpora.meld import MELD_LABELS
 from mmerg.errors import CorpusError
 
@@ -37,10 +37,12 @@ Words = Annotated[str, Field(min_length=1)]
 Seconds = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 
 
-class TurnLine(BaseModel):
-    """A turn as written. `start` and `end` are seconds in the clip's file; without them it is the whole clip."""
-
+class _Line(BaseModel):
     model_config = ConfigDict(strict=True, extra="forbid", frozen=True, str_strip_whitespace=True)
+
+
+class TurnLine(_Line):
+    """A turn as written. `start` and `end` are seconds in the clip's file; without them it is the whole clip."""
 
     speaker: Words
     text: Words
@@ -68,10 +70,8 @@ class TurnLine(BaseModel):
         return self
 
 
-class DialogueLine(BaseModel):
+class DialogueLine(_Line):
     """A dialogue as written, one line of the file."""
-
-    model_config = ConfigDict(strict=True, extra="forbid", frozen=True, str_strip_whitespace=True)
 
     id: Words
     turns: Annotated[tuple[TurnLine, ...], Field(min_length=1)]
@@ -98,75 +98,61 @@ class Folder:
         not of the layout, an unknown label, an id used before, a clip outside the folder.
         """
         root = root_folder(self.root, f"set dataset.root to the folder that holds {self.file}")
-        path = root / self.file
-        data = read_bytes(find_file([path], f"no {self.file} in the dataset's folder", LAYOUT))
-        names: dict[FileId, Path] = {}
+        path, data = find_and_read([root / self.file], f"no {self.file} in the dataset's folder", LAYOUT)
+        labels = MELD_LABELS if self.labels is None else tuple(self.labels)
         here = path.resolve()
+        clips = Clips()
         dialogues: list[Dialogue] = []
-        absent: dict[str, str] = {}
-        for line in self._read(data, path):
-            turns = tuple(_turn(turn, root, names) for turn in line.turns)
-            dialogues.append(Dialogue(line.id, turns, line.respond_as, conversation=f"{here}#{line.id}"))
-            for number, (written, turn) in enumerate(zip(line.turns, turns, strict=True), start=1):
-                if written.clip and not turn.clip:
-                    absent[f"{line.id}/{number}"] = written.clip
+        for line in _lines(data, path, labels):
+            turns: list[Turn] = []
+            for number, turn in enumerate(line.turns, start=1):
+                file = clips.find(f"{line.id}/{number}", turn.clip, [root]) if turn.clip else None
+                clip = Clip(file.resolve(), turn.start, turn.end) if file else None
+                turns.append(Turn(turn.speaker, turn.text, turn.emotion, clip))
+            dialogues.append(Dialogue(line.id, tuple(turns), line.respond_as, conversation=f"{here}#{line.id}"))
         return Corpus(
             name=root.resolve().name,
             split=path.stem,
-            labels=self._labels,
+            labels=labels,
             dialogues=tuple(dialogues),
             fingerprint=hashlib.sha256(data).hexdigest(),
-            notes={"clips_missing": len(absent)} if absent else {},
-            absent=absent,
+            notes={"clips_missing": len(clips.absent)} if clips.absent else {},
+            absent=clips.absent,
         )
 
-    def _read(self, data: bytes, path: Path) -> Iterator[DialogueLine]:
-        """The lines one by one, as all of them at once take several times the room of what is made of them. Raises
-        CorpusError after the last where any cannot be used; from the first such line on, none is given."""
-        problems: list[str] = []
-        first_line: dict[str, int] = {}
-        for number, raw in enumerate(io.BytesIO(data.removeprefix(MARK)), start=1):
-            if not raw.strip():
-                continue
-            try:
-                line = DialogueLine.model_validate_json(raw)
-            except ValidationError as error:
-                problems.append(f"line {number}: {_complaint(error)}")
-                continue
-            problems += [f"line {number}: {complaint}" for complaint in self._unknown_labels(line)]
-            if line.id in first_line:
-                problems.append(f"line {number}: id: {line.id!r} is the id of line {first_line[line.id]} already")
-            first_line.setdefault(line.id, number)
-            if not problems:
-                yield line
-        if problems:
-            raise unusable(f"{path.name} cannot be used as it is", problems, str(path), LAYOUT)
-        if not first_line:
-            raise CorpusError(f"{path.name} holds no dialogue", where=str(path), hint=LAYOUT)
 
-    @property
-    def _labels(self) -> tuple[str, ...]:
-        return MELD_LABELS if self.labels is None else tuple(self.labels)
-
-    def _unknown_labels(self, line: DialogueLine) -> list[str]:
-        return [
-            f"turns.{index}.emotion: {turn.emotion!r} is not one of {', '.join(self._labels)}; "
+def _lines(data: bytes, path: Path, labels: Sequence[str]) -> Iterator[DialogueLine]:
+    """The lines one by one, as all of them at once take several times the room of what is made of them. Raises
+    CorpusError after the last where any cannot be used; from the first such line on, none is given."""
+    problems: list[str] = []
+    first_line: dict[str, int] = {}
+    for number, raw in enumerate(io.BytesIO(data.removeprefix(MARK)), start=1):
+        if not raw.strip():
+            continue
+        try:
+            line = DialogueLine.model_validate_json(raw)
+        except ValidationError as error:
+            problems.append(f"line {number}: {_complaint(error)}")
+            continue
+        problems += [
+            f"line {number}: turns.{index}.emotion: {turn.emotion!r} is not one of {', '.join(labels)}; "
             "correct it, or name your own set with dataset.labels=[...]"
             for index, turn in enumerate(line.turns)
-            if turn.emotion is not None and turn.emotion not in self._labels
+            if turn.emotion is not None and turn.emotion not in labels
         ]
-
-
-def _turn(line: TurnLine, root: Path, names: dict[FileId, Path]) -> Turn:
-    clip = None
-    if line.clip is not None and (file := known_as(root / line.clip, names)):
-        clip = Clip(file.resolve(), line.start, line.end)
-    return Turn(line.speaker, line.text, line.emotion, clip)
+        if line.id in first_line:
+            problems.append(f"line {number}: id: {line.id!r} is the id of line {first_line[line.id]} already")
+        first_line.setdefault(line.id, number)
+        if not problems:
+            yield line
+    if problems:
+        raise unusable(f"{path.name} cannot be used as it is", problems, str(path), LAYOUT)
+    if not first_line:
+        raise CorpusError(f"{path.name} holds no dialogue", where=str(path), hint=LAYOUT)
 
 
 def _complaint(error: ValidationError) -> str:
     """The first complaint, as `turns.0.text: Field required`."""
     first = error.errors(include_url=False, include_input=False)[0]
-    place = ".".join(str(part) for part in first["loc"])
-    message = first["msg"].removeprefix("Value error, ")
-    return f"{place}: {message}" if place else message
+    place = [".".join(map(str, first["loc"]))] if first["loc"] else []
+    return ": ".join([*place, first["msg"].removeprefix("Value error, ")])

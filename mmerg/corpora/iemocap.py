@@ -16,9 +16,8 @@ from hashlib import sha256
 from pathlib import Path
 
 from mmerg.corpora.dialogue import Clip, Corpus, Crop, Dialogue, Turn
-from mmerg.corpora.files import found, is_file, read_bytes, refuse_other, root_folder
+from mmerg.corpora.files import Clips, found, read_bytes, refuse_other, root_folder
 from mmerg.corpora.iemocap_files import (
-    DIALOGUE,
     EVALUATIONS,
     FILMS,
     ROOT_HINT,
@@ -37,11 +36,16 @@ LABEL_SETS = {
     "four": ("angry", "happy", "sad", "neutral"),
 }
 WORDS = {"ang": "angry", "hap": "happy", "exc": "excited", "sad": "sad", "fru": "frustrated", "neu": "neutral"}
-OTHER_CODES = ("xxx", "sur", "fea", "oth", "dis")  # xxx: the evaluators have no majority
-SESSIONS = (1, 2, 3, 4, 5)
+OTHER_CODES = ("xxx", "sur", "fea", "oth", "dis", "missing")  # xxx: the evaluators have no majority
 ACTORS = {"F": "Woman", "M": "Man"}
 LEFT, RIGHT = Crop(0.0, 0.0, 0.5, 1.0), Crop(0.5, 0.0, 0.5, 1.0)
-SIDES = ("auto", "swapped", "left", "right", "full")
+SIDES = {  # what is shown of who wears the markers, and of the other
+    "auto": (LEFT, RIGHT),
+    "swapped": (RIGHT, LEFT),
+    "left": (LEFT, LEFT),
+    "right": (RIGHT, RIGHT),
+    "full": (None, None),
+}
 
 
 @dataclass(frozen=True)
@@ -68,12 +72,18 @@ class Iemocap:
         session, label set or side that there is not, CorpusError for a folder or file that is missing, for a dialogue
         with turns and not one evaluation, and for sessions without a turn.
         """
-        sessions = self._sessions()
+        asked = self.sessions or ()
+        if not asked or any(type(session) is not int or session not in range(1, 6) for session in asked):
+            given = ", ".join(map(str, asked)) or "none"
+            hint = "dataset.sessions is a list of 1 to 5, such as [5] or [1,2,3,4]"
+            raise ConfigError(f"IEMOCAP has sessions 1 to 5; asked for: {given}", where="dataset.sessions", hint=hint)
+        refuse_other("dataset.label_set", self.label_set, LABEL_SETS)
+        refuse_other("dataset.reader.speaker_side", self.speaker_side, SIDES)
         root = root_folder(self.root, ROOT_HINT)
+        sessions = sorted(set(asked))
         notes: Counter[str] = Counter()
-        digest = sha256()
+        clips, digest = Clips(), sha256()
         dialogues: list[Dialogue] = []
-        absent: dict[str, str] = {}
         for session in sessions:
             folder = session_folder(root, session)
             unjudged: set[str] = set()
@@ -82,19 +92,22 @@ class Iemocap:
                 digest.update(f"{name}\0{len(spoken)}\0{len(judged)}\0".encode() + spoken + judged)
                 utterances = read_transcription(spoken, name, notes)
                 codes = read_evaluation(judged, notes)
-                if utterances and not codes:
+                notes["evaluations_without_turn"] += len(codes.keys() - {said.id for said in utterances})
+                notes["dialogues_without_turns"] += not utterances
+                if not utterances:
+                    continue
+                if not codes:
                     unjudged.add(name)
-                film = folder / FILMS / f"{name}.avi"
-                filmed = self.clips and is_file(film)
-                turns = self._turns(name, film if filmed else None, utterances, codes, notes)
-                if self.clips and not filmed:
-                    looked_for = film.relative_to(root).as_posix()
-                    absent |= {f"{name}/{number}": looked_for for number in range(1, len(turns) + 1)}
-                if turns:
-                    dialogues.append(Dialogue(name, turns, script=_script(name), conversation=name))
-                notes["dialogues_without_turns"] += not turns
+                film = (folder / FILMS / f"{name}.avi").relative_to(root).as_posix()
+                turns: list[Turn] = []
+                for number, said in enumerate(utterances, start=1):
+                    file = clips.find(f"{name}/{number}", film, [root]) if self.clips else None
+                    turns.append(self._turn(said, name, codes, file, notes))
+                play = name.split("_")[1][: len("script01")]  # without part and take: sessions perform the same ones
+                script = play if play.startswith("script") else None
+                dialogues.append(Dialogue(name, tuple(turns), script=script, conversation=name))
             refuse_without(folder, f"{EVALUATIONS} holds no evaluation in the files of", unjudged)
-        notes["clips_missing"] = len(absent)
+        notes["clips_missing"] = len(clips.absent)
         split = f"session{'+'.join(map(str, sessions))}"
         if not dialogues:
             what = f"no transcription of IEMOCAP's {split} holds a turn"
@@ -106,51 +119,21 @@ class Iemocap:
             dialogues=tuple(dialogues),
             fingerprint=digest.hexdigest(),
             notes=found(notes),
-            absent=absent,
+            absent=clips.absent,
         )
 
-    def _sessions(self) -> list[int]:
-        """The sessions asked for, each once. Raises ConfigError where a setting makes no sense."""
-        asked = self.sessions or ()
-        if not asked or any(type(session) is not int or session not in SESSIONS for session in asked):
-            given = ", ".join(map(str, asked)) or "none"
-            hint = "dataset.sessions is a list of 1 to 5, such as [5] or [1,2,3,4]"
-            raise ConfigError(f"IEMOCAP has sessions 1 to 5; asked for: {given}", where="dataset.sessions", hint=hint)
-        refuse_other("dataset.label_set", self.label_set, LABEL_SETS)
-        refuse_other("dataset.reader.speaker_side", self.speaker_side, SIDES)
-        return sorted(set(asked))
-
-    def _turns(
-        self,
-        dialogue: str,
-        film: Path | None,
-        utterances: Sequence[Utterance],
-        codes: Mapping[str, str],
-        notes: Counter[str],
-    ) -> tuple[Turn, ...]:
-        """The turns, without a label where an utterance has none of the set."""
-        merged = {"exc": "happy"} if self.label_set == "four" else {}
-        words = {code: word for code, word in (WORDS | merged).items() if word in LABEL_SETS[self.label_set]}
-        notes["evaluations_without_turn"] += len(codes.keys() - {said.id for said in utterances})
-        turns: list[Turn] = []
-        for said in utterances:
-            code = codes.get(said.id, "missing")
-            if code not in words:
-                notes[f"labels_{code if code in (*WORDS, *OTHER_CODES, 'missing') else 'unknown'}"] += 1
-            end = said.end if said.end > said.start else None
-            notes["spans_reversed"] += end is None
-            clip = Clip(film, said.start, end, self._crop(dialogue, said.actor)) if film and end else None
-            turns.append(Turn(ACTORS[said.actor], said.text, words.get(code), clip, said.start, end))
-        return tuple(turns)
-
-    def _crop(self, dialogue: str, actor: str) -> Crop | None:
-        if self.speaker_side in ("auto", "swapped"):
-            wears_markers = dialogue[len("Ses05")] == actor
-            return LEFT if wears_markers == (self.speaker_side == "auto") else RIGHT
-        return {"left": LEFT, "right": RIGHT}.get(self.speaker_side)
-
-
-def _script(dialogue: str) -> str | None:
-    """The play of a scripted dialogue, without part and take: sessions perform the same ones."""
-    match = DIALOGUE.fullmatch(dialogue)
-    return f"script{match[4]}" if match and match[3] == "script" else None
+    def _turn(
+        self, said: Utterance, dialogue: str, codes: Mapping[str, str], film: Path | None, notes: Counter[str]
+    ) -> Turn:
+        """The turn, without a label where the utterance has none of the set."""
+        code = codes.get(said.id, "missing")
+        emotion = "happy" if (code, self.label_set) == ("exc", "four") else WORDS.get(code)
+        if emotion not in LABEL_SETS[self.label_set]:
+            notes[f"labels_{code if code in (*WORDS, *OTHER_CODES) else 'unknown'}"] += 1
+            emotion = None
+        end = said.end if said.end > said.start else None
+        notes["spans_reversed"] += end is None
+        markers, other = SIDES[self.speaker_side]
+        crop = markers if said.actor == dialogue[len("Ses05")] else other
+        clip = Clip(film, said.start, end, crop) if film and end else None
+        return Turn(ACTORS[said.actor], said.text, emotion, clip, said.start, end)

@@ -11,21 +11,17 @@ An evaluation; only lines like the second are read, evaluators' own are not:
     % [START_TIME - END_TIME] TURN_NAME EMOTION [V, A, D]
     [6.2901 - 8.2357]	Ses05F_impro01_F000	neu	[2.5000, 2.5000, 2.5000]
     C-E2:	Neutral;	()
-
-Damage to a line costs the line, and is counted. What labels mean is the reader's.
-
-    folder = session_folder(Path("IEMOCAP_full_release"), 5)
-    dialogue_names(folder)    # ["Ses05F_impro01", ..., "Ses05M_script03_2"]: 31
 """
 
 from __future__ import annotations
 
+import os
 import re
 from collections import Counter
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
-from mmerg.corpora.files import MARK, decode_lines, holdings, is_folder, listing
+from mmerg.corpora.files import MARK, decode_lines, holdings, is_folder
 from mmerg.errors import CorpusError
 
 RELEASE = "IEMOCAP_full_release"
@@ -38,14 +34,13 @@ SPOKEN = re.compile(rf"(Ses\w+)_([FM])(\w+)\s*\[\s*{SECONDS}\s*-\s*{SECONDS}\s*\
 JUDGED = re.compile(rb"\[[^\]]*\]\s+(Ses\w+)\s+([A-Za-z]{3})\b")
 
 
-@dataclass(frozen=True, slots=True)
-class Utterance:
-    """One line of a transcription: actor "F" or "M", seconds from the start of the dialogue's recordings, and words."""
+class Utterance(NamedTuple):
+    """One line of a transcription, times in seconds from the start of the dialogue's recordings; actor is F or M."""
 
-    id: str
-    actor: str
     start: float
     end: float
+    id: str
+    actor: str
     text: str
 
 
@@ -56,10 +51,10 @@ def session_folder(root: Path, session: int) -> Path:
     for base in bases:
         if is_folder(base / name):
             return base / name
-    known = [holdings(base) for base in bases if is_folder(base)]
+    known = "; ".join(holdings(base) for base in bases if is_folder(base))
     raise CorpusError(
         f"no folder {name} for IEMOCAP's session {session}",
-        where=f"looked for {bases[0] / name} and {bases[1] / name}; {'; '.join(known)}",
+        where=f"looked for {bases[0] / name} and {bases[1] / name}; {known}",
         hint=f"{ROOT_HINT}; dataset.sessions says which sessions are read",
     )
 
@@ -86,24 +81,20 @@ def refuse_without(session: Path, what: str, names: set[str]) -> None:
 def read_transcription(data: bytes, dialogue: str, notes: Counter[str]) -> list[Utterance]:
     """The utterances of `dialogue` in order of time (then of end and id), whatever their order in the file.
 
-    Lines are UTF-8 or else cp1252, which is Latin-1 where that has letters, and quotes and dashes where Latin-1 has
-    controls. Counts `lines_skipped` (not an utterance: bare `F:` and `M:` lines, remarks), `lines_unreadable` (an
-    utterance without an id of this dialogue, times or words), `turns_repeated` (an id again: the first one counts).
+    Counts `lines_skipped` (not an utterance: bare `F:` and `M:` lines, remarks), `lines_unreadable` (an utterance
+    without an id of this dialogue, times or words), `turns_repeated` (an id again: the first one counts).
     """
     said: dict[str, Utterance] = {}
     for line in map(str.strip, decode_lines(data, notes)):
-        if not line.startswith("Ses"):
-            notes["lines_skipped"] += bool(line)
-            continue
         match = SPOKEN.fullmatch(line)
-        if not match or match[1] != dialogue:
-            notes["lines_unreadable"] += 1
-            continue
-        _, actor, number, start, end, text = match.groups()
-        utterance = Utterance(f"{dialogue}_{actor}{number}", actor, float(start), float(end), text)
-        notes["turns_repeated"] += utterance.id in said
-        said.setdefault(utterance.id, utterance)
-    return sorted(said.values(), key=lambda utterance: (utterance.start, utterance.end, utterance.id))
+        if match and match[1] == dialogue:
+            _, actor, number, start, end, text = match.groups()
+            id = f"{dialogue}_{actor}{number}"
+            notes["turns_repeated"] += id in said
+            said.setdefault(id, Utterance(float(start), float(end), id, actor, text))
+        elif line:
+            notes["lines_unreadable" if line.startswith("Ses") else "lines_skipped"] += 1
+    return sorted(said.values())
 
 
 def read_evaluation(data: bytes, notes: Counter[str]) -> dict[str, str]:
@@ -114,15 +105,12 @@ def read_evaluation(data: bytes, notes: Counter[str]) -> dict[str, str]:
     """
     labels: dict[str, str] = {}
     for line in data.removeprefix(MARK).splitlines():
-        if not line.startswith(b"["):
-            continue
-        match = JUDGED.match(line)
-        if not match:
-            notes["evaluations_unreadable"] += 1
-            continue
-        utterance, label = match[1].decode("ascii"), match[2].decode("ascii").lower()
-        notes["evaluations_repeated"] += utterance in labels
-        labels.setdefault(utterance, label)
+        if match := JUDGED.match(line):
+            utterance, label = (part.decode("ascii") for part in match.groups())
+            notes["evaluations_repeated"] += utterance in labels
+            labels.setdefault(utterance, label.lower())
+        else:
+            notes["evaluations_unreadable"] += line.startswith(b"[")
     return labels
 
 
@@ -131,10 +119,14 @@ def _listed(session: Path, inner: str) -> set[str]:
     folder = session / inner
     hint = f"unpack {inner} of {session.name} from the full release, too; sentences/ is not read"
     if not is_folder(folder):
-        last = next(above for above in folder.parents if is_folder(above))
+        last = next(filter(is_folder, folder.parents))
         raise CorpusError(f"{session.name} has no {inner}", where=f"looked for {folder}; {holdings(last)}", hint=hint)
+    try:
+        files = [name for name in os.listdir(folder) if name.endswith(".txt")]  # noqa: PTH208  (names, not paths)
+    except OSError as error:
+        what = f"cannot list {inner} of {session.name}: {error.strerror}"
+        raise CorpusError(what, where=str(folder), hint="check that you may read the folder") from error
     # A link that leads nowhere is listed, so that reading it says so.
-    files = [name for name in listing(folder, f"{inner} of {session.name}") if name.endswith(".txt")]
     matches = (DIALOGUE.fullmatch(name.removesuffix(".txt")) for name in files if not is_folder(folder / name))
     names = {match[0] for match in matches if match and session.name == f"Session{match[1]}"}
     if not names:

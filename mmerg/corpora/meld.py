@@ -5,12 +5,10 @@ A line of `test_sent_emo.csv`, the file this reads, by the split's name:
     Sr No.,Utterance,Speaker,Emotion,Sentiment,Dialogue_ID,Utterance_ID,Season,Episode,StartTime,EndTime
     1,"Oh. That’s so...",Rachel,anger,negative,0,1,3,19,"00:14:40,629","00:14:47,385"
 
-Order comes from Utterance_ID, which has gaps. Sentiment is not used; no clip is opened.
+Order comes from Utterance_ID, which has gaps. The row's clip is `dia0_utt1.mp4`; no clip is opened.
 
 The dyadic variant cuts each dialogue into talks of two; turns recur in several of them. `test_sent_emo_dya.csv` has no
-`Sr No.`; its Old_Dialogue_ID and Old_Utterance_ID are those of the row that it was, and name the clip:
-
-    Utterance,Speaker,Emotion,Sentiment,Dialogue_ID,Utterance_ID,Old_Dialogue_ID,Old_Utterance_ID,Season,Episode,…
+`Sr No.`; its Old_Dialogue_ID and Old_Utterance_ID are those of the row that it was, and name the clip.
 
     corpus = Meld("~/data/MELD.Raw", split="test").load()
     dyads = Meld("~/data/MELD", split="test", variant="dyadic").load()
@@ -21,7 +19,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
@@ -29,21 +27,21 @@ from typing import Literal
 
 from mmerg.corpora import files
 from mmerg.corpora.dialogue import Clip, Corpus, Dialogue, Turn
-from mmerg.corpora.meld_clips import RELEASE_FOLDER, Key, archives, clip_name, list_clips
 from mmerg.corpora.published import refuse_mixed_up
 from mmerg.errors import CorpusError
 
 MELD_LABELS = ("neutral", "joy", "sadness", "anger", "surprise", "fear", "disgust")
 Variant = Literal["multi", "dyadic"]
-SPLITS = tuple(RELEASE_FOLDER)
+Row = tuple[int, dict[str, str]]  # the line it starts on, its cells by column
+Key = tuple[int, int]
+CLIP_FOLDERS = {"train": "train_splits", "dev": "dev_splits_complete", "test": "output_repeated_splits_test"}
 FILES = {  # names, and folders beside those of every variant
     "multi": ("{}_sent_emo.csv", ("data/MELD",)),
     "dyadic": ("{}_sent_emo_dya.csv", ("data/MELD_Dyadic", "MELD_Dyadic")),
 }
-ID_COLUMNS = ("Dialogue_ID", "Utterance_ID")
-EPISODE_COLUMNS = ("Season", "Episode")
-OLD_COLUMNS = ("Old_Dialogue_ID", "Old_Utterance_ID")
-COLUMNS = ("Utterance", "Speaker", "Emotion", *ID_COLUMNS, "StartTime", "EndTime")
+IDS, EPISODE = ("Dialogue_ID", "Utterance_ID"), ("Season", "Episode")
+OLD_IDS = ("Old_Dialogue_ID", "Old_Utterance_ID")
+COLUMNS = ("Utterance", "Speaker", "Emotion", *IDS, "StartTime", "EndTime")
 TIME = re.compile(r"([0-9]{1,2}):([0-5][0-9]):([0-5][0-9])[,.]([0-9]{1,3})")
 NUMBER = re.compile(r"[0-9]{1,9}")
 ROOT_HINT = "set dataset.root to the folder that holds the csv files or MELD.Raw (layouts: docs/datasets.md)"
@@ -73,99 +71,95 @@ class Meld:
         rows for one turn, a file without a usable row, one that holds another split or variant, and clips that are not
         unpacked.
         """
-        files.refuse_other("dataset.split", self.split, SPLITS)
+        files.refuse_other("dataset.split", self.split, CLIP_FOLDERS)
         files.refuse_other("dataset.variant", self.variant, FILES)
         dyadic = self.variant == "dyadic"
         root = files.root_folder(self.root, ROOT_HINT)
+        bases = (root, root / "MELD.Raw")
+        archives = [base / name for name in (f"{self.split}.tar.gz", "MELD.Raw.tar.gz") for base in bases]
         places = _places(root, self.split, self.variant)
         elsewhere = dyadic and files.first_file(_places(root, self.split, "multi"))
         hint = "its folder MELD_Dyadic belongs beside MELD's own; or dataset.variant=multi" if elsewhere else ROOT_HINT
         what = f"no {places[0].name} for MELD's {self.split} split"
-        path = files.find_file(places, what, hint, archives(root, self.split))
-        table = files.read_table(path, (*COLUMNS, *OLD_COLUMNS) if dyadic else COLUMNS)
-        notes = Counter(table.notes)
-        rows = _keyed(table.rows, path, notes)
-        if not dyadic and OLD_COLUMNS[0] in table.rows[0].cells:
+        path, data = files.find_and_read(places, what, hint, archives)
+
+        labels = MELD_LABELS if self.labels is None else tuple(self.labels)
+        notes: Counter[str] = Counter()
+        rows = _keyed(files.read_table(data, path, (*COLUMNS, *OLD_IDS) if dyadic else COLUMNS, notes), path, notes)
+        if not dyadic and any(OLD_IDS[0] in cells for _, cells in rows.values()):
             hint = "call it by its published name (…_dya.csv) and set dataset.variant=dyadic"
             raise CorpusError(f"{path.name} holds MELD's dyadic variant", where=f"{path}, line 1", hint=hint)
-        clips = list_clips(root, self.split) if self.clips else {}
+        inner = CLIP_FOLDERS[self.split]
+        folders = [base / one for one in (f"{self.split}/{inner}", inner, self.split) for base in reversed(bases)]
+        clips = files.Clips()
         dialogues: list[Dialogue] = []
-        absent: dict[str, str] = {}
         for number, keys in groupby(sorted(rows), key=lambda key: key[0]):
             name = f"{self.split}_{'dyad' if dyadic else 'dia'}{number}"
-            own = {key: rows[key] for key in keys}
-            named = [_ids(row, OLD_COLUMNS) if dyadic else key for key, row in own.items()]
-            paths = [clips.get(key) if key else None for key in named]
-            if self.clips:
-                absent |= {
-                    f"{name}/{at}": clip_name(key) if key else ""
-                    for at, (key, file) in enumerate(zip(named, paths, strict=True), start=1)
-                    if not file
-                }
-            conversation = next((key[0] for key in named if key), None)
-            dialogues.append(
-                Dialogue(
-                    name,
-                    tuple(self._turn(row, file, path, notes) for row, file in zip(own.values(), paths, strict=True)),
-                    episode=_episode(own, notes),
-                    conversation=None if conversation is None else f"meld/{self.split}/dia{conversation}",
-                )
+            talk = [rows[key] for key in keys]
+            named = [_ids(row, OLD_IDS if dyadic else IDS) for row in talk]
+            turns: list[Turn] = []
+            for at, (row, key) in enumerate(zip(talk, named, strict=True), start=1):
+                clip = f"dia{key[0]}_utt{key[1]}.mp4" if key else ""
+                file = clips.find(f"{name}/{at}", clip, folders) if self.clips else None
+                turns.append(_turn(row, file, labels, path, notes))
+            conversation = next((f"meld/{self.split}/dia{key[0]}" for key in named if key), None)
+            dialogues.append(Dialogue(name, tuple(turns), episode=_episode(talk, notes), conversation=conversation))
+        if len(clips.absent) == len(rows) and (packed := files.first_file(archives)):
+            raise CorpusError(
+                f"no clip of MELD's {self.split} split is unpacked",
+                where=f"looked in {', '.join(map(str, folders))}",
+                hint=f"unpack {packed}, or read words only: +dataset.reader.clips=false",
             )
-        notes["clips_missing"] = len(absent)
+        notes["clips_missing"] = len(clips.absent)
         corpus = Corpus(
             name="meld-dyadic" if dyadic else "meld",
             split=self.split,
-            labels=self._labels,
+            labels=labels,
             dialogues=tuple(dialogues),
-            fingerprint=hashlib.sha256(table.data).hexdigest(),
+            fingerprint=hashlib.sha256(data).hexdigest(),
             notes=files.found(notes),
-            absent=absent,
+            absent=clips.absent,
         )
-        others = {
-            split: files.first_file(_places(root, split, self.variant)) for split in SPLITS if split != self.split
-        }
-        refuse_mixed_up(corpus, path, table.data, others)
+        refuse_mixed_up(corpus, path, data, {split: _places(root, split, self.variant) for split in CLIP_FOLDERS})
         return corpus
 
-    @property
-    def _labels(self) -> tuple[str, ...]:
-        return MELD_LABELS if self.labels is None else tuple(self.labels)
 
-    def _turn(self, row: files.Row, clip: Path | None, path: Path, notes: Counter[str]) -> Turn:
-        emotion = row.cells["Emotion"]
-        if emotion and emotion not in self._labels:
-            raise CorpusError(
-                f"unknown emotion {emotion!r}",
-                where=f"{path}, line {row.line}",
-                hint=f"the labels are {', '.join(self._labels)}; correct the line or set dataset.labels=[...]",
-            )
-        notes["labels_missing"] += not emotion
-        start, end = (_seconds(row.cells[column], notes) for column in ("StartTime", "EndTime"))
-        if start is not None and end is not None and end <= start:
-            end = None
-            notes["spans_reversed"] += 1
-        words = row.cells["Utterance"].replace("\n", " ")
-        return Turn(row.cells["Speaker"], words, emotion or None, Clip(clip) if clip else None, start, end)
-
-
-def _keyed(rows: Sequence[files.Row], path: Path, notes: Counter[str]) -> dict[Key, files.Row]:
+def _keyed(rows: Iterable[Row], path: Path, notes: Counter[str]) -> dict[Key, Row]:
     """Rows by (Dialogue_ID, Utterance_ID); those without an id, a speaker or words are counted and left out."""
-    keyed: dict[Key, files.Row] = {}
-    for row in rows:
-        key = _ids(row, ID_COLUMNS)
-        if key is None or not (row.cells["Speaker"] and row.cells["Utterance"]):
+    keyed: dict[Key, Row] = {}
+    for line, cells in rows:
+        key = _ids((line, cells), IDS)
+        if key is None or not (cells["Speaker"] and cells["Utterance"]):
             notes["rows_incomplete"] += 1
             continue
         if key in keyed:
             raise CorpusError(
                 f"two rows for utterance {key[1]} of dialogue {key[0]}",
-                where=f"{path}, lines {keyed[key].line} and {row.line}",
+                where=f"{path}, lines {keyed[key][0]} and {line}",
                 hint=f"{files.AS_PUBLISHED}, or delete the wrong row",
             )
-        keyed[key] = row
+        keyed[key] = line, cells
     if not keyed:
         raise CorpusError(f"{path.name} holds no usable row", where=str(path), hint=files.AS_PUBLISHED)
     return keyed
+
+
+def _turn(row: Row, clip: Path | None, labels: Sequence[str], path: Path, notes: Counter[str]) -> Turn:
+    line, cells = row
+    emotion = cells["Emotion"]
+    if emotion and emotion not in labels:
+        raise CorpusError(
+            f"unknown emotion {emotion!r}",
+            where=f"{path}, line {line}",
+            hint=f"the labels are {', '.join(labels)}; correct the line or set dataset.labels=[...]",
+        )
+    notes["labels_missing"] += not emotion
+    start, end = (_seconds(cells[column], notes) for column in ("StartTime", "EndTime"))
+    if start is not None and end is not None and end <= start:
+        end = None
+        notes["spans_reversed"] += 1
+    words = cells["Utterance"].replace("\n", " ")
+    return Turn(cells["Speaker"], words, emotion or None, Clip(clip) if clip else None, start, end)
 
 
 def _seconds(cell: str, notes: Counter[str]) -> float | None:
@@ -178,16 +172,16 @@ def _seconds(cell: str, notes: Counter[str]) -> float | None:
     return int(hours) * 3600 + int(minutes) * 60 + float(f"{seconds}.{fraction}")
 
 
-def _ids(row: files.Row, columns: Sequence[str]) -> Key | None:
+def _ids(row: Row, columns: Sequence[str]) -> Key | None:
     """The numbers in two columns; None where one is not there or a cell holds none."""
-    first, second = (row.cells.get(column, "") for column in columns)
+    first, second = (row[1].get(column, "") for column in columns)
     return (int(first), int(second)) if NUMBER.fullmatch(first) and NUMBER.fullmatch(second) else None
 
 
-def _episode(rows: Mapping[Key, files.Row], notes: Counter[str]) -> str | None:
+def _episode(rows: Sequence[Row], notes: Counter[str]) -> str | None:
     """`s03e19` for season 3, episode 19: the one that all rows name which name any; None where they disagree, which is
     counted."""
-    known = filter(None, (_ids(row, EPISODE_COLUMNS) for row in rows.values()))
+    known = filter(None, (_ids(row, EPISODE) for row in rows))
     names = {f"s{season:02}e{episode:02}" for season, episode in known}
     notes["episodes_differing"] += len(names) > 1
     return names.pop() if len(names) == 1 else None

@@ -19,13 +19,6 @@ from mmerg.corpora.dialogue import Corpus, Dialogue, Sample, cut
 from mmerg.errors import ConfigError
 
 Targets = Literal["last", "all", "labelled"]
-REASONS = (  # in the order in which they are told
-    "dialogues without a history",
-    "dialogues without a target",
-    "targets of other emotions",
-    "targets over max_per_dialogue",
-    "targets not drawn",
-)
 NEUTRAL, NONNEUTRAL = "neutral", "nonneutral"
 
 
@@ -57,15 +50,26 @@ class Protocol:
     def select(self, corpus: Corpus) -> Selection:
         """The samples of a corpus. Raises ConfigError for an emotion that is no label of the corpus."""
         allowed = self._allowed(corpus)
-        left_out: Counter[str] = Counter(dict.fromkeys(REASONS, 0))
+        left_out: Counter[str] = Counter()
         taken: list[tuple[Dialogue, int]] = []
         for dialogue in corpus.dialogues:
-            targets = self._targets(dialogue, left_out)
-            fitting = [t for t in targets if allowed is None or _emotion(dialogue, t) in allowed]
+            spoken = [(turn.speaker, turn.emotion) for turn in dialogue.turns]
+            spoken += [(dialogue.respond_as, None)] if dialogue.respond_as else []
+            first = max(1, len(spoken) - 1) if self.targets == "last" else 1
+            targets = {
+                number: emotion
+                for number, (speaker, emotion) in enumerate(spoken)
+                if number >= first
+                and (not dialogue.responders or speaker in dialogue.responders)
+                and (emotion or self.targets != "labelled")
+            }
+            left_out["dialogues without a history"] += len(spoken) < 2
+            left_out["dialogues without a target"] += len(spoken) >= 2 and not targets
+            fitting = [number for number, emotion in targets.items() if allowed is None or emotion in allowed]
             left_out["targets of other emotions"] += len(targets) - len(fitting)
             latest = fitting if self.max_per_dialogue is None else fitting[-self.max_per_dialogue :]
             left_out["targets over max_per_dialogue"] += len(fitting) - len(latest)
-            taken += [(dialogue, target) for target in latest]
+            taken += [(dialogue, number) for number in latest]
         if self.sample is not None and self.sample < len(taken):
             left_out["targets not drawn"] = len(taken) - self.sample
             drawn = random.Random(self.seed).sample(range(len(taken)), self.sample)
@@ -96,34 +100,6 @@ class Protocol:
                 hint=f"all, nonneutral where there is neutral, or a list of {', '.join(corpus.labels)}",
             )
         return frozenset(corpus.labels) - {NEUTRAL} if self.emotions == NONNEUTRAL else frozenset(wanted)
-
-    def _targets(self, dialogue: Dialogue, left_out: Counter[str]) -> list[int]:
-        """Turn numbers from 0, in order; `len(turns)` stands for the reply after the last turn."""
-        if len(dialogue.turns) + (dialogue.respond_as is not None) < 2:
-            left_out["dialogues without a history"] += 1
-            return []
-        if self.targets == "last":
-            last = len(dialogue.turns) - (dialogue.respond_as is None)
-            targets = [last] if _may_be_target(dialogue, last) else []
-        else:
-            targets = [number for number in range(1, len(dialogue.turns) + 1) if _may_be_target(dialogue, number)]
-        if self.targets == "labelled":
-            targets = [target for target in targets if _emotion(dialogue, target)]
-        if not targets:
-            left_out["dialogues without a target"] += 1
-        return targets
-
-
-def _may_be_target(dialogue: Dialogue, number: int) -> bool:
-    """Whether a turn has a history and somebody speaks it whose replies are asked for."""
-    if number == 0 or (number == len(dialogue.turns) and dialogue.respond_as is None):
-        return False
-    speaker = dialogue.respond_as if number == len(dialogue.turns) else dialogue.turns[number].speaker
-    return not dialogue.responders or speaker in dialogue.responders
-
-
-def _emotion(dialogue: Dialogue, number: int) -> str | None:
-    return dialogue.turns[number].emotion if number < len(dialogue.turns) else None
 
 
 def chosen(samples: Sequence[Sample], ids: Sequence[str] | None, limit: int | None) -> list[Sample]:

@@ -1,28 +1,28 @@
-"""What is known of published corpora, so that a copy can be held against them: counts, samples, clips bad in each copy.
+"""What is known of published corpora (`published.yaml`), so that a copy can be held against it.
 
-The figures are data, in `published.yaml`, each with its source. Opens no clip.
-
-    expected("meld", "test")           # 280 dialogues, 2610 turns, 1256 of them neutral
-    expected("iemocap", "session2+5")  # the two sessions together
-    known_bad("meld", "test")          # {"dia38_utt4": "too_long", "dia220_utt0": "too_long"}
+expected("meld", "test")           # 280 dialogues, 2610 turns, 1256 of them neutral
+expected("iemocap", "session2+5")  # the two sessions together
+known_bad("meld", "test")          # {"dia38_utt4": "too_long", "dia220_utt0": "too_long"}
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 from types import MappingProxyType
+from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, TypeAdapter
+from pydantic import AfterValidator, BaseModel, ConfigDict, TypeAdapter
 
 from mmerg.corpora.dialogue import Corpus
-from mmerg.corpora.files import read_bytes
+from mmerg.corpora.files import first_file, read_bytes
 from mmerg.errors import CorpusError
 
 SESSIONS = re.compile(r"session([1-5](?:\+[1-5])*)")
+Counts = Annotated[Mapping[str, int], AfterValidator(MappingProxyType)]  # nobody who reads them can change them
 
 
 @dataclass(frozen=True)
@@ -36,15 +36,11 @@ class Expected:
 
     dialogues: int | None
     turns: int | None
-    labels: Mapping[str, int] = field(default_factory=dict)
+    labels: Counts = field(default_factory=dict)
     source: str = ""
     replies: int | None = field(default=None, kw_only=True)
-    samples: Mapping[str, int] = field(default_factory=dict, kw_only=True)
+    samples: Counts = field(default_factory=dict, kw_only=True)
     sample_labels: int | None = field(default=None, kw_only=True)
-
-    def __post_init__(self) -> None:
-        for name in ("labels", "samples"):  # nobody who reads them can change them
-            object.__setattr__(self, name, MappingProxyType(dict(getattr(self, name))))
 
 
 class _Published(BaseModel):
@@ -52,7 +48,7 @@ class _Published(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    source: str
+    source: str = ""
     splits: Mapping[str, Expected] = {}
     bad_clips: Mapping[str, Mapping[str, str]] = {}
 
@@ -62,20 +58,15 @@ def expected(name: str, split: str) -> Expected | None:
 
     Sessions joined by a plus are summed; IEMOCAP's labels are known for all five together and no fewer.
     """
-    corpus = _figures().get(name)
-    if corpus is None:
+    corpus = _figures().get(name, _Published())
+    match = SESSIONS.fullmatch(split)
+    numbers = sorted(match[1].split("+")) if match else []
+    if found := corpus.splits.get(f"session{'+'.join(numbers)}" if match else split):
+        return replace(found, source=corpus.source)
+    parts = [corpus.splits.get(f"session{number}") for number in numbers]
+    if not parts or None in parts or len(set(numbers)) < len(numbers):
         return None
-    splits = corpus.splits
-    parts = [split]
-    if match := SESSIONS.fullmatch(split):
-        numbers = sorted(match[1].split("+"))
-        together = f"session{'+'.join(numbers)}"
-        parts = [together] if together in splits else [f"session{number}" for number in numbers]
-    if not all(part in splits for part in parts) or len(set(parts)) < len(parts):
-        return None
-    if len(parts) == 1:
-        return replace(splits[parts[0]], source=corpus.source)
-    dialogues, turns = (sum(getattr(splits[part], what) for part in parts) for what in ("dialogues", "turns"))
+    dialogues, turns = (sum(getattr(part, what) for part in parts) for what in ("dialogues", "turns"))
     return Expected(dialogues, turns, {}, corpus.source)
 
 
@@ -84,18 +75,19 @@ def known_bad(name: str, split: str) -> Mapping[str, str]:
 
     name, split: as in `Corpus`. Empty where nothing is known.
     """
-    corpus = _figures().get(name)
-    return corpus.bad_clips.get(split, {}) if corpus else {}
+    return _figures().get(name, _Published()).bad_clips.get(split, {})
 
 
-def refuse_mixed_up(corpus: Corpus, path: Path, data: bytes, others: Mapping[str, Path | None]) -> None:
+def refuse_mixed_up(corpus: Corpus, path: Path, data: bytes, splits: Mapping[str, Iterable[Path]]) -> None:
     """Raises CorpusError where `corpus`, read from `data` at `path`, is the content of another split: a memory that
     holds the test split would leak it.
 
-    others: where the files of the other splits are, None where they are not. Found by content: the same bytes, or
-    exactly the counts that are published for another split. A copy that is neither is taken as it is.
+    splits: where the file of each split may be. Found by content: the same bytes, or exactly the counts that are
+    published for another split. A copy that is neither is taken as it is.
     """
-    for split, other in others.items():
+    others = [split for split in splits if split != corpus.split]
+    for split in others:
+        other = first_file(splits[split])
         if other and other.stat().st_size == len(data) and read_bytes(other) == data:
             raise CorpusError(
                 f"{path.name} and {other.name} are the same file: one of them is not its split",

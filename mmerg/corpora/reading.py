@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from functools import cache
 from pathlib import Path
+from typing import cast
 
 from pydantic import TypeAdapter, ValidationError
 
@@ -35,15 +36,12 @@ def read_corpus(reader: object, labels: Sequence[str] | None = None) -> Corpus:
         raise ConfigError(what, where="dataset.reader", hint=CONTRACT)
     try:
         corpus = load()
-    except MmergError:
-        raise
     except Exception as error:  # a user's code may raise anything
-        if _is_ours(reader):
+        if isinstance(error, MmergError) or type(reader).__module__.startswith("mmerg."):
             raise
         what = f"{_name(reader)} raised {type(error).__name__}: {error}"
-        raise CorpusError(
-            what, where=raised_at(error, _file(reader)), hint=f"correct the reader; {CONTRACT}"
-        ) from error
+        where = raised_at(error, getattr(sys.modules.get(type(reader).__module__), "__file__", None))
+        raise CorpusError(what, where=where, hint=f"correct the reader; {CONTRACT}") from error
     corpus = checked(corpus, reader)
     if labels is not None and list(labels) != list(corpus.labels):
         raise ConfigError(
@@ -57,20 +55,22 @@ def read_corpus(reader: object, labels: Sequence[str] | None = None) -> Corpus:
 def checked(corpus: object, reader: object) -> Corpus:
     """`corpus`, as `reader` gave it. Raises CorpusError, naming up to ten places, where a type is wrong, a dialogue has
     no turn or the id of another one, or a label is none of the set."""
-    problems = []
     try:
-        _adapter().validate_python(corpus)
+        valid = _adapter().validate_python(corpus)
+        problems = list(_contradictions(valid))
     except ValidationError as error:
-        for one in error.errors(include_url=False):
-            place = ".".join(map(str, one["loc"]))
-            problems.append(f"{place or 'corpus'}: {one['msg']}, and it is {one['input']!r:.80}")
+        problems = [
+            f"{'.'.join(map(str, one['loc'])) or 'corpus'}: {one['msg']}, and it is {one['input']!r:.80}"
+            for one in error.errors(include_url=False)
+        ]
     if not problems:
-        assert isinstance(corpus, Corpus)
-        problems = list(_contradictions(corpus))
-        if not problems:
-            return corpus
+        return cast(Corpus, corpus)
+    try:
+        where = f"{inspect.getsourcefile(type(reader))}, line {inspect.getsourcelines(type(reader))[1]}"
+    except (OSError, TypeError):  # made while running
+        where = _name(reader)
     what = f"what {_name(reader)} gives cannot be used"
-    raise unusable(what, problems, _written_at(reader), f"correct the reader or its files; {CONTRACT}")
+    raise unusable(what, problems, where, f"correct the reader or its files; {CONTRACT}")
 
 
 def clip_files(corpus: Corpus) -> set[Path]:
@@ -97,21 +97,5 @@ def _adapter() -> TypeAdapter[Corpus]:
     return TypeAdapter(Corpus)
 
 
-def _is_ours(reader: object) -> bool:
-    return type(reader).__module__.split(".")[0] == __package__.split(".")[0]
-
-
 def _name(reader: object) -> str:
     return f"{type(reader).__module__}.{type(reader).__qualname__}"
-
-
-def _written_at(reader: object) -> str:
-    """The file and line of the reader's class."""
-    try:
-        return f"{_file(reader)}, line {inspect.getsourcelines(type(reader))[1]}"
-    except OSError:  # made while running
-        return _name(reader)
-
-
-def _file(reader: object) -> str | None:
-    return getattr(sys.modules.get(type(reader).__module__), "__file__", None)
