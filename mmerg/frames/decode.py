@@ -4,9 +4,6 @@ Frames are grabbed one after another and converted only where a span wants a can
 is one group of pictures, and a seek past the end of a truncated file gives a stale frame. Headers are not believed:
 frames are counted as they come, and have the times of their timestamps. A span is half open: it holds no frame at its
 end. Which candidates become keyframes is decided in `pick`.
-
-    for index, found in candidates(Path("clip.mp4"), [Span(0.0, 2.5), Span(2.5, None)], FrameSettings()):
-        ...  # found: list[Candidate], or the ClipError of that span
 """
 
 from __future__ import annotations
@@ -14,24 +11,14 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import NamedTuple
 
-from mmerg.corpora.dialogue import Crop
+from mmerg.corpora.dialogue import Clip
 from mmerg.errors import ClipError
 from mmerg.frames.frame import FrameSettings
 from mmerg.frames.picture import Picture, cropped, fitted, halved, load_cv2
 
 MIN_SIDE = 32  # pixels; vision encoders work on patches of 14 to 28
 _USUAL_FPS = 25.0
-
-
-class Span(NamedTuple):
-    """A part of a file: seconds from its start (None: its start or its end), and a part of the picture."""
-
-    start: float | None = None
-    end: float | None = None
-    crop: Crop | None = None
 
 
 @dataclass(frozen=True)
@@ -47,27 +34,28 @@ class Candidate:
 
 
 def candidates(
-    path: Path, spans: Sequence[Span], settings: FrameSettings, threads: int = 1
-) -> Iterator[tuple[int, list[Candidate] | ClipError]]:
-    """Each index of `spans` once, as its span ends, with evenly spread candidates in order of time, or why there are
-    none. Holds no more pictures than the spans open at one time need. `threads` are for the decoder.
+    clips: Sequence[Clip], settings: FrameSettings, threads: int = 1
+) -> Iterator[tuple[Clip, list[Candidate] | ClipError]]:
+    """Each of `clips`, which are of one file, as it ends, with evenly spread candidates in order of time, or why there
+    are none.
 
-    Errors (as values): unreadable, empty, outside, too_long, too_small; of the whole file, for every span.
+    Holds no more pictures than the spans open at one time need. `threads` are for the decoder. Errors (as values):
+    unreadable, empty, outside, too_long, too_small; of the whole file, for every span.
     """
-    gathers = [_Gather(index, span, path, settings) for index, span in enumerate(spans)]
-    for gather in _pass(path, gathers, threads):
-        yield gather.index, gather.found()
+    gathers = [_Gather(clip, settings) for clip in clips]
+    for gather in _pass(gathers, threads):
+        yield gather.clip, gather.found()
     # The header promised far more than there was (a truncated file): spread the candidates over what there is.
-    again = [_Gather(g.index, g.span, path, settings, extent=g.extent) for g in gathers if g.sparse]
-    for gather in _pass(path, again, threads) if again else ():
-        yield gather.index, gather.found()
+    again = [_Gather(gather.clip, settings, gather.extent) for gather in gathers if gather.sparse]
+    for gather in _pass(again, threads) if again else ():
+        yield gather.clip, gather.found()
 
 
-def _pass(path: Path, gathers: Sequence[_Gather], threads: int) -> Iterator[_Gather]:
+def _pass(gathers: Sequence[_Gather], threads: int) -> Iterator[_Gather]:
     """Grab frames until every span has ended; give back each gather once it is complete and not sparse."""
     cv2 = load_cv2()
     # The backend is named, or OpenCV would try others (image sequences, cameras) with the name.
-    capture = cv2.VideoCapture(str(path), cv2.CAP_FFMPEG, [cv2.CAP_PROP_N_THREADS, threads])
+    capture = cv2.VideoCapture(str(gathers[0].clip.path), cv2.CAP_FFMPEG, [cv2.CAP_PROP_N_THREADS, threads])
     try:
         fps = capture.get(cv2.CAP_PROP_FPS)
         fps = fps if 1.0 <= fps <= 240.0 else _USUAL_FPS
@@ -81,7 +69,7 @@ def _pass(path: Path, gathers: Sequence[_Gather], threads: int) -> Iterator[_Gat
         while (ahead or inside) and capture.grab():
             time = capture.get(cv2.CAP_PROP_POS_MSEC) / 1000.0
             if not last < time < math.inf:  # no timestamp, or one that goes back
-                time = last + 1.0 / fps if last > -math.inf else 0.0
+                time = last + 1.0 / fps if count else 0.0
             last, count = time, count + 1
             while ahead and ahead[-1].opens() <= time:
                 inside.append(ahead.pop())
@@ -90,9 +78,8 @@ def _pass(path: Path, gathers: Sequence[_Gather], threads: int) -> Iterator[_Gat
                 whole, buffer = capture.retrieve(buffer)  # a fresh 720p array costs more than the conversion
                 for gather in keen if whole else ():
                     gather.add(time, buffer)
-            if any(gather.closed for gather in inside):
-                yield from (gather for gather in inside if gather.closed)
-                inside = [gather for gather in inside if not gather.closed]
+            yield from (gather for gather in inside if gather.closed)
+            inside = [gather for gather in inside if not gather.closed]
         for gather in (*inside, *reversed(ahead)):
             gather.end_of_file(last, 1.0 / fps, cut_off=count < claimed)
             if not gather.sparse:
@@ -103,21 +90,19 @@ def _pass(path: Path, gathers: Sequence[_Gather], threads: int) -> Iterator[_Gat
 
 @dataclass
 class _Gather:
-    """What one span has seen so far. Complete once `closed`; `sparse` asks for a second pass with `extent` known."""
+    """What one span has seen so far. Complete once `closed`; `sparse` asks for a second pass with `extent` known, the
+    seconds that the span really covers."""
 
-    index: int
-    span: Span
-    path: Path
+    clip: Clip
     settings: FrameSettings
-    extent: float | None = None  # seconds that the span really covers, where a first pass has found out
+    extent: float | None = None
     kept: list[Candidate] = field(default_factory=list)
     error: ClipError | None = None
     closed: bool = False
     sparse: bool = False
-    begin: float = 0.0
+    begin: float | None = None
     step: float = 0.0
     slot: int = -1
-    seen: bool = False
 
     @property
     def density(self) -> int:
@@ -126,15 +111,15 @@ class _Gather:
 
     def opens(self) -> float:
         """When the span starts (seconds)."""
-        return -math.inf if self.span.start is None else self.span.start
+        return -math.inf if self.clip.start is None else self.clip.start
 
     def plan(self, claimed: float) -> None:
         """Space the candidates over what the header claims of the span (0 or less: unknown), or close it as too long.
 
         A claim may be wrong, so only one of more than twice the limit is believed without decoding.
         """
-        start = self.span.start or 0.0
-        end = math.inf if self.span.end is None else self.span.end
+        start = self.clip.start or 0.0
+        end = math.inf if self.clip.end is None else self.clip.end
         known = claimed > start
         extent = self.extent or (min(end, claimed) if known else end) - start
         self.step = extent / self.density if extent < math.inf else 1.0 / _USUAL_FPS
@@ -143,11 +128,11 @@ class _Gather:
 
     def wants(self, time: float) -> bool:
         """Whether the frame at `time`, which is not before the span, is to be added; closes the span once past it."""
-        if self.span.end is not None and time >= self.span.end:
+        if self.clip.end is not None and time >= self.clip.end:
             self.closed = True
             return False
-        if not self.seen:
-            self.seen, self.begin = True, time if self.span.start is None else self.span.start
+        if self.begin is None:
+            self.begin = time if self.clip.start is None else self.clip.start
         if time - self.begin >= self.settings.max_seconds:
             self._too_long(f"it goes on for more than {self.settings.max_seconds:g} s")
             return False
@@ -155,25 +140,24 @@ class _Gather:
 
     def add(self, time: float, whole: Picture) -> None:
         """Keep the part of the frame that is wanted, at a bounded size."""
-        part = cropped(whole, self.span.crop)
+        part = cropped(whole, self.clip.crop)
         size = fitted(part.shape[1], part.shape[0], self.settings.long_side)
         if min(size) < MIN_SIDE:
             what = f"a frame of {size[0]}x{size[1]} pixels is left, under {MIN_SIDE} on its short side"
             self._fail("too_small", what, "raise frames.long_side, or take the whole picture")
             return
-        self.slot = self._slot(time)
         self.kept.append(Candidate(time, halved(part, 2 * self.settings.long_side), size))
         if len(self.kept) >= 2 * self.density:  # the header claimed too little
             self.kept = self.kept[::2]
             self.step *= 2.0
-            self.slot = self._slot(time)
+        self.slot = self._slot(time)
 
     def end_of_file(self, last: float, gap: float, *, cut_off: bool) -> None:
         """The file is over, its last frame at `last`; `gap` is the usual time between two frames (seconds).
 
         Where fewer frames came than claimed, the last one may be a torn packet: it is left out if there are others.
         """
-        start = self.span.start
+        start = self.clip.start
         if cut_off and len(self.kept) > 1 and self.kept[-1].time == last:
             self.kept.pop()
         if last == -math.inf:
@@ -182,9 +166,8 @@ class _Gather:
             what = f"the span starts at {start:g} s, after the file's end at {last + gap:.2f} s"
             self._fail("outside", what, "check the times in the corpus")
         elif self.extent is None and self.kept and len(self.kept) < self.density // 2:
-            covered = last + gap - self.begin
-            self.sparse = covered < self.step * self.density / 2.0
-            self.extent = covered
+            self.extent = last + gap - (self.begin or 0.0)
+            self.sparse = self.extent < self.step * self.density / 2.0
         self.closed = True
 
     def found(self) -> list[Candidate] | ClipError:
@@ -195,17 +178,17 @@ class _Gather:
         return self.error or kept
 
     def _slot(self, time: float) -> int:
-        return math.floor((time - self.begin) / self.step + 1e-6)
+        return math.floor((time - (self.begin or 0.0)) / self.step + 1e-6)
 
     def _too_long(self, what: str) -> None:
         self._fail("too_long", what, "the clip is cut wrongly; if it is not, raise frames.max_seconds")
 
     def _fail(self, reason: str, what: str, hint: str) -> None:
-        self.error = ClipError(reason, what, where=describe(self.path, self.span), hint=hint)
+        self.error = ClipError(reason, what, where=describe(self.clip), hint=hint)
         self.closed = True
 
 
-def describe(path: Path, span: Span) -> str:
+def describe(clip: Clip) -> str:
     """The file and the span in words, for messages."""
-    start, end = ("start" if span.start is None else span.start), ("end" if span.end is None else span.end)
-    return f"{path} [{start} to {end}]"
+    start, end = ("start" if clip.start is None else clip.start), ("end" if clip.end is None else clip.end)
+    return f"{clip.path} [{start} to {end}]"

@@ -20,7 +20,6 @@ from pydantic import BaseModel, ConfigDict
 from mmerg.errors import ConfigError
 from mmerg.frames.picture import from_jpeg, load_cv2, sharpness
 
-_CASCADE = "haarcascade_frontalface_default.xml"
 _GRID = (64, 36)  # pixels; on it frames are compared, so that noise does not count as motion
 
 
@@ -74,10 +73,10 @@ def measure(jpegs: Sequence[bytes], times: Sequence[float]) -> tuple[Measures, .
         measured.append(
             Measures(
                 time=round(time, 2),
-                brightness=_percent(float(grey.mean())),
-                contrast=_percent(float(grey.std())),
+                brightness=_percent(grey.mean()),
+                contrast=_percent(grey.std()),
                 sharpness=round(sharpness(grey), 1),
-                motion=None if before is None else _percent(float(np.abs(grid - before).mean())),
+                motion=None if before is None else _percent(np.abs(grid - before).mean()),
                 faces=_faces(finder, grey),
             )
         )
@@ -91,15 +90,15 @@ def sentence(measured: Measures) -> str:
     parts.append(f"sharpness {measured.sharpness:.0f}")
     if measured.motion is not None:
         parts.append(f"changed by {measured.motion:.1f}% since the frame before")
-    places = [face.place() for face in measured.faces]
-    found = {0: "no face found", 1: "one face found"}.get(len(places), f"{len(places)} faces found")
-    parts.append(f"{found} ({'; '.join(places)})" if places else found)
+    places = "; ".join(face.place() for face in measured.faces)
+    found = {0: "no face found", 1: "one face found"}.get(len(measured.faces), f"{len(measured.faces)} faces found")
+    parts.append(f"{found} ({places})" if places else found)
     return f"At {measured.time:.1f} s: {', '.join(parts)}."
 
 
 def _face_finder() -> Any:
     cv2 = load_cv2()
-    file = Path(cv2.data.haarcascades) / _CASCADE
+    file = Path(cv2.data.haarcascades) / "haarcascade_frontalface_default.xml"
     finder = cv2.CascadeClassifier(str(file)) if file.is_file() else None
     if finder is None or finder.empty():
         hint = "install opencv-python-headless, whose wheel holds it"
@@ -113,10 +112,9 @@ def _faces(finder: Any, grey: NDArray[np.uint8]) -> tuple[Face, ...]:
     least = max(24, min(height, width) // 12)
     # Several threads report into one list, so its order is not fixed.
     boxes = sorted(map(tuple, finder.detectMultiScale(grey, 1.1, 6, minSize=(least, least))))
-    sides = (width, height, width, height)
-    percent = [[round(100 * int(pixels) / side, 1) for pixels, side in zip(box, sides, strict=True)] for box in boxes]
-    return tuple(Face(x=x, y=y, width=wide, height=high) for x, y, wide, high in percent)
+    shares = np.round(100 * np.array(boxes).reshape(-1, 4) / (width, height, width, height), 1).tolist()
+    return tuple(Face(x=x, y=y, width=wide, height=high) for x, y, wide, high in shares)
 
 
 def _percent(luma: float) -> float:
-    return round(100.0 * luma / 255.0, 1)
+    return round(100.0 * float(luma) / 255.0, 1)

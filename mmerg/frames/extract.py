@@ -9,10 +9,12 @@ The store keeps what was taken until file, span, crop or settings change. A bad 
 
 from __future__ import annotations
 
+import json
 import math
 import os
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TypeAlias
 
@@ -20,14 +22,15 @@ import numpy as np
 
 from mmerg.corpora.dialogue import Clip
 from mmerg.errors import ClipError
-from mmerg.frames.decode import Candidate, Span, candidates, describe
+from mmerg.frames.decode import Candidate, candidates, describe
 from mmerg.frames.frame import Frame, FrameSettings
 from mmerg.frames.pick import representative, uniform
 from mmerg.frames.picture import halved, load_cv2, sharpness, shrink, to_jpeg
-from mmerg.frames.store import FrameStore, TakenFrom
+from mmerg.frames.store import FrameStore
 
 Found: TypeAlias = tuple[Frame, ...] | ClipError
 
+_METHOD = 1  # raise it when the same settings would take other frames or other bytes
 _LOOK_UNDER = 640  # pixels; sharpness is judged at about the size that a model sees
 _THUMB = (16, 16)  # pixels; a head that turns still shows in it, noise does not
 
@@ -39,68 +42,67 @@ def extract(clips: Sequence[Clip], settings: FrameSettings, store: FrameStore) -
     before its span does gives the frames that are there.
     """
     # An absolute path, as resolve() would follow links.
-    places = [(Path(os.path.abspath(clip.path)), Span(clip.start, clip.end, clip.crop)) for clip in clips]  # noqa: PTH100
-    found: dict[tuple[Path, Span], Found] = {}
-    wanted: dict[Path, dict[Span, TakenFrom]] = {}
-    for path, span in places:
-        known = _known(path, span, settings, store)
-        if isinstance(known, TakenFrom):
-            wanted.setdefault(path, {})[span] = known
+    placed = [replace(clip, path=Path(os.path.abspath(clip.path))) for clip in clips]  # noqa: PTH100
+    found: dict[Clip, Found] = {}
+    wanted: dict[Path, dict[Clip, str]] = {}
+    for clip in placed:
+        known = _known(clip, settings, store)
+        if isinstance(known, str):
+            wanted.setdefault(clip.path, {})[clip] = known
         else:
-            found[path, span] = known
+            found[clip] = known
     # Files side by side use the cores better than several decoder threads on one file after another.
     cores = os.cpu_count() or 1
     workers = max(1, min(len(wanted), cores))
     with ThreadPoolExecutor(workers) as pool:
-        jobs = [pool.submit(_take, path, spans, settings, store, cores // workers) for path, spans in wanted.items()]
-        for path, job in zip(wanted, jobs, strict=True):
-            found.update({(path, span): result for span, result in job.result().items()})
-    return [found[place] for place in places]
+        for taken in pool.map(lambda file: _take(file, settings, store, cores // workers), wanted.values()):
+            found |= taken
+    return [found[clip] for clip in placed]
 
 
-def _known(path: Path, span: Span, settings: FrameSettings, store: FrameStore) -> Found | TakenFrom:
-    """What can be said without decoding: kept frames, or an error; else what the frames are to be taken from."""
-    where = describe(path, span)
-    start, end = span.start or 0.0, span.end
+def _known(clip: Clip, settings: FrameSettings, store: FrameStore) -> Found | str:
+    """What can be said without decoding: kept frames, or an error; else all that decides which the frames will be."""
+    where = describe(clip)
+    start, end = clip.start or 0.0, clip.end
     if not math.isfinite(start) or (end is not None and not (math.isfinite(end) and end > start)):
-        what = "the span ends before it starts"
-        return ClipError("bad_span", what, where=where, hint="check the times in the corpus")
-    if any("\ud800" <= letter <= "\udfff" for letter in str(path)):  # another encoding's bytes: OpenCV crashes on them
+        what, hint = "the span ends before it starts", "check the times in the corpus"
+        return ClipError("bad_span", what, where=where, hint=hint)
+    if any(
+        "\ud800" <= letter <= "\udfff" for letter in str(clip.path)
+    ):  # another encoding's bytes: OpenCV crashes on them
         return ClipError("unreadable", "the file's name is not UTF-8", where=ascii(where), hint="rename the file")
     try:
-        status = path.stat()
+        status = clip.path.stat()
     except (FileNotFoundError, NotADirectoryError, ValueError):  # ValueError: a null byte in the name
         return ClipError("missing", "there is no such file", where=where, hint="check the corpus's root folder")
     except OSError as error:
-        return ClipError(
-            "unreadable", f"the file cannot be read: {error.strerror}", where=where, hint="check permissions"
-        )
-    # Of a whole file, the end is only the latest that it may have: how long it is, is told by decoding it.
-    if span.start is not None and end is not None and end - start > settings.max_seconds:
+        what = f"the file cannot be read: {error.strerror}"
+        return ClipError("unreadable", what, where=where, hint="check permissions")
+    # How long a span without a start is, is known once it is decoded: its end is only the latest that it may have.
+    if clip.start is not None and end is not None and end - start > settings.max_seconds:
         what = f"the span is {end - start:.0f} s long, over {settings.max_seconds:g} s"
         return ClipError("too_long", what, where=where, hint="check its times; or raise frames.max_seconds")
-    taken_from = TakenFrom(str(path), status.st_size, status.st_mtime_ns, span, settings)
+    asked = {"clip": asdict(clip), "settings": asdict(settings), "method": _METHOD}
+    file = {"bytes": status.st_size, "mtime_ns": status.st_mtime_ns}
+    taken_from = json.dumps(asked | file, sort_keys=True, default=str)
     kept = store.find(taken_from)
     return taken_from if kept is None else kept
 
 
-def _take(
-    path: Path, spans: Mapping[Span, TakenFrom], settings: FrameSettings, store: FrameStore, threads: int
-) -> dict[Span, Found]:
-    """Decode one file for all of `spans`, and store what they give."""
-    order = list(spans)
-    results: dict[Span, Found] = {}
-    for index, found in candidates(path, order, settings, threads):
+def _take(clips: Mapping[Clip, str], settings: FrameSettings, store: FrameStore, threads: int) -> dict[Clip, Found]:
+    """Decode one file for all of `clips`, and store what they give."""
+    results: dict[Clip, Found] = {}
+    for clip, found in candidates(list(clips), settings, threads):
         if isinstance(found, ClipError):
-            results[order[index]] = found
+            results[clip] = found
             continue
-        frames: list[Frame] = []
+        frames = []
         for choice in _pick(found, settings):
             sha256 = store.write(to_jpeg(shrink(choice.picture, choice.size), settings.jpeg_quality))
             width, height = choice.size
-            frames.append(Frame(sha256=sha256, source=path.name, time=choice.time, width=width, height=height))
-        store.remember(spans[order[index]], frames)
-        results[order[index]] = tuple(frames)
+            frames.append(Frame(sha256=sha256, source=clip.path.name, time=choice.time, width=width, height=height))
+        store.remember(clips[clip], frames)
+        results[clip] = tuple(frames)
     return results
 
 

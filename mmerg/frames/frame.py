@@ -1,4 +1,4 @@
-"""A keyframe, and how keyframes are to be taken. Which turn one belongs to is known to who asked for it."""
+"""A keyframe, and how keyframes are taken. Which turn one belongs to is known to who asked for it."""
 
 from __future__ import annotations
 
@@ -22,11 +22,8 @@ class Frame(BaseModel):
 
 @dataclass(frozen=True)
 class FrameSettings:
-    """How keyframes are taken from one clip; every field is part of the cache key.
-
-    per_clip: how many frames at most. method: `representative` (visual change and sharpness) or `uniform`.
-    long_side: pixels, never enlarged. max_seconds: a longer clip or span is refused as wrongly cut.
-    """
+    """How keyframes are taken from one clip. per_clip: at most so many. method: `representative` goes by visual change
+    and sharpness. long_side: pixels, never enlarged. max_seconds: a longer clip or span is refused as wrongly cut."""
 
     per_clip: int = 4
     method: Literal["representative", "uniform"] = "representative"

@@ -39,44 +39,40 @@ def representative(
 ) -> list[int]:
     """One typical and sharp candidate from each of the `k` consecutive segments that differ least within themselves.
 
-    times: seconds, rising. thumbs: one small picture each, all of one shape, values 0 to 1. sharpness: any measure that
-    grows with it. The segments are the exact optimum of k-means restricted to consecutive frames (Fisher, "On grouping
-    for maximum homogeneity", 1958), over thumbnails and time together; within a segment the frame nearest to its mean
-    is taken among those that are sharp enough.
+    times: seconds, rising. thumbs: small pictures of one shape, values 0 to 1. sharpness: any measure that grows with
+    it. Segments are the exact optimum of k-means over thumbnails and time, restricted to consecutive frames (Fisher,
+    "On grouping for maximum homogeneity", 1958). Of each, the frame nearest to its mean that is sharp enough is taken.
     """
     if k >= len(times):
         return list(range(len(times)))
     points = _points(times, thumbs)
+    sharp = np.asarray(sharpness, dtype=np.float64)
     taken: list[int] = []
     for first, last in _segments(points, k):
-        block = points[first:last]
+        block, clear = points[first:last], sharp[first:last]
         distance = ((block - block.mean(axis=0)) ** 2).sum(axis=1)
-        sharp = np.asarray(sharpness[first:last], dtype=np.float64)
-        distance[sharp < _SHARP_ENOUGH * sharp.max()] = np.inf
+        distance[clear < _SHARP_ENOUGH * clear.max()] = np.inf
         taken.append(first + int(np.argmin(distance)))
     return taken
 
 
 def _points(times: Sequence[float], thumbs: Sequence[NDArray[np.float32]]) -> NDArray[np.float64]:
     """A row per candidate whose squared distances are mean squared differences of thumbnails plus weighted time."""
-    flat = np.stack([np.asarray(thumb, dtype=np.float64).ravel() for thumb in thumbs])
-    clock = np.asarray(times, dtype=np.float64)
-    clock = (clock - clock[0]) / max(float(clock[-1] - clock[0]), 1e-9)
+    flat = np.stack(thumbs).astype(np.float64).reshape(len(thumbs), -1)
+    clock = (np.asarray(times) - times[0]) / max(times[-1] - times[0], 1e-9)
     return np.hstack([flat / np.sqrt(flat.shape[1]), np.sqrt(_TIME_WEIGHT) * clock[:, None]])
 
 
 def _segments(points: NDArray[np.float64], k: int) -> list[tuple[int, int]]:
     """The `k` consecutive half-open index ranges with the least sum of squared distances to their means."""
     n = len(points)
-    # A segment's spread is its sum of squares less the squared norm of its sum over its length; the norms of all sums
-    # are block sums of the matrix of inner products.
-    area = np.pad((points @ points.T).cumsum(axis=0).cumsum(axis=1), ((1, 0), (1, 0)))
-    corner = np.diag(area)
-    squares = np.concatenate([[0.0], np.cumsum((points**2).sum(axis=1))])
+    # A segment's spread is its sum of squares less the squared norm of its sum over its length.
+    sums = np.vstack([np.zeros(points.shape[1]), points.cumsum(axis=0)])
+    squares = np.concatenate([[0.0], (points**2).sum(axis=1).cumsum()])
     length = np.arange(n + 1)[None, :] - np.arange(n + 1)[:, None]
-    norms = corner[None, :] - area - area.T + corner[:, None]
+    norms = np.stack([((sums - before) ** 2).sum(axis=1) for before in sums])
     spread = np.where(length > 0, squares[None, :] - squares[:, None] - norms / np.maximum(length, 1), np.inf)
-    best = spread[0].copy()  # best[j]: of points 0 to j - 1 in the segments so far
+    best = spread[0]  # best[j]: of points 0 to j - 1 in the segments so far
     cuts: list[NDArray[np.intp]] = []
     for _ in range(k - 1):
         total = best[:, None] + spread
@@ -85,6 +81,4 @@ def _segments(points: NDArray[np.float64], k: int) -> list[tuple[int, int]]:
     bounds = [n]
     for cut in reversed(cuts):
         bounds.append(int(cut[bounds[-1]]))
-    bounds.append(0)
-    bounds.reverse()
-    return list(pairwise(bounds))
+    return list(pairwise([0, *reversed(bounds)]))

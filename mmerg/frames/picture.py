@@ -1,9 +1,8 @@
 """Pictures as arrays: crop, shrink, JPEG in and out, and several in one grid. OpenCV is imported here alone.
 
-A `Picture` is (height, width, 3) uint8 in BGR order. Nothing here knows of files or time.
+A `Picture` is (height, width, 3) uint8 in BGR order.
 
     data = to_jpeg(shrink(picture, fitted(1280, 720, 448)), quality=85)
-    sheet = montage([store.read(frame.sha256) for frame in frames], long_side=896, quality=85)
 """
 
 from __future__ import annotations
@@ -42,8 +41,8 @@ def cropped(picture: Picture, crop: Crop | None) -> Picture:
     if crop is None:
         return picture
     height, width = picture.shape[:2]
-    left, right = (min(max(round(x * width), 0), width) for x in (crop.x, crop.x + crop.width))
-    top, bottom = (min(max(round(y * height), 0), height) for y in (crop.y, crop.y + crop.height))
+    left, right = (max(round(x * width), 0) for x in (crop.x, crop.x + crop.width))
+    top, bottom = (max(round(y * height), 0) for y in (crop.y, crop.y + crop.height))
     return picture[top:bottom, left:right]
 
 
@@ -119,19 +118,17 @@ def montage(jpegs: Sequence[bytes], long_side: int, quality: int) -> bytes:
     for index, picture in enumerate(pictures):
         row, column = divmod(index, columns)
         cell = sheet[row * height : (row + 1) * height, column * width : (column + 1) * width]
-        _place(cell, picture)
+        small = _inside(picture, width, height)
+        top, left = (height - small.shape[0]) // 2, (width - small.shape[1]) // 2
+        cell[top : top + small.shape[0], left : left + small.shape[1]] = small
         _number(cell, str(index + 1))
     return to_jpeg(sheet, quality)
 
 
-def _place(cell: Picture, picture: Picture) -> None:
-    """Shrink `picture` into the middle of `cell`."""
-    height, width = cell.shape[:2]
+def _inside(picture: Picture, width: int, height: int) -> Picture:
+    """The picture, shrunk where it is larger than so many pixels."""
     scale = min(1.0, width / picture.shape[1], height / picture.shape[0])
-    size = fitted(picture.shape[1], picture.shape[0], max(1, math.floor(scale * max(picture.shape[:2]))))
-    small = shrink(picture, (max(1, min(size[0], width)), max(1, min(size[1], height))))
-    top, left = (height - small.shape[0]) // 2, (width - small.shape[1]) // 2
-    cell[top : top + small.shape[0], left : left + small.shape[1]] = small
+    return shrink(picture, (max(1, round(picture.shape[1] * scale)), max(1, round(picture.shape[0] * scale))))
 
 
 def _number(cell: Picture, text: str) -> None:

@@ -1,48 +1,24 @@
-"""Keyframes on disk: JPEG bytes by content hash, and which frames belong to which clip as it was taken.
+"""Keyframes on disk: JPEG bytes by content hash, and which frames belong to which clip.
 
     folder/jpeg/<sha256>.jpg    the bytes
     folder/taken/<key>.json     what was asked for, and the list of frames it gave
 
-Files appear whole or not at all, so several processes may share a folder. They are the user's alone, as they show
-faces. What is damaged or does not match its name counts as absent. Failures are not kept: a bad clip is tried again.
-
-    store = FrameStore(Path("cache/frames"))
-    store.read(frame.sha256)  # JPEG bytes
+Several processes may share a folder. What is damaged or does not match its name counts as absent. Failures are not
+kept: a bad clip is tried again.
 """
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
+from hashlib import sha256
 from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from mmerg.errors import ClipError, RunError
-from mmerg.frames.decode import Span
-from mmerg.frames.frame import Frame, FrameSettings
+from mmerg.errors import ClipError
+from mmerg.frames.frame import Frame
 from mmerg.storage.files import write_whole
-
-_METHOD = 1  # raise it when the same settings would take other frames or other bytes
-
-
-@dataclass(frozen=True)
-class TakenFrom:
-    """All that decides which frames a clip gives: the file (absolute path, bytes, mtime), the span, the settings."""
-
-    path: str
-    size: int
-    mtime_ns: int
-    span: Span
-    settings: FrameSettings
-
-    def canonical(self) -> str:
-        """As JSON text with a stable order; its digest names the index file."""
-        span = (self.span.start, self.span.end, self.span.crop and asdict(self.span.crop))
-        content = vars(self) | {"span": span, "settings": vars(self.settings), "method": _METHOD}
-        return json.dumps(content, sort_keys=True)
 
 
 class _Entry(BaseModel):
@@ -60,55 +36,46 @@ class FrameStore:
 
     folder: Path
 
-    def read(self, sha256: str) -> bytes:
+    def read(self, digest: str) -> bytes:
         """The JPEG bytes of a frame. Raises ClipError `lost` where they are absent or damaged."""
-        data = self._sound(sha256)
+        data = self._sound(digest)
         if data is None:
             what, hint = "a keyframe is not in the frame store, or is damaged", "run again: its clip is decoded anew"
-            raise ClipError("lost", what, where=str(self._jpeg(sha256)), hint=hint)
+            raise ClipError("lost", what, where=str(self._jpeg(digest)), hint=hint)
         return data
 
     def write(self, data: bytes) -> str:
         """Keep JPEG bytes; gives their SHA-256 (hex)."""
-        sha256 = hashlib.sha256(data).hexdigest()
-        if self._sound(sha256) is None:
-            _keep(self._jpeg(sha256), data)
-        return sha256
+        digest = sha256(data).hexdigest()
+        if self._sound(digest) is None:
+            write_whole(self._jpeg(digest), data)
+        return digest
 
-    def find(self, taken_from: TakenFrom) -> tuple[Frame, ...] | None:
-        """The frames taken before, if all of their bytes are still sound."""
+    def find(self, taken_from: str) -> tuple[Frame, ...] | None:
+        """The frames taken before, if all of their bytes are still sound. taken_from: all that decides which they are,
+        as text."""
         try:
             entry = _Entry.model_validate_json(self._index(taken_from).read_bytes())
         except (OSError, ValidationError):
             return None
-        if entry.taken_from != taken_from.canonical() or any(self._sound(f.sha256) is None for f in entry.frames):
+        if entry.taken_from != taken_from or any(self._sound(f.sha256) is None for f in entry.frames):
             return None
         return entry.frames
 
-    def remember(self, taken_from: TakenFrom, frames: Sequence[Frame]) -> None:
+    def remember(self, taken_from: str, frames: Sequence[Frame]) -> None:
         """Note which frames a clip gave; their bytes must have been written before."""
-        entry = _Entry(taken_from=taken_from.canonical(), frames=tuple(frames))
-        _keep(self._index(taken_from), entry.model_dump_json(indent=1).encode())
+        entry = _Entry(taken_from=taken_from, frames=tuple(frames))
+        write_whole(self._index(taken_from), entry.model_dump_json(indent=1))
 
-    def _sound(self, sha256: str) -> bytes | None:
+    def _sound(self, digest: str) -> bytes | None:
         try:
-            data = self._jpeg(sha256).read_bytes()
+            data = self._jpeg(digest).read_bytes()
         except OSError:
             return None
-        return data if hashlib.sha256(data).hexdigest() == sha256 else None
+        return data if sha256(data).hexdigest() == digest else None
 
-    def _jpeg(self, sha256: str) -> Path:
-        return self.folder / "jpeg" / f"{sha256}.jpg"
+    def _jpeg(self, digest: str) -> Path:
+        return self.folder / "jpeg" / f"{digest}.jpg"
 
-    def _index(self, taken_from: TakenFrom) -> Path:
-        return self.folder / "taken" / f"{hashlib.sha256(taken_from.canonical().encode()).hexdigest()}.json"
-
-
-def _keep(path: Path, data: bytes) -> None:
-    """Write the file; once more where somebody has emptied the store, which is a cache, in that moment."""
-    try:
-        write_whole(path, data)
-    except RunError as error:
-        if not isinstance(error.__cause__, FileNotFoundError):
-            raise
-        write_whole(path, data)
+    def _index(self, taken_from: str) -> Path:
+        return self.folder / "taken" / f"{sha256(taken_from.encode()).hexdigest()}.json"

@@ -19,7 +19,7 @@ from mmerg.errors import Failure, SampleError
 from mmerg.experiment.wiring import looker_of
 from mmerg.frames.frame import Frame, FrameSettings
 from mmerg.frames.picture import from_jpeg
-from mmerg.frames.store import FrameStore, TakenFrom
+from mmerg.frames.store import FrameStore
 from mmerg.systems.system import FramesSeenBy
 from tests.composed import BASE, settings_of
 from tests.engine.parts import merg
@@ -48,9 +48,9 @@ class CountingStore(FrameStore):
         self.noted: Counter[str] = Counter()
         self.lock = Lock()
 
-    def remember(self, taken_from: TakenFrom, frames: Sequence[Frame]) -> None:
+    def remember(self, taken_from: str, frames: Sequence[Frame]) -> None:
         with self.lock:
-            self.noted[taken_from.canonical()] += 1
+            self.noted[taken_from] += 1
         super().remember(taken_from, frames)
 
 
