@@ -1,18 +1,14 @@
-"""One check of a corpus, from a composed config to an exit code; `mmerg/data.py` is its command.
-
-Reads top to bottom: the corpus, its clips, the protocol's samples, the memory's corpus, the report, the contact sheet.
-"""
+"""One check of a corpus, from settings to an exit code; `mmerg/data.py` is its command."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from rich.console import Console
 from rich.text import Text
 
-from mmerg.checking.clips import HARMLESS, Wanted, ended_clips, examine, listed, wanted_clips
-from mmerg.checking.report import BadClip, Clips, Part, Report, merged, part, targets
+from mmerg.checking.clips import HARMLESS, Flaw, Wanted, ended_clips, examine, listed, wanted_clips
+from mmerg.checking.report import BadClip, Clips, Part, Report, part, targets
 from mmerg.checking.tables import tables
 from mmerg.console.bar import Bar
 from mmerg.console.terminal import console, escape, plural, shown
@@ -37,13 +33,24 @@ def check_data(settings: DataSettings) -> int:
     corpus = read_corpus(reader, settings.dataset.labels)
     protocol = protocol_of(settings.protocol)
     selection = protocol.select(corpus)
-    shown_samples = chosen(selection.samples, settings.ids, settings.limit)
+    to_draw = chosen(selection.samples, settings.ids, settings.limit)
     looker = looker_of(settings, system)
-
     last_turns = settings.frames.last_turns
-    clips, useless = _clips(out, settings, corpus, ended_clips(corpus, selection.samples, last_turns), looker)
+
+    own, clips = wanted_clips(corpus), None
+    flaws: dict[Clip, Flaw] = {}
+    if own or corpus.notes.get("clips_missing"):
+        wanted = [*own, *ended_clips(corpus, selection.samples, last_turns)]
+        if settings.clips == "list":
+            flaws = listed(wanted)
+        else:
+            with Bar(out, "clips") as bar:
+                flaws = examine(wanted, looker.settings, looker.store, bar.at)
+        clips = _clips(corpus, own, flaws, settings.clips, settings.dataset.root)
+    useless = {clip: flaw.reason for clip, flaw in flaws.items() if flaw.reason not in HARMLESS}
     taken = targets(protocol, selection, corpus, last_turns, useless)
     report = Report(part(corpus), clips, taken, *_memory(settings, system, corpus))
+
     for table in tables(report):
         out.print(table, soft_wrap=isinstance(table, Text))
     # Two folders of one name are two corpora: the digest of their files tells them apart.
@@ -59,59 +66,49 @@ def check_data(settings: DataSettings) -> int:
         out.print(escape(f"next: {hint}"), soft_wrap=True)
     out.print(plural(len(problems), "problem") if problems else "sound")
     if settings.sheet:
-        _sheet(path.with_suffix(".html"), settings, corpus, shown_samples, looker)
+        _sheet(path.with_suffix(".html"), settings, corpus, to_draw, looker)
     print(f"report: {shown(str(path))}")  # noqa: T201 - the last line is for programs to read: no wrapping
     return 1 if problems else 0
 
 
 def _clips(
-    out: Console, settings: DataSettings, corpus: Corpus, ended: Sequence[Wanted], looker: Looker
-) -> tuple[Clips | None, dict[Clip, str]]:
-    """What is to be said of the corpus's clips (None: the reader looks for none); and which of them, and of those
-    `ended` for a sample, give no frames, and why."""
-    wanted = wanted_clips(corpus)
-    missing = corpus.notes.get("clips_missing", 0)
-    if not wanted and not missing:
-        return None, {}
-    if settings.clips == "list":
-        flaws = listed([*wanted, *ended])
-    else:
-        with Bar(out, "clips") as bar:
-            flaws = examine([*wanted, *ended], looker.settings, looker.store, bar.at)
-    own, known, root = {one.clip for one in wanted}, known_bad(corpus.name, corpus.split), settings.dataset.root
-
-    def bad(name: str, turns: tuple[str, ...], reason: str, what: str) -> BadClip:
-        return BadClip(name, turns, reason, what, known.get(Path(name).stem) == reason, reason in HARMLESS)
-
-    gone = [bad(file or turn, (turn,), "missing", "there is no such file") for turn, file in corpus.absent.items()]
-    found = [bad(_name(one.clip.path, root), one.turns, one.reason, one.what) for one in flaws if one.clip in own]
-    clips = Clips(
-        looked=settings.clips,
+    corpus: Corpus, wanted: Sequence[Wanted], flaws: Mapping[Clip, Flaw], looked: str, root: str | None
+) -> Clips:
+    """What is to be said of the corpus's clips; a file is named by its path under `root`, or its name alone where it is
+    elsewhere."""
+    roots = [Path(root), Path(root).resolve()] if root else []
+    turns: dict[tuple[str, Flaw], list[str]] = {}  # many may share a file
+    for turn, file in corpus.absent.items():
+        turns.setdefault((file or turn, Flaw("missing", "there is no such file")), []).append(turn)
+    for one in wanted:
+        if flaw := flaws.get(one.clip):
+            path = one.clip.path
+            name = next((path.relative_to(place) for place in roots if path.is_relative_to(place)), path.name)
+            turns.setdefault((str(name), flaw), []).extend(one.turns)
+    known = known_bad(corpus.name, corpus.split)
+    bad = [
+        BadClip(name, tuple(of), *flaw, known.get(Path(name).stem) == flaw.reason, flaw.reason in HARMLESS)
+        for (name, flaw), of in turns.items()
+    ]
+    return Clips(
+        looked=looked,
         files=len({one.clip.path for one in wanted}),
         turns=sum(len(one.turns) for one in wanted),
         of=sum(len(dialogue.turns) for dialogue in corpus.dialogues),
-        missing=missing,
-        bad=merged([*gone, *found]),
+        missing=corpus.notes.get("clips_missing", 0),
+        bad=bad,
     )
-    return clips, {flaw.clip: flaw.reason for flaw in flaws if flaw.costs_frames}
 
 
-def _name(path: Path, root: str | None) -> str:
-    """The path under the dataset's folder, or the file's name where that is elsewhere."""
-    places = [Path(root), Path(root).resolve()] if root else []
-    return str(next((path.relative_to(place) for place in places if path.is_relative_to(place)), path.name))
-
-
-def _memory(settings: DataSettings, system: System, corpus: Corpus) -> tuple[Part | None, str, str]:
-    """The corpus that exemplars come from, if a run would use one; or why it cannot be read; or why a run would refuse
-    it."""
+def _memory(settings: DataSettings, system: System, corpus: Corpus) -> tuple[Part | None, str]:
+    """The corpus that exemplars come from, if a run would use one; or why a run could not."""
     try:
         sources = prepared_sources(settings, system, corpus).values()
     except (CorpusError, ConfigError) as error:
-        told = "; ".join(filter(None, (error.what, error.where, error.hint)))
-        return (None, told, "") if isinstance(error, CorpusError) else (None, "", told)
+        stops = "a run would stop here: " if isinstance(error, ConfigError) else ""
+        return None, stops + "; ".join(filter(None, (error.what, error.where, error.hint)))
     corpora = [source.corpus for source in sources if isinstance(source, Prepared)]
-    return part(corpora[0]) if corpora else None, "", ""
+    return part(corpora[0]) if corpora else None, ""
 
 
 def _sheet(path: Path, settings: DataSettings, corpus: Corpus, samples: Sequence[Sample], looker: Looker) -> None:

@@ -4,14 +4,14 @@ A header may lie, so it acquits and never convicts: whatever looks wrong by it i
 run's own extractor says what is wrong. What lies behind the first frame of a clip that looks well is not decoded.
 
     wanted = [*wanted_clips(corpus), *ended_clips(corpus, samples, last_turns=2)]
-    found = examine(wanted, FrameSettings(), store, lambda done, files: None)    # a Flaw for each clip that has one
+    examine(wanted, FrameSettings(), store, lambda done, files: None)    # {Clip(…): Flaw("too_long", "…")}
 """
 
 from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
 from pathlib import Path
@@ -44,19 +44,11 @@ class Wanted:
     timed: bool
 
 
-@dataclass(frozen=True)
-class Flaw:
+class Flaw(NamedTuple):
     """What is wrong with a clip. reason: that of the ClipError a run meets, or LONG or PAST_END, which cost nothing."""
 
-    clip: Clip
-    turns: tuple[str, ...]
     reason: str
     what: str
-
-    @property
-    def costs_frames(self) -> bool:
-        """Whether a run gets no frames of it."""
-        return self.reason not in HARMLESS
 
 
 class _Header(NamedTuple):
@@ -93,26 +85,24 @@ def ended_clips(corpus: Corpus, samples: Iterable[Sample], last_turns: int) -> l
     return [Wanted(clip, tuple(names), math.inf, timed=False) for clip, names in turns.items()]
 
 
-def listed(wanted: Sequence[Wanted]) -> list[Flaw]:
+def listed(wanted: Iterable[Wanted]) -> dict[Clip, Flaw]:
     """The clips whose file is not there, cannot be looked at, or is empty. Opens none."""
-    flaws = []
+    flaws: dict[Clip, Flaw] = {}
     for one in wanted:
-        flaw = None
         try:
             if not os.stat(one.clip.path).st_size:  # noqa: PTH116  (as os.path: a null byte is a ValueError here, too)
-                flaw = "unreadable", "the file is empty"
+                flaws[one.clip] = Flaw("unreadable", "the file is empty")
         except (FileNotFoundError, NotADirectoryError, ValueError):
-            flaw = "missing", "there is no such file"
+            flaws[one.clip] = Flaw("missing", "there is no such file")
         except OSError as error:
-            flaw = "unreadable", f"the file cannot be read: {error.strerror}"
-        flaws += [Flaw(one.clip, one.turns, *flaw)] if flaw else []
+            flaws[one.clip] = Flaw("unreadable", f"the file cannot be read: {error.strerror}")
     return flaws
 
 
 def examine(
-    wanted: Sequence[Wanted], settings: FrameSettings, store: FrameStore, progress: Callable[[int, int], None]
-) -> list[Flaw]:
-    """The flaws, in the order of `wanted`. Several files at a time; `progress` gets how many are done, of how many.
+    wanted: Iterable[Wanted], settings: FrameSettings, store: FrameStore, progress: Callable[[int, int], None]
+) -> dict[Clip, Flaw]:
+    """The clips with a flaw. Several files at a time; `progress` gets how many are done, of how many.
 
     Raises RunError where the store, which keeps the frames of clips that had to be decoded, cannot be written.
     """
@@ -124,23 +114,24 @@ def examine(
         jobs = [pool.submit(_examine_file, path, spans, settings, store) for path, spans in files.items()]
         for done, _ in enumerate(as_completed(jobs), start=1):
             progress(done, len(jobs))
-        found = {flaw.clip: flaw for job in jobs for flaw in job.result()}
+        return {clip: flaw for job in jobs for clip, flaw in job.result().items()}
     finally:
         pool.shutdown(cancel_futures=True)  # where the user stops, only the files in hand are waited for
-    return [found[one.clip] for one in wanted if one.clip in found]
 
 
-def _examine_file(path: Path, spans: Sequence[Wanted], settings: FrameSettings, store: FrameStore) -> list[Flaw]:
+def _examine_file(
+    path: Path, spans: Sequence[Wanted], settings: FrameSettings, store: FrameStore
+) -> Mapping[Clip, Flaw]:
     header = _header(path)
-    doubtful = [one for one in spans if header is None or _doubtful(one.clip, header, settings)]
-    taken = dict(zip(doubtful, extract([one.clip for one in doubtful], settings, store), strict=True))
-    flaws = []
+    doubtful = [one.clip for one in spans if header is None or _doubtful(one.clip, header, settings)]
+    taken = dict(zip(doubtful, extract(doubtful, settings, store), strict=True))
+    flaws: dict[Clip, Flaw] = {}
     for one in spans:
-        found = taken.get(one)
+        found = taken.get(one.clip)
         if isinstance(found, ClipError):
-            flaws.append(Flaw(one.clip, one.turns, found.reason, found.what))
-        elif header and header.seconds and (what := _odd(one, header.seconds)):
-            flaws.append(Flaw(one.clip, one.turns, *what))
+            flaws[one.clip] = Flaw(found.reason, found.what)
+        elif header and header.seconds and (odd := _odd(one, header.seconds)):
+            flaws[one.clip] = odd
     return flaws
 
 
@@ -175,13 +166,13 @@ def _doubtful(clip: Clip, header: _Header, settings: FrameSettings) -> bool:
     return min(fitted(part.shape[1], part.shape[0], settings.long_side)) < MIN_SIDE
 
 
-def _odd(one: Wanted, claimed: float) -> tuple[str, str] | None:
+def _odd(one: Wanted, claimed: float) -> Flaw | None:
     """Why a clip that gives frames is worth a look, by its container (seconds `claimed`)."""
     clip = one.clip
     if clip.end is not None and clip.end > claimed + 1.0:
-        return PAST_END, f"the span ends at {clip.end:g} s, and the file at {claimed:.1f} s, by its container"
+        return Flaw(PAST_END, f"the span ends at {clip.end:g} s, and the file at {claimed:.1f} s, by its container")
     alone = clip.start is None and clip.end is None and (one.timed or len(one.turns) == 1)
     if alone and claimed > _TIMES_AS_LONG * one.seconds + _SECONDS_MORE:
         says = f"{one.seconds:.1f} s by its times" if one.timed else f"{one.seconds:.0f} words"
-        return LONG, f"{claimed:.1f} s by its container; the turn is {says}"
+        return Flaw(LONG, f"{claimed:.1f} s by its container; the turn is {says}")
     return None

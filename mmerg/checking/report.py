@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 
 from mmerg.console.terminal import shown
@@ -35,8 +35,7 @@ class Count:
 
     @property
     def wrong(self) -> bool:
-        """Whether it differs from what was published."""
-        return self.official is not None and self.found != self.official
+        return self.official not in (None, self.found)
 
 
 @dataclass(frozen=True)
@@ -51,12 +50,9 @@ class Part:
     notes: Mapping[str, int]
 
     def problems(self) -> list[str]:
-        """Counts that are not the official ones, and rows that could not be used."""
         wrong = ", ".join(f"{one.found} {one.what} ({one.official} official)" for one in self.counts if one.wrong)
-        damaged = [
-            f"{name} {self.notes[name]}: the files are not as published" for name in DAMAGE if self.notes.get(name)
-        ]
-        return [f"{self.name} {self.split}: {problem}" for problem in ([wrong] if wrong else []) + damaged]
+        damage = [f"{name} {self.notes[name]}: the files are not as published" for name in DAMAGE if name in self.notes]
+        return [f"{self.name} {self.split}: {problem}" for problem in (wrong, *damage) if problem]
 
 
 def part(corpus: Corpus) -> Part:
@@ -72,13 +68,12 @@ def counted(corpus: Corpus, official: Expected | None) -> list[Count]:
     Labels are held against the published ones only where the corpus has all of those: a set that is smaller was merged
     or left out on purpose.
     """
+    official = official or Expected(None, None)
     labels = Counter(turn.emotion for dialogue in corpus.dialogues for turn in dialogue.turns)
-    published = official.labels if official and set(official.labels) <= set(corpus.labels) else {}
-    rows = [
-        Count("dialogues", len(corpus.dialogues), official.dialogues if official else None),
-        Count("turns", labels.total(), official.turns if official else None),
-    ]
-    if official and official.replies is not None:
+    published = official.labels if set(official.labels) <= set(corpus.labels) else {}
+    rows = [Count("dialogues", len(corpus.dialogues), official.dialogues)]
+    rows += [Count("turns", labels.total(), official.turns)]
+    if official.replies is not None:
         replies = sum(
             not dialogue.responders or turn.speaker in dialogue.responders
             for dialogue in corpus.dialogues
@@ -91,10 +86,9 @@ def counted(corpus: Corpus, official: Expected | None) -> list[Count]:
 
 @dataclass(frozen=True)
 class Targets:
-    """What a protocol takes. told: the protocol with its n. labels: targets by label, in the corpus's order ("" for
-    none). with_clip: samples with a clip that can be used in one of the `last_turns` turns before the target. in_vain:
-    clips of these turns that give no frames, as samples show them, by reason. official: how many samples the protocol
-    gave in what is published, None where that is not known."""
+    """What a protocol takes. told: the protocol with its n. labels: targets by label ("" for none). with_clip: samples
+    with a clip to use in the `last_turns` turns before the target. in_vain: clips of these turns that give no frames as
+    samples show them, by reason. official: how many samples are published, None where that is not known."""
 
     told: str
     samples: int
@@ -106,10 +100,9 @@ class Targets:
     official: int | None = None
 
     def problems(self) -> list[str]:
-        """No sample, or another number than the published one."""
         if not self.samples:
             return [f"the protocol leaves no sample: {self.told}"]
-        differs = self.official is not None and self.samples != self.official
+        differs = self.official not in (None, self.samples)
         return [f"{self.samples} samples ({self.official} official): {self.told}"] if differs else []
 
 
@@ -126,27 +119,20 @@ def targets(
         in_vain.update(useless[clip] for clip in clips if clip in useless)
         in_vain[COULD_SHOW_TARGET] += sum(number in turns for number in sample.dropped)
     found = Counter(sample.target.emotion if sample.target else None for sample in selection.samples)
+    published = expected(corpus.name, corpus.split)
+    known = published.samples if published and published.sample_labels in (None, len(corpus.labels)) else {}
+    asked = replace(protocol, history=None, seed=0)
+    name = next((name for name, one in NAMED.items() if one == asked), "")
     return Targets(
         told=protocol.describe(selection),
         samples=len(selection.samples),
         left_out=dict(selection.left_out),
         labels={label: found[label] for label in corpus.labels} | ({"": found[None]} if found[None] else {}),
         with_clip=with_clip,
-        in_vain={reason: count for reason, count in sorted(in_vain.items()) if count},
+        in_vain=dict(sorted((+in_vain).items())),
         last_turns=last_turns,
-        official=_official_samples(protocol, corpus),
+        official=known.get(name),
     )
-
-
-def _official_samples(protocol: Protocol, corpus: Corpus) -> int | None:
-    """How many samples the published work took by this protocol, None where it is not known; a number of labelled
-    targets belongs to a number of labels."""
-    published = expected(corpus.name, corpus.split)
-    asked = replace(protocol, history=None, seed=0 if protocol.sample is None else protocol.seed)
-    name = next((name for name, one in NAMED.items() if one == asked), "")
-    if published is None or published.sample_labels not in (None, len(corpus.labels)):
-        return None
-    return published.samples.get(name)
 
 
 @dataclass(frozen=True)
@@ -174,7 +160,7 @@ class Clips:
     bad: Sequence[BadClip]
 
     def problems(self) -> list[str]:
-        """Those that are no fault of the release and give no frames, by reason, the first by name."""
+        """Those that give no frames and are no fault of the release, by reason, the first by name."""
         reasons: dict[str, dict[str, None]] = {}  # one file may have several bad spans
         for one in self.bad:
             if not one.known and not one.harmless:
@@ -183,45 +169,26 @@ class Clips:
         for reason, names in sorted(reasons.items()):
             more = f" and {len(names) - SOME} more" if len(names) > SOME else ""
             found.append(f"clips {reason}: {len(names)} ({', '.join(map(shown, list(names)[:SOME]))}{more})")
-        named = sum(len(one.turns) for one in self.bad if one.reason == "missing")
-        if self.missing > named:
-            found.append(f"clips missing: {self.missing - named} that cannot be named")
-        return found
-
-
-def merged(bad: Iterable[BadClip]) -> tuple[BadClip, ...]:
-    """The same with one entry for each file and fault, where many turns share a file."""
-    found: dict[tuple[str, str, str], BadClip] = {}
-    for one in bad:
-        before = found.setdefault((one.clip, one.reason, one.what), one)
-        if before is not one:
-            found[one.clip, one.reason, one.what] = replace(before, turns=(*before.turns, *one.turns))
-    return tuple(found.values())
+        unnamed = self.missing - sum(len(one.turns) for one in self.bad if one.reason == "missing")
+        return found + ([f"clips missing: {unnamed} that cannot be named"] if unnamed > 0 else [])
 
 
 @dataclass(frozen=True)
 class Report:
-    """A corpus, its clips (None: its reader looks for none), the samples of a protocol, and where exemplars come from
-    (None: from nowhere). unread: why the memory's corpus cannot be read. refused: why a run would not take it."""
+    """A corpus, its clips (None: its reader looks for none), the samples of a protocol, the memory's corpus if it has
+    one, and why a run could not take it (refused)."""
 
     corpus: Part
     clips: Clips | None
     targets: Targets
     memory: Part | None = None
-    unread: str = ""
     refused: str = ""
 
     def problems(self) -> list[str]:
         """What is wrong with the data, a line each; none where it is sound."""
-        memory = self.memory.problems() if self.memory else []
-        memory += [self.unread] if self.unread else []
-        memory += [f"a run would stop here: {self.refused}"] if self.refused else []
-        return [
-            *self.corpus.problems(),
-            *(self.clips.problems() if self.clips else ()),
-            *self.targets.problems(),
-            *(f"memory: {problem}" for problem in memory),
-        ]
+        clips = self.clips.problems() if self.clips else []
+        memory = [*(self.memory.problems() if self.memory else ()), *([self.refused] if self.refused else ())]
+        return [*self.corpus.problems(), *clips, *self.targets.problems(), *(f"memory: {one}" for one in memory)]
 
     def to_json(self) -> bytes:
         """UTF-8, a line feed at the end."""

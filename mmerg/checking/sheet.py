@@ -10,13 +10,15 @@ from __future__ import annotations
 
 from base64 import b64encode
 from collections.abc import Sequence
-from html import escape
+from importlib.resources import files
+
+from jinja2 import Environment, StrictUndefined
 
 from mmerg.console.terminal import shown
 from mmerg.corpora.dialogue import Sample
 from mmerg.engine.look import COULD_SHOW_TARGET, Looker
 from mmerg.frames.frame import Frame
-from mmerg.runs.events import OVER_BUDGET, Event, FramesTaken, TurnFrames
+from mmerg.runs.events import OVER_BUDGET, Event, FramesTaken
 
 WHY = {
     "": "this turn has no clip, or its file is missing",
@@ -30,23 +32,6 @@ WHY = {
     COULD_SHOW_TARGET: "left out: the clip could show the reply",
     OVER_BUDGET: "later turns take all frames (frames.max_frames)",
 }
-PAGE = """<!doctype html>
-<html lang="en"><head><meta charset="utf-8"><title>{title}</title>
-<meta http-equiv="Content-Security-Policy" content="default-src 'none'; img-src data:; style-src 'unsafe-inline'">
-<style>
-body {{ font: 14px sans-serif; color: #16181d; margin: 18px }}
-h1 {{ font-size: 18px }}
-h2 {{ font-size: 15px; background: #e8ecf2; padding: 6px 10px }}
-figure {{ display: inline-block; margin: 0 8px 0 0 }}
-img {{ max-width: 208px; max-height: 208px; display: block }}
-figcaption, .note {{ font-size: 12px; color: #5c6370 }}
-.why {{ background: #d9dce1; padding: 10px; display: inline-block; margin: 0 }}
-.words {{ overflow-wrap: anywhere; margin: 2px 0 14px }}
-</style></head><body>
-<h1>{title}</h1>
-{samples}
-</body></html>
-"""
 
 
 def spread(samples: Sequence[Sample], count: int) -> list[Sample]:
@@ -60,39 +45,17 @@ def contact_sheet(title: str, samples: Sequence[Sample], looker: Looker, max_ima
 
     Raises RunError where the looker's store cannot be written.
     """
-    shown_samples = "\n".join(_sample(sample, looker, max_images) for sample in samples)
-    return PAGE.format(title=_text(title), samples=shown_samples)
 
+    def taken(sample: Sample) -> FramesTaken:
+        events: list[Event] = []
+        looker.look(sample.scene, sample.dropped, vision=True, max_images=max_images, emit=events.append)
+        return next(event for event in events if isinstance(event, FramesTaken))
 
-def _sample(sample: Sample, looker: Looker, max_images: int) -> str:
-    events: list[Event] = []
-    looker.look(sample.scene, sample.dropped, vision=True, max_images=max_images, emit=events.append)
-    [taken] = [event for event in events if isinstance(event, FramesTaken)]
-    turns = {turn.turn: turn for turn in taken.turns}
-    history = sample.scene.history
-    first = max(0, len(history) - looker.last_turns)
-    notes = (
-        f"turns 1 to {first} as text only" if first > 1 else "turn 1 as text only" if first else "",
-        "all frames go in one numbered grid" if taken.form == "montage" else "",
-        "" if looker.last_turns else "frames.seen_by=none: no agent sees frames",
-    )
-    parts = [f"<h2>{_text(sample.id)} · reply by {_text(sample.scene.responder)} (hidden)</h2>"]
-    parts += [f'<p class="note">{"; ".join(filter(None, notes))}</p>'] if any(notes) else []
-    for number, turn in enumerate(history[first:], start=first + 1):
-        got = turns.get(number, TurnFrames(turn=number))
-        why = f'<p class="why">no frames: {_text(WHY.get(got.problem, got.problem))}</p>'
-        parts.append("".join(_figure(number, frame, looker) for frame in got.frames) or why)
-        parts.append(f'<p class="words">{number}. {_text(turn.speaker)}: {_text(turn.text)}</p>')
-    return "\n".join(parts)
+    def jpeg(frame: Frame) -> str:
+        return b64encode(looker.store.read(frame.sha256)).decode()
 
-
-def _figure(number: int, frame: Frame, looker: Looker) -> str:
-    data = b64encode(looker.store.read(frame.sha256)).decode()
-    caption = f"turn {number}, {frame.time:.2f} s"
-    return (
-        f'<figure><img alt="{caption}" src="data:image/jpeg;base64,{data}"><figcaption>{caption}</figcaption></figure>'
-    )
-
-
-def _text(foreign: str) -> str:
-    return escape(shown(foreign))
+    environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+    environment.finalize = lambda value: shown(value) if isinstance(value, str) else value
+    template = environment.from_string((files("mmerg.checking") / "sheet.j2").read_text(encoding="utf-8"))
+    pairs = ((sample, taken(sample)) for sample in samples)
+    return template.render(title=title, samples=pairs, last_turns=looker.last_turns, why=WHY, jpeg=jpeg)

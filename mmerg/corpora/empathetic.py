@@ -38,10 +38,8 @@ NUMBER = re.compile(r"[1-9][0-9]{0,8}")
 
 # The six that TRACE (arXiv 2509.21849) merges the 32 into; `prepared`, which its map leaves out, is happiness here.
 _MERGED = {
-    "happiness": (
-        "joyful excited proud grateful content impressed caring trusting faithful hopeful confident sentimental "
-        "prepared"
-    ),
+    "happiness": "joyful excited proud grateful content impressed caring trusting faithful hopeful confident"
+    " sentimental prepared",
     "sadness": "sad lonely disappointed devastated nostalgic guilty ashamed embarrassed",
     "anger": "angry furious annoyed jealous",
     "fear": "afraid terrified anxious apprehensive",
@@ -66,9 +64,9 @@ class Empathetic:
     def load(self) -> Corpus:
         """Read the split. Only listeners' turns may be targets; dialogues are called `test_hit:0_conv:1`.
 
-        Damaged rows are left out and counted in `notes` (docs/datasets.md names the counts). Raises ConfigError for an
-        unknown split or label set, CorpusError for a missing file or column, a file without a usable row or with the
-        content of another split, and one most of whose contexts are unknown.
+        What is damaged is left out and counted in `notes` (docs/datasets.md). Raises ConfigError for an unknown split
+        or label set, CorpusError for a missing file or column, a file that holds no usable row, another split, or
+        mostly unknown contexts.
         """
         files.refuse_other("dataset.split", self.split, SPLITS)
         files.refuse_other("dataset.label_set", self.label_set, LABEL_SETS)

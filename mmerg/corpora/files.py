@@ -105,9 +105,8 @@ class Clips:
         self._paths: dict[tuple[int, int], Path] = {}  # by device and inode
 
     def find(self, turn: str, name: str, folders: Iterable[Path]) -> Path | None:
-        """The file `name` of a turn ("dia0/3") in the first folder that has it; None where none has, or where the turn
-        names none (""). Raises CorpusError for a folder that may not be searched, and for a name that this system's
-        encoding of names cannot spell."""
+        """The file `name` ("": the turn names none) of a turn ("dia0/3") in the first folder that has it. Raises
+        CorpusError for a folder that may not be searched and for a name that the system's encoding cannot spell."""
         path = next(filter(None, (self._path(folder / name) for folder in folders)), None) if name else None
         if path is None:
             self.absent[turn] = name
@@ -132,9 +131,8 @@ class Clips:
 def decode_lines(data: bytes, notes: Counter[str]) -> list[str]:
     """The lines of a UTF-8 file, some of which may be cp1252; a byte order mark and any line ending are taken off.
 
-    Each line falls back by itself, so that one wrong byte does not spoil the rest. C1 controls (U+0080 to U+009F) are
-    what a cp1252 file becomes when read as Latin-1 and saved as UTF-8: they go back through cp1252. Counts
-    `lines_cp1252` and `characters_repaired`.
+    Each line falls back by itself (`lines_cp1252`). C1 controls (U+0080 to U+009F) are what a cp1252 file becomes when
+    read as Latin-1 and saved as UTF-8: they go back through cp1252 (`characters_repaired`).
     """
     lines: list[str] = []
     for raw in data.removeprefix(MARK).replace(b"\r\n", b"\n").replace(b"\r", b"\n").split(b"\n"):

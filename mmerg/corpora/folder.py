@@ -110,15 +110,10 @@ class Folder:
                 clip = Clip(file.resolve(), turn.start, turn.end) if file else None
                 turns.append(Turn(turn.speaker, turn.text, turn.emotion, clip))
             dialogues.append(Dialogue(line.id, tuple(turns), line.respond_as, conversation=f"{here}#{line.id}"))
-        return Corpus(
-            name=root.resolve().name,
-            split=path.stem,
-            labels=labels,
-            dialogues=tuple(dialogues),
-            fingerprint=hashlib.sha256(data).hexdigest(),
-            notes={"clips_missing": len(clips.absent)} if clips.absent else {},
-            absent=clips.absent,
-        )
+        notes = {"clips_missing": len(clips.absent)} if clips.absent else {}
+        digest = hashlib.sha256(data).hexdigest()
+        name = root.resolve().name
+        return Corpus(name, path.stem, labels, tuple(dialogues), digest, notes=notes, absent=clips.absent)
 
 
 def _lines(data: bytes, path: Path, labels: Sequence[str]) -> Iterator[DialogueLine]:

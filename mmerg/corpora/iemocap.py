@@ -15,20 +15,9 @@ from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 
+from mmerg.corpora import iemocap_files as release
 from mmerg.corpora.dialogue import Clip, Corpus, Crop, Dialogue, Turn
 from mmerg.corpora.files import Clips, found, read_bytes, refuse_other, root_folder
-from mmerg.corpora.iemocap_files import (
-    EVALUATIONS,
-    FILMS,
-    ROOT_HINT,
-    TRANSCRIPTIONS,
-    Utterance,
-    dialogue_names,
-    read_evaluation,
-    read_transcription,
-    refuse_without,
-    session_folder,
-)
 from mmerg.errors import ConfigError, CorpusError
 
 LABEL_SETS = {
@@ -66,12 +55,8 @@ class Iemocap:
     clips: bool = True
 
     def load(self) -> Corpus:
-        """Read the sessions.
-
-        Damaged lines are left out and counted in `notes` (docs/datasets.md names the counts). Raises ConfigError for a
-        session, label set or side that there is not, CorpusError for a folder or file that is missing, for a dialogue
-        with turns and not one evaluation, and for sessions without a turn.
-        """
+        """Read the sessions. What is damaged is left out and counted in `notes`. Raises ConfigError for a session,
+        label set or side that there is not, CorpusError for what stops a run (docs/datasets.md lists both)."""
         asked = self.sessions or ()
         if not asked or any(type(session) is not int or session not in range(1, 6) for session in asked):
             given = ", ".join(map(str, asked)) or "none"
@@ -79,26 +64,28 @@ class Iemocap:
             raise ConfigError(f"IEMOCAP has sessions 1 to 5; asked for: {given}", where="dataset.sessions", hint=hint)
         refuse_other("dataset.label_set", self.label_set, LABEL_SETS)
         refuse_other("dataset.reader.speaker_side", self.speaker_side, SIDES)
-        root = root_folder(self.root, ROOT_HINT)
+        root = root_folder(self.root, release.ROOT_HINT)
         sessions = sorted(set(asked))
         notes: Counter[str] = Counter()
         clips, digest = Clips(), sha256()
         dialogues: list[Dialogue] = []
         for session in sessions:
-            folder = session_folder(root, session)
+            folder = release.session_folder(root, session)
             unjudged: set[str] = set()
-            for name in dialogue_names(folder):
-                spoken, judged = (read_bytes(folder / kind / f"{name}.txt") for kind in (TRANSCRIPTIONS, EVALUATIONS))
+            for name in release.dialogue_names(folder):
+                spoken, judged = (
+                    read_bytes(folder / kind / f"{name}.txt") for kind in (release.TRANSCRIPTIONS, release.EVALUATIONS)
+                )
                 digest.update(f"{name}\0{len(spoken)}\0{len(judged)}\0".encode() + spoken + judged)
-                utterances = read_transcription(spoken, name, notes)
-                codes = read_evaluation(judged, notes)
+                utterances = release.read_transcription(spoken, name, notes)
+                codes = release.read_evaluation(judged, notes)
                 notes["evaluations_without_turn"] += len(codes.keys() - {said.id for said in utterances})
                 notes["dialogues_without_turns"] += not utterances
                 if not utterances:
                     continue
                 if not codes:
                     unjudged.add(name)
-                film = (folder / FILMS / f"{name}.avi").relative_to(root).as_posix()
+                film = (folder / release.FILMS / f"{name}.avi").relative_to(root).as_posix()
                 turns: list[Turn] = []
                 for number, said in enumerate(utterances, start=1):
                     file = clips.find(f"{name}/{number}", film, [root]) if self.clips else None
@@ -106,24 +93,19 @@ class Iemocap:
                 play = name.split("_")[1][: len("script01")]  # without part and take: sessions perform the same ones
                 script = play if play.startswith("script") else None
                 dialogues.append(Dialogue(name, tuple(turns), script=script, conversation=name))
-            refuse_without(folder, f"{EVALUATIONS} holds no evaluation in the files of", unjudged)
+            release.refuse_without(folder, f"{release.EVALUATIONS} holds no evaluation in the files of", unjudged)
         notes["clips_missing"] = len(clips.absent)
         split = f"session{'+'.join(map(str, sessions))}"
         if not dialogues:
             what = f"no transcription of IEMOCAP's {split} holds a turn"
-            raise CorpusError(what, where=str(root), hint=f"take {TRANSCRIPTIONS} as published")
+            raise CorpusError(what, where=str(root), hint=f"take {release.TRANSCRIPTIONS} as published")
+        labels = LABEL_SETS[self.label_set]
         return Corpus(
-            name="iemocap",
-            split=split,
-            labels=LABEL_SETS[self.label_set],
-            dialogues=tuple(dialogues),
-            fingerprint=digest.hexdigest(),
-            notes=found(notes),
-            absent=clips.absent,
+            "iemocap", split, labels, tuple(dialogues), digest.hexdigest(), notes=found(notes), absent=clips.absent
         )
 
     def _turn(
-        self, said: Utterance, dialogue: str, codes: Mapping[str, str], film: Path | None, notes: Counter[str]
+        self, said: release.Utterance, dialogue: str, codes: Mapping[str, str], film: Path | None, notes: Counter[str]
     ) -> Turn:
         """The turn, without a label where the utterance has none of the set."""
         code = codes.get(said.id, "missing")

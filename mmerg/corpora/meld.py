@@ -66,10 +66,8 @@ class Meld:
         """Read the split. Dialogues are called `test_dia3`, dyads `test_dyad3`; the conversation of both is that of the
         dialogue (`meld/test/dia3`), for a dyad that of the first row that names one.
 
-        Damaged rows and cells are left out and counted in `notes` (docs/datasets.md names the counts). Raises
-        ConfigError for an unknown split or variant, CorpusError for a missing file or column, an unknown label, two
-        rows for one turn, a file without a usable row, one that holds another split or variant, and clips that are not
-        unpacked.
+        What is damaged is left out and counted in `notes`. Raises ConfigError for an unknown split or variant,
+        CorpusError for what stops a run (docs/datasets.md lists both).
         """
         files.refuse_other("dataset.split", self.split, CLIP_FOLDERS)
         files.refuse_other("dataset.variant", self.variant, FILES)
@@ -111,14 +109,9 @@ class Meld:
                 hint=f"unpack {packed}, or read words only: +dataset.reader.clips=false",
             )
         notes["clips_missing"] = len(clips.absent)
+        name, digest = "meld-dyadic" if dyadic else "meld", hashlib.sha256(data).hexdigest()
         corpus = Corpus(
-            name="meld-dyadic" if dyadic else "meld",
-            split=self.split,
-            labels=labels,
-            dialogues=tuple(dialogues),
-            fingerprint=hashlib.sha256(data).hexdigest(),
-            notes=files.found(notes),
-            absent=clips.absent,
+            name, self.split, labels, tuple(dialogues), digest, notes=files.found(notes), absent=clips.absent
         )
         refuse_mixed_up(corpus, path, data, {split: _places(root, split, self.variant) for split in CLIP_FOLDERS})
         return corpus

@@ -29,8 +29,8 @@ def store(tmp_path: Path) -> FrameStore:
 def check(clips: list[Clip], store: FrameStore, seconds: float = 2.0) -> dict[int, str]:
     """The reason of each flaw, by the clip's place in the list."""
     wanted = [Wanted(clip, (f"a/{number}",), seconds, timed=True) for number, clip in enumerate(clips)]
-    found = {flaw.turns[0]: flaw.reason for flaw in examine(wanted, SETTINGS, store, lambda done, files: None)}
-    return {number: found[f"a/{number}"] for number in range(len(clips)) if f"a/{number}" in found}
+    found = examine(wanted, SETTINGS, store, lambda done, files: None)
+    return {number: found[clip].reason for number, clip in enumerate(clips) if clip in found}
 
 
 def test_every_defect(tmp_path: Path, clip: Path, long_clip: Path, store: FrameStore) -> None:
@@ -71,9 +71,9 @@ def test_a_clip_far_longer_than_its_turn_is_named_and_harmless(clip: Path, long_
         Wanted(Clip(long_clip, 0.0, 15.0), ("a/2",), 2.0, timed=False),
         Wanted(Clip(clip), ("a/3",), 0.0, timed=True),
     ]
-    [flaw] = examine(wanted, wide, store, lambda done, files: None)
-    assert (flaw.turns, flaw.reason, flaw.costs_frames) == (("a/1",), LONG, False)
-    assert flaw.what == "16.0 s by its container; the turn is 2.0 s by its times"
+    assert examine(wanted, wide, store, lambda done, files: None) == {
+        Clip(long_clip): Flaw(LONG, "16.0 s by its container; the turn is 2.0 s by its times")
+    }
 
 
 def test_a_header_that_promises_too_much_is_not_believed(tmp_path: Path, long_clip: Path, store: FrameStore) -> None:
@@ -118,7 +118,7 @@ def test_listing_opens_nothing(tmp_path: Path, clip: Path) -> None:
     (tmp_path / "empty.mp4").write_bytes(b"")
     names = ("text.mp4", "empty.mp4", "gone.mp4", "null\0.mp4")
     wanted = [Wanted(Clip(tmp_path / name), ("a/1",), 1.0, timed=False) for name in names]
-    assert [(flaw.clip.path.name, flaw.reason) for flaw in listed(wanted)] == [
+    assert [(clip.path.name, flaw.reason) for clip, flaw in listed(wanted).items()] == [
         ("empty.mp4", "unreadable"),
         ("gone.mp4", "missing"),
         ("null\0.mp4", "missing"),
@@ -149,8 +149,3 @@ def test_clips_that_end_where_the_reply_starts_are_wanted_as_samples_show_them(c
         Wanted(Clip(clip, 2, 3.0), ("d/4, turn 3",), math.inf, timed=False),
     ]
     assert ended_clips(made, samples, 0) == []
-
-
-def test_a_flaw_costs_frames_unless_it_is_a_hint() -> None:
-    assert Flaw(Clip(Path("a")), (), "outside", "").costs_frames
-    assert not Flaw(Clip(Path("a")), (), PAST_END, "").costs_frames

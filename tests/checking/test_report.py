@@ -59,9 +59,7 @@ def test_counts_damage_samples_and_memory() -> None:
     assert replace(REPORT, memory=replace(wrong, notes={})).problems() == [
         "memory: meld test: 279 dialogues (280 official)"
     ]
-    assert replace(REPORT, unread="no such folder").problems() == ["memory: no such folder"]
-    stops = "memory: a run would stop here: another split, please"
-    assert replace(REPORT, refused="another split, please").problems() == [stops]
+    assert replace(REPORT, refused="no such folder").problems() == ["memory: no such folder"]
     empty = replace(TAKEN, samples=0, told="targets=last, n=0")
     assert replace(REPORT, targets=empty).problems() == ["the protocol leaves no sample: targets=last, n=0"]
     assert replace(REPORT, targets=replace(TAKEN, official=268)).problems() == []
