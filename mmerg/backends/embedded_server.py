@@ -123,8 +123,7 @@ class LlamaServer:
         """Status and JSON object of one HTTP call. Raises CallError: timeout, interrupted (by `close`), runner_crash
         (the connection broke) or server_error (no JSON object)."""
         content = b"" if body is None else json.dumps(body).encode()
-        limit = "stall" if method == "GET" else "total"
-        with self._http.ask(method, path, content, first=limit, total=limit) as answer:
+        with self._http.ask(method, path, content, brief=method == "GET") as answer:
             told = answer.body()
         try:
             return answer.status, TypeAdapter(dict[str, Any]).validate_json(told)

@@ -1,9 +1,9 @@
-"""HTTP to one server: kept-alive connections, deadlines that hold, caps on what is read, and calls that can be aborted.
+"""HTTP to one server: kept-alive connections, deadlines that hold, caps on what is read, calls that can be broken off.
 
 It stands on httpcore, the transport inside httpx, over a socket whose every read and write gets only the time that is
-left. So no silent, dripping or stalled server outlasts a deadline, be it in the head or in the body. A body that is
-torn is told from one that ends. An idle connection that the server has closed is replaced once, unseen. Every failure
-is a `CallError`. Knows nothing of what is asked, follows no redirect, asks no proxy, and does not retry.
+left: no silent, dripping or stalled server outlasts a deadline. A body that is torn is told from one that ends. An idle
+connection that the server has closed is replaced once, unseen. Every failure is a `CallError`. Follows no redirect,
+asks no proxy, and does not retry.
 
     http = Http("http://127.0.0.1:11434", Deadlines())
     with http.ask("POST", "/api/chat", b'{"model": "m"}') as answer:
@@ -17,12 +17,13 @@ import socket
 import ssl
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
-from typing import TypeVar
 from urllib.parse import SplitResult, urlsplit
+from weakref import WeakSet
 
 import httpcore
 
@@ -32,15 +33,10 @@ HEAD_BYTES = 2**20  # of a head, with the interim ones before it
 LINE_BYTES = 2**24
 BODY_BYTES = 2**26  # of an answer, where the caller names no other limit
 ERROR_BYTES = 2**16  # of an error's text
-HELD_BYTES = 2**16  # of a request before it is sent
 LONGEST = 10**8  # seconds that a socket can wait
 DRAIN_SECONDS = 0.2  # for the end of a body whose last line was read; then its connection can be used again
 TOO_LONG = "the answer, or a line of it, is too long"
-FAULTS = (OSError, httpcore.ProtocolError)  # what can go wrong with a request that is under way
 ORIGIN = httpcore.Origin(b"http", b"server", 80)  # httpcore's name for the other side; we connect by ourselves
-START = "start it with `ollama serve`, or name the right one with backend.hosts=[http://HOST:11434]"
-
-Found = TypeVar("Found")
 
 
 @dataclass(frozen=True)
@@ -57,52 +53,63 @@ class Deadlines:
 class _Wire(httpcore.NetworkStream):
     """A connected socket that may be read and written until `until` (monotonic clock), no longer.
 
-    received: bytes read since the request began, of which there may be `room`. ended: the server closed its side.
+    received: bytes read since the request began, of which there may be `room`.
     """
 
-    def __init__(self, connected: socket.socket) -> None:
-        self.http = httpcore.HTTP11Connection(ORIGIN, self)
-        self.until = 0.0
+    def __init__(self, http: Http, connected: socket.socket) -> None:
+        self.connection = httpcore.HTTP11Connection(ORIGIN, self)
         self.received = self.room = 0
-        self.ended = False
+        self.until = self._end = 0.0
+        self._http = http
         self._socket = connected
-        self._unsent = bytearray()
+        self._ended = False  # the server closed its side
+        self._phase = self._total = ""
+
+    def send(self, request: httpcore.Request, brief: bool, end: float, room: int) -> httpcore.Response:
+        """Send it and wait for the head of the answer, the whole of which must be there at `end`."""
+        self.received, self.room = 0, HEAD_BYTES
+        self._end, self._total = end, "stall" if brief else "total"
+        self.enter("stall" if brief else "first_token")
+        with self.naming():
+            response = self.connection.handle_request(request)
+        if not self.received:  # it came with the answer before, so it is not of this request
+            self.close()
+            raise self.failure(OSError("the connection is out of step"))
+        self.room = self.received + room
+        return response
+
+    def enter(self, phase: str) -> None:
+        """From now on the deadline called `phase` holds."""
+        self._phase = phase
+        self.until = min(time.monotonic() + getattr(self._http.deadlines, phase), self._end)
 
     def read(self, max_bytes: int, timeout: float | None = None) -> bytes:  # noqa: ARG002
-        self._send()
         self._allow_what_is_left()
         data = self._socket.recv(max_bytes)
         self.received += len(data)
-        self.ended = not data
+        self._ended = not data
+        if self._http.closed or not self.received:
+            raise ConnectionError("the server hung up")
         if self.received > self.room:
             raise httpcore.RemoteProtocolError(TOO_LONG)
         return data
 
     def write(self, buffer: bytes, timeout: float | None = None) -> None:  # noqa: ARG002
-        self._unsent += buffer  # so that head and body go out as one
-        if len(self._unsent) > HELD_BYTES:
-            self._send()
-
-    def _send(self) -> None:
-        rest, self._unsent = memoryview(self._unsent), bytearray()
-        while rest:
-            self._allow_what_is_left()
-            try:
-                rest = rest[self._socket.send(rest) :]
-            except TimeoutError:
-                raise
-            except OSError:  # the server takes no more, and may have said why
-                return
+        self._allow_what_is_left()
+        try:
+            self._socket.sendall(buffer)
+        except TimeoutError:
+            raise
+        except OSError as error:  # the server takes no more, and may have said why: httpcore goes on to read that
+            raise httpcore.WriteError from error
 
     def quiet(self) -> bool:
         """Whether an idle connection is still there: the server neither hung up nor said what nobody asked for."""
         self._socket.settimeout(0)
         try:
             socket.socket.recv(self._socket, 1, socket.MSG_PEEK)  # ssl's own takes no flags
-        except BlockingIOError:
-            return True
-        except OSError:
-            return False
+        except OSError as error:
+            return isinstance(error, BlockingIOError)
         return False
 
     def close(self) -> None:
@@ -114,148 +121,82 @@ class _Wire(httpcore.NetworkStream):
         with suppress(OSError):  # the server was quicker
             socket.socket.shutdown(self._socket, socket.SHUT_RDWR)
 
+    @contextmanager
+    def naming(self) -> Iterator[None]:
+        """Raises CallError for what goes wrong with the request."""
+        try:
+            yield
+        except (OSError, httpcore.ProtocolError) as error:
+            raise self.failure(error) from error
+
+    def failure(self, error: Exception) -> CallError:
+        """What `error` means for the request."""
+        http, where = self._http, self._http.where
+        if http.closed:
+            return http.interrupted()
+        if isinstance(error, TimeoutError):
+            phase = self._total if time.monotonic() >= self._end else self._phase
+            what = f"the {phase} deadline of {getattr(http.deadlines, phase):g} s passed"
+            hint = f"raise {http.option}{phase}, lower num_predict, or send fewer calls at once: waiting in the "
+            return CallError(Failure.TIMEOUT, what, where=where, hint=f"{hint}server's queue counts")
+        if isinstance(error, OSError) or self._ended:
+            hint = "see the server's log; it, or a proxy before it, died or hung up in mid-answer"
+            return CallError(Failure.RUNNER_CRASH, f"the answer broke off: {error}", where=where, hint=hint)
+        hint = f"check that the host's address and scheme are those of the {http.server}"
+        return CallError(Failure.SERVER_ERROR, f"this is no answer: {error}"[:200], where=where, hint=hint)
+
     def _allow_what_is_left(self) -> None:
         left = self.until - time.monotonic()
-        if left <= 0:
+        if left <= 0 or self._http.closed:
             raise TimeoutError
         self._socket.settimeout(min(left, LONGEST))
 
 
 class Answer:
-    """A request and its answer, the head of which has come. `abort` may be called from any thread, all else by one.
+    """An answer whose head has come, for one thread. status, kind: its status and media type."""
 
-    status, kind: the answer's status and media type.
-    """
-
-    def __init__(self, http: Http, total: str) -> None:
-        self.status, self.kind = 0, ""
-        self._http = http
-        self._wire: _Wire | None = None
-        self._response: httpcore.Response | None = None
-        self._parts: Iterator[bytes] = iter(())
-        self._aborted = False
-        self._phase = self._total = total
-        self._end = time.monotonic() + getattr(http.deadlines, total)
+    def __init__(self, wire: _Wire, response: httpcore.Response) -> None:
+        fields = {name.lower(): value for name, value in response.headers}
+        self.status = response.status
+        self.kind = fields.get(b"content-type", b"").partition(b";")[0].strip().lower().decode("latin-1")
+        self._wire = wire
+        self._parts = iter(response.iter_stream())
+        if self.status == 200 and not fields.keys() & {b"content-length", b"transfer-encoding"}:
+            raise wire.failure(OSError("it does not say how long it is"))
 
     def lines(self) -> Iterator[bytes]:
         """The lines of the body that are not blank. Ends where the body ends whole; a torn body is a CallError."""
         rest = bytearray()
-        for part in self._read():
+        for part in self.parts():
             rest += part
             if b"\n" in part:
                 *whole, last = bytes(rest).split(b"\n")
                 rest = bytearray(last)
-                self._enter("stall")
+                self._wire.enter("stall")
                 yield from (line for line in whole if line.strip())
             if len(rest) > LINE_BYTES:
-                raise self._failure(httpcore.RemoteProtocolError(TOO_LONG))
+                raise self._wire.failure(httpcore.RemoteProtocolError(TOO_LONG))
         if rest.strip():
             yield bytes(rest)
 
     def body(self) -> bytes:
         """The whole body."""
-        return b"".join(self._read())
+        return b"".join(self.parts())
 
     def text(self) -> str:
         """The body of an error as text, cut at 64 KiB."""
         body = b""
-        for part in self._read():
+        for part in self.parts():
             body += part
             if len(body) >= ERROR_BYTES:
                 break
         return body[:ERROR_BYTES].decode(errors="replace")
 
-    def abort(self) -> None:
-        """Break it off: whoever waits in it gets CallError interrupted."""
-        self._aborted = True
-        if self._wire:
-            self._wire.shut()
-
-    def send(self, request: Callable[[], httpcore.Request], first: str, room: int) -> None:
-        """Send it and wait for the head; where an idle connection turns out to be dead, once more on a new one."""
-        if idle := self._http.idle():
-            try:
-                response = self._attempt(idle, request(), first)
-            except CallError as error:
-                if idle.received or error.failure is not Failure.RUNNER_CRASH:
-                    raise
-                idle.close()
-                idle = None
-        if not idle:
-            try:
-                wire = self._http.connect(self._end - time.monotonic())
-            except CallError:
-                self._refuse_aborted()
-                raise
-            response = self._attempt(wire, request(), first)
-        assert self._wire
-        self._wire.room = self._wire.received + room
-        fields = {name.lower(): value for name, value in response.headers}
-        self.status = response.status
-        self.kind = fields.get(b"content-type", b"").partition(b";")[0].strip().lower().decode("latin-1")
-        self._response, self._parts = response, iter(response.iter_stream())
-        if self.status == 200 and not fields.keys() & {b"content-length", b"transfer-encoding"}:
-            raise self._failure(OSError("it does not say how long it is"))
-
-    def finish(self, whole: bool) -> None:
-        """Let go of the connection. It serves again where the body was read to its end, or nearly so."""
-        if self._wire:
-            if whole and self._response:
-                self._wire.until = min(self._wire.until, time.monotonic() + DRAIN_SECONDS)
-                with suppress(*FAULTS):
-                    for _ in self._parts:
-                        pass
-                    self._response.close()
-            self._http.give_back(self._wire)
-
-    def _attempt(self, wire: _Wire, request: httpcore.Request, first: str) -> httpcore.Response:
-        self._wire = wire
-        wire.received, wire.room = 0, HEAD_BYTES
-        self._enter(first)
-        response = self._named(lambda: wire.http.handle_request(request))
-        if not wire.received:  # it came with the answer before, so it is not of this request
-            raise self._failure(OSError("the connection is out of step"))
-        return response
-
-    def _read(self) -> Iterator[bytes]:
-        while part := self._named(lambda: next(self._parts, b"")):
-            yield part
-
-    def _enter(self, phase: str) -> None:
-        assert self._wire
-        self._phase = phase
-        self._wire.until = min(time.monotonic() + getattr(self._http.deadlines, phase), self._end)
-
-    def _named(self, step: Callable[[], Found]) -> Found:
-        """What `step` gives. Raises CallError for what goes wrong in it, and where this was aborted."""
-        self._refuse_aborted()
-        try:
-            found = step()
-        except FAULTS as error:
-            raise self._failure(error) from error
-        self._refuse_aborted()
-        return found
-
-    def _refuse_aborted(self) -> None:
-        if self._aborted:
-            raise interrupted(self._http.where)
-
-    def _failure(self, error: Exception) -> CallError:
-        assert self._wire
-        where = self._http.where
-        if self._aborted:
-            return interrupted(where)
-        if isinstance(error, TimeoutError):
-            phase = self._total if time.monotonic() >= self._end else self._phase
-            what = f"the {phase} deadline of {getattr(self._http.deadlines, phase):g} s passed"
-            hint = f"raise {self._http.option}{phase}, lower num_predict, or send fewer calls at once: waiting in the "
-            hint += "server's queue counts"
-            return CallError(Failure.TIMEOUT, what, where=where, hint=hint)
-        if isinstance(error, OSError) or self._wire.ended:
-            hint = "see the server's log; it, or a proxy before it, died or hung up in mid-answer"
-            return CallError(Failure.RUNNER_CRASH, f"the answer broke off: {error}", where=where, hint=hint)
-        hint = f"check that the host's address and scheme are those of the {self._http.server}"
-        return CallError(Failure.SERVER_ERROR, f"this is no answer: {error}"[:200], where=where, hint=hint)
+    def parts(self) -> Iterator[bytes]:
+        """The body as it comes."""
+        with self._wire.naming():
+            for part in self._parts:  # noqa: UP028 (`yield from` would close them with this, before their end is read)
+                yield part
 
 
 class Http:
@@ -272,119 +213,121 @@ class Http:
         headers: Mapping[str, str] | None = None,
         server: str = "Ollama server",
         where: str = "",
-        start: str = START,
+        start: str = "start the server",
         option: str = "backend.adapter.deadlines.",
     ) -> None:
         self.address, self.deadlines, self.server = address, deadlines, server
         self.where, self.option = where or address, option
+        self.closed = False
         self._start, self._uds = start, uds
         self._headers = {"Content-Type": "application/json", **(headers or {})}
         self._idle: list[_Wire] = []
-        self._busy: set[Answer] = set()
-        self._closed = False
+        self._wires: WeakSet[_Wire] = WeakSet()  # all that are open
         self._lock = threading.Lock()
-        self._trusted: ssl.SSLContext | None = None
 
     @contextmanager
     def ask(
-        self,
-        method: str,
-        path: str,
-        content: bytes | Path = b"",
-        *,
-        first: str = "first_token",
-        total: str = "total",
-        room: int = BODY_BYTES,
+        self, method: str, path: str, content: bytes | Path = b"", *, brief: bool = False, room: int = BODY_BYTES
     ) -> Iterator[Answer]:
         """The answer, for as long as the block runs. `content`: the body, or a file that holds it.
 
-        first, total: which deadline holds until the first line, and which for the whole. room: how many bytes the
-        answer may have. Raises CallError: unreachable, timeout, runner_crash (the answer broke off), server_error (it
-        is no HTTP, or too long), interrupted (by `close`), and ConfigError where the address is none.
+        brief: the whole answer must be there within the stall deadline. room: how many bytes the answer may have.
+        Raises CallError: unreachable, timeout, runner_crash (the answer broke off), server_error (it is no HTTP, or too
+        long), interrupted (by `close`), and ConfigError where the address is none.
         """
+        end = time.monotonic() + (self.deadlines.stall if brief else self.deadlines.total)
+        wire, response = self._send(self._request(method, path, content), brief, end, room)
+        try:
+            answer = Answer(wire, response)
+            yield answer
+            wire.until = min(wire.until, time.monotonic() + DRAIN_SECONDS)
+            with suppress(CallError):
+                for _ in answer.parts():
+                    pass
+        finally:
+            response.close()
+            with self._lock:
+                if wire.connection.is_idle() and not self.closed:
+                    self._idle.append(wire)
+                else:
+                    wire.close()
+
+    def close(self) -> None:
+        """Refuse new requests, break off those in flight, and close the connections."""
+        with self._lock:
+            self.closed = True
+            for wire in self._idle:
+                wire.close()
+            for wire in self._wires:
+                wire.shut()
+
+    def __del__(self) -> None:
+        self.close()
+
+    def interrupted(self) -> CallError:
+        """This was closed, before or during a request."""
+        hint = "run again to take up from here"
+        return CallError(Failure.INTERRUPTED, "the backend is closed", where=self.where, hint=hint)
+
+    def _request(self, method: str, path: str, content: bytes | Path) -> httpcore.Request:
         address = split_host(self.address)
         headers = {"Host": address.netloc, **self._headers}
         if method == "POST":
             headers["Content-Length"] = str(content.stat().st_size if isinstance(content, Path) else len(content))
         target = f"{address.path.rstrip('/')}{path}".encode()
         url = httpcore.URL(scheme=ORIGIN.scheme, host=ORIGIN.host, port=ORIGIN.port, target=target)
+        body = _FileParts(content) if isinstance(content, Path) else content
+        return httpcore.Request(method, url, headers=list(headers.items()), content=body)
 
-        def request() -> httpcore.Request:
-            body = parts_of(content) if isinstance(content, Path) else content
-            return httpcore.Request(method, url, headers=list(headers.items()), content=body)
+    def _send(self, request: httpcore.Request, brief: bool, end: float, room: int) -> tuple[_Wire, httpcore.Response]:
+        """The connection and the answer's head. Where an idle connection turns out to be dead, a new one is asked."""
+        if wire := self._idle_wire():
+            try:
+                return wire, wire.send(request, brief, end, room)
+            except CallError as error:
+                if wire.received or error.failure is not Failure.RUNNER_CRASH:
+                    raise
+        wire = self._connect(end - time.monotonic())
+        return wire, wire.send(request, brief, end, room)
 
-        answer = Answer(self, total)
-        with self._lock:
-            if self._closed:
-                raise interrupted(self.where)
-            self._busy.add(answer)
-        whole = False
-        try:
-            answer.send(request, first, room)
-            yield answer
-            whole = True
-        finally:
-            with self._lock:
-                self._busy.discard(answer)
-            answer.finish(whole)
-
-    def close(self) -> None:
-        """Refuse new requests, break off those in flight, and close the connections."""
-        with self._lock:
-            self._closed = True
-            busy, idle, self._idle = tuple(self._busy), self._idle, []
-        for answer in busy:
-            answer.abort()
-        for wire in idle:
-            wire.close()
-
-    def __del__(self) -> None:
-        self.close()
-
-    def idle(self) -> _Wire | None:
+    def _idle_wire(self) -> _Wire | None:
         """A connection that was used before and seems to be alive."""
-        while True:
-            with self._lock:
-                if not self._idle:
-                    return None
+        with self._lock:
+            if self.closed:
+                raise self.interrupted()
+            while self._idle:
                 wire = self._idle.pop()
-            if wire.quiet():
-                return wire
-            wire.close()
+                if wire.quiet():
+                    return wire
+                wire.close()
+        return None
 
-    def connect(self, left: float) -> _Wire:
+    def _connect(self, left: float) -> _Wire:
         """A new connection, within `left` seconds or its deadline. Raises CallError unreachable."""
-        address, connected = split_host(self.address), None
-        secure = address.scheme == "https"
+        address, backend = split_host(self.address), httpcore.SyncBackend()
+        host, secure = address.hostname or "", address.scheme == "https"
         patience = max(min(self.deadlines.connect, left, LONGEST), 0.001)
         try:
             if self._uds:
-                connected = socket.socket(socket.AF_UNIX)
-                connected.settimeout(patience)
-                connected.connect(self._uds)
+                stream = backend.connect_unix_socket(self._uds, patience)
             else:
-                port = address.port or (443 if secure else 80)
-                connected = socket.create_connection((address.hostname, port), patience)
-                connected.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+                stream = backend.connect_tcp(host, address.port or (443 if secure else 80), patience)
             if secure:
-                self._trusted = self._trusted or ssl.create_default_context()
-                connected = self._trusted.wrap_socket(connected, server_hostname=address.hostname)
-        except (OSError, UnicodeError) as error:  # refused, no such name, no route, a certificate, or the deadline
-            if connected:
-                connected.close()
-            why = f"no connection within {patience:g} s" if isinstance(error, TimeoutError) else str(error)
-            what = f"no {self.server} answers: {why}"
+                stream = stream.start_tls(self._trusted, host, patience)
+        except (httpcore.ConnectError, httpcore.ConnectTimeout, UnicodeError) as error:
+            if self.closed:
+                raise self.interrupted() from error
+            late = isinstance(error, httpcore.ConnectTimeout)
+            what = f"no {self.server} answers: {f'no connection within {patience:g} s' if late else error}"
             raise CallError(Failure.UNREACHABLE, what, where=self.where, hint=self._start) from error
-        return _Wire(connected)
-
-    def give_back(self, wire: _Wire) -> None:
-        """Keep the connection for the next request, or close it where it cannot serve another."""
+        wire = _Wire(self, stream.get_extra_info("socket"))
         with self._lock:
-            keep = wire.http.is_idle() and not self._closed
-            if keep:
-                self._idle.append(wire)
-        if not keep:
-            wire.close()
+            self._wires.add(wire)
+        return wire
+
+    @cached_property
+    def _trusted(self) -> ssl.SSLContext:
+        return ssl.create_default_context()
 
 
 def split_host(host: str) -> SplitResult:
@@ -409,13 +352,13 @@ def split_host(host: str) -> SplitResult:
     return address
 
 
-def interrupted(where: str) -> CallError:
-    """The backend was closed, before or during the call."""
-    return CallError(Failure.INTERRUPTED, "the backend is closed", where=where, hint="run again to take up from here")
-
-
-def parts_of(file: Path) -> Iterator[bytes]:
+@dataclass(frozen=True)
+class _FileParts:
     """The bytes of a file, some at a time."""
-    with file.open("rb") as opened:
-        while part := opened.read(2**20):
-            yield part
+
+    file: Path
+
+    def __iter__(self) -> Iterator[bytes]:
+        with self.file.open("rb") as opened:
+            while part := opened.read(2**20):
+                yield part

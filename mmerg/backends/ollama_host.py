@@ -132,7 +132,7 @@ class OllamaHost:
             return []
         options = {name: value for name, value in (load or {}).items() if name in LOAD_OPTIONS}
         asked = {"model": model, "input": list(texts), "truncate": False, "options": options, "keep_alive": keep_alive}
-        told = self._told("/api/embed", asked, model, first="first_token", total="total")
+        told = self._told("/api/embed", asked, model, brief=False)
         vectors = [list(vector) for vector in self._parsed(EmbedResponse, told).embeddings]
         if len(vectors) != len(texts) or not all(
             len(v) == len(vectors[0]) > 0 and all(map(math.isfinite, v)) for v in vectors
@@ -143,11 +143,9 @@ class OllamaHost:
             )
         return vectors
 
-    def _told(
-        self, path: str, body: object = None, model: str = "", first: str = "stall", total: str = "stall"
-    ) -> bytes:
+    def _told(self, path: str, body: object = None, model: str = "", brief: bool = True) -> bytes:
         method, content = ("GET", b"") if body is None else ("POST", json.dumps(body).encode())
-        with self.http.ask(method, path, content, first=first, total=total) as answer:
+        with self.http.ask(method, path, content, brief=brief) as answer:
             refuse(answer, model, self.host)
             return answer.body()
 
