@@ -17,13 +17,13 @@ import socket
 import ssl
 import threading
 import time
+import weakref
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from urllib.parse import SplitResult, urlsplit
-from weakref import WeakSet
 
 import httpcore
 
@@ -60,7 +60,7 @@ class _Wire(httpcore.NetworkStream):
         self.connection = httpcore.HTTP11Connection(ORIGIN, self)
         self.received = self.room = 0
         self.until = self._end = 0.0
-        self._http = http
+        self._http: Http = weakref.proxy(http)  # which holds this one
         self._socket = connected
         self._ended = False  # the server closed its side
         self._phase = self._total = ""
@@ -222,7 +222,7 @@ class Http:
         self._start, self._uds = start, uds
         self._headers = {"Content-Type": "application/json", **(headers or {})}
         self._idle: list[_Wire] = []
-        self._wires: WeakSet[_Wire] = WeakSet()  # all that are open
+        self._wires: weakref.WeakSet[_Wire] = weakref.WeakSet()  # all, also those in use
         self._lock = threading.Lock()
 
     @contextmanager

@@ -21,7 +21,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from mmerg.backends.protocol import Backend, Engine, Reply, Request, changed
 from mmerg.backends.retry import pause
@@ -31,25 +31,18 @@ DEAD = frozenset({Failure.UNREACHABLE, Failure.RUNNER_CRASH, Failure.TIMEOUT})  
 OF_NO_USE = DEAD | {Failure.MODEL_NOT_FOUND}  # hosts may hold different models, and another one in mid-run
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False)
 class Host:
-    """A backend, how many samples may use it at once, and the name that errors give it."""
+    """A backend, how many samples may use it at once, and the name that errors give it. The rest is the pool's: why it
+    is left out and since when, and the one lease that tries it again."""
 
     backend: Backend
     slots: int
     name: str
-
-
-@dataclass(eq=False)
-class _Place:
-    """What the pool knows of a host. `down` says why it is left out; `trying` that one lease tries it again."""
-
-    host: Host
-    number: int
-    used: int = 0
-    down: CallError | None = None
-    since: float = 0.0
-    trying: bool = False
+    used: int = field(default=0, init=False)
+    down: CallError | None = field(default=None, init=False)
+    since: float = field(default=0.0, init=False)
+    trial: _Lease | None = field(default=None, init=False)
 
 
 class Pool:
@@ -64,43 +57,43 @@ class Pool:
         wait: float = 1.0,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._places = [_Place(host, number) for number, host in enumerate(hosts)]
+        self._hosts = tuple(hosts)
         self._revive_after, self._patience, self._wait = revive_after, patience, wait
         self._clock = clock
         self._change = threading.Condition()
-        self._queue: deque[object] = deque()
+        self._queue: deque[_Lease] = deque()
         self._engine: Engine | None = None
         self._closed = False
 
     @property
     def slots(self) -> int:
         """How many samples can run at once when every host is up."""
-        return sum(place.host.slots for place in self._places)
+        return sum(host.slots for host in self._hosts)
 
     def down(self) -> dict[str, str]:
         """The hosts that are left out now, by name, and why."""
         with self._change:
-            return {place.host.name: place.down.what for place in self._places if place.down}
+            return {host.name: host.down.what for host in self._hosts if host.down}
 
     def describe(self) -> Engine:
         """The engine that all reachable hosts serve which hold the model; call it before the first lease.
 
         Raises ConfigError where they differ in model, version or load options, and CallError where there is none.
         """
-        if not self._places:
+        if not self._hosts:
             raise ConfigError("the pool has no hosts", hint="name at least one host for the backend")
         engines: dict[str, Engine] = {}
-        for place in self._places:
+        for host in self._hosts:
             try:
-                engines[place.host.name] = place.host.backend.describe()
+                engines[host.name] = host.backend.describe()
             except CallError as error:
                 if error.failure not in OF_NO_USE:
                     raise
-                self._failed(place, error)
+                self._failed(host, error)
             else:
-                self._works(place)
+                self._works(host)
         if not engines:
-            raise self._places[0].down or _closed()
+            raise self._hosts[0].down or _closed()
         first, *others = engines
         differ = [name for name in others if engines[name].key() != engines[first].key()]
         if differ:
@@ -118,7 +111,7 @@ class Pool:
         Raises CallError interrupted once the pool is closed.
         """
         leased = _Lease(self)
-        leased._hold(())
+        leased.hold()
         try:
             yield leased
         finally:
@@ -129,67 +122,52 @@ class Pool:
         with self._change:
             self._closed = True
             self._change.notify_all()
-        for place in self._places:
-            place.host.backend.close()
+        for host in self._hosts:
+            host.backend.close()
 
-    def _take(self, tried: Collection[_Place]) -> tuple[_Place, bool]:
-        """A slot of a host not in `tried`, and whether it is that host's trial after being down."""
-        ticket = object()
+    def _take(self, lease: _Lease, tried: Collection[Host]) -> Host:
+        """A host not in `tried`, with a slot of it taken; where it is down, this is its trial."""
         with self._change:
-            self._queue.append(ticket)
+            self._queue.append(lease)
             try:
                 while True:
                     if self._closed:
                         raise _closed()
-                    open_places = [place for place in self._places if place not in tried]
-                    place = self._best(open_places) if self._queue[0] is ticket else None
-                    if place:
-                        trial = place.down is not None
-                        place.used += 1
-                        place.trying = place.trying or trial
-                        return place, trial
-                    self._change.wait(self._until_due())
+                    if self._queue[0] is lease and (host := self._best([h for h in self._hosts if h not in tried])):
+                        host.used += 1
+                        host.trial = lease if host.down else host.trial
+                        return host
+                    dues = [h.since + self._revive_after - self._clock() for h in self._hosts if h.down and not h.trial]
+                    self._change.wait(max(min(dues), 0.01) if dues else None)
             finally:
-                self._queue.remove(ticket)
+                self._queue.remove(lease)
                 self._change.notify_all()
 
-    def _best(self, places: Sequence[_Place]) -> _Place | None:
-        """The place to use now: the least loaded that is up, else one to try again; None means wait."""
-        free = [place for place in places if place.used < place.host.slots]
-        up = [place for place in free if not place.down]
-        if up:
-            return min(up, key=lambda place: (place.used / place.host.slots, place.number))
-        hopeless = all(place.down for place in places)  # nothing to lose: do not wait until one is due
-        due = [p for p in free if not p.trying and (hopeless or self._clock() - p.since >= self._revive_after)]
-        return min(due, key=lambda place: (place.since, place.number), default=None)
+    def _best(self, hosts: Sequence[Host]) -> Host | None:
+        """The host to use now: the least loaded that is up, else one to try again; None means wait."""
+        free = [host for host in hosts if host.used < host.slots]
+        if up := [host for host in free if not host.down]:
+            return min(up, key=lambda host: host.used / host.slots)
+        hopeless = all(host.down for host in hosts)  # nothing to lose: do not wait until one is due
+        due = [h for h in free if not h.trial and (hopeless or self._clock() - h.since >= self._revive_after)]
+        return min(due, key=lambda host: host.since, default=None)
 
-    def _until_due(self) -> float | None:
-        waits = [p.since + self._revive_after - self._clock() for p in self._places if p.down and not p.trying]
-        return max(min(waits), 0.01) if waits else None
-
-    def _give_back(self, place: _Place, trial: bool) -> None:
+    def _give_back(self, lease: _Lease, host: Host) -> None:
         with self._change:
-            place.used -= 1
-            if trial:
-                place.trying = False
+            host.used -= 1
+            if host.trial is lease:
+                host.trial = None
             self._change.notify_all()
 
-    def _failed(self, place: _Place, error: CallError) -> None:
+    def _failed(self, host: Host, error: CallError) -> None:
         with self._change:
-            place.down, place.since = error, self._clock()
+            host.down, host.since = error, self._clock()
 
-    def _works(self, place: _Place) -> None:
+    def _works(self, host: Host) -> None:
         with self._change:
-            if place.down:
-                place.down, place.trying = None, False
+            if host.down:
+                host.down = host.trial = None
                 self._change.notify_all()
-
-    def _call(self, place: _Place, request: Request) -> Reply:
-        if place.down:
-            self._check_same(place.host)
-        reply = place.host.backend.complete(request)
-        self._works(place)
-        return reply
 
     def _check_same(self, host: Host) -> None:
         """A host that comes back may have been updated in the meantime: then it stays out. Raises CallError."""
@@ -205,29 +183,29 @@ class Pool:
         if self._engine and engine.key() != self._engine.key():
             raise changed(self._engine, engine, host.name)
 
-    def _outlast(self, tried: Mapping[_Place, CallError], end: float) -> None:
+    def _outlast(self, tried: Mapping[Host, CallError], end: float) -> None:
         """Wait until one of the hosts is back that a call was `tried` on. Raises the call's own error where a host was
         there all the time, RunError where none is back by `end`, ConfigError where none serves the same any longer."""
         failed, looks = dict(tried), 0
         while True:
-            for place, error in tried.items():
-                if failed[place].failure is Failure.MODEL_NOT_FOUND:
+            for host, error in tried.items():
+                if failed[host].failure is Failure.MODEL_NOT_FOUND:
                     continue
                 try:
-                    self._check_same(place.host)
+                    self._check_same(host)
                 except CallError as gone:
                     if gone.failure is Failure.INTERRUPTED:
                         raise
-                    failed[place] = gone
-                    self._failed(place, gone)
+                    failed[host] = gone
+                    self._failed(host, gone)
                 else:
                     if not looks and (error.failure is not Failure.UNREACHABLE or self._clock() >= end):
                         raise error
                     if not looks:
                         self._rest(1)
-                    self._works(place)
+                    self._works(host)
                     return
-            told = "; ".join(f"{place.host.name}: {error.what}" for place, error in failed.items())
+            told = "; ".join(f"{host.name}: {error.what}" for host, error in failed.items())
             last = list(failed.values())[-1]
             if all(error.failure is Failure.MODEL_NOT_FOUND for error in failed.values()):
                 began = self._engine.brief() if self._engine else "the model"
@@ -252,40 +230,45 @@ class _Lease:
 
     def __init__(self, pool: Pool) -> None:
         self._pool = pool
-        self._held: tuple[_Place, bool] | None = None
+        self._host: Host | None = None
 
     def describe(self) -> Engine:
-        place, _ = self._hold(())
-        return place.host.backend.describe()
+        return self.hold().backend.describe()
 
     def complete(self, request: Request) -> Reply:
-        tried: dict[_Place, CallError] = {}
+        pool = self._pool
+        tried: dict[Host, CallError] = {}
         end = 0.0
         while True:
-            place, _ = self._hold(tried)
+            host = self.hold(tried)
             try:
-                return self._pool._call(place, request)
+                if host.down:
+                    pool._check_same(host)
+                reply = host.backend.complete(request)
             except CallError as error:
                 if error.failure not in OF_NO_USE:
                     raise
-                self._pool._failed(place, error)
-                tried[place] = error
+                pool._failed(host, error)
+                tried[host] = error
+            else:
+                pool._works(host)
+                return reply
             self.close()
-            if len(tried) == len(self._pool._places):
-                end = end or self._pool._clock() + self._pool._patience
-                self._pool._outlast(tried, end)
+            if len(tried) == len(pool._hosts):
+                end = end or pool._clock() + pool._patience
+                pool._outlast(tried, end)
                 tried.clear()
 
     def close(self) -> None:
         """Gives the slot back; the host itself goes on."""
-        held, self._held = self._held, None
-        if held:
-            self._pool._give_back(*held)
+        host, self._host = self._host, None
+        if host:
+            self._pool._give_back(self, host)
 
-    def _hold(self, tried: Collection[_Place]) -> tuple[_Place, bool]:
-        """The slot that is held, or a new one."""
-        self._held = self._held or self._pool._take(tried)
-        return self._held
+    def hold(self, tried: Collection[Host] = ()) -> Host:
+        """The host of which a slot is held, or a new one that is not in `tried`."""
+        self._host = self._host or self._pool._take(self, tried)
+        return self._host
 
 
 def _closed() -> CallError:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import hashlib
 import importlib.util
 import json
@@ -296,6 +297,7 @@ def test_the_deadline_ends_a_call_and_the_next_one_works() -> None:
 def test_closing_breaks_off_a_call_in_flight() -> None:
     backend = Embedded(MODEL, load=LOAD)
     backend.describe()
+    gc.collect()  # the connection of that
     caught: list[CallError] = []
 
     def call() -> None:
@@ -307,7 +309,7 @@ def test_closing_breaks_off_a_call_in_flight() -> None:
     threads = [threading.Thread(target=call) for _ in range(3)]
     for thread in threads:
         thread.start()
-    while len(backend._open()[0]._http._busy) < 3:
+    while len(backend._open()[0]._http._wires) < 3:
         threading.Event().wait(0.001)
     backend.close()
     for thread in threads:

@@ -10,7 +10,6 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, suppress
 from dataclasses import replace
-from typing import Any
 
 import pytest
 
@@ -310,7 +309,7 @@ def test_where_no_host_comes_back_the_run_stops_and_says_that_it_goes_on() -> No
     assert "the same command then goes on" in caught.value.hint
     assert [server.calls for server in hosts] == [1, 1, 1]
     assert clock.now == 100.0
-    assert all(place.used == 0 and not place.trying for place in pool._places)
+    assert all(host.used == 0 and not host.trial for host in pool._hosts)
 
 
 def test_closing_ends_the_wait_for_hosts() -> None:
@@ -414,8 +413,8 @@ def test_a_failure_keeps_its_name_though_others_find_the_host_alive() -> None:
     class Late(Pool):
         """Lets the neighbour speak right after a failure was noted."""
 
-        def _failed(self, place: Any, error: CallError) -> None:
-            super()._failed(place, error)
+        def _failed(self, host: Host, error: CallError) -> None:
+            super()._failed(host, error)
             server.failing = None
             assert say(other) == "a"
 
@@ -514,7 +513,7 @@ def test_hosts_that_come_and_go_neither_lose_slots_nor_lock_up() -> None:
     with ThreadPoolExecutor(8) as threads:
         done = sum(threads.map(sample, range(60)))
     assert done > 0
-    assert all((place.used, place.trying) == (0, False) for place in pool._places)
+    assert all((host.used, host.trial) == (0, None) for host in pool._hosts)
     assert all(server.most <= 2 for server in hosts)
     for server in hosts:
         server.failure = None
