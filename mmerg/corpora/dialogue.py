@@ -1,8 +1,7 @@
 """Turns, clips, dialogues and samples: what a corpus reader gives and everything else reads.
 
-A `Sample` splits a dialogue at its target turn. Its `Scene` is all that a model may ever be shown; the
-target is kept beside it and is not reachable from the scene (MERG, arXiv 2604.18988, section 3: given the
-history D = {(s_1,u_1), …, (s_n,u_n)} and keyframes V, produce the next turn).
+A `Sample` splits a dialogue at its target turn. Its `Scene` is all that a model may ever be shown (MERG, arXiv
+2604.18988, section 3: given the history D = {(s_1,u_1), …, (s_n,u_n)} and keyframes V, produce the next turn).
 
     sample = cut(dialogue, target=len(dialogue.turns) - 1, labels=("joy", "sadness"))
 """
@@ -59,10 +58,9 @@ class Turn:
 class Dialogue:
     """Turns in order. `respond_as` names who speaks next where the reply is not part of the data.
 
-    responders: whose turns may be targets, empty for everybody's. situation: what the dialogue is about, as one of
-    its speakers wrote it down before. script: the play it performs, which other dialogues perform, too. episode: what
-    its turns' times are on the clock of. conversation: what it is, or is a part of, by a name that all splits and
-    variants of the data share. None of these reaches a scene: they serve protocols, retrieval and its guards.
+    responders: whose turns may be targets, empty for everybody's. situation: what a speaker wrote down before. script:
+    the play it performs. episode: whose clock its turns' times are on. conversation: what it is or is a part of, by a
+    name that all splits and variants of the data share. None of these reaches a scene.
     """
 
     id: Words
@@ -77,11 +75,8 @@ class Dialogue:
 
 @dataclass(frozen=True)
 class Corpus:
-    """A split of a dataset as read: dialogues, label set, a digest of its files, and what was repaired or missing.
-
-    absent: for each turn ("test_dia0/3") whose clip is not there the file that was looked for, by its path under the
-    dataset's root or its name alone where that may be in several folders; "" where the turn names none.
-    """
+    """A split of a dataset as read. fingerprint: a digest of its files. notes: counts of what was repaired or left out.
+    absent: the clip file that was looked for in vain ("": none is named), by turn ("test_dia0/3")."""
 
     # How `mmerg.corpora.reading` checks a corpus and all that is in it.
     __pydantic_config__ = ConfigDict(strict=True, revalidate_instances="always", allow_inf_nan=False)
@@ -123,11 +118,11 @@ class Sample:
 
 
 def cut(dialogue: Dialogue, target: int, labels: tuple[str, ...], history: int | None = None) -> Sample:
-    """The sample whose target is turn number `target` (from 0) of `dialogue`; `len(turns)` asks for the reply after
-    the last turn. `history` keeps so many turns before the target (None: all); turns are numbered within them.
+    """The sample whose target is turn number `target` (from 0), `len(turns)` being the reply after the last turn.
+    `history` keeps so many turns before it (None: all).
 
-    History turns lose their gold emotion, and every history clip ends where the target turn starts, so that neither
-    words, labels nor frames of the target reach a prompt (IEMOCAP turns overlap by 0.6 s in the median).
+    History turns lose their gold emotion, and their clips end where the target starts, so that neither words, labels
+    nor frames of the target reach a prompt (IEMOCAP turns overlap by 0.6 s in the median).
     """
     gold = dialogue.turns[target] if target < len(dialogue.turns) else None
     kept: list[Turn] = []

@@ -5,10 +5,9 @@ A line of `test.csv`, the file this reads, by the split's name (train, valid or 
     conv_id,utterance_idx,context,prompt,speaker_idx,utterance,selfeval,tags
     hit:0_conv:0,2,guilty,I forgot her birthday_comma_ again.,0,Did you call her_comma_ at least?,5|5|5_5|5|5,
 
-A comma inside a field is written `_comma_`, and nothing is quoted: a quotation mark is one. Utterances with an odd
-number are those of who tells ("Speaker"), the others of who answers ("Listener"). `context` is the emotion that the
-whole talk is about: each of its turns carries it, which is what CEM, HEF and TRACE score a forecast against. Annotators
-labelled no turn by itself. `prompt` is the situation, which no model is shown. There are no clips.
+A comma inside a field is written `_comma_`, and nothing is quoted. Odd utterances are those of who tells ("Speaker"),
+even ones of who answers ("Listener"). `context` is the emotion that the whole talk is about: each of its turns carries
+it, which is what CEM, HEF and TRACE score a forecast against. `prompt` is the situation, which no model is shown.
 
     corpus = Empathetic("~/data/empatheticdialogues", split="test", label_set="ekman").load()
 """

@@ -64,7 +64,7 @@ def first_file(places: Iterable[Path]) -> Path | None:
 
 def find_and_read(places: Sequence[Path], what: str, hint: str, archives: Sequence[Path] = ()) -> tuple[Path, bytes]:
     """The first of the places where there is a file, and its bytes. Raises CorpusError where there is none, which tells
-    what their folders hold and which of the archives is to be unpacked, and where it cannot be read."""
+    what is there and which archive is to be unpacked, and where it cannot be read."""
     if path := first_file(places):
         return path, read_bytes(path)
     if path := next(filter(is_folder, places), None):  # unpackers make such folders
@@ -161,11 +161,10 @@ def text_lines(data: bytes, path: Path, notes: Counter[str]) -> list[str]:
 def read_table(
     data: bytes, path: Path, columns: Sequence[str], notes: Counter[str]
 ) -> Iterator[tuple[int, dict[str, str]]]:
-    """The records of a comma-separated file whose header names at least `columns`: the line of the file each starts on
-    (from 1) and its cells, stripped, by column.
+    """The records of a comma-separated file: the line each starts on (from 1) and its cells, stripped, by column.
 
-    A record that is misquoted, or has too few or too many cells, is left out and counted (`rows_malformed`). Raises
-    CorpusError as `text_lines` does, and where a column is missing or there twice.
+    One that is misquoted, or has too few or too many cells, is left out and counted (`rows_malformed`). Raises
+    CorpusError as `text_lines` does, and where one of `columns` is missing or there twice.
     """
     lines = text_lines(data, path, notes)
     header = [name.strip() for name in _fields(lines[0]) or []]

@@ -92,11 +92,8 @@ class Folder:
     labels: Sequence[str] | None = None
 
     def load(self) -> Corpus:
-        """Read the file. A clip whose file is missing is counted (`notes["clips_missing"]`), its turn goes on as text.
-
-        Raises CorpusError where the file is missing or empty, and with up to ten lines that cannot be used: not JSON,
-        not of the layout, an unknown label, an id used before, a clip outside the folder.
-        """
+        """Read the file; a turn whose clip is missing goes on as text. Raises CorpusError where the file is missing or
+        empty, and with up to ten lines that cannot be used."""
         root = root_folder(self.root, f"set dataset.root to the folder that holds {self.file}")
         path, data = find_and_read([root / self.file], f"no {self.file} in the dataset's folder", LAYOUT)
         labels = MELD_LABELS if self.labels is None else tuple(self.labels)
@@ -118,7 +115,7 @@ class Folder:
 
 def _lines(data: bytes, path: Path, labels: Sequence[str]) -> Iterator[DialogueLine]:
     """The lines one by one, as all of them at once take several times the room of what is made of them. Raises
-    CorpusError after the last where any cannot be used; from the first such line on, none is given."""
+    CorpusError after the last where any cannot be used."""
     problems: list[str] = []
     first_line: dict[str, int] = {}
     for number, raw in enumerate(io.BytesIO(data.removeprefix(MARK)), start=1):
@@ -127,7 +124,9 @@ def _lines(data: bytes, path: Path, labels: Sequence[str]) -> Iterator[DialogueL
         try:
             line = DialogueLine.model_validate_json(raw)
         except ValidationError as error:
-            problems.append(f"line {number}: {_complaint(error)}")
+            first = error.errors(include_url=False, include_input=False)[0]
+            place = [f"line {number}", *filter(None, [".".join(map(str, first["loc"]))])]
+            problems.append(": ".join([*place, first["msg"].removeprefix("Value error, ")]))
             continue
         problems += [
             f"line {number}: turns.{index}.emotion: {turn.emotion!r} is not one of {', '.join(labels)}; "
@@ -144,10 +143,3 @@ def _lines(data: bytes, path: Path, labels: Sequence[str]) -> Iterator[DialogueL
         raise unusable(f"{path.name} cannot be used as it is", problems, str(path), LAYOUT)
     if not first_line:
         raise CorpusError(f"{path.name} holds no dialogue", where=str(path), hint=LAYOUT)
-
-
-def _complaint(error: ValidationError) -> str:
-    """The first complaint, as `turns.0.text: Field required`."""
-    first = error.errors(include_url=False, include_input=False)[0]
-    place = [".".join(map(str, first["loc"]))] if first["loc"] else []
-    return ": ".join([*place, first["msg"].removeprefix("Value error, ")])

@@ -1,7 +1,6 @@
 """IEMOCAP: ten actors in pairs, five sessions of plays and improvisations, an avi a dialogue (Busso et al., 2008).
 
-Reads transcriptions and evaluations (`iemocap_files`) of the full release as it is unpacked, and names the video.
-`sentences/`, sound, motion capture and the evaluators' single votes are left alone; no video is opened.
+Reads transcriptions and evaluations (`iemocap_files`) of the full release as it is unpacked; no video is opened.
 
     corpus = Iemocap("~/data/IEMOCAP_full_release", sessions=(5,)).load()
     Protocol("labelled", max_per_dialogue=1).select(corpus)    # 31 samples, one a dialogue
@@ -43,9 +42,8 @@ class Iemocap:
 
     label_set: six, or four, which counts excited as happy; turns with a label outside the set have none.
     speaker_side: which part of the picture a turn's clip shows. Both actors are filmed side by side; auto takes the
-    left half for the one who wears the markers (the letter in the dialogue's name) and the right half for the other,
-    swapped the opposite; left and right take that half for both, full the whole picture. `clips=False` reads the words
-    alone. Turn times and clip spans are seconds on one clock, that of the dialogue's avi.
+    left half for who wears the markers (the letter in the dialogue's name) and the right half for the other, swapped
+    the opposite. `clips=False` reads the words alone. Times are seconds on the clock of the dialogue's avi.
     """
 
     root: str | Path

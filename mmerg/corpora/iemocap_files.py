@@ -1,12 +1,11 @@
 """IEMOCAP's text files: where the release keeps them, what was said and when, and what the evaluators agreed on.
 
-Read is `Session{1..5}/dialog/{transcriptions,EmoEvaluation}`; AppleDouble files (`._Ses…`), subfolders and files not
-named like a dialogue are passed over. A session unpacked in part is an error: with fewer dialogues it is another test
-set. A transcription, in which all turns of one actor may come before those of the other:
+Files in `Session{1..5}/dialog/{transcriptions,EmoEvaluation}` that are not named like a dialogue are passed over. A
+transcription, in which all turns of one actor may come before those of the other:
 
     Ses05F_impro01_F000 [006.2901-008.2357]: Excuse me.
 
-An evaluation; only lines like the second are read, evaluators' own are not:
+An evaluation, of which lines like the second are read:
 
     % [START_TIME - END_TIME] TURN_NAME EMOTION [V, A, D]
     [6.2901 - 8.2357]	Ses05F_impro01_F000	neu	[2.5000, 2.5000, 2.5000]
@@ -45,7 +44,7 @@ class Utterance(NamedTuple):
 
 
 def session_folder(root: Path, session: int) -> Path:
-    """The folder of a session, in `root` or in the release's folder there. Raises CorpusError where there is none."""
+    """The folder of a session, in `root` or in the release there. Raises CorpusError where there is none."""
     name = f"Session{session}"
     bases = (root, root / RELEASE)
     for base in bases:
@@ -79,10 +78,10 @@ def refuse_without(session: Path, what: str, names: set[str]) -> None:
 
 
 def read_transcription(data: bytes, dialogue: str, notes: Counter[str]) -> list[Utterance]:
-    """The utterances of `dialogue` in order of time (then of end and id), whatever their order in the file.
+    """The utterances of `dialogue` in order of start, end and id, whatever their order in the file.
 
-    Counts `lines_skipped` (not an utterance: bare `F:` and `M:` lines, remarks), `lines_unreadable` (an utterance
-    without an id of this dialogue, times or words), `turns_repeated` (an id again: the first one counts).
+    Counts `lines_skipped` (bare `F:` and `M:`, remarks), `lines_unreadable` (no id of this dialogue, times or words)
+    and `turns_repeated` (the first counts).
     """
     said: dict[str, Utterance] = {}
     for line in map(str.strip, decode_lines(data, notes)):
@@ -100,8 +99,7 @@ def read_transcription(data: bytes, dialogue: str, notes: Counter[str]) -> list[
 def read_evaluation(data: bytes, notes: Counter[str]) -> dict[str, str]:
     """The label that each utterance's evaluators agreed on, as spelled in the file ("xxx": on none), by utterance.
 
-    Counts `evaluations_unreadable` (a summary line without an utterance and a label) and `evaluations_repeated` (the
-    first one counts).
+    Counts `evaluations_unreadable` (no utterance or label) and `evaluations_repeated` (the first counts).
     """
     labels: dict[str, str] = {}
     for line in data.removeprefix(MARK).splitlines():

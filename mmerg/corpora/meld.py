@@ -7,8 +7,8 @@ A line of `test_sent_emo.csv`, the file this reads, by the split's name:
 
 Order comes from Utterance_ID, which has gaps. The row's clip is `dia0_utt1.mp4`; no clip is opened.
 
-The dyadic variant cuts each dialogue into talks of two; turns recur in several of them. `test_sent_emo_dya.csv` has no
-`Sr No.`; its Old_Dialogue_ID and Old_Utterance_ID are those of the row that it was, and name the clip.
+The dyadic variant cuts each dialogue into talks of two; turns recur in several of them. In `test_sent_emo_dya.csv`
+Old_Dialogue_ID and Old_Utterance_ID are those of the row that it was, and name the clip.
 
     corpus = Meld("~/data/MELD.Raw", split="test").load()
     dyads = Meld("~/data/MELD", split="test", variant="dyadic").load()
@@ -19,7 +19,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
@@ -34,6 +34,7 @@ MELD_LABELS = ("neutral", "joy", "sadness", "anger", "surprise", "fear", "disgus
 Variant = Literal["multi", "dyadic"]
 Row = tuple[int, dict[str, str]]  # the line it starts on, its cells by column
 Key = tuple[int, int]
+RAW = "MELD.Raw"
 CLIP_FOLDERS = {"train": "train_splits", "dev": "dev_splits_complete", "test": "output_repeated_splits_test"}
 FILES = {  # names, and folders beside those of every variant
     "multi": ("{}_sent_emo.csv", ("data/MELD",)),
@@ -52,8 +53,7 @@ class Meld:
     """One split of MELD. `root` is the folder with the csv files, MELD.Raw itself, or a folder that holds either.
 
     labels: None for MELD's seven. `variant` is multi (as published first) or dyadic. `clips=False` reads the words
-    alone. Turn times are seconds on the clock of the episode, which a dialogue names (`s03e19`); a clip has no span of
-    its own.
+    alone. Turn times are seconds on the clock of the episode, which a dialogue names (`s03e19`).
     """
 
     root: str | Path
@@ -73,13 +73,16 @@ class Meld:
         files.refuse_other("dataset.variant", self.variant, FILES)
         dyadic = self.variant == "dyadic"
         root = files.root_folder(self.root, ROOT_HINT)
-        bases = (root, root / "MELD.Raw")
-        archives = [base / name for name in (f"{self.split}.tar.gz", "MELD.Raw.tar.gz") for base in bases]
-        places = _places(root, self.split, self.variant)
-        elsewhere = dyadic and files.first_file(_places(root, self.split, "multi"))
-        hint = "its folder MELD_Dyadic belongs beside MELD's own; or dataset.variant=multi" if elsewhere else ROOT_HINT
-        what = f"no {places[0].name} for MELD's {self.split} split"
-        path, data = files.find_and_read(places, what, hint, archives)
+        csv, beside = FILES[self.variant]
+        places = {
+            split: [root / folder / csv.format(split) for folder in ("", RAW, *beside, split, f"{RAW}/{split}")]
+            for split in CLIP_FOLDERS
+        }
+        bases = (root, root / RAW)
+        archives = [base / name for name in (f"{self.split}.tar.gz", f"{RAW}.tar.gz") for base in bases]
+        also = "; its folder MELD_Dyadic belongs beside MELD's own; or dataset.variant=multi" if dyadic else ""
+        what = f"no {csv.format(self.split)} for MELD's {self.split} split"
+        path, data = files.find_and_read(places[self.split], what, ROOT_HINT + also, archives)
 
         labels = MELD_LABELS if self.labels is None else tuple(self.labels)
         notes: Counter[str] = Counter()
@@ -94,7 +97,7 @@ class Meld:
         for number, keys in groupby(sorted(rows), key=lambda key: key[0]):
             name = f"{self.split}_{'dyad' if dyadic else 'dia'}{number}"
             talk = [rows[key] for key in keys]
-            named = [_ids(row, OLD_IDS if dyadic else IDS) for row in talk]
+            named = [_ids(cells, OLD_IDS if dyadic else IDS) for _, cells in talk]
             turns: list[Turn] = []
             for at, (row, key) in enumerate(zip(talk, named, strict=True), start=1):
                 clip = f"dia{key[0]}_utt{key[1]}.mp4" if key else ""
@@ -113,7 +116,7 @@ class Meld:
         corpus = Corpus(
             name, self.split, labels, tuple(dialogues), digest, notes=files.found(notes), absent=clips.absent
         )
-        refuse_mixed_up(corpus, path, data, {split: _places(root, split, self.variant) for split in CLIP_FOLDERS})
+        refuse_mixed_up(corpus, path, data, places)
         return corpus
 
 
@@ -121,7 +124,7 @@ def _keyed(rows: Iterable[Row], path: Path, notes: Counter[str]) -> dict[Key, Ro
     """Rows by (Dialogue_ID, Utterance_ID); those without an id, a speaker or words are counted and left out."""
     keyed: dict[Key, Row] = {}
     for line, cells in rows:
-        key = _ids((line, cells), IDS)
+        key = _ids(cells, IDS)
         if key is None or not (cells["Speaker"] and cells["Utterance"]):
             notes["rows_incomplete"] += 1
             continue
@@ -165,23 +168,15 @@ def _seconds(cell: str, notes: Counter[str]) -> float | None:
     return int(hours) * 3600 + int(minutes) * 60 + float(f"{seconds}.{fraction}")
 
 
-def _ids(row: Row, columns: Sequence[str]) -> Key | None:
+def _ids(cells: Mapping[str, str], columns: Sequence[str]) -> Key | None:
     """The numbers in two columns; None where one is not there or a cell holds none."""
-    first, second = (row[1].get(column, "") for column in columns)
+    first, second = (cells.get(column, "") for column in columns)
     return (int(first), int(second)) if NUMBER.fullmatch(first) and NUMBER.fullmatch(second) else None
 
 
 def _episode(rows: Sequence[Row], notes: Counter[str]) -> str | None:
-    """`s03e19` for season 3, episode 19: the one that all rows name which name any; None where they disagree, which is
-    counted."""
-    known = filter(None, (_ids(row, EPISODE) for row in rows))
+    """`s03e19` for season 3, episode 19; None where no row names one, or rows disagree, which is counted."""
+    known = filter(None, (_ids(cells, EPISODE) for _, cells in rows))
     names = {f"s{season:02}e{episode:02}" for season, episode in known}
     notes["episodes_differing"] += len(names) > 1
     return names.pop() if len(names) == 1 else None
-
-
-def _places(root: Path, split: str, variant: str) -> list[Path]:
-    """Where the csv file may lie, best first."""
-    name, folders = FILES[variant]
-    inner = ("", "MELD.Raw", *folders, split, f"MELD.Raw/{split}")
-    return [root / folder / name.format(split) for folder in inner]

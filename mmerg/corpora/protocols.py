@@ -1,7 +1,6 @@
 """Which turns are targets: from a corpus to samples, as a named protocol says.
 
-A figure means nothing without it. MERG's accuracies on IEMOCAP's Session 5 are all k/31, and the session has 31
-dialogues (arXiv 2604.18988): one target a dialogue. Reads no file and shows nothing to a model.
+MERG's accuracies on IEMOCAP's Session 5 are all k/31, and the session has 31 dialogues (arXiv 2604.18988).
 
     selection = Protocol().select(corpus)
     len(selection.samples), selection.left_out    # MELD test: 268, {"dialogues without a history": 12}
@@ -19,7 +18,7 @@ from mmerg.corpora.dialogue import Corpus, Dialogue, Sample, cut
 from mmerg.errors import ConfigError
 
 Targets = Literal["last", "all", "labelled"]
-NEUTRAL, NONNEUTRAL = "neutral", "nonneutral"
+NEUTRAL = "neutral"
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,28 +77,27 @@ class Protocol:
         return Selection(samples, {reason: count for reason, count in left_out.items() if count})
 
     def describe(self, selection: Selection) -> str:
-        """The protocol with its n, as every output names it: what differs from the defaults, and what was left out."""
+        """The protocol with its n and what was left out, as every output names it."""
         emotions = self.emotions if isinstance(self.emotions, str) else "+".join(self.emotions)
-        named = {"targets": self.targets, "emotions": emotions}
-        optional = {"max_per_dialogue": self.max_per_dialogue, "sample": self.sample, "history": self.history}
-        named |= {name: str(value) for name, value in optional.items() if value is not None}
-        if self.sample is not None:
-            named["seed"] = str(self.seed)
-        without = "".join(f", {count} {reason}" for reason, count in selection.left_out.items())
-        return " ".join(f"{name}={value}" for name, value in named.items()) + f", n={len(selection.samples)}{without}"
+        named: dict[str, object] = {"targets": self.targets, "emotions": emotions}
+        named |= {"max_per_dialogue": self.max_per_dialogue, "sample": self.sample, "history": self.history}
+        named["seed"] = None if self.sample is None else self.seed
+        settings = " ".join(f"{name}={value}" for name, value in named.items() if value is not None)
+        left_out = (f"{count} {reason}" for reason, count in selection.left_out.items())
+        return ", ".join([settings, f"n={len(selection.samples)}", *left_out])
 
     def _allowed(self, corpus: Corpus) -> frozenset[str] | None:
         """The labels that a target may have; None for all and for no label."""
         if self.emotions == "all":
             return None
-        wanted = [NEUTRAL] if self.emotions == NONNEUTRAL else self.emotions
+        wanted = [NEUTRAL] if self.emotions == "nonneutral" else self.emotions
         if unknown := [emotion for emotion in wanted if emotion not in corpus.labels]:
             raise ConfigError(
                 f"{', '.join(unknown)} is no emotion of {corpus.name}",
                 where="protocol.emotions",
                 hint=f"all, nonneutral where there is neutral, or a list of {', '.join(corpus.labels)}",
             )
-        return frozenset(corpus.labels) - {NEUTRAL} if self.emotions == NONNEUTRAL else frozenset(wanted)
+        return frozenset(corpus.labels) - {NEUTRAL} if self.emotions == "nonneutral" else frozenset(wanted)
 
 
 def chosen(samples: Sequence[Sample], ids: Sequence[str] | None, limit: int | None) -> list[Sample]:

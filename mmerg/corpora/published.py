@@ -29,9 +29,8 @@ Counts = Annotated[Mapping[str, int], AfterValidator(MappingProxyType)]  # nobod
 class Expected:
     """Counts of a split as published; None, or no label, where none are known.
 
-    turns: rows or utterances. labels: turns by label, as the files spell it; a reader that merges or leaves out labels
-    gives other counts. source: who published or counted it. replies: turns of listeners that follow another turn.
-    samples: how many MERG (arXiv 2604.18988) has, by protocol; where they are labelled, with sample_labels labels.
+    turns: rows or utterances. labels: turns by label as in the files. replies: turns of listeners that follow another
+    turn. samples: how many MERG (arXiv 2604.18988) has, by protocol, with sample_labels labels.
     """
 
     dialogues: int | None
@@ -71,20 +70,13 @@ def expected(name: str, split: str) -> Expected | None:
 
 
 def known_bad(name: str, split: str) -> Mapping[str, str]:
-    """How each clip is bad (`ClipError.reason`) that is bad in every copy of a release, by its name without the ending.
-
-    name, split: as in `Corpus`. Empty where nothing is known.
-    """
+    """How each clip is bad (`ClipError.reason`) that is bad in every copy of a release, by its name without ending."""
     return _figures().get(name, _Published()).bad_clips.get(split, {})
 
 
 def refuse_mixed_up(corpus: Corpus, path: Path, data: bytes, splits: Mapping[str, Iterable[Path]]) -> None:
-    """Raises CorpusError where `corpus`, read from `data` at `path`, is the content of another split: a memory that
-    holds the test split would leak it.
-
-    splits: where the file of each split may be. Found by content: the same bytes, or exactly the counts that are
-    published for another split. A copy that is neither is taken as it is.
-    """
+    """Raises CorpusError where `corpus`, read from `data` at `path`, has the bytes of another split, or exactly its
+    published counts: a memory that holds the test split would leak it. splits: where each one's file may be."""
     others = [split for split in splits if split != corpus.split]
     for split in others:
         other = first_file(splits[split])

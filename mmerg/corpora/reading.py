@@ -10,7 +10,6 @@ import inspect
 import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from functools import cache
 from pathlib import Path
 from typing import cast
 
@@ -24,11 +23,10 @@ CONTRACT = "docs/datasets.md says what a reader returns"
 
 
 def read_corpus(reader: object, labels: Sequence[str] | None = None) -> Corpus:
-    """What `reader.load()` gives, checked.
+    """What `reader.load()` gives, checked. labels: as configured; None: the reader's own.
 
-    labels: as configured; None: the reader's own. Raises CorpusError for a corpus that cannot be used and, with file
-    and line, for what a reader from outside this package raises; ConfigError for labels that the corpus does not have,
-    and for what is no reader.
+    Raises CorpusError for a corpus that cannot be used and, with file and line, for what a reader of the user's raises;
+    ConfigError for labels that the corpus does not have, and for what is no reader.
     """
     load = getattr(reader, "load", None)
     if not callable(load):
@@ -53,11 +51,10 @@ def read_corpus(reader: object, labels: Sequence[str] | None = None) -> Corpus:
 
 
 def checked(corpus: object, reader: object) -> Corpus:
-    """`corpus`, as `reader` gave it. Raises CorpusError, naming up to ten places, where a type is wrong, a dialogue has
-    no turn or the id of another one, or a label is none of the set."""
+    """`corpus`, as `reader` gave it. Raises CorpusError, naming up to ten places, for wrong types, dialogues without a
+    turn, doubled ids and labels outside the set."""
     try:
-        valid = _adapter().validate_python(corpus)
-        problems = list(_contradictions(valid))
+        problems = list(_contradictions(TypeAdapter(Corpus).validate_python(corpus)))
     except ValidationError as error:
         problems = [
             f"{'.'.join(map(str, one['loc'])) or 'corpus'}: {one['msg']}, and it is {one['input']!r:.80}"
@@ -90,11 +87,6 @@ def _contradictions(corpus: Corpus) -> Iterator[str]:
             if turn.emotion is not None and turn.emotion not in known:
                 place = f"dialogues.{at}.turns.{number}.emotion"
                 yield f"{place}: {turn.emotion!r} is none of the labels {', '.join(corpus.labels)}"
-
-
-@cache
-def _adapter() -> TypeAdapter[Corpus]:
-    return TypeAdapter(Corpus)
 
 
 def _name(reader: object) -> str:
