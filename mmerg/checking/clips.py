@@ -35,8 +35,7 @@ _SHORTEST = 0.2  # seconds; in a shorter span there may be no frame
 
 @dataclass(frozen=True)
 class Wanted:
-    """A clip and the turns that have it (`dialogue/number`, from 1). seconds: how long the last of them should take, by
-    its times (`timed`) or else at a word a second."""
+    """A clip and its turns (`dialogue/3`). seconds: what the last of them takes, by its times or at a word a second."""
 
     clip: Clip
     turns: tuple[str, ...]
@@ -45,18 +44,10 @@ class Wanted:
 
 
 class Flaw(NamedTuple):
-    """What is wrong with a clip. reason: that of the ClipError a run meets, or LONG or PAST_END, which cost nothing."""
+    """What is wrong with a clip. reason: that of the ClipError a run meets, or a HARMLESS one."""
 
     reason: str
     what: str
-
-
-class _Header(NamedTuple):
-    """What a file claims (seconds; None: nothing that makes sense), and its first frame's width and height."""
-
-    seconds: float | None
-    width: int
-    height: int
 
 
 def wanted_clips(corpus: Corpus) -> list[Wanted]:
@@ -74,8 +65,8 @@ def wanted_clips(corpus: Corpus) -> list[Wanted]:
 
 
 def ended_clips(corpus: Corpus, samples: Iterable[Sample], last_turns: int) -> list[Wanted]:
-    """The distinct clips that the samples show of their last turns, as far as the corpus does not have the same: those
-    that end where a sample's target starts. Their turns are numbered within their sample."""
+    """The distinct clips that the samples show of their last turns and the corpus does not have: those that end where a
+    target starts. Their turns are numbered within their sample."""
     own = {turn.clip for dialogue in corpus.dialogues for turn in dialogue.turns}
     turns: dict[Clip, list[str]] = {}
     for sample in samples:
@@ -102,16 +93,14 @@ def listed(wanted: Iterable[Wanted]) -> dict[Clip, Flaw]:
 def examine(
     wanted: Iterable[Wanted], settings: FrameSettings, store: FrameStore, progress: Callable[[int, int], None]
 ) -> dict[Clip, Flaw]:
-    """The clips with a flaw. Several files at a time; `progress` gets how many are done, of how many.
-
-    Raises RunError where the store, which keeps the frames of clips that had to be decoded, cannot be written.
-    """
+    """The clips with a flaw. Several files at a time; `progress` gets how many are done, of how many. Raises RunError
+    where the store, which keeps what had to be decoded, cannot be written."""
     files: dict[Path, list[Wanted]] = {}
     for one in wanted:
         files.setdefault(one.clip.path, []).append(one)
     pool = ThreadPoolExecutor(os.cpu_count() or 1)
     try:
-        jobs = [pool.submit(_examine_file, path, spans, settings, store) for path, spans in files.items()]
+        jobs = [pool.submit(_examine_file, spans, settings, store) for spans in files.values()]
         for done, _ in enumerate(as_completed(jobs), start=1):
             progress(done, len(jobs))
         return {clip: flaw for job in jobs for clip, flaw in job.result().items()}
@@ -119,24 +108,23 @@ def examine(
         pool.shutdown(cancel_futures=True)  # where the user stops, only the files in hand are waited for
 
 
-def _examine_file(
-    path: Path, spans: Sequence[Wanted], settings: FrameSettings, store: FrameStore
-) -> Mapping[Clip, Flaw]:
-    header = _header(path)
-    doubtful = [one.clip for one in spans if header is None or _doubtful(one.clip, header, settings)]
+def _examine_file(spans: Sequence[Wanted], settings: FrameSettings, store: FrameStore) -> Mapping[Clip, Flaw]:
+    header = _header(spans[0].clip.path)
+    doubtful = [one.clip for one in spans if header is None or _doubtful(one.clip, *header, settings)]
     taken = dict(zip(doubtful, extract(doubtful, settings, store), strict=True))
     flaws: dict[Clip, Flaw] = {}
     for one in spans:
         found = taken.get(one.clip)
         if isinstance(found, ClipError):
             flaws[one.clip] = Flaw(found.reason, found.what)
-        elif header and header.seconds and (odd := _odd(one, header.seconds)):
+        elif header and header[0] and (odd := _odd(one, header[0])):
             flaws[one.clip] = odd
     return flaws
 
 
-def _header(path: Path) -> _Header | None:
-    """What the file claims, None where its first frame cannot be had."""
+def _header(path: Path) -> tuple[float | None, int, int] | None:
+    """The seconds that the file claims (None: nothing that makes sense), and its first frame's width and height. None
+    where this frame cannot be had."""
     if any("\ud800" <= letter <= "\udfff" for letter in str(path)) or "\0" in str(path):
         return None  # OpenCV crashes on a name that is not proper Unicode
     cv2 = load_cv2()
@@ -149,20 +137,20 @@ def _header(path: Path) -> _Header | None:
     if not whole:
         return None
     seconds = frames / fps if 1.0 <= fps <= 240.0 and frames > 0 else None
-    return _Header(seconds, picture.shape[1], picture.shape[0])
+    return seconds, picture.shape[1], picture.shape[0]
 
 
-def _doubtful(clip: Clip, header: _Header, settings: FrameSettings) -> bool:
+def _doubtful(clip: Clip, seconds: float | None, width: int, height: int, settings: FrameSettings) -> bool:
     """Whether the header leaves a doubt that a run gets frames."""
-    if header.seconds is None:
+    if seconds is None:
         return True
     start = clip.start or 0.0
-    end = header.seconds if clip.end is None else min(clip.end, header.seconds)
+    end = seconds if clip.end is None else min(clip.end, seconds)
     asked = end - start if clip.start is None or clip.end is None else clip.end - start
     if not (start >= 0.0 and end - start >= _SHORTEST and asked <= settings.max_seconds):
         return True
     # A picture of the right shape that takes no memory: the crop's edges are rounded in one place.
-    part = cropped(np.broadcast_to(np.uint8(0), (header.height, header.width, 3)), clip.crop)
+    part = cropped(np.broadcast_to(np.uint8(0), (height, width, 3)), clip.crop)
     return min(fitted(part.shape[1], part.shape[0], settings.long_side)) < MIN_SIDE
 
 

@@ -27,7 +27,7 @@ SOME = 5  # clips that a message names; the JSON has all
 
 @dataclass(frozen=True)
 class Count:
-    """So many were found; official: so many were published, None where no count is known."""
+    """What was found, and how many were published (None: not known)."""
 
     what: str
     found: int
@@ -40,7 +40,7 @@ class Count:
 
 @dataclass(frozen=True)
 class Part:
-    """A corpus that was read, against its official counts (`source`: whose they are, None: none are known)."""
+    """A corpus against its official counts, and whose they are (None: none are known)."""
 
     name: str
     split: str
@@ -57,31 +57,29 @@ class Part:
 
 def part(corpus: Corpus) -> Part:
     """A corpus against its official counts."""
-    official = expected(corpus.name, corpus.split)
-    source = official.source if official else None
-    return Part(corpus.name, corpus.split, corpus.fingerprint, counted(corpus, official), source, dict(corpus.notes))
+    known = expected(corpus.name, corpus.split)
+    counts = counted(corpus, known or Expected(None, None))
+    source = known.source if known else None
+    return Part(corpus.name, corpus.split, corpus.fingerprint, counts, source, dict(corpus.notes))
 
 
-def counted(corpus: Corpus, official: Expected | None) -> list[Count]:
-    """Dialogues, turns, replies where their number was published, then each label in the corpus's order.
-
-    Labels are held against the published ones only where the corpus has all of those: a set that is smaller was merged
-    or left out on purpose.
-    """
-    official = official or Expected(None, None)
+def counted(corpus: Corpus, official: Expected) -> list[Count]:
+    """Dialogues, turns, replies where their number was published, then each label in the corpus's order. These are held
+    against the published ones only where the corpus has all of them: a smaller set was made on purpose."""
     labels = Counter(turn.emotion for dialogue in corpus.dialogues for turn in dialogue.turns)
     published = official.labels if set(official.labels) <= set(corpus.labels) else {}
-    rows = [Count("dialogues", len(corpus.dialogues), official.dialogues)]
-    rows += [Count("turns", labels.total(), official.turns)]
-    if official.replies is not None:
-        replies = sum(
-            not dialogue.responders or turn.speaker in dialogue.responders
-            for dialogue in corpus.dialogues
-            for turn in dialogue.turns[1:]
-        )
-        rows.append(Count("replies", replies, official.replies))
-    rows += [Count(f"turns of {label}", labels[label], published.get(label)) for label in corpus.labels]
-    return rows + ([Count("turns without a label", labels[None])] if labels[None] else [])
+    replies = sum(
+        not dialogue.responders or turn.speaker in dialogue.responders
+        for dialogue in corpus.dialogues
+        for turn in dialogue.turns[1:]
+    )
+    return [
+        Count("dialogues", len(corpus.dialogues), official.dialogues),
+        Count("turns", labels.total(), official.turns),
+        *([Count("replies", replies, official.replies)] if official.replies is not None else ()),
+        *(Count(f"turns of {label}", labels[label], published.get(label)) for label in corpus.labels),
+        *([Count("turns without a label", labels[None])] if labels[None] else ()),
+    ]
 
 
 @dataclass(frozen=True)
@@ -109,7 +107,7 @@ class Targets:
 def targets(
     protocol: Protocol, selection: Selection, corpus: Corpus, last_turns: int, useless: Mapping[Clip, str]
 ) -> Targets:
-    """`useless` are the clips that give no frames, with the reason; clips as samples have them, ended at the target."""
+    """`useless`: the clips that give no frames, as samples have them, ended at the target; and why."""
     in_vain: Counter[str] = Counter()
     with_clip = 0
     for sample in selection.samples:
@@ -192,5 +190,4 @@ class Report:
 
     def to_json(self) -> bytes:
         """UTF-8, a line feed at the end."""
-        content = asdict(self) | {"problems": self.problems()}
-        return (json.dumps(content, indent=1) + "\n").encode()
+        return (json.dumps(asdict(self) | {"problems": self.problems()}, indent=1) + "\n").encode()

@@ -55,7 +55,7 @@ def _listed(counts: Mapping[str, int]) -> str:
 
 
 def _counts(part: Part) -> Table:
-    """A row a count: found, official, verdict. Labels that are neither found nor published have none."""
+    """A row a count; labels that are neither found nor published have none."""
     table = Table("what", Column("found", justify="right"), Column("official", justify="right"), "verdict")
     for count in part.counts:
         if count.found or count.official:

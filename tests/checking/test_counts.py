@@ -19,14 +19,14 @@ TALK = Dialogue(
 
 
 def test_counts_without_official_ones_have_no_verdict() -> None:
-    assert counted(corpus(TALK), None) == [
+    assert counted(corpus(TALK), Expected(None, None)) == [
         Count("dialogues", 1),
         Count("turns", 4),
         Count("turns of joy", 2),
         Count("turns of anger", 1),
         Count("turns without a label", 1),
     ]
-    assert not any(count.wrong for count in counted(corpus(TALK), None))
+    assert not any(count.wrong for count in counted(corpus(TALK), Expected(None, None)))
 
 
 def test_what_differs_is_wrong() -> None:
