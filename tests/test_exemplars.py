@@ -412,7 +412,7 @@ def test_where_a_prompt_shows_fewer_turns_guards_know_them_all(tmp_path: Path) -
     short = dialogue("m2", "A: It's fine.", "B: Good.")
     source = corpus_with(copy_of_it, short)
     memory, _ = Store(tmp_path, Watching()).open(source, Key(turns=3), Letters())
-    made = Exemplars(memory, source, evaluated, Wanted(guards=Guards(exclude_similarity=0.9999)))
+    made = Exemplars(memory, source, evaluated, Wanted(guards=Guards(exclude_similarity=0.9999)), {})
     for history in (1, None):
         settings = settings_of("dataset=demo", f"protocol.history={history or 'null'}")
         [sample] = protocol_of(settings.protocol).select(evaluated).samples

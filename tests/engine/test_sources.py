@@ -16,7 +16,7 @@ from mmerg.engine.state import State
 from mmerg.errors import ConfigError
 from mmerg.settings.model import SystemSettings
 from mmerg.settings.wrong import read_part
-from mmerg.sources.exemplars import FromMemory, Setting
+from mmerg.sources.exemplars import FromMemory
 from mmerg.systems.build import build
 from mmerg.systems.system import System
 from tests.engine.parts import ROOT
@@ -71,7 +71,7 @@ MEMORY = corpus(dialogue("m1", "A: one", "B [joy]: glad words"))
 
 def prepared(system: System, **settings: Any) -> object:
     source = FromMemory(embedder=Letters(), **settings)
-    return source.prepare(Setting("M", system, MEMORY, lambda: MEMORY, Path("nowhere")))
+    return source.prepare("M", system, MEMORY, lambda: MEMORY, Path("nowhere"))
 
 
 def test_an_emotion_can_be_preferred_where_a_later_stage_sees_the_forecast() -> None:

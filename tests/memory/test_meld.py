@@ -53,7 +53,7 @@ def kept_back(exemplars: Exemplars, corpus: Corpus, top_k: int) -> dict[str, Any
 def test_what_is_found_and_kept_back(corpora: tuple[Corpus, Corpus], tmp_path: Path) -> None:
     test, dev = corpora
     memory, left_out = Store(tmp_path, Watching()).open(dev, Key(), Onnx(MODEL, TOKENIZER))
-    exemplars = Exemplars(memory, dev, test, Wanted())
+    exemplars = Exemplars(memory, dev, test, Wanted(), left_out)
     measured: dict[str, Any] = {"entries": len(memory.entries), "left_out": dict(left_out)}
     measured |= {f"top_{top_k}": kept_back(exemplars, test, top_k) for top_k in (1, 5)}
     if os.environ.get("MMERG_WRITE_GOLDEN"):
