@@ -56,10 +56,8 @@ def _text(given: object) -> str:
 
 
 def _json(given: object) -> str:
-    if isinstance(given, BaseModel):
-        return given.model_dump_json(exclude_unset=True)
     try:
-        return json.dumps(given)
-    except (TypeError, ValueError) as error:
+        return json.dumps(given.model_dump(mode="json", exclude_unset=True) if isinstance(given, BaseModel) else given)
+    except (TypeError, ValueError, RecursionError) as error:
         what = f"it gave {type(given).__name__}, of which no JSON can be made: {error}"
         raise ReplyError(Failure.SCHEMA_INVALID, what) from error

@@ -71,18 +71,18 @@ class Prompts:
         """Raises ConfigError where a stage has no template, and where a file or a check cannot be read."""
         self.system = system
         self._sources = _read(system)
-        checks = {_check(stage): stage.check for stage in system.stages}
+        self._checks = {_check(stage): stage.check for stage in system.stages}
         self._env = Environment(
-            loader=DictLoader(self._sources | checks),
+            loader=DictLoader(self._sources | self._checks),
             undefined=StrictUndefined,
             trim_blocks=True,
             lstrip_blocks=True,
             autoescape=False,
         )
         own = [f"{stage.name}.j2" for stage in system.agents if stage.by is None]
-        for name in (*BASE, *own, *checks):
+        for name in (*BASE, *own, *self._checks):
             self._template(name)
-        self._rendered = self._reached([*BASE, *own])
+        self._rendered = self._reached([*BASE, *own, *self._checks])
 
     def messages(
         self, stage: Stage, state: State, supplied: Mapping[str, object], outline: str, correction: Correction | None
@@ -108,8 +108,10 @@ class Prompts:
         """SHA-256 (hex) over all that decides what the system asks and answers beside its settings: every template that
         it can render, the schemas of its outputs, and the user's classes and functions that it names. It does not
         depend on where they lie."""
-        parts = [schema_digest(stage.output) for stage in self.system.agents if stage.output]
-        code = [stage.by for stage in self.system.agents if stage.by]
+        outputs = [stage.output for stage in self.system.agents if stage.output]
+        parts = [schema_digest(output) for output in outputs]
+        code: list[object] = [stage.by for stage in self.system.agents if stage.by]
+        code += [output for output in outputs if not output.__module__.startswith("mmerg.")]  # for its validators
         parts += [
             digest_of(thing) for thing in (*code, *([] if isinstance(self.system.loop, str) else [self.system.loop]))
         ]
@@ -121,11 +123,12 @@ class Prompts:
         reached: set[str] = set()
         while names:
             name = names.pop()
-            if name not in reached and name in self._sources:
+            source = self._sources.get(name, self._checks.get(name))
+            if name not in reached and source is not None:
                 reached.add(name)
-                found = set(find_referenced_templates(self._env.parse(self._sources[name])))
+                found = set(find_referenced_templates(self._env.parse(source)))
                 names += self._sources if None in found else [other for other in found if other]
-        return sorted(reached)
+        return sorted(reached & set(self._sources))
 
     def _template(self, name: str) -> Template:
         try:

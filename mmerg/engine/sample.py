@@ -76,7 +76,9 @@ class Experiment:
                 outcome = loop_of(system)(system, state, asker, note)
                 if not isinstance(outcome, Outcome):
                     raise TypeError(f"it gave {type(outcome).__name__}, and an Outcome is wanted")
-                return _decided(system, outcome)
+                decided = _decided(system, outcome)
+                Result.model_validate({"id": sample.id, "status": "ok", **decided})  # raises for what none can hold
+                return decided
 
         started = events.SampleStarted(
             sample=sample.id,

@@ -46,7 +46,7 @@ from mmerg.experiment.wiring import (
 from mmerg.experiment.work import carry_out, pending
 from mmerg.runs.ended import Ended
 from mmerg.runs.events import Emit
-from mmerg.runs.folder import Run, read_manifest, read_results
+from mmerg.runs.folder import Run, is_sealed, read_finished, read_manifest
 from mmerg.runs.manifest import Corpus as CorpusSection
 from mmerg.runs.manifest import Manifest, MemorySection, ProtocolSection, Session
 from mmerg.runs.result import Result
@@ -121,8 +121,9 @@ def _run(task: Task, out: Console) -> Ended:
     asked = f"{len(wanted)} wanted now"
     clips = Snapshot.of(clip_files(task.corpus))
     if not is_new(path):
-        before = read_results(path)
-        if not pending(wanted, before, settings.only_failed) and _same_clips(path, clips):
+        before = read_finished(path)
+        whole = settings.only_failed or is_sealed(before, [sample.id for sample in task.selection.samples])
+        if whole and not pending(wanted, before, settings.only_failed) and _same_clips(path, clips):
             return _shown_again(task, out, before)
         if settings.only_failed:
             asked = told_wanted(wanted, before)

@@ -17,7 +17,7 @@ import fcntl
 import os
 import tempfile
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
@@ -81,7 +81,7 @@ class Folder(Generic[Line]):
     @property
     def finished(self) -> Mapping[str, Line]:
         """The records of the samples whose events are there, too."""
-        return self.results.only(sample for sample in self.results if file_name(sample) in self._recorded)
+        return _with_events(self.results, self._recorded)
 
     @contextmanager
     def recording(self, sample: str) -> Iterator[Emit]:
@@ -109,8 +109,7 @@ class Folder(Generic[Line]):
     def seal(self, order: Iterable[str]) -> None:
         """Put the records in corpus order, a line a sample, so that the same run gives the same bytes."""
         with self._guard:
-            place = {sample: number for number, sample in enumerate(order)}
-            ordered = sorted(self.results, key=lambda sample: (place.get(sample, len(place)), sample))
+            ordered = _in_order(self.results, order)
             if sum(map(len, self.results.lines.values())) != self._size or ordered != list(self.results):
                 self._must_be_ours()
                 self.results = self.results.only(ordered)
@@ -231,6 +230,32 @@ def read_results(path: Path) -> Results[Result]:
     """The results of a run folder by id, in the order of its file; none where it has none. Raises RunError where a line
     is no result."""
     return read_lines(path / RESULTS, Result)
+
+
+def read_finished(path: Path) -> Results[Result]:
+    """The same without samples whose events are gone: these are done again."""
+    try:
+        names = {name.removesuffix(ENDING) for name in os.listdir(path / SAMPLES)}  # noqa: PTH208
+    except FileNotFoundError:
+        names = set()
+    results = read_results(path)
+    found = _with_events(results, names)
+    found.clean = results.clean
+    return found
+
+
+def is_sealed(results: Results[Result], order: Iterable[str]) -> bool:
+    """Whether a command that wrote these came to its end: a line a sample, in corpus order."""
+    return results.clean and _in_order(results, order) == list(results)
+
+
+def _with_events(results: Results[Line], names: Container[str]) -> Results[Line]:
+    return results.only(sample for sample in results if file_name(sample) in names)
+
+
+def _in_order(samples: Iterable[str], order: Iterable[str]) -> list[str]:
+    place = {sample: number for number, sample in enumerate(order)}
+    return sorted(samples, key=lambda sample: (place.get(sample, len(place)), sample))
 
 
 @contextmanager

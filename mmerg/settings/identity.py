@@ -14,10 +14,11 @@ import os
 from collections.abc import Mapping
 from typing import Any
 
-from mmerg.settings.model import RUNTIME, JudgeSettings, RunSettings
+from mmerg.settings.model import LOOPS, RUNTIME, JudgeSettings, RunSettings
 from mmerg.settings.tree import marked
 
 HOW = tuple(dict.fromkeys(key for kind in (RunSettings, JudgeSettings) for key in marked(kind, RUNTIME)))
+_NO_PLACES = ("check", "sampling", "vocabulary")  # a text in these that begins like a path is none
 
 
 def how(plain: dict[str, Any]) -> dict[str, Any]:
@@ -62,8 +63,9 @@ def _system(system: dict[str, Any]) -> None:
     system.pop("prompts", None)  # what is in them has a digest of its own, wherever they lie
     system["without"] = sorted(set(system.get("without") or ()))
     auditor = system.get("auditor")
-    if not isinstance(auditor, dict) or auditor.get("name") in system["without"]:
-        system.pop("max_iterations", None)  # without an audit there is one pass
+    audited = isinstance(auditor, dict) and auditor.get("name") not in system["without"]
+    if not audited and system.get("loop", LOOPS[0]) in LOOPS:
+        system.pop("max_iterations", None)  # without an audit there is one pass, but in a loop of the user's
 
 
 def _frames(frames: dict[str, Any]) -> None:
@@ -75,16 +77,21 @@ def _frames(frames: dict[str, Any]) -> None:
 def _without_places(node: Any) -> Any:
     """Settings without where files and folders lie: of a path its last name counts, of a corpus its own digest."""
     if isinstance(node, dict):
-        return {key: _without_places(value) for key, value in node.items() if key != "root"}
+        return {
+            key: value if key in _NO_PLACES else _without_places(value)
+            for key, value in node.items()
+            if key != "root" or isinstance(value, dict | list)  # a name of the user's
+        }
     if isinstance(node, list):
         return [_without_places(value) for value in node]
     return os.path.basename(os.path.normpath(node)) if isinstance(node, str) and node.startswith("/") else node  # noqa: PTH119
 
 
 def _supplies(kept: dict[str, Any], symbol: str) -> bool:
-    """Whether any stage is shown what a source has."""
+    """Whether any agent is shown what a source has."""
     stages = at(kept, "system.stages")
-    seen = [at(stage, "sees") or () for stage in stages.values()] if isinstance(stages, dict) else []
+    agents = [*(stages.values() if isinstance(stages, dict) else ()), at(kept, "system.auditor")]
+    seen = [at(agent, "sees") or () for agent in agents]
     return at(kept, f"sources.{symbol}.top_k") != 0 and any(symbol in sees for sees in seen)
 
 

@@ -78,6 +78,7 @@ Similarity = Annotated[float, Field(ge=-1, le=1)]
 Side = Annotated[int, Field(ge=32)]  # pixels
 Organization = Literal["cascaded", "independent"]
 FinalSelection = Literal["lexicographic", "last"]
+LOOPS = ("audit", "single", "refine")  # of our own; another is the user's
 TEXT = "text"  # an output that is no record
 
 

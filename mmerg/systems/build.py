@@ -16,7 +16,7 @@ from pydantic import BaseModel
 from mmerg.backends.protocol import Sampling
 from mmerg.backends.sampling import sampling
 from mmerg.errors import ConfigError
-from mmerg.settings.model import TEXT, AuditorSettings, StageSettings, SystemSettings, Target
+from mmerg.settings.model import LOOPS, TEXT, AuditorSettings, StageSettings, SystemSettings, Target
 from mmerg.storage.files import locate_folder
 from mmerg.systems.ablate import ablated
 from mmerg.systems.answerer import Answerer
@@ -28,7 +28,6 @@ from mmerg.systems.target import make, named
 COMMON = Path(__file__).parent / "common"
 ALWAYS = ("D", "V")  # inputs that every sample brings
 RESULTS = ("response", "emotion", "plan")
-LOOPS = ("audit", "single", "refine")
 
 
 def build(node: SystemSettings, given: Iterable[str] = (), group: str = "system") -> System:

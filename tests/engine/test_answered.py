@@ -81,6 +81,8 @@ def test_it_is_shown_what_its_stage_sees_and_nothing_of_the_target(tmp_path: Pat
         ({"emotion": "joy"}, Failure.SCHEMA_INVALID, "turn: Field required"),
         ("joy", Failure.SCHEMA_INVALID, "Input should be an object"),
         ([{1, 2}], Failure.SCHEMA_INVALID, "it gave list, of which no JSON can be made"),
+        (Label.model_construct({"turn"}, turn=object()), Failure.SCHEMA_INVALID, "of which no JSON can be made"),
+        (Label.model_construct({"emotion"}, emotion="\ud800"), Failure.SCHEMA_INVALID, "Invalid JSON"),
         ("raise", Failure.CODE_ERROR, "KeyError: 'no such weight'"),
     ],
 )

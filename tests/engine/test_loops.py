@@ -127,7 +127,7 @@ def test_a_loop_of_the_users() -> None:
     [
         ({"loop": "nowhere.loop"}, "'nowhere.loop' cannot be imported"),
         ({"loop": "mmerg.errors.Failure.EMPTY"}, "cannot be imported"),
-        ({"loop": "mmerg.systems.build.LOOPS"}, "cannot be called"),
+        ({"loop": "mmerg.settings.model.LOOPS"}, "cannot be called"),
         ({"loop": "single", "auditor": {"name": "gra", "sees": ["D"]}}, "loop=single never asks the auditor"),
         ({"loop": "refine", "auditor": {"name": "gra", "sees": ["D"]}}, "needs an auditor with an output of its own"),
         ({"auditor": CRITIC}, "the auditor answers the stages' checks"),

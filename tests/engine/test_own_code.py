@@ -11,9 +11,10 @@ import pytest
 from pydantic import BaseModel, ConfigDict, field_validator
 
 from mmerg.backends.scripted import Scripted
+from mmerg.engine.loops.loop import Outcome
 from mmerg.engine.prompts import Prompts
 from mmerg.engine.sources import Supply
-from mmerg.engine.state import State
+from mmerg.engine.state import Pass, State
 from mmerg.errors import ConfigError, Failure, SampleError
 from mmerg.settings.model import SystemSettings, Target
 from mmerg.settings.wrong import read_part
@@ -76,8 +77,18 @@ def no_outcome(*_: object) -> object:
     return None
 
 
+def odd_outcome(_: System, state: State, *__: object) -> Outcome:
+    """One whose response is no text."""
+    only = Pass(0, state.with_("R", Picky(word="fine")))
+    return Outcome((only,), only, "done")
+
+
 @pytest.mark.parametrize(
-    ("loop", "told"), [("raises", "no such fact"), ("no_outcome", "an Outcome is wanted"), ("Source", "Source")]
+    ("loop", "told"),
+    [
+        *(("raises", "no such fact"), ("no_outcome", "an Outcome is wanted"), ("Source", "Source")),
+        ("odd_outcome", "response\n  Input should be a valid string"),
+    ],
 )
 def test_a_loop_that_goes_wrong_costs_the_sample(loop: str, told: str, tmp_path: Path) -> None:
     result = Lab(tmp_path, system_of(loop=f"{__name__}.{loop}"))(Scripted(["Oh no."]))

@@ -18,6 +18,7 @@ from mmerg.engine.state import Correction, State
 from mmerg.errors import ConfigError
 from mmerg.systems.schema import json_schema, outline
 from mmerg.systems.system import Stage, System
+from mmerg.systems.target import named
 from tests.engine.parts import SCENE, keyframes, merg, outputs, with_images
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -214,6 +215,22 @@ def test_the_digest_changes_with_a_template_and_with_a_schema(tmp_path: Path) ->
     assert Prompts(templates(tmp_path, psp="two")).digest() != before
     fewer = replace(templates(tmp_path), stages=merg().stages[1:])
     assert Prompts(fewer).digest() != before
+
+
+def test_the_digest_is_of_what_checks_include_and_of_the_file_of_a_class_of_the_users_own(tmp_path: Path) -> None:
+    def digest(part: str, validator: str) -> str:
+        (tmp_path / "part.j2").write_text(part, encoding="utf-8")
+        code = f"import pydantic\nclass Reply(pydantic.BaseModel):\n    word: str\n    {validator}\n"
+        (tmp_path / "replies.py").write_text(code, encoding="utf-8")
+        first, *rest = templates(tmp_path).stages
+        output = named(f"{tmp_path / 'replies.py'}:Reply", "here", "")
+        assert isinstance(output, type)
+        stages = (replace(first, check="{% include 'part.j2' %}", output=output), *rest)
+        return Prompts(replace(templates(tmp_path), stages=stages)).digest()
+
+    one = digest("Is it so?", "pass")
+    assert digest("Is it so?", "pass") == one
+    assert len({one, digest("Is it not?", "pass"), digest("Is it so?", "good = property(lambda _: True)")}) == 3
 
 
 def test_a_line_feed_in_a_transcript_is_no_other_turn() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -67,6 +68,20 @@ def test_a_finished_run_and_the_cache_need_no_server(tmp_path: Path, capsys: pyt
     with pytest.raises(ConfigError, match="the cache holds replies of no engines"):
         run(*given(tmp_path, host, f"runs={tmp_path / 'third'}", "cache=read", "backbone=gemma3-12b"))
     assert not (tmp_path / "third").exists()
+
+
+def test_a_run_that_lacks_events_or_its_order_is_not_taken_as_finished(tmp_path: Path, server: ScriptedOllama) -> None:
+    corpus_in(tmp_path)
+    path = Path(run(*given(tmp_path, server.url)).run)
+    results, events = path / "results.jsonl", sorted((path / "samples").iterdir())
+    before = results.read_bytes()
+    events[0].unlink()
+    run(*given(tmp_path, server.url))
+    assert sorted((path / "samples").iterdir()) == events
+    results.write_bytes(b"".join(reversed(before.splitlines(keepends=True))))  # as when it is killed before its end
+    again = run(*given(tmp_path, server.url))
+    assert (again.kept, again.made) == (2, 0)
+    assert [json.loads(line)["id"] for line in results.read_bytes().splitlines()] == ["d0/4", "d1/4"]
 
 
 def folder_of(*settings: str) -> str:

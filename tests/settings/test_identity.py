@@ -121,6 +121,8 @@ def test_what_decides_results_begins_another_run(setting: str) -> None:
 
 
 MELD = ("dataset=meld", "dataset.root=/meld")
+TO_AUDITOR = ("system.stages.sgrg.sees=[D,E,e,P]", "system.auditor.sees=[D,M,R]")
+OWN_LOOP = ("system.auditor=null", "system.loop=my_loops.vote")
 
 
 @pytest.mark.parametrize(
@@ -151,6 +153,11 @@ def test_configs_that_ask_for_the_same_are_one_run(one: tuple[str, ...], other: 
         (("memory.top_k=1",), ("memory.top_k=1", "dataset.memory.split=train")),
         (("protocol.sample=3", "protocol.seed=4"), ("protocol.sample=3", "protocol.seed=5")),
         (("system.max_iterations=1",), ("system.max_iterations=2",)),
+        (TO_AUDITOR, (*TO_AUDITOR, "memory.top_k=2")),
+        (OWN_LOOP, (*OWN_LOOP, "system.max_iterations=5")),
+        (("system.vocabulary.root=[a]",), ("system.vocabulary.root=[b]",)),
+        (("backbone.sampling.stop=/a/END",), ("backbone.sampling.stop=/b/END",)),
+        (("system.stages.sgrg.check=/a/b",), ("system.stages.sgrg.check=/c/b",)),
     ],
 )
 def test_configs_that_do_not_are_two(one: tuple[str, ...], other: tuple[str, ...]) -> None:
