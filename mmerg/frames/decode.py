@@ -23,10 +23,8 @@ _USUAL_FPS = 25.0
 
 @dataclass(frozen=True)
 class Candidate:
-    """A frame that may become a keyframe: its time in the file (seconds), and its size as a keyframe (pixels).
-
-    `picture` is cropped, at least that large and less than twice the wanted long side.
-    """
+    """A frame that may become a keyframe: its time in the file (seconds), and its size as a keyframe (pixels). The
+    picture is cropped, at least of that size and under twice the wanted long side."""
 
     time: float
     picture: Picture
@@ -114,10 +112,8 @@ class _Gather:
         return -math.inf if self.clip.start is None else self.clip.start
 
     def plan(self, claimed: float) -> None:
-        """Space the candidates over what the header claims of the span (0 or less: unknown), or close it as too long.
-
-        A claim may be wrong, so only one of more than twice the limit is believed without decoding.
-        """
+        """Space the candidates over what the header claims of the span (0 or less: unknown). A claim may be wrong, so
+        only one of more than twice the limit closes the span as too long without decoding."""
         start = self.clip.start or 0.0
         end = math.inf if self.clip.end is None else self.clip.end
         known = claimed > start
@@ -153,10 +149,8 @@ class _Gather:
         self.slot = self._slot(time)
 
     def end_of_file(self, last: float, gap: float, *, cut_off: bool) -> None:
-        """The file is over, its last frame at `last`; `gap` is the usual time between two frames (seconds).
-
-        Where fewer frames came than claimed, the last one may be a torn packet: it is left out if there are others.
-        """
+        """The file is over, its last frame at `last`; `gap` is the usual time between two frames (seconds). Where fewer
+        frames came than claimed, the last one may be a torn packet: it is left out if there are others."""
         start = self.clip.start
         if cut_off and len(self.kept) > 1 and self.kept[-1].time == last:
             self.kept.pop()

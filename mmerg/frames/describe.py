@@ -3,8 +3,7 @@
 They say light, contrast, sharpness, change and where faces are, never an expression, a mood or an action. The face
 finder (OpenCV's frontal-face cascade) misses turned faces and sometimes sees one where there is none.
 
-    for measured in measure(jpegs, times):
-        print(sentence(measured))
+    [sentence(measured) for measured in measure(jpegs, times)]
 """
 
 from __future__ import annotations
@@ -59,10 +58,8 @@ class Measures(BaseModel):
 
 
 def measure(jpegs: Sequence[bytes], times: Sequence[float]) -> tuple[Measures, ...]:
-    """Measures of the frames of one clip, given in order of time with their times in seconds.
-
-    Raises ClipError `unreadable` where bytes are no picture, ConfigError where OpenCV's face cascade is not installed.
-    """
+    """Measures of the frames of one clip, in order of time (seconds). Raises ClipError `unreadable` where bytes are no
+    picture, ConfigError where OpenCV's face cascade is not installed."""
     cv2 = load_cv2()
     finder = _face_finder()
     measured: list[Measures] = []

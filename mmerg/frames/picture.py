@@ -53,10 +53,8 @@ def fitted(width: int, height: int, long_side: int) -> tuple[int, int]:
 
 
 def halved(picture: Picture, below: int) -> Picture:
-    """A copy, halved (2 by 2 pixels averaged, an odd last row or column dropped) until its long side is under `below`.
-
-    OpenCV averages whole factors about ten times faster than it resizes to an arbitrary size.
-    """
+    """A copy, halved until its long side is under `below`: OpenCV averages 2 by 2 pixels about ten times faster than it
+    resizes to an arbitrary size. An odd last row or column is dropped."""
     cv2 = load_cv2()
     small = picture
     while max(small.shape[:2]) >= below and min(small.shape[:2]) >= 2:
@@ -100,9 +98,8 @@ def sharpness(grey: NDArray[np.uint8]) -> float:
 def montage(jpegs: Sequence[bytes], long_side: int, quality: int) -> bytes:
     """One JPEG of at most `long_side` pixels that holds all frames, for models that take a single image.
 
-    The frames stand in a grid, left to right and top to bottom, shrunk to fit but never enlarged, each with its number
-    (from 1) in its top left corner. A frame of other proportions than the largest is centred on black.
-    Raises ClipError: empty where there are no frames, unreadable where bytes are no picture.
+    They stand in a grid, left to right and top to bottom, never enlarged, each with its number (from 1) in its top left
+    corner. Raises ClipError: empty where there are no frames, unreadable where bytes are no picture.
     """
     if not jpegs:
         raise ClipError("empty", "a montage needs at least one frame", hint="leave out turns without frames")

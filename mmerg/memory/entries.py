@@ -27,8 +27,8 @@ _STAGE_DIRECTION = re.compile(r"\[[^\[\]]*\]")
 class Origin:
     """Where a turn comes from, as guards compare it.
 
-    words: digest of the words of the whole dialogue, empty where it has fewer than three turns. conversation, script,
-    episode: as in `Dialogue`. start, end: seconds that the dialogue spans on the episode's clock, None where unknown.
+    words: digest of the words of the whole dialogue, empty where it has fewer than three turns. start, end: seconds
+    that the dialogue spans on the episode's clock. The others are those of `Dialogue`.
     """
 
     dialogue: str
@@ -42,11 +42,8 @@ class Origin:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A turn that may serve as an exemplar.
-
-    id: that of its sample in its own corpus. history: (speaker, text) of the last turns before it. emotion: the label
-    of the reply itself.
-    """
+    """A turn that may serve as an exemplar. id: that of its sample in its own corpus. history: (speaker, text) of the
+    last turns before it. emotion: the label of the reply itself."""
 
     id: str
     origin: Origin
@@ -78,11 +75,9 @@ def history_text(history: Iterable[tuple[str, str]]) -> str:
 
 
 def plain_words(text: str) -> str:
-    """A text reduced so that two that say the same are equal.
-
-    Case, punctuation, white space and stage directions ("[LAUGHTER]") go; "&amp;" and characters that Unicode writes in
-    several ways (NFKC) become what they stand for; marks on letters stay. Where nothing is left ("?!"), only case goes.
-    """
+    """A text reduced so that two that say the same are equal: case, punctuation, white space and stage directions
+    ("[LAUGHTER]") go, "&amp;" and characters that Unicode writes in several ways (NFKC) become what they stand for.
+    Where nothing is left ("?!"), only case goes."""
     folded = unicodedata.normalize("NFKC", html.unescape(text)).casefold()
     whole = unicodedata.normalize("NFKC", folded)  # folding may leave marks by themselves, which are joined again
     words, in_word = [], False

@@ -21,14 +21,10 @@ SCENE_GAP = 60.0
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """A sample as the memory is asked for it.
-
-    sample: its id, for errors. text: what is compared (see `Key`), of what a prompt may show. emotion: the forecast
-    one. Known to guards alone: history, the words of the dialogue's last turns, shown or not; reply, the hidden one,
-    None where there is none.
+    """A sample as the memory is asked for it. text: what is compared (see `Key`), of what a prompt may show. emotion:
+    the forecast one. For guards alone: history, the words of the dialogue's last turns, shown or not; the hidden reply.
     """
 
-    sample: str
     origin: Origin
     text: str
     history: str
@@ -83,8 +79,7 @@ def refuse_evaluated(source: Corpus, evaluated: Corpus) -> None:
     """Raises ConfigError where the memory's corpus is the evaluated one, under whatever name.
 
     They are one by the digest of their files, or by the conversation or id of a dialogue. Where conversations are not
-    known, they are one by name and split with words in common: two folders may share a name alone. MERG (arXiv
-    2604.18988) takes IEMOCAP's Session 2 for Session 5 and MELD's dev split for its test split.
+    known, they are one by name and split with words in common: two folders may share a name alone.
     """
     names, tested = f"{source.name} {source.split}", f"{evaluated.name} {evaluated.split}"
     if source.fingerprint == evaluated.fingerprint:

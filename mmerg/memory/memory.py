@@ -1,6 +1,6 @@
-"""Answers a query: the entries most like it that no guard keeps back, and those that were.
+"""Answers a query: the entries most like it that no guard keeps back, and those that were kept back.
 
-found = memory.nearest(Query("d1/4", origin, text, history), top_k=1)
+found = memory.nearest(Query(origin, text, history), top_k=1)
 [(hit.entry.reply, hit.similarity) for hit in found.hits]
 """
 

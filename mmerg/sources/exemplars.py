@@ -125,7 +125,6 @@ class Exemplars:
         dialogue = self._dialogues[sample.dialogue_id]
         target = int(sample.id.removeprefix(f"{dialogue.id}/")) - 1  # as `cut` names samples
         return Query(
-            sample=sample.id,
             origin=self._origins[sample.dialogue_id],
             text=key.of(spoken(sample.scene.history), dialogue.situation, emotion),
             history=history_text(spoken(dialogue.turns[max(0, target - key.turns) : target])),

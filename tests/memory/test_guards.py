@@ -10,7 +10,7 @@ from mmerg.memory.entries import Entry, Origin
 from mmerg.memory.guards import Guards, Query
 
 HERE = Origin("test_dia1", words="w1", conversation="c1", script="play", episode="s01e02", start=100.0, end=160.0)
-QUERY = Query("test_dia1/4", HERE, "I lost it.", "I lost it.", reply="Oh no, not again!")
+QUERY = Query(HERE, "I lost it.", "I lost it.", reply="Oh no, not again!")
 NAMES = ("same dialogue", "same script", "same scene", "same reply", "near duplicate")
 ELSEWHERE = Entry("dev_dia7/3", Origin("dev_dia7"), (("Ana", "It is gone."),), "Where was it?")
 OFF = Guards(exclude_same_script=False, exclude_same_scene=False, exclude_same_reply=False, exclude_similarity=None)

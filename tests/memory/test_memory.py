@@ -23,7 +23,7 @@ SOURCE = corpus(
     dialogue("d", "X: abbb", "Y: fourth"),
     dialogue("e", "X: bbbb", "Y [sadness]: fifth"),
 )
-QUERY = Query("q/2", Origin("q"), "aaaa", "aaaa", emotion="sadness", reply="hidden")
+QUERY = Query(Origin("q"), "aaaa", "aaaa", emotion="sadness", reply="hidden")
 ALL = Guards(exclude_similarity=None)
 
 

@@ -23,7 +23,7 @@ from tests.memory.parts import Broken, Letters, Watching, corpus, dialogue
 
 ROOT = Path(__file__).parents[2]
 SOURCE = corpus(dialogue("a", "X: abc", "Y: bcd", "X: cde"), dialogue("b", "X: abc", "Y: xyz"))
-QUERY = Query("q/2", Origin("q"), "abc bcd", "abc bcd")
+QUERY = Query(Origin("q"), "abc bcd", "abc bcd")
 
 
 def opened(folder: Path, embedder: Letters, watch: Watching | None = None, key: Key | None = None) -> Memory:
