@@ -47,9 +47,8 @@ def session_folder(root: Path, session: int) -> Path:
     """The folder of a session, in `root` or in the release there. Raises CorpusError where there is none."""
     name = f"Session{session}"
     bases = (root, root / RELEASE)
-    for base in bases:
-        if is_folder(base / name):
-            return base / name
+    if found := next((base / name for base in bases if is_folder(base / name)), None):
+        return found
     known = "; ".join(holdings(base) for base in bases if is_folder(base))
     raise CorpusError(
         f"no folder {name} for IEMOCAP's session {session}",
@@ -67,7 +66,7 @@ def dialogue_names(session: Path) -> list[str]:
 
 
 def refuse_without(session: Path, what: str, names: set[str]) -> None:
-    """Raises CorpusError where there are dialogues (`names`) of which a part is not there (`what`)."""
+    """Raises CorpusError where there are dialogues of which a part is not there (`what`)."""
     if names:
         more = f" and {len(names) - MAX_NAMED} more" if len(names) > MAX_NAMED else ""
         raise CorpusError(

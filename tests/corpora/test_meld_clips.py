@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -10,6 +11,7 @@ import pytest
 from mmerg.corpora.dialogue import Clip, Turn
 from mmerg.corpora.meld import Meld
 from mmerg.corpora.protocols import Protocol
+from mmerg.errors import CorpusError
 
 from .meld_builder import RELEASE_FOLDERS, Builder, Line
 
@@ -109,6 +111,17 @@ def test_a_link_that_leads_nowhere_costs_that_clip(tmp_path: Path) -> None:
     corpus = Meld(tmp_path).load()
     assert clips(corpus.dialogues[0].turns) == ["dia0_utt0.mp4", None, "dia0_utt2.mp4"]
     assert corpus.absent == {"test_dia0/2": "dia0_utt1.mp4", "test_dia3/1": "dia3_utt0.mp4"}
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may enter everything")
+def test_a_folder_that_may_not_be_entered_is_our_error(tmp_path: Path) -> None:
+    Builder(clip_folder="test").write(tmp_path)
+    (tmp_path / "test").chmod(0)
+    try:
+        with pytest.raises(CorpusError, match=r"cannot look for dia0_utt0\.mp4: Permission denied"):
+            Meld(tmp_path).load()
+    finally:
+        (tmp_path / "test").chmod(0o700)
 
 
 def test_words_alone(tmp_path: Path) -> None:
