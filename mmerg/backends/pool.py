@@ -220,8 +220,9 @@ class Pool:
 
     def _rest(self, looks: int) -> None:
         """Wait after so many looks at hosts that are down. Raises CallError interrupted once the pool is closed."""
+        most = self._revive_after or self._wait  # with 0, too, hosts are not asked without a stop
         with self._change:
-            if self._change.wait_for(lambda: self._closed, min(pause(self._wait, min(looks, 30)), self._revive_after)):
+            if self._change.wait_for(lambda: self._closed, min(pause(self._wait, min(looks, 30)), most)):
                 raise _closed()
 
 

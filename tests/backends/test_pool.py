@@ -312,6 +312,16 @@ def test_where_no_host_comes_back_the_run_stops_and_says_that_it_goes_on() -> No
     assert all(host.used == 0 and not host.trial for host in pool._hosts)
 
 
+def test_hosts_that_are_tried_again_at_once_are_not_asked_without_a_stop() -> None:
+    [server] = servers("a")
+    pool = Pool([Host(server, 1, "a")], revive_after=0.0, patience=0.1, wait=0.02)
+    pool.describe()
+    server.failure = Failure.UNREACHABLE
+    with pool.lease() as backend, pytest.raises(RunError):
+        say(backend)
+    assert server.looks < 10
+
+
 def test_closing_ends_the_wait_for_hosts() -> None:
     [server] = servers("a")
     pool = Pool([Host(server, 1, "a")], patience=3600.0, wait=3600.0)
