@@ -6,9 +6,10 @@ found = memory.nearest(Query(origin, text, history), top_k=1)
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache, partial
+from itertools import chain, filterfalse, takewhile, tee
 from typing import Literal
 
 from mmerg.memory.entries import Entry, Key, history_text
@@ -79,16 +80,21 @@ class Memory:
             return Found((), (), "the embedder gives no vector of length 1 for what is compared")
         return Found(tuple(hits), tuple(excluded))
 
-    def _order(self, query: Query, emotion: Emotion, least: float | None) -> list[tuple[Entry, float]]:
+    def _order(self, query: Query, emotion: Emotion, least: float | None) -> Iterator[tuple[Entry, float]]:
         """The entries that may be hits, with their cosines, in the order in which they are taken."""
         order = ranked(self.index, self._vector(query.text))
-        near = [(self.entries[number], cosine) for number, cosine in order if least is None or cosine >= least]
+        near = takewhile(lambda pair: least is None or pair[1] >= least, order)
+        found = ((self.entries[number], similarity) for number, similarity in near)
+
+        def same(pair: tuple[Entry, float]) -> bool:
+            return query.emotion is not None and pair[0].emotion == query.emotion
+
         if emotion == "any":
-            return near
-        same = [pair for pair in near if query.emotion is not None and pair[0].emotion == query.emotion]
+            return found
         if emotion == "require":
-            return same
-        return same + [pair for pair in near if query.emotion is None or pair[0].emotion != query.emotion]
+            return filter(same, found)
+        first, then = tee(found)
+        return chain(filter(same, first), filterfalse(same, then))
 
     def _likeness(self, query: Query, entry: Entry, similarity: float) -> float:
         """The cosine of the two histories: the ranking's own where it is of them, else had from the embedder. Beside no

@@ -3,12 +3,12 @@
 The ranking is exact (IndexFlatIP), and complete: faiss gives equal scores in any order and cuts them anywhere.
 
     index = build(unit([[1.0, 2.0], [3.0, 4.0]]))
-    ranked(index, vector)    # [(1, 0.98), (0, 0.92)]
+    for number, similarity in ranked(index, vector): ...
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, Protocol, cast
 
@@ -93,7 +93,7 @@ def load(path: Path) -> Index:
     return cast(Index, faiss.read_index(str(path), faiss.IO_FLAG_MMAP_IFC))  # IO_FLAG_MMAP reads a flat index whole
 
 
-def ranked(index: Index, vector: Vectors) -> list[tuple[int, float]]:
+def ranked(index: Index, vector: Vectors) -> Iterator[tuple[int, float]]:
     """(number, cosine rounded to six places) of all entries, the most similar first, equal ones by number. `vector` is
     [dimensions]; raises ConfigError where they are others."""
     if vector.shape != (index.d,):
@@ -101,5 +101,5 @@ def ranked(index: Index, vector: Vectors) -> list[tuple[int, float]]:
         raise ConfigError(what, where=WHERE, hint=HINT)
     cosines, numbers = (found[0] for found in index.search(vector[None].astype(np.float32), index.ntotal))
     scores = np.round(cosines.astype(np.float64), PLACES)
-    order = np.lexsort((numbers, -scores))
-    return list(zip(numbers[order].tolist(), scores[order].tolist(), strict=True))
+    for place in np.lexsort((numbers, -scores)):
+        yield int(numbers[place]), float(scores[place])
