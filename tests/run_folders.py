@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from mmerg.runs.events import EVENT, Event
-from mmerg.runs.folder import FRAMES, RESULTS, SAMPLES
+from mmerg.runs.folder import FRAMES, RESULTS
 from mmerg.runs.manifest import MANIFEST
-from mmerg.runs.samples import events_file, recording
+from mmerg.runs.samples import SAMPLES, events_file, recording
 
 # How answers were had, not what they are (docs/runs.md): of a result, of a reply, of a start, of a config.
 OF_RESULT = re.compile(rb'"(cached_calls|seconds)": [0-9.]+|"timing": {[^}]*}')  # quotes within a text are escaped

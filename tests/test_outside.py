@@ -13,7 +13,8 @@ import pytest
 import yaml
 
 from mmerg.report import main as report
-from mmerg.runs.folder import read_manifest, read_results
+from mmerg.runs.folder import read_results
+from mmerg.runs.manifest import read_manifest
 from mmerg.runs.result import Result
 from mmerg.score import main as score
 from mmerg.show import main as show

@@ -37,9 +37,10 @@ from mmerg.judging.judgement import (
 from mmerg.judging.preferences import preferences, signs
 from mmerg.judging.ratings import ratings
 from mmerg.judging.tables import compared, rated
-from mmerg.runs.folder import SAMPLES, Folder
+from mmerg.runs.folder import Folder
 from mmerg.runs.manifest import Judged, JudgingManifest, Session
 from mmerg.runs.result import Verdicts
+from mmerg.runs.samples import SAMPLES
 from mmerg.scoring.answers import read_run
 from mmerg.settings.identity import how, identity_hash
 from mmerg.settings.model import JudgeSettings, RubricSettings

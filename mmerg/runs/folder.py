@@ -7,8 +7,7 @@
       frames/                the JPEGs that events name by hash
 
 A sample is finished if it has both its events and its line; else it is done again. The file of results is the lock:
-who writes it holds it, and sees before every line that it is still the one that goes by its name. Knows nothing of
-stages. `Folder` is what a run has in common with other work that is done a sample at a time.
+who writes it holds it, and sees before every line that it is still the one that goes by its name.
 """
 
 from __future__ import annotations
@@ -24,24 +23,22 @@ from pathlib import Path
 from types import TracebackType
 from typing import Generic, Self
 
-from mmerg.errors import RunError, unwritable
+from mmerg.errors import RunError
 from mmerg.runs.events import Emit
-from mmerg.runs.manifest import MANIFEST, Manifest, Started, read_any_manifest, read_manifest
+from mmerg.runs.manifest import MANIFEST, Manifest, Started, read_any_manifest
 from mmerg.runs.result import Result
 from mmerg.runs.results import Line, Results, read_lines
-from mmerg.runs.samples import ENDING, PART, SAMPLES, file_name, recording
+from mmerg.runs.samples import ENDING, PART, SAMPLES, file_name, recording, writing
 from mmerg.storage.files import private_folder, sha256_of, write_whole
 
-__all__ = ["FRAMES", "MANIFEST", "RESULTS", "SAMPLES", "Folder", "Run", "read_manifest", "read_results"]
 RESULTS, FRAMES = "results.jsonl", "frames"
 
 
 class Folder(Generic[Line]):
     """An open folder with a manifest, events, and a `record` a sample in `file`. Use as a context manager; `recording`
-    and `add` are safe from several threads.
+    and `add` are safe from several threads. Raises RunError where something cannot be written.
 
-    manifest: its `identity` decides who may go on here, its one session is this start. Raises RunError where something
-    cannot be written.
+    manifest: its `identity` decides who may go on here, its one session is this start.
     """
 
     def __init__(self, path: Path, manifest: Started, record: type[Line], file: str, *, folders: Sequence[str]) -> None:
@@ -58,15 +55,15 @@ class Folder(Generic[Line]):
 
     def __enter__(self) -> Self:
         """Raises RunError where another process writes the folder or it belongs to another identity."""
-        with _written(self.path):
+        with writing(self.path):
             private_folder(self.path)
-        files, folders = (self._file, self.path / MANIFEST), [self.path / name for name in self._folders]
-        for place in (*files, *folders):
-            right = place.is_dir() if place in folders else place.is_file()
+        folders = [self.path / name for name in self._folders]
+        for place in (self._file, self.path / MANIFEST, *folders):
+            right, kind = (place.is_dir(), "folder") if place in folders else (place.is_file(), "file")
             if place.is_symlink() or (place.exists() and not right):
-                what = f"a run has no link here, but a {'folder' if place in folders else 'file'} of its own"
+                what = f"a run has no link here, but a {kind} of its own"
                 raise RunError(what, where=str(place), hint="move this away")
-        with _written(self._file):
+        with writing(self._file):
             self._handle = self._hold()
         try:
             self._begin()
@@ -92,9 +89,9 @@ class Folder(Generic[Line]):
 
     def add(self, record: Line) -> None:
         """Append a sample's record; a later one for the same sample replaces the earlier."""
-        with self._guard:
+        with self._guard, writing(self._file):
             if self._failed:  # the line before is torn
-                raise unwritable(self._failed, self._file)
+                raise self._failed
             self._must_be_ours()
             left = self.results.put(record)
             try:
@@ -104,7 +101,7 @@ class Folder(Generic[Line]):
                     left = left[written:]
             except OSError as error:
                 self._failed = error
-                raise unwritable(error, self._file) from error
+                raise
 
     def seal(self, order: Iterable[str]) -> None:
         """Put the records in corpus order, a line a sample, so that the same run gives the same bytes."""
@@ -126,9 +123,8 @@ class Folder(Generic[Line]):
                     return handle
             except BlockingIOError as error:
                 os.close(handle)
-                raise RunError(
-                    "another process is writing this run", where=str(self.path), hint="wait for it, or stop it first"
-                ) from error
+                what, hint = "another process is writing this run", "wait for it, or stop it first"
+                raise RunError(what, where=str(self.path), hint=hint) from error
             except BaseException:
                 os.close(handle)
                 raise
@@ -136,28 +132,23 @@ class Folder(Generic[Line]):
 
     def _begin(self) -> None:
         """Hold the manifest that is there against ours, note that a run begins, and read what there is."""
-        path = self.path / MANIFEST
-        manifest: Started = self._manifest
+        path, ours = self.path / MANIFEST, self._manifest
+        manifest, before = ours, ours.sessions[:0]
         if path.exists():
             manifest = read_any_manifest(self.path)
-            old, new = manifest.identity, self._manifest.identity
-            changed = [_change(key, old.get(key), new[key]) for key in new if old.get(key) != new[key]]
-            if changed:
-                raise RunError(
-                    "this run was begun with something else: " + "; ".join(changed),
-                    where=str(path),
-                    hint="rename or remove the folder to start anew, or restore what changed",
-                )
+            before, old = manifest.sessions, manifest.identity
+            if changed := [
+                _change(key, old.get(key), new) for key, new in ours.identity.items() if old.get(key) != new
+            ]:
+                what = "this run was begun with something else: " + "; ".join(changed)
+                hint = "rename or remove the folder to start anew, or restore what changed"
+                raise RunError(what, where=str(path), hint=hint)
         elif os.fstat(self._handle).st_size or any(self.path.glob(f"{SAMPLES}/*{ENDING}")):
-            raise RunError(
-                "the folder holds results and no manifest.json: what they were made with cannot be known",
-                where=str(self.path),
-                hint="rename or remove the folder to start anew, or put its manifest.json back",
-            )
-        now = datetime.now(UTC).isoformat(timespec="seconds")
-        session = self._manifest.sessions[0].model_copy(update={"at": now})
-        before = manifest.sessions if manifest is not self._manifest else ()
-        with _written(self.path):
+            what = "the folder holds results and no manifest.json: what they were made with cannot be known"
+            hint = "rename or remove the folder to start anew, or put its manifest.json back"
+            raise RunError(what, where=str(self.path), hint=hint)
+        session = ours.sessions[0].model_copy(update={"at": datetime.now(UTC).isoformat(timespec="seconds")})
+        with writing(self.path):
             for name in self._folders:
                 private_folder(self.path / name)
             names = os.listdir(self.path / SAMPLES)  # noqa: PTH208 - of 100,000 files, names alone
@@ -180,15 +171,13 @@ class Folder(Generic[Line]):
         except OSError:
             same = False
         if not same:
-            raise RunError(
-                f"{self._file.name} was changed or removed while this run wrote it",
-                where=str(self._file),
-                hint="stop whatever else works on the folder; the same command then goes on from what is there",
-            )
+            what = f"{self._file.name} was changed or removed while this run wrote it"
+            hint = "stop whatever else works on the folder; the same command then goes on from what is there"
+            raise RunError(what, where=str(self._file), hint=hint)
 
     def _rewrite(self) -> None:
         """Put a new file in the place of the one that is held, and hold it."""
-        with _written(self._file):
+        with writing(self._file):
             handle, part = tempfile.mkstemp(dir=self.path, prefix=f".{self._file.name}.", suffix=PART)
             try:
                 with os.fdopen(os.dup(handle), "wb") as file:
@@ -220,15 +209,14 @@ class Run(Folder[Result]):
         if sha256 in self._sound_frames:
             return
         path = self.path / FRAMES / f"{sha256}.jpg"
-        with _written(path):
+        with writing(path):
             if path.is_symlink() or not path.is_file() or sha256_of(path) != sha256:
                 write_whole(path, read())
         self._sound_frames.add(sha256)
 
 
 def read_results(path: Path) -> Results[Result]:
-    """The results of a run folder by id, in the order of its file; none where it has none. Raises RunError where a line
-    is no result."""
+    """By id, in the order of the file; none where there is none. Raises RunError where a line is no result."""
     return read_lines(path / RESULTS, Result)
 
 
@@ -256,15 +244,6 @@ def _with_events(results: Results[Line], names: Container[str]) -> Results[Line]
 def _in_order(samples: Iterable[str], order: Iterable[str]) -> list[str]:
     place = {sample: number for number, sample in enumerate(order)}
     return sorted(samples, key=lambda sample: (place.get(sample, len(place)), sample))
-
-
-@contextmanager
-def _written(path: Path) -> Iterator[None]:
-    """An error of the system as a RunError that names `path`."""
-    try:
-        yield
-    except OSError as error:
-        raise unwritable(error, path) from error
 
 
 def _change(key: str, then: object, now: object) -> str:

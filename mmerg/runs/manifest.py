@@ -11,14 +11,15 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
+from typing import Annotated, Any, Literal, cast
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, ValidationError
+from pydantic import AfterValidator, BaseModel, ConfigDict, PlainValidator, ValidationError
 
 from mmerg.backends.protocol import Engine
 from mmerg.errors import RunError
 from mmerg.runs.events import Count
 from mmerg.runs.samples import SAMPLES, why
+from mmerg.settings.model import JudgeSettings, RunSettings
 from mmerg.storage.files import open_regular
 
 MANIFEST, REPORT = "manifest.json", ".mmerg-report"  # what a run and a report are known by
@@ -27,74 +28,29 @@ AGAIN = "rename or remove the folder and run the same again: its calls come from
 _FEW, _DIGITS = 3, 12
 
 
-def _word(value: Any) -> Any:
-    """Not pydantic's own: that refuses a lone surrogate, which names from file systems may hold."""
+def _word(value: Any) -> str:
+    """Pydantic's own type refuses a lone surrogate, which names from file systems may hold."""
     if not isinstance(value, str):
         raise ValueError(f"{value!r:.60} is no text")  # noqa: TRY004 - as pydantic takes it
     return value
 
 
-if TYPE_CHECKING:
-    Word = str
-else:
-    Word = Annotated[Any, BeforeValidator(_word)]
+Word = Annotated[str, PlainValidator(_word)]
+
+
+def _checked(settings: dict[str, Any]) -> dict[str, Any]:
+    """What is set is of the settings' types. Older manifests may lack some and have others."""
+    try:
+        (JudgeSettings if "judge" in settings else RunSettings).model_validate(settings)
+    except ValidationError as error:
+        wrong = [one for one in error.errors() if one["type"] not in ("missing", "extra_forbidden")]
+        if wrong:
+            raise ValidationError.from_exception_data(error.title, cast("Any", wrong)) from error
+    return settings
 
 
 class _Part(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class _Loose(BaseModel):
-    """Of a part of the settings, what is read out of manifests."""
-
-    model_config = ConfigDict(strict=True)
-
-
-class _Dataset(_Loose):
-    name: Word = ""
-    split: Word | None = None
-    variant: Word | None = None
-    sessions: list[Word | int] | None = None
-
-
-class _Stage(_Loose):
-    sees: list[Word] | None = None
-
-
-class _System(_Loose):
-    name: Word = ""
-    stages: dict[Word, _Stage] = {}
-    vocabulary: dict[Word, list[Word]] | None = None
-    max_iterations: Count | None = None
-    without: list[Word] | None = None
-    organization: Word | None = None
-    final_selection: Word | None = None
-
-
-class _Named(_Loose):
-    name: Word = ""
-
-
-class _Exemplars(_Loose):
-    top_k: Count | None = None
-
-
-class _Targets(_Loose):
-    emotions: Word | list[Word] | None = None
-
-
-class _Settings(_Loose):
-    dataset: _Dataset = _Dataset()
-    system: _System = _System()
-    backbone: _Named = _Named()
-    memory: _Exemplars | None = None
-    protocol: _Targets | None = None
-    seed: int | None = None
-
-
-def _checked(settings: dict[str, Any]) -> dict[str, Any]:
-    _Settings.model_validate(settings)
-    return settings
 
 
 class Split(_Part):
@@ -172,8 +128,7 @@ class Started(_Part):
 
 
 class Manifest(Started):
-    """The manifest of a run. memories: where exemplars come from, by symbol. name and tags are
-    the user's."""
+    """The manifest of a run. memories: where exemplars come from, by symbol. name and tags are the user's."""
 
     corpus: Corpus
     protocol: ProtocolSection
@@ -198,9 +153,6 @@ class JudgingManifest(Started):
     left_out: dict[Word, Count]
 
 
-Kind = TypeVar("Kind", bound=Started)
-
-
 def read_manifest(path: Path) -> Manifest:
     """The manifest of the run in folder `path`. Raises RunError where it is none, and names the key at fault."""
     found = read_any_manifest(path)
@@ -222,16 +174,12 @@ def read_any_manifest(path: Path) -> Manifest | JudgingManifest:
             content = json.loads(opened.read().decode())
     except (FileNotFoundError, NotADirectoryError) as error:
         raise _no_run(path) from error
-    except OSError as error:
-        raise RunError(f"the manifest cannot be read: {error.strerror}", where=str(file)) from error
-    except (ValueError, RecursionError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise RunError(f"the manifest cannot be read: {why(error)}", where=str(file)) from error
     if not isinstance(content, dict):
         raise RunError("the manifest is not one of a run: it is no JSON object", where=str(file))
-    if content.get("format") != FORMAT:
-        what = (
-            f"this folder was made by another version of mmerg (format {content.get('format', 1)!r:.20}, not {FORMAT})"
-        )
+    if (made := content.get("format", 1)) != FORMAT:
+        what = f"this folder was made by another version of mmerg (format {made!r:.20}, not {FORMAT})"
         raise RunError(what, where=str(file), hint=AGAIN)
     try:
         return (JudgingManifest if "judged" in content else Manifest).model_validate(content)
@@ -290,35 +238,29 @@ def read_about(path: Path) -> About:
     return About(path, read_manifest(path))
 
 
-def read_abouts(paths: Sequence[Path]) -> list[About]:
-    """Several runs. Raises RunError where one is given twice or two have the same name, as nothing could tell them
-    apart."""
-    check_runs(paths)
-    found: dict[str, About] = {}
-    for about in map(read_about, paths):
-        if about.run in found:
-            raise RunError(
-                f"two runs are called {about.run}",
-                where=f"{found[about.run].path} and {about.path}",
-                hint="rename the folder of one of them",
-            )
-        found[about.run] = about
-    return list(found.values())
-
-
-def check_runs(paths: Sequence[Path]) -> None:
-    """Raises RunError where one of `paths` is no run's folder, or one run is given twice, by whatever paths."""
+def check_runs(paths: Sequence[Path]) -> list[About]:
+    """The runs in these folders. Raises RunError where one is none, or is given twice, by whatever paths."""
     seen: dict[Path, Path] = {}
     for path in paths:
-        read_manifest(path)
         real = path.resolve()
         if real in seen:
             raise RunError("a run is given twice", where=f"{seen[real]} and {path}", hint="give each run once")
         seen[real] = path
+    return [read_about(path) for path in paths]
+
+
+def read_abouts(paths: Sequence[Path]) -> list[About]:
+    """The same. Raises RunError also where two have the same name, as nothing could tell them apart."""
+    found: dict[str, About] = {}
+    for about in check_runs(paths):
+        if (before := found.setdefault(about.run, about)) is not about:
+            where = f"{before.path} and {about.path}"
+            raise RunError(f"two runs are called {about.run}", where=where, hint="rename the folder of one of them")
+    return list(found.values())
 
 
 def _no_run(path: Path) -> RunError:
-    """What to say of a folder without a manifest: what it is, as far as that can be seen, and what to give instead."""
+    """What a folder without a manifest is, as far as can be seen, and what to give instead."""
     runs = [str(file.parent) for file in sorted(path.glob(f"*/{MANIFEST}")) if _looks_like_one(file.parent)]
     around = next((str(above) for above in path.absolute().parents if _looks_like_one(above)), "")
     what, hint = "it has no manifest.json", "see `ls runs/`"

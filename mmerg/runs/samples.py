@@ -51,33 +51,36 @@ def events_file(run: Path, sample: str) -> Path:
 
 
 @contextmanager
+def writing(path: Path) -> Iterator[None]:
+    """An error of the system as a RunError that names `path`."""
+    try:
+        yield
+    except OSError as error:
+        raise unwritable(error, path) from error
+
+
+@contextmanager
 def recording(run: Path, sample: str) -> Iterator[Emit]:
     """Takes the events of one try. The file is there once the block ends well; after an error nothing is left.
 
     Raises RunError where it cannot be written.
     """
     path = events_file(run, sample)
-    try:
+    with writing(path):
         handle, part = tempfile.mkstemp(dir=path.parent, prefix=f"{path.stem}.", suffix=PART)
-    except OSError as error:
-        raise unwritable(error, path) from error
     with os.fdopen(handle, "wb", buffering=0) as file:
 
         def emit(event: Event) -> None:
             # Not pydantic's own JSON: that refuses lone surrogates, which models and transcripts do hold.
             left = _ENCODER.encode(event.model_dump(mode="json")).encode(errors=SAFE) + b"\n"
-            try:
+            with writing(path):
                 while left:
                     left = left[file.write(left) :]
-            except OSError as error:
-                raise unwritable(error, path) from error
 
         try:
             yield emit
-            try:
+            with writing(path):
                 os.replace(part, path)  # noqa: PTH105
-            except OSError as error:
-                raise unwritable(error, path) from error
         except BaseException:
             with suppress(OSError):
                 os.unlink(part)  # noqa: PTH108
@@ -97,7 +100,7 @@ def read_events(run: Path, sample: str) -> list[Event]:
     return list(_events(part, sample, whole=False)) if part else []
 
 
-def why(error: ValueError | RecursionError) -> str:
+def why(error: OSError | ValueError | RecursionError) -> str:
     """What is wrong with a line or a file, in a few words."""
     if isinstance(error, ValidationError):
         first = error.errors()[0]
@@ -105,6 +108,8 @@ def why(error: ValueError | RecursionError) -> str:
         return f"{place}: {first['msg'].removeprefix('Value error, ')}" if place else first["msg"]
     if isinstance(error, UnicodeDecodeError):
         return "it is not UTF-8"
+    if isinstance(error, OSError) and error.strerror:
+        return error.strerror
     return f"it is no JSON ({error})" if isinstance(error, json.JSONDecodeError) else str(error)
 
 
@@ -114,23 +119,20 @@ def _events(path: Path, sample: str, *, whole: bool) -> Iterator[Event]:
             for number, line in enumerate(file, start=1):
                 if not (whole or line.endswith(b"\n")):
                     return  # it is being written
-                yield _event(line, sample, number, path)
+                try:
+                    yield _event(line, sample)
+                except (ValueError, RecursionError) as error:
+                    what = f"line {number} is no event of this sample: {why(error)}"
+                    hint = "remove the file, and run the same again: the sample is done again, from the reply cache"
+                    raise RunError(what, where=str(path), hint=hint) from error
     except OSError as error:
-        raise RunError(f"the events of {sample} cannot be read: {error.strerror}", where=str(path)) from error
+        raise RunError(f"the events of {sample} cannot be read: {why(error)}", where=str(path)) from error
 
 
-def _event(line: bytes, sample: str, number: int, path: Path) -> Event:
-    try:
-        event = EVENT.validate_python(json.loads(line.decode()))
-    except (ValueError, RecursionError) as error:
-        raise _damaged(why(error), number, path) from error
+def _event(line: bytes, sample: str) -> Event:
+    event = EVENT.validate_python(json.loads(line.decode()))
     if event.sample != sample:
-        raise _damaged(f"it is of the sample {event.sample!r}", number, path)
+        raise ValueError(f"it is of the sample {event.sample!r}")
     if isinstance(event, Called) and not isfinite(event.reply.seconds + event.reply.prompt_seconds):
-        raise _damaged("reply.seconds is no number", number, path)
+        raise ValueError("reply.seconds is no number")
     return event
-
-
-def _damaged(what: str, number: int, path: Path) -> RunError:
-    hint = "remove the file, and run the same again: the sample is then done again, from the reply cache"
-    return RunError(f"line {number} is no event of this sample: {what}", where=str(path), hint=hint)

@@ -146,7 +146,7 @@ def test_a_run_of_another_version_is_refused_with_what_to_do(
 
 def test_a_manifest_is_read_as_what_it_was_written_as(pair: tuple[Path, Path], tmp_path: Path) -> None:
     odd = "/data/\udcff"
-    made = manifest_of([], config={"dataset": {"root": odd, "name": odd}}).model_copy(
+    made = manifest_of([], config={"dataset": {"root": odd, "split": odd}}).model_copy(
         update={"name": odd, "tags": ("a", odd)}
     )
     (tmp_path / MANIFEST).write_text(made.text(), encoding="utf-8", errors="backslashreplace")
