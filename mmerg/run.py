@@ -16,7 +16,7 @@ from mmerg.settings.command import composing
 if TYPE_CHECKING:
     from omegaconf import DictConfig
 
-    from mmerg.runs.ended import Ended
+    from mmerg.runs.result import Ended
 
 
 def job(config: DictConfig) -> int:

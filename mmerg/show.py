@@ -18,9 +18,9 @@ from mmerg.console.story import heading, lines
 from mmerg.console.terminal import STARTS_OVER, Parser, console, escape, run_command, tolerate_closed_output
 from mmerg.errors import RunError
 from mmerg.runs.events import Rerun
+from mmerg.runs.facts import repeats
 from mmerg.runs.folder import read_results
 from mmerg.runs.manifest import JudgingManifest, read_any_manifest
-from mmerg.runs.repeats import repeats
 from mmerg.runs.samples import read_events
 
 
@@ -28,11 +28,9 @@ def show_run(out: Console, path: Path) -> int:
     """The table of a run and how it was made. Raises RunError for a folder that is no run's."""
     manifest = read_any_manifest(path)
     if isinstance(manifest, JudgingManifest):
-        raise RunError(
-            "this is the folder of a judging, which has no table of replies",
-            where=str(path),
-            hint=f"its figures are in judgement.json; python -m mmerg.show {path} SAMPLE tells how a sample was judged",
-        )
+        what = "this is the folder of a judging, which has no table of replies"
+        hint = f"its figures are in judgement.json; python -m mmerg.show {path} SAMPLE tells how a sample was judged"
+        raise RunError(what, where=str(path), hint=hint)
     summary, engine = Summary(read_results(path).values()), manifest.engine
     out.print(escape(f"{path}: {engine.model} on {engine.backend} {engine.version}"))
     out.print(escape(f"protocol: {manifest.protocol.description}"))

@@ -18,9 +18,8 @@ from mmerg.engine.state import Correction, Output, State
 from mmerg.errors import Failure, ReplyError
 from mmerg.experiment.launch import launch
 from mmerg.runs import events
-from mmerg.runs.facts import Facts
+from mmerg.runs.facts import Facts, repeats
 from mmerg.runs.folder import read_results
-from mmerg.runs.repeats import repeats
 from mmerg.runs.result import Result
 from mmerg.settings.compose import parse
 from mmerg.settings.model import RunSettings

@@ -19,8 +19,8 @@ from rich.console import Console
 
 from mmerg.console.terminal import Swept
 from mmerg.experiment.sweep import Member, Report, cost, notes, read, table
-from mmerg.runs.ended import Ended
 from mmerg.runs.manifest import read_manifest
+from mmerg.runs.result import Ended
 from tests.engine.parts import ROOT
 from tests.scripted_ollama import ScriptedOllama, scripted_ollama
 from tests.test_run import Runner, corpus_in

@@ -19,9 +19,9 @@ from mmerg.benching.rows import EngineTold, Memory, Row
 from mmerg.benching.speed import speed_of
 from mmerg.errors import CallError, MmergError
 from mmerg.paper.published import PaperTable, published
-from mmerg.runs.ended import Ended
 from mmerg.runs.folder import read_results
 from mmerg.runs.manifest import read_manifest
+from mmerg.runs.result import Ended
 from mmerg.scoring.answers import read_run
 from mmerg.scoring.scorer import score_run, write_scores
 from mmerg.scoring.standard import Options

@@ -25,21 +25,19 @@ class Bar:
     def __init__(self, out: Console, what: str, every: float = PLAIN_EVERY) -> None:
         columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
         self._out, self._what, self._every = out, what, every
-        self._bar = Progress(*columns, console=out, transient=True) if out.is_terminal else None
+        self._bar = Progress(*columns, console=out, transient=True, disable=not out.is_terminal)
         self._last_line = time.monotonic()
 
     def __enter__(self) -> Self:
-        if self._bar:
-            self._bar.start()
+        self._bar.start()
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
-        if self._bar:
-            self._bar.stop()
+        self._bar.stop()
 
     def at(self, done: int, total: int) -> None:
         """So many of `total` steps are done."""
-        if self._bar:
+        if self._out.is_terminal:
             if not self._bar.tasks:
                 self._bar.add_task(self._what, total=total)
             self._bar.update(self._bar.tasks[0].id, completed=done)

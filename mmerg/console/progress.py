@@ -8,7 +8,6 @@ from __future__ import annotations
 import threading
 import time
 from types import TracebackType
-from typing import Protocol
 
 from rich.console import Console
 from rich.live import Live
@@ -16,15 +15,9 @@ from rich.text import Text
 
 from mmerg.console.terminal import plural
 from mmerg.runs import events
+from mmerg.runs.result import SampleLine
 
 PLAIN_EVERY = 15.0  # seconds between plain lines while no sample ends
-
-
-class Finished(Protocol):
-    """A sample's record."""
-
-    @property
-    def status(self) -> str: ...
 
 
 class Progress:
@@ -34,7 +27,7 @@ class Progress:
     def __init__(
         self, console: Console, total: int, kept: int, kept_failed: int = 0, every: float = PLAIN_EVERY
     ) -> None:
-        self._console, self._every = console, every
+        self._console, self._tty, self._every = console, console.is_terminal, every
         self.kept = kept
         self._total, self._kept_failed = total, kept_failed
         self._done = self._failed = self._started = self._calls = self._cached = self._tokens = 0
@@ -43,10 +36,6 @@ class Progress:
         self._guard = threading.Lock()
         live = self._tty and total > 0
         self._live = Live(console=console, refresh_per_second=4, get_renderable=self._text) if live else None
-
-    @property
-    def _tty(self) -> bool:
-        return self._console.is_terminal
 
     @property
     def made(self) -> int:
@@ -60,12 +49,12 @@ class Progress:
             failed = f", {self._kept_failed} of them failed: only_failed=true takes those up again"
             self._console.print(kept + failed * (self._kept_failed > 0))
         if self._live:
-            self._live.__enter__()
+            self._live.start()
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
         if self._live:
-            self._live.__exit__(kind, error, tb)
+            self._live.stop()
 
     def event(self, event: events.Event) -> None:
         with self._guard:
@@ -79,7 +68,7 @@ class Progress:
         if due:
             self._line()
 
-    def result(self, result: Finished) -> None:
+    def result(self, result: SampleLine) -> None:
         with self._guard:
             self._done += result.status == "ok"
             self._failed += result.status == "failed"
@@ -94,11 +83,10 @@ class Progress:
     def _text(self) -> Text:
         seconds = max(time.monotonic() - self._begun, 1e-6)
         ended = self._done + self._failed
-        left = self._left(ended)
         calls = plural(self._calls, "call") + (f" ({self._cached} cached)" if self._cached else "")
         return Text(
             f"{ended}/{plural(self._total, 'sample')} · {self._failed} failed · {self._started - ended} in flight"
-            f" · {calls} · {self._tokens / seconds:.0f} tokens/s · {left} left"
+            f" · {calls} · {self._tokens / seconds:.0f} tokens/s · {self._left(ended)} left"
         )
 
     def _left(self, ended: int) -> str:
@@ -106,10 +94,6 @@ class Progress:
         if not ended:
             return "?"
         then = (self._last_end - self._begun) / ended * (self._total - ended)
-        return _clock(max(0.0, then - (time.monotonic() - self._last_end)))
-
-
-def _clock(seconds: float) -> str:
-    minutes, rest = divmod(round(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
+        minutes, seconds = divmod(round(max(0.0, then - (time.monotonic() - self._last_end))), 60)
+        hours, minutes = divmod(minutes, 60)
+        return f"{hours}:{minutes:02}:{seconds:02}" if hours else f"{minutes}:{seconds:02}"

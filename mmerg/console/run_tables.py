@@ -8,30 +8,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from typing import Protocol
 
 from rich.table import Table
 
 from mmerg.console.terminal import escape, plural
-from mmerg.errors import Failure
 from mmerg.runs.manifest import MemorySection
-from mmerg.runs.repeats import describe_repeats
-from mmerg.runs.result import Result
+from mmerg.runs.result import Result, Verdicts
 
 ROWS = 50
-
-
-class MayFail(Protocol):
-    """A sample's record."""
-
-    @property
-    def id(self) -> str: ...
-    @property
-    def status(self) -> str: ...
-    @property
-    def failure(self) -> Failure | None: ...
-    @property
-    def failure_text(self) -> str | None: ...
 
 
 class Summary:
@@ -40,7 +24,7 @@ class Summary:
 
     def __init__(self, results: Iterable[Result], rows: int = ROWS) -> None:
         self.first: list[Result] = []
-        self.failed: list[MayFail] = []
+        self.failed: list[Result] = []
         self.counts: Counter[str] = Counter()
         self.guards: dict[str, Counter[str]] = {}
         self.problems: Counter[str] = Counter()
@@ -71,8 +55,8 @@ class Summary:
         return f"{ended}; {cached}{of * (self.counts['helped'] > 0)}"
 
     def replies(self) -> Table:
-        """A row a sample, for the first ones: emotion, plan, audit (a mark a stage, in the system's order), passes,
-        selected pass, response. The title counts all."""
+        """A row a sample, for the first ones; the audit is a mark a stage, in the system's order. The title counts
+        all."""
         rows = len(self.first)
         more = f"; the first {rows}, mmerg show RUN SAMPLE prints any" if self.counts["samples"] > rows else ""
         table = Table(title=f"{self.counted}{more}", title_justify="left", show_lines=True)
@@ -80,23 +64,22 @@ class Summary:
             table.add_column(name, overflow="fold")
         table.add_column("response", ratio=1, overflow="fold")
         for result in self.first:
-            cells = ["–"] * 5 + [f"failed: {result.failure}"]
+            cells = [*"–––––", f"failed: {result.failure}"]
             if result.status == "ok":
                 audit = "".join("✓" if check else "✗" for check in (result.audit or {}).values()) or "–"
-                cells = [result.emotion or "–", plan(result), audit, str(result.passes), str(result.selected_pass)]
-                cells.append(result.response or "")
+                passes = str(result.passes), str(result.selected_pass)
+                cells = [result.emotion or "–", plan(result), audit, *passes, result.response or ""]
             table.add_row(*map(escape, (result.id, *cells)))
         return table
 
     @property
     def kept_back(self) -> str:
         """What guards kept back, in one line; empty where they had nothing to do."""
-        parts = (
-            f"{guard}: {count['exemplars']} in {plural(count['samples'], 'sample')}"
-            for guard, count in sorted(self.guards.items())
-        )
-        of = plural(self.counts["touched"], "sample")
-        return f"exemplars kept back in {of} ({'; '.join(parts)})" if self.guards else ""
+        if not self.guards:
+            return ""
+        each = ((guard, plural(count["samples"], "sample"), count) for guard, count in sorted(self.guards.items()))
+        parts = "; ".join(f"{guard}: {count['exemplars']} in {samples}" for guard, samples, count in each)
+        return f"exemplars kept back in {plural(self.counts['touched'], 'sample')} ({parts})"
 
     def notes(self) -> Iterator[str]:
         """What else there is to say, a line each."""
@@ -105,8 +88,9 @@ class Summary:
         if self.problems:
             parts = "; ".join(f"{problem}: {count}" for problem, count in sorted(self.problems.items()))
             yield f"samples without exemplars: {self.problems.total()} ({parts})"
-        if again := describe_repeats(self.counts["repeated"], self.counts["later"]):
-            yield again
+        if again := self.counts["repeated"]:
+            later = f"{again} of {self.counts['later']} passes after the first"
+            yield f"{later} repeat the one before: the agent at fault answered as before"
 
 
 def plan(result: Result) -> str:
@@ -122,14 +106,11 @@ def describe_memory(memory: MemorySection) -> str:
     return f"memory: {corpus}, {memory.entries} entries, top {memory.top_k}{without}"
 
 
-def failures(results: Iterable[MayFail]) -> Table | None:
+def failures(results: Iterable[Result | Verdicts]) -> Table | None:
     """Failures by class, with the first message of each; None where nothing failed."""
-    counts: Counter[str] = Counter()
-    first: dict[str, MayFail] = {}
-    for result in results:
-        if result.status == "failed":
-            counts[str(result.failure)] += 1
-            first.setdefault(str(result.failure), result)
+    failed = [result for result in results if result.status == "failed"]
+    counts = Counter(str(result.failure) for result in failed)
+    first = {str(result.failure): result for result in reversed(failed)}
     if not counts:
         return None
     again = "only_failed=true takes them up again, with cache=off where the model's own replies were the fault"

@@ -6,18 +6,15 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from mmerg.runs import events
-from mmerg.runs.verdict import Verdict
 
 INDENT = "    "
 
 
-def heading(event: events.Event) -> str | None:
-    """The pass that an event begins, as a heading."""
+def heading(event: events.Event) -> str:
+    """The pass that an event begins; "" for other events."""
     if isinstance(event, events.Rerun):
         return f"pass {event.t}: again from {event.stage}"
-    if isinstance(event, events.FramesTaken):
-        return "pass 0"
-    return None
+    return "pass 0" if isinstance(event, events.FramesTaken) else ""
 
 
 def lines(event: events.Event, prompts: bool) -> Iterator[str]:  # noqa: PLR0912 - one short branch an event
@@ -62,8 +59,13 @@ def lines(event: events.Event, prompts: bool) -> Iterator[str]:  # noqa: PLR0912
             yield f"selected: pass {event.t}{by}; the loop ended: {_ENDED.get(event.ended, event.ended)}"
             for t, rank in event.ranks.items():
                 yield f"{INDENT}pass {t}: {rank}{'  <- selected' if t == event.t else ''}"
-        case events.Judged():
-            yield from _verdict(event.verdict)
+        case events.Judged(verdict=verdict):
+            said = verdict.choice if verdict.score is None else verdict.score
+            shown = f", run {verdict.order[0] + 1} shown first" if len(verdict.order) > 1 else ""
+            told = said if verdict.usable else f"unusable ({verdict.failure})"
+            yield f"{verdict.aspect}, repeat {verdict.repeat}{shown}: {told}"
+            if verdict.reason:
+                yield f"{INDENT}{verdict.reason}"
         case events.SampleFailed():
             yield f"failed ({event.failure}): {event.what}"
             yield from (f"{INDENT}{part}" for part in (event.where, event.hint) if part)
@@ -93,10 +95,8 @@ def _turn_frames(turn: events.TurnFrames) -> Iterator[str]:
         yield f"{INDENT}turn {turn.turn}: no clip, it goes on as text"
     for number, frame in enumerate(turn.frames):
         described = f": {turn.descriptions[number]}" if turn.descriptions else ""
-        yield (
-            f"{INDENT}turn {turn.turn}: {frame.source} at {frame.time:.2f} s, {frame.width}x{frame.height}, "
-            f"frames/{frame.sha256}.jpg{described}"
-        )
+        taken = f"{frame.source} at {frame.time:.2f} s, {frame.width}x{frame.height}"
+        yield f"{INDENT}turn {turn.turn}: {taken}, frames/{frame.sha256}.jpg{described}"
 
 
 def _call(event: events.Called, prompts: bool) -> Iterator[str]:
@@ -113,18 +113,8 @@ def _call(event: events.Called, prompts: bool) -> Iterator[str]:
         yield from (INDENT + line for line in reply.text.splitlines())
 
 
-def _verdict(verdict: Verdict) -> Iterator[str]:
-    said = verdict.score if verdict.score is not None else verdict.choice
-    shown = f", run {verdict.order[0] + 1} shown first" if len(verdict.order) > 1 else ""
-    told = said if verdict.usable else f"unusable ({verdict.failure})"
-    yield f"{verdict.aspect}, repeat {verdict.repeat}{shown}: {told}"
-    if verdict.reason:
-        yield f"{INDENT}{verdict.reason}"
-
-
 def _exemplar(item: Mapping[str, object]) -> Iterator[str]:
-    """An item of a source: its reply, or where it has none all of it; of an exemplar from a memory also where that is
-    from and what it answers."""
+    """An item of a source: its reply, or all of it; of an exemplar also where it is from and what it answers."""
     if "similarity" not in item:
         yield from _value(item.get("reply", item), INDENT)
         return
@@ -137,16 +127,15 @@ def _exemplar(item: Mapping[str, object]) -> Iterator[str]:
 
 def _value(value: Any, indent: str) -> Iterator[str]:
     """A validated output, a field a line."""
-    if isinstance(value, dict):
-        for key, inner in value.items():
-            if isinstance(inner, list) and inner:
-                yield f"{indent}{key}:"
-                for item in inner:
-                    yield f"{indent}  - {_item(item)}"
-            elif inner not in (None, []):
-                yield f"{indent}{key}: {inner}"
-    else:
+    if not isinstance(value, dict):
         yield from (indent + line for line in str(value).splitlines())
+        return
+    for key, inner in value.items():
+        if isinstance(inner, list) and inner:
+            yield f"{indent}{key}:"
+            yield from (f"{indent}  - {_item(item)}" for item in inner)
+        elif inner not in (None, []):
+            yield f"{indent}{key}: {inner}"
 
 
 def _item(item: Any) -> str:

@@ -1,4 +1,4 @@
-"""How commands speak: errors as what, where and next on stderr; foreign text made escape; fixed width when piped."""
+"""How commands speak: errors as what, where and next on stderr; foreign text escaped; fixed width when piped."""
 
 from __future__ import annotations
 
@@ -76,17 +76,11 @@ class _Forgiving(io.TextIOBase):
         self.lost: OSError | None = None
         self.told = False
         self._stream = stream
-        self._silent = False
+        self.fileno, self.isatty = stream.fileno, stream.isatty  # type: ignore[method-assign]
 
     @property
     def encoding(self) -> str:  # type: ignore[override]
         return self._stream.encoding
-
-    def fileno(self) -> int:
-        return self._stream.fileno()
-
-    def isatty(self) -> bool:
-        return self._stream.isatty()
 
     def writable(self) -> bool:
         return True
@@ -99,14 +93,12 @@ class _Forgiving(io.TextIOBase):
         self._try(self._stream.flush)
 
     def _try(self, act: Callable[[], object]) -> None:
-        if not self._silent:
-            try:
-                act()
-            except OSError as error:
-                self._silent = True
-                self.lost = None if isinstance(error, BrokenPipeError) else error
-                # What is still buffered would fail again when the interpreter ends.
-                os.dup2(os.open(os.devnull, os.O_WRONLY), self._stream.fileno())
+        try:
+            act()
+        except OSError as error:
+            self.lost = None if isinstance(error, BrokenPipeError) else error
+            # What is still buffered would fail again when the interpreter ends; from here on all is swallowed.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), self._stream.fileno())
 
 
 def run_command(command: Callable[[], int], interrupted: str = "the same command goes on from here") -> int:

@@ -44,12 +44,11 @@ from mmerg.experiment.wiring import (
     versions,
 )
 from mmerg.experiment.work import carry_out, pending
-from mmerg.runs.ended import Ended
 from mmerg.runs.events import Emit
 from mmerg.runs.folder import Run, is_sealed, read_finished
 from mmerg.runs.manifest import Corpus as CorpusSection
 from mmerg.runs.manifest import Manifest, MemorySection, ProtocolSection, Session, read_manifest
-from mmerg.runs.result import Result
+from mmerg.runs.result import Ended, Result
 from mmerg.runs.results import Results
 from mmerg.settings.identity import how, identity_hash
 from mmerg.settings.model import RunSettings

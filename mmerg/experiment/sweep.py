@@ -24,7 +24,7 @@ from rich.rule import Rule
 from rich.table import Table
 
 from mmerg.console.terminal import INTERRUPTED, WRONG, Swept, console, escape
-from mmerg.runs.ended import Ended
+from mmerg.runs.result import Ended
 
 ENDED = "ended.json"
 

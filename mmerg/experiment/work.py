@@ -18,12 +18,12 @@ from rich.console import Console
 
 from mmerg.backends.pool import Pool
 from mmerg.backends.protocol import Backend
-from mmerg.console.progress import Finished, Progress
+from mmerg.console.progress import Progress
 from mmerg.console.terminal import escape
 from mmerg.engine.parallel import in_flight
 from mmerg.runs.events import Emit, Event
 from mmerg.runs.folder import Folder
-from mmerg.runs.results import Record
+from mmerg.runs.result import SampleLine
 
 
 class Named(Protocol):
@@ -33,15 +33,11 @@ class Named(Protocol):
     def id(self) -> str: ...
 
 
-class Ended(Record, Finished, Protocol):
-    """The record of one, finished or failed."""
-
-
 Item = TypeVar("Item", bound=Named)
-Line = TypeVar("Line", bound=Ended)
+Line = TypeVar("Line", bound=SampleLine)
 
 
-def pending(wanted: Sequence[Item], done: Mapping[str, Ended], only_failed: bool) -> list[Item]:
+def pending(wanted: Sequence[Item], done: Mapping[str, SampleLine], only_failed: bool) -> list[Item]:
     """Those of `wanted` without a record; with `only_failed` those whose record is a failure."""
     if only_failed:
         return [item for item in wanted if item.id in done and done[item.id].status == "failed"]

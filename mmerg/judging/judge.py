@@ -26,9 +26,8 @@ from mmerg.errors import ConfigError, ReplyError
 from mmerg.judging.items import Item
 from mmerg.judging.schemas import Preference, Rating
 from mmerg.runs import events
-from mmerg.runs.events import Emit
+from mmerg.runs.events import Choice, Emit, Verdict
 from mmerg.runs.result import Verdicts
-from mmerg.runs.verdict import Choice, Verdict
 from mmerg.settings.model import RubricSettings, SystemSettings
 from mmerg.systems.build import build
 from mmerg.systems.system import Stage, System

@@ -23,8 +23,8 @@ from itertools import combinations
 from pydantic import BaseModel, ConfigDict
 
 from mmerg.judging.figures import mean, share
+from mmerg.runs.events import Verdict
 from mmerg.runs.result import Verdicts
-from mmerg.runs.verdict import Verdict
 from mmerg.scoring.paired import holm
 from mmerg.scoring.power import mcnemar
 from mmerg.scoring.score import Score

@@ -8,10 +8,12 @@ from mmerg.runs.manifest import About
 
 
 def names(abouts: Sequence[About]) -> list[str]:
-    """A name for each run: its backbone, with system, corpus and the end of its folder's name as far as these are
-    needed to tell it from the others."""
+    """A name for each run: the user's own (`name=`, `tags=`) where all have one; else its backbone, with system, corpus
+    and the end of its folder's name as far as these are needed to tell it from the others."""
     ends = [about.run.rpartition("-")[2] for about in abouts]
+    own = [" ".join(filter(None, (about.manifest.name, *about.manifest.tags))) for about in abouts]
     choices = [
+        *([own] if all(own) else []),
         [about.backbone for about in abouts],
         [f"{about.backbone} {about.system}" for about in abouts],
         [f"{about.backbone} {about.corpus}" for about in abouts],

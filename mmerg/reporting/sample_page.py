@@ -18,7 +18,7 @@ from mmerg.reporting.stages import Stages, agent
 from mmerg.reporting.values import fields
 from mmerg.reporting.won import why_selected
 from mmerg.runs import events
-from mmerg.runs.repeats import repeats
+from mmerg.runs.facts import repeats
 
 _SHOWN = (
     *(events.SampleStarted, events.FramesTaken, events.Called, events.Refused, events.Supplied, events.Produced),

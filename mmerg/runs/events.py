@@ -1,7 +1,6 @@
-"""The facts of a sample as typed events, a line each in its file of the run folder, and read back as the same types.
+"""What happens to a sample, as typed events: a line each in its file of the run folder, read back as the same types.
 
-Each fact is written once, when it happens, also when it is a failure. Frames go by hash. Logging time is the only
-field that differs between two runs that did the same.
+Frames go by hash. `at` is the only field that differs between two runs that did the same.
 """
 
 from __future__ import annotations
@@ -15,10 +14,10 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 from mmerg.backends.protocol import Reply
 from mmerg.errors import Failure
 from mmerg.frames.frame import Frame
-from mmerg.runs.verdict import Verdict
 from mmerg.systems.audit import Audit
 
 Form = Literal["images", "montage", "descriptions", "none"]
+Choice = Literal["first", "second", "tie"]
 Ended = str  # passed, max_iterations, unaudited, unusable, no auditor, or what a loop of the user's says
 # Bounds are far beyond what occurs: a file that was damaged or made up must not cost its reader memory or time.
 Count = Annotated[int, Field(ge=0, le=2**53)]
@@ -27,9 +26,13 @@ Seconds = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 OVER_BUDGET = "over_budget"  # the turn's frames are good, later turns took all that a sample may have
 
 
-class _Event(BaseModel):
+class Fact(BaseModel):
+    """What stands in a run's files: as it was written, or it is refused."""
+
     model_config = ConfigDict(frozen=True, extra="forbid")
 
+
+class _Event(Fact):
     sample: str
     at: datetime = Field(default_factory=lambda: datetime.now(UTC))
 
@@ -44,10 +47,8 @@ class SampleStarted(_Event):
     labels: tuple[str, ...]
 
 
-class TurnFrames(BaseModel):
+class TurnFrames(Fact):
     """The keyframes of one history turn; `problem` says why there are none (missing, unreadable, …), if known."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     turn: int
     frames: tuple[Frame, ...] = ()
@@ -63,10 +64,8 @@ class FramesTaken(_Event):
     turns: tuple[TurnFrames, ...]
 
 
-class TracedMessage(BaseModel):
+class TracedMessage(Fact):
     """A message as sent, images by hash."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     role: str
     text: str
@@ -99,10 +98,8 @@ class Refused(_Event):
     complaint: str
 
 
-class Excluded(BaseModel):
+class Excluded(Fact):
     """What a source would have given but for a guard against leaks: an entry of the memory, and which guard."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     id: str
     guard: str
@@ -186,8 +183,33 @@ class Selected(_Event):
     by: Literal["lexicographic", "last"] = "lexicographic"
 
 
+class Verdict(Fact):
+    """One answer of the judge on one aspect. order: the judged runs by number, as their replies were shown; round
+    counts from 0 over orders and repeats, and is `t` of the event. One reply gets a `score`, of two one is the
+    `choice`, by its place. Neither is there where the answer could not be used: then `failure` says why."""
+
+    aspect: str
+    round: int
+    order: tuple[int, ...]
+    repeat: int
+    seed: int
+    score: int | None = None
+    choice: Choice | None = None
+    reason: str = ""
+    failure: Failure | None = None
+
+    @property
+    def usable(self) -> bool:
+        return self.failure is None
+
+    @property
+    def preferred(self) -> int | None:
+        """The run whose reply was chosen, None for a tie."""
+        return None if self.choice in (None, "tie") else self.order[0 if self.choice == "first" else 1]
+
+
 class Judged(_Event):
-    """A judge's verdict on one aspect in round t: which answer it was, or why it could not be used."""
+    """A judge's verdict on one aspect in round t."""
 
     kind: Literal["judged"] = "judged"
     t: Pass

@@ -8,11 +8,11 @@ facts.fields("Oh no.")["logprob_tokens"]
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable
 from typing import Any
 
 from mmerg.backends.protocol import Reply
 from mmerg.runs import events
-from mmerg.runs.repeats import repeats
 from mmerg.runs.result import Timing
 from mmerg.runs.tokens import of_response
 
@@ -48,12 +48,12 @@ class Facts:
             match event:
                 case events.SampleStarted():
                     fields |= {"history": event.history, "responder": event.responder}
-                case events.FramesTaken():
+                case events.FramesTaken(turns=turns):
                     fields |= {
-                        "turns_looked_at": len(event.turns),
-                        "frames": sum(len(turn.frames) for turn in event.turns),
+                        "turns_looked_at": len(turns),
+                        "frames": sum(len(turn.frames) for turn in turns),
                         "frames_form": event.form,
-                        "clip_problems": sum(turn.problem not in ("", events.OVER_BUDGET) for turn in event.turns),
+                        "clip_problems": sum(turn.problem not in ("", events.OVER_BUDGET) for turn in turns),
                     }
                 case events.Supplied():
                     shown.update(str(item["id"]) for item in event.content if "id" in item)
@@ -65,11 +65,9 @@ class Facts:
                     selected = event.t
                 case _:
                     pass
-        fields |= {
-            "exemplars": len(shown),
-            "excluded": dict(sorted(Counter(guard for guard, _ in excluded).items())),
-            "exemplars_problem": "; ".join(sorted(problems)) or None,
-        }
+        fields["exemplars"] = len(shown)
+        fields["excluded"] = dict(sorted(Counter(guard for guard, _ in excluded).items()))
+        fields["exemplars_problem"] = "; ".join(sorted(problems)) or None
         return fields | self._logprobs(response or "", stage, selected)
 
     def _logprobs(self, response: str, stage: str, selected: int) -> dict[str, Any]:
@@ -97,3 +95,28 @@ def timing(replies: list[Reply]) -> Timing:
             if reply.response_tokens and (rest := reply.seconds - reply.prompt_seconds) > 0
         ),
     )
+
+
+def repeats(found: Iterable[events.Event]) -> dict[int, str]:
+    """The audited passes of one try in which every agent that ran again gave what it had given before, and the agent
+    that each began from. {2: "mpa"}: pass 2 is pass 1 again, mpa answered as before.
+
+    MERG's loop goes on then (arXiv 2604.18988, section 3, knows no other end than a passed audit or the last pass), and
+    at temperature 0 all that follows comes from the reply cache.
+    """
+    said: dict[str, Any] = {}  # by symbol, what the agents gave last
+    repeated: dict[int, str] = {}
+    again: events.Rerun | None = None
+    for event in found:
+        match event:
+            case events.Rerun():
+                again = event
+            case events.Produced():
+                if again and (event.symbol not in said or said[event.symbol] != event.output):
+                    again = None
+                said[event.symbol] = event.output
+            case events.Audited():
+                if again:
+                    repeated[event.t] = again.stage
+                again = None
+    return repeated

@@ -188,7 +188,7 @@ def read_any_manifest(path: Path) -> Manifest | JudgingManifest:
 
 
 def short(digest: object) -> str:
-    """The first digits of a digest or commit, and what stands behind a hyphen, as in `…-dirty`."""
+    """The first digits of a digest or commit, with what stands behind a hyphen, as in `…-dirty`."""
     digits, hyphen, rest = str(digest).partition("-")
     return f"{digits[:_DIGITS]}{hyphen}{rest}"
 

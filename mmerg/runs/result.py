@@ -7,22 +7,25 @@ not what it is: they differ between a run and its replay, all else is equal byte
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
+from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from mmerg.errors import Failure
-from mmerg.runs.events import Count, Ended, Form, Seconds
-from mmerg.runs.verdict import Verdict
+from mmerg.runs.events import Count, Fact, Form, Seconds, Verdict
+from mmerg.runs.events import Ended as LoopEnd
 
 HOW = frozenset({"cached_calls", "seconds", "timing"})
 
 
-class SampleLine(BaseModel):
-    """How a sample's line is written and compared, whatever fields it has."""
+class SampleLine(Fact):
+    """How a sample's line is written and compared, whatever else it holds."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    id: str
+    status: Literal["ok", "failed"]
+    dialogue: str = ""
 
     def line(self) -> str:
         return json.dumps(self.model_dump(mode="json"), ensure_ascii=False) + "\n"
@@ -32,11 +35,9 @@ class SampleLine(BaseModel):
         return self.model_dump(mode="json", exclude=set(HOW))
 
 
-class Timing(BaseModel):
+class Timing(Fact):
     """How fast a model answered the calls that no cache had. prompt_tokens: without those that the server's prefix
     cache served; prompt_seconds: their evaluation; reply_rates: tokens a second, one a call whose server tells it."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     calls: Count = 0
     prompt_tokens: Count = 0
@@ -63,9 +64,6 @@ class Result(SampleLine):
     history: (speaker, text) of the turns that were shown, responder: who replies.
     """
 
-    id: str
-    status: Literal["ok", "failed"]
-    dialogue: str = ""
     response: str | None = None
     emotion: str | None = None
     plan: Mapping[str, object] | str | None = None
@@ -73,7 +71,7 @@ class Result(SampleLine):
     selected_pass: Count | None = None
     passes: Count = 0
     repeated_passes: Count = 0
-    ended: Ended | None = None
+    ended: LoopEnd | None = None
     gold_response: str | None = None
     gold_emotion: str | None = None
     turns_looked_at: Count = 0
@@ -81,7 +79,7 @@ class Result(SampleLine):
     frames_form: Form | None = None
     clip_problems: Count = 0
     exemplars: Count = 0
-    excluded: dict[str, Count] = {}
+    excluded: dict[str, Count] = Field(default_factory=dict)
     exemplars_problem: str | None = None
     calls: Count = 0
     cached_calls: Count = 0
@@ -101,9 +99,6 @@ class Verdicts(SampleLine):
     """A judge's verdicts on a finished sample, a line in `verdicts.jsonl` of a judging folder; failed where a call
     failed, so that no verdict on it counts."""
 
-    id: str
-    status: Literal["ok", "failed"]
-    dialogue: str
     verdicts: tuple[Verdict, ...] = ()
     calls: Count = 0
     cached_calls: Count = 0
@@ -112,3 +107,28 @@ class Verdicts(SampleLine):
     seconds: Seconds = 0.0
     failure: Failure | None = None
     failure_text: str | None = None
+
+
+class Ended(Fact):
+    """How one start of a run ended: what a sweep's report adds up. samples and failed: what was asked for. calls: what
+    these samples took, however they were had; made: the calls of them that this start had to make. kept: samples that
+    were finished before."""
+
+    run: str
+    samples: int
+    failed: int
+    kept: int
+    calls: int
+    made: int
+
+    @classmethod
+    def of(cls, path: Path, results: Collection[Result], kept: int, made: int) -> Ended:
+        """Of the run in folder `path` with these results, `kept` of them from before, `made` calls made now."""
+        failed = sum(result.status == "failed" for result in results)
+        calls = sum(result.calls for result in results)
+        return cls(run=str(path), samples=len(results), failed=failed, kept=kept, calls=calls, made=made)
+
+    @property
+    def code(self) -> int:
+        """The exit code: 0 all fine, 1 some samples failed."""
+        return 1 if self.failed else 0

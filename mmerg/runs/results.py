@@ -12,41 +12,24 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, Generic, Protocol, Self, TypeVar
+from typing import Generic, TypeVar
 
 from pydantic import ValidationError
 
 from mmerg.errors import RunError
+from mmerg.runs.result import SampleLine
 from mmerg.runs.samples import why
 from mmerg.storage.files import SAFE, open_regular
 
-
-class Record(Protocol):
-    """What a file holds a line of for each sample: a pydantic class."""
-
-    @property
-    def id(self) -> str: ...
-
-    def line(self) -> str: ...
-
-    @classmethod
-    def model_validate(cls, obj: Any) -> Self: ...
-
-    @classmethod
-    def model_validate_json(cls, json_data: bytes) -> Self: ...
-
-
-Line = TypeVar("Line", bound=Record)
+Line = TypeVar("Line", bound=SampleLine)
 
 
 class Results(Mapping[str, Line], Generic[Line]):
-    """Records by sample id, in the order in which their ids came first; each is parsed when it is asked for.
-
-    clean: the file that they were read from has exactly these lines.
-    """
+    """Records by sample id, in the order in which their ids came first; each is parsed when it is asked for. clean: the
+    file that they were read from has exactly these lines."""
 
     def __init__(self, record: type[Line], lines: dict[str, bytes] | None = None) -> None:
-        self.lines = {} if lines is None else lines
+        self.lines = lines or {}
         self.clean = True
         self._record = record
 
@@ -80,8 +63,7 @@ class Results(Mapping[str, Line], Generic[Line]):
 
 
 def read_lines(path: Path, record: type[Line]) -> Results[Line]:
-    """The records in `path`; none where there is no such file. Raises RunError where it cannot be read or a line is no
-    record."""
+    """None where there is no such file. Raises RunError where it cannot be read or a line is no record."""
     found = Results(record)
     try:
         with open_regular(path) as file:
@@ -100,5 +82,5 @@ def read_lines(path: Path, record: type[Line]) -> Results[Line]:
     except FileNotFoundError:
         pass
     except OSError as error:
-        raise RunError(f"the results cannot be read: {error.strerror}", where=str(path)) from error
+        raise RunError(f"the results cannot be read: {why(error)}", where=str(path)) from error
     return found

@@ -14,6 +14,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Sequence
+from itertools import accumulate, pairwise
 
 from mmerg.backends.protocol import TokenLogprob
 
@@ -26,21 +27,14 @@ def of_response(
 ) -> tuple[float, ...] | None:
     """The natural logarithms of the tokens of `response`, which stands in the reply's `text`: by itself, or as the
     JSON string of `field`. None where it cannot be found there, or the tokens are not those of the text."""
-    place = _in_json(text, response, field) if field else _in_text(text, response)
-    if place is None:
+    start = text.find(response)
+    place = _in_json(text, response, field) if field else (start, start + len(response))
+    spans = _spans([entry.token for entry in logprobs], text)
+    if not response or place is None or place[0] < 0 or spans is None:
         return None
     start, end = place
-    tokens = [entry.token for entry in logprobs]
-    spans = _spans(tokens, text)
-    if spans is None:
-        return None
     own = (entry.logprob for entry, (a, b) in zip(logprobs, spans, strict=True) if a < b and a < end and b > start)
     return tuple(own) or None
-
-
-def _in_text(text: str, response: str) -> tuple[int, int] | None:
-    start = text.find(response) if response else -1
-    return None if start < 0 else (start, start + len(response))
 
 
 def _in_json(text: str, response: str, field: str) -> tuple[int, int] | None:
@@ -49,22 +43,18 @@ def _in_json(text: str, response: str, field: str) -> tuple[int, int] | None:
             value = json.loads(found[1])
         except ValueError:
             continue
-        if response and value.strip() == response.strip():
+        if value.strip() == response.strip():
             return found.span(2)
     return None
 
 
 def _spans(tokens: Sequence[str], text: str) -> list[tuple[int, int]] | None:
     """Where each token stands in `text`; outside of it for those of the thinking or after the end."""
-    whole = "".join(tokens)
-    first = whole.rfind(text)
+    first = "".join(tokens).rfind(text)
     if first < 0:
         return _walked(tokens, text)
-    spans, at = [], -first
-    for token in tokens:
-        spans.append((at, at + len(token)))
-        at += len(token)
-    return spans
+    ends = list(accumulate(map(len, tokens), initial=-first))
+    return list(pairwise(ends))
 
 
 def _walked(tokens: Sequence[str], text: str) -> list[tuple[int, int]] | None:

@@ -11,7 +11,7 @@ import pytest
 
 from mmerg.errors import CallError, ConfigError
 from mmerg.experiment.launch import Task, launch
-from mmerg.runs.ended import Ended
+from mmerg.runs.result import Ended
 from mmerg.settings.pages import conf_folder
 from tests.composed import settings_of
 from tests.run_folders import held

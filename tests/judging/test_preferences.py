@@ -11,8 +11,8 @@ from scipy.stats import binomtest
 
 from mmerg.judging.preferences import FIGURES, preferences, signs
 from mmerg.judging.ratings import ratings
+from mmerg.runs.events import Choice, Verdict
 from mmerg.runs.result import Verdicts
-from mmerg.runs.verdict import Choice, Verdict
 from tests.judging.parts import PAIR, always_first, asked, better, judge, longer
 
 ASPECTS = ["empathy", "relevance", "fluency", "informativity", "consistency"]

@@ -17,8 +17,13 @@ def about(run: str, backbone: str = "big", system: str = "merg", corpus: str = "
     return About(Path("runs") / run, manifest)
 
 
+def called(run: str, name: str = "", *tags: str) -> About:
+    manifest = about(run).manifest
+    return About(Path("runs") / run, manifest.model_copy(update={"name": name, "tags": tags}))
+
+
 @pytest.mark.parametrize(
-    ("runs", "called"),
+    ("runs", "expected"),
     [
         ([], []),
         ([about("x-1")], ["big"]),
@@ -31,10 +36,13 @@ def about(run: str, backbone: str = "big", system: str = "merg", corpus: str = "
         ),
         ([about("x-1"), about("x-2")], ["big 1", "big 2"]),
         ([about("x-1"), about("y-1")], ["x-1", "y-1"]),
+        ([called("x-1", "mine"), called("x-2", "mine", "hot"), called("x-3", "", "hot")], ["mine", "mine hot", "hot"]),
+        ([called("x-1", "mine"), called("x-2", "mine")], ["big 1", "big 2"]),
+        ([called("x-1", "mine"), about("x-2", "small")], ["big", "small"]),
     ],
 )
-def test_names(runs: list[About], called: list[str]) -> None:
-    assert names(runs) == called
+def test_names(runs: list[About], expected: list[str]) -> None:
+    assert names(runs) == expected
 
 
 def test_captions() -> None:

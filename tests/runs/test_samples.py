@@ -18,8 +18,8 @@ from mmerg.backends.protocol import Finish, Reply, TokenLogprob
 from mmerg.errors import Failure, RunError
 from mmerg.frames.frame import Frame
 from mmerg.runs import events
+from mmerg.runs.events import Verdict
 from mmerg.runs.samples import SAMPLES, events_file, file_name, read_events, recording
-from mmerg.runs.verdict import Verdict
 from mmerg.systems.audit import audit_of
 from tests.engine.parts import STAGES, audit, outputs
 
