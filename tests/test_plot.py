@@ -12,6 +12,7 @@ import pytest
 
 from mmerg.plot import USUAL, main
 from mmerg.scoring.score import Confusion
+from tests.compared_runs import edit
 from tests.plots.audited_runs import PASSED, build, planned, score
 from tests.scoring.run_builder import ROOT, build_run, manifest_of, result
 
@@ -135,8 +136,9 @@ def test_hostile_text_everywhere(tmp_path: Path, capsys: pytest.CaptureFixture[s
         [(planned("a/1", odd, plan=plan), ["caef"])],
         corpus=odd,
         protocol=odd * 20,
-        config={"backbone": {"name": odd}},
+        config={"dataset": {"name": "odd"}},
     )
+    edit(run, lambda manifest: manifest.update(name=odd))
     score(run, {"acc": (50.0, 1)}, Confusion(labels=(odd, ""), counts=((1, 0), (0, 0)), failed=(0, 0)))
     assert main([str(run)]) == 0
     assert len(names(run / "plots")) == 10

@@ -123,7 +123,7 @@ def _events(path: Path, sample: str, *, whole: bool) -> Iterator[Event]:
                     yield _event(line, sample)
                 except (ValueError, RecursionError) as error:
                     what = f"line {number} is no event of this sample: {why(error)}"
-                    hint = "remove the file, and run the same again: the sample is done again, from the reply cache"
+                    hint = "remove the file, and run the same again: it is then done again, from the reply cache"
                     raise RunError(what, where=str(path), hint=hint) from error
     except OSError as error:
         raise RunError(f"the events of {sample} cannot be read: {why(error)}", where=str(path)) from error

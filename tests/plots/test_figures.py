@@ -165,7 +165,8 @@ def remembering(name: str, k: int, **memory: object) -> Scored:
 
 
 def test_runs_of_another_memory_are_another_series_and_share_the_one_without_exemplars() -> None:
-    runs = [remembering("none", 0), *(remembering(f"{key}{k}", k, key=key) for key in ("x", "y") for k in (1, 2))]
+    keys = ("history", "situation")
+    runs = [remembering("none", 0), *(remembering(f"{key}{k}", k, key={"text": key}) for key in keys for k in (1, 2))]
     found = curve.series(runs, "top_k")
     assert [[point.x for point in one.points["acc"]] for one in found] == [[0, 1, 2], [0, 1, 2]]
     other = replace(
