@@ -118,7 +118,7 @@ def test_every_form_says_where_a_run_and_its_mean_are_not_the_rows(
 
 
 def test_foreign_text_is_harmless_in_every_format(make: Maker) -> None:
-    drawn = beside("main", make("run_%&|<b>`$x^", dataset={"split": "=cmd[bold]\x1b[31m#"}))
+    drawn = beside("main", make("run_%&|<b>`$x^", without=["=cmd[bold]\x1b[31m#"]))
     assert r"run\_\%\&\textbar{}\textless{}b\textgreater{}`\$x\textasciicircum{}" in as_latex(drawn)
     assert r"run\_%\&\|\<b\>\`\$x^" in as_markdown(drawn)
     text = drawn_at(120, drawn)
