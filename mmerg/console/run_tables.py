@@ -16,6 +16,7 @@ from mmerg.runs.manifest import MemorySection
 from mmerg.runs.result import Result, Verdicts
 
 ROWS = 50
+WORD = 40  # characters: what is longer is a sentence
 
 
 class Summary:
@@ -94,9 +95,11 @@ class Summary:
 
 
 def plan(result: Result) -> str:
-    """The fields of the plan, a line each."""
+    """The fields of the plan, a line each; where some are words, without those that are sentences."""
     fields = result.plan.values() if isinstance(result.plan, dict) else [result.plan]
-    return "\n".join(str(field) for field in fields if field not in (None, "", [], {})) or "–"
+    texts = [str(field) for field in fields if field not in (None, "", [], {})]
+    words = [text for text in texts if not text.endswith((".", "!", "?")) and len(text) <= WORD]
+    return "\n".join(words or texts) or "–"
 
 
 def describe_memory(memory: MemorySection) -> str:
