@@ -18,7 +18,7 @@ import threading
 import time
 import warnings
 from collections.abc import Iterator
-from contextlib import closing, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Literal
 
@@ -113,9 +113,8 @@ class Cache:
         text = json.dumps(reply.model_dump(mode="json"), ensure_ascii=False)
         with self._connection() as database:
             if self._noted != engine:
-                database.execute(
-                    "INSERT OR IGNORE INTO engines VALUES (?, ?)", (engine.key(), engine.model_dump_json())
-                )
+                row = engine.key(), engine.model_dump_json()
+                database.execute("INSERT OR IGNORE INTO engines VALUES (?, ?)", row)
                 self._noted = engine
             stored = database.execute("INSERT OR IGNORE INTO replies VALUES (?, ?)", (key, text)).rowcount
         if stored:
@@ -171,13 +170,8 @@ class Cache:
             hint = "set cache_dir to a folder that you may write to, or cache=off"
             raise ConfigError(what, where=str(self._path.parent), hint=hint) from error
         access = "rwc" if self._mode == "on" else "ro"
-        database = sqlite3.connect(
-            f"{self._path.absolute().as_uri()}?mode={access}",
-            uri=True,
-            timeout=BUSY_SECONDS,
-            isolation_level=None,
-            check_same_thread=False,
-        )
+        place = f"{self._path.absolute().as_uri()}?mode={access}"
+        database = sqlite3.connect(place, uri=True, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False)
         try:
             self._prepare(database)
         except BaseException:
@@ -230,5 +224,4 @@ def _write_ahead(database: sqlite3.Connection) -> None:
 
 
 def _pragma(database: sqlite3.Connection, name: str) -> int:
-    with closing(database.execute(f"PRAGMA {name}")) as cursor:
-        return int(cursor.fetchone()[0])
+    return int(database.execute(f"PRAGMA {name}").fetchone()[0])

@@ -19,7 +19,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from mmerg.backends.embedded_server import NEUTRAL, LlamaServer, load_options
+from mmerg.backends.embedded_server import AGAIN, NEUTRAL, LlamaServer, load_options
 from mmerg.backends.protocol import Engine, Finish, Image, Message, Reply, Request, TokenLogprob
 from mmerg.errors import CallError, ConfigError, Failure
 from mmerg.storage.files import locate, sha256_of
@@ -215,7 +215,7 @@ def _check_held(text: str, model: str) -> None:
 def _failure(answer: Mapping[str, Any], model: str) -> CallError:
     error = answer.get("error") or {}
     kind, said = error.get("type", ""), error.get("message", str(answer))
-    failure, hint = Failure.SERVER_ERROR, "run again; if it stays, report the message to llama.cpp"
+    failure, hint = Failure.SERVER_ERROR, AGAIN
     if kind == "exceed_context_size_error":
         failure, hint = Failure.CONTEXT_OVERFLOW, "raise num_ctx, or give fewer turns or frames"
     elif "image" in said.lower() or "media" in said.lower():

@@ -38,9 +38,7 @@ DEFAULTS: Mapping[str, int] = MappingProxyType(
         "cache_ram": 512,  # MiB for prefixes that left their slot
     }
 )
-AT_LEAST = MappingProxyType(
-    {"num_ctx": 1, "num_batch": 1, "parallel": 1, "gpu_layers": -1, "threads": 0, "cache_ram": 0}
-)
+AT_LEAST = MappingProxyType({"gpu_layers": -1, "threads": 0, "cache_ram": 0})  # the others: 1
 DESCRIBE_SECONDS = 60.0
 AGAIN = "run again; if it stays, report it to llama.cpp"
 NEUTRAL = frozenset({"threads", "cache_ram"})  # of these, replies do not depend
@@ -52,8 +50,9 @@ def load_options(load: Mapping[str, int]) -> dict[str, int]:
         hint = f"known are {', '.join(DEFAULTS)}"
         raise ConfigError(f"unknown load option {', '.join(unknown)} for the embedded backend", hint=hint)
     for name, value in load.items():
-        if type(value) is not int or value < AT_LEAST[name]:  # a bool is an int, too
-            what = f"{name} is {value!r}, not a whole number of at least {AT_LEAST[name]}"
+        least = AT_LEAST.get(name, 1)
+        if type(value) is not int or value < least:  # a bool is an int, too
+            what = f"{name} is {value!r}, not a whole number of at least {least}"
             hint = f"set it to a number; the default is {DEFAULTS[name]}"
             raise ConfigError(what, where=f"{name} of the embedded backend", hint=hint)
     return {**DEFAULTS, **load}
@@ -112,12 +111,11 @@ class LlamaServer:
             self._server: Any = xllamacpp.Server(params)
         except RuntimeError as error:
             self._folder.cleanup()
-            hint = "check that the file is a whole GGUF of a kind that llama.cpp knows, that a smaller num_ctx fits"
-            raise ConfigError(
-                f"llama.cpp cannot load the model: {error}",
-                where=str(model),
-                hint=f"{hint} the memory, and that TMPDIR is a short path (a socket is made there)",
-            ) from error
+            hint = (
+                "check that the file is a whole GGUF of a kind that llama.cpp knows, that a smaller num_ctx fits the "
+            )
+            hint += "memory, and that TMPDIR is a short path (a socket is made there)"
+            raise ConfigError(f"llama.cpp cannot load the model: {error}", where=str(model), hint=hint) from error
 
     def call(self, method: str, path: str, body: object = None) -> tuple[int, dict[str, Any]]:
         """Status and JSON object of one HTTP call. Raises CallError: timeout, interrupted (by `close`), runner_crash

@@ -1,14 +1,12 @@
 """The backend that asks an Ollama server: one streamed POST /api/chat a call.
 
 Sends every sampler, never lets the server cut the prompt or shift the context (`truncate` and `shift` off), and names
-each way a call can fail. Judges no reply: a blank or cut one is returned with its finish, and the engine decides. Does
-not try a call again, cache or spread calls over hosts.
+each way a call can fail. Judges no reply: a blank or cut one is returned with its finish, and the engine decides.
 
 A server can be restarted as another version, or a model pulled anew, between any two calls, and a chat reply does not
 say what gave it. So once the host was described, each reply is followed by two small GETs on the same connection (a
-millisecond): it is given back only where the host still has the version and the manifest digest that were described.
-They are tried again by themselves, so that a server that is busy for a moment costs no reply. A host that changes and
-changes back within one call goes unnoticed.
+millisecond): it counts only where the host still has the version and the digest that were described. They are tried
+again by themselves. A host that changes and changes back within one call goes unnoticed.
 
     backend = Ollama(host="http://127.0.0.1:11434", model="qwen2.5vl:7b", load={"num_ctx": 12288})
     reply = backend.complete(Request((Message("user", "Hello"),), Sampling(num_predict=32)))
@@ -69,10 +67,9 @@ class _Line(BaseModel):
 class Ollama:
     """A `Backend` over one model at one Ollama host.
 
-    load: the model's load options, `num_ctx` among them (else the server picks one by its memory). think: whether the
-    model thinks before it replies, for models that can. keep_alive: how
-    long the model stays loaded after a call, in Go's notation (30m, 2h). check_wait: seconds before a host that did not
-    say what it serves is asked again.
+    load: the model's load options, `num_ctx` among them. think: whether the model thinks before it replies. keep_alive:
+    how long the model stays loaded after a call, in Go's notation (30m, 2h). check_wait: seconds before a host that did
+    not say what it serves is asked again.
     """
 
     def __init__(
@@ -116,8 +113,7 @@ class Ollama:
         with self._lock:
             engine = self._bound = self._bound or self._engine
         body = json.dumps(self._body(request)).encode()
-        if request.images:
-            self._check_images(request)
+        self._check_images(request)
         begin = time.monotonic()
         room = ANSWER_BYTES + TOKEN_BYTES * request.sampling.num_predict
         with self._server.http.ask("POST", "/api/chat", body, room=room) as answer:
@@ -173,19 +169,18 @@ class Ollama:
         if "num_ctx" not in self.load:
             raise ConfigError("num_ctx is not set; the server would pick one by its memory", where=where, hint=hint)
         for name, value in self.load.items():
-            if type(value) is not LOAD_OPTIONS[name]:  # a bool is an int, too
-                meaning = "true or false" if LOAD_OPTIONS[name] is bool else "a whole number"
+            meaning = "true or false" if LOAD_OPTIONS[name] is bool else "a whole number"
+            meaning += " over 0" * (name == "num_ctx")
+            if type(value) is not LOAD_OPTIONS[name] or (name == "num_ctx" and int(value) < 1):  # a bool is an int, too
                 fix = hint if name == "num_ctx" else f"set backbone.load.{name}, or leave it out for the server to pick"
                 raise ConfigError(f"load option {name} is {value!r}, not {meaning}", where=where, hint=fix)
-        if int(self.load["num_ctx"]) < 1:
-            raise ConfigError(f"num_ctx is {self.load['num_ctx']}, not a whole number over 0", where=where, hint=hint)
 
     def _check_images(self, request: Request) -> None:
         for image in request.images:
             if wrong := fault(image.data):
                 what = f"image {image.sha256[:12]} {wrong}"
                 raise CallError(Failure.IMAGE_REJECTED, what, where=self.host, hint="take the frames anew, or larger")
-        if not (self._engine or self.describe()).vision:
+        if request.images and not (self._engine or self.describe()).vision:
             what = f"model {self.model} has no eyes, and the request has {len(request.images)} images"
             hint = "use a model whose capabilities name vision, or let frames be described in words"
             raise CallError(Failure.IMAGE_REJECTED, what, where=self.host, hint=hint)

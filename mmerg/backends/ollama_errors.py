@@ -9,57 +9,28 @@ the latter's own JSON comes nested as a string inside `error`. Knows nothing of 
 from __future__ import annotations
 
 import json
+import re
 
 from mmerg.errors import CallError, Failure
 
 UNWRAP_DEPTH = 3  # Ollama's own object, llama-server's as a string in it, and that one's `error` object
 SHOWN_CHARACTERS = 500
 
-_OVERFLOW = (
-    "exceeds the context length",
-    "exceeds maximum context length",
-    "exceed_context_size_error",
-    "exceeds the available context size",
-    "prompt too long",
-)
-_OOM = (
-    "cudamalloc failed",
-    "requires more system memory",
-    "out of memory",
-    "memory layout cannot be allocated",
-    "unable to allocate",
-    "failed to allocate",
-)
-_IMAGE = (
-    "failed to process inputs",  # what follows is the decoder's complaint: image, png, invalid JPEG, unexpected EOF
-    "image: unknown format",
-    "illegal base64",
-    "missing data required for image input",
-    "image input is not supported",
-    "does not support vision",
-    "does not support image",
-    "failed to load image",
-    "failed to decode image",
-)
-_CRASH = (
-    "model runner has unexpectedly stopped",
-    "runner process has terminated",
-    "runner process no longer running",
-    "error was encountered while running the model",
-    "error reading llm response",
-)
-_BUSY = ("maximum pending requests exceeded", "server busy")
-_NOT_FOUND = ("pull model manifest: file does not exist", "try pulling it first")
-
 # The first wording found in the text decides; an out-of-memory text often stands inside a crash text, so it goes first.
-_BY_TEXT = (
-    (_OVERFLOW, Failure.CONTEXT_OVERFLOW),
-    (_OOM, Failure.OOM),
-    (_IMAGE, Failure.IMAGE_REJECTED),
-    (_CRASH, Failure.RUNNER_CRASH),
-    (_BUSY, Failure.BUSY),
-    (_NOT_FOUND, Failure.MODEL_NOT_FOUND),
-)
+# Behind "failed to process inputs" stands the decoder's complaint: image, png, invalid JPEG, unexpected EOF.
+_WORDINGS = {
+    Failure.CONTEXT_OVERFLOW: r"exceeds (the|maximum) context length|exceed_context_size_error|prompt too long|"
+    r"exceeds the available context size",
+    Failure.OOM: r"cudamalloc failed|requires more system memory|out of memory|memory layout cannot be allocated|"
+    r"(unable|failed) to allocate",
+    Failure.IMAGE_REJECTED: r"failed to process inputs|image: unknown format|illegal base64|"
+    r"missing data required for image input|image input is not supported|does not support (vision|image)|"
+    r"failed to (load|decode) image",
+    Failure.RUNNER_CRASH: r"model runner has unexpectedly stopped|runner process (has terminated|no longer running)|"
+    r"error was encountered while running the model|error reading llm response",
+    Failure.BUSY: r"maximum pending requests exceeded|server busy",
+    Failure.MODEL_NOT_FOUND: r"pull model manifest: file does not exist|try pulling it first",
+}
 
 _HINTS = {
     Failure.CONTEXT_OVERFLOW: "raise num_ctx, or send fewer or smaller frames or a shorter history",
@@ -88,7 +59,9 @@ def classify(status: int, body: str, *, model: str = "", where: str = "") -> Cal
     """The error for an answer of `status` with `body`; status 200 is an error line inside a stream."""
     text = unwrap(body)
     failure = _failure(status, text.lower())
-    hint = f"ollama pull {model}" if failure is Failure.MODEL_NOT_FOUND else _hint(status, failure)
+    hint = _HINTS.get(failure, f"ollama pull {model}")
+    if failure is Failure.BAD_REQUEST:
+        hint = _REFUSALS.get(status, hint)
     said = " ".join(text.split())[:SHOWN_CHARACTERS] or "nothing"
     at = f"{where} model {model}" if model and where else where or model
     code = "an error line" if status == 200 else f"status {status}"
@@ -117,8 +90,8 @@ def unwrap(body: str) -> str:
 
 
 def _failure(status: int, text: str) -> Failure:
-    for wordings, failure in _BY_TEXT:
-        if any(wording in text for wording in wordings):
+    for failure, wordings in _WORDINGS.items():
+        if re.search(wordings, text):
             return failure
     if status == 404 and "model" in text and "not found" in text:
         return Failure.MODEL_NOT_FOUND
@@ -127,8 +100,3 @@ def _failure(status: int, text: str) -> Failure:
     if 400 <= status < 500 and status != CANCELED:
         return Failure.BAD_REQUEST
     return Failure.SERVER_ERROR
-
-
-def _hint(status: int, failure: Failure) -> str:
-    """A refusal's status says more about what to do than that it is one."""
-    return _REFUSALS.get(status, _HINTS[failure]) if failure is Failure.BAD_REQUEST else _HINTS[failure]

@@ -134,13 +134,11 @@ class OllamaHost:
         asked = {"model": model, "input": list(texts), "truncate": False, "options": options, "keep_alive": keep_alive}
         told = self._told("/api/embed", asked, model, brief=False)
         vectors = [list(vector) for vector in self._parsed(EmbedResponse, told).embeddings]
-        if len(vectors) != len(texts) or not all(
-            len(v) == len(vectors[0]) > 0 and all(map(math.isfinite, v)) for v in vectors
-        ):
+        whole = all(len(v) == len(vectors[0]) > 0 and all(map(math.isfinite, v)) for v in vectors)
+        if len(vectors) != len(texts) or not whole:
             what = f"{len(vectors)} vectors for {len(texts)} texts, or vectors that are no use"
-            raise CallError(
-                Failure.SERVER_ERROR, what, where=f"{self.host} model {model}", hint="use an embedding model"
-            )
+            where = f"{self.host} model {model}"
+            raise CallError(Failure.SERVER_ERROR, what, where=where, hint="use an embedding model")
         return vectors
 
     def _told(self, path: str, body: object = None, model: str = "", brief: bool = True) -> bytes:
@@ -151,9 +149,8 @@ class OllamaHost:
 
     def _digest(self, model: str, told: bytes) -> str:
         """The manifest digest of `model` among what the host lists. Raises CallError model_not_found."""
-        digests = {
-            full_name(entry.model or ""): entry.digest or "" for entry in self._parsed(ListResponse, told).models
-        }
+        listed = self._parsed(ListResponse, told).models
+        digests = {full_name(entry.model or ""): entry.digest or "" for entry in listed}
         wanted = next((name for name in names(model) if name in digests), None)
         if wanted is None:
             raise classify(404, f"model '{model}' not found", model=model, where=self.host)

@@ -177,9 +177,8 @@ class Pool:
             if isinstance(error, CallError) and error.failure in OF_NO_USE | {Failure.INTERRUPTED}:
                 raise
             failure = Failure.UNREACHABLE if isinstance(error, CallError) else Failure.MODEL_NOT_FOUND
-            raise CallError(
-                failure, f"the host came back unfit: {error.what}", where=host.name, hint=error.hint
-            ) from error
+            what = f"the host came back unfit: {error.what}"
+            raise CallError(failure, what, where=host.name, hint=error.hint) from error
         if self._engine and engine.key() != self._engine.key():
             raise changed(self._engine, engine, host.name)
 

@@ -11,10 +11,11 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import cached_property
-from typing import Annotated, Literal, Protocol
+from typing import Annotated, Any, Literal, Protocol
 
 from pydantic import AfterValidator, BaseModel, ConfigDict
 
@@ -61,6 +62,12 @@ class Sampling:
     frequency_penalty: float = 0.0
     seed: int = 0
     stop: tuple[str, ...] = ()
+
+    def changed(self, samplers: Mapping[str, Any]) -> Sampling:
+        """This with `samplers` in place of its own, by name, as settings hold them: their types were checked there."""
+        own: dict[str, Any] = dict(samplers)
+        own["stop"] = tuple(own.get("stop", self.stop))
+        return replace(self, **own)
 
 
 @dataclass(frozen=True)

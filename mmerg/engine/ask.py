@@ -11,7 +11,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from mmerg.backends.protocol import Backend, Finish, Message, Reply, Request, Sampling
-from mmerg.backends.sampling import sampling
 from mmerg.engine.answered import answered, code_of_the_user
 from mmerg.engine.prompts import Inputs, Prompts, visible
 from mmerg.engine.sources import Ready, Supply
@@ -51,7 +50,7 @@ class Asker:
         schema = json_schema(stage.output, bounds) if stage.output else None
         words = outline(schema) if schema else ""
         messages = self.prompts.messages(stage, state, supplied, words, correction)
-        samplers = sampling(self.sampling, stage.sampling, stage.name)
+        samplers = self.sampling.changed(stage.sampling)
         answer_schema = schema.text if schema else ""
         for attempt in range(self.prompts.system.max_repairs + 1):
             request = Request(messages, samplers, answer_schema, stage.logprobs)
@@ -153,7 +152,7 @@ def accept(stage: Stage, bounds: Bounds, reply: Reply) -> Output:
 
 def _spoken(stage: Stage, text: str) -> str:
     """A text up to the first of the stage's stop texts, for servers that do not heed them."""
-    for stop in sampling(Sampling(), stage.sampling, stage.name).stop:
+    for stop in Sampling().changed(stage.sampling).stop:
         text = text.strip().split(stop, 1)[0]
     return text.strip()
 

@@ -17,7 +17,6 @@ from mmerg.backends.pool import Host, Pool
 from mmerg.backends.protocol import Engine, Sampling
 from mmerg.backends.replay import Replay
 from mmerg.backends.retry import Retry
-from mmerg.backends.sampling import sampling
 from mmerg.corpora.dialogue import Corpus, Sample
 from mmerg.corpora.protocols import Protocol
 from mmerg.corpora.reading import read_corpus
@@ -123,14 +122,13 @@ def pool_of(settings: AskingSettings, engine: Engine | None = None) -> Pool:
 
 def sampling_of(settings: AskingSettings) -> Sampling:
     """The backbone's samplers with the run's seed."""
-    backbone = settings.backbone
-    return sampling(Sampling(seed=settings.seed), backbone.sampling.plain(), f"backbone={backbone.name}")
+    return Sampling(seed=settings.seed).changed(settings.backbone.sampling.plain())
 
 
 def refuse_idle_repeats(settings: RunSettings) -> None:
     """Raises ConfigError where runs that differ in their seed alone would say the same."""
     own = [agent.sampling for agent in prompts_of(settings).system.agents] if settings.repeats > 1 else []
-    if own and not any(sampling(sampling_of(settings), overrides, "").temperature for overrides in own):
+    if own and not any(sampling_of(settings).changed(overrides).temperature for overrides in own):
         raise ConfigError(
             f"repeats={settings.repeats} would give the same replies each time: every agent's temperature is 0",
             where="configuration",

@@ -13,8 +13,6 @@ from typing import cast
 
 from pydantic import BaseModel
 
-from mmerg.backends.protocol import Sampling
-from mmerg.backends.sampling import sampling
 from mmerg.errors import ConfigError
 from mmerg.settings.model import LOOPS, TEXT, AuditorSettings, StageSettings, SystemSettings, Target
 from mmerg.storage.files import locate_folder
@@ -66,7 +64,6 @@ def build(node: SystemSettings, given: Iterable[str] = (), group: str = "system"
 
 
 def _stage(name: str, node: StageSettings | AuditorSettings, where: str) -> Stage:
-    sampling(Sampling(), node.sampling.plain(), where)  # refused here, before anything is asked
     logprobs = isinstance(node, StageSettings) and node.logprobs
     if node.by and (node.sampling.plain() or logprobs):
         what = "sampling" if node.sampling.plain() else "logprobs"
