@@ -14,7 +14,8 @@ from dataclasses import dataclass
 
 from pydantic import JsonValue
 
-from mmerg.backends.protocol import Engine, Finish, Reply, Request, TokenLogprob
+from mmerg.backends.protocol import Engine, Reply, Request
+from mmerg.backends.scripted import worded
 
 TEXT = "This is a dry run."
 
@@ -33,15 +34,7 @@ class Dry:
     def complete(self, request: Request) -> Reply:
         schema = json.loads(request.schema) if request.schema else None
         text = json.dumps(least(schema, int(request.digest(), 16)), ensure_ascii=False) if schema else TEXT
-        words = text.split()
-        return Reply(
-            text=text,
-            finish=Finish.STOP,
-            logprobs=tuple(TokenLogprob(token=word, logprob=0.0) for word in words) if request.logprobs else (),
-            prompt_tokens=sum(len(message.text.split()) for message in request.messages),
-            response_tokens=len(words),
-            host=self.host,
-        )
+        return worded(request, text, self.host, logprob=0.0)
 
     def close(self) -> None:
         """Nothing is held."""

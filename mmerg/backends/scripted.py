@@ -61,19 +61,23 @@ class Scripted:
             raise CallError(Failure.SERVER_ERROR, "the script has no answer left", where="scripted", hint=hint)
         if isinstance(answer, Exception):
             raise answer
-        return self._reply(request, answer) if isinstance(answer, str) else answer
+        if isinstance(answer, str):
+            return worded(request, answer, "scripted", WORD_LOGPROB, self._latency)
+        return answer
 
     def close(self) -> None:
         self._closed.set()
 
-    def _reply(self, request: Request, text: str) -> Reply:
-        words = text.split()
-        return Reply(
-            text=text,
-            finish=Finish.STOP,
-            logprobs=tuple(TokenLogprob(token=w, logprob=WORD_LOGPROB) for w in words) if request.logprobs else (),
-            prompt_tokens=sum(len(message.text.split()) for message in request.messages),
-            response_tokens=len(words),
-            seconds=self._latency,
-            host="scripted",
-        )
+
+def worded(request: Request, text: str, host: str, logprob: float, seconds: float = 0.0) -> Reply:
+    """A whole reply of `text`, with words for tokens."""
+    words = text.split()
+    return Reply(
+        text=text,
+        finish=Finish.STOP,
+        logprobs=tuple(TokenLogprob(token=word, logprob=logprob) for word in words) if request.logprobs else (),
+        prompt_tokens=sum(len(message.text.split()) for message in request.messages),
+        response_tokens=len(words),
+        seconds=seconds,
+        host=host,
+    )
