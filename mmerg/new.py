@@ -9,7 +9,7 @@ from __future__ import annotations
 import argparse
 import keyword
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from rich.console import Console
@@ -30,37 +30,31 @@ def new(out: Console, kind: str, name: str, beside: Path) -> int:
     folder = beside / name
     if folder.exists():
         raise ConfigError(f"{folder} is there already", where="command line", hint="choose another name")
-    for path, text in files_of(kind, name):
-        _write(folder / path, text)
-        out.print(escape(f"written: {folder / path}"), soft_wrap=True)
+    for place, text in files_of(kind, name).items():
+        path = folder / place
+        try:  # with the modes of the user's own files: they are there to be edited and shared
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text, encoding="utf-8")
+        except OSError as error:
+            raise unwritable(error, path) from error
+        out.print(escape(f"written: {path}"), soft_wrap=True)
     out.print("\nuse it:")
     for line in commands_of(kind, name):
         out.print(escape(f"  {line}"), soft_wrap=True)
     return 0
 
 
-def files_of(kind: str, name: str) -> Iterator[tuple[str, str]]:
+def files_of(kind: str, name: str) -> dict[str, str]:
     """The files of the example by path, the name in its place."""
     root = EXAMPLES / kind
-    for file in sorted(root.rglob("*")):
-        if file.is_file() and file.suffix != ".pyc":
-            path = file.relative_to(root).as_posix()
-            yield path.replace(NAME, name), file.read_text(encoding="utf-8").replace(NAME, name)
+    files = [file for file in sorted(root.rglob("*")) if file.is_file() and file.suffix != ".pyc"]
+    texts = {file.relative_to(root).as_posix(): file.read_text(encoding="utf-8") for file in files}
+    return {path.replace(NAME, name): text.replace(NAME, name) for path, text in texts.items()}
 
 
 def commands_of(kind: str, name: str) -> list[str]:
     """The commands that the example's README shows."""
-    readme = dict(files_of(kind, name))["README.md"]
-    return [line.strip() for line in readme.splitlines() if line.startswith("    mmerg ")]
-
-
-def _write(path: Path, text: str) -> None:
-    """With the modes of the user's own files: they are there to be edited and shared."""
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise unwritable(error, path) from error
+    return [line.strip() for line in files_of(kind, name)["README.md"].splitlines() if line.startswith("    mmerg ")]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -1,26 +1,28 @@
-"""Asks a backend for one stage's output: render, call, validate, and a bounded repair.
+"""Asks for one stage's output: render, call, validate, and a bounded repair; or a class of the user's in its place.
 
-A reply that cannot be used is shown to the model again with the exact complaint, at most `system.max_repairs` times
-(after that ReplyError). The only place that judges replies. A call that fails is not repaired here: CallError passes
-through. Example: see `sample.py`, which makes an `Asker` per sample.
+The only place that judges replies. A reply that cannot be used is shown to the model again with the exact complaint, at
+most `system.max_repairs` times. A call that fails is not repaired here: CallError passes through.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import json
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 
+from pydantic import BaseModel
+
 from mmerg.backends.protocol import Backend, Finish, Message, Reply, Request, Sampling
-from mmerg.engine.answered import answered, code_of_the_user
 from mmerg.engine.prompts import Inputs, Prompts, visible
 from mmerg.engine.sources import Ready, Supply
 from mmerg.engine.state import Correction, Output, State
-from mmerg.errors import Failure, ReplyError
+from mmerg.errors import Failure, MmergError, ReplyError, SampleError, raised_at
 from mmerg.runs import events
 from mmerg.runs.events import Emit
-from mmerg.systems.answerer import Asked
 from mmerg.systems.schema import Bounds, json_schema, outline, parse
-from mmerg.systems.system import Stage, System
+from mmerg.systems.system import Answerer, Asked, Stage, System
+from mmerg.systems.target import name_of
 
 # What to do once repairs are used up; {setting} is the stage's limit of tokens by its whole name.
 HINTS = {
@@ -29,12 +31,13 @@ HINTS = {
     Failure.SCHEMA_INVALID: "see the raw replies: python -m mmerg.show RUN SAMPLE --prompts",
 }
 WISHES = {Failure.TRUNCATED: "; be much shorter"}  # what the model alone is told, behind the complaint
+MEND = "mend it; the same command with only_failed=true does the failed samples again"
 
 
 @dataclass(frozen=True)
 class Asker:
-    """Implements `loops.loop.Ask`: a stage's class where it names one, else a model on a backend. `sampling` is the
-    backbone's; a stage may override parts of it. sources supply inputs of this sample by symbol."""
+    """Implements `loops.loop.Ask` for one sample. sampling: the backbone's, of which a stage may override parts.
+    sources: inputs by symbol."""
 
     prompts: Prompts
     backend: Backend
@@ -43,55 +46,43 @@ class Asker:
     sources: Mapping[str, Ready] = field(default_factory=dict)
 
     def __call__(self, stage: Stage, state: State, t: int, correction: Correction | None = None) -> Output:
-        bounds = bounds_of(self.prompts.system, stage, state)
+        system, sample = self.prompts.system, state.scene.id
+        bounds = bounds_of(system, stage, state)
         supplied = self._supplied(stage, state, t)
         if stage.by:
-            return answered(stage, stage.by, bounds, self._asked(stage, state, t, supplied, correction))
+            return _answered(stage, stage.by, bounds, _asked(system, stage, state, t, supplied, correction))
         schema = json_schema(stage.output, bounds) if stage.output else None
         words = outline(schema) if schema else ""
         messages = self.prompts.messages(stage, state, supplied, words, correction)
         samplers = self.sampling.changed(stage.sampling)
         answer_schema = schema.text if schema else ""
-        for attempt in range(self.prompts.system.max_repairs + 1):
+        for attempt in range(system.max_repairs + 1):
             request = Request(messages, samplers, answer_schema, stage.logprobs)
             reply = self.backend.complete(request)
-            self.emit(_called(state.scene.id, t, stage.name, attempt, request, reply))
+            self.emit(_called(sample, t, stage.name, attempt, request, reply))
             try:
-                return accept(stage, bounds, reply)
+                return _accepted(stage, bounds, reply)
             except ReplyError as error:
-                self._refused(state, t, stage, attempt, error)
-                if attempt == self.prompts.system.max_repairs:
-                    hint = HINTS.get(error.failure, "").format(setting=limit_of(self.prompts.system, stage))
-                    where = f"{stage.name}, pass {t}"
-                    raise ReplyError(error.failure, error.what, where=where, hint=hint) from error
-                complaint = self.prompts.complaint(error.what + WISHES.get(error.failure, ""), words)
+                failure, what = error.failure, error.what
+                refused = events.Refused(
+                    sample=sample, t=t, stage=stage.name, attempt=attempt, failure=failure, complaint=what
+                )
+                self.emit(refused)
+                if attempt == system.max_repairs:
+                    hint = HINTS.get(failure, "").format(setting=limit_of(system, stage))
+                    raise ReplyError(failure, what, where=f"{stage.name}, pass {t}", hint=hint) from error
+                complaint = self.prompts.complaint(what + WISHES.get(failure, ""), words)
                 messages = (*request.messages, Message("assistant", reply.text.strip() or "(blank)"), complaint)
         raise AssertionError("the loop above returns or raises")
 
-    def _asked(self, stage: Stage, state: State, t: int, supplied: Inputs, correction: Correction | None) -> Asked:
-        inputs = visible(self.prompts.system, stage, state) | supplied
-        return Asked(
-            sample=state.scene.id,
-            t=t,
-            stage=stage.name,
-            responder=state.scene.responder,
-            labels=state.scene.labels,
-            inputs=inputs,
-            images=tuple(image.data for image in state.images) if "V" in inputs else (),
-            previous=correction.previous if correction else None,
-            instruction=correction.instruction if correction else "",
-        )
-
     def _supplied(self, stage: Stage, state: State, t: int) -> Inputs:
         supplied: Inputs = {}
-        for symbol, source in self.sources.items():
-            if symbol not in stage.sees:
-                continue
+        for symbol in [symbol for symbol in self.sources if symbol in stage.sees]:
             with code_of_the_user(f"{stage.name}, pass {t}, sources.{symbol}"):
-                supply = source(state, state.at(self.prompts.system.forecast(stage)))
+                supply = self.sources[symbol](state, state.text_at(self.prompts.system.forecast(stage)))
                 if not isinstance(supply, Supply):
                     raise TypeError(f"it gave {type(supply).__name__}, and a Supply is wanted")
-                supplying = events.Supplied(
+                told = events.Supplied(
                     sample=state.scene.id,
                     t=t,
                     stage=stage.name,
@@ -100,23 +91,11 @@ class Asker:
                     excluded=supply.excluded,
                     problem=supply.problem,
                 )
-                supplying.model_dump_json()  # what no file can hold is the source's fault, too
-            self.emit(supplying)
+                told.model_dump_json()  # what no file can hold is the source's fault, too
+            self.emit(told)
             if supply.content:
                 supplied[symbol] = supply.content
         return supplied
-
-    def _refused(self, state: State, t: int, stage: Stage, attempt: int, error: ReplyError) -> None:
-        self.emit(
-            events.Refused(
-                sample=state.scene.id,
-                t=t,
-                stage=stage.name,
-                attempt=attempt,
-                failure=error.failure,
-                complaint=error.what,
-            )
-        )
 
 
 def bounds_of(system: System, stage: Stage, state: State) -> Bounds:
@@ -134,27 +113,24 @@ def limit_of(system: System, stage: Stage) -> str:
     return f"{'+' * ('num_predict' not in stage.sampling)}{node}.sampling.num_predict=…"
 
 
-def accept(stage: Stage, bounds: Bounds, reply: Reply) -> Output:
+def _accepted(stage: Stage, bounds: Bounds, reply: Reply) -> Output:
     """The output in a reply that ended by itself, is not blank, and holds to the schema; else ReplyError."""
-    limit = reply.response_tokens
-    if reply.finish is Finish.LENGTH and reply.thinking and not reply.text.strip():
+    limit, text = reply.response_tokens, reply.text.strip()
+    if reply.finish is Finish.LENGTH and reply.thinking and not text:
         raise ReplyError(Failure.THINKING_EXHAUSTED, f"all {limit} tokens went into thinking, no answer was given")
     if reply.finish is Finish.LENGTH:
         raise ReplyError(Failure.TRUNCATED, f"the answer was cut off after {limit} tokens")
     if reply.finish is Finish.ABORT:
         raise ReplyError(Failure.LOOP_ABORT, "the answer was broken off because it repeated itself")
-    said = reply.text.strip() if stage.output else _spoken(stage, reply.text)
-    if not said:
-        what = "the answer was blank" if not reply.text.strip() else "the answer was blank before its stop text"
-        raise ReplyError(Failure.EMPTY, what)
-    return parse(stage.output, bounds, reply.text) if stage.output else said
-
-
-def _spoken(stage: Stage, text: str) -> str:
-    """A text up to the first of the stage's stop texts, for servers that do not heed them."""
-    for stop in Sampling().changed(stage.sampling).stop:
-        text = text.strip().split(stop, 1)[0]
-    return text.strip()
+    if not text:
+        raise ReplyError(Failure.EMPTY, "the answer was blank")
+    if stage.output:
+        return parse(stage.output, bounds, reply.text)
+    for stop in Sampling().changed(stage.sampling).stop:  # for servers that do not heed them
+        text = text.split(stop, 1)[0].strip()
+    if not text:
+        raise ReplyError(Failure.EMPTY, "the answer was blank before its stop text")
+    return text
 
 
 def _called(sample: str, t: int, stage: str, attempt: int, request: Request, reply: Reply) -> events.Called:
@@ -173,3 +149,55 @@ def _called(sample: str, t: int, stage: str, attempt: int, request: Request, rep
         logprobs=request.logprobs,
         reply=reply,
     )
+
+
+def _asked(
+    system: System, stage: Stage, state: State, t: int, supplied: Inputs, correction: Correction | None
+) -> Asked:
+    inputs = visible(system, stage, state) | supplied
+    return Asked(
+        sample=state.scene.id,
+        t=t,
+        stage=stage.name,
+        responder=state.scene.responder,
+        labels=state.scene.labels,
+        inputs=inputs,
+        images=tuple(image.data for image in state.images) if "V" in inputs else (),
+        previous=correction.previous if correction else None,
+        instruction=correction.instruction if correction else "",
+    )
+
+
+def _answered(stage: Stage, by: Answerer, bounds: Bounds, asked: Asked) -> Output:
+    """The stage's output as `by` gives it. Raises ReplyError for one that does not hold to the schema."""
+    who = f"{stage.name}, pass {asked.t}, {name_of(by)}"
+    with code_of_the_user(who):
+        given = by(asked)
+    try:
+        if stage.output:
+            plain = given.model_dump(mode="json", exclude_unset=True) if isinstance(given, BaseModel) else given
+            return parse(stage.output, bounds, json.dumps(plain))
+    except ReplyError as error:
+        raise ReplyError(error.failure, error.what, where=who, hint=MEND) from error
+    except (TypeError, ValueError, RecursionError) as error:
+        what = f"it gave {type(given).__name__}, of which no JSON can be made: {error}"
+        raise ReplyError(Failure.SCHEMA_INVALID, what, where=who, hint=MEND) from error
+    if not isinstance(given, str):
+        what = f"it gave {type(given).__name__}, and a text is wanted"
+        raise ReplyError(Failure.SCHEMA_INVALID, what, where=who, hint=MEND)
+    if not given.strip():
+        raise ReplyError(Failure.EMPTY, "its text is blank", where=who, hint=MEND)
+    return given.strip()
+
+
+@contextmanager
+def code_of_the_user(who: str) -> Iterator[None]:
+    """Runs code that may raise anything. Raises SampleError (code_error), naming `who` and where, for what is no error
+    of ours."""
+    try:
+        yield
+    except MmergError:
+        raise
+    except Exception as error:
+        what = f"{type(error).__name__}: {error}"
+        raise SampleError(Failure.CODE_ERROR, what, where=f"{who}, {raised_at(error)}", hint=MEND) from error

@@ -30,8 +30,8 @@ COULD_SHOW_TARGET = "could_show_target"  # nothing of the clip is surely before 
 
 @dataclass(frozen=True)
 class Looker:
-    """Takes keyframes for samples. max_frames bounds a sample, last_turns says how far back clips are looked at;
-    `ahead` knows what other samples of the run will look at in the same files."""
+    """Takes keyframes for samples: at most max_frames of the last turns' clips. `ahead` knows what other samples of the
+    run will look at in the same files."""
 
     settings: FrameSettings
     max_frames: int
@@ -63,16 +63,13 @@ class Looker:
             texts = [""] * len(frames) if vision else map(sentence, measure(jpegs, [frame.time for frame in frames]))
             keyframes += [Keyframe(number, frame, text) for frame, text in zip(frames, texts, strict=True)]
             images += [Image(frame.sha256, data) for frame, data in zip(frames, jpegs, strict=True)]
-        state = State(scene, tuple(keyframes), self._travelling(images, max_images) if vision else ())
-        emit(_event(state, sorted(clips), problems))
+        if vision and len(images) > max_images:
+            grid = montage([image.data for image in images], self.settings.long_side * 2, self.settings.jpeg_quality)
+            images = [Image(sha256(grid).hexdigest(), grid)]
+        state = State(scene, tuple(keyframes), tuple(images) if vision else ())
+        turns = tuple(_told(n, keyframes, problems.get(n, "")) for n in sorted(clips.keys() | problems.keys()))
+        emit(events.FramesTaken(sample=scene.id, form=form(state), turns=turns))
         return state
-
-    def _travelling(self, images: Sequence[Image], max_images: int) -> tuple[Image, ...]:
-        """The images, or one numbered grid of them where they are more than the model takes."""
-        if len(images) <= max_images:
-            return tuple(images)
-        grid = montage([image.data for image in images], self.settings.long_side * 2, self.settings.jpeg_quality)
-        return (Image(sha256(grid).hexdigest(), grid),)
 
 
 def budget(frames: dict[int, tuple[Frame, ...]], bound: int) -> dict[int, tuple[Frame, ...]]:
@@ -86,16 +83,8 @@ def budget(frames: dict[int, tuple[Frame, ...]], bound: int) -> dict[int, tuple[
     return dict(sorted(kept.items()))
 
 
-def _event(state: State, numbers: Sequence[int], problems: dict[int, str]) -> events.FramesTaken:
-    turns = []
-    for number in sorted({*numbers, *problems}):
-        mine = [k for k in state.keyframes if k.turn == number]
-        turns.append(
-            events.TurnFrames(
-                turn=number,
-                frames=tuple(k.frame for k in mine),
-                descriptions=tuple(k.description for k in mine if k.description),
-                problem=problems.get(number, ""),
-            )
-        )
-    return events.FramesTaken(sample=state.scene.id, form=form(state), turns=tuple(turns))
+def _told(turn: int, keyframes: Sequence[Keyframe], problem: str) -> events.TurnFrames:
+    own = [keyframe for keyframe in keyframes if keyframe.turn == turn]
+    descriptions = tuple(keyframe.description for keyframe in own if keyframe.description)
+    frames = tuple(keyframe.frame for keyframe in own)
+    return events.TurnFrames(turn=turn, frames=frames, descriptions=descriptions, problem=problem)

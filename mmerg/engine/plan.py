@@ -1,4 +1,4 @@
-"""Which clips a run will look at, file by file, so that a file is decoded once for all samples that use it.
+"""Which clips a run will look at, so that a file is decoded once for all samples that use it.
 
 Where many turns share one file (an IEMOCAP dialogue is one avi of minutes), a pass for each sample would decode the
 file from its start again and again. The first sample that touches such a file has everything taken from it.
@@ -46,10 +46,9 @@ def files_there(samples: Iterable[Sample], last_turns: int) -> Snapshot:
 class Ahead:
     """Takes the clips of planned files ahead of their use: each file once, whichever thread comes first.
 
-    What was taken is found again in the store. Failures are not kept there, so they are kept here: a span that lies
-    outside its file would cost a whole pass once more. `there` are the files as they were when the run began: one that
-    is gone or changed since, as with a disk that is not mounted any more, fails its sample, which would else be another
-    one.
+    What was taken is found again in the store; what failed is kept here, as a span outside its file would cost a whole
+    pass once more. `there` are the files as they were when the run began: one that is gone or changed since, as with a
+    disk that is not mounted any more, fails its sample, which would else be another one.
     """
 
     def __init__(self, planned: Mapping[Path, tuple[Clip, ...]] | None = None, there: Snapshot | None = None) -> None:
@@ -66,8 +65,8 @@ class Ahead:
         for path in dict.fromkeys(clip.path for clip in clips if clip.path in self.planned):
             with self._locks[path]:
                 if path not in self._taken:
-                    pairs = self._extract(self.planned[path], settings, store).items()
-                    self._failed.update({clip: error for clip, error in pairs if isinstance(error, ClipError)})
+                    found = self._extract(self.planned[path], settings, store)
+                    self._failed |= {clip: one for clip, one in found.items() if isinstance(one, ClipError)}
                     self._taken.add(path)
         taken = self._extract([clip for clip in clips if clip not in self._failed], settings, store)
         return [taken[clip] if clip in taken else self._failed[clip] for clip in clips]
@@ -75,10 +74,7 @@ class Ahead:
     def _extract(self, clips: Sequence[Clip], settings: FrameSettings, store: FrameStore) -> dict[Clip, Found]:
         found = dict(zip(clips, extract(clips, settings, store), strict=True))
         for path in self.there.changed({clip.path for clip in clips}):
-            raise SampleError(
-                Failure.CLIP_GONE,
-                f"a clip was there when the run began and {'has changed' if path.exists() else 'is gone'}",
-                where=str(path),
-                hint="put it back or mount its disk; the same command with only_failed=true does this sample again",
-            )
+            what = f"a clip was there when the run began and {'has changed' if path.exists() else 'is gone'}"
+            hint = "put it back or mount its disk; the same command with only_failed=true does this sample again"
+            raise SampleError(Failure.CLIP_GONE, what, where=str(path), hint=hint)
         return found

@@ -12,18 +12,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from hashlib import sha256
 
-from jinja2 import (
-    DictLoader,
-    Environment,
-    FileSystemLoader,
-    StrictUndefined,
-    Template,
-    TemplateError,
-    TemplateNotFound,
-)
+from jinja2 import DictLoader, Environment, StrictUndefined, TemplateError, TemplateNotFound
 from jinja2.meta import find_referenced_templates
 
-from mmerg.backends.protocol import Image, Message
+from mmerg.backends.protocol import Message
 from mmerg.engine.state import Correction, State
 from mmerg.errors import ConfigError
 from mmerg.runs.events import Form
@@ -70,7 +62,8 @@ class Prompts:
     def __init__(self, system: System) -> None:
         """Raises ConfigError where a stage has no template, and where a file or a check cannot be read."""
         self.system = system
-        self._sources = _read(system)
+        self._folders = ", ".join(map(str, system.prompts))
+        self._sources = self._read()
         self._checks = {_check(stage): stage.check for stage in system.stages}
         self._env = Environment(
             loader=DictLoader(self._sources | self._checks),
@@ -81,23 +74,30 @@ class Prompts:
         )
         own = [f"{stage.name}.j2" for stage in system.agents if stage.by is None]
         for name in (*BASE, *own, *self._checks):
-            self._template(name)
+            try:
+                self._env.get_template(name)
+            except TemplateNotFound as error:
+                what = f"the system {system.name} has no {error}"
+                hint = "every stage that a model answers needs a template <stage>.j2"
+                raise ConfigError(what, where=self._folders, hint=hint) from error
+            except TemplateError as error:
+                raise ConfigError(f"the prompt {name} is no Jinja template: {error}", where=name) from error
         self._rendered = self._reached([*BASE, *own, *self._checks])
 
     def messages(
         self, stage: Stage, state: State, supplied: Mapping[str, object], outline: str, correction: Correction | None
     ) -> tuple[Message, ...]:
-        """The messages that open a call of `stage`. `supplied` holds inputs from sources other than stages (M)."""
+        """The messages that open a call of `stage`. supplied: inputs from sources other than stages (M)."""
         seen = visible(self.system, stage, state) | {k: v for k, v in supplied.items() if k in stage.sees}
         outputs = [(maker.name, seen[maker.gives]) for maker in self.system.stages if maker.gives in seen]
         scope = {"responder": _line(state.scene.responder), **seen}
         shared = self._render("shared.j2", {**scope, "outputs": outputs})
         auditor = self.system.auditor
-        audits = auditor is not None and stage.name == auditor.name
-        checks = [(s.name, self._render(_check(s), scope)) for s in self.system.stages] if audits else []
+        audited = self.system.stages if auditor and stage.name == auditor.name else ()
+        checks = [(one.name, self._render(_check(one), scope)) for one in audited]
         own_scope = {**scope, "outline": outline, "correction": correction, "checks": checks}
         own = self._render(f"{stage.name}.j2", own_scope)
-        images: tuple[Image, ...] = state.images if "V" in seen else ()
+        images = state.images if "V" in seen else ()
         return (Message("system", self._render("system.j2", {})), Message("user", f"{shared}\n\n{own}", images))
 
     def complaint(self, what: str, outline: str) -> Message:
@@ -106,17 +106,29 @@ class Prompts:
 
     def digest(self) -> str:
         """SHA-256 (hex) over all that decides what the system asks and answers beside its settings: every template that
-        it can render, the schemas of its outputs, and the user's classes and functions that it names. It does not
-        depend on where they lie."""
-        outputs = [stage.output for stage in self.system.agents if stage.output]
-        parts = [schema_digest(output) for output in outputs]
-        code: list[object] = [stage.by for stage in self.system.agents if stage.by]
+        it can render, the schemas of its outputs, and the user's classes and functions, wherever they lie."""
+        agents, loop = self.system.agents, self.system.loop
+        outputs = [stage.output for stage in agents if stage.output]
+        code: list[object] = [stage.by for stage in agents if stage.by]
         code += [output for output in outputs if not output.__module__.startswith("mmerg.")]  # for its validators
-        parts += [
-            digest_of(thing) for thing in (*code, *([] if isinstance(self.system.loop, str) else [self.system.loop]))
-        ]
+        code += [] if isinstance(loop, str) else [loop]
+        parts = [*map(schema_digest, outputs), *map(digest_of, code)]
         parts += [f"{name}\0{self._sources[name]}\0" for name in self._rendered]
         return sha256("".join(parts).encode()).hexdigest()
+
+    def _read(self) -> dict[str, str]:
+        """The text of every template by name; of one name the first folder's counts."""
+        sources: dict[str, str] = {}
+        for folder in reversed(self.system.prompts):
+            for path in folder.rglob("*.j2"):
+                name = path.relative_to(folder).as_posix()
+                try:
+                    sources |= {} if path.is_dir() else {name: path.read_text(encoding="utf-8")}
+                except (OSError, UnicodeDecodeError) as error:
+                    hint = "a template is a text file in UTF-8; rename what is none"
+                    what = f"the prompt {name} cannot be read: {error}"
+                    raise ConfigError(what, where=self._folders, hint=hint) from error
+        return sources
 
     def _reached(self, names: list[str]) -> list[str]:
         """These templates and all that they can render, as far as they are files, in order of names."""
@@ -130,27 +142,15 @@ class Prompts:
                 names += self._sources if None in found else [other for other in found if other]
         return sorted(reached & set(self._sources))
 
-    def _template(self, name: str) -> Template:
-        try:
-            return self._env.get_template(name)
-        except TemplateNotFound as error:
-            folders = ", ".join(map(str, self.system.prompts))
-            hint = "every stage that a model answers needs a template <stage>.j2"
-            raise ConfigError(f"the system {self.system.name} has no {error}", where=folders, hint=hint) from error
-        except TemplateError as error:
-            raise ConfigError(f"the prompt {name} is no Jinja template: {error}", where=name) from error
-
     def _render(self, name: str, scope: Mapping[str, object]) -> str:
         try:
-            return self._template(name).render(scope).strip()
+            return self._env.get_template(name).render(scope).strip()
         except Exception as error:  # what a template computes may raise anything
             why = f"there is no {error}" if isinstance(error, TemplateNotFound) else str(error)
             kind = "" if isinstance(error, TemplateError) else f"{type(error).__name__}: "
-            raise ConfigError(
-                f"the prompt {name} cannot be rendered: {kind}{why}",
-                where=", ".join(map(str, self.system.prompts)),
-                hint="a template may use only the inputs that its stage sees (system.stages.<name>.sees)",
-            ) from error
+            what = f"the prompt {name} cannot be rendered: {kind}{why}"
+            hint = "a template may use only the inputs that its stage sees (system.stages.<name>.sees)"
+            raise ConfigError(what, where=self._folders, hint=hint) from error
 
 
 def _check(stage: Stage) -> str:
@@ -158,42 +158,20 @@ def _check(stage: Stage) -> str:
     return f"stages.{stage.name}.check"
 
 
-def _read(system: System) -> dict[str, str]:
-    """The source of every template of a system by name, in the names' order; of one name the first folder's counts."""
-    files = FileSystemLoader(system.prompts)
-    reader = Environment(autoescape=False)
-    sources: dict[str, str] = {}
-    for name in files.list_templates():
-        if not name.endswith(".j2"):
-            continue
-        try:
-            sources[name], _, _ = files.get_source(reader, name)
-        except (OSError, UnicodeDecodeError) as error:  # TemplateNotFound, of a link to nothing, is an OSError
-            where = ", ".join(map(str, system.prompts))
-            hint = "a template is a text file in UTF-8; rename what is none"
-            raise ConfigError(f"the prompt {name} cannot be read: {error}", where=where, hint=hint) from error
-    return sources
-
-
 def visible(system: System, stage: Stage, state: State) -> Inputs:
     """The inputs of `state` that `stage` sees, by symbol, as templates get them; what is absent leaves no trace."""
     seen: Inputs = {}
+    turns = [TurnView(n, _line(turn.speaker), _line(turn.text)) for n, turn in enumerate(state.scene.history, start=1)]
     if "V" in stage.sees and state.keyframes:
-        speakers = [turn.speaker for turn in state.scene.history]
-        views = tuple(
-            FrameView(number, k.turn, _line(speakers[k.turn - 1]), k.frame.time, k.description)
+        views = [
+            FrameView(number, k.turn, turns[k.turn - 1].speaker, k.frame.time, k.description)
             for number, k in enumerate(state.keyframes, start=1)
-        )
-        seen["V"] = FramesView(form(state), views)
+        ]
+        seen["V"] = FramesView(form(state), tuple(views))
     if "D" in stage.sees:
-        seen["D"] = tuple(
-            TurnView(n, _line(turn.speaker), _line(turn.text)) for n, turn in enumerate(state.scene.history, start=1)
-        )
-    for maker in system.stages:
-        output = state.get(maker.gives)
-        if maker.gives in stage.sees and output is not None:
-            seen[maker.gives] = output
-    return seen
+        seen["D"] = tuple(turns)
+    made = [maker.gives for maker in system.stages if maker.gives in stage.sees]
+    return seen | {symbol: output for symbol in made if (output := state.get(symbol)) is not None}
 
 
 def form(state: State) -> Form:

@@ -1,7 +1,4 @@
-"""One sample from clips to result line, failed or not: a failed sample never costs another.
-
-`attempt` is what it has in common with other work that is done a sample at a time; `parallel.py` maps it over many.
-"""
+"""One sample from clips to result line, failed or not: a failed sample never costs another."""
 
 from __future__ import annotations
 
@@ -15,16 +12,13 @@ from pydantic import BaseModel
 
 from mmerg.backends.protocol import Backend, Engine, Reply, Sampling
 from mmerg.corpora.dialogue import Sample
-from mmerg.engine.answered import code_of_the_user
-from mmerg.engine.ask import Asker
+from mmerg.engine.ask import Asker, code_of_the_user
 from mmerg.engine.look import Looker
 from mmerg.engine.loops.audit import audit
-from mmerg.engine.loops.loop import Loop, Outcome
+from mmerg.engine.loops.loop import Loop, Outcome, single
 from mmerg.engine.loops.refine import refine
-from mmerg.engine.loops.single import single
 from mmerg.engine.prompts import Prompts
 from mmerg.engine.sources import Ready, Source
-from mmerg.engine.state import State
 from mmerg.errors import Failure, SampleError
 from mmerg.runs import events
 from mmerg.runs.events import Emit
@@ -45,7 +39,7 @@ class KeepFrame(Protocol):
 
 @dataclass(frozen=True)
 class Experiment:
-    """What every sample of a run shares. sources supply, by symbol, inputs that no stage makes."""
+    """What every sample of a run shares. sources: inputs that no stage makes, by symbol."""
 
     prompts: Prompts
     looker: Looker
@@ -57,7 +51,7 @@ class Experiment:
     def sample(self, sample: Sample, backend: Backend, emit: Emit, keep_frame: KeepFrame) -> Result:
         """One sample's result, failed or not. Raises CallError (interrupted), after which nothing is decided, and
         ConfigError for what would fail every sample."""
-        scene, system = sample.scene, self.prompts.system
+        scene, target, system = sample.scene, sample.target, self.prompts.system
         facts = Facts(system.result.get("response", ""))
 
         def watch(event: events.Event) -> None:
@@ -65,9 +59,12 @@ class Experiment:
             facts.see(event)
 
         def decide(note: Emit) -> Fields:
-            vision = self.engine.vision
+            vision, store = self.engine.vision, self.looker.store
             state = self.looker.look(scene, sample.dropped, vision=vision, max_images=self.max_images, emit=note)
-            self._keep(state, keep_frame)
+            for image in state.images:  # first: these bytes are at hand, a frame among them need not be read again
+                keep_frame(image.sha256, partial(bytes, image.data))
+            for keyframe in state.keyframes:
+                keep_frame(keyframe.frame.sha256, partial(store.read, keyframe.frame.sha256))
             ready: dict[str, Ready] = {symbol: partial(each.supply, sample) for symbol, each in self.sources.items()}
             asker = Asker(self.prompts, backend, self.sampling, note, ready)
             if isinstance(system.loop, str):
@@ -87,21 +84,9 @@ class Experiment:
             responder=scene.responder,
             labels=scene.labels,
         )
-        common = attempt(started, decide, watch)
-        return Result.model_validate(
-            {
-                "gold_response": sample.target.text if sample.target else None,
-                "gold_emotion": sample.target.emotion if sample.target else None,
-                **facts.fields(cast("str | None", common.get("response"))),
-                **common,
-            }
-        )
-
-    def _keep(self, state: State, keep_frame: KeepFrame) -> None:
-        for image in state.images:  # first: these bytes are at hand, a frame among them need not be read again
-            keep_frame(image.sha256, partial(bytes, image.data))
-        for keyframe in state.keyframes:
-            keep_frame(keyframe.frame.sha256, partial(self.looker.store.read, keyframe.frame.sha256))
+        decided = attempt(started, decide, watch)
+        gold = {"gold_response": target.text, "gold_emotion": target.emotion} if target else {}
+        return Result.model_validate({**gold, **facts.fields(cast("str | None", decided.get("response"))), **decided})
 
 
 def loop_of(system: System) -> Loop:
@@ -110,8 +95,8 @@ def loop_of(system: System) -> Loop:
 
 
 def attempt(started: events.SampleStarted, decide: Callable[[Emit], Fields], emit: Emit) -> Fields:
-    """One try at a sample, whatever is to be decided of it: what every sample's line has, its calls and how it failed,
-    and what `decide` gives where it did not. Raises CallError (interrupted), after which nothing is decided."""
+    """One try at a sample, whatever is to be decided of it: its calls, how it failed, or what `decide` gives. Raises
+    CallError (interrupted), after which nothing is decided."""
     begun = time.monotonic()
     sample = started.sample
     calls: list[Reply] = []
@@ -127,14 +112,11 @@ def attempt(started: events.SampleStarted, decide: Callable[[Emit], Fields], emi
         decided = {"status": "ok", **decide(note)}
         note(events.SampleDone(sample=sample))
     except SampleError as error:
-        if error.failure is Failure.INTERRUPTED:
+        failure = error.failure
+        if failure is Failure.INTERRUPTED:
             raise
-        note(
-            events.SampleFailed(
-                sample=sample, failure=error.failure, what=error.what, where=error.where, hint=error.hint
-            )
-        )
-        decided = {"status": "failed", "failure": error.failure, "failure_text": str(error)}
+        note(events.SampleFailed(sample=sample, failure=failure, what=error.what, where=error.where, hint=error.hint))
+        decided = {"status": "failed", "failure": failure, "failure_text": str(error)}
     return {
         "id": sample,
         "dialogue": started.dialogue,
@@ -149,19 +131,11 @@ def attempt(started: events.SampleStarted, decide: Callable[[Emit], Fields], emi
 
 def _decided(system: System, outcome: Outcome) -> Fields:
     chosen = outcome.selected
-    audit = chosen.audit
+    found = {key: chosen.state.at(path) for key, path in system.result.items()}
     return {
         "selected_pass": chosen.t,
         "passes": len(outcome.passes),
         "ended": outcome.ended,
-        "audit": {name: int(finding.passed) for name, finding in audit.findings.items()} if audit else None,
-        **{key: _at(chosen.state, path) for key, path in system.result.items()},
+        "audit": dict(zip(chosen.audit.findings, chosen.audit.checks, strict=True)) if chosen.audit else None,
+        **{key: one.model_dump(mode="json") if isinstance(one, BaseModel) else one for key, one in found.items()},
     }
-
-
-def _at(state: State, path: str) -> object:
-    """The output, or the field of it, that a path such as "e.emotion" names."""
-    symbol, _, name = path.partition(".")
-    output = state.get(symbol)
-    found: object = getattr(output, name) if name else output
-    return found.model_dump(mode="json") if isinstance(found, BaseModel) else found

@@ -20,8 +20,8 @@ from mmerg.runs.events import Excluded
 
 @dataclass(frozen=True, slots=True)
 class Supply:
-    """What a source has for a prompt (empty: the prompt goes without), and what it kept back, for the trace alone.
-    problem: why there is nothing where that is no answer of the source, empty else."""
+    """What a source has for a prompt, and for the trace alone what it kept back, and why there is nothing where that is
+    no answer of the source."""
 
     content: tuple[Mapping[str, object], ...]
     excluded: tuple[Excluded, ...] = ()
@@ -31,14 +31,13 @@ class Supply:
 class Source(Protocol):
     """Supplies one symbol to the stages that see it. Is asked from several threads.
 
-    sample: may be used to guard against leaks, as it holds the hidden target; what is supplied goes into prompts and
-    into the trace. forecast: the emotion of `system.result`, where the asking stage sees it and it is there.
+    digest: a text that changes whenever what is supplied may change; it joins the run's identity. sample: may be used
+    to guard against leaks, as it holds the hidden target; what is supplied goes into prompts and into the trace.
+    forecast: the emotion of `system.result`, where the asking stage sees it and it is there.
     """
 
     @property
-    def digest(self) -> str:
-        """A text that changes whenever what is supplied may change; it joins the run's identity."""
-        ...
+    def digest(self) -> str: ...
 
     def supply(self, sample: Sample, state: State, forecast: str | None) -> Supply: ...
 

@@ -1,7 +1,6 @@
 """What is known of a sample so far. Immutable: running again from a stage means dropping a suffix.
 
-Knows nothing of how outputs are made. A `State` holds the scene, never the target, so nothing that renders prompts
-can reach it.
+A `State` holds the scene, never the target, so nothing that renders prompts can reach it.
 
     state = State(scene, keyframes).with_("E", evidence)
     state.before("E").outputs   # ()
@@ -42,11 +41,14 @@ class State:
     def get(self, symbol: str) -> Output | None:
         return dict(self.outputs).get(symbol)
 
-    def at(self, path: str) -> str | None:
-        """The text that stands at a path such as "e.emotion" or "R", None where there is none."""
+    def at(self, path: str) -> object:
+        """The output, or the field of it, that a path such as "e.emotion" or "R" names; None where there is none."""
         symbol, _, name = path.partition(".")
-        output = self.get(symbol)
-        found = getattr(output, name, None) if name else output
+        return getattr(self.get(symbol), name, None) if name else self.get(symbol)
+
+    def text_at(self, path: str) -> str | None:
+        """What stands at a path where it is a text."""
+        found = self.at(path)
         return found if isinstance(found, str) else None
 
     def with_(self, symbol: str, output: Output) -> State:
@@ -71,8 +73,8 @@ class Draft:
 
 @dataclass(frozen=True)
 class Correction:
-    """Why a stage runs again: its previous output, what was found, and the instruction what to do better. drafts: all
-    that it gave so far with the feedback on each, oldest first, where a loop shows the whole history."""
+    """Why a stage runs again: its previous output, what was found, and what to do better. drafts: all that it gave so
+    far, oldest first, where a loop shows the whole history."""
 
     stage: str
     previous: Output
@@ -83,8 +85,8 @@ class Correction:
 
 @dataclass(frozen=True)
 class Pass:
-    """Pass t: a complete state, the correction that led to it, and what its auditor said: an audit, or a score where
-    the loop takes free feedback; neither where there is no auditor, or what it said could not be read."""
+    """Pass t: a complete state, the correction that led to it, and what its auditor said: an audit, or a score for free
+    feedback; neither where there is no auditor, or what it said could not be read."""
 
     t: int
     state: State

@@ -1,12 +1,11 @@
-"""What an auditor answers: one finding for each audited stage, and the fault that code computes from them.
+"""What an auditor answers: a finding for each audited stage, and the fault that code computes from them.
 
 MERG, arXiv 2604.18988, section 3 (GRA): binary checks c1 … c4; the earliest failed agent a* is the source of error,
-and a correction instruction f goes to it. The schema is made from the stages there are: an absent stage has no check.
+and a correction instruction f goes to it. A stage that is not there has no check.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from functools import cache
 from typing import Annotated
 
@@ -51,7 +50,7 @@ class Audit(BaseModel):
 
 @cache
 def audit_class(stages: tuple[str, ...]) -> type[BaseModel]:
-    """The pydantic class of an auditor's reply: a field per stage, each a `Finding`."""
+    """The class of an auditor's reply: a `Finding` for each stage."""
     fields: dict[str, tuple[type[Finding], object]] = dict.fromkeys(stages, (Finding, ...))
     model: type[BaseModel] = create_model("AuditReply", __config__=ConfigDict(frozen=True, extra="forbid"), **fields)  # type: ignore[call-overload]
     return model
@@ -59,5 +58,4 @@ def audit_class(stages: tuple[str, ...]) -> type[BaseModel]:
 
 def audit_of(reply: BaseModel) -> Audit:
     """The `Audit` in an auditor's validated reply."""
-    findings: Mapping[str, Finding] = {name: getattr(reply, name) for name in type(reply).model_fields}
-    return Audit(findings=dict(findings))
+    return Audit(findings=dict(reply))

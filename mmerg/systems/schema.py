@@ -26,10 +26,18 @@ from mmerg.errors import ConfigError, Failure, ReplyError, SampleError, raised_a
 Record = TypeVar("Record", bound=BaseModel)
 IDLE = {"title", "default", "format", "uniqueItems", "examples", "deprecated"}  # say nothing that a grammar can hold to
 PLAIN = {"string": "text", "integer": "whole number", "number": "number", "boolean": "true or false"}
-LIMITS = (
-    *("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"),
-    *("minLength", "maxLength", "minItems", "maxItems"),
-)
+LIMITS = {  # and what the outline says of them
+    "maxLength": "at most {} characters",
+    "form": "of the form {}",
+    "minimum": "at least {}",
+    "maximum": "at most {}",
+    "exclusiveMinimum": "over {}",
+    "exclusiveMaximum": "under {}",
+    "multipleOf": "a multiple of {}",
+    "minLength": "",
+    "minItems": "",
+    "maxItems": "",
+}
 GRAMMATICAL = re.compile(r"\^(?!.*(\\|\(\?)).*\$")  # a pattern that servers' grammars read as pydantic does
 
 
@@ -206,16 +214,9 @@ def _kind(node: Node) -> str:
         return f"list of {node.minItems or 0} to {most}, each {_kind(node.items)}"
     if node.type == "integer" and node.minimum is not None and node.maximum is not None:
         return f"number {node.minimum} to {node.maximum}"
-    limits = {
-        "at most {} characters": node.maxLength,
-        "of the form {}": node.form,
-        "at least {}": node.minimum,
-        "at most {}": node.maximum,
-        "over {}": node.exclusiveMinimum,
-        "under {}": node.exclusiveMaximum,
-        "a multiple of {}": node.multipleOf,
-    }
-    bounds = [words.format(limit) for words, limit in limits.items() if limit is not None]
+    bounds = [
+        words.format(limit) for name, words in LIMITS.items() if words and (limit := getattr(node, name)) is not None
+    ]
     return ", ".join([PLAIN.get(node.type or "", "an object with"), *bounds])
 
 

@@ -1,33 +1,59 @@
 """A system as data: stages in order, an auditor or none, and how they are looped. Made from YAML by `build.py`.
 
-Knows nothing of datasets, servers or how stages are run. Inputs go by the symbols of the paper (MERG, arXiv 2604.18988,
-section 3): D dialogue history, V keyframes, M exemplars, and one symbol for each stage's output (E, e, P, R for MERG's
-four).
+Inputs go by the symbols of the paper (MERG, arXiv 2604.18988, section 3): D dialogue history, V keyframes, M exemplars,
+and one symbol for each stage's output (E, e, P, R for MERG's four).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from itertools import takewhile
 from pathlib import Path
-from typing import Literal
+from typing import Literal, Protocol
 
 from pydantic import BaseModel
 
 from mmerg.settings.model import FinalSelection
-from mmerg.systems.answerer import Answerer
 
 FramesSeenBy = Literal["paper", "all", "none"]
 
 
 @dataclass(frozen=True)
-class Stage:
-    """One agent: which prompt it answers, which inputs it sees, and what it gives.
+class Asked:
+    """What a class that answers a stage is asked. inputs: what the stage sees, by symbol (D: turns with number, speaker
+    and text; V: frames; outputs of stages; what sources supply), without what is absent. labels: the emotions that the
+    sample may have. images: JPEGs, where the stage sees V and the run's model has eyes. instruction: what an audit
+    found wrong with `previous`, both empty in the first pass."""
 
-    output is a frozen pydantic class, or None for plain text. by answers in place of a model. check says what the
-    auditor asks of it, as a template over the inputs that the auditor sees. sampling overrides the backbone's samplers
-    (temperature, num_predict, …).
+    sample: str
+    t: int
+    stage: str
+    responder: str
+    labels: tuple[str, ...]
+    inputs: Mapping[str, object]
+    images: tuple[bytes, ...] = ()
+    previous: object = None
+    instruction: str = ""
+
+
+class Answerer(Protocol):
+    """Answers a stage in place of a model: a text, or a record of the stage's output class or the mapping that makes
+    one. Is called from several threads. Its `digest`, a text, or else the SHA-256 of its file joins the run's identity.
+
+    class Longest:  # by: {_target_: my_stage.Longest}, output: my_stage.Cue
+        def __call__(self, asked: Asked) -> object:
+            turn = max(asked.inputs["D"], key=lambda turn: len(turn.text))
+            return {"turn": turn.number, "cue": turn.text}
     """
+
+    def __call__(self, asked: Asked) -> object: ...
+
+
+@dataclass(frozen=True)
+class Stage:
+    """One agent. output: a frozen pydantic class, or None for plain text. by: answers in place of a model. check: what
+    the auditor asks of it, a template. sampling: overrides of the backbone's samplers."""
 
     name: str
     gives: str
@@ -41,12 +67,9 @@ class Stage:
 
 @dataclass(frozen=True)
 class System:
-    """Stages in order and how they are looped. prompts: folders of templates, of one name the first folder's counts.
-
-    vocabulary holds the enumerations that schemas choose from; result names where response, emotion and plan stand
-    among the outputs ("R", "e.emotion", "P"). loop: the name of one of ours, or a function of the user's. stop and
-    score name fields of the auditor's output. final_selection: the best pass by its audit, or the last audited one.
-    """
+    """prompts: folders of templates, of one name the first folder's counts. vocabulary: the words that schemas choose
+    from. result: where response, emotion and plan stand among the outputs ("R", "e.emotion", "P"). loop: the name of
+    one of ours, or a function of the user's. stop, score: fields of the auditor's output."""
 
     name: str
     prompts: tuple[Path, ...]
@@ -71,11 +94,11 @@ class System:
         return any(symbol in agent.sees for agent in self.agents)
 
     def forecast(self, stage: Stage) -> str:
-        """Where the emotion of `result` stands for a stage that sees it, as in "e.emotion"; "" for one that does not,
-        or that is asked before it is there."""
+        """Where the emotion of `result` stands ("e.emotion") for a stage that sees it; "" where it does not, or is
+        asked before it is there."""
         path = self.result.get("emotion", "")
         symbol = path.split(".")[0]
-        earlier = self.agents[: [agent.name for agent in self.agents].index(stage.name)]
+        earlier = takewhile(lambda agent: agent.name != stage.name, self.agents)
         return path if symbol in stage.sees and symbol in [agent.gives for agent in earlier] else ""
 
     def showing_frames_to(self, seen_by: FramesSeenBy) -> System:
@@ -87,8 +110,5 @@ class System:
             rest = tuple(symbol for symbol in stage.sees if symbol != "V")
             return replace(stage, sees=("V", *rest) if seen_by == "all" else rest)
 
-        return replace(
-            self,
-            stages=tuple(change(stage) for stage in self.stages),
-            auditor=change(self.auditor) if self.auditor else None,
-        )
+        auditor = change(self.auditor) if self.auditor else None
+        return replace(self, stages=tuple(map(change, self.stages)), auditor=auditor)

@@ -1,19 +1,19 @@
 """Classes and functions that a config names: imported, made, and what stands for them in a run's identity.
 
 make(Target.model_validate({"_target_": "my_stage.Classifier", "file": "~/model.bin"}), "system=mine")
-named("my_stage.Reply", "system=mine")
+named("my_stage.Reply", "system=mine", "name a pydantic class")
 """
 
 from __future__ import annotations
 
 import importlib.util
 import inspect
-import re
 import sys
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from types import FunctionType, ModuleType
-from typing import cast
+from typing import Any, cast
 
 from pydantic import ValidationError
 
@@ -23,37 +23,34 @@ from mmerg.storage.files import sha256_of
 
 
 def make(target: Target, where: str) -> object:
-    """What the target gives with its arguments. Raises ConfigError where it cannot be imported or made, and the
-    MmergError that it raises itself."""
-    from hydra.errors import InstantiationException
-    from hydra.utils import instantiate
+    """What the target gives with its arguments, of which some may be targets. As in Hydra, `_args_` are arguments
+    without a name, and `_partial_` leaves the call to others. Raises ConfigError where it cannot be imported or made,
+    and the MmergError that it raises itself."""
+    return _made(target.model_dump(by_alias=True), where)
 
+
+def _made(node: object, where: str) -> object:
+    if isinstance(node, list | tuple):
+        return [_made(inner, where) for inner in node]
+    if not isinstance(node, dict):
+        return node
+    given: dict[str, Any] = {key: _made(inner, where) for key, inner in node.items()}
+    if "_target_" not in given:
+        return given
+    dotted, unnamed, later = given.pop("_target_"), given.pop("_args_", ()), given.pop("_partial_", False)
+    thing = cast(Callable[..., object], named(dotted, where, "_target_ is the dotted name of a class or function"))
     try:
-        # Twice, as Hydra resolves a node before it reads it, and reading resolves again.
-        node = _literal(_literal(target.model_dump(by_alias=True)))
-        return cast(object, instantiate(node, _convert_="all"))
-    except InstantiationException as error:
-        if isinstance(error.__cause__, MmergError):
-            raise error.__cause__ from error
-        cause: Exception = error
-        while isinstance(cause, InstantiationException | ImportError) and isinstance(cause.__cause__, Exception):
-            cause = cause.__cause__
-        why = " ".join(str(error if cause is error else f"{type(cause).__name__}: {cause}").split())
-        if isinstance(cause, ValidationError):
-            found = cause.errors(include_url=False)
+        return partial(thing, *unnamed, **given) if later else thing(*unnamed, **given)
+    except MmergError:
+        raise
+    except Exception as error:
+        why = " ".join(f"{type(error).__name__}: {error}".split())
+        if isinstance(error, ValidationError):
+            found = error.errors(include_url=False)
             why = "; ".join(f"{'.'.join(map(str, one['loc']))} is {one['input']!r:.60}: {one['msg']}" for one in found)
-        at = "" if cause is error else raised_at(cause)
-        place = f", {at}" if at and "/hydra/_internal/" not in at and "importlib" not in at else ""
-        raise ConfigError(f"{target.target} cannot be made: {why}", where=f"{where}{place}") from error
-
-
-def _literal(value: object) -> object:
-    """A value as a config holds it: what looks like an interpolation in a text, as in a path, is a part of it."""
-    if isinstance(value, dict):
-        return {key: _literal(inner) for key, inner in value.items()}
-    if isinstance(value, list):
-        return [_literal(inner) for inner in value]
-    return re.sub(r"(\\*)\$\{", lambda found: found[1] * 2 + r"\${", value) if isinstance(value, str) else value
+        inside = error.__traceback__ and error.__traceback__.tb_next  # else the arguments do not fit
+        place = f", {raised_at(error)}" if inside else ""
+        raise ConfigError(f"{dotted} cannot be made: {why}", where=f"{where}{place}") from error
 
 
 def named(dotted: str, where: str, hint: str) -> object:
@@ -94,17 +91,14 @@ def digest_of(thing: object) -> str:
     try:
         return sha256_of(Path(inspect.getsourcefile(_code(thing)) or ""))
     except (TypeError, OSError) as error:
-        raise ConfigError(
-            f"{name_of(thing)} has no digest, and no file that one could be taken of",
-            where="configuration",
-            hint="give it an attribute `digest`: a text that changes whenever what it gives may change",
-        ) from error
+        what = f"{name_of(thing)} has no digest, and no file that one could be taken of"
+        hint = "give it an attribute `digest`: a text that changes whenever what it gives may change"
+        raise ConfigError(what, where="configuration", hint=hint) from error
 
 
 def name_of(thing: object) -> str:
     """The dotted name of a function, or of an object's class."""
-    code = _code(thing)
-    return f"{code.__module__}.{code.__qualname__}"
+    return f"{_code(thing).__module__}.{_code(thing).__qualname__}"
 
 
 def _code(thing: object) -> FunctionType | type[object]:

@@ -13,9 +13,8 @@ from mmerg.engine.prompts import Prompts
 from mmerg.errors import ConfigError, Failure
 from mmerg.settings.model import SystemSettings
 from mmerg.settings.wrong import read_part
-from mmerg.systems.answerer import Asked
 from mmerg.systems.build import build
-from mmerg.systems.system import System
+from mmerg.systems.system import Asked, System
 from tests.engine.parts import ROOT, SCENE
 from tests.engine.test_experiment import Lab
 from tests.outside.outside_parts import Classifier, Label

@@ -11,9 +11,8 @@ from mmerg.engine.loops.loop import Ask, Outcome, complete, finish
 from mmerg.engine.sources import Supply
 from mmerg.engine.state import Pass, State
 from mmerg.runs.events import Emit
-from mmerg.systems.answerer import Asked
 from mmerg.systems.fields import Choice, Index
-from mmerg.systems.system import System
+from mmerg.systems.system import Asked, System
 
 
 class Label(BaseModel):

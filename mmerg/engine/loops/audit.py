@@ -12,8 +12,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from mmerg.engine.loops.loop import Ask, Outcome, Verdict, audited_passes
-from mmerg.engine.loops.single import single
+from mmerg.engine.loops.loop import Ask, Outcome, audited_passes, single
 from mmerg.engine.state import Correction, Output, Pass, State
 from mmerg.runs import events
 from mmerg.runs.events import Emit
@@ -26,16 +25,16 @@ def audit(system: System, state: State, ask: Ask, emit: Emit) -> Outcome:
     if system.auditor is None:
         return single(system, state, ask, emit)
 
-    def read(reply: Output, this: Pass) -> Verdict:
+    def read(reply: Output, this: Pass) -> tuple[Pass, Correction | str]:
         assert not isinstance(reply, str)
         found = audit_of(reply)
         emit(events.Audited(sample=state.scene.id, t=this.t, audit=found, checks=found.checks, fault=found.fault))
         audited = replace(this, audit=found)
         if found.fault is None:
-            return Verdict(audited, ended="passed")
+            return audited, "passed"
         [faulty] = [stage for stage in system.stages if stage.name == found.fault]
         finding, previous = found.findings[faulty.name], this.state.get(faulty.gives)
         assert previous is not None
-        return Verdict(audited, correction=Correction(faulty.name, previous, finding.reason, finding.correction))
+        return audited, Correction(faulty.name, previous, finding.reason, finding.correction)
 
     return audited_passes(system, system.auditor, state, ask, emit, read, system.final_selection)

@@ -5,7 +5,7 @@ A loop decides which stages are asked, how often, and which pass the result come
 
     def two_drafts(system: System, state: State, ask: Ask, emit: Emit) -> Outcome:
         first, second = (complete(system, state, ask, emit, t) for t in (0, 1))
-        return selected(system, [Pass(0, first, score=0), Pass(1, second, score=1)], "two drafts", emit)
+        return finish(state.scene.id, [Pass(0, first, score=0), Pass(1, second, score=1)], "two drafts", "last", emit)
 """
 
 from __future__ import annotations
@@ -46,15 +46,6 @@ class Loop(Protocol):
     def __call__(self, system: System, state: State, ask: Ask, emit: Emit) -> Outcome: ...
 
 
-@dataclass(frozen=True)
-class Verdict:
-    """A pass with what its auditor said of it, and either why the loop ends or what is corrected in the next pass."""
-
-    looked_at: Pass
-    ended: str = ""
-    correction: Correction | None = None
-
-
 def complete(system: System, state: State, ask: Ask, emit: Emit, t: int, correction: Correction | None = None) -> State:
     """Ask every stage whose output is not there yet; `correction` is shown to the stage that it names."""
     for stage in system.stages:
@@ -65,16 +56,21 @@ def complete(system: System, state: State, ask: Ask, emit: Emit, t: int, correct
     return state
 
 
+def single(system: System, state: State, ask: Ask, emit: Emit) -> Outcome:
+    """One pass: every stage is asked once, in order. Raises SampleError where a stage fails."""
+    only = Pass(0, complete(system, state, ask, emit, 0))
+    emit(events.Selected(sample=state.scene.id, t=0, ranks={}, ended="no auditor"))
+    return Outcome((only,), only, "no auditor")
+
+
+Reader = Callable[[Output, Pass], tuple[Pass, Correction | str]]
+
+
 def audited_passes(
-    system: System,
-    auditor: Stage,
-    state: State,
-    ask: Ask,
-    emit: Emit,
-    read: Callable[[Output, Pass], Verdict],
-    by: FinalSelection,
+    system: System, auditor: Stage, state: State, ask: Ask, emit: Emit, read: Reader, by: FinalSelection
 ) -> Outcome:
-    """At most `max_iterations` + 1 passes, each shown to `auditor`, whose reply `read` turns into a verdict.
+    """At most `max_iterations` + 1 passes, each shown to `auditor`. `read` takes its reply and gives the pass with what
+    was said of it, and what is corrected in the next one, or why the loop ends.
 
     Raises SampleError where the first pass fails or no pass has an audit that can be read. A later pass that cannot be
     finished or audited ends the loop; the passes before it stay candidates.
@@ -83,6 +79,11 @@ def audited_passes(
     passes: list[Pass] = []
     correction: Correction | None = None
     for t in range(system.max_iterations + 1):
+        if correction:
+            [back_to] = [stage for stage in system.stages if stage.name == correction.stage]
+            state = state.before(back_to.gives)
+            why, what = correction.reason, correction.instruction
+            emit(events.Rerun(sample=sample, t=t, stage=back_to.name, reason=why, correction=what))
         try:
             state = complete(system, state, ask, emit, t, correction)
         except SampleError as error:
@@ -96,34 +97,17 @@ def audited_passes(
         except SampleError as error:
             if not _final(error) or (isinstance(error, CallError) and not passes):
                 raise
-            passes.append(this)
             emit(events.Unaudited(sample=sample, t=t, failure=error.failure, what=error.what))
-            if len(passes) == 1:
-                raise ReplyError(
-                    Failure.UNAUDITED,
-                    f"the audit cannot be used ({error.failure}): {error.what}",
-                    where=error.where,
-                    hint=error.hint or "see the raw replies: python -m mmerg.show RUN SAMPLE --prompts",
-                ) from error
-            return finish(sample, passes, "unaudited", by, emit)
-        verdict = read(reply, this)
-        passes.append(verdict.looked_at)
-        if verdict.ended:
-            return finish(sample, passes, verdict.ended, by, emit)
-        correction = verdict.correction
-        assert correction is not None
-        if t < system.max_iterations:
-            [back_to] = [stage for stage in system.stages if stage.name == correction.stage]
-            state = state.before(back_to.gives)
-            emit(
-                events.Rerun(
-                    sample=sample,
-                    t=t + 1,
-                    stage=correction.stage,
-                    reason=correction.reason,
-                    correction=correction.instruction,
-                )
-            )
+            if not passes:
+                what = f"the audit cannot be used ({error.failure}): {error.what}"
+                hint = error.hint or "see the raw replies: python -m mmerg.show RUN SAMPLE --prompts"
+                raise ReplyError(Failure.UNAUDITED, what, where=error.where, hint=hint) from error
+            return finish(sample, [*passes, this], "unaudited", by, emit)
+        looked_at, verdict = read(reply, this)
+        passes.append(looked_at)
+        if isinstance(verdict, str):
+            return finish(sample, passes, verdict, by, emit)
+        correction = verdict
     return finish(sample, passes, "max_iterations", by, emit)
 
 
@@ -134,7 +118,7 @@ def _final(error: SampleError) -> bool:
 
 def select(passes: Sequence[Pass], by: FinalSelection = "lexicographic") -> Pass:
     """The pass of the highest rank, or with `last` the latest that has one (the paper's row without final selection).
-    An unaudited pass has no rank. Raises ReplyError (unaudited) if there is none."""
+    Raises ReplyError (unaudited) if none has."""
     ranked = [(rank, candidate) for candidate in passes if (rank := candidate.rank()) is not None]
     if not ranked:
         raise ReplyError(Failure.UNAUDITED, "no pass has an audit that can be read")

@@ -13,8 +13,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from mmerg.engine.loops.loop import Ask, Outcome, Verdict, audited_passes
-from mmerg.engine.loops.single import single
+from mmerg.engine.loops.loop import Ask, Outcome, audited_passes, single
 from mmerg.engine.state import Correction, Draft, Output, Pass, State
 from mmerg.runs import events
 from mmerg.runs.events import Emit
@@ -29,15 +28,15 @@ def refine(system: System, state: State, ask: Ask, emit: Emit) -> Outcome:
     symbol = system.result.get("response", system.stages[-1].gives).split(".")[0]
     [writer] = [stage for stage in system.stages if stage.gives == symbol]
 
-    def read(reply: Output, this: Pass) -> Verdict:
+    def read(reply: Output, this: Pass) -> tuple[Pass, Correction | str]:
         emit(events.Produced.of(state.scene.id, this.t, critic.name, critic.gives, reply))
         looked_at = replace(this, score=int(getattr(reply, system.score)) if system.score else 0)
         if system.stop and getattr(reply, system.stop):
-            return Verdict(looked_at, ended="good enough")
+            return looked_at, "good enough"
         draft = this.state.get(writer.gives)
         assert draft is not None
         drafts = (*(this.correction.drafts if this.correction else ()), Draft(draft, reply))
         feedback = reply if isinstance(reply, str) else reply.model_dump_json()
-        return Verdict(looked_at, correction=Correction(writer.name, draft, "", feedback, drafts))
+        return looked_at, Correction(writer.name, draft, "", feedback, drafts)
 
     return audited_passes(system, critic, state, ask, emit, read, system.final_selection if system.score else "last")
