@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -180,6 +181,17 @@ def test_the_same_command_calls_nothing_and_writes_the_same(judged: Judged, serv
     assert f"{SAMPLES} samples are finished already" in done.stdout
     assert (judged.judgement(), file.read_bytes()) == before
     assert server.calls == SAMPLES * 3
+
+
+def test_without_a_server_verdicts_are_read_from_the_cache(judged: Judged) -> None:
+    assert judged(judged.a).returncode == 0
+    before = [verdict.comparable() for verdict in judged.verdicts()]
+    shutil.rmtree(judged.judging())
+    nobody = "backend.hosts=[http://127.0.0.1:9]"
+    assert judged(judged.a, nobody).returncode == 2
+    done = judged(judged.a, nobody, "cache=read")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert [verdict.comparable() for verdict in judged.verdicts()] == before
 
 
 def test_a_partial_judgement_stands_in_its_folder_and_not_in_place_of_a_fuller(judged: Judged) -> None:

@@ -45,9 +45,9 @@ class Deadlines:
     between two lines; and for the whole call."""
 
     connect: float = 5.0
-    first_token: float = 300.0
-    stall: float = 60.0
-    total: float = 600.0
+    first_token: float = 600.0
+    stall: float = 120.0
+    total: float = 1200.0
 
 
 class _Wire(httpcore.NetworkStream):

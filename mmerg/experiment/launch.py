@@ -14,9 +14,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from mmerg.backends.pool import Pool
 from mmerg.backends.protocol import Backend, Engine
-from mmerg.backends.replay import stored_engine
 from mmerg.console.bar import Building
 from mmerg.console.run_tables import Summary, describe_memory, failures
 from mmerg.console.terminal import console, escape, plural, shown
@@ -26,16 +24,16 @@ from mmerg.corpora.reading import clip_files
 from mmerg.engine.prompts import Prompts
 from mmerg.engine.sample import Experiment
 from mmerg.engine.sources import Source
-from mmerg.errors import CallError, CorpusError
+from mmerg.errors import CorpusError
 from mmerg.experiment.only_failed import is_new, refusal, told_nothing, told_wanted
 from mmerg.experiment.sweep import in_sweep
 from mmerg.experiment.wiring import (
+    answering,
     corpus_of,
     experiment_of,
     git_commit,
     looker_of,
     opened_sources,
-    pool_of,
     prepared_sources,
     prompts_of,
     protocol_of,
@@ -126,7 +124,8 @@ def _run(task: Task, out: Console) -> Ended:
             return _shown_again(task, out, before)
         if settings.only_failed:
             asked = told_wanted(wanted, before)
-    with closing(_answering(task)) as pool:
+    known = None if is_new(path) else read_manifest(path).engine
+    with closing(answering(settings, known)) as pool:
         engine = pool.describe()
         _announce(out, task, asked, engine)
         for host, why in pool.down().items():
@@ -169,23 +168,6 @@ def _shown_again(task: Task, out: Console, before: Results[Result]) -> Ended:
         out.print(f"{plural(len(results), 'sample')} {'is' if len(results) == 1 else 'are'} finished already")
         _tell(out, task.settings.backbone.note, results)
     return _ended(task.path, Ended.of(task.path, results, kept=len(results), made=0))
-
-
-def _answering(task: Task) -> Pool:
-    """The hosts; where none answers and replies are only to be read from the cache, the cache alone."""
-    settings = task.settings
-    pool = pool_of(settings)
-    try:
-        pool.describe()
-    except CallError:
-        pool.close()
-        if settings.cache != "read":
-            raise
-        adapter, replies = settings.backend.adapter, Path(settings.cache_dir) / "replies.sqlite"
-        known = None if is_new(task.path) else read_manifest(task.path).engine
-        engine = known or stored_engine(replies, settings.backend.name, adapter.model, adapter.load.plain())
-        return pool_of(settings, engine)
-    return pool
 
 
 def _ended(path: Path, ended: Ended) -> Ended:

@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 from mmerg.backends.cache import Cache
 from mmerg.backends.pool import Host, Pool
 from mmerg.backends.protocol import Engine, Sampling
-from mmerg.backends.replay import Replay
+from mmerg.backends.replay import Replay, stored_engine
 from mmerg.backends.retry import Retry
 from mmerg.corpora.dialogue import Corpus, Sample
 from mmerg.corpora.protocols import Protocol
@@ -25,7 +25,7 @@ from mmerg.engine.plan import Ahead, clips_by_file, files_there
 from mmerg.engine.prompts import Prompts
 from mmerg.engine.sample import Experiment
 from mmerg.engine.sources import Source
-from mmerg.errors import ConfigError, CorpusError
+from mmerg.errors import CallError, ConfigError, CorpusError
 from mmerg.frames.frame import FrameSettings
 from mmerg.frames.store import FrameStore
 from mmerg.memory.guards import refuse_evaluated
@@ -118,6 +118,22 @@ def pool_of(settings: AskingSettings, engine: Engine | None = None) -> Pool:
         made = make(backend.adapter, host=address)
         hosts.append(Host(Cache(Retry(made, backend.attempts), replies, settings.cache), slots, address))
     return Pool(hosts, backend.revive_after)
+
+
+def answering(settings: AskingSettings, known: Engine | None = None) -> Pool:
+    """The hosts; where none answers and replies are only to be read from the cache, the cache alone. known: the engine
+    that replies are to be of; else it is looked up in the cache."""
+    pool = pool_of(settings)
+    try:
+        pool.describe()
+    except CallError:
+        pool.close()
+        if settings.cache != "read":
+            raise
+        adapter, replies = settings.backend.adapter, Path(settings.cache_dir) / "replies.sqlite"
+        engine = known or stored_engine(replies, settings.backend.name, adapter.model, adapter.load.plain())
+        return pool_of(settings, engine)
+    return pool
 
 
 def sampling_of(settings: AskingSettings) -> Sampling:

@@ -21,7 +21,7 @@ from mmerg.console.run_tables import failures
 from mmerg.console.terminal import console, escape, shown
 from mmerg.engine.prompts import Prompts
 from mmerg.errors import ConfigError
-from mmerg.experiment.wiring import git_commit, pool_of, sampling_of, versions
+from mmerg.experiment.wiring import answering, git_commit, sampling_of, versions
 from mmerg.experiment.work import carry_out, pending
 from mmerg.judging.items import Lot, pairs, singles
 from mmerg.judging.judge import Judge, judge_system
@@ -74,8 +74,10 @@ class Judging:
         }
 
     def name(self, identity: dict[str, str]) -> str:
-        """The folder's name, another for every config and for everything that is judged."""
-        mark = hashlib.sha256((identity["config"] + identity["judged"]).encode()).hexdigest()[:8]
+        """The folder's name, another for every config, prompt and reply that is judged."""
+        mark = hashlib.sha256("".join(identity[part] for part in ("config", "prompts", "judged")).encode()).hexdigest()[
+            :8
+        ]
         return f"judge-{self.settings.judge.name}-{self.backbone}-{mark}"
 
 
@@ -88,7 +90,7 @@ def launch(settings: JudgeSettings, folders: Sequence[Path]) -> int:
     lots = [lot.drawn(node.sample, settings.seed) for lot in _lots(folders, node.replies)]
     sampling = replace(sampling_of(settings), temperature=node.temperature)
     judge = Judge(Prompts(judge_system(node)), sampling, node.replies, node.repeats)
-    with closing(pool_of(settings)) as pool:
+    with closing(answering(settings)) as pool:
         judging = Judging(settings, judge, pool.describe())
         _announce(out, judging)
         for host, why in pool.down().items():
