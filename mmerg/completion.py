@@ -35,7 +35,8 @@ def words(line: str) -> list[str]:
     page = PAGES.get(before[1])
     if page is None:
         return []
-    own = next((Path(word.partition("=")[2]).expanduser() for word in before if word.startswith("--config-dir=")), None)
+    joined = " ".join(before).replace("--config-dir ", "--config-dir=").split(" ")
+    own = next((Path(word.partition("=")[2]).expanduser() for word in joined if word.startswith("--config-dir=")), None)
     keys = setting_keys(page)
     chosen = [group for group in groups(own) if group in keys or group not in groups()]
     group, equals, _ = last.partition("=")
@@ -54,7 +55,7 @@ def main() -> int:
             case ["bash"]:
                 print(BASH)  # noqa: T201
             case ["words", line]:
-                print("\n".join(words(line)))  # noqa: T201
+                sys.stdout.writelines(f"{word}\n" for word in words(line))  # with none, bash completes names of files
             case _:
                 hint = 'eval "$(mmerg completion bash)"'
                 raise ConfigError("completion is for bash", where="command line", hint=hint)

@@ -193,3 +193,15 @@ _mmerg 2>/dev/null; echo "<${{COMPREPLY[0]}}>"
 """
     done = subprocess.run(["bash", "-c", script], env=ENVIRONMENT, capture_output=True, text=True, check=False)
     assert done.stdout == "<meld >\n", done.stderr
+
+
+def test_where_nothing_fits_bash_is_left_to_complete_names_of_files() -> None:
+    done = mmerg("completion", "words", "mmerg show ru")
+    assert (done.returncode, done.stdout) == (0, "")
+
+
+def test_tab_offers_pages_of_the_users_own(tmp_path: Path) -> None:
+    (tmp_path / "system").mkdir()
+    (tmp_path / "system" / "mine.yaml").write_text("name: mine", encoding="utf-8")
+    for option in (f"--config-dir {tmp_path}", f"--config-dir={tmp_path}"):
+        assert words(f"mmerg run {option} system=m") == ["system=merg ", "system=mine "]
