@@ -201,6 +201,19 @@ def test_a_text_model_reads_measured_descriptions(corpus: Path, ollama_host: str
     check_replay(ran, tmp_path / "runs", *settings)
 
 
+def test_a_system_that_sees_the_dialogue_alone_opens_no_clip(corpus: Path, ollama_host: str, tmp_path: Path) -> None:
+    ran = Ran(
+        *(tmp_path / "runs", f"--config-dir={ROOT / 'tests' / 'outside'}", "system=labelled"),
+        *("dataset=folder", f"dataset.root={corpus}", "limit=1", f"backend.hosts=[{ollama_host}]"),
+        *("backbone=smollm2-135m", f"backbone.model={TEXT_MODEL}", "+backbone.load.num_thread=1"),
+        *("backbone.sampling.num_predict=16", "system.max_repairs=0", f"cache_dir={tmp_path / 'cache'}"),
+    )
+    assert "no eyes" not in ran.told
+    assert [(event.form, event.turns) for event in ran.frames] == [("none", ())]
+    assert (tmp_path / "cache" / "replies.sqlite").is_file()
+    assert not [file for file in (tmp_path / "cache" / "frames").rglob("*") if file.is_file()]
+
+
 def test_a_dialogue_of_meld_without_a_server(tmp_path: Path) -> None:
     if not (MELD / "test_sent_emo.csv").is_file():
         pytest.skip("MELD's test_sent_emo.csv is not at hand")
