@@ -32,7 +32,9 @@ def folder(tmp_path: Path) -> Path:
         result("b/1", "so it is.", "fear", gold="joy"),
         result("c/1", None, gold="joy"),
     ]
-    return build_run(tmp_path / "one", results, logprobs={"a/1": [-1.0], "b/1": [-2.0]}, samples=5, model=HOSTILE)
+    config = {"backbone": {"name": "odd", "model": HOSTILE}}
+    logprobs = {"a/1": [-1.0], "b/1": [-2.0]}
+    return build_run(tmp_path / "one", results, logprobs=logprobs, samples=5, model=HOSTILE, config=config)
 
 
 def test_the_table_and_the_file(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -76,7 +78,8 @@ def test_the_settings_in_which_runs_differ(folder: Path, tmp_path: Path, capsys:
     more = [build_run(tmp_path / name, [result("a/1")], model="tiny") for name in ("two", "three")]
     assert main([str(folder), *map(str, more), *QUICK]) == 0
     shown = capsys.readouterr().out
-    assert "settings that differ\n  backbone.name: model\\u202e\\u001b[31m[bold] in 1; tiny in 2,3\n" in shown
+    assert "settings that differ\n  backbone.name: odd in 1; tiny in 2,3\n" in shown
+    assert "\n  backbone.model: model\\u202e\\u001b[31m[bold] in 1; – in 2,3\n" in shown
     assert main([*map(str, more), *QUICK]) == 0
     assert "settings that differ" not in capsys.readouterr().out
 

@@ -54,7 +54,8 @@ def hostile(tmp_path_factory: pytest.TempPathFactory) -> Path:
     told = [Told(id, ("0111", "1111"), HOSTILE, "<b>joy</b>", mark=HOSTILE) for id in HOSTILE_IDS]
     turns = ((HOSTILE, HOSTILE), ("Ben", word), ("\u202eAna", HOSTILE))
     told.append(Told("words", mark=word, history=turns))
-    run = build(tmp_path_factory.mktemp("hostile") / "<i>run & co", told, model=HOSTILE)
+    config = {"backbone": {"name": "odd", "model": HOSTILE}}
+    run = build(tmp_path_factory.mktemp("hostile") / "<i>run & co", told, model=HOSTILE, config=config)
     write_report([run], run / "report", faces="keep", say=say_nothing)
     return run / "report"
 
