@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import sys
-from pathlib import Path
 
 from mmerg.console.terminal import run_command, tolerate_closed_output
 from mmerg.errors import ConfigError
+from mmerg.settings.command import read_line
 from mmerg.settings.help import setting_keys
 from mmerg.settings.pages import groups, pages_of
 
@@ -35,8 +35,10 @@ def words(line: str) -> list[str]:
     page = PAGES.get(before[1])
     if page is None:
         return []
-    joined = " ".join(before).replace("--config-dir ", "--config-dir=").split(" ")
-    own = next((Path(word.partition("=")[2]).expanduser() for word in joined if word.startswith("--config-dir=")), None)
+    try:
+        own = read_line(before[2:]).own
+    except ConfigError:  # the command itself will say what is wrong
+        own = None
     keys = setting_keys(page)
     chosen = [group for group in groups(own) if group in keys or group not in groups()]
     group, equals, _ = last.partition("=")

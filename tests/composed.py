@@ -7,7 +7,7 @@ from typing import Any
 from omegaconf import DictConfig
 
 from mmerg.settings.compose import checked, compose, parse
-from mmerg.settings.model import RunSettings
+from mmerg.settings.model import COMMANDS, RunSettings
 
 BASE = ("dataset=folder", "dataset.root=/data")
 
@@ -25,3 +25,11 @@ def settings_of(*overrides: str) -> RunSettings:
 def plain_of(*overrides: str) -> dict[str, Any]:
     """The same as plain values."""
     return settings_of(*overrides).plain()
+
+
+def resolve(config: DictConfig) -> dict[str, Any]:
+    """The plain values of a config of any command."""
+    page = (
+        "judge" if "judge" in config else "data" if "clips" in config else "config" if "system" in config else "doctor"
+    )
+    return parse(config, COMMANDS[page]).plain()

@@ -10,9 +10,8 @@ from omegaconf import OmegaConf
 
 from mmerg.errors import ConfigError
 from mmerg.experiment.wiring import refuse_idle_repeats
-from mmerg.settings.compose import resolve
 from mmerg.settings.pages import conf_folder
-from tests.composed import BASE, composed, plain_of, settings_of
+from tests.composed import BASE, composed, plain_of, resolve, settings_of
 
 BACKBONES = sorted(file.stem for file in conf_folder().glob("backbone/*.yaml"))
 COLD = "backbone.sampling.temperature=0"

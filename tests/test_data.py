@@ -16,10 +16,10 @@ import pytest
 
 from mmerg.checking.check import check_data
 from mmerg.console.terminal import run_command
-from mmerg.settings.compose import parse, resolve
+from mmerg.settings.compose import parse
 from mmerg.settings.model import DataSettings, RunSettings
 from tests.checking.trees import folder, published_dev, turn
-from tests.composed import composed
+from tests.composed import composed, resolve
 from tests.corpora import iemocap_builder
 from tests.corpora.meld_builder import Builder, Line
 from tests.engine.parts import ROOT

@@ -10,9 +10,8 @@ import yaml
 from omegaconf import OmegaConf
 
 from mmerg.errors import ConfigError
-from mmerg.settings.compose import resolve
 from mmerg.settings.identity import identity_hash
-from tests.composed import composed
+from tests.composed import composed, resolve
 from tests.engine.parts import ROOT
 
 EXPERIMENTS = sorted((ROOT / "conf/experiment").glob("*.yaml"))

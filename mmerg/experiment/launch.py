@@ -10,6 +10,7 @@ import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 
 from rich.console import Console
@@ -22,7 +23,6 @@ from mmerg.corpora.dialogue import Corpus, Sample
 from mmerg.corpora.protocols import Protocol, Selection, chosen
 from mmerg.corpora.reading import clip_files
 from mmerg.engine.prompts import Prompts
-from mmerg.engine.sample import Experiment
 from mmerg.engine.sources import Source
 from mmerg.errors import CorpusError
 from mmerg.experiment.only_failed import is_new, refusal, told_nothing, told_wanted
@@ -32,7 +32,6 @@ from mmerg.experiment.wiring import (
     corpus_of,
     experiment_of,
     git_commit,
-    looker_of,
     opened_sources,
     prepared_sources,
     prompts_of,
@@ -83,7 +82,7 @@ class Task:
         sources = prepared_sources(settings, prompts.system, corpus)
         return cls(settings, corpus, protocol, selection, wanted, prompts, sources)
 
-    @property
+    @cached_property
     def path(self) -> Path:
         """The folder: of another name for whatever decides results, wherever files lie."""
         settings = self.settings
@@ -117,16 +116,18 @@ def _run(task: Task, out: Console) -> Ended:
     path, settings, wanted = task.path, task.settings, task.wanted
     asked = f"{len(wanted)} wanted now"
     clips = Snapshot.of(clip_files(task.corpus))
+    known = None
     if not is_new(path):
-        before = read_finished(path)
+        manifest, before = read_manifest(path), read_finished(path)
+        known = manifest.engine
         whole = settings.only_failed or is_sealed(before, [sample.id for sample in task.selection.samples])
-        if whole and not pending(wanted, before, settings.only_failed) and _same_clips(path, clips):
-            return _shown_again(task, out, before)
+        same = manifest.identity.get("clips") == clips.digest()
+        if whole and same and not pending(wanted, before, settings.only_failed):
+            return _shown_again(task, out, before, known)
         if settings.only_failed:
             asked = told_wanted(wanted, before)
-    known = None if is_new(path) else read_manifest(path).engine
-    with closing(answering(settings, known)) as pool:
-        engine = pool.describe()
+    pool, engine = answering(settings, known)
+    with closing(pool):
         _announce(out, task, asked, engine)
         for host, why in pool.down().items():
             out.print(escape(f"host {host} is left out for now: {why}"))
@@ -136,13 +137,12 @@ def _run(task: Task, out: Console) -> Ended:
                 sources = opened_sources(task.sources, wanted, watch)
         for memory in _memories(sources).values():
             out.print(escape(describe_memory(memory)))
-        experiment = experiment_of(settings, task.prompts, sampling_of(settings), engine, sources)
-        with Run(path, _manifest(task, clips, experiment)) as run:
+        with Run(path, _manifest(task, clips, engine, sources)) as run:
             todo = pending(wanted, run.finished, settings.only_failed)
-            working = replace(experiment, looker=looker_of(settings, task.prompts.system, todo))
+            experiment = experiment_of(settings, task.prompts, sampling_of(settings), engine, sources, todo)
 
             def work(sample: Sample, backend: Backend, emit: Emit) -> Result:
-                return working.sample(sample, backend, emit, run.keep_frame)
+                return experiment.sample(sample, backend, emit, run.keep_frame)
 
             progress = carry_out(run, wanted, todo, work, pool, out)
             run.seal([sample.id for sample in task.selection.samples])
@@ -154,17 +154,13 @@ def _run(task: Task, out: Console) -> Ended:
     return _ended(path, ended)
 
 
-def _same_clips(path: Path, clips: Snapshot) -> bool:
-    return read_manifest(path).identity.get("clips") == clips.digest()
-
-
-def _shown_again(task: Task, out: Console, before: Results[Result]) -> Ended:
+def _shown_again(task: Task, out: Console, before: Results[Result], engine: Engine) -> Ended:
     """A run in which nothing is left to do, told from what it has written: no server is asked."""
     results = before.only(sample.id for sample in task.wanted).values()
     if task.settings.only_failed:
         out.print(told_nothing(task.wanted, before))
     else:
-        _announce(out, task, f"{len(results)} wanted now", read_manifest(task.path).engine)
+        _announce(out, task, f"{len(results)} wanted now", engine)
         out.print(f"{plural(len(results), 'sample')} {'is' if len(results) == 1 else 'are'} finished already")
         _tell(out, task.settings.backbone.note, results)
     return _ended(task.path, Ended.of(task.path, results, kept=len(results), made=0))
@@ -199,19 +195,18 @@ def _describe_changed(clips: Sequence[Path]) -> str:
     )
 
 
-def _manifest(task: Task, clips: Snapshot, experiment: Experiment) -> Manifest:
+def _manifest(task: Task, clips: Snapshot, engine: Engine, sources: Mapping[str, Source]) -> Manifest:
     plain, corpus, protocol, selection = task.settings.plain(), task.corpus, task.protocol, task.selection
     return Manifest(
         identity={
             "config": identity_hash(plain),
             "corpus": corpus.fingerprint,
             "clips": clips.digest(),
-            "engine": json.dumps(experiment.engine.model_dump(mode="json"), sort_keys=True),
-            "prompts": experiment.prompts.digest(),
-            "sources": " ".join(f"{symbol}={digest_of(source)}" for symbol, source in experiment.sources.items())
-            or "none",
+            "engine": json.dumps(engine.model_dump(mode="json"), sort_keys=True),
+            "prompts": task.prompts.digest(),
+            "sources": " ".join(f"{symbol}={digest_of(source)}" for symbol, source in sources.items()) or "none",
         },
-        engine=experiment.engine,
+        engine=engine,
         corpus=CorpusSection(name=corpus.name, split=corpus.split, labels=corpus.labels, notes=dict(corpus.notes)),
         protocol=ProtocolSection(
             description=protocol.describe(selection),
@@ -219,7 +214,7 @@ def _manifest(task: Task, clips: Snapshot, experiment: Experiment) -> Manifest:
             dialogues=len(corpus.dialogues),
             left_out=dict(selection.left_out),
         ),
-        memories=_memories(experiment.sources),
+        memories=_memories(sources),
         settings=plain,
         name=task.settings.name or "",
         tags=task.settings.tags,

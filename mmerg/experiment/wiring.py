@@ -25,7 +25,7 @@ from mmerg.engine.plan import Ahead, clips_by_file, files_there
 from mmerg.engine.prompts import Prompts
 from mmerg.engine.sample import Experiment
 from mmerg.engine.sources import Source
-from mmerg.errors import CallError, ConfigError, CorpusError
+from mmerg.errors import CallError, ConfigError, CorpusError, MmergError
 from mmerg.frames.frame import FrameSettings
 from mmerg.frames.store import FrameStore
 from mmerg.memory.guards import refuse_evaluated
@@ -120,20 +120,20 @@ def pool_of(settings: AskingSettings, engine: Engine | None = None) -> Pool:
     return Pool(hosts, backend.revive_after)
 
 
-def answering(settings: AskingSettings, known: Engine | None = None) -> Pool:
-    """The hosts; where none answers and replies are only to be read from the cache, the cache alone. known: the engine
-    that replies are to be of; else it is looked up in the cache."""
+def answering(settings: AskingSettings, known: Engine | None = None) -> tuple[Pool, Engine]:
+    """The hosts and what they serve; where none answers and replies are only to be read from the cache, the cache
+    alone. known: the engine that replies are to be of; else it is looked up in the cache."""
     pool = pool_of(settings)
     try:
-        pool.describe()
-    except CallError:
+        return pool, pool.describe()
+    except MmergError as error:
         pool.close()
-        if settings.cache != "read":
+        if settings.cache != "read" or not isinstance(error, CallError):
             raise
-        adapter, replies = settings.backend.adapter, Path(settings.cache_dir) / "replies.sqlite"
-        engine = known or stored_engine(replies, settings.backend.name, adapter.model, adapter.load.plain())
-        return pool_of(settings, engine)
-    return pool
+    adapter, replies = settings.backend.adapter, Path(settings.cache_dir) / "replies.sqlite"
+    engine = known or stored_engine(replies, settings.backend.name, adapter.model, adapter.load.plain())
+    pool = pool_of(settings, engine)
+    return pool, pool.describe()
 
 
 def sampling_of(settings: AskingSettings) -> Sampling:
@@ -226,11 +226,12 @@ def experiment_of(
     sampling: Sampling,
     engine: Engine,
     sources: Mapping[str, Source] | None = None,
+    samples: Sequence[Sample] = (),
 ) -> Experiment:
-    """What all samples share."""
+    """What all of `samples` share."""
     return Experiment(
         prompts=prompts,
-        looker=looker_of(settings, prompts.system),
+        looker=looker_of(settings, prompts.system, samples),
         sampling=sampling,
         engine=engine,
         max_images=settings.backbone.max_images,

@@ -90,8 +90,9 @@ def launch(settings: JudgeSettings, folders: Sequence[Path]) -> int:
     lots = [lot.drawn(node.sample, settings.seed) for lot in _lots(folders, node.replies)]
     sampling = replace(sampling_of(settings), temperature=node.temperature)
     judge = Judge(Prompts(judge_system(node)), sampling, node.replies, node.repeats)
-    with closing(answering(settings)) as pool:
-        judging = Judging(settings, judge, pool.describe())
+    pool, engine = answering(settings)
+    with closing(pool):
+        judging = Judging(settings, judge, engine)
         _announce(out, judging)
         for host, why in pool.down().items():
             out.print(escape(f"host {host} is left out for now: {why}"))

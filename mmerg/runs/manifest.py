@@ -8,7 +8,7 @@ about.manifest.setting("system.max_iterations")
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal, cast
@@ -19,6 +19,7 @@ from mmerg.backends.protocol import Engine
 from mmerg.errors import RunError
 from mmerg.runs.events import Count
 from mmerg.runs.samples import SAMPLES, why
+from mmerg.settings.identity import at
 from mmerg.settings.model import JudgeSettings, RunSettings
 from mmerg.storage.files import open_regular
 
@@ -121,9 +122,7 @@ class Started(_Part):
 
     def setting(self, path: str, default: Any = None) -> Any:
         """The setting at a dotted path; `default` where there is none or it is null."""
-        found: Any = self.settings
-        for name in path.split("."):
-            found = found.get(name) if isinstance(found, Mapping) else None
+        found = at(self.settings, path)
         return default if found is None else found
 
 

@@ -237,7 +237,10 @@ def _parsed(config: DictConfig, kind: type[Settings]) -> tuple[Settings | None, 
     config = OmegaConf.merge(_defaults(kind), config)  # type: ignore[assignment]
     OmegaConf.set_struct(config, False)
     config, where = _with_row(config, kind)
-    for key in _missing(OmegaConf.to_container(config)):
+    missing = [
+        key for key, value in _leaves(OmegaConf.to_container(config)) if value == "???"
+    ]  # left to the command line
+    for key in missing:
         wrongs.append(_no_value(key))
         OmegaConf.update(config, key, None)
     try:
@@ -339,15 +342,6 @@ def _no_value(key: str) -> Wrong:
     return Wrong(key, f"{key} has no value", f"set it on the command line: {key}=…")
 
 
-def _missing(node: Any, above: str = "") -> Iterator[str]:
-    """The keys whose value a page leaves to the command line (???)."""
-    if isinstance(node, dict):
-        for key, value in node.items():
-            yield from _missing(value, f"{above}.{key}" if above else str(key))
-    elif node == "???":
-        yield above
-
-
 def _without_copies(wrongs: Sequence[Wrong]) -> list[Wrong]:
     """Each once: a reader or an adapter that takes its value from another setting has the same wrong with it."""
     values = {_value(wrong) for wrong in wrongs if not wrong.key.startswith(_COPIES)}
@@ -391,14 +385,6 @@ def _beside_page(key: str, prompts: str) -> str:
     return str(own / key.partition(".")[0] / (_whole(key, prompts) if prompts.startswith("~") else prompts))
 
 
-def resolve(config: DictConfig) -> dict[str, Any]:
-    """Plain values; for those who do not take typed settings yet."""
-    page = (
-        "judge" if "judge" in config else "data" if "clips" in config else "config" if "system" in config else "doctor"
-    )
-    return parse(config, COMMANDS[page]).plain()
-
-
 def notes(composed: Composed, own: Path | None) -> Iterator[str]:
     """What a run says of its pages: those of the user's own in place of ours, and what a dataset's page sets beside
     the dataset."""
@@ -411,7 +397,7 @@ def notes(composed: Composed, own: Path | None) -> Iterator[str]:
             page_sets = OmegaConf.load(there[0])
             leaves = [
                 key
-                for key in _leaves(OmegaConf.to_container(page_sets))
+                for key, _ in _leaves(OmegaConf.to_container(page_sets))
                 if key.split(".")[0] not in ("defaults", "dataset", "hydra")
             ]
             kept = [key for key in leaves if OmegaConf.select(composed.config, key) == OmegaConf.select(page_sets, key)]
@@ -420,9 +406,10 @@ def notes(composed: Composed, own: Path | None) -> Iterator[str]:
                 yield f"dataset={page} sets {values}"
 
 
-def _leaves(node: Any, above: str = "") -> Iterator[str]:
+def _leaves(node: Any, above: str = "") -> Iterator[tuple[str, Any]]:
+    """The values of nested settings, each by its dotted key."""
     if isinstance(node, dict):
         for key, value in node.items():
-            yield from _leaves(value, f"{above}.{key}" if above else key)
+            yield from _leaves(value, f"{above}.{key}" if above else str(key))
     else:
-        yield above
+        yield above, node

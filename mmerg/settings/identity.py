@@ -3,7 +3,7 @@
 Two configs that ask for the same are one run: what has no effect is left out, and order that means nothing is put in
 order. Knows plain values only.
 
-    identity_hash(resolve(config))[:8]    # the end of a run folder's name
+    identity_hash(settings.plain())    # a part of what the end of a run folder's name stands for
 """
 
 from __future__ import annotations

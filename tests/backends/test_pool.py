@@ -345,18 +345,25 @@ def test_closing_ends_the_wait_for_hosts() -> None:
     assert [error.failure for error in caught] == [Failure.INTERRUPTED]
 
 
-def test_a_call_that_reaches_nobody_though_its_host_answers_ends(monkeypatch: pytest.MonkeyPatch) -> None:
-    [server] = servers("a")
+class Elsewhere(Server):
+    """Says at once what it serves, while the clock goes on."""
+
+    def __init__(self, name: str, clock: Clock) -> None:
+        super().__init__(name)
+        self.clock = clock
+
+    def describe(self) -> Engine:
+        self.clock.now += 10
+        return ENGINE
+
+
+def test_a_call_that_reaches_nobody_though_its_host_answers_ends() -> None:
     clock = Clock()
+    server = Elsewhere("a", clock)
     pool = Pool([Host(server, 1, "a")], patience=100.0, wait=0.0, clock=clock)
     pool.describe()
     server.failing = Failure.UNREACHABLE
 
-    def look() -> Engine:
-        clock.now += 10
-        return ENGINE
-
-    monkeypatch.setattr(server, "describe", look)
     with pool.lease() as backend:
         with pytest.raises(CallError, match="a failed"):
             say(backend)

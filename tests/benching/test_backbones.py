@@ -10,8 +10,8 @@ from mmerg.backends.ollama_host import full_name
 from mmerg.benching.backbones import EMBEDDED, PAPER, Asked, asked, composed
 from mmerg.benching.measure import paper_table
 from mmerg.errors import ConfigError
-from mmerg.settings.compose import resolve
 from mmerg.settings.pages import conf_folder
+from tests.composed import resolve
 
 PAGES = sorted(page.stem for page in (conf_folder() / "backbone").glob("*.yaml"))
 

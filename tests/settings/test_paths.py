@@ -11,9 +11,9 @@ import pytest
 from omegaconf import OmegaConf
 
 from mmerg.errors import ConfigError
-from mmerg.settings.compose import PATHS, checked, quoted, resolve
+from mmerg.settings.compose import PATHS, checked, quoted
 from mmerg.settings.identity import at
-from tests.composed import BASE, composed, plain_of
+from tests.composed import BASE, composed, plain_of, resolve
 
 OF_A_RUN = [key for key in PATHS if key != "out"]  # that one is of mmerg.data
 PAGES = ("memory=minilm", "backbone=smollm2-135m")
