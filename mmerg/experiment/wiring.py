@@ -186,7 +186,8 @@ def _remembered(node: MemorySourceSettings | None, evaluated: Corpus) -> Corpus:
     """The corpus that exemplars come from."""
     if node is None or not node.reader.plain().get("root", "given"):
         what = "dataset.memory.root has no value" if node else f"dataset={evaluated.name} names no corpus for exemplars"
-        hint = "dataset.memory.root=…, or memory=none" if node else "memory=none, or a reader as dataset.memory"
+        without = "memory=none (of another source than M: sources.N.top_k=0)"
+        hint = f"dataset.memory.root=…, or {without}" if node else f"a reader as dataset.memory, or {without}"
         raise ConfigError(what, where="dataset.memory", hint=hint)
     try:
         source = read_corpus(make(node.reader))

@@ -1,0 +1,89 @@
+"""A system of ours, played on one scene by a script: every request with its stage and pass, and the events."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from functools import partial
+
+from mmerg.backends.dry import TEXT, least
+from mmerg.backends.protocol import Request, Sampling
+from mmerg.backends.scripted import Scripted
+from mmerg.engine.ask import Asker
+from mmerg.engine.loops.loop import Outcome
+from mmerg.engine.prompts import Prompts
+from mmerg.engine.sample import loop_of
+from mmerg.engine.sources import Supply
+from mmerg.engine.state import Correction, Output, State
+from mmerg.runs import events
+from mmerg.systems.build import build
+from mmerg.systems.system import Stage
+from tests.composed import settings_of
+from tests.engine.parts import with_images
+
+EXEMPLARS = tuple(
+    {"history": [{"speaker": "Ana", "text": f"I lost\nmy {thing}."}], "reply": f"Your {thing}, oh no.", "emotion": mood}
+    for thing, mood in (("keys", "sadness"), ("way", None))
+)
+Script = Callable[[str, Request], str]
+
+
+def plainly(stage: str, request: Request) -> str:
+    """The least reply that can be used."""
+    return json.dumps(least(json.loads(request.schema), 0)) if request.schema else TEXT
+
+
+def _found(supply: Supply, state: State, forecast: str | None) -> Supply:
+    return supply
+
+
+class Played:
+    """`settings` are the command's, beside system and dataset. supplied: what each source has."""
+
+    def __init__(
+        self,
+        system: str,
+        *settings: str,
+        script: Script = plainly,
+        supplied: Mapping[str, Supply] | None = None,
+        state: State | None = None,
+    ) -> None:
+        run = settings_of("dataset=demo", f"system={system}", *settings)
+        self.system = build(run.system, given=run.sources)
+        self.events: list[events.Event] = []
+        known = {symbol: Supply(EXEMPLARS) for symbol in run.sources} if supplied is None else supplied
+        asking = [""]
+        self.backend = Scripted(lambda request: script(asking[-1], request))
+        sources = {symbol: partial(_found, found) for symbol, found in known.items()}
+        asker = Asker(Prompts(self.system), self.backend, Sampling(seed=7), self.events.append, sources)
+
+        def ask(stage: Stage, state: State, t: int, correction: Correction | None = None) -> Output:
+            asking.append(stage.name)
+            return asker(stage, state, t, correction)
+
+        scene = with_images() if state is None else state
+        self.outcome: Outcome = loop_of(self.system)(self.system, scene, ask, self.events.append)
+
+    @property
+    def calls(self) -> list[events.Called]:
+        return [event for event in self.events if isinstance(event, events.Called)]
+
+    @property
+    def asked(self) -> list[str]:
+        return [call.stage for call in self.calls]
+
+    def prompt(self, number: int) -> str:
+        """The last message of call `number`."""
+        return self.calls[number].messages[-1].text
+
+    @property
+    def prompts(self) -> str:
+        """All that a model is shown, as a golden file has it."""
+        system = self.calls[0].messages[0].text
+        told = [
+            f"=== {call.stage}, pass {call.t}, {len(message.images)} images, {call.sampling.get('temperature')}\n"
+            f"{message.text}\n"
+            for call in self.calls
+            for message in call.messages[1:]
+        ]
+        return f"=== system\n{system}\n{''.join(told)}"

