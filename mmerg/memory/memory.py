@@ -1,7 +1,6 @@
 """Answers a query: the entries most like it that no guard keeps back, and those that were kept back.
 
-found = memory.nearest(Query(origin, text, history), top_k=1)
-[(hit.entry.reply, hit.similarity) for hit in found.hits]
+found = memory.nearest(Query(origin, text, history), MemorySettings(name="mine", top_k=2))
 """
 
 from __future__ import annotations
@@ -9,14 +8,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache, partial
-from itertools import chain, filterfalse, takewhile, tee
-from typing import Literal
 
-from mmerg.memory.entries import Entry, Key, history_text
-from mmerg.memory.guards import Guards, Query
-from mmerg.memory.vectors import PLACES, Embedder, Index, NoVectorError, Vectors, checked, ranked
+import numpy as np
+import numpy.typing as npt
 
-Emotion = Literal["any", "prefer", "require"]
+from mmerg.memory.entries import Entry, history_text
+from mmerg.memory.guards import Query, fired
+from mmerg.memory.vectors import PLACES, Embedder, NoVectorError, Vectors, checked, cosines, ranked
+from mmerg.settings.model import KeySettings, MemorySettings
+
 KEPT = 4096  # vectors, of the texts that were last asked for: 6 MiB where they have 384 dimensions
 
 
@@ -41,60 +41,50 @@ class Found:
 
 @dataclass(frozen=True)
 class Memory:
-    """An open memory. digest: SHA-256 (hex) of what decides its answers. Safe to ask from several threads."""
+    """An open memory. digest: SHA-256 (hex) of what decides its answers. vectors: of the entries, [entries,
+    dimensions]. Safe to ask from several threads."""
 
     digest: str
     entries: Sequence[Entry]
-    key: Key
+    key: KeySettings
     embedder: Embedder
-    index: Index
+    vectors: Vectors
 
-    def nearest(
-        self,
-        query: Query,
-        top_k: int,
-        emotion: Emotion = "any",
-        min_similarity: float | None = None,
-        guards: Guards | None = None,
-    ) -> Found:
-        """At most `top_k` entries of at least `min_similarity`, walking down the ranking past what guards keep back.
+    def nearest(self, query: Query, wanted: MemorySettings) -> Found:
+        """At most `wanted.top_k` entries of at least `min_similarity`, going down the ranking past what guards keep
+        back.
 
         emotion: prefer puts entries of the query's emotion before all others, require leaves the others out. An entry
         without a label is never of the emotion, and nothing is where the query has none. TRACE (arXiv 2509.21849)
         retrieves so: by emotion and threshold, else by the threshold alone. A query without a text or a vector finds
         nothing, with the reason. Raises what the embedder raises.
         """
-        if top_k == 0:
+        if wanted.top_k == 0:
             return Found((), ())
         if not query.text:
             return Found((), (), f"there is no {self.key.text} to search the memory by")
         hits: list[Hit] = []
         excluded: list[Hit] = []
         try:
-            for entry, similarity in self._order(query, emotion, min_similarity):
-                guard = (guards or Guards()).fired(query, entry, partial(self._likeness, query, entry, similarity))
-                (excluded if guard else hits).append(Hit(entry, similarity, guard or ""))
-                if len(hits) == top_k:
+            for entry, similarity in self._order(query, wanted):
+                guard = fired(wanted, query, entry, partial(self._likeness, query, entry, similarity))
+                (excluded if guard else hits).append(Hit(entry, similarity, guard))
+                if len(hits) == wanted.top_k:
                     break
         except NoVectorError:
             return Found((), (), "the embedder gives no vector of length 1 for what is compared")
         return Found(tuple(hits), tuple(excluded))
 
-    def _order(self, query: Query, emotion: Emotion, least: float | None) -> Iterator[tuple[Entry, float]]:
+    def _order(self, query: Query, wanted: MemorySettings) -> Iterator[tuple[Entry, float]]:
         """The entries that may be hits, with their cosines, in the order in which they are taken."""
-        order = ranked(self.index, self._vector(query.text))
-        near = takewhile(lambda pair: least is None or pair[1] >= least, order)
-        found = ((self.entries[number], similarity) for number, similarity in near)
-
-        def same(pair: tuple[Entry, float]) -> bool:
-            return query.emotion is not None and pair[0].emotion == query.emotion
-
-        if emotion == "any":
-            return found
-        if emotion == "require":
-            return filter(same, found)
-        first, then = tee(found)
-        return chain(filter(same, first), filterfalse(same, then))
+        scores = cosines(self.vectors, self._vector(query.text))
+        near = scores >= (-np.inf if wanted.min_similarity is None else wanted.min_similarity)
+        same = self._emotions == query.emotion if query.emotion else np.zeros_like(near)
+        groups = {"any": (near,), "prefer": (near & same, near & ~same), "require": (near & same,)}
+        for group in groups[wanted.emotion]:
+            numbers = np.flatnonzero(group)
+            for place in ranked(scores[numbers]):
+                yield self.entries[numbers[place]], float(scores[numbers[place]])
 
     def _likeness(self, query: Query, entry: Entry, similarity: float) -> float:
         """The cosine of the two histories: the ranking's own where it is of them, else had from the embedder. Beside no
@@ -105,6 +95,10 @@ class Memory:
         if not (query.history and history):
             return 1.0 if query.history == history else -1.0
         return round(float(self._vector(query.history) @ self._vector(history)), PLACES)
+
+    @cached_property
+    def _emotions(self) -> npt.NDArray[np.str_]:
+        return np.array([entry.emotion or "" for entry in self.entries])
 
     @cached_property
     def _vector(self) -> Callable[[str], Vectors]:

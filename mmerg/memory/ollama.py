@@ -1,8 +1,6 @@
 """Embeds texts with any embedding model that Ollama serves, on one host or on several that hold the same model.
 
 Each text is sent alone, so that its vector does not depend on what else is asked.
-
-    embedder = Ollama("nomic-embed-text", ["http://127.0.0.1:11434"], OllamaHost)    # of mmerg.backends.ollama_host
 """
 
 from __future__ import annotations

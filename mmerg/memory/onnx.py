@@ -1,7 +1,6 @@
 """Embeds texts with a sentence transformer exported to ONNX: no torch, no server. Mean pooling, vectors of length 1.
 
-Each text goes through the model alone, several at once in threads: padded beside others, a model with int8 activations
-would give it another vector. On two cores this is faster than batches, too.
+Each text goes through the model alone: padded beside others, int8 activations would give it another vector.
 """
 
 from __future__ import annotations
@@ -47,8 +46,7 @@ class Onnx:
         self._opened: _Model | None = None
 
     def identity(self) -> str:
-        """Names the kind of machine, not the processor: two of a kind may differ in the last digits of a vector, as
-        int8 is added up by other instructions where there are any."""
+        """Names the kind of machine: two processors of a kind may differ in the last digits of a vector."""
         return self._open().identity
 
     def embed(self, texts: Sequence[str]) -> Vectors:
@@ -62,12 +60,11 @@ class Onnx:
             return self._opened
 
     def _found(self) -> tuple[Path, Path]:
-        """The files of model and tokenizer."""
         if self._folder:
             folder = Path(self._folder).expanduser()
             models = [file for name in ("model.onnx", "onnx/model.onnx") if (file := folder / name).is_file()]
             tokenizer = folder / "tokenizer.json"
-            if not models or not tokenizer.is_file():
+            if not (models and tokenizer.is_file()):
                 lacking = "tokenizer.json" if models else "model.onnx and no onnx/model.onnx"
                 raise ConfigError(f"the embedder's folder has no {lacking}", where=str(folder), hint=OWN)
             return models[0], tokenizer
@@ -140,10 +137,9 @@ def _package(name: str) -> Any:
 
 def _check_pooling(model: Path) -> None:
     """A sentence transformer says beside its model how it pools; another way than the mean would go unnoticed."""
-    file = model.parent / "1_Pooling" / "config.json"
-    if not file.is_file():
-        file = model.parent.parent / "1_Pooling" / "config.json"
-    if not file.is_file():
+    files = [folder / "1_Pooling" / "config.json" for folder in model.parents[:2]]
+    file = next(filter(Path.is_file, files), None)
+    if not file:
         return
     try:
         config = json.loads(file.read_text(encoding="utf-8"))

@@ -1,13 +1,7 @@
 """Memories on disk: each is built once, whole or not at all, and opened only as what it was built from.
 
-    cache_dir/memory/1a2b3c4d5e6f7a8b/
-      index.faiss     the vectors, mapped and not read
-      entries.jsonl   what they stand for, a line a vector, for whoever wants to look
-      manifest.json   what it was made of, and the digests of both files
-
-The folder is named by a digest over the entries, the key, the embedder and this format. What is there is opened without
-writing anything, so a cache may be read-only. Two processes that build the same memory wait for one another; a damaged
-one is built again.
+The folder, which docs/memory.md shows, is named by a digest over the entries, the key, the embedder and this format.
+What is there is opened without writing anything, so a cache may be read-only.
 """
 
 from __future__ import annotations
@@ -18,7 +12,7 @@ import os
 import shutil
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
@@ -27,13 +21,14 @@ from filelock import FileLock, Timeout
 
 from mmerg.corpora.dialogue import Corpus
 from mmerg.errors import ConfigError, RunError, unwritable
-from mmerg.memory.entries import Entry, Key, entries_of, line_of
+from mmerg.memory.entries import Entry, entries_of, line_of, text_of
 from mmerg.memory.memory import Memory
-from mmerg.memory.vectors import HINT, WHERE, Embedder, Index, Vectors, build, checked, load, save
+from mmerg.memory.vectors import HINT, WHERE, Embedder, Vectors, checked
+from mmerg.settings.model import KeySettings
 from mmerg.storage.files import private_folder, sha256_of, write_whole
 
-FORMAT = 1  # raise it with every change of what an index holds for the same entries
-INDEX, ENTRIES, MANIFEST = "index.faiss", "entries.jsonl", "manifest.json"
+FORMAT = 2  # raise it with every change of what a memory holds for the same entries
+VECTORS, ENTRIES, MANIFEST = "vectors.npy", "entries.jsonl", "manifest.json"
 AT_ONCE = 128  # texts between two reports of progress
 
 
@@ -54,7 +49,7 @@ class Store:
     folder: Path
     watch: Watch
 
-    def open(self, corpus: Corpus, key: Key, embedder: Embedder) -> tuple[Memory, Mapping[str, int]]:
+    def open(self, corpus: Corpus, key: KeySettings, embedder: Embedder) -> tuple[Memory, Mapping[str, int]]:
         """The memory of `corpus`, built where it is not there yet, and what of the corpus was left out."""
         entries, left_out = entries_of(corpus, key)
         lines = "".join(map(line_of, entries)).encode()
@@ -62,24 +57,23 @@ class Store:
             "format": FORMAT,
             "corpus": {"name": corpus.name, "split": corpus.split, "fingerprint": corpus.fingerprint},
             "entries": {"count": len(entries), "sha256": hashlib.sha256(lines).hexdigest()},
-            "key": asdict(key),
+            "key": key.plain(),
             "embedder": embedder.identity(),
         }
         digest = hashlib.sha256(json.dumps(made_of, sort_keys=True).encode()).hexdigest()
         path = self.folder / digest[:16]
-        index = _opened(path, made_of)
+        vectors = _opened(path, made_of)
         try:
-            if index is None:
+            if vectors is None:
                 private_folder(self.folder)
                 with self._lock(path):
-                    index = _opened(path, made_of)  # another process may have built it meanwhile
-                    if index is None:
+                    vectors = _opened(path, made_of)  # another process may have built it meanwhile
+                    if vectors is None:
                         self._clear(path)  # before the embedder is asked, which may take long
-                        vectors = self._vectors(entries, key, embedder)
-                        index = _built(path, vectors, lines, made_of)
+                        vectors = _built(path, self._vectors(entries, key, embedder), lines, made_of)
         except OSError as error:
             raise unwritable(error, error.filename or path) from error
-        return Memory(digest, entries, key, embedder, index), left_out
+        return Memory(digest, entries, key, embedder, vectors), left_out
 
     def _lock(self, path: Path) -> AbstractContextManager[object]:
         """The lock on building, held."""
@@ -100,9 +94,9 @@ class Store:
             else:
                 left.unlink(missing_ok=True)
 
-    def _vectors(self, entries: Sequence[Entry], key: Key, embedder: Embedder) -> Vectors:
+    def _vectors(self, entries: Sequence[Entry], key: KeySettings, embedder: Embedder) -> Vectors:
         """A vector for each entry, equal texts embedded once: [entries, dimensions]."""
-        texts = [key.of(entry.history, entry.situation, entry.emotion) for entry in entries]
+        texts = [text_of(key, entry.history, entry.situation, entry.emotion) for entry in entries]
         distinct = list(dict.fromkeys(texts))
         row = {text: number for number, text in enumerate(distinct)}
         parts = []
@@ -115,29 +109,35 @@ class Store:
         return checked(np.concatenate(parts)[[row[text] for text in texts]], [entry.id for entry in entries])
 
 
-def _built(path: Path, vectors: Vectors, lines: bytes, made_of: Mapping[str, object]) -> Index:
-    """The new index, its folder renamed once it is whole."""
+def _built(path: Path, vectors: Vectors, lines: bytes, made_of: Mapping[str, object]) -> Vectors:
+    """The new vectors, their folder renamed once it is whole."""
     part = path.with_suffix(".part")
     part.mkdir(mode=0o700)
-    save(build(vectors), part / INDEX)
+    np.save(part / VECTORS, vectors)
     write_whole(part / ENTRIES, lines)
     write_whole(part / MANIFEST, json.dumps(_manifest(part, made_of), indent=2) + "\n")
     part.rename(path)
-    return load(path / INDEX)
+    return _mapped(path)
+
+
+def _mapped(path: Path) -> Vectors:
+    """The vectors [entries, dimensions]: the system reads them in as they are needed, once for all processes."""
+    vectors: Vectors = np.load(path / VECTORS, mmap_mode="r")
+    return vectors
 
 
 def _manifest(folder: Path, made_of: Mapping[str, object]) -> dict[str, object]:
-    return {"made_of": made_of, "files": {name: sha256_of(folder / name) for name in (INDEX, ENTRIES)}}
+    return {"made_of": made_of, "files": {name: sha256_of(folder / name) for name in (VECTORS, ENTRIES)}}
 
 
-def _opened(path: Path, made_of: Mapping[str, object]) -> Index | None:
-    """The index on disk, None where there is none or it is not whole. Raises RunError where the system refuses to read
-    it: what may be whole is not thrown away."""
+def _opened(path: Path, made_of: Mapping[str, object]) -> Vectors | None:
+    """The vectors on disk, None where there are none or they are not whole. Raises RunError where the system refuses to
+    read them: what may be whole is not thrown away."""
     try:
         if json.loads((path / MANIFEST).read_text(encoding="utf-8")) == _manifest(path, made_of):
-            return load(path / INDEX)
-    except (FileNotFoundError, IsADirectoryError, NotADirectoryError, ValueError, RuntimeError):
-        pass  # gone, no file, no folder, no JSON or nested without end, no index to this faiss
+            return _mapped(path)
+    except (FileNotFoundError, IsADirectoryError, NotADirectoryError, ValueError, RecursionError):
+        pass  # gone, no file, no folder, no JSON or nested without end
     except OSError as error:
         what = f"this memory cannot be read: {error.strerror or error}"
         hint = "check the disk and the folder's permissions, or remove the folder: it is built again then"

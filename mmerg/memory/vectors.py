@@ -1,16 +1,9 @@
-"""Vectors: what an embedder is, what is checked of its vectors, and ranking them by cosine with faiss.
-
-The ranking is exact (IndexFlatIP), and complete: faiss gives equal scores in any order and cuts them anywhere.
-
-    index = build(unit([[1.0, 2.0], [3.0, 4.0]]))
-    for number, similarity in ranked(index, vector): ...
-"""
+"""Vectors: what an embedder is, what is checked of its vectors, and their ranking by cosine, exact and complete."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from pathlib import Path
-from typing import Any, Protocol, cast
+from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -19,7 +12,9 @@ from mmerg.errors import ConfigError
 
 WHERE, HINT = "memory.embedder", "use a model that gives every text a vector"
 PLACES = 6  # of a cosine, so that a text's with itself is 1
+FIRST = 256  # so many are sorted first: mostly they are enough
 Vectors = npt.NDArray[np.float32]
+Cosines = npt.NDArray[np.float64]
 
 
 class NoVectorError(ConfigError):
@@ -35,16 +30,6 @@ class Embedder(Protocol):
     def embed(self, texts: Sequence[str]) -> Vectors:
         """A vector of length 1 for each text, float32 [texts, dimensions]; the same text always gives the same,
         whatever stands beside it."""
-
-
-class Index(Protocol):
-    """What is used of a faiss index. ntotal: how many vectors it holds, d: their dimensions."""
-
-    ntotal: int
-    d: int
-
-    def search(self, queries: Vectors, k: int, /) -> tuple[Vectors, npt.NDArray[np.int64]]:
-        """Cosines and numbers of the nearest k for each query, both [queries, k]."""
 
 
 def unit(vectors: npt.ArrayLike) -> Vectors:
@@ -69,37 +54,22 @@ def checked(vectors: Vectors, names: Sequence[str]) -> Vectors:
     return vectors
 
 
-def build(vectors: Vectors) -> Index:
-    """A faiss index over `vectors` [entries, dimensions], all of length 1."""
-    import faiss
-
-    index = faiss.IndexFlatIP(vectors.shape[1])
-    index.add(np.ascontiguousarray(vectors, dtype=np.float32))
-    return cast(Index, index)
-
-
-def save(index: Index, path: Path) -> None:
-    """Write the index to a file. Raises OSError where the system refuses; faiss's own writing has one error for all."""
-    import faiss
-
-    path.write_bytes(faiss.serialize_index(cast(Any, index)).tobytes())
-
-
-def load(path: Path) -> Index:
-    """The index in a file, whose vectors stay there: the system reads them in as they are needed, once for all
-    processes. Raises RuntimeError for a file that is no index."""
-    import faiss
-
-    return cast(Index, faiss.read_index(str(path), faiss.IO_FLAG_MMAP_IFC))  # IO_FLAG_MMAP reads a flat index whole
-
-
-def ranked(index: Index, vector: Vectors) -> Iterator[tuple[int, float]]:
-    """(number, cosine rounded to six places) of all entries, the most similar first, equal ones by number. `vector` is
-    [dimensions]; raises ConfigError where they are others."""
-    if vector.shape != (index.d,):
-        what = f"the embedder gave a vector of shape {vector.shape}, and the memory's have {index.d} dimensions"
+def cosines(vectors: Vectors, vector: Vectors) -> Cosines:
+    """The cosine, rounded to six places, of `vector` [dimensions] and each of `vectors` [entries, dimensions]: equal
+    ones have equal cosines wherever they stand. Raises ConfigError where the dimensions are others."""
+    if vector.shape != vectors.shape[1:]:
+        what = (
+            f"the embedder gave a vector of shape {vector.shape}, and the memory's have {vectors.shape[1]} dimensions"
+        )
         raise ConfigError(what, where=WHERE, hint=HINT)
-    cosines, numbers = (found[0] for found in index.search(vector[None].astype(np.float32), index.ntotal))
-    scores = np.round(cosines.astype(np.float64), PLACES)
-    for place in np.lexsort((numbers, -scores)):
-        yield int(numbers[place]), float(scores[place])
+    # A matrix product adds up rows of one array in several orders; einsum takes one row like another.
+    found: Cosines = np.round(np.einsum("ij,j->i", vectors, vector).astype(np.float64), PLACES)
+    return found
+
+
+def ranked(scores: Cosines) -> Iterator[int]:
+    """The number of every score, the highest first, equal ones by number."""
+    least = np.partition(scores, -FIRST)[-FIRST] if len(scores) > FIRST else -np.inf
+    for part in (scores >= least, scores < least):
+        numbers = np.flatnonzero(part)
+        yield from numbers[np.argsort(-scores[numbers], kind="stable")].tolist()

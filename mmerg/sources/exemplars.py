@@ -2,14 +2,12 @@
 
 The sample's dialogue and hidden reply go to the guards alone. A prompt shows of an exemplar what its template names
 (`exemplar.reply`); the trace has all of it.
-
-    sources: {M: ${memory}, N: {_target_: mmerg.sources.exemplars.FromMemory, top_k: 2, embedder: ${memory.embedder}}}
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -17,9 +15,9 @@ from mmerg.corpora.dialogue import Corpus, Sample
 from mmerg.engine.sources import Supply
 from mmerg.engine.state import State
 from mmerg.errors import ConfigError, CorpusError
-from mmerg.memory.entries import Key, history_text, origin_of, spoken
-from mmerg.memory.guards import Guards, Query
-from mmerg.memory.memory import Emotion, Hit, Memory
+from mmerg.memory.entries import history_text, origin_of, spoken, text_of
+from mmerg.memory.guards import Query
+from mmerg.memory.memory import Hit, Memory
 from mmerg.memory.store import Store, Watch
 from mmerg.memory.vectors import Embedder
 from mmerg.runs.events import Excluded
@@ -28,25 +26,12 @@ from mmerg.settings.wrong import read_part
 from mmerg.systems.system import System
 
 
-@dataclass(frozen=True)
-class Wanted:
-    """What is asked of a memory: see `Memory.nearest`."""
-
-    top_k: int = 1
-    emotion: Emotion = "any"
-    min_similarity: float | None = None
-    guards: Guards = field(default_factory=Guards)
-
-
 class FromMemory:
     """A memory as the config has it (conf/memory/minilm.yaml explains each key): nothing is read or built yet."""
 
     def __init__(self, *, embedder: Embedder | None = None, **settings: Any) -> None:
-        node = read_part(MemorySettings, {"name": "memory", **settings}, f"memory={settings.get('name', 'memory')}")
-        guards = Guards(**{guard.name: getattr(node, guard.name) for guard in fields(Guards)})
-        self.name, self.embedder = node.name, embedder
-        self.key = Key(**node.key.plain())
-        self.wanted = Wanted(node.top_k, node.emotion, node.min_similarity, guards)
+        name = settings.setdefault("name", "memory")
+        self.settings, self.embedder = read_part(MemorySettings, settings, f"memory={name}"), embedder
 
     def prepare(
         self, symbol: str, system: System, evaluated: Corpus, remembered: Callable[[], Corpus], cache: Path
@@ -54,22 +39,22 @@ class FromMemory:
         """The memory's corpus, read; None where no exemplars are wanted. symbol: how stages see it; remembered: reads
         the corpus that exemplars come from. Raises ConfigError where the settings do not fit each other, the system or
         the corpus that is evaluated."""
-        if not self.wanted.top_k:
+        if not self.settings.top_k:
             return None
         if not self.embedder:
-            what, hint = f"memory={self.name} has no embedder", "memory=minilm, or memory.top_k=0"
+            what, hint = f"memory={self.settings.name} has no embedder", "memory=minilm, or memory.top_k=0"
             raise ConfigError(what, where="memory.top_k", hint=hint)
         self._refuse_without_forecast(symbol, system)
-        return Prepared(self, self.embedder, remembered(), evaluated, cache)
+        return Prepared(self.settings, self.embedder, remembered(), evaluated, cache)
 
     def _refuse_without_forecast(self, symbol: str, system: System) -> None:
         """To prefer an emotion, one stage that asks must see the forecast; to require it or to search by it, each."""
-        asking = [agent for agent in system.agents if symbol in agent.sees]
+        emotion, asking = self.settings.emotion, [agent for agent in system.agents if symbol in agent.sees]
         blind = [agent.name for agent in asking if not system.forecast(agent)]
         needing = {
-            "memory.emotion=require": self.wanted.emotion == "require" and blind,
-            "memory.emotion=prefer": self.wanted.emotion == "prefer" and len(blind) == len(asking) and blind,
-            "memory.key.emotion=true": self.key.emotion and blind,
+            "memory.emotion=require": emotion == "require" and blind,
+            "memory.emotion=prefer": emotion == "prefer" and len(blind) == len(asking) and blind,
+            "memory.key.emotion=true": self.settings.key.emotion and blind,
         }
         for needs, stages in needing.items():
             if stages:
@@ -82,7 +67,7 @@ class FromMemory:
 class Prepared:
     """A memory whose corpus is read and whose settings fit; it is built when it is opened."""
 
-    node: FromMemory
+    settings: MemorySettings
     embedder: Embedder
     corpus: Corpus
     evaluated: Corpus
@@ -91,8 +76,8 @@ class Prepared:
     def open(self, samples: Sequence[Sample], watch: Watch) -> Exemplars:
         """The memory, built where it is not there yet. Raises CorpusError where not one of `samples` can be searched
         for."""
-        memory, left_out = Store(self.cache / "memory", watch).open(self.corpus, self.node.key, self.embedder)
-        exemplars = Exemplars(memory, self.corpus, self.evaluated, self.node.wanted, left_out)
+        memory, left_out = Store(self.cache / "memory", watch).open(self.corpus, self.settings.key, self.embedder)
+        exemplars = Exemplars(memory, self.corpus, self.evaluated, self.settings, left_out)
         exemplars.refuse_wordless(samples)
         return exemplars
 
@@ -101,7 +86,7 @@ class Exemplars:
     """An open memory as a source. source: its corpus; evaluated: that of the samples."""
 
     def __init__(
-        self, memory: Memory, source: Corpus, evaluated: Corpus, wanted: Wanted, left_out: Mapping[str, int]
+        self, memory: Memory, source: Corpus, evaluated: Corpus, wanted: MemorySettings, left_out: Mapping[str, int]
     ) -> None:
         self.memory, self.wanted, self.digest = memory, wanted, memory.digest
         self._source, self._left_out = source, left_out
@@ -110,8 +95,7 @@ class Exemplars:
 
     def supply(self, sample: Sample, state: State, forecast: str | None) -> Supply:  # noqa: ARG002 - for other sources
         """The exemplars for a sample of the evaluated corpus."""
-        wanted, query = self.wanted, self.query(sample, forecast)
-        found = self.memory.nearest(query, wanted.top_k, wanted.emotion, wanted.min_similarity, wanted.guards)
+        found = self.memory.nearest(self.query(sample, forecast), self.wanted)
         excluded = [
             Excluded(id=hit.entry.id, guard=hit.guard, similarity=hit.similarity, reply=hit.entry.reply)
             for hit in found.excluded
@@ -121,12 +105,11 @@ class Exemplars:
     def query(self, sample: Sample, emotion: str | None = None) -> Query:
         """The sample as the memory is asked for it: by the history that is shown, of which `protocol.history` may have
         left little. Guards are told of the dialogue's own last turns."""
-        key = self.memory.key
-        dialogue = self._dialogues[sample.dialogue_id]
+        key, dialogue = self.memory.key, self._dialogues[sample.dialogue_id]
         target = int(sample.id.removeprefix(f"{dialogue.id}/")) - 1  # as `cut` names samples
         return Query(
             origin=self._origins[sample.dialogue_id],
-            text=key.of(spoken(sample.scene.history), dialogue.situation, emotion),
+            text=text_of(key, spoken(sample.scene.history), dialogue.situation, emotion),
             history=history_text(spoken(dialogue.turns[max(0, target - key.turns) : target])),
             emotion=emotion,
             reply=sample.target.text if sample.target else None,
@@ -141,7 +124,7 @@ class Exemplars:
             hint = "memory=none, or memory.key.text=history for missing situations"
             raise CorpusError(what, where=f"memory.key.text={text}", hint=hint)
 
-    def section(self) -> dict[str, Any]:
+    def section(self) -> dict[str, object]:
         """What a manifest says of the memory."""
         return {
             "corpus": {"name": self._source.name, "split": self._source.split},

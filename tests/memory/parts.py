@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import string
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
 from mmerg.corpora.dialogue import Corpus, Dialogue, Turn
 from mmerg.memory.vectors import Vectors, unit
+from mmerg.settings.model import MemorySettings
 
 
 class Letters:
@@ -54,6 +56,11 @@ class Watching:
 
     def embedded(self, done: int, total: int) -> None:
         self.steps.append((done, total))
+
+
+def wanted(**settings: Any) -> MemorySettings:
+    """What is asked of a memory."""
+    return MemorySettings(name="memory", **settings)
 
 
 def dialogue(name: str, *turns: str, **more: str | tuple[str, ...]) -> Dialogue:

@@ -8,7 +8,8 @@ import pytest
 
 from mmerg.corpora.dialogue import Dialogue, Turn
 from mmerg.errors import ConfigError, CorpusError
-from mmerg.memory.entries import Key, entries_of, history_text, line_of, origin_of, plain_words
+from mmerg.memory.entries import entries_of, history_text, line_of, origin_of, plain_words, text_of
+from mmerg.settings.model import KeySettings as Key
 from tests.memory.parts import corpus, dialogue
 
 TEA = dialogue("tea", "Ana [sadness]: I failed again.", "Ben [sadness]: That must hurt.", "Ana: It does.", "Ben: Tea?")
@@ -79,12 +80,12 @@ HISTORY = (("Ana", "I  failed\nagain."), ("Ben", "Oh."), ("Ana", "Really."))
     ],
 )
 def test_the_text_of_a_key(key: Key, emotion: str | None, text: str) -> None:
-    assert key.of(HISTORY, " My cat ran away. ", emotion) == text
+    assert text_of(key, HISTORY, " My cat ran away. ", emotion) == text
 
 
 def test_no_words_give_no_text_whatever_the_emotion() -> None:
-    assert Key(emotion=True).of((("Ana", " "),), None, "joy") == ""
-    assert Key(text="situation", emotion=True).of(HISTORY, None, "joy") == ""
+    assert text_of(Key(emotion=True), (("Ana", " "),), None, "joy") == ""
+    assert text_of(Key(text="situation", emotion=True), HISTORY, None, "joy") == ""
 
 
 @pytest.mark.parametrize(

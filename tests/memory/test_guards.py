@@ -7,17 +7,19 @@ from dataclasses import replace
 import pytest
 
 from mmerg.memory.entries import Entry, Origin
-from mmerg.memory.guards import Guards, Query
+from mmerg.memory.guards import Query, fired
+from mmerg.settings.model import MemorySettings
+from tests.memory.parts import wanted
 
 HERE = Origin("test_dia1", words="w1", conversation="c1", script="play", episode="s01e02", start=100.0, end=160.0)
 QUERY = Query(HERE, "I lost it.", "I lost it.", reply="Oh no, not again!")
 NAMES = ("same dialogue", "same script", "same scene", "same reply", "near duplicate")
 ELSEWHERE = Entry("dev_dia7/3", Origin("dev_dia7"), (("Ana", "It is gone."),), "Where was it?")
-OFF = Guards(exclude_same_script=False, exclude_same_scene=False, exclude_same_reply=False, exclude_similarity=None)
+OFF = wanted(exclude_same_script=False, exclude_same_scene=False, exclude_same_reply=False, exclude_similarity=None)
 
 
-def fired(entry: Entry, guards: Guards | None = None, likeness: float = 0.5) -> str | None:
-    return (guards or Guards()).fired(QUERY, entry, lambda: likeness)
+def guard(entry: Entry, guards: MemorySettings | None = None, likeness: float = 0.5) -> str:
+    return fired(guards or wanted(), QUERY, entry, lambda: likeness)
 
 
 def of(**origin: object) -> Entry:
@@ -25,25 +27,25 @@ def of(**origin: object) -> Entry:
 
 
 def test_what_comes_from_elsewhere_passes() -> None:
-    assert fired(ELSEWHERE) is None
+    assert guard(ELSEWHERE) == ""
 
 
 @pytest.mark.parametrize(
     "entry", [of(dialogue="test_dia1"), of(words="w1"), of(conversation="c1")], ids=["id", "words", "conversation"]
 )
 def test_the_dialogue_itself_never_passes(entry: Entry) -> None:
-    assert fired(entry) == fired(entry, OFF) == "same dialogue"
+    assert guard(entry) == guard(entry, OFF) == "same dialogue"
 
 
 def test_dialogues_too_short_to_tell_are_not_the_same() -> None:
-    assert fired(of(conversation="c2")) is None
-    assert not Guards().fired(replace(QUERY, origin=Origin("a")), replace(ELSEWHERE, origin=Origin("b")), lambda: 0.0)
+    assert guard(of(conversation="c2")) == ""
+    assert not fired(wanted(), replace(QUERY, origin=Origin("a")), replace(ELSEWHERE, origin=Origin("b")), lambda: 0.0)
 
 
 def test_another_performance_of_the_play() -> None:
-    assert fired(of(script="play")) == "same script"
-    assert fired(of(script="play"), Guards(exclude_same_script=False)) is None
-    assert fired(of(script="another")) is None
+    assert guard(of(script="play")) == "same script"
+    assert guard(of(script="play"), wanted(exclude_same_script=False)) == ""
+    assert guard(of(script="another")) == ""
 
 
 @pytest.mark.parametrize(
@@ -61,42 +63,42 @@ def test_another_performance_of_the_play() -> None:
 )
 def test_the_same_scene(start: float | None, end: float | None, same: bool) -> None:
     near = of(episode="s01e02", start=start, end=end)
-    assert fired(near) == ("same scene" if same else None)
-    assert fired(near, Guards(exclude_same_scene=False)) is None
-    assert fired(of(episode="s01e03", start=start, end=end)) is None
-    assert fired(of(start=start, end=end)) is None
+    assert guard(near) == ("same scene" if same else "")
+    assert guard(near, wanted(exclude_same_scene=False)) == ""
+    assert guard(of(episode="s01e03", start=start, end=end)) == ""
+    assert guard(of(start=start, end=end)) == ""
 
 
 @pytest.mark.parametrize("reply", ["Oh no, not again!", "oh no not AGAIN", " Oh... no – not again "])
 def test_the_hidden_reply(reply: str) -> None:
     told = replace(ELSEWHERE, reply=reply)
-    assert fired(told) == "same reply"
-    assert fired(told, Guards(exclude_same_reply=False)) is None
-    assert fired(replace(ELSEWHERE, reply=f"{reply} Ever.")) is None
+    assert guard(told) == "same reply"
+    assert guard(told, wanted(exclude_same_reply=False)) == ""
+    assert guard(replace(ELSEWHERE, reply=f"{reply} Ever.")) == ""
 
 
 def test_where_no_reply_is_known_none_is_the_same() -> None:
-    assert Guards().fired(replace(QUERY, reply=None), ELSEWHERE, lambda: 0.0) is None
-    assert Guards().fired(replace(QUERY, reply=""), replace(ELSEWHERE, reply="..."), lambda: 0.0) is None
+    assert fired(wanted(), replace(QUERY, reply=None), ELSEWHERE, lambda: 0.0) == ""
+    assert fired(wanted(), replace(QUERY, reply=""), replace(ELSEWHERE, reply="..."), lambda: 0.0) == ""
 
 
 def test_a_near_duplicate() -> None:
-    assert fired(ELSEWHERE, likeness=0.98) == "near duplicate"
-    assert fired(ELSEWHERE, likeness=0.979) is None
-    assert fired(ELSEWHERE, Guards(exclude_similarity=0.4)) == "near duplicate"
-    assert fired(ELSEWHERE, Guards(exclude_similarity=None), likeness=1.0) is None
+    assert guard(ELSEWHERE, likeness=0.98) == "near duplicate"
+    assert guard(ELSEWHERE, likeness=0.979) == ""
+    assert guard(ELSEWHERE, wanted(exclude_similarity=0.4)) == "near duplicate"
+    assert guard(ELSEWHERE, wanted(exclude_similarity=None), likeness=1.0) == ""
 
 
 def test_the_first_that_fires_names_it() -> None:
     leak = replace(
         of(dialogue="test_dia1", script="play", episode="s01e02", start=100.0, end=101.0), reply="Oh no, not again"
     )
-    named = [fired(leak, likeness=1.0)]
+    named = [guard(leak, likeness=1.0)]
     leak = replace(leak, origin=replace(leak.origin, dialogue="x"))
     for switch in ("exclude_same_script", "exclude_same_scene", "exclude_same_reply", "exclude_similarity"):
-        named.append(fired(leak, likeness=1.0))
-        off = replace(OFF, **{later: getattr(Guards(), later) for later in _after(switch)})
-        assert fired(leak, off, likeness=1.0) == (NAMES[len(named)] if len(named) < len(NAMES) else None)
+        named.append(guard(leak, likeness=1.0))
+        off = OFF.model_copy(update={later: getattr(wanted(), later) for later in _after(switch)})
+        assert guard(leak, off, likeness=1.0) == (NAMES[len(named)] if len(named) < len(NAMES) else "")
     assert named[0] == "same dialogue"
 
 
@@ -109,5 +111,5 @@ def test_likeness_is_measured_only_where_it_is_asked_for() -> None:
     def never() -> float:
         raise AssertionError("not needed")
 
-    assert Guards(exclude_similarity=None).fired(QUERY, ELSEWHERE, never) is None
-    assert Guards().fired(QUERY, of(script="play"), never) == "same script"
+    assert fired(wanted(exclude_similarity=None), QUERY, ELSEWHERE, never) == ""
+    assert fired(wanted(), QUERY, of(script="play"), never) == "same script"

@@ -14,11 +14,11 @@ import pytest
 from mmerg.corpora.dialogue import Corpus
 from mmerg.corpora.meld import Meld
 from mmerg.corpora.protocols import Protocol
-from mmerg.memory.entries import Key
 from mmerg.memory.onnx import Onnx
 from mmerg.memory.store import Store
-from mmerg.sources.exemplars import Exemplars, Wanted
-from tests.memory.parts import Watching
+from mmerg.settings.model import KeySettings
+from mmerg.sources.exemplars import Exemplars
+from tests.memory.parts import Watching, wanted
 from tests.memory.test_onnx import MODEL, TOKENIZER
 
 ROOT = Path(__file__).parents[2]
@@ -43,7 +43,7 @@ def kept_back(exemplars: Exemplars, corpus: Corpus, top_k: int) -> dict[str, Any
     guards: Counter[str] = Counter()
     samples = touched = found = 0
     for sample in Protocol().select(corpus).samples:
-        answer = exemplars.memory.nearest(exemplars.query(sample), top_k)
+        answer = exemplars.memory.nearest(exemplars.query(sample), wanted(top_k=top_k))
         guards.update(hit.guard for hit in answer.excluded)
         samples, touched, found = samples + 1, touched + bool(answer.excluded), found + len(answer.hits)
         assert not any(hit.entry.id.startswith("test_") for hit in answer.hits)
@@ -52,8 +52,8 @@ def kept_back(exemplars: Exemplars, corpus: Corpus, top_k: int) -> dict[str, Any
 
 def test_what_is_found_and_kept_back(corpora: tuple[Corpus, Corpus], tmp_path: Path) -> None:
     test, dev = corpora
-    memory, left_out = Store(tmp_path, Watching()).open(dev, Key(), Onnx(MODEL, TOKENIZER))
-    exemplars = Exemplars(memory, dev, test, Wanted(), left_out)
+    memory, left_out = Store(tmp_path, Watching()).open(dev, KeySettings(), Onnx(MODEL, TOKENIZER))
+    exemplars = Exemplars(memory, dev, test, wanted(), left_out)
     measured: dict[str, Any] = {"entries": len(memory.entries), "left_out": dict(left_out)}
     measured |= {f"top_{top_k}": kept_back(exemplars, test, top_k) for top_k in (1, 5)}
     if os.environ.get("MMERG_WRITE_GOLDEN"):

@@ -9,12 +9,13 @@ from pathlib import Path
 import pytest
 
 from mmerg.errors import ConfigError
-from mmerg.memory.entries import Key, Origin
-from mmerg.memory.guards import Guards, Query
-from mmerg.memory.memory import Emotion, Found, Memory
+from mmerg.memory.entries import Origin, text_of
+from mmerg.memory.guards import Query
+from mmerg.memory.memory import Found, Memory
 from mmerg.memory.store import Store
 from mmerg.memory.vectors import unit
-from tests.memory.parts import Broken, Letters, Watching, corpus, dialogue
+from mmerg.settings.model import KeySettings as Key
+from tests.memory.parts import Broken, Letters, Watching, corpus, dialogue, wanted
 
 SOURCE = corpus(
     dialogue("a", "X: aaaa", "Y [joy]: first"),
@@ -24,7 +25,7 @@ SOURCE = corpus(
     dialogue("e", "X: bbbb", "Y [sadness]: fifth"),
 )
 QUERY = Query(Origin("q"), "aaaa", "aaaa", emotion="sadness", reply="hidden")
-ALL = Guards(exclude_similarity=None)
+ALL = {"exclude_similarity": None}
 
 
 def memory_of(folder: Path, key: Key | None = None, embedder: Letters | None = None) -> Memory:
@@ -37,9 +38,10 @@ def memory(tmp_path: Path) -> Memory:
 
 
 def replies(
-    memory: Memory, query: Query = QUERY, top_k: int = 5, emotion: Emotion = "any", least: float | None = None
+    memory: Memory, query: Query = QUERY, top_k: int = 5, emotion: str = "any", least: float | None = None
 ) -> list[str]:
-    return [hit.entry.reply for hit in memory.nearest(query, top_k, emotion, least, ALL).hits]
+    asked = wanted(top_k=top_k, emotion=emotion, min_similarity=least, **ALL)
+    return [hit.entry.reply for hit in memory.nearest(query, asked).hits]
 
 
 def test_the_most_similar_come_first(memory: Memory) -> None:
@@ -52,7 +54,7 @@ def test_none_are_wanted(tmp_path: Path) -> None:
     embedder = Letters()
     memory = memory_of(tmp_path, embedder=embedder)
     asked = len(embedder.asked)
-    assert memory.nearest(QUERY, 0).hits == ()
+    assert memory.nearest(QUERY, wanted(top_k=0)).hits == ()
     assert len(embedder.asked) == asked
 
 
@@ -81,13 +83,13 @@ def test_the_threshold_holds_for_each_emotion(memory: Memory) -> None:
 
 
 def test_similarities_are_cosines_and_fall(memory: Memory) -> None:
-    hits = memory.nearest(QUERY, 5, guards=ALL).hits
+    hits = memory.nearest(QUERY, wanted(top_k=5, **ALL)).hits
     assert hits[0].similarity == 1.0
     assert [hit.similarity for hit in hits] == sorted((hit.similarity for hit in hits), reverse=True)
 
 
 def test_guards_are_walked_past_and_told(memory: Memory) -> None:
-    found = memory.nearest(replace(QUERY, reply="Second!"), 1)
+    found = memory.nearest(replace(QUERY, reply="Second!"), wanted(top_k=1))
     assert [(hit.entry.reply, hit.guard) for hit in found.excluded] == [
         ("first", "near duplicate"),
         ("second", "same reply"),
@@ -97,12 +99,12 @@ def test_guards_are_walked_past_and_told(memory: Memory) -> None:
 
 
 def test_only_what_is_met_is_told(memory: Memory) -> None:
-    assert memory.nearest(replace(QUERY, reply="fifth"), 1, guards=ALL).excluded == ()
-    assert len(memory.nearest(replace(QUERY, reply="fifth"), 5, guards=ALL).excluded) == 1
+    assert memory.nearest(replace(QUERY, reply="fifth"), wanted(top_k=1, **ALL)).excluded == ()
+    assert len(memory.nearest(replace(QUERY, reply="fifth"), wanted(top_k=5, **ALL)).excluded) == 1
 
 
 def test_everything_may_be_kept_back(memory: Memory) -> None:
-    found = memory.nearest(QUERY, 3, guards=Guards(exclude_similarity=-1.0))
+    found = memory.nearest(QUERY, wanted(top_k=3, exclude_similarity=-1.0))
     assert (found.hits, len(found.excluded)) == ((), 5)
 
 
@@ -113,7 +115,7 @@ def test_near_duplicates_are_those_of_histories_whatever_the_key(tmp_path: Path)
     )
     key = Key(text="situation")
     memory, _ = Store(tmp_path, Watching()).open(told, key, Letters())
-    found = memory.nearest(replace(QUERY, text="cat"), 2)
+    found = memory.nearest(replace(QUERY, text="cat"), wanted(top_k=2))
     assert [(hit.entry.reply, hit.similarity) for hit in found.hits] == [("second", 1.0)]
     assert [(hit.entry.reply, hit.guard) for hit in found.excluded] == [("first", "near duplicate")]
 
@@ -121,27 +123,27 @@ def test_near_duplicates_are_those_of_histories_whatever_the_key(tmp_path: Path)
 def test_the_emotion_may_be_part_of_the_key(tmp_path: Path) -> None:
     memory = memory_of(tmp_path, Key(emotion=True))
     key = memory.key
-    by_joy = replace(QUERY, text=key.of((("X", "aabb"),), None, "joy"))
-    assert memory.nearest(by_joy, 1, guards=ALL).hits[0].entry.reply == "third"
-    assert memory.nearest(by_joy, 1, guards=ALL).hits[0].similarity == 1.0
+    by_joy = replace(QUERY, text=text_of(key, (("X", "aabb"),), None, "joy"))
+    assert memory.nearest(by_joy, wanted(top_k=1, **ALL)).hits[0].entry.reply == "third"
+    assert memory.nearest(by_joy, wanted(top_k=1, **ALL)).hits[0].similarity == 1.0
 
 
 def test_the_same_query_is_answered_alike(memory: Memory) -> None:
-    assert memory.nearest(QUERY, 3) == memory.nearest(QUERY, 3)
+    assert memory.nearest(QUERY, wanted(top_k=3)) == memory.nearest(QUERY, wanted(top_k=3))
 
 
 def test_a_query_without_a_vector_finds_nothing_and_says_why(tmp_path: Path) -> None:
     memory = memory_of(tmp_path, embedder=Broken())
     problem = "the embedder gives no vector of length 1 for what is compared"
-    assert memory.nearest(replace(QUERY, text="nan"), 1) == Found((), (), problem)
-    assert memory.nearest(QUERY, 1).problem == ""
+    assert memory.nearest(replace(QUERY, text="nan"), wanted(top_k=1)) == Found((), (), problem)
+    assert memory.nearest(QUERY, wanted(top_k=1)).problem == ""
 
 
 def test_a_query_without_a_text_finds_nothing_and_says_why(tmp_path: Path) -> None:
     embedder = Letters()
     memory = memory_of(tmp_path, embedder=embedder)
     asked = len(embedder.asked)
-    found = memory.nearest(replace(QUERY, text=""), 1)
+    found = memory.nearest(replace(QUERY, text=""), wanted(top_k=1))
     assert found == Found((), (), "there is no history to search the memory by")
     assert len(embedder.asked) == asked
 
@@ -152,10 +154,10 @@ def test_a_text_is_embedded_once_however_often_it_is_compared(key: Key, tmp_path
     memory = memory_of(tmp_path, key, embedder)
     embedder.asked.clear()
     query = replace(QUERY, text="aaaa\njoy", history="abab")
-    first = memory.nearest(query, 5)
+    first = memory.nearest(query, wanted(top_k=5))
     assert sorted(embedder.asked) == ["aaaa", "aaaa\njoy", "aaab", "aabb", "abab", "abbb", "bbbb"]
     with ThreadPoolExecutor(4) as threads:
-        assert set(threads.map(lambda _: memory.nearest(query, 5), range(8))) == {first}
+        assert set(threads.map(lambda _: memory.nearest(query, wanted(top_k=5)), range(8))) == {first}
     assert len(embedder.asked) == 7
 
 
@@ -169,7 +171,7 @@ def test_histories_that_cannot_be_compared(tmp_path: Path) -> None:
     query = replace(QUERY, text="cat")
 
     def asked(history: str) -> Found:
-        return memory.nearest(replace(query, history=history), 2)
+        return memory.nearest(replace(query, history=history), wanted(top_k=2))
 
     assert [hit.entry.id for hit in asked("bbbb").hits] == ["a/2", "b/2"]
     assert [hit.entry.id for hit in asked("").excluded] == ["b/2"]
@@ -184,4 +186,4 @@ def test_an_embedder_of_other_dimensions_is_refused(tmp_path: Path) -> None:
 
     memory = replace(memory_of(tmp_path), embedder=Other())
     with pytest.raises(ConfigError, match="the memory's have 27 dimensions"):
-        memory.nearest(QUERY, 1)
+        memory.nearest(QUERY, wanted(top_k=1))

@@ -11,15 +11,17 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from mmerg.errors import ConfigError, RunError
-from mmerg.memory.entries import Key, Origin
+from mmerg.memory.entries import Origin
 from mmerg.memory.guards import Query
 from mmerg.memory.memory import Memory
 from mmerg.memory.store import AT_ONCE, Store
 from mmerg.memory.vectors import unit
-from tests.memory.parts import Broken, Letters, Watching, corpus, dialogue
+from mmerg.settings.model import KeySettings as Key
+from tests.memory.parts import Broken, Letters, Watching, corpus, dialogue, wanted
 
 ROOT = Path(__file__).parents[2]
 SOURCE = corpus(dialogue("a", "X: abc", "Y: bcd", "X: cde"), dialogue("b", "X: abc", "Y: xyz"))
@@ -46,14 +48,15 @@ def test_it_is_built_once_and_opened_after(tmp_path: Path) -> None:
     assert sorted(first.asked) == ["abc", "abc\nbcd"]  # a/2 and b/2 have the same history: embedded once
     assert second.asked == []
     assert again.digest == built.digest
-    assert again.nearest(QUERY, 3) == built.nearest(QUERY, 3)
+    assert again.nearest(QUERY, wanted(top_k=3)) == built.nearest(QUERY, wanted(top_k=3))
+    assert isinstance(again.vectors, np.memmap)
 
 
 def test_what_lies_on_disk(tmp_path: Path) -> None:
     memory = opened(tmp_path, Letters())
     [path] = folders(tmp_path)
     assert path.name == memory.digest[:16]
-    assert sorted(file.name for file in path.iterdir()) == ["entries.jsonl", "index.faiss", "manifest.json"]
+    assert sorted(file.name for file in path.iterdir()) == ["entries.jsonl", "manifest.json", "vectors.npy"]
     manifest = json.loads((path / "manifest.json").read_text(encoding="utf-8"))
     assert manifest["made_of"]["corpus"] == {"name": "mine", "split": "train", "fingerprint": "f"}
     assert manifest["made_of"]["key"] == {"text": "history", "turns": 3, "emotion": False}
@@ -107,10 +110,10 @@ HARMS: dict[str, Callable[[Path], object]] = {
 }
 
 
-@pytest.mark.parametrize("name", ["index.faiss", "entries.jsonl", "manifest.json"])
+@pytest.mark.parametrize("name", ["vectors.npy", "entries.jsonl", "manifest.json"])
 @pytest.mark.parametrize("harm", HARMS)
 def test_damage_is_told_and_mended(name: str, harm: str, tmp_path: Path) -> None:
-    answer = opened(tmp_path, Letters()).nearest(QUERY, 3)
+    answer = opened(tmp_path, Letters()).nearest(QUERY, wanted(top_k=3))
     before = contents(tmp_path)
     [path] = folders(tmp_path)
     HARMS[harm](path / name)
@@ -119,14 +122,14 @@ def test_damage_is_told_and_mended(name: str, harm: str, tmp_path: Path) -> None
     assert watch.notes == [f"the memory in {path} is damaged; it is built again"]
     assert embedder.asked
     assert contents(tmp_path) == before
-    assert mended.nearest(QUERY, 3) == answer
+    assert mended.nearest(QUERY, wanted(top_k=3)) == answer
 
 
 def test_a_build_that_was_killed_leaves_nothing_behind(tmp_path: Path) -> None:
     memory = opened(tmp_path / "whole", Letters())
     part = tmp_path / "cache" / f"{memory.digest[:16]}.part"
     part.mkdir(parents=True)
-    (part / "index.faiss").write_bytes(b"half")
+    (part / "vectors.npy").write_bytes(b"half")
     opened(tmp_path / "cache", Letters())
     assert [path.name for path in folders(tmp_path / "cache")] == [memory.digest[:16]]
 
@@ -169,7 +172,7 @@ def test_what_is_there_is_opened_without_writing(tmp_path: Path) -> None:
     embedder = Letters()
     again = opened(tmp_path, embedder)
     assert embedder.asked == []
-    assert again.nearest(QUERY, 3) == memory.nearest(QUERY, 3)
+    assert again.nearest(QUERY, wanted(top_k=3)) == memory.nearest(QUERY, wanted(top_k=3))
 
 
 PLACES: dict[str, Callable[[Path, Path], object]] = {
@@ -220,7 +223,7 @@ def test_what_cannot_be_written_is_named_before_anything_is_embedded(kind: str, 
 
 
 @pytest.mark.skipif(not Path("/proc/self/mem").exists(), reason="no file here fails when it is read")
-@pytest.mark.parametrize("name", ["index.faiss", "manifest.json"])
+@pytest.mark.parametrize("name", ["vectors.npy", "manifest.json"])
 def test_what_the_system_refuses_to_read_is_not_thrown_away(name: str, tmp_path: Path) -> None:
     opened(tmp_path, Letters())
     [path] = folders(tmp_path)
@@ -250,8 +253,8 @@ def test_an_embedder_that_changes_its_dimensions_is_refused(tmp_path: Path) -> N
 BUILDER = """
 import sys, time
 from pathlib import Path
-from mmerg.memory.entries import Key
 from mmerg.memory.store import Store
+from mmerg.settings.model import KeySettings
 from tests.memory.parts import Letters, Watching
 from tests.memory.test_store import QUERY, SOURCE
 
@@ -262,7 +265,7 @@ class Slow(Letters):
         return super().embed(texts)
 
 embedder, watch = Slow(), Watching()
-memory, _ = Store(Path(sys.argv[1]) / "memory", watch).open(SOURCE, Key(), embedder)
+memory, _ = Store(Path(sys.argv[1]) / "memory", watch).open(SOURCE, KeySettings(), embedder)
 print(memory.digest, len(embedder.asked), *watch.notes, sep="|")
 """
 
