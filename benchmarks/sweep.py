@@ -24,8 +24,8 @@ from typing import Any
 
 from benchmarks.parts import options, publish
 from mmerg.experiment.launch import launch
-from mmerg.settings.compose import parse
 from mmerg.settings.model import RunSettings
+from mmerg.settings.parse import parse
 from tests.composed import composed
 from tests.engine.parts import as_text, audit
 from tests.scripted_ollama import ScriptedOllama, merg_answer, scripted_ollama

@@ -6,8 +6,7 @@ import sys
 
 from mmerg.console.terminal import run_command, tolerate_closed_output
 from mmerg.errors import ConfigError
-from mmerg.settings.command import read_line
-from mmerg.settings.help import setting_keys
+from mmerg.settings.command import OPTIONS, read_line, setting_keys
 from mmerg.settings.pages import groups, pages_of
 
 PAGES = {"run": "config", "data": "data", "doctor": "doctor", "judge": "judge", "bench": "config"}
@@ -35,6 +34,8 @@ def words(line: str) -> list[str]:
     page = PAGES.get(before[1])
     if page is None:
         return []
+    if last.startswith("-"):
+        return [f"{option.split()[0]} " for option in OPTIONS if option.startswith(last)]
     try:
         own = read_line(before[2:]).own
     except ConfigError:  # the command itself will say what is wrong

@@ -24,8 +24,8 @@ def job(config: DictConfig) -> int:
     """The check, its errors printed."""
     # Only once there is something to check: --help stays quick.
     from mmerg.checking.check import check_data
-    from mmerg.settings.compose import parse
     from mmerg.settings.model import DataSettings
+    from mmerg.settings.parse import parse
 
     return run_command(lambda: check_data(parse(config, DataSettings)), NO_REPORT)
 

@@ -24,8 +24,8 @@ from mmerg.console.terminal import STARTS_OVER, console, escape, run_command, to
 from mmerg.errors import CallError, Failure
 from mmerg.experiment.wiring import hosts_of, make
 from mmerg.settings.command import composing
-from mmerg.settings.compose import parse
 from mmerg.settings.model import BackboneSettings, DoctorSettings
+from mmerg.settings.parse import parse
 
 MARKS = {"ok": "✓", "failed": "✗", "open": "?"}
 

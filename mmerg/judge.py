@@ -37,8 +37,8 @@ def main() -> int:
     def job(config: DictConfig) -> int:
         # Only once there is something to judge: --help stays quick.
         from mmerg.judging.launch import launch
-        from mmerg.settings.compose import parse
         from mmerg.settings.model import JudgeSettings
+        from mmerg.settings.parse import parse
 
         return run_command(lambda: launch(parse(config, JudgeSettings), folders))
 

@@ -24,8 +24,8 @@ def job(config: DictConfig) -> int:
     # Only once there is something to run: --help stays quick.
     from mmerg.experiment.launch import launch
     from mmerg.experiment.sweep import in_sweep, note
-    from mmerg.settings.compose import parse
     from mmerg.settings.model import RunSettings
+    from mmerg.settings.parse import parse
 
     ended: list[Ended] = []
     error = ""

@@ -6,8 +6,10 @@ from typing import Any
 
 from omegaconf import DictConfig
 
-from mmerg.settings.compose import checked, compose, parse
+from mmerg.settings.check import checked
+from mmerg.settings.compose import compose
 from mmerg.settings.model import COMMANDS, RunSettings
+from mmerg.settings.parse import parse
 
 BASE = ("dataset=folder", "dataset.root=/data")
 

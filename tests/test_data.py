@@ -16,8 +16,8 @@ import pytest
 
 from mmerg.checking.check import check_data
 from mmerg.console.terminal import run_command
-from mmerg.settings.compose import parse
 from mmerg.settings.model import DataSettings, RunSettings
+from mmerg.settings.parse import parse
 from tests.checking.trees import folder, published_dev, turn
 from tests.composed import composed, resolve
 from tests.corpora import iemocap_builder

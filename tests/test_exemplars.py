@@ -24,9 +24,9 @@ from mmerg.runs.events import Called, Supplied
 from mmerg.runs.folder import read_results
 from mmerg.runs.manifest import read_manifest
 from mmerg.runs.result import Result
-from mmerg.settings.compose import parse
 from mmerg.settings.model import KeySettings as Key
 from mmerg.settings.model import MemorySettings, RunSettings
+from mmerg.settings.parse import parse
 from mmerg.settings.wrong import read_part
 from mmerg.show import main as show
 from mmerg.sources.exemplars import Exemplars, Prepared

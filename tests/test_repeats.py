@@ -21,8 +21,8 @@ from mmerg.runs import events
 from mmerg.runs.facts import Facts, repeats
 from mmerg.runs.folder import read_results
 from mmerg.runs.result import Result
-from mmerg.settings.compose import parse
 from mmerg.settings.model import RunSettings
+from mmerg.settings.parse import parse
 from mmerg.show import main
 from mmerg.systems.system import Stage
 from tests.composed import composed

@@ -18,8 +18,8 @@ import yaml
 
 from mmerg.experiment.launch import launch
 from mmerg.runs.folder import read_results
-from mmerg.settings.compose import parse
 from mmerg.settings.model import RunSettings
+from mmerg.settings.parse import parse
 from tests.composed import composed
 from tests.engine.parts import ROOT
 from tests.run_folders import held

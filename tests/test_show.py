@@ -11,8 +11,8 @@ import pytest
 
 from mmerg.experiment.launch import launch
 from mmerg.runs.folder import read_results
-from mmerg.settings.compose import parse
 from mmerg.settings.model import RunSettings
+from mmerg.settings.parse import parse
 from mmerg.show import main
 from tests.composed import composed
 from tests.engine.parts import STAGES, as_text, audit

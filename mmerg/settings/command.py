@@ -1,19 +1,21 @@
-"""A command that composes its settings: its options, then one run of its job, or a sweep of Hydra's.
+"""A command that composes its settings: its options and help, then one run of its job, or a sweep of Hydra's.
 
-sys.exit(run_command(lambda: composing(job, "config", sys.argv[1:])))
+sys.exit(run_command(lambda: composing(job, "config", __doc__, sys.argv[1:])))
 """
 
 from __future__ import annotations
 
 import os
+import re
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mmerg.errors import ConfigError
+from mmerg.settings.pages import conf_folder, pages_of
 
 if TYPE_CHECKING:
     from omegaconf import DictConfig
@@ -25,6 +27,12 @@ OPTIONS = {
     "--cfg job": "print what the settings compose to, and stop; with -p GROUP a part of it",
     "-m": "a sweep: a run for each value of key=a,b",
 }
+_LONG = {"-cd": "--config-dir", "-c": "--cfg", "-p": "--package", "-m": "--multirun", "-h": "--help"}
+_WITH_VALUE = ("--config-dir", "--cfg", "--package")
+_FLAGS = ("--multirun", "--help", "--version", "--resolve")
+_LINE = re.compile(r"^( *)(\w+):(?: +(?!#)(.+?))??(?: +# (.*))?$")
+_DEFAULT = re.compile(r"^  - (\w+): (\S+)", re.MULTILINE)
+_ELSEWHERE = ("defaults", "hydra", "stages", "vocabulary", "result", "aspects", "reader")  # a page has these for itself
 
 
 @dataclass(frozen=True)
@@ -47,14 +55,14 @@ def read_line(arguments: Sequence[str]) -> Line:
     found: dict[str, str] = {}
     words = iter(arguments)
     for word in words:
-        name, equals, value = word.partition("=")
+        typed, equals, value = word.partition("=")
+        name = _LONG.get(typed, typed)
         if not word.startswith("-"):
             settings.append(word)
-        elif name in ("--config-dir", "-cd", "--cfg", "-c", "--package", "-p"):
-            long = {"-cd": "--config-dir", "-c": "--cfg", "-p": "--package"}.get(name, name)
-            found[long] = value if equals else next(words, "")
-        elif word in ("-m", "--multirun", "-h", "--help", "--version", "--resolve"):
-            found[{"-m": "--multirun", "-h": "--help"}.get(word, word)] = "yes"
+        elif name in _WITH_VALUE:
+            found[name] = value if equals else next(words, "")
+        elif name in _FLAGS and not equals:
+            found[name] = "yes"
         else:
             names = [option.split()[0] for option in OPTIONS]
             near = get_close_matches(name, names, 1)
@@ -62,12 +70,13 @@ def read_line(arguments: Sequence[str]) -> Line:
             raise ConfigError(f"there is no option {name}", where="command line", hint=hint)
     if found.get("--cfg", "job") != "job":
         raise ConfigError(f"--cfg is {found['--cfg']!r}", where="command line", hint="--cfg job")
-    own = _folder(found["--config-dir"]) if "--config-dir" in found else None
+    own = folder_of_pages(found["--config-dir"]) if "--config-dir" in found else None
     flags = {name: f"--{name}" in found for name in ("cfg", "resolve", "help", "version")}
     return Line(tuple(settings), own, "--multirun" in found, package=found.get("--package", ""), **flags)
 
 
-def _folder(given: str) -> Path:
+def folder_of_pages(given: str) -> Path:
+    """The folder that --config-dir names. Raises ConfigError where there is none."""
     folder = Path(os.path.expanduser(given))  # noqa: PTH111 - Path's raises where there is no such user
     if not given or not folder.is_dir():
         hint = "a folder with a folder a group: DIR/dataset/mine.yaml"
@@ -80,8 +89,6 @@ def composing(job: Callable[[DictConfig], int], page: str, usage: str | None, ar
     begins with. Raises ConfigError for a command line that is wrong."""
     line = read_line(arguments)
     if line.help:
-        from mmerg.settings.help import help_of
-
         print(help_of(page, usage or "", line.own))  # noqa: T201
         return 0
     if line.version:
@@ -89,7 +96,8 @@ def composing(job: Callable[[DictConfig], int], page: str, usage: str | None, ar
 
         print(f"mmerg {version('mmerg')}")  # noqa: T201
         return 0
-    from mmerg.settings.compose import checked, compose, notes, sweep
+    from mmerg.settings.check import checked
+    from mmerg.settings.compose import compose, notes, sweep
 
     settings = checked(line.settings, page, line.own, sweep=line.sweep)
     if line.sweep:
@@ -106,3 +114,50 @@ def composing(job: Callable[[DictConfig], int], page: str, usage: str | None, ar
     for note in notes(composed, line.own):
         print(note, file=sys.stderr)  # noqa: T201
     return job(composed.config)
+
+
+def help_of(page: str, usage: str, own: Path | None = None) -> str:
+    """The help of the command that composes `page`, from the pages as they are written: nothing is composed."""
+    chosen = _default_pages(page)
+    of_runs = ["experiment"] if "dataset" in chosen else []
+    groups = [f"  {group}={'|'.join(pages_of(group, own))}" for group in (*chosen, *of_runs)]
+    options = [f"  {option:<18}{told}" for option, told in OPTIONS.items()]
+    parts = {"Groups (group=page)": groups, "Settings (key=value)": [*_settings(page)], "Options": options}
+    told = (f"{title}:\n" + "\n".join(lines) for title, lines in parts.items())
+    return "\n\n".join([usage.strip(), *told])
+
+
+def setting_keys(page: str) -> list[str]:
+    """The groups and settings of a command, by the keys that set them."""
+    groups = _default_pages(page)
+    settings = (line.strip().partition("=")[0] for line in _settings(page) if re.match(r"  [\w.]+=", line))
+    return [*groups, *(["experiment"] if "dataset" in groups else []), *settings]
+
+
+def _default_pages(page: str) -> dict[str, str]:
+    """The page that each group of a command has where none is chosen."""
+    return dict(_DEFAULT.findall((conf_folder() / f"{page}.yaml").read_text(encoding="utf-8")))
+
+
+def _settings(page: str) -> Iterator[str]:
+    """The settings of a command, of its groups those of the default pages, of a dataset those of MELD."""
+    yield from _settings_in(f"{page}.yaml")
+    for group, default in _default_pages(page).items():
+        shown = "meld" if group == "dataset" else default
+        yield from ("", f"  of {group}={shown}{', which is the default' * (shown == default)}")
+        yield from _settings_in(f"{group}/{shown}.yaml", f"{group}.")
+
+
+def _settings_in(file: str, above: str = "") -> Iterator[str]:
+    """A line a setting: what a command line gives to set it as it is, and what its page says of it."""
+    parents: list[str] = []
+    for line in (conf_folder() / file).read_text(encoding="utf-8").splitlines():
+        found = _LINE.match(line)
+        if not found:
+            continue
+        depth, name, value, told = len(found[1]) // 2, found[2], found[3], found[4]
+        parents = [*parents[:depth], name]
+        if value is None or name.startswith("_") or not set(parents).isdisjoint(_ELSEWHERE):
+            continue
+        setting = f"  {above}{'.'.join(parents)}={value.replace(', ', ',')}"
+        yield f"{setting:<44}  {told}" if told else setting

@@ -2,16 +2,13 @@
 
 Hydra composes the pages of `conf/`; these classes say what may stand there. A new setting is a line of YAML, which
 explains it, and a line here. Every package may import this module; it imports none of them.
-
-    settings = RunSettings.model_validate(plain)
-    settings.frames.last_turns
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from typing import Annotated, Any, Literal
+from collections.abc import Callable, Mapping
+from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import (
     AfterValidator,
@@ -20,13 +17,29 @@ from pydantic import (
     Field,
     PlainValidator,
     SerializerFunctionWrapHandler,
+    ValidationInfo,
     field_validator,
     model_serializer,
 )
 
 RUNTIME = "decides no result"  # it says how results are had, not what they are: a run goes on with it changed
-NO_PASSWORD = "no name and no password, which a run's files would show: reach the server through a tunnel or a proxy"
 PLACE = "a path"  # where a file or folder lies, which decides no result either
+PASSWORD = re.compile("://[^/]*@")  # in an address
+NO_PASSWORD = "no name and no password, which a run's files would show: reach the server through a tunnel or a proxy"
+LOOPS = ("audit", "single", "refine")  # of our own; another is the user's
+TEXT = "text"  # an output that is no record
+Value = TypeVar("Value")
+
+
+def _where(holds: Callable[[Value], object], else_told: str) -> Callable[[Value], Value]:
+    """Passes on a value for which `holds`."""
+
+    def checked(value: Value) -> Value:
+        if not holds(value):
+            raise ValueError(else_told)
+        return value
+
+    return checked
 
 
 def _text(value: Any) -> str:
@@ -38,48 +51,42 @@ def _text(value: Any) -> str:
     return value
 
 
-def _path(value: Any) -> str:
-    if not isinstance(value, str):
-        raise ValueError("a path; in quotes where it looks like something else")  # noqa: TRY004
-    return value
+def _is_text(value: object) -> bool:
+    return isinstance(value, str)
 
 
-def _word(value: Any) -> str:
-    if not isinstance(value, str) or not value:
-        raise ValueError("a text that is not empty")
-    return value
-
-
-def _name(value: str) -> str:
-    if not re.fullmatch(r"[\w.+-]*\w[\w.+-]*", value):
-        raise ValueError("letters, digits, '.', '_', '+' and '-' only")
-    return value
-
-
-def _hosts(hosts: tuple[str, ...]) -> tuple[str, ...]:
-    if any(re.search(r"://[^/]*@", host) for host in hosts):
-        raise ValueError(NO_PASSWORD)
-    return hosts
+def _is_emotions(value: object) -> bool:
+    labels = value if isinstance(value, list | tuple) else ()
+    return value in ("all", "nonneutral") or (bool(labels) and all(map(_is_text, labels)))
 
 
 Text = Annotated[str, PlainValidator(_text)]
-Word = Annotated[str, PlainValidator(_word)]
-Name = Annotated[str, PlainValidator(_text), AfterValidator(_name)]  # becomes a part of a folder's name
-Path = Annotated[str, PlainValidator(_path)]
+Word = Annotated[str, PlainValidator(_where(lambda value: _is_text(value) and value, "a text that is not empty"))]
+Name = Annotated[  # becomes a part of a folder's name
+    Text,
+    AfterValidator(_where(re.compile(r"[\w.+-]*\w[\w.+-]*").fullmatch, "letters, digits, '.', '_', '+' and '-' only")),
+]
+Path = Annotated[str, PlainValidator(_where(_is_text, "a path; in quotes where it looks like something else"))]
+JsonFile = Annotated[
+    Path,
+    AfterValidator(_where(lambda file: file.endswith(".json"), "a file that ends in .json; the sheet goes beside it")),
+]
 Texts = Annotated[tuple[Text, ...], Field(strict=False)]
 Words = Annotated[tuple[Word, ...], Field(strict=False, min_length=1)]
-Hosts = Annotated[tuple[Word, ...], Field(strict=False), AfterValidator(_hosts)]
+Hosts = Annotated[
+    tuple[Word, ...],
+    Field(strict=False),
+    AfterValidator(_where(lambda hosts: not any(map(PASSWORD.search, hosts)), NO_PASSWORD)),
+]
+Numbers = Annotated[tuple[int, ...], Field(strict=False)]
 Count = Annotated[int, Field(ge=0)]
 Positive = Annotated[int, Field(ge=1)]
 Seed = Annotated[int, Field(ge=0, lt=2**31)]
 Number = Annotated[float, Field(allow_inf_nan=False)]
-Seconds = Annotated[float, Field(gt=0, le=10_000_000)]
-Similarity = Annotated[float, Field(ge=-1, le=1)]
+Seconds = Annotated[Number, Field(gt=0, le=10_000_000)]
+Similarity = Annotated[Number, Field(ge=-1, le=1)]
 Side = Annotated[int, Field(ge=32)]  # pixels
-Organization = Literal["cascaded", "independent"]
 FinalSelection = Literal["lexicographic", "last"]
-LOOPS = ("audit", "single", "refine")  # of our own; another is the user's
-TEXT = "text"  # an output that is no record
 
 
 class Part(BaseModel):
@@ -124,15 +131,10 @@ class SamplingSettings(Given):
 
     @field_validator("*", mode="before")
     @classmethod
-    def _set(cls, value: Any) -> Any:
+    def _given_a_value(cls, value: Any, info: ValidationInfo) -> Any:
         if value is None:
             raise ValueError("a value; left out, it is the default")
-        return value
-
-    @field_validator("stop", mode="before")
-    @classmethod
-    def _one_text_is_a_list_of_one(cls, value: Any) -> Any:
-        return [value] if isinstance(value, str) else value
+        return [value] if info.field_name == "stop" and isinstance(value, str) else value
 
 
 class LoadSettings(Given):
@@ -150,19 +152,17 @@ class MemorySourceSettings(Part):
 
     root: Annotated[Path | None, PLACE] = None
     split: Text | None = None
-    sessions: Annotated[tuple[int, ...] | None, Field(strict=False)] = None
+    sessions: Numbers | None = None
     reader: Target
 
 
 class DatasetSettings(Part):
-    """A corpus reader and the settings that its page passes on. sessions: in place of a split, where a corpus comes in
-    sessions. variant, label_set: of a corpus that has several. labels: null for the reader's own. memory: null where
-    there is no corpus for exemplars."""
+    """A corpus reader and what its page passes on to it. memory: null where there is no corpus for exemplars."""
 
     name: Name
     root: Annotated[Path | None, PLACE] = None
     split: Text = "test"
-    sessions: Annotated[tuple[int, ...] | None, Field(strict=False)] = None
+    sessions: Numbers | None = None
     variant: Text | None = None
     label_set: Text | None = None
     labels: Words | None = None
@@ -175,19 +175,11 @@ class ProtocolSettings(Part):
 
     name: Text
     targets: Literal["last", "all", "labelled"] = "last"
-    emotions: Any = "all"
+    emotions: Annotated[Any, PlainValidator(_where(_is_emotions, "all, nonneutral, or a list: [joy,anger]"))] = "all"
     max_per_dialogue: Positive | None = None
     sample: Positive | None = None
     seed: Seed = 0
     history: Positive | None = None
-
-    @field_validator("emotions")
-    @classmethod
-    def _words(cls, value: Any) -> Any:
-        labels = value if isinstance(value, list | tuple) else ()
-        if value not in ("all", "nonneutral") and not (labels and all(isinstance(label, str) for label in labels)):
-            raise ValueError("all, nonneutral, or a list: [joy,anger]")
-        return value
 
 
 class StageSettings(Part):
@@ -225,7 +217,7 @@ class SystemSettings(Part):
     max_iterations: Count = 2
     max_repairs: Count = 2
     without: Texts = ()
-    organization: Organization = "cascaded"
+    organization: Literal["cascaded", "independent"] = "cascaded"
     final_selection: FinalSelection = "lexicographic"
     stages: Annotated[dict[Word, StageSettings], Field(min_length=1)]
     auditor: AuditorSettings | None = None
@@ -234,12 +226,9 @@ class SystemSettings(Part):
 
 
 class BackboneSettings(Part):
-    """A model: Ollama's name for it, or a GGUF file (with mmproj for vision) for the embedded backend.
-
-    workers, threads: how many copies of the model the embedded backend runs, each under a name of its own, and the
-    threads of each (0: all cores but one). max_images: in one call. image_side: pixels, long side. concurrency: calls
-    that one host takes at once. note: printed after the replies.
-    """
+    """A model: Ollama's name for it, or a GGUF file (with mmproj for vision) for the embedded backend, of which
+    `workers` names each copy and `threads` (0: all cores but one) counts those of a copy. concurrency: calls that one
+    host takes at once. note: printed after the replies."""
 
     name: Name
     model: Text
@@ -276,8 +265,7 @@ class AdapterSettings(Target):
 
 
 class BackendSettings(Part):
-    """Where calls go: an adapter, made once for each host, and how failed calls are tried again. revive_after: seconds
-    until a host that died is tried again."""
+    """Where calls go: an adapter, made for each host. revive_after: seconds until a host that died is tried again."""
 
     name: Name
     hosts: Annotated[Hosts, RUNTIME]
@@ -287,8 +275,7 @@ class BackendSettings(Part):
 
 
 class FramesSettings(Part):
-    """Keyframes: which agents see them, and how they are taken from the last turns. per_clip: at most so many of a
-    clip; max_frames: of all; max_seconds: of a clip; long_side: pixels."""
+    """Keyframes: which agents see them, and how they are taken; see `conf/frames/paper.yaml`."""
 
     seen_by: Literal["paper", "all", "none"] = "paper"
     last_turns: Positive = 2
@@ -352,8 +339,7 @@ class AskingSettings(DoctorSettings):
 
 
 class RunSettings(AskingSettings):
-    """All of a run. sources: inputs that no stage makes, by their symbols. name, tags: what its folder is called. ids:
-    these samples alone. repeats: so many runs, each with the seed after the one before."""
+    """All of a run: see `conf/config.yaml`, which explains each key."""
 
     dataset: DatasetSettings
     protocol: ProtocolSettings
@@ -372,14 +358,7 @@ class DataSettings(RunSettings):
 
     clips: Annotated[Literal["open", "list"], RUNTIME] = "open"
     sheet: Annotated[int, Field(ge=0, le=100), RUNTIME] = 0
-    out: Annotated[Path | None, PLACE, RUNTIME] = None
-
-    @field_validator("out")
-    @classmethod
-    def _json(cls, value: str | None) -> str | None:
-        if value is not None and not value.endswith(".json"):
-            raise ValueError("a file that ends in .json; the sheet goes beside it as .png")
-        return value
+    out: Annotated[JsonFile | None, PLACE, RUNTIME] = None
 
 
 class RubricSettings(Part):

@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 from pydantic import ValidationError
 
 from mmerg.errors import ConfigError
-from mmerg.settings.model import Part
+from mmerg.settings.model import PASSWORD, Part
 from mmerg.settings.tree import every_key, keys_of, kind_at
 
 Node = TypeVar("Node", bound=Part)
@@ -24,7 +24,7 @@ _KINDS = {
     "int_type": "a whole number",
     "int_from_float": "a whole number",
     "float_type": "a number",
-    "finite_number": "a number over 0",
+    "finite_number": "a number, which nan and inf are not",
     "bool_type": "true or false",
     "tuple_type": "a list: [a,b]",
     "too_short": "at least one, or leave it out",
@@ -50,7 +50,7 @@ def refusal(wrongs: Sequence[Wrong]) -> ConfigError:
     places = ", ".join(dict.fromkeys(one.where for one in wrongs))
     if len(wrongs) == 1:
         return ConfigError(wrongs[0].what, where=places, hint=wrongs[0].hint)
-    lines = (f"  {one.what}; {one.hint}" if one.hint else f"  {one.what}" for one in wrongs)
+    lines = (f"  {one.what}; {one.hint}" for one in wrongs)
     return ConfigError("\n".join([f"{len(wrongs)} settings are wrong", *lines]), where=places)
 
 
@@ -68,15 +68,14 @@ def unknown(kind: type[Part], key: str, where: str = COMMAND_LINE) -> Wrong:
         or [one for one in every if f".{one}".endswith((f".{key}", f".{last}"))]
         or [one for one in every if get_close_matches(last, [one.rpartition(".")[2]], 1, 0.8)]
     )
-    hint = f"settings: {', '.join(beside.values() or keys_of(kind))}"
-    if near:
-        hint = f"did you mean {' or '.join(near[:3])}?"
+    known = f"settings: {', '.join(beside.values() or keys_of(kind))}"
+    hint = f"did you mean {' or '.join(near[:3])}?" if near else known
     return Wrong(key, f"there is no setting {key}", hint, where)
 
 
-def several(kind: type[Part], key: str, value: Any, where: str = CONFIGURATION) -> Wrong:
+def _several(kind: type[Part], key: str, value: Any, where: str) -> Wrong:
     """A value where there are settings by name, as where a row chooses a page of a group."""
-    names = f"its settings by name: {', '.join(keys_of(kind))}"
+    names = f"its settings by name: {', '.join(keys_of(kind) or ['_target_, a class, and what it is made with'])}"
     hint = names if value is None else f"{names}; {key}={value} goes on the command line"
     return Wrong(key, f"{key} is {shown(value)}, and it holds several settings", hint, where)
 
@@ -93,7 +92,7 @@ def of_validation(error: ValidationError, kind: type[Part], where: str = CONFIGU
                 yield Wrong(key, f"{key} has no value", f"set it on the command line: {key}=…", where)
                 continue
             case "model_type" if part := kind_at(kind, key):
-                yield several(part, key, value, where)
+                yield _several(part, key, value, where)
                 continue
             case "too_short" if value:  # of its items one is wrong, which is told
                 continue
@@ -128,4 +127,4 @@ def shown(value: Any) -> str:
     """A value as a command line has it; a long one is cut, and a password is not shown."""
     if value is None or isinstance(value, bool):
         return {None: "null", True: "true", False: "false"}[value]
-    return re.sub(r"://[^/@\s']*@", "://***@", _SHORT.repr(value))
+    return PASSWORD.sub("://***@", _SHORT.repr(value))

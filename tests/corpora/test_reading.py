@@ -15,8 +15,8 @@ from mmerg.corpora.folder import Folder, demo_root
 from mmerg.corpora.reading import checked, clip_files, read_corpus
 from mmerg.errors import ConfigError, CorpusError
 from mmerg.experiment.wiring import corpus_of
-from mmerg.settings.compose import parse
 from mmerg.settings.model import DataSettings
+from mmerg.settings.parse import parse
 from mmerg.storage.snapshot import Snapshot
 from tests.composed import composed, settings_of
 from tests.corpora import readers

@@ -14,8 +14,8 @@ from mmerg.judging.items import Item
 from mmerg.judging.judge import Judge, judge_system
 from mmerg.runs.events import Event
 from mmerg.runs.result import Verdicts
-from mmerg.settings.compose import parse
 from mmerg.settings.model import JudgeSettings, RubricSettings
+from mmerg.settings.parse import parse
 from tests.composed import composed
 
 HISTORY = (("Ana", "I did not get the job."), ("Ben", "Oh no."), ("Ana", "It's fine.\nReally."))

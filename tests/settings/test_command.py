@@ -12,9 +12,9 @@ import pytest
 
 from mmerg.completion import words
 from mmerg.errors import ConfigError
-from mmerg.settings.command import composing, read_line
-from mmerg.settings.compose import checked, compose, notes
-from mmerg.settings.help import help_of, setting_keys
+from mmerg.settings.check import checked
+from mmerg.settings.command import composing, help_of, read_line, setting_keys
+from mmerg.settings.compose import compose, notes
 from mmerg.settings.model import COMMANDS
 from mmerg.settings.pages import ollama_host
 from mmerg.settings.tree import every_key
@@ -72,7 +72,7 @@ def test_help_lists_settings_that_there_are(page: str) -> None:
     extras = ("backend.adapter.", "memory.embedder.", "backbone.load", "system.auditor", "sources", "row", "experiment")
     assert [key for key in listed if key not in known and not key.startswith(extras)] == []
     assert {"backbone", "backend", "backbone.model", "backend.attempts"} <= set(listed)
-    assert ("dataset" in listed) == (page in ("config", "data"))
+    assert ("dataset" in listed) == ("dataset.root" in listed) == (page in ("config", "data"))
     assert "--config-dir" in help_of(page, "")
 
 
@@ -104,6 +104,23 @@ def test_a_page_that_is_no_yaml_is_told_with_its_line(page: str, options: tuple[
     with pytest.raises(ConfigError, match="a page is no YAML") as told:
         composing(lambda config: 0, "config", "", line)
     assert f'in "{file}", line ' in told.value.what
+
+
+@pytest.mark.parametrize(
+    ("included", "told"),
+    [
+        ("[papr]", "frames/mine includes frames/papr, which is not there"),
+        ("[{/memory: minlm}]", "frames/mine includes memory/minlm, which is not there"),
+    ],
+)
+def test_a_page_that_includes_one_that_is_not_there_is_named(included: str, told: str, tmp_path: Path) -> None:
+    file = tmp_path / "frames" / "mine.yaml"
+    file.parent.mkdir()
+    file.write_text(f"defaults: {included}\n", encoding="utf-8")
+    with pytest.raises(ConfigError) as caught:
+        compose("config", checked(["dataset=demo", "frames=mine"], "config", tmp_path), tmp_path)
+    assert (caught.value.what, caught.value.where) == (told, str(file))
+    assert caught.value.hint.startswith("did you mean ")
 
 
 def test_a_part_that_is_not_there_cannot_be_printed() -> None:
@@ -177,6 +194,8 @@ def test_hosts_with_a_password_are_refused_and_not_shown(monkeypatch: pytest.Mon
         ("mmerg run dataset=demo frames.max_", ["frames.max_frames=", "frames.max_seconds="]),
         ("mmerg doctor dataset=", []),
         ("mmerg judge judge=", ["judge=likert ", "judge=pairwise "]),
+        ("mmerg run dataset.m", ["dataset.memory.split="]),
+        ("mmerg run dataset=demo --c", ["--config-dir ", "--cfg "]),
     ],
 )
 def test_tab_completes(line: str, found: list[str]) -> None:

@@ -114,12 +114,22 @@ def test_words_are_of_a_fixed_set(key: str, words: tuple[str, ...]) -> None:
         ("backbone.sampling.temprature=1", "there is no setting backbone.sampling.temprature", "temperature?"),
         ("backbone.sampling.temperature=hot", "backbone.sampling.temperature is 'hot'", "a number"),
         ("backbone.sampling.top_k=1.5", "backbone.sampling.top_k is 1.5", "a whole number"),
+        ("memory.min_similarity=nan", "memory.min_similarity is nan", "a number, which nan and inf are not"),
+        (
+            "dataset.reader=3",
+            "dataset.reader is 3, and it holds several settings",
+            "dataset.reader=3 goes on the command line",
+        ),
     ],
 )
 def test_what_a_setting_may_be(setting: str, what: str, hint: str) -> None:
     error = refused(setting)
     assert error.what == what
     assert error.hint.endswith(hint)
+
+
+def test_a_class_has_no_empty_list_of_settings() -> None:
+    assert refused("sources.M=3").hint.startswith("its settings by name: _target_, a class, and what it is made with;")
 
 
 def test_all_that_is_wrong_is_told_at_once() -> None:

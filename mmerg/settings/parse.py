@@ -1,0 +1,157 @@
+"""From a composed config to typed settings, with all that is wrong told at once.
+
+settings = parse(compose("config", overrides).config, RunSettings)
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any, TypeVar
+
+from omegaconf import DictConfig, OmegaConf
+from omegaconf.errors import InterpolationResolutionError, OmegaConfBaseException, UnsupportedInterpolationType
+from pydantic import ValidationError
+
+from mmerg.errors import ConfigError
+from mmerg.settings.compose import leaves, own_folder, use
+from mmerg.settings.identity import at
+from mmerg.settings.model import PLACE, RUNTIME, DataSettings, Given, Part
+from mmerg.settings.pages import groups, no_page
+from mmerg.settings.tree import bare, fields_of, is_part, marked
+from mmerg.settings.wrong import CONFIGURATION, Wrong, of_validation, refusal
+
+PATHS = tuple(marked(DataSettings, PLACE))
+_AS_TYPED = tuple(key for key in PATHS if key in marked(DataSettings, RUNTIME))  # the others are made absolute
+Settings = TypeVar("Settings", bound=Part)
+
+
+def parse(config: DictConfig, kind: type[Settings]) -> Settings:
+    """The settings of a composed config. Raises ConfigError with all that is wrong."""
+    settings, wrongs = parsed(config, kind)
+    own = own_folder()
+    absent = [Wrong(group, f"no {group} is chosen", no_page(group, None, own)) for group in _absent(config, kind)]
+    if settings is None or absent or wrongs:
+        raise refusal([*absent, *wrongs])
+    return settings
+
+
+def parsed(config: DictConfig, kind: type[Settings]) -> tuple[Settings | None, list[Wrong]]:
+    """The settings of a config, and what is wrong with them but that no page of a group is chosen."""
+    use(own_folder())
+    skipped = _absent(config, kind)
+    config, where = _with_row(_with_defaults(config, kind))
+    raw: Any = OmegaConf.to_container(config)
+    missing = [key for key, value in leaves(raw) if value == "???"]  # left to the command line
+    for key in missing:
+        OmegaConf.update(config, key, None)
+    failed = None
+    try:
+        _settle(config)
+        plain: Any = OmegaConf.to_container(config, resolve=True)
+    except OmegaConfBaseException as error:
+        plain, failed = OmegaConf.to_container(config), _unresolved(error, where)
+    reader = at(plain, "dataset.reader")
+    if isinstance(reader, dict) and reader.get("root", "given") in (None, "") and "dataset.root" not in missing:
+        missing.append("dataset.root")
+    wrongs = [Wrong(key, f"{key} has no value", f"set it on the command line: {key}=…") for key in missing]
+    settings, found = None, []
+    try:
+        settings = kind.model_validate(plain)
+    except ValidationError as error:
+        told = of_validation(error, kind, where)
+        found = [wrong for wrong in told if not _is_below(wrong.key, [*missing, *skipped])]
+    # What takes its value from another setting has the same wrong with it.
+    copies = [key for key, value in leaves(raw) if isinstance(value, str) and "${" in value]
+    wrongs += [wrong for wrong in found if not _is_below(wrong.key, copies)]
+    return settings, wrongs or ([failed] if failed else found)
+
+
+def _absent(config: DictConfig, kind: type[Part]) -> list[str]:
+    """The groups of which no page is chosen."""
+    return [group for group in groups() if group in fields_of(kind) and config.get(group) is None]
+
+
+def _is_below(key: str, keys: list[str]) -> bool:
+    return f"{key}.".startswith(tuple(f"{one}." for one in keys))
+
+
+def _with_defaults(config: DictConfig, kind: type[Part]) -> DictConfig:
+    """The config with what a page may leave out, for others to refer to."""
+    merged = OmegaConf.merge(_defaults(kind), config)
+    assert isinstance(merged, DictConfig)
+    OmegaConf.set_struct(merged, False)
+    return merged
+
+
+def _defaults(kind: type[Part]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for key, info in fields_of(kind).items():
+        node = bare(info.annotation)
+        if is_part(node) and not issubclass(node, Given) and (info.is_required() or info.default is not None):
+            found[key] = _defaults(node)
+        elif not info.is_required() and not is_part(node):
+            found[key] = list(info.default) if isinstance(info.default, tuple) else info.default
+    return found
+
+
+def _with_row(config: DictConfig) -> tuple[DictConfig, str]:
+    """The config with the settings of the row that was asked for in place of its rows, and where they come from. The
+    same settings are the same run in every experiment."""
+    row, given = config.pop("row", None), config.pop("rows", None)
+    rows: Any = OmegaConf.to_container(given) if OmegaConf.is_dict(given) else {}
+    if row is None and rows:
+        hint = f"row={next(iter(rows))} runs one; -m row={','.join(rows)} runs all"
+        raise ConfigError("the experiment has rows, and none is chosen", where=CONFIGURATION, hint=hint)
+    if row is None:
+        return config, CONFIGURATION
+    if row not in rows:
+        hint = f"rows: {', '.join(rows) or 'none; they come with +experiment=…'}"
+        raise ConfigError(f"there is no row {row!r}", where=CONFIGURATION, hint=hint)
+    settings, where = rows[row] or {}, f"row {row}"
+    if not isinstance(settings, dict):
+        hint = f"settings by name: {row}: {{system: {{max_iterations: 3}}}}, or {{}} for none"
+        raise ConfigError(f"it is {settings!r}, not settings", where=where, hint=hint)
+    merged = OmegaConf.merge(config, settings)
+    assert isinstance(merged, DictConfig)
+    return merged, where
+
+
+def _settle(config: DictConfig) -> None:
+    """Spells out what others refer to: paths, and a name that YAML takes for a number."""
+    for key in PATHS:
+        if isinstance(path := OmegaConf.select(config, key), str) and path:
+            OmegaConf.update(config, key, _literal(_whole(key, path)))
+    if isinstance(label_set := OmegaConf.select(config, "dataset.label_set"), int):
+        OmegaConf.update(config, "dataset.label_set", str(label_set))
+    for group in ("system", "judge"):  # templates lie beside the user's own page, as ours lie in a package
+        key, own = f"{group}.prompts", own_folder()
+        prompts = OmegaConf.select(config, key)
+        if own and isinstance(prompts, str) and prompts and not prompts.startswith("package:"):
+            folder = own / group / (_whole(key, prompts) if prompts.startswith("~") else prompts)
+            OmegaConf.update(config, key, _literal(str(folder)))
+
+
+def _whole(key: str, path: str) -> str:
+    """A path with the user's home in place of ~, also where no command line set it; what a run reads is absolute."""
+    try:
+        home = Path(path).expanduser()
+    except RuntimeError as error:
+        hint = f"write the whole path; for a name that begins with ~, {key}=./~…"
+        raise ConfigError(f"{key} is {path}, and there is no such user", where=CONFIGURATION, hint=hint) from error
+    if key in _AS_TYPED or path.startswith("package:"):
+        return str(home) if path.startswith("~") else path
+    return str(home.absolute())
+
+
+def _literal(path: str) -> str:
+    """A path as a config holds it: what looks like an interpolation is a part of it."""
+    return re.sub(r"(\\*)\$\{", lambda found: found[1] * 2 + r"\${", path)
+
+
+def _unresolved(error: OmegaConfBaseException, where: str) -> Wrong:
+    """A setting whose value names another that is not there."""
+    key = getattr(error, "full_key", None) or "?"
+    looks_like = isinstance(error, InterpolationResolutionError | UnsupportedInterpolationType)
+    escape = r"; where a path has ${…} in its name, write \${…}" if looks_like else ""
+    return Wrong(key, str(error).splitlines()[0], f"set it on the command line: {key}=…{escape}", where)
