@@ -13,9 +13,9 @@ from mmerg.report import main as report
 from mmerg.runs.folder import read_results
 from mmerg.runs.manifest import read_manifest
 from mmerg.score import main as score
-from mmerg.settings.compose import parse
 from mmerg.settings.model import RunSettings
 from mmerg.settings.pages import pages_of
+from mmerg.settings.parse import parse
 from mmerg.show import main as show
 from mmerg.tables import main as tables
 from tests.composed import composed
