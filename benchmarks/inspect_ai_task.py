@@ -49,8 +49,7 @@ from mmerg.backends.scripted import Scripted
 from mmerg.corpora.dialogue import Sample
 from mmerg.engine.look import Looker
 from mmerg.engine.sample import Experiment
-from mmerg.frames.frame import FrameSettings
-from mmerg.frames.store import FrameStore
+from mmerg.frames.store import FrameSettings, FrameStore
 from tests.engine.parts import stage_of
 
 CALLS = 5

@@ -29,16 +29,14 @@ from benchmarks.parts import alternating, options, publish, ratio, seconds, spre
 from mmerg.corpora.dialogue import Clip
 from mmerg.errors import ClipError
 from mmerg.frames.extract import extract
-from mmerg.frames.frame import FrameSettings
-from mmerg.frames.picture import load_cv2
-from mmerg.frames.store import FrameStore
+from mmerg.frames.picture import cv2
+from mmerg.frames.store import FrameSettings, FrameStore
 
 WIDTH, HEIGHT, FPS = 1280, 720, 25
 
 
 def make_clip(path: Path, seed: int, ffmpeg: str | None) -> str:
     """A window that glides over a rough picture, a new picture about every second and a half. Gives the codec."""
-    cv2 = load_cv2()
     rng = np.random.default_rng(seed)
     writer = cv2.VideoWriter(str(path), cv2.CAP_FFMPEG, cv2.VideoWriter_fourcc(*"mp4v"), FPS, (WIDTH, HEIGHT))
     scene = np.zeros((0, 0, 3), np.uint8)
@@ -67,7 +65,6 @@ def decode(path: Path, ffmpeg: str | None) -> None:
 
 def grab(path: Path, *, read: bool = False) -> None:
     """The floor: every frame decoded, none converted (or with `read` all)."""
-    cv2 = load_cv2()
     capture = cv2.VideoCapture(str(path), cv2.CAP_FFMPEG)
     while capture.read()[0] if read else capture.grab():
         pass

@@ -30,8 +30,7 @@ from mmerg.corpora.protocols import Protocol
 from mmerg.engine.look import Looker
 from mmerg.engine.prompts import Prompts
 from mmerg.engine.sample import Experiment
-from mmerg.frames.frame import FrameSettings
-from mmerg.frames.store import FrameStore
+from mmerg.frames.store import FrameSettings, FrameStore
 from mmerg.runs.events import Event
 from mmerg.runs.folder import Run
 from mmerg.runs.manifest import Corpus, Manifest, ProtocolSection, Session

@@ -24,9 +24,8 @@ from mmerg.engine.plan import looked_at
 from mmerg.errors import ClipError
 from mmerg.frames.decode import MIN_SIDE
 from mmerg.frames.extract import extract
-from mmerg.frames.frame import FrameSettings
-from mmerg.frames.picture import cropped, fitted, load_cv2
-from mmerg.frames.store import FrameStore
+from mmerg.frames.picture import cropped, cv2, fitted
+from mmerg.frames.store import FrameSettings, FrameStore
 
 LONG, PAST_END = HARMLESS = "long", "past_end"  # frames are taken, but the clip is worth a look
 _TIMES_AS_LONG, _SECONDS_MORE = 3.0, 5.0  # over this a clip is far longer than its turn
@@ -127,7 +126,6 @@ def _header(path: Path) -> tuple[float | None, int, int] | None:
     where this frame cannot be had."""
     if any("\ud800" <= letter <= "\udfff" for letter in str(path)) or "\0" in str(path):
         return None  # OpenCV crashes on a name that is not proper Unicode
-    cv2 = load_cv2()
     capture = cv2.VideoCapture(str(path), cv2.CAP_FFMPEG, [cv2.CAP_PROP_N_THREADS, 1])
     try:
         fps, frames = capture.get(cv2.CAP_PROP_FPS), capture.get(cv2.CAP_PROP_FRAME_COUNT)

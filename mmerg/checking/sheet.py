@@ -17,7 +17,7 @@ from jinja2 import Environment, StrictUndefined
 from mmerg.console.terminal import shown
 from mmerg.corpora.dialogue import Sample
 from mmerg.engine.look import COULD_SHOW_TARGET, Looker
-from mmerg.frames.frame import Frame
+from mmerg.frames.store import Frame
 from mmerg.runs.events import OVER_BUDGET, Event, FramesTaken
 
 WHY = {

@@ -19,9 +19,8 @@ from mmerg.engine.prompts import form
 from mmerg.engine.state import Keyframe, State
 from mmerg.errors import ClipError
 from mmerg.frames.describe import measure, sentence
-from mmerg.frames.frame import Frame, FrameSettings
 from mmerg.frames.picture import montage
-from mmerg.frames.store import FrameStore
+from mmerg.frames.store import Frame, FrameSettings, FrameStore
 from mmerg.runs import events
 from mmerg.runs.events import OVER_BUDGET, Emit
 

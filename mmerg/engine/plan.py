@@ -16,8 +16,7 @@ from pathlib import Path
 from mmerg.corpora.dialogue import Clip, Sample, Scene
 from mmerg.errors import ClipError, Failure, SampleError
 from mmerg.frames.extract import Found, extract
-from mmerg.frames.frame import FrameSettings
-from mmerg.frames.store import FrameStore
+from mmerg.frames.store import FrameSettings, FrameStore
 from mmerg.storage.snapshot import Snapshot
 
 

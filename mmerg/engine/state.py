@@ -14,7 +14,7 @@ from pydantic import BaseModel
 
 from mmerg.backends.protocol import Image
 from mmerg.corpora.dialogue import Scene
-from mmerg.frames.frame import Frame
+from mmerg.frames.store import Frame
 from mmerg.systems.audit import Audit
 
 Output = BaseModel | str

@@ -26,8 +26,7 @@ from mmerg.engine.prompts import Prompts
 from mmerg.engine.sample import Experiment
 from mmerg.engine.sources import Source
 from mmerg.errors import CallError, ConfigError, CorpusError, MmergError
-from mmerg.frames.frame import FrameSettings
-from mmerg.frames.store import FrameStore
+from mmerg.frames.store import FrameSettings, FrameStore
 from mmerg.memory.guards import refuse_evaluated
 from mmerg.memory.store import Watch
 from mmerg.settings.model import (

@@ -1,21 +1,19 @@
 """One pass over a video file that gathers candidate frames for every span wanted of it.
 
-Frames are grabbed one after another and converted only where a span wants a candidate. Nothing is sought: a short clip
-is one group of pictures, and a seek past the end of a truncated file gives a stale frame. Headers are not believed:
-frames are counted as they come, and have the times of their timestamps. A span is half open: it holds no frame at its
-end. Which candidates become keyframes is decided in `pick`.
+Nothing is sought: a short clip is one group of pictures, and a seek past the end of a truncated file gives a stale
+frame. Headers are not believed: frames are counted as they come, and have the times of their timestamps.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from mmerg.corpora.dialogue import Clip
 from mmerg.errors import ClipError
-from mmerg.frames.frame import FrameSettings
-from mmerg.frames.picture import Picture, cropped, fitted, halved, load_cv2
+from mmerg.frames.picture import Picture, cropped, cv2, fitted, halved
+from mmerg.frames.store import FrameSettings
 
 MIN_SIDE = 32  # pixels; vision encoders work on patches of 14 to 28
 _USUAL_FPS = 25.0
@@ -35,7 +33,7 @@ def candidates(
     clips: Sequence[Clip], settings: FrameSettings, threads: int = 1
 ) -> Iterator[tuple[Clip, list[Candidate] | ClipError]]:
     """Each of `clips`, which are of one file, as it ends, with evenly spread candidates in order of time, or why there
-    are none.
+    are none. A span is half open: it holds no frame at its end.
 
     Holds no more pictures than the spans open at one time need. `threads` are for the decoder. Errors (as values):
     unreadable, empty, outside, too_long, too_small; of the whole file, for every span.
@@ -51,7 +49,6 @@ def candidates(
 
 def _pass(gathers: Sequence[_Gather], threads: int) -> Iterator[_Gather]:
     """Grab frames until every span has ended; give back each gather once it is complete and not sparse."""
-    cv2 = load_cv2()
     # The backend is named, or OpenCV would try others (image sequences, cameras) with the name.
     capture = cv2.VideoCapture(str(gathers[0].clip.path), cv2.CAP_FFMPEG, [cv2.CAP_PROP_N_THREADS, threads])
     try:
@@ -61,15 +58,15 @@ def _pass(gathers: Sequence[_Gather], threads: int) -> Iterator[_Gather]:
         for gather in gathers:
             gather.plan(claimed / fps)
         yield from (gather for gather in gathers if gather.closed)
-        ahead = sorted((gather for gather in gathers if not gather.closed), key=_Gather.opens, reverse=True)
+        ahead = sorted((gather for gather in gathers if not gather.closed), key=lambda one: one.opens, reverse=True)
         inside: list[_Gather] = []
-        last, count, buffer = -math.inf, 0, None
+        last, count, buffer, position = -math.inf, 0, None, cv2.CAP_PROP_POS_MSEC
         while (ahead or inside) and capture.grab():
-            time = capture.get(cv2.CAP_PROP_POS_MSEC) / 1000.0
+            time = capture.get(position) / 1000.0
             if not last < time < math.inf:  # no timestamp, or one that goes back
                 time = last + 1.0 / fps if count else 0.0
             last, count = time, count + 1
-            while ahead and ahead[-1].opens() <= time:
+            while ahead and ahead[-1].opens <= time:
                 inside.append(ahead.pop())
             keen = [gather for gather in inside if gather.wants(time)]
             if keen:
@@ -86,30 +83,20 @@ def _pass(gathers: Sequence[_Gather], threads: int) -> Iterator[_Gather]:
         capture.release()
 
 
-@dataclass
 class _Gather:
     """What one span has seen so far. Complete once `closed`; `sparse` asks for a second pass with `extent` known, the
     seconds that the span really covers."""
 
-    clip: Clip
-    settings: FrameSettings
-    extent: float | None = None
-    kept: list[Candidate] = field(default_factory=list)
-    error: ClipError | None = None
-    closed: bool = False
-    sparse: bool = False
-    begin: float | None = None
-    step: float = 0.0
-    slot: int = -1
-
-    @property
-    def density(self) -> int:
-        """How many candidates to aim for: four to choose from for each keyframe. More cost more than they improve."""
-        return max(16, 4 * self.settings.per_clip)
-
-    def opens(self) -> float:
-        """When the span starts (seconds)."""
-        return -math.inf if self.clip.start is None else self.clip.start
+    def __init__(self, clip: Clip, settings: FrameSettings, extent: float | None = None) -> None:
+        self.clip, self.settings, self.extent = clip, settings, extent
+        self.opens = -math.inf if clip.start is None else clip.start
+        self.begin = clip.start  # without a start: the time of the first frame, once there is one
+        self.density = max(16, 4 * settings.per_clip)  # candidates to aim for; more cost more than they improve
+        self.step = 1.0 / _USUAL_FPS
+        self.slot = -1
+        self.kept: list[Candidate] = []
+        self.error: ClipError | None = None
+        self.closed = self.sparse = False
 
     def plan(self, claimed: float) -> None:
         """Space the candidates over what the header claims of the span (0 or less: unknown). A claim may be wrong, so
@@ -118,7 +105,8 @@ class _Gather:
         end = math.inf if self.clip.end is None else self.clip.end
         known = claimed > start
         extent = self.extent or (min(end, claimed) if known else end) - start
-        self.step = extent / self.density if extent < math.inf else 1.0 / _USUAL_FPS
+        if extent < math.inf:
+            self.step = extent / self.density
         if known and extent > 2.0 * self.settings.max_seconds:
             self._too_long(f"the file claims {extent:.0f} s")
 
@@ -128,7 +116,7 @@ class _Gather:
             self.closed = True
             return False
         if self.begin is None:
-            self.begin = time if self.clip.start is None else self.clip.start
+            self.begin = time
         if time - self.begin >= self.settings.max_seconds:
             self._too_long(f"it goes on for more than {self.settings.max_seconds:g} s")
             return False
@@ -151,13 +139,12 @@ class _Gather:
     def end_of_file(self, last: float, gap: float, *, cut_off: bool) -> None:
         """The file is over, its last frame at `last`; `gap` is the usual time between two frames (seconds). Where fewer
         frames came than claimed, the last one may be a torn packet: it is left out if there are others."""
-        start = self.clip.start
         if cut_off and len(self.kept) > 1 and self.kept[-1].time == last:
             self.kept.pop()
         if last == -math.inf:
             self._fail("unreadable", "no frame of the file can be decoded", "play it; copy or download it again")
-        elif start is not None and start >= last + gap:
-            what = f"the span starts at {start:g} s, after the file's end at {last + gap:.2f} s"
+        elif self.opens >= last + gap:
+            what = f"the span starts at {self.opens:g} s, after the file's end at {last + gap:.2f} s"
             self._fail("outside", what, "check the times in the corpus")
         elif self.extent is None and self.kept and len(self.kept) < self.density // 2:
             self.extent = last + gap - (self.begin or 0.0)

@@ -1,7 +1,6 @@
-"""Measurements of keyframes in plain words, for models that take no images.
+"""Measurements of keyframes in plain words, for models that take no images: never an expression, a mood or an action.
 
-They say light, contrast, sharpness, change and where faces are, never an expression, a mood or an action. The face
-finder (OpenCV's frontal-face cascade) misses turned faces and sometimes sees one where there is none.
+The face finder (OpenCV's frontal-face cascade) misses turned faces and sometimes sees one where there is none.
 
     [sentence(measured) for measured in measure(jpegs, times)]
 """
@@ -10,22 +9,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import BaseModel, ConfigDict
 
 from mmerg.errors import ConfigError
-from mmerg.frames.picture import from_jpeg, load_cv2, sharpness
+from mmerg.frames.picture import cv2, from_jpeg, sharpness
 
 _GRID = (64, 36)  # pixels; on it frames are compared, so that noise does not count as motion
 
 
-class Face(BaseModel):
+class Face(NamedTuple):
     """A face found: its box as percentages of the picture's width and height, from the top left corner."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     x: float
     y: float
@@ -39,15 +35,10 @@ class Face(BaseModel):
         return f"{across}, {down} third, {self.width:.0f}% of the width"
 
 
-class Measures(BaseModel):
-    """What is measured of one frame.
-
-    time: seconds in its file. brightness, contrast: mean and standard deviation of luma in percent of its range.
-    sharpness: variance of the Laplacian of luma (0 to 255). motion: mean absolute change of luma since the previous
-    frame of the same clip, in percent of its range; None for the first. faces: from left to right.
-    """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
+class Measures(NamedTuple):
+    """What is measured of one frame. time: seconds in its file. sharpness: variance of the Laplacian of luma. The rest
+    is in percent of luma's range: its mean, its standard deviation, and its mean absolute change since the previous
+    frame of the clip (None for the first). faces: from left to right."""
 
     time: float
     brightness: float
@@ -60,24 +51,26 @@ class Measures(BaseModel):
 def measure(jpegs: Sequence[bytes], times: Sequence[float]) -> tuple[Measures, ...]:
     """Measures of the frames of one clip, in order of time (seconds). Raises ClipError `unreadable` where bytes are no
     picture, ConfigError where OpenCV's face cascade is not installed."""
-    cv2 = load_cv2()
-    finder = _face_finder()
+    file = Path(cv2.data.haarcascades) / "haarcascade_frontalface_default.xml"
+    finder = cv2.CascadeClassifier(str(file)) if file.is_file() else None
+    if finder is None or finder.empty():
+        hint = "install opencv-python-headless, whose wheel holds it"
+        raise ConfigError("OpenCV's face cascade is not installed", where=str(file), hint=hint)
     measured: list[Measures] = []
     before: NDArray[np.float64] | None = None
     for data, time in zip(jpegs, times, strict=True):
         grey = cv2.cvtColor(from_jpeg(data), cv2.COLOR_BGR2GRAY)
         grid = cv2.resize(grey, _GRID, interpolation=cv2.INTER_AREA).astype(np.float64)
-        measured.append(
-            Measures(
-                time=round(time, 2),
-                brightness=_percent(grey.mean()),
-                contrast=_percent(grey.std()),
-                sharpness=round(sharpness(grey), 1),
-                motion=None if before is None else _percent(np.abs(grid - before).mean()),
-                faces=_faces(finder, grey),
-            )
-        )
+        motion = None if before is None else _percent(np.abs(grid - before).mean())
         before = grid
+        height, width = grey.shape
+        least = max(24, min(height, width) // 12)
+        # Several threads report into one list, so its order is not fixed.
+        boxes = sorted(map(tuple, finder.detectMultiScale(grey, 1.1, 6, minSize=(least, least))))
+        shares = np.round(100 * np.array(boxes).reshape(-1, 4) / (width, height, width, height), 1).tolist()
+        faces = tuple(Face(*box) for box in shares)
+        light = _percent(grey.mean()), _percent(grey.std())
+        measured.append(Measures(round(time, 2), *light, round(sharpness(grey), 1), motion, faces))
     return tuple(measured)
 
 
@@ -91,26 +84,6 @@ def sentence(measured: Measures) -> str:
     found = {0: "no face found", 1: "one face found"}.get(len(measured.faces), f"{len(measured.faces)} faces found")
     parts.append(f"{found} ({places})" if places else found)
     return f"At {measured.time:.1f} s: {', '.join(parts)}."
-
-
-def _face_finder() -> Any:
-    cv2 = load_cv2()
-    file = Path(cv2.data.haarcascades) / "haarcascade_frontalface_default.xml"
-    finder = cv2.CascadeClassifier(str(file)) if file.is_file() else None
-    if finder is None or finder.empty():
-        hint = "install opencv-python-headless, whose wheel holds it"
-        raise ConfigError("OpenCV's face cascade is not installed", where=str(file), hint=hint)
-    return finder
-
-
-def _faces(finder: Any, grey: NDArray[np.uint8]) -> tuple[Face, ...]:
-    """Faces at least a twelfth of the short side wide, from left to right, then from top to bottom."""
-    height, width = grey.shape
-    least = max(24, min(height, width) // 12)
-    # Several threads report into one list, so its order is not fixed.
-    boxes = sorted(map(tuple, finder.detectMultiScale(grey, 1.1, 6, minSize=(least, least))))
-    shares = np.round(100 * np.array(boxes).reshape(-1, 4) / (width, height, width, height), 1).tolist()
-    return tuple(Face(x=x, y=y, width=wide, height=high) for x, y, wide, high in shares)
 
 
 def _percent(luma: float) -> float:

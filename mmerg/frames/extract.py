@@ -15,24 +15,29 @@ import os
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, replace
+from functools import partial
+from itertools import pairwise
 from pathlib import Path
 from typing import TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from mmerg.corpora.dialogue import Clip
 from mmerg.errors import ClipError
 from mmerg.frames.decode import Candidate, candidates, describe
-from mmerg.frames.frame import Frame, FrameSettings
-from mmerg.frames.pick import representative, uniform
-from mmerg.frames.picture import halved, load_cv2, sharpness, shrink, to_jpeg
-from mmerg.frames.store import FrameStore
+from mmerg.frames.picture import cv2, halved, sharpness, shrink, to_jpeg
+from mmerg.frames.store import Frame, FrameSettings, FrameStore
 
 Found: TypeAlias = tuple[Frame, ...] | ClipError
 
 _METHOD = 1  # raise it when the same settings would take other frames or other bytes
 _LOOK_UNDER = 640  # pixels; sharpness is judged at about the size that a model sees
 _THUMB = (16, 16)  # pixels; a head that turns still shows in it, noise does not
+# What a clip's whole duration weighs against visual change, in mean squared differences of thumbnails (values 0 to 1):
+# a cut makes about 0.05, somebody talking 0.001. So cuts end segments, and a clip of little change is split evenly.
+_TIME_WEIGHT = 0.02
+_SHARP_ENOUGH = 0.7  # of the sharpest in the segment; below that a frame is only taken where nothing better is
 
 
 def extract(clips: Sequence[Clip], settings: FrameSettings, store: FrameStore) -> list[Found]:
@@ -62,26 +67,23 @@ def extract(clips: Sequence[Clip], settings: FrameSettings, store: FrameStore) -
 
 def _known(clip: Clip, settings: FrameSettings, store: FrameStore) -> Found | str:
     """What can be said without decoding: kept frames, or an error; else all that decides which the frames will be."""
-    where = describe(clip)
+    failed = partial(ClipError, where=describe(clip))
     start, end = clip.start or 0.0, clip.end
     if not math.isfinite(start) or (end is not None and not (math.isfinite(end) and end > start)):
-        what, hint = "the span ends before it starts", "check the times in the corpus"
-        return ClipError("bad_span", what, where=where, hint=hint)
-    if any(
-        "\ud800" <= letter <= "\udfff" for letter in str(clip.path)
-    ):  # another encoding's bytes: OpenCV crashes on them
-        return ClipError("unreadable", "the file's name is not UTF-8", where=ascii(where), hint="rename the file")
+        return failed("bad_span", "the span ends before it starts", hint="check the times in the corpus")
+    if any("\ud800" <= letter <= "\udfff" for letter in str(clip.path)):  # OpenCV crashes on another encoding's bytes
+        where = ascii(describe(clip))
+        return ClipError("unreadable", "the file's name is not UTF-8", where=where, hint="rename the file")
     try:
         status = clip.path.stat()
     except (FileNotFoundError, NotADirectoryError, ValueError):  # ValueError: a null byte in the name
-        return ClipError("missing", "there is no such file", where=where, hint="check the corpus's root folder")
+        return failed("missing", "there is no such file", hint="check the corpus's root folder")
     except OSError as error:
-        what = f"the file cannot be read: {error.strerror}"
-        return ClipError("unreadable", what, where=where, hint="check permissions")
+        return failed("unreadable", f"the file cannot be read: {error.strerror}", hint="check permissions")
     # How long a span without a start is, is known once it is decoded: its end is only the latest that it may have.
     if clip.start is not None and end is not None and end - start > settings.max_seconds:
         what = f"the span is {end - start:.0f} s long, over {settings.max_seconds:g} s"
-        return ClipError("too_long", what, where=where, hint="check its times; or raise frames.max_seconds")
+        return failed("too_long", what, hint="check its times; or raise frames.max_seconds")
     asked = {"clip": asdict(clip), "settings": asdict(settings), "method": _METHOD}
     file = {"bytes": status.st_size, "mtime_ns": status.st_mtime_ns}
     taken_from = json.dumps(asked | file, sort_keys=True, default=str)
@@ -111,7 +113,6 @@ def _pick(found: Sequence[Candidate], settings: FrameSettings) -> list[Candidate
     times = [candidate.time for candidate in found]
     if settings.method == "uniform":
         return [found[i] for i in uniform(times, settings.per_clip)]
-    cv2 = load_cv2()
     thumbs, sharp = [], []
     for candidate in found:
         small = halved(candidate.picture, _LOOK_UNDER)
@@ -119,3 +120,65 @@ def _pick(found: Sequence[Candidate], settings: FrameSettings) -> list[Candidate
         thumbs.append(thumb.astype(np.float32) / 255.0)
         sharp.append(sharpness(cv2.cvtColor(small, cv2.COLOR_BGR2GRAY)))
     return [found[i] for i in representative(times, thumbs, sharp, settings.per_clip)]
+
+
+def uniform(times: Sequence[float], k: int) -> list[int]:
+    """The candidates nearest to the middles of `k` equal windows from the first to the last of `times` (seconds):
+    rising indices, all where there are no more than `k`."""
+    if k >= len(times):
+        return list(range(len(times)))
+    width = (times[-1] - times[0]) / k
+    taken: list[int] = []
+    for window in range(k):
+        middle = times[0] + (window + 0.5) * width
+        # Leave enough candidates for the windows to come, and never go back.
+        free = range(taken[-1] + 1 if taken else 0, len(times) - (k - window - 1))
+        taken.append(min(free, key=lambda i: abs(times[i] - middle)))
+    return taken
+
+
+def representative(
+    times: Sequence[float], thumbs: Sequence[NDArray[np.float32]], sharp: Sequence[float], k: int
+) -> list[int]:
+    """One typical and sharp candidate from each of the `k` consecutive segments that differ least within themselves:
+    rising indices, all where there are no more than `k`.
+
+    times: seconds, rising. thumbs: small pictures of one shape, values 0 to 1. sharp: grows with sharpness. Segments
+    are the exact optimum of k-means over thumbnails and time, restricted to consecutive frames (Fisher, "On grouping
+    for maximum homogeneity", 1958). Of each the frame nearest to its mean that is sharp enough is taken.
+    """
+    if k >= len(times):
+        return list(range(len(times)))
+    # A row per candidate whose squared distances are mean squared differences of thumbnails plus weighted time.
+    flat = np.stack(thumbs).astype(np.float64).reshape(len(thumbs), -1)
+    clock = (np.asarray(times) - times[0]) / max(times[-1] - times[0], 1e-9)
+    points = np.hstack([flat / np.sqrt(flat.shape[1]), np.sqrt(_TIME_WEIGHT) * clock[:, None]])
+    clear = np.asarray(sharp, dtype=np.float64)
+    taken: list[int] = []
+    for first, last in _segments(points, k):
+        block, own = points[first:last], clear[first:last]
+        distance = ((block - block.mean(axis=0)) ** 2).sum(axis=1)
+        distance[own < _SHARP_ENOUGH * own.max()] = np.inf
+        taken.append(first + int(np.argmin(distance)))
+    return taken
+
+
+def _segments(points: NDArray[np.float64], k: int) -> list[tuple[int, int]]:
+    """The `k` consecutive half-open index ranges with the least sum of squared distances to their means."""
+    n = len(points)
+    # A segment's spread is its sum of squares less the squared norm of its sum over its length.
+    sums = np.vstack([np.zeros(points.shape[1]), points.cumsum(axis=0)])
+    squares = np.concatenate([[0.0], (points**2).sum(axis=1).cumsum()])
+    length = np.arange(n + 1)[None, :] - np.arange(n + 1)[:, None]
+    norms = np.stack([((sums - before) ** 2).sum(axis=1) for before in sums])
+    spread = np.where(length > 0, squares[None, :] - squares[:, None] - norms / np.maximum(length, 1), np.inf)
+    best = spread[0]  # best[j]: of points 0 to j - 1 in the segments so far
+    cuts: list[NDArray[np.intp]] = []
+    for _ in range(k - 1):
+        total = best[:, None] + spread
+        cuts.append(np.argmin(total, axis=0))
+        best = total.min(axis=0)
+    bounds = [n]
+    for cut in reversed(cuts):
+        bounds.append(int(cut[bounds[-1]]))
+    return list(pairwise([0, *reversed(bounds)]))

@@ -1,8 +1,6 @@
 """Pictures as arrays: crop, shrink, JPEG in and out, and several in one grid. OpenCV is imported here alone.
 
-A `Picture` is (height, width, 3) uint8 in BGR order.
-
-    data = to_jpeg(shrink(picture, fitted(1280, 720, 448)), quality=85)
+data = to_jpeg(shrink(picture, fitted(1280, 720, 448)), quality=85)
 """
 
 from __future__ import annotations
@@ -12,8 +10,7 @@ import math
 import os
 import threading
 from collections.abc import Sequence
-from types import ModuleType
-from typing import TypeAlias, cast
+from typing import Any, TypeAlias, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,19 +18,24 @@ from numpy.typing import NDArray
 from mmerg.corpora.dialogue import Crop
 from mmerg.errors import ClipError
 
-Picture: TypeAlias = NDArray[np.uint8]
-_LOADING = threading.Lock()  # while it is imported, cv2 leaves sys.modules for a moment: a thread would get half of it
+Picture: TypeAlias = NDArray[np.uint8]  # (height, width, 3), in BGR order
 
 
-def load_cv2() -> ModuleType:
-    """The module `cv2`, without the lines that it and its FFmpeg print for every damaged packet.
+class _OpenCV:
+    """The module `cv2`, imported when it is first used, without the lines that it and its FFmpeg print for every
+    damaged packet: both read their environment at import. A value set by the user is left alone."""
 
-    Both read their environment variables once, at import. A value set by the user is left alone.
-    """
-    os.environ.setdefault("OPENCV_LOG_LEVEL", "FATAL")
-    os.environ.setdefault("OPENCV_FFMPEG_LOGLEVEL", "-8")
-    with _LOADING:
-        return importlib.import_module("cv2")
+    # While it is imported, cv2 leaves sys.modules for a moment: a thread would get half of it.
+    _loading = threading.Lock()
+
+    def __getattr__(self, name: str) -> Any:
+        os.environ.setdefault("OPENCV_LOG_LEVEL", "FATAL")
+        os.environ.setdefault("OPENCV_FFMPEG_LOGLEVEL", "-8")
+        with self._loading:
+            return getattr(importlib.import_module("cv2"), name)
+
+
+cv2 = _OpenCV()
 
 
 def cropped(picture: Picture, crop: Crop | None) -> Picture:
@@ -55,7 +57,6 @@ def fitted(width: int, height: int, long_side: int) -> tuple[int, int]:
 def halved(picture: Picture, below: int) -> Picture:
     """A copy, halved until its long side is under `below`: OpenCV averages 2 by 2 pixels about ten times faster than it
     resizes to an arbitrary size. An odd last row or column is dropped."""
-    cv2 = load_cv2()
     small = picture
     while max(small.shape[:2]) >= below and min(small.shape[:2]) >= 2:
         height, width = small.shape[0] // 2, small.shape[1] // 2
@@ -67,20 +68,17 @@ def shrink(picture: Picture, size: tuple[int, int]) -> Picture:
     """The picture at `size` (width, height), which must not be larger, each pixel the mean of the area it covers."""
     if (picture.shape[1], picture.shape[0]) == size:
         return picture
-    cv2 = load_cv2()
     return cast(Picture, cv2.resize(picture, size, interpolation=cv2.INTER_AREA))
 
 
 def to_jpeg(picture: Picture, quality: int) -> bytes:
     """The picture as a baseline JPEG of `quality` (0 to 100); the same picture gives the same bytes."""
-    cv2 = load_cv2()
     _, data = cv2.imencode(".jpg", picture, [cv2.IMWRITE_JPEG_QUALITY, quality])
     return bytes(data.tobytes())
 
 
 def from_jpeg(data: bytes) -> Picture:
     """The picture in `data`. Raises ClipError `unreadable` where it is no picture."""
-    cv2 = load_cv2()
     picture = cv2.imdecode(np.frombuffer(data, np.uint8), cv2.IMREAD_COLOR) if data else None
     if picture is None:
         hint = "clear the frame store's folder, so that frames are taken again"
@@ -90,7 +88,6 @@ def from_jpeg(data: bytes) -> Picture:
 
 def sharpness(grey: NDArray[np.uint8]) -> float:
     """Variance of the Laplacian of a grey picture (0 to 255): near 0 where it is blurred, higher with finer detail."""
-    cv2 = load_cv2()
     _, deviation = cv2.meanStdDev(cv2.Laplacian(grey, cv2.CV_16S))
     return float(deviation[0][0]) ** 2
 
@@ -115,22 +112,16 @@ def montage(jpegs: Sequence[bytes], long_side: int, quality: int) -> bytes:
     for index, picture in enumerate(pictures):
         row, column = divmod(index, columns)
         cell = sheet[row * height : (row + 1) * height, column * width : (column + 1) * width]
-        small = _inside(picture, width, height)
+        scale = min(1.0, width / picture.shape[1], height / picture.shape[0])
+        small = shrink(picture, (max(1, round(picture.shape[1] * scale)), max(1, round(picture.shape[0] * scale))))
         top, left = (height - small.shape[0]) // 2, (width - small.shape[1]) // 2
         cell[top : top + small.shape[0], left : left + small.shape[1]] = small
         _number(cell, str(index + 1))
     return to_jpeg(sheet, quality)
 
 
-def _inside(picture: Picture, width: int, height: int) -> Picture:
-    """The picture, shrunk where it is larger than so many pixels."""
-    scale = min(1.0, width / picture.shape[1], height / picture.shape[0])
-    return shrink(picture, (max(1, round(picture.shape[1] * scale)), max(1, round(picture.shape[0] * scale))))
-
-
 def _number(cell: Picture, text: str) -> None:
     """Burn `text` in white on a black box, about a ninth of the cell's height but never under 14 pixels."""
-    cv2 = load_cv2()
     tall = max(14, cell.shape[0] // 9)
     scale = cv2.getFontScaleFromHeight(cv2.FONT_HERSHEY_SIMPLEX, tall, 2)
     (wide, _), _ = cv2.getTextSize(text, cv2.FONT_HERSHEY_SIMPLEX, scale, 2)

@@ -1,10 +1,7 @@
-"""Keyframes on disk: JPEG bytes by content hash, and which frames belong to which clip.
+"""Keyframes, how they are taken from a clip, and where they lie: JPEG bytes by content hash, and which a clip gave.
 
-    folder/jpeg/<sha256>.jpg    the bytes
-    folder/taken/<key>.json     what was asked for, and the list of frames it gave
-
-Several processes may share a folder. What is damaged or does not match its name counts as absent. Failures are not
-kept: a bad clip is tried again.
+folder/jpeg/<sha256>.jpg    the bytes
+folder/taken/<key>.json     what was asked for, and the list of frames it gave
 """
 
 from __future__ import annotations
@@ -13,16 +10,40 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
+from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from mmerg.errors import ClipError
-from mmerg.frames.frame import Frame
 from mmerg.storage.files import write_whole
 
 
-class _Entry(BaseModel):
-    """One file of the index."""
+@dataclass(frozen=True)
+class FrameSettings:
+    """How keyframes are taken from one clip. per_clip: at most so many. method: `representative` goes by visual change
+    and sharpness. long_side: pixels, never enlarged. max_seconds: a longer clip or span is refused as wrongly cut."""
+
+    per_clip: int = 4
+    method: Literal["representative", "uniform"] = "representative"
+    long_side: int = 448
+    jpeg_quality: int = 85
+    max_seconds: float = 60.0
+
+
+class Frame(BaseModel):
+    """One keyframe. `sha256` is of the JPEG bytes in the store; `time` is seconds from the start of `source`."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    sha256: str
+    source: str  # the clip's file name
+    time: float
+    width: int
+    height: int
+
+
+class _Taken(BaseModel):
+    """What a clip gave, as the store's index has it."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -32,7 +53,9 @@ class _Entry(BaseModel):
 
 @dataclass
 class FrameStore:
-    """Frames under `folder`, which is made on the first write. Raises RunError where it cannot be written."""
+    """Frames under `folder`, which several processes may share. It is made on the first write; RunError where it cannot
+    be written. What is damaged or does not match its name counts as absent. Failures are not kept: a bad clip is tried
+    again."""
 
     folder: Path
 
@@ -55,17 +78,16 @@ class FrameStore:
         """The frames taken before, if all of their bytes are still sound. taken_from: all that decides which they are,
         as text."""
         try:
-            entry = _Entry.model_validate_json(self._index(taken_from).read_bytes())
+            taken = _Taken.model_validate_json(self._index(taken_from).read_bytes())
         except (OSError, ValidationError):
             return None
-        if entry.taken_from != taken_from or any(self._sound(f.sha256) is None for f in entry.frames):
-            return None
-        return entry.frames
+        sound = taken.taken_from == taken_from and all(self._sound(frame.sha256) is not None for frame in taken.frames)
+        return taken.frames if sound else None
 
     def remember(self, taken_from: str, frames: Sequence[Frame]) -> None:
         """Note which frames a clip gave; their bytes must have been written before."""
-        entry = _Entry(taken_from=taken_from, frames=tuple(frames))
-        write_whole(self._index(taken_from), entry.model_dump_json(indent=1))
+        taken = _Taken(taken_from=taken_from, frames=tuple(frames))
+        write_whole(self._index(taken_from), taken.model_dump_json(indent=1))
 
     def _sound(self, digest: str) -> bytes | None:
         try:

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from mmerg.errors import ClipError
 from mmerg.frames.describe import Face, measure
-from mmerg.frames.picture import from_jpeg, load_cv2, to_jpeg
+from mmerg.frames.picture import cv2, from_jpeg, to_jpeg
 from mmerg.reporting.folder import ReportFolder
 
 Faces = Literal["keep", "blur"]
@@ -81,7 +81,6 @@ class Frames:
 
 def blurred(picture: NDArray[np.uint8], faces: Iterable[Face]) -> NDArray[np.uint8]:
     """A copy with each face, and a margin around it, as a few blocks of one colour each."""
-    cv2 = load_cv2()
     copy = picture.copy()
     height, width = copy.shape[:2]
     for face in faces:

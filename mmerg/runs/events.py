@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 
 from mmerg.backends.protocol import Reply
 from mmerg.errors import Failure
-from mmerg.frames.frame import Frame
+from mmerg.frames.store import Frame
 from mmerg.systems.audit import Audit
 
 Form = Literal["images", "montage", "descriptions", "none"]

@@ -14,8 +14,7 @@ from mmerg.corpora.dialogue import Clip, Corpus, Crop, Dialogue, Turn
 from mmerg.corpora.protocols import Protocol
 from mmerg.errors import ClipError
 from mmerg.frames.extract import extract
-from mmerg.frames.frame import FrameSettings
-from mmerg.frames.store import FrameStore
+from mmerg.frames.store import FrameSettings, FrameStore
 from tests.frames.clips import moov_first, numbered
 
 SETTINGS = FrameSettings(max_seconds=10.0)

@@ -17,9 +17,8 @@ from hypothesis import strategies as st
 from mmerg.checking.sheet import contact_sheet, spread
 from mmerg.corpora.dialogue import Clip, Dialogue, Sample, Turn, cut
 from mmerg.engine.look import Looker
-from mmerg.frames.frame import FrameSettings
 from mmerg.frames.picture import from_jpeg
-from mmerg.frames.store import FrameStore
+from mmerg.frames.store import FrameSettings, FrameStore
 from tests.frames.clips import COLOURS, numbered
 
 LABELS = ("joy", "anger")

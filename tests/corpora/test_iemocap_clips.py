@@ -16,9 +16,8 @@ from mmerg.corpora.iemocap import LEFT, RIGHT, Iemocap
 from mmerg.corpora.protocols import Protocol
 from mmerg.engine.look import Looker
 from mmerg.engine.plan import Ahead, clips_by_file
-from mmerg.frames.frame import FrameSettings
-from mmerg.frames.picture import from_jpeg, load_cv2
-from mmerg.frames.store import FrameStore
+from mmerg.frames.picture import cv2, from_jpeg
+from mmerg.frames.store import FrameSettings, FrameStore
 from mmerg.runs import events
 from tests.frames.clips import FPS, code, picture
 from tests.frames.clips import RIGHT as RIGHT_CODE
@@ -86,7 +85,6 @@ def test_a_reversed_span_shows_nothing(tmp_path: Path) -> None:
 
 def draw(film: Path, seconds: int = SECONDS) -> None:
     """An avi of 720x480 pixels; the left half's code is the frame's number, the right half's is 512 more."""
-    cv2 = load_cv2()
     film.unlink()
     fourcc = cv2.VideoWriter_fourcc(*"XVID")
     writer = cv2.VideoWriter(str(film), cv2.CAP_FFMPEG, fourcc, FPS, (720, 480))

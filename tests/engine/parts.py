@@ -14,7 +14,7 @@ from pydantic import BaseModel
 from mmerg.backends.protocol import Image, Request
 from mmerg.corpora.dialogue import Scene, Turn
 from mmerg.engine.state import Keyframe, State
-from mmerg.frames.frame import Frame
+from mmerg.frames.store import Frame
 from mmerg.settings.model import SystemSettings
 from mmerg.settings.wrong import read_part
 from mmerg.systems.audit import audit_class

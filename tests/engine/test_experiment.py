@@ -23,8 +23,7 @@ from mmerg.engine.sample import Experiment
 from mmerg.engine.sources import Supply
 from mmerg.engine.state import State
 from mmerg.errors import CallError, Failure
-from mmerg.frames.frame import FrameSettings
-from mmerg.frames.store import FrameStore
+from mmerg.frames.store import FrameSettings, FrameStore
 from mmerg.runs import events
 from mmerg.runs.result import Result
 from mmerg.systems.system import System

@@ -14,9 +14,8 @@ from mmerg.corpora.dialogue import Clip, Sample, Scene, Turn
 from mmerg.engine.look import Looker, budget
 from mmerg.engine.prompts import form
 from mmerg.engine.state import State
-from mmerg.frames.frame import Frame, FrameSettings
 from mmerg.frames.picture import from_jpeg
-from mmerg.frames.store import FrameStore
+from mmerg.frames.store import Frame, FrameSettings, FrameStore
 from mmerg.runs import events
 from tests.frames.clips import numbered
 

@@ -17,9 +17,8 @@ from mmerg.engine.plan import Ahead, clips_by_file, looked_at
 from mmerg.engine.state import State
 from mmerg.errors import Failure, SampleError
 from mmerg.experiment.wiring import looker_of
-from mmerg.frames.frame import Frame, FrameSettings
 from mmerg.frames.picture import from_jpeg
-from mmerg.frames.store import FrameStore
+from mmerg.frames.store import Frame, FrameSettings, FrameStore
 from mmerg.systems.system import FramesSeenBy
 from tests.composed import BASE, settings_of
 from tests.engine.parts import merg

@@ -13,9 +13,8 @@ from pathlib import Path
 import numpy as np
 
 from mmerg.errors import ClipError
-from mmerg.frames.frame import Frame
-from mmerg.frames.picture import Picture, from_jpeg, load_cv2
-from mmerg.frames.store import FrameStore
+from mmerg.frames.picture import Picture, cv2, from_jpeg
+from mmerg.frames.store import Frame, FrameStore
 
 FPS = 25
 WIDTH, HEIGHT = 320, 192
@@ -26,7 +25,6 @@ RIGHT = 512  # added to the number in the right half
 
 def picture(number: int, scene: int = 0, *, blurred: bool = False) -> Picture:
     """Frame `number` of `scene`."""
-    cv2 = load_cv2()
     rng = np.random.default_rng(scene)
     rough = rng.integers(-60, 60, (48, 80, 1)) + np.array(COLOURS[scene % len(COLOURS)])
     image = cv2.resize(rough.clip(0, 255).astype(np.uint8), (WIDTH, HEIGHT), interpolation=cv2.INTER_NEAREST)
@@ -56,7 +54,6 @@ def codes(found: tuple[Frame, ...] | ClipError, store: FrameStore, *, halves: in
 
 def write(path: Path, pictures: Iterable[Picture], fourcc: str = "mp4v") -> Path:
     """A video file of `pictures`, in the container that the file's name asks for."""
-    cv2 = load_cv2()
     writer = cv2.VideoWriter(str(path), cv2.CAP_FFMPEG, cv2.VideoWriter_fourcc(*fourcc), FPS, (WIDTH, HEIGHT))
     assert writer.isOpened()
     for image in pictures:

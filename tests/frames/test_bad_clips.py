@@ -16,8 +16,7 @@ from hypothesis import strategies as st
 from mmerg.corpora.dialogue import Clip, Crop
 from mmerg.errors import ClipError
 from mmerg.frames.extract import extract
-from mmerg.frames.frame import FrameSettings
-from mmerg.frames.store import FrameStore
+from mmerg.frames.store import FrameSettings, FrameStore
 from tests.frames.clips import codes, moov_first, numbered
 
 SETTINGS = FrameSettings()
@@ -212,7 +211,7 @@ def test_damaged_files_print_nothing(tmp_path: Path, clip100: Path) -> None:
     (tmp_path / "cut.mp4").write_bytes(data[:middle])
     script = (
         "import sys; from pathlib import Path; from mmerg.corpora.dialogue import Clip;"
-        "from mmerg.frames.extract import extract; from mmerg.frames.frame import FrameSettings;"
+        "from mmerg.frames.extract import extract; from mmerg.frames.store import FrameSettings;"
         "from mmerg.frames.store import FrameStore;"
         "found = extract([Clip(Path(p)) for p in sys.argv[2:]], FrameSettings(), FrameStore(Path(sys.argv[1])));"
         "print([getattr(one, 'reason', 'frames') for one in found])"

@@ -62,12 +62,12 @@ def test_the_sentence_says_what_was_measured_and_no_more() -> None:
     left, right = Face(x=5, y=4, width=22, height=30), Face(x=70, y=40, width=18, height=24)
     first = Measures(time=0.5, brightness=43.2, contrast=18.4, sharpness=120.3, motion=None, faces=())
     assert sentence(first) == "At 0.5 s: brightness 43%, contrast 18%, sharpness 120, no face found."
-    one = first.model_copy(update={"motion": 2.14, "faces": (left,)})
+    one = first._replace(motion=2.14, faces=(left,))
     assert sentence(one) == (
         "At 0.5 s: brightness 43%, contrast 18%, sharpness 120, changed by 2.1% since the frame before, "
         "one face found (left, upper third, 22% of the width)."
     )
-    two = first.model_copy(update={"faces": (left, right)})
+    two = first._replace(faces=(left, right))
     assert sentence(two).endswith(
         "2 faces found (left, upper third, 22% of the width; right, middle third, 18% of the width)."
     )

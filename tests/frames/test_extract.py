@@ -13,9 +13,8 @@ from mmerg.corpora.dialogue import Clip, Crop
 from mmerg.errors import ClipError
 from mmerg.frames.decode import candidates
 from mmerg.frames.extract import extract
-from mmerg.frames.frame import Frame, FrameSettings
 from mmerg.frames.picture import from_jpeg
-from mmerg.frames.store import FrameStore
+from mmerg.frames.store import Frame, FrameSettings, FrameStore
 from tests.frames.clips import FPS, RIGHT, codes, numbered, picture, write
 
 LEFT_HALF, RIGHT_HALF = Crop(0.0, 0.0, 0.5, 1.0), Crop(0.5, 0.0, 0.5, 1.0)

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from mmerg.frames.pick import representative, uniform
+from mmerg.frames.extract import representative, uniform
 
 
 def thumb(level: float) -> NDArray[np.float32]:

@@ -9,8 +9,7 @@ import pytest
 from mmerg.corpora.dialogue import Clip
 from mmerg.frames.describe import measure
 from mmerg.frames.extract import extract
-from mmerg.frames.frame import Frame, FrameSettings
-from mmerg.frames.store import FrameStore
+from mmerg.frames.store import Frame, FrameSettings, FrameStore
 
 FOLDER = Path(__file__).parents[2] / ".." / "shared" / "data" / "video"
 

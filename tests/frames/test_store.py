@@ -13,8 +13,7 @@ import pytest
 from mmerg.corpora.dialogue import Clip, Crop
 from mmerg.errors import ClipError, RunError
 from mmerg.frames.extract import extract
-from mmerg.frames.frame import Frame, FrameSettings
-from mmerg.frames.store import FrameStore
+from mmerg.frames.store import Frame, FrameSettings, FrameStore
 from tests.frames.clips import numbered
 
 SETTINGS = FrameSettings()

@@ -12,7 +12,7 @@ from typing import Any
 
 import yaml
 
-from mmerg.frames.frame import Frame
+from mmerg.frames.store import Frame
 from mmerg.judging.judgement import Judgement, judgement_file, replies_digest
 from mmerg.paper.published import Name, published
 from mmerg.papertables.beside import Beside, put_beside

@@ -16,8 +16,8 @@ import numpy as np
 
 from mmerg.backends.protocol import Finish, Reply
 from mmerg.errors import Failure
-from mmerg.frames.frame import Frame
 from mmerg.frames.picture import to_jpeg
+from mmerg.frames.store import Frame
 from mmerg.runs import events
 from mmerg.runs.folder import Run
 from mmerg.runs.result import Result

@@ -12,9 +12,8 @@ from mmerg.corpora.dialogue import Clip
 from mmerg.corpora.folder import demo_root
 from mmerg.frames.describe import Face, measure
 from mmerg.frames.extract import extract
-from mmerg.frames.frame import FrameSettings
 from mmerg.frames.picture import from_jpeg
-from mmerg.frames.store import FrameStore
+from mmerg.frames.store import FrameSettings, FrameStore
 from mmerg.reporting.folder import ReportFolder
 from mmerg.reporting.frames import Faces, Frames, blurred
 from mmerg.reporting.write import write_report

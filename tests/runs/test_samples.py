@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from mmerg.backends.protocol import Finish, Reply, TokenLogprob
 from mmerg.errors import Failure, RunError
-from mmerg.frames.frame import Frame
+from mmerg.frames.store import Frame
 from mmerg.runs import events
 from mmerg.runs.events import Verdict
 from mmerg.runs.samples import SAMPLES, events_file, file_name, read_events, recording
