@@ -1,4 +1,4 @@
-"""Vectors: what an embedder is, what is checked of its vectors, and their ranking by cosine with faiss, exact and complete."""
+"""Vectors: what an embedder is, what is checked of its vectors, and their exact ranking by cosine, with faiss."""
 
 from __future__ import annotations
 
