@@ -32,6 +32,7 @@ from mmerg.experiment.wiring import hosts_of
 from mmerg.scoring.arguments import add_arguments, arguments
 from mmerg.scoring.standard import DEFAULTS, Options
 from mmerg.settings.check import checked
+from mmerg.settings.command import folder_of_pages
 from mmerg.settings.model import RunSettings
 from mmerg.settings.parse import parse
 
@@ -47,8 +48,9 @@ class _Ready:
 def bench(out: Console, given: argparse.Namespace, settings: Sequence[str], options: Options) -> int:
     """Run, score, write and print; the exit code. Raises MmergError where nothing can be run, before the first run for
     a wrong option."""
-    checked([f"dataset={given.dataset}", *settings], "config")
-    wanted = list(dict.fromkeys(backbones.asked(name) for name in given.backbones or backbones.PAPER))
+    checked([f"dataset={given.dataset}", *settings], "config", given.config_dir)
+    names = given.backbones or backbones.PAPER
+    wanted = list(dict.fromkeys(backbones.asked(name, given.config_dir) for name in names))
     ready, skipped = _ready(wanted, given, settings)
     fell_back = not ready and not given.backbones
     if fell_back:
@@ -94,7 +96,7 @@ def _ready(
     """The backbones that can be run now, and the others. Raises ConfigError for settings that no run takes."""
 
     def composed(backbone: Asked, own: Sequence[str], more: Sequence[str] = ()) -> _Ready:
-        config = backbones.composed(given.dataset, given.n, backbone, own, more)
+        config = backbones.composed(given.dataset, given.n, backbone, own, more, given.config_dir)
         return _Ready(backbone, parse(config, RunSettings))
 
     ready: list[_Ready] = []
@@ -110,7 +112,8 @@ def _ready(
             continue
         engine = look(one.backbone.name, one.settings.backbone.model, hosts)
         if isinstance(engine, Skipped):
-            skipped.append(engine.model_copy(update={"next": engine.next + backbones.near(one.backbone)}))
+            near = backbones.near(one.backbone, given.config_dir)
+            skipped.append(engine.model_copy(update={"next": engine.next + near}))
             continue
         context = engine.context_length
         cut = one.backbone.generic and 0 < context < (one.settings.backbone.load.num_ctx or 0)
@@ -160,6 +163,7 @@ def main(given_arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--dataset", default="demo", help="a page of conf/dataset; default: demo")
     parser.add_argument("--n", type=int, default=50, metavar="N", help="samples; default: 50")
     parser.add_argument("--out", type=Path, metavar="DIR", help="in place of the folder under runs/.bench")
+    parser.add_argument("--config-dir", metavar="DIR", help="pages of your own, by group: DIR/backbone/mine.yaml")
     parser.add_argument("settings", nargs="*", metavar="key=value", help="for every run: dataset.root=~/MELD")
     add_arguments(parser)
     draws = parser.add_argument_group("intervals")
@@ -175,7 +179,12 @@ def main(given_arguments: Sequence[str] | None = None) -> int:
     if stray := [word for word in given.settings if "=" not in word]:
         parser.error(f"{stray[0]} is no setting: key=value")
     options = Options(**arguments(given), resamples=given.resamples, seed=given.seed)
-    return run_command(lambda: bench(console(), given, settings, options))
+
+    def command() -> int:
+        given.config_dir = folder_of_pages(given.config_dir) if given.config_dir is not None else None
+        return bench(console(), given, settings, options)
+
+    return run_command(command)
 
 
 if __name__ == "__main__":

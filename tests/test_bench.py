@@ -227,3 +227,14 @@ def test_a_real_server_with_two_models(ollama_host: str, tmp_path: Path) -> None
         assert row.memory.size > 2**20
         assert row.memory.on_gpu == 0
         assert row.memory.context == 4096
+
+
+def test_a_backbone_of_ones_own_page_is_run(tmp_path: Path) -> None:
+    page = tmp_path / "pages" / "backbone" / "mine.yaml"
+    page.parent.mkdir(parents=True)
+    page.write_text("defaults: [gemma3-12b, _self_]\nname: mine\n", encoding="utf-8")
+    options = ["--config-dir", f"{tmp_path}/pages", "--backbones", "mine", "--n", "1"]
+    assert main([*options, "backend=dry", f"runs={tmp_path}/runs", *QUICK]) == 0
+    table = read(only_table(tmp_path / "runs"), Bench)
+    assert [row.name for row in table.rows] == ["mine"]
+    assert main(["--config-dir", "nowhere", "--backbones", "mine"]) == 2

@@ -15,6 +15,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 from omegaconf import DictConfig
@@ -48,35 +49,41 @@ class Asked:
         return f"there is no page of it: it runs as {BASE} is set" if self.generic else ""
 
 
-def asked(name: str) -> Asked:
-    """What `name` stands for. Raises ConfigError where it can be neither a page nor a model."""
-    pages = _pages()
+def asked(name: str, own: Path | None = None) -> Asked:
+    """What `name` stands for, also by a page in `own`, the user's folder. Raises ConfigError where it can be neither a
+    page nor a model."""
+    pages = _pages(own)
     if name in pages:
         backend = "embedded" if pages[name].get("gguf") else "ollama"
-        return Asked(name, str(pages[name]["model"]), (f"backend={backend}", f"backbone={name}"))
-    page = next((page for page, node in pages.items() if full_name(str(node["model"])) in names(name)), None)
+        return Asked(name, str(pages[name].get("model", name)), (f"backend={backend}", f"backbone={name}"))
+    page = next((page for page, node in pages.items() if full_name(str(node.get("model", page))) in names(name)), None)
     if page:
-        return Asked(page, str(pages[page]["model"]), ("backend=ollama", f"backbone={page}"))
+        return Asked(page, str(pages[page].get("model", page)), ("backend=ollama", f"backbone={page}"))
     plain = re.sub(r"[^A-Za-z0-9.+_]+", "-", name).strip("-.")
     if not plain or not re.fullmatch(r"[A-Za-z0-9][\w./:@+-]*", name, re.ASCII):
         hint = f"a page of conf/backbone ({', '.join(pages)}), or a model's name at Ollama: qwen2.5vl:7b"
         raise ConfigError(f"{name!r} is no backbone", where="--backbones", hint=hint)
-    own = (f"backbone={BASE}", f"backbone.name={plain}", f"backbone.model='{name}'")
-    return Asked(name, name, ("backend=ollama", *own), generic=True)
+    of_base = (f"backbone={BASE}", f"backbone.name={plain}", f"backbone.model='{name}'")
+    return Asked(name, name, ("backend=ollama", *of_base), generic=True)
 
 
-def near(backbone: Asked) -> str:
+def near(backbone: Asked, own: Path | None = None) -> str:
     """A question to add to advice where a name is close to a page's. One with a tag is a model's, not a page's."""
-    close = get_close_matches(backbone.name, _pages(), 1, 0.8) if backbone.generic and ":" not in backbone.name else []
+    may_be_a_page = backbone.generic and ":" not in backbone.name
+    close = get_close_matches(backbone.name, _pages(own), 1, 0.8) if may_be_a_page else []
     return f"; or did you mean {close[0]}?" if close else ""
 
 
 @cache
-def _pages() -> dict[str, dict[str, Any]]:
+def _pages(own: Path | None) -> dict[str, dict[str, Any]]:
     import yaml
 
-    files = sorted((conf_folder() / "backbone").glob("*.yaml"))
-    return {file.stem: yaml.safe_load(file.read_text(encoding="utf-8")) for file in files}
+    folders = [conf_folder(), *([own] if own else [])]
+    files = [file for folder in folders for file in sorted((folder / "backbone").glob("*.yaml"))]
+    try:
+        return {file.stem: yaml.safe_load(file.read_text(encoding="utf-8")) or {} for file in files}
+    except yaml.YAMLError as error:
+        raise ConfigError(f"a page is no YAML: {' '.join(str(error).split())}", where=str(own)) from error
 
 
 def without_hosts(given: Sequence[str]) -> list[str]:
@@ -84,11 +91,13 @@ def without_hosts(given: Sequence[str]) -> list[str]:
     return [setting for setting in given if setting.lstrip("+").partition("=")[0] != "backend.hosts"]
 
 
-def composed(dataset: str, n: int, backbone: Asked, given: Sequence[str], more: Sequence[str] = ()) -> DictConfig:
+def composed(
+    dataset: str, n: int, backbone: Asked, given: Sequence[str], more: Sequence[str] = (), own: Path | None = None
+) -> DictConfig:
     """The config of a run on the fixed subset of `n` samples. `given`, the command line's, come last and win.
 
     Raises ConfigError where it does not compose.
     """
     subset = (f"protocol.sample={n}", "protocol.seed=0", "limit=null")
     overrides = [f"dataset={dataset}", *backbone.overrides, *subset, *more, *given]
-    return compose("config", checked(overrides, "config")).config
+    return compose("config", checked(overrides, "config", own), own).config

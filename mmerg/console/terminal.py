@@ -23,7 +23,17 @@ _STEERING = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u2
 
 
 class Parser(argparse.ArgumentParser):
-    """Its errors show what was typed with control characters spelled out."""
+    """Its errors show what was typed with control characters spelled out. prog: what the command is called, unless it
+    was begun as `mmerg NAME`."""
+
+    def __init__(
+        self,
+        prog: str,
+        description: str | None,
+        formatter_class: type[argparse.HelpFormatter] = argparse.HelpFormatter,
+    ) -> None:
+        by_name = sys.argv[0] if sys.argv[0].startswith("mmerg ") else ""
+        super().__init__(prog=by_name or prog, description=description, formatter_class=formatter_class)
 
     def error(self, message: str) -> NoReturn:
         super().error(shown(message))

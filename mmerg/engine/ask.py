@@ -91,7 +91,7 @@ class Asker:
                     excluded=supply.excluded,
                     problem=supply.problem,
                 )
-                told.model_dump_json()  # what no file can hold is the source's fault, too
+                json.dumps(told.model_dump(mode="json"))  # what no file can hold is the source's fault, too
             self.emit(told)
             if supply.content:
                 supplied[symbol] = supply.content

@@ -25,22 +25,19 @@ from mmerg.corpora.reading import clip_files
 from mmerg.engine.prompts import Prompts
 from mmerg.engine.sources import Source
 from mmerg.errors import CorpusError
-from mmerg.experiment.only_failed import is_new, refusal, told_nothing, told_wanted
 from mmerg.experiment.sweep import in_sweep
 from mmerg.experiment.wiring import (
     answering,
     corpus_of,
     experiment_of,
     git_commit,
-    opened_sources,
     prepared_sources,
     prompts_of,
     protocol_of,
     refuse_idle_repeats,
-    sampling_of,
     versions,
 )
-from mmerg.experiment.work import carry_out, pending
+from mmerg.experiment.work import carry_out, describe_nothing, describe_wanted, is_new, pending, refusal
 from mmerg.runs.events import Emit
 from mmerg.runs.folder import Run, is_sealed, read_finished
 from mmerg.runs.manifest import Corpus as CorpusSection
@@ -52,6 +49,8 @@ from mmerg.settings.model import RunSettings
 from mmerg.sources.exemplars import Exemplars, Prepared
 from mmerg.storage.snapshot import Snapshot
 from mmerg.systems.target import digest_of
+
+DRY = "dry"  # the backend that asks no model
 
 
 @dataclass(frozen=True)
@@ -86,8 +85,8 @@ class Task:
     def path(self) -> Path:
         """The folder: of another name for whatever decides results, wherever files lie."""
         settings = self.settings
-        parts = [getattr(settings, part).name for part in ("dataset", "system", "backbone")]
-        told = [settings.name] if settings.name else parts
+        answered_by = settings.backend.name if settings.backend.name == DRY else settings.backbone.name
+        told = [settings.name] if settings.name else [settings.dataset.name, settings.system.name, answered_by]
         digests = [self.prompts.digest(), self.corpus.fingerprint]
         for symbol, source in sorted(self.sources.items()):
             digest = source.corpus.fingerprint if isinstance(source, Prepared) else digest_of(source)
@@ -125,7 +124,7 @@ def _run(task: Task, out: Console) -> Ended:
         if whole and same and not pending(wanted, before, settings.only_failed):
             return _shown_again(task, out, before, known)
         if settings.only_failed:
-            asked = told_wanted(wanted, before)
+            asked = describe_wanted(wanted, before)
     pool, engine = answering(settings, known)
     with closing(pool):
         _announce(out, task, asked, engine)
@@ -134,12 +133,13 @@ def _run(task: Task, out: Console) -> Ended:
         sources: dict[str, Source] = {}
         if task.sources:
             with Building(out) as watch:
-                sources = opened_sources(task.sources, wanted, watch)
+                for symbol, source in task.sources.items():
+                    sources[symbol] = source.open(wanted, watch) if isinstance(source, Prepared) else source
         for memory in _memories(sources).values():
             out.print(escape(describe_memory(memory)))
         with Run(path, _manifest(task, clips, engine, sources)) as run:
             todo = pending(wanted, run.finished, settings.only_failed)
-            experiment = experiment_of(settings, task.prompts, sampling_of(settings), engine, sources, todo)
+            experiment = experiment_of(settings, task.prompts, engine, sources, todo)
 
             def work(sample: Sample, backend: Backend, emit: Emit) -> Result:
                 return experiment.sample(sample, backend, emit, run.keep_frame)
@@ -147,7 +147,7 @@ def _run(task: Task, out: Console) -> Ended:
             progress = carry_out(run, wanted, todo, work, pool, out)
             run.seal([sample.id for sample in task.selection.samples])
             results = run.results.only(sample.id for sample in wanted).values()
-            _tell(out, settings.backbone.note, results)
+            _tell(out, settings, results)
             if changed := clips.changed():
                 out.print(escape(_describe_changed(changed)))
             ended = Ended.of(path, results, progress.kept, progress.made)
@@ -158,11 +158,11 @@ def _shown_again(task: Task, out: Console, before: Results[Result], engine: Engi
     """A run in which nothing is left to do, told from what it has written: no server is asked."""
     results = before.only(sample.id for sample in task.wanted).values()
     if task.settings.only_failed:
-        out.print(told_nothing(task.wanted, before))
+        out.print(describe_nothing(task.wanted, before))
     else:
         _announce(out, task, f"{len(results)} wanted now", engine)
         out.print(f"{plural(len(results), 'sample')} {'is' if len(results) == 1 else 'are'} finished already")
-        _tell(out, task.settings.backbone.note, results)
+        _tell(out, task.settings, results)
     return _ended(task.path, Ended.of(task.path, results, kept=len(results), made=0))
 
 
@@ -172,7 +172,7 @@ def _ended(path: Path, ended: Ended) -> Ended:
     return ended
 
 
-def _tell(out: Console, note: str, results: Collection[Result]) -> None:
+def _tell(out: Console, settings: RunSettings, results: Collection[Result]) -> None:
     """The run's tables; in a sweep, whose members are many, without the replies."""
     summary = Summary(results)
     out.print(summary.counted if in_sweep() else summary.replies())
@@ -181,8 +181,10 @@ def _tell(out: Console, note: str, results: Collection[Result]) -> None:
             out.print(escape(line))
     if failed := failures(summary.failed):
         out.print(failed)
-    if note and not in_sweep():
-        out.print(escape(note))
+    if settings.backend.name == DRY:
+        out.print("this was a dry run: no model was asked, and its replies and figures mean nothing")
+    elif settings.backbone.note and not in_sweep():
+        out.print(escape(settings.backbone.note))
 
 
 def _describe_changed(clips: Sequence[Path]) -> str:
@@ -235,11 +237,21 @@ def _announce(out: Console, task: Task, asked: str, engine: Engine) -> None:
     out.print(escape(f"{engine.model} on {engine.backend} {engine.version}, seed {settings.seed}"))
     if not engine.vision and task.prompts.system.sees("V"):
         out.print("this model has no eyes: it gets measured frame descriptions in place of the images")
-    if blind := _told_blind(task):
-        out.print(escape(blind))
+    for line in filter(None, (_text_alone(task), _without_exemplars(task))):
+        out.print(escape(line))
 
 
-def _told_blind(task: Task) -> str:
+def _without_exemplars(task: Task) -> str:
+    """That a system which takes exemplars goes without, as the dataset's page names none; else ""."""
+    dataset, system = task.settings.dataset, task.prompts.system
+    named = dataset.memory and dataset.memory.reader.plain().get("root", "given")
+    if named or not system.sees("M") or "M" in task.sources:
+        return ""
+    how = "memory=minilm dataset.memory.root=…" if dataset.memory else "memory=minilm and a reader as dataset.memory"
+    return f"exemplars are off, as dataset={dataset.name} names no dialogues for them: {how} switches them on"
+
+
+def _text_alone(task: Task) -> str:
     """That a run is of text alone against what it was set to; "" where a clip is there, the corpus names none for any
     turn, or no agent looks at frames."""
     corpus, settings = task.corpus, task.settings

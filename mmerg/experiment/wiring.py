@@ -28,7 +28,6 @@ from mmerg.engine.sources import Source
 from mmerg.errors import CallError, ConfigError, CorpusError, MmergError
 from mmerg.frames.store import FrameSettings, FrameStore
 from mmerg.memory.guards import refuse_evaluated
-from mmerg.memory.store import Watch
 from mmerg.settings.model import (
     AskingSettings,
     DatasetSettings,
@@ -105,18 +104,18 @@ def _place(host: str) -> object:
     return (url.scheme, "loopback" if loopback else frozenset(found), url.port, url.path)
 
 
-def pool_of(settings: AskingSettings, engine: Engine | None = None) -> Pool:
-    """A host for each address, each with the reply cache and its retries, none of them called yet; with an `engine`,
-    the cache alone, which stands for it."""
+def pool_of(settings: AskingSettings) -> Pool:
+    """A host for each address, each with the reply cache and its retries, none of them called yet."""
     backend, slots = settings.backend, settings.backbone.concurrency
-    replies = Path(settings.cache_dir) / "replies.sqlite"
-    if engine:
-        return Pool([Host(Cache(Replay(engine), replies, "read"), slots, "the cache")])
     hosts = []
     for address in hosts_of(settings):
-        made = make(backend.adapter, host=address)
-        hosts.append(Host(Cache(Retry(made, backend.attempts), replies, settings.cache), slots, address))
+        retried = Retry(make(backend.adapter, host=address), backend.attempts)
+        hosts.append(Host(Cache(retried, _replies(settings), settings.cache), slots, address))
     return Pool(hosts, backend.revive_after)
+
+
+def _replies(settings: AskingSettings) -> Path:
+    return Path(settings.cache_dir) / "replies.sqlite"
 
 
 def answering(settings: AskingSettings, known: Engine | None = None) -> tuple[Pool, Engine]:
@@ -129,10 +128,9 @@ def answering(settings: AskingSettings, known: Engine | None = None) -> tuple[Po
         pool.close()
         if settings.cache != "read" or not isinstance(error, CallError):
             raise
-    adapter, replies = settings.backend.adapter, Path(settings.cache_dir) / "replies.sqlite"
+    adapter, replies = settings.backend.adapter, _replies(settings)
     engine = known or stored_engine(replies, settings.backend.name, adapter.model, adapter.load.plain())
-    pool = pool_of(settings, engine)
-    return pool, pool.describe()
+    return Pool([Host(Cache(Replay(engine), replies, "read"), settings.backbone.concurrency, "the cache")]), engine
 
 
 def sampling_of(settings: AskingSettings) -> Sampling:
@@ -169,7 +167,11 @@ def prepared_sources(settings: RunSettings, system: System, evaluated: Corpus) -
     for symbol, node in settings.sources.items():
         if node is None or not system.sees(symbol):
             continue
-        source = make(node)
+        try:
+            source = make(node)
+        except ConfigError as error:
+            where = f"sources.{symbol}, {error.where}"
+            raise ConfigError(error.what, where=where, hint=error.hint) from error
         if isinstance(source, FromMemory):
             if prepared := source.prepare(symbol, system, evaluated, remembered, Path(settings.cache_dir)):
                 found[symbol] = prepared
@@ -200,15 +202,6 @@ def _remembered(node: MemorySourceSettings | None, evaluated: Corpus) -> Corpus:
     return source
 
 
-def opened_sources(
-    prepared: Mapping[str, Prepared | Source], samples: Sequence[Sample], watch: Watch
-) -> dict[str, Source]:
-    """The sources, ready for `samples`; a memory is built where it is not there yet."""
-    return {
-        symbol: each.open(samples, watch) if isinstance(each, Prepared) else each for symbol, each in prepared.items()
-    }
-
-
 def looker_of(run: RunSettings, system: System, samples: Sequence[Sample] = ()) -> Looker:
     """What takes frames; a file of which several of `samples` show parts is decoded once for all of them. No clip is
     opened that no agent sees."""
@@ -223,7 +216,6 @@ def looker_of(run: RunSettings, system: System, samples: Sequence[Sample] = ()) 
 def experiment_of(
     settings: RunSettings,
     prompts: Prompts,
-    sampling: Sampling,
     engine: Engine,
     sources: Mapping[str, Source] | None = None,
     samples: Sequence[Sample] = (),
@@ -232,7 +224,7 @@ def experiment_of(
     return Experiment(
         prompts=prompts,
         looker=looker_of(settings, prompts.system, samples),
-        sampling=sampling,
+        sampling=sampling_of(settings),
         engine=engine,
         max_images=settings.backbone.max_images,
         sources=sources or {},

@@ -1,18 +1,16 @@
 """The samples of a folder, several in flight: what an earlier command finished is kept, the rest is done and written.
 
-What runs (`launch.py`) and judgings (`judging/launch.py`) have in common. Knows nothing of what a sample is or what is
-done with it: `work` makes its record on a leased backend and tells its events as they happen.
+What runs (`launch.py`) and judgings (`judging/launch.py`) have in common, and what `only_failed=true` takes up of them.
 
-    with Run(path, manifest) as run:
-        todo = pending(wanted, run.finished, only_failed=False)
-        progress = carry_out(run, wanted, todo, work, pool, console())
-        run.seal(order)
+    todo = pending(wanted, run.finished, only_failed=False)
+    progress = carry_out(run, wanted, todo, work, pool, console())
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Protocol, TypeVar
+from pathlib import Path
+from typing import Any, Protocol, TypeVar
 
 from rich.console import Console
 
@@ -21,9 +19,15 @@ from mmerg.backends.protocol import Backend
 from mmerg.console.progress import Progress
 from mmerg.console.terminal import escape
 from mmerg.engine.parallel import in_flight
+from mmerg.errors import ConfigError, RunError
+from mmerg.runs.config_diff import Setting, settings_diff
 from mmerg.runs.events import Emit, Event
 from mmerg.runs.folder import Folder
+from mmerg.runs.manifest import MANIFEST, read_manifest
 from mmerg.runs.result import SampleLine
+from mmerg.settings.identity import canonical
+
+_FEW = 3  # differences that are told
 
 
 class Named(Protocol):
@@ -52,8 +56,8 @@ def carry_out(
     pool: Pool,
     out: Console,
 ) -> Progress:
-    """Does `todo` and writes events and records as they come; the rest of `wanted` is told as kept, and at last
-    which hosts were lost on the way. Raises what `work` raises, after which no other sample is begun."""
+    """Does `todo` and writes events and records as they come: `work` makes a record on a leased backend. The rest of
+    `wanted` is told as kept, and at last which hosts were lost. Raises what `work` raises, and begins no other."""
     again = {item.id for item in todo}
     kept = folder.results.only(item.id for item in wanted if item.id not in again)
     progress = Progress(out, len(todo), len(kept), sum(record.status == "failed" for record in kept.values()))
@@ -76,3 +80,52 @@ def carry_out(
         if host not in before:
             out.print(escape(f"host {host} was left out in the end: {why}"), soft_wrap=True)
     return progress
+
+
+def is_new(path: Path) -> bool:
+    """Whether no run was ever begun in this folder: nothing can have failed in it."""
+    return not (path / MANIFEST).exists()
+
+
+def refusal(plain: Mapping[str, Any], path: Path, count: int = 1) -> ConfigError:
+    """What to say where `plain` asks for the failed samples of a run, the first of `count`, that was never begun."""
+    would = "this would be a new run" if count == 1 else f"{count} repeats would be new runs"
+    return ConfigError(
+        f"{would}, in which nothing failed: {_nearest(plain, path)}",
+        where=str(path),
+        hint="leave only_failed away, or give the settings of the run that failed",
+    )
+
+
+def _nearest(plain: Mapping[str, Any], path: Path) -> str:
+    """In what the settings differ from those of the run beside it that is most like it."""
+    alike = f"{path.name.rpartition('-')[0]}-"
+    found: list[tuple[int, str, list[Setting]]] = []
+    for folder in sorted(path.parent.glob("*/")):
+        if not folder.name.startswith(alike):
+            continue
+        try:
+            manifest = read_manifest(folder)
+        except RunError:  # it is told where it is used itself
+            continue
+        settings = settings_diff([manifest.settings, plain], canonical)
+        found.append((len(settings), folder.name, settings))
+    if not found:
+        return f"none is called {alike}… in {path.parent}"
+    _, name, settings = min(found)
+    told = [f"{one.name} is {one.values[0]} there and {one.values[1]} here" for one in settings[:_FEW]]
+    more = [f"and {len(settings) - _FEW} more"] * (len(settings) > _FEW)
+    return f"its settings differ from those of {name}: {'; '.join([*told, *more]) or 'where the data lie'}"
+
+
+def describe_wanted(wanted: Sequence[Named], before: Mapping[str, SampleLine]) -> str:
+    """How many of the samples asked for are taken up."""
+    return f"{len(pending(wanted, before, only_failed=True))} of {len(wanted)} failed, taken up again now"
+
+
+def describe_nothing(wanted: Sequence[Named], before: Mapping[str, SampleLine]) -> str:
+    """That none is, where none of them failed."""
+    left = len(pending(wanted, before, only_failed=False))
+    are = "is" if left == 1 else "are"
+    rest = f"; {left} of {len(wanted)} {are} not done yet: the same command without only_failed does the rest"
+    return f"no sample failed in this run: there is nothing to take up again{rest * (left > 0)}"

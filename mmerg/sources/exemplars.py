@@ -41,25 +41,27 @@ class FromMemory:
         the corpus that is evaluated."""
         if not self.settings.top_k:
             return None
+        key = "memory" if symbol == "M" else f"sources.{symbol}"
         if not self.embedder:
-            what, hint = f"memory={self.settings.name} has no embedder", "memory=minilm, or memory.top_k=0"
-            raise ConfigError(what, where="memory.top_k", hint=hint)
-        self._refuse_without_forecast(symbol, system)
+            one = "memory=minilm" if symbol == "M" else f"{key}.embedder=${{memory.embedder}}"
+            what = f"{key}={self.settings.name} has no embedder" if symbol == "M" else f"{key} has no embedder"
+            raise ConfigError(what, where=f"{key}.top_k", hint=f"{one}, or {key}.top_k=0")
+        self._refuse_without_forecast(key, symbol, system)
         return Prepared(self.settings, self.embedder, remembered(), evaluated, cache)
 
-    def _refuse_without_forecast(self, symbol: str, system: System) -> None:
+    def _refuse_without_forecast(self, key: str, symbol: str, system: System) -> None:
         """To prefer an emotion, one stage that asks must see the forecast; to require it or to search by it, each."""
         emotion, asking = self.settings.emotion, [agent for agent in system.agents if symbol in agent.sees]
         blind = [agent.name for agent in asking if not system.forecast(agent)]
         needing = {
-            "memory.emotion=require": emotion == "require" and blind,
-            "memory.emotion=prefer": emotion == "prefer" and len(blind) == len(asking) and blind,
-            "memory.key.emotion=true": self.settings.key.emotion and blind,
+            f"{key}.emotion=require": emotion == "require" and blind,
+            f"{key}.emotion=prefer": emotion == "prefer" and len(blind) == len(asking) and blind,
+            f"{key}.key.emotion=true": self.settings.key.emotion and blind,
         }
         for needs, stages in needing.items():
             if stages:
                 what = f"{needs} needs the forecast emotion, and {', '.join(stages)} sees none"
-                hint = "memory.emotion=any memory.key.emotion=false"
+                hint = f"{key}.emotion=any {key}.key.emotion=false"
                 raise ConfigError(what, where=f"system={system.name}", hint=hint)
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -27,6 +29,19 @@ def test_a_page_stands_for_itself_and_so_does_its_model(page: str) -> None:
     by_model = asked(plain["backbone"]["model"].upper())
     assert by_model.name == page
     assert resolve(composed("demo", 3, by_model, ()))["backend"]["name"] == "ollama"
+
+
+def test_a_page_of_ones_own_stands_for_itself(tmp_path: Path) -> None:
+    page = tmp_path / "backbone" / "mine.yaml"
+    page.parent.mkdir()
+    page.write_text("defaults: [gemma3-12b, _self_]\nname: mine\nmodel: gemma3:4b\n", encoding="utf-8")
+    found = asked("mine", tmp_path)
+    assert (found, asked("gemma3:4b", tmp_path).name) == (
+        Asked("mine", "gemma3:4b", ("backend=ollama", "backbone=mine")),
+        "mine",
+    )
+    assert composed("demo", 3, found, (), own=tmp_path).backbone.model == "gemma3:4b"
+    assert asked("mine").generic
 
 
 def test_the_default_is_the_papers_table() -> None:

@@ -58,6 +58,14 @@ def test_what_is_wrong_is_told_in_our_words(arguments: tuple[str, ...], told: st
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.parametrize("name", ["score", "show", "bench"])
+def test_usage_names_the_command_as_it_was_typed(name: str) -> None:
+    assert mmerg(name, "--help").stdout.startswith(f"usage: mmerg {name} ")
+    module = [sys.executable, "-m", f"mmerg.{name}", "--help"]
+    done = subprocess.run(module, cwd=ROOT, env=ENVIRONMENT, capture_output=True, text=True, check=False)
+    assert done.stdout.startswith(f"usage: python -m mmerg.{name} ")
+
+
 @pytest.mark.parametrize("name", ["run", "data", "doctor", "judge"])
 def test_the_version_is_ours(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     page = "config" if name == "run" else name

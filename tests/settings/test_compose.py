@@ -50,7 +50,7 @@ def test_every_option_composes_and_makes_its_parts(group: str, option: str, tmp_
     assert isinstance(make(settings.dataset.reader), Empathetic | Folder | Iemocap | Meld)
     with closing(pool_of(settings)) as pool:
         assert pool.slots == len(settings.backend.hosts) * settings.backbone.concurrency
-    experiment = experiment_of(settings, prompts_of(settings), sampling_of(settings), ENGINE)
+    experiment = experiment_of(settings, prompts_of(settings), ENGINE)
     assert [stage.name for stage in experiment.prompts.system.stages] == ["mpa", "caef", "psp", "sgrg"]
     assert experiment.looker.settings.long_side == settings.backbone.image_side
     assert experiment.sampling == sampling_of(settings)
@@ -207,7 +207,7 @@ def test_the_folder_of_such_a_path_is_read(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("option", "turns"), [("paper", 2), ("all", 2), ("none", 0)])
 def test_no_clip_is_opened_that_nobody_sees(option: str, turns: int) -> None:
     settings = settings_of(*BASE, f"frames={option}")
-    experiment = experiment_of(settings, prompts_of(settings), sampling_of(settings), ENGINE)
+    experiment = experiment_of(settings, prompts_of(settings), ENGINE)
     seeing = [stage.name for stage in experiment.prompts.system.stages if "V" in stage.sees]
     assert (experiment.looker.last_turns, bool(seeing)) == (turns, turns > 0)
 

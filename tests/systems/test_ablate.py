@@ -66,6 +66,7 @@ def test_what_is_left_out_changes_nothing_else() -> None:
     ("changes", "told"),
     [
         ({"without": ["mpx"]}, "mpx is no agent of this system"),
+        ({"without": ["mpaa"]}, "did you mean mpa"),
         ({"without": ["sgrg"]}, "without sgrg nobody writes the response"),
         ({"result": {"response": "P.note"}, "without": ["psp"]}, "without psp nobody writes the response"),
         ({"without": ["gra"], "final_selection": "last"}, "has no meaning without an auditor: there is one pass"),

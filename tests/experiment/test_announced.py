@@ -1,0 +1,66 @@
+"""What a run says before it begins and at its end: that it is dry, that exemplars are off, which source is wrong."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from mmerg.errors import ConfigError
+from mmerg.experiment.launch import launch
+from mmerg.experiment.wiring import corpus_of, prepared_sources, prompts_of
+from tests.composed import settings_of
+
+OFF = "exemplars are off, as dataset=folder names no dialogues for them: memory=minilm dataset.memory.root=…"
+DRY = "this was a dry run: no model was asked"
+OF_N = "system.stages.sgrg.sees=[D,N]"
+
+
+@pytest.fixture
+def corpus(tmp_path: Path) -> tuple[str, ...]:
+    turns = [{"speaker": "A", "text": "I lost it."}, {"speaker": "B", "text": "Oh no."}]
+    (tmp_path / "dialogues.jsonl").write_text(json.dumps({"id": "a", "turns": turns}), encoding="utf-8")
+    return ("dataset=folder", f"dataset.root={tmp_path}", f"runs={tmp_path}/runs", "backend=dry", "frames=none")
+
+
+def test_a_dry_run_is_never_taken_for_the_backbones(
+    corpus: tuple[str, ...], capsys: pytest.CaptureFixture[str]
+) -> None:
+    [ended] = launch(settings_of(*corpus))
+    assert Path(ended.run).name.startswith("folder-merg-dry-")
+    first = capsys.readouterr().out
+    [again] = launch(settings_of(*corpus))
+    assert again.run == ended.run
+    for told in (first, capsys.readouterr().out):
+        assert DRY in told
+        assert OFF in " ".join(told.split())
+
+
+def test_nothing_is_said_of_exemplars_where_no_agent_sees_them(
+    corpus: tuple[str, ...], capsys: pytest.CaptureFixture[str]
+) -> None:
+    [_] = launch(settings_of(*corpus, "system.stages.sgrg.sees=[D,P]"))
+    assert "exemplars are off" not in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("node", "where", "what", "hint"),
+    [
+        ("top_k:99", "sources.N, memory=memory", "top_k is 99", "at most 50"),
+        ("top_k:1", "sources.N.top_k", "sources.N has no embedder", "sources.N.top_k=0"),
+        (
+            "emotion:require,embedder:${memory.embedder}",
+            "system=merg",
+            "sources.N.emotion=require needs the forecast emotion, and sgrg sees none",
+            "sources.N.emotion=any sources.N.key.emotion=false",
+        ),
+    ],
+)
+def test_what_is_wrong_with_a_second_memory_is_told_by_its_own_key(node: str, where: str, what: str, hint: str) -> None:
+    target = f"+sources.N={{_target_:mmerg.sources.exemplars.FromMemory,{node}}}"
+    settings = settings_of("dataset=demo", OF_N, target)
+    with pytest.raises(ConfigError) as caught:
+        prepared_sources(settings, prompts_of(settings).system, corpus_of(settings.dataset))
+    assert (caught.value.where, caught.value.what) == (where, what)
+    assert caught.value.hint.endswith(hint)
