@@ -130,8 +130,8 @@ def test_a_run_of_another_dataset_is_not_dropped(make: Maker, capsys: pytest.Cap
     capsys.readouterr()
     assert main([str(run)]) == 0
     shown = " ".join(capsys.readouterr().out.split())
-    assert "dataset demo (the paper's: iemocap)" in shown
-    assert "dataset demo (the paper's: meld)" in shown
+    assert "dataset.name is demo, not iemocap" in shown
+    assert "dataset.name is demo, not meld" in shown
 
 
 def test_a_run_of_a_printed_dataset_stands_there_alone(make: Maker, capsys: pytest.CaptureFixture[str]) -> None:

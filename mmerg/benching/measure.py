@@ -116,7 +116,7 @@ def of_paper(backbone: str) -> tuple[dict[str, float], str]:
     """The paper's figures for a backbone by column, and of which corpus and how many samples they are; none where it
     is not one of the paper's."""
     table = paper_table()
-    row = next((row for row in table.rows if (table.settings(row) or {}).get("backbone") == backbone), None)
+    row = next((row for row in table.rows if (row.fits or {}).get("backbone") == backbone), None)
     if row is None:
         return {}, ""
     pairs = zip(table.columns, row.figures, strict=True)

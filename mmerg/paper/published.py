@@ -3,8 +3,8 @@
     [iterations] = published("iterations")
     iterations.rows[1].figure("acc"), iterations.rows[1].n    # 83.87, 31
 
-Columns have the names of our figures. `usual` with a row's `fits` laid over it says which settings of a run are those
-of the row; a row without `fits` is a system that mmerg does not run.
+Columns have the names of our figures. A row's `fits` are its settings on top of what `mmerg run dataset=…` has, a page
+of a group by its name; a row without `fits` is a system that mmerg does not run.
 """
 
 from __future__ import annotations
@@ -34,20 +34,22 @@ class Published(BaseModel):
 
     name: str
     figures: tuple[float | None, ...]
-    fits: dict[str, str | int] | None = None
+    fits: dict[str, Any] | None = None
     n: int | None = None
     sure: bool = True
 
 
 class PaperTable(BaseModel):
-    """A table of one dataset. notes: what a reader must know of its figures."""
+    """A table of one dataset. samples: n of a run with the whole of its data, where that is known. keyframes: whether
+    the agents saw any. notes: what a reader must know of its figures."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     source: str
     title: str
     dataset: str
-    usual: dict[str, str | int]
+    samples: int | None = None
+    keyframes: bool = False
     columns: tuple[str, ...]
     notes: tuple[str, ...]
     rows: tuple[Published, ...]
@@ -58,13 +60,7 @@ class PaperTable(BaseModel):
             raise ValueError("two rows have one name")
         if wrong := [row.name for row in self.rows if len(row.figures) != len(self.columns)]:
             raise ValueError(f"not a figure a column: {', '.join(wrong)}")
-        if wrong := [row.name for row in self.rows if not (row.fits or {}).keys() <= self.usual.keys()]:
-            raise ValueError(f"fits by settings that the table does not have: {', '.join(wrong)}")
         return self
-
-    def settings(self, row: Published) -> dict[str, str | int] | None:
-        """What a run must be set to to be this row; None where no run can be."""
-        return None if row.fits is None else self.usual | row.fits
 
 
 def published(name: Name) -> list[PaperTable]:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from mmerg.paper.published import PaperTable, Published
 from mmerg.papertables.line import Cell, Line
 from mmerg.papertables.ours import Ours, Placed
+from mmerg.papertables.rows import Rows, in_words
 from mmerg.papertables.seeds import over_seeds
 from mmerg.scoring.intervals import wilson
 
@@ -43,8 +44,6 @@ HEADS = {
 PPL = ("self_ppl", "ref_ppl")
 RATED = ("empathy", "coherence", "fluency")  # by people in the papers, by a model here: not one scale
 BY_SIZE = ("dist1", "dist2", "ead1", "ead2")  # fall as replies get more
-ELSEWHERE = ("dataset", "split", "sessions", "variant", "labels", "samples", "targets", "backbone", "seen")
-CALLED = {"samples": "the protocol's samples ", "seen": ""}  # settings that their name would not tell
 _PRINTED = 0.005  # a paper's figure stands for all that round to it
 
 
@@ -78,25 +77,27 @@ def put_beside(table: PaperTable, runs: Sequence[Ours]) -> Beside:
     """The paper's rows, each followed by the runs that are set as it is, and by those that are its system on other data
     or another model, which are not held against it. Runs that fit no row come last, with what differs from the nearest.
     A table that no run can fit stays the paper's alone."""
-    can_fit = any(row.fits is not None for row in table.rows)
-    numbered = list(enumerate(runs, start=1)) if can_fit else []
+    numbered = list(enumerate(runs, start=1)) if any(row.fits is not None for row in table.rows) else []
+    rows = Rows(table) if numbered else None
     lines: list[Line] = []
     placed: set[int] = set()
     for row in table.rows:
         lines.append(_of_paper(table, row))
-        settings = table.settings(row)
-        if settings is None:
+        if rows is None or row.fits is None:
             continue
-        fitting = [Placed(number, run) for number, run in numbered if not _differences(settings, run)]
-        alike = [
-            Placed(number, run, f"set as its row, but {_told(settings, run)}")
-            for number, run in numbered
-            if _alike(table, settings, run)
-        ]
+        fitting: list[Placed] = []
+        alike: list[Placed] = []
+        for number, run in numbered:
+            differ = rows.differences(row.name, run)
+            if not differ:
+                fitting.append(Placed(number, run))
+            elif rows.alike(differ):
+                alike.append(Placed(number, run, f"set as its row, but {in_words(differ)}"))
         placed |= {one.number for one in (*fitting, *alike)}
         lines += [*_of_runs(table, fitting, row), *_of_runs(table, alike, row)]
-    others = [Placed(number, run, _why_not(table, run)) for number, run in numbered if number not in placed]
-    lines += _of_runs(table, others, None)
+    if rows:
+        others = [Placed(number, run, rows.why_not(run)) for number, run in numbered if number not in placed]
+        lines += _of_runs(table, others, None)
     notes = tuple(_notes(table, numbered)) if numbered else ()
     return Beside(table.title, table.source, table.dataset, table.columns, tuple(lines), table.notes, notes)
 
@@ -150,36 +151,6 @@ def _cell(run: Ours, column: str, printed: float | None, *, comparable: bool) ->
     if printed is not None and comparable:
         inside = low - _PRINTED <= printed <= high + _PRINTED
     return Cell(score.value, low, high, score.n, score.method, score.signature, inside)
-
-
-def _differences(settings: dict[str, str | int], run: Ours) -> dict[str, str | int]:
-    """The settings in which a run is not as a row asks, with what the row asks."""
-    return {name: asked for name, asked in settings.items() if run.settings.get(name) != asked}
-
-
-def _alike(table: PaperTable, settings: dict[str, str | int], run: Ours) -> bool:
-    """Whether a run is the row's system on other data or another model; where the table's rows differ in the model, it
-    is the row's."""
-    differ = _differences(settings, run).keys()
-    varied = {name for row in table.rows for name in row.fits or ()}
-    return bool(differ) and differ <= set(ELSEWHERE) - varied
-
-
-def _why_not(table: PaperTable, run: Ours) -> str:
-    asked = [(row, settings) for row in table.rows if (settings := table.settings(row)) is not None]
-    nearest, settings = min(asked, key=lambda pair: len(_differences(pair[1], run)))
-    return f"no row of the paper; nearest is {nearest.name}, but {_told(settings, run)}"
-
-
-def _told(settings: dict[str, str | int], run: Ours) -> str:
-    """In which settings a run is not as a row asks; what another of them leaves it without, as a dataset without
-    sessions does, goes without saying."""
-    differ = _differences(settings, run)
-    has = {name: wanted for name, wanted in differ.items() if name in run.settings}
-    return ", ".join(
-        f"{CALLED.get(name, f'{name} ')}{run.settings.get(name, 'unknown')} (the paper's: {wanted})"
-        for name, wanted in (has or differ).items()
-    )
 
 
 def _notes(table: PaperTable, numbered: Sequence[tuple[int, Ours]]) -> Iterator[str]:

@@ -1,7 +1,7 @@
-"""A run as a row of a paper's table: the settings that decide which row it is, and its figures.
+"""A run beside a paper's table: what decides which row it is, and its figures.
 
 run = read_ours(Path("runs/iemocap-merg-qwen3.5-27b-1a2b3c4d"))
-run.settings["top_k"], run.score("acc")
+run.dataset, run.score("acc")
 """
 
 from __future__ import annotations
@@ -17,9 +17,8 @@ from mmerg.runs.folder import read_results
 from mmerg.runs.manifest import JudgingManifest, Manifest, read_manifest
 from mmerg.runs.result import Result
 from mmerg.scoring.score import Score, Scores, read_scores
-from mmerg.settings.identity import identity_hash
+from mmerg.settings.identity import at, identity_hash
 
-Setting = str | int
 KEYFRAMES = "keyframes"
 MEASURED = "descriptions measured from keyframes"
 NOT_FOUND = "no clip was found: text only"
@@ -29,19 +28,21 @@ JUDGEMENT = "judgement-*.json"
 
 @dataclass(frozen=True)
 class Ours:
-    """A scored run. judges: by name, their ratings by aspect. but_for_seed: the same for runs that differ in their
-    seeds alone."""
+    """A scored run. samples: the protocol's. seen: what agents saw of the clips. judges: by name, their ratings by
+    aspect. but_for_seed: the same for runs that differ in their seeds alone."""
 
     name: str
     seed: int
     but_for_seed: str
-    settings: Mapping[str, Setting]
+    settings: Mapping[str, object]
+    samples: int
+    seen: str
     scores: Scores
     judges: Mapping[str, Mapping[str, Score]] = field(default_factory=dict)
 
     @property
     def dataset(self) -> str:
-        return str(self.settings["dataset"])
+        return str(at(self.settings, "dataset.name"))
 
     def score(self, column: str) -> Score | None:
         """The figure of a column: of `scores.json`, or the rating of the one judge."""
@@ -76,10 +77,18 @@ def read_ours(path: Path, judge: str | None = None) -> Ours:
         judges = {name: ratings for name, ratings in judges.items() if name == judge}
     parts = {name: part for name, part in manifest.identity.items() if name != "config"}
     but_for_seed = f"{identity_hash(manifest.settings | {'seed': 0})} {json.dumps(parts, sort_keys=True)}"
-    settings = settings_of(manifest)
-    if settings["frames"] != "none":
-        settings["seen"] = seen(read_results(path).values())
-    return Ours(path.resolve().name, manifest.setting("seed", 0), but_for_seed, settings, scores, judges)
+    text = manifest.setting("frames.seen_by") == "none"
+    looked = KEYFRAMES if text else seen(read_results(path).values())  # what was asked for, as the settings tell
+    return Ours(
+        path.resolve().name,
+        manifest.setting("seed", 0),
+        but_for_seed,
+        manifest.settings,
+        manifest.protocol.samples,
+        looked,
+        scores,
+        judges,
+    )
 
 
 def dataset_of(manifest: Manifest | JudgingManifest) -> str | None:
@@ -98,31 +107,6 @@ def seen(results: Iterable[Result]) -> str:
             found = UNUSABLE
         elif result.frames_form and found == KEYFRAMES:
             found = NOT_FOUND
-    return found
-
-
-def settings_of(manifest: Manifest) -> dict[str, Setting]:
-    """What the papers' tables tell apart, by the names that they use. What a run does not have is as if it were off:
-    no agent left out, cascaded, the best pass, no exemplars; keyframes are seen by the paper's agents."""
-    of = manifest.setting
-    found: dict[str, Setting] = {
-        "dataset": of("dataset.name"),
-        "split": of("dataset.split", "None"),
-        "variant": of("dataset.variant", "multi"),
-        "labels": len(manifest.corpus.labels),
-        "samples": manifest.protocol.samples,
-        "targets": str(of("protocol.targets", "last")),
-        "system": of("system.name", "None"),
-        "backbone": of("backbone.name", "None"),
-        "max_iterations": of("system.max_iterations", 0),
-        "top_k": of("memory.top_k", 0),
-        "without": "+".join(sorted(of("system.without", ()))) or "none",
-        "organization": of("system.organization", "cascaded"),
-        "final_selection": of("system.final_selection", "lexicographic"),
-        "frames": str(of("frames.seen_by", "paper")),
-    }
-    if sessions := of("dataset.sessions"):
-        found["sessions"] = sessions[0] if len(sessions) == 1 else "+".join(str(session) for session in sessions)
     return found
 
 

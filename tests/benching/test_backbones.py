@@ -46,7 +46,7 @@ def test_a_page_of_ones_own_stands_for_itself(tmp_path: Path) -> None:
 
 def test_the_default_is_the_papers_table() -> None:
     table = paper_table()
-    of_rows = [(table.settings(row) or {})["backbone"] for row in table.rows]
+    of_rows = [(row.fits or {})["backbone"] for row in table.rows]
     assert list(PAPER) == of_rows
     assert set(PAPER) <= set(PAGES)
 

