@@ -1,12 +1,12 @@
 """A wrapper that keeps every whole reply in an SQLite file, so that a run can be replayed exactly and at no cost.
 
-The key covers the request and the engine that answers. A cut reply is kept too, so a replayed run goes through the
-same repairs again. Never kept are failed calls, and replies that broke off: a proxy or a server that shuts down can
-end a stream as the guard against repetition does. Several threads and processes may share one file, which must lie on a
-local disk (write-ahead log). The file names the engines whose replies it holds, so that a run can be replayed without
-any server (`replay.py`). Knows nothing of hosts or retries.
+The key covers the request and the engine that answers. A cut reply is kept too, so that a replayed run goes through the
+same repairs; a failed call is not, nor a reply that broke off, as a server that shuts down can end a stream so. Several
+threads and processes may share one file, which must lie on a local disk (write-ahead log). The file names its engines,
+so that a run can be replayed without any server.
 
     backend = Cache(Retry(Ollama(...)), Path("runs/cache.sqlite"), mode="on")
+    replay = Cache(Replay(stored_engine(path, "ollama", "qwen2.5vl:7b", {"num_ctx": 12288})), path, "read")
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ import sqlite3
 import threading
 import time
 import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Iterator, Mapping
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Literal
 
@@ -26,13 +26,21 @@ from filelock import FileLock, Timeout
 from pydantic import ValidationError
 
 from mmerg.backends.protocol import SHOWN_DIGEST, Backend, Engine, Finish, Reply, Request
+from mmerg.backends.scripted import Scripted
 from mmerg.errors import CallError, ConfigError, Failure, unwritable
 
 APPLICATION_ID = 0x4D4D4552  # "MMER", in the file's header: tells our files from other programs'
 SCHEMA_VERSION = 1
 BUSY_SECONDS = 30.0  # how long to wait for another process that is writing
-LOOK_AGAIN, POLL = 0.5, 0.02  # seconds that one wait for another's call may take, and between two looks
+POLL = 0.02  # seconds between two looks whether another's call has ended
 BUSY_PAUSE = 0.005  # between two looks, where SQLite does not wait by itself
+MADE = f"""
+    BEGIN IMMEDIATE;
+    CREATE TABLE IF NOT EXISTS replies (key TEXT PRIMARY KEY, reply TEXT NOT NULL);
+    CREATE TABLE IF NOT EXISTS engines (key TEXT PRIMARY KEY, engine TEXT NOT NULL);
+    PRAGMA application_id = {APPLICATION_ID};
+    PRAGMA user_version = {SCHEMA_VERSION};
+    COMMIT"""
 
 Mode = Literal["off", "read", "on"]
 
@@ -47,9 +55,7 @@ class Cache:
     """
 
     def __init__(self, inner: Backend, path: Path, mode: Mode = "on") -> None:
-        self._inner = inner
-        self._path = path
-        self._mode = mode
+        self._inner, self._path, self._mode = inner, path, mode
         self._guard = threading.Lock()  # over the connection, the engine and `closed`
         self._database: sqlite3.Connection | None = None
         self._engine: Engine | None = None
@@ -130,15 +136,12 @@ class Cache:
         """Hold a call for as long as the block runs: other threads and processes that want the same wait. The lock is
         a file's, which the system frees when a process ends, however it ends."""
         lock = FileLock(self._path.with_name(f"{self._path.name}.{key[:32]}.lock"), thread_local=False)
-        while not lock.is_locked:
-            if self._closed:
-                raise CallError(Failure.INTERRUPTED, "the cache is closed", where=str(self._path))
-            try:
-                lock.acquire(timeout=LOOK_AGAIN, poll_interval=POLL)
-            except Timeout:
-                continue
-            except OSError as error:
-                raise unwritable(error, lock.lock_file) from error
+        try:
+            lock.acquire(threading.TIMEOUT_MAX, POLL, cancel_check=lambda: self._closed)
+        except Timeout as error:
+            raise self._interrupted() from error
+        except OSError as error:
+            raise unwritable(error, lock.lock_file) from error
         try:
             yield
         finally:
@@ -150,10 +153,9 @@ class Cache:
     def _connection(self) -> Iterator[sqlite3.Connection]:
         with self._guard:
             if self._closed:
-                raise CallError(Failure.INTERRUPTED, "the cache is closed", where=str(self._path))
+                raise self._interrupted()
             try:
-                if self._database is None:
-                    self._database = self._open()
+                self._database = self._database or self._open()
                 yield self._database
             except (sqlite3.Error, UnicodeDecodeError) as error:
                 raise self._unusable(str(error)) from error
@@ -169,8 +171,7 @@ class Cache:
             what = f"the reply cache's folder cannot be used: {error.strerror or error}"
             hint = "set cache_dir to a folder that you may write to, or cache=off"
             raise ConfigError(what, where=str(self._path.parent), hint=hint) from error
-        access = "rwc" if self._mode == "on" else "ro"
-        place = f"{self._path.absolute().as_uri()}?mode={access}"
+        place = f"{self._path.absolute().as_uri()}?mode={'rwc' if self._mode == 'on' else 'ro'}"
         database = sqlite3.connect(place, uri=True, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False)
         try:
             self._prepare(database)
@@ -180,32 +181,67 @@ class Cache:
         return database
 
     def _prepare(self, database: sqlite3.Connection) -> None:
-        """Makes the table in an empty file; anything but our own file of this version is refused untouched."""
-        if self._mode == "on":
-            database.execute("BEGIN IMMEDIATE")
-        application = _pragma(database, "application_id")
-        empty = application == 0 and not database.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
+        """Makes the tables in an empty file; anything but our own file of this version is refused untouched."""
+        [(application, version, tables)] = database.execute(
+            "SELECT application_id, user_version, (SELECT count(*) FROM sqlite_master) "
+            "FROM pragma_application_id, pragma_user_version"
+        )
+        empty = not (application or tables)
         if not empty and application != APPLICATION_ID:
             raise self._unusable("this SQLite file is not a reply cache of mmerg")
-        version = _pragma(database, "user_version")
         if not empty and version != SCHEMA_VERSION:
             raise self._unusable(f"it is a reply cache of version {version}, this mmerg reads version {SCHEMA_VERSION}")
         if self._mode == "on":
-            database.execute("CREATE TABLE IF NOT EXISTS replies (key TEXT PRIMARY KEY, reply TEXT NOT NULL)")
-            database.execute("CREATE TABLE IF NOT EXISTS engines (key TEXT PRIMARY KEY, engine TEXT NOT NULL)")
-            database.execute(f"PRAGMA application_id = {APPLICATION_ID}")
-            database.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
-            database.execute("COMMIT")
+            database.executescript(MADE)
             _write_ahead(database)
             database.execute("PRAGMA synchronous = NORMAL")
         elif empty:
             raise self._unusable("this file holds no replies")
+
+    def _interrupted(self) -> CallError:
+        return CallError(Failure.INTERRUPTED, "the cache is closed", where=str(self._path))
 
     def _unusable(self, why: str) -> ConfigError:
         hint = "move the file away (a new one is made), or set cache_dir to another folder that you may write to"
         if any(word in why for word in ("full", "I/O", "readonly")):  # nothing is wrong with what is in it
             hint = "make room, or let the file be written; the same command goes on. cache=off does without it"
         return ConfigError(f"the reply cache cannot be used: {why}", where=str(self._path), hint=hint)
+
+
+class Replay:
+    """The `inner` of a cache in mode read where there is no server: says which engine it stands for, and has no reply
+    of its own, so that a call which is not in the cache fails its sample (not_cached)."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+
+    def describe(self) -> Engine:
+        return self._engine
+
+    def complete(self, request: Request) -> Reply:
+        what = f"this call is not in the cache: {request.digest()[:SHOWN_DIGEST]}"
+        hint = "start the server, or give cache=on with one, to have it answered"
+        raise CallError(Failure.NOT_CACHED, what, where=self._engine.brief(), hint=hint)
+
+    def close(self) -> None:
+        """Nothing is held."""
+
+
+def stored_engine(path: Path, backend: str, model: str, load: Mapping[str, int | str | bool | float]) -> Engine:
+    """The one engine of `backend` and `model` in the cache at `path` that was loaded with `load` (and maybe more).
+
+    Raises ConfigError where there is none, or several (such as two versions of a server), naming what is there.
+    """
+    with closing(Cache(Scripted([]), path, "read")) as cache:
+        found = cache.engines()
+    alike = [engine for engine in found if (engine.backend, engine.model) == (backend, model)]
+    fitting = [engine for engine in alike if load.items() <= engine.load.items()]
+    if len(fitting) == 1:
+        return fitting[0]
+    told = "; ".join(engine.brief() for engine in fitting or alike or found) or "no engine"
+    what = f"the cache holds replies of {len(fitting) or 'no'} engines that could be meant by {model} on {backend}"
+    hint = "start the server, so that it says which it is"
+    raise ConfigError(f"{what}: {told}", where=str(path), hint=hint)
 
 
 def _write_ahead(database: sqlite3.Connection) -> None:
@@ -221,7 +257,3 @@ def _write_ahead(database: sqlite3.Connection) -> None:
             time.sleep(BUSY_PAUSE)
         else:
             return  # on file systems that cannot have one, SQLite keeps its other log
-
-
-def _pragma(database: sqlite3.Connection, name: str) -> int:
-    return int(database.execute(f"PRAGMA {name}").fetchone()[0])

@@ -47,9 +47,9 @@ class Embedded:
     """Loads the model at the first call. Safe to call from several threads; `parallel` of them are answered at once.
 
     model: a GGUF's path, or "package:NAME/FILE" for one inside an installed package (which is not imported). mmproj:
-    the projector's path or reference, which gives vision. load: see `embedded_server.DEFAULTS`. total: seconds that a
-    call may take, waiting for a free slot included. host: how replies name this process. Raises ConfigError where the
-    model cannot be loaded.
+    the projector's, which gives vision. load: see `embedded_server.DEFAULTS`. total: seconds that a call may take,
+    waiting for a free slot included. host: how replies name this process. Raises ConfigError for wrong options, and
+    once it is used for a model that cannot be loaded.
     """
 
     def __init__(
@@ -60,11 +60,8 @@ class Embedded:
         total: float = 600.0,
         host: str = "in process",
     ) -> None:
-        self._host = host
-        self._model = model
-        self._mmproj = mmproj
-        self._load = load or {}
-        self._total = total
+        self._model, self._mmproj = model, mmproj
+        self._load, self._total, self._host = load_options(load or {}), total, host
         self._lock = threading.Lock()
         self._opened: tuple[LlamaServer, Engine] | None = None
         self._closed = False
@@ -98,59 +95,46 @@ class Embedded:
             if self._closed:
                 raise CallError(Failure.INTERRUPTED, "the embedded backend is closed", where=self._model)
             if self._opened is None:
-                model, options = _located(self._model), load_options(self._load)
-                mmproj = _located(self._mmproj) if self._mmproj else None
-                server = LlamaServer(model, mmproj, options, self._total)
+                if not self._model:
+                    what = "the backbone names no GGUF file for the embedded backend"
+                    hint = "backbone.gguf=/path/model.gguf, or backbone=smollm2-135m"
+                    raise ConfigError(what, where="backbone.gguf", hint=hint)
+                files = [locate(file, "give the path of a GGUF file") for file in (self._model, self._mmproj) if file]
+                server = LlamaServer(files, self._load, self._total)
                 try:
-                    self._opened = server, _engine(server, model, mmproj, options)
+                    self._opened = server, _engine(server, files, self._load)
                 except BaseException:
                     server.close()
                     raise
             return self._opened
 
 
-def _located(reference: str) -> Path:
-    """The model's file. Raises ConfigError where it is not there."""
-    if not reference:
-        hint = "backbone.gguf=/path/model.gguf, or backbone=smollm2-135m"
-        raise ConfigError("the backbone names no GGUF file for the embedded backend", where="backbone.gguf", hint=hint)
-    return locate(reference, "give the path of a GGUF file")
-
-
-def _engine(server: LlamaServer, model: Path, mmproj: Path | None, options: Mapping[str, int]) -> Engine:
+def _engine(server: LlamaServer, files: list[Path], options: Mapping[str, int]) -> Engine:
+    model, *projector = files
     _, answer = server.call("GET", "/v1/models")
     limit = int(answer["data"][0]["meta"]["n_ctx_train"])
     if options["num_ctx"] > limit:
         what = f"num_ctx {options['num_ctx']} is more than the model's {limit} tokens"
         raise ConfigError(what, where=str(model), hint=f"set num_ctx to {limit} or less")
     load: dict[str, int | str | bool | float] = {k: v for k, v in options.items() if k not in NEUTRAL}
-    load["adapter"] = REVISION
+    load |= {"adapter": REVISION} | ({"mmproj": sha256_of(projector[0])} if projector else {})
     return Engine(
         backend="embedded",
         version=version("xllamacpp"),
         model=model.name,
         digest=sha256_of(model),
-        capabilities=("completion", "vision") if mmproj else ("completion",),
+        capabilities=("completion", "vision") if projector else ("completion",),
         context_length=limit,
-        load=load | {"mmproj": sha256_of(mmproj)} if mmproj else load,
+        load=load,
     )
 
 
 def _body(request: Request) -> dict[str, object]:
-    sampling = request.sampling
+    samplers = dict(vars(request.sampling))  # their names are llama.cpp's, but for one
     body: dict[str, object] = {
         "messages": [{"role": message.role, "content": _content(message)} for message in request.messages],
-        "max_tokens": sampling.num_predict,
-        "temperature": sampling.temperature,
-        "top_p": sampling.top_p,
-        "top_k": sampling.top_k,
-        "min_p": sampling.min_p,
-        "repeat_penalty": sampling.repeat_penalty,
-        "repeat_last_n": sampling.repeat_last_n,
-        "presence_penalty": sampling.presence_penalty,
-        "frequency_penalty": sampling.frequency_penalty,
-        "seed": sampling.seed,
-        "stop": list(sampling.stop),
+        "max_tokens": samplers.pop("num_predict"),
+        **samplers,
         **PINNED,
     }
     if request.schema:

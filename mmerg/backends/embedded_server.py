@@ -1,11 +1,10 @@
 """llama.cpp inside this process: loads a GGUF through xllamacpp and talks to it over a private Unix socket.
 
-xllamacpp's Server always opens an HTTP door, by default a loopback port that any page in a browser may knock at. Here
-it is a socket file in a folder that only this user may enter, with a random key, and no port is opened. Calls go
-through that door and not through the object's own methods: closing a connection stops its call, so deadlines and
-Ctrl-C work, and errors have one form. Knows nothing of messages or replies.
+xllamacpp always opens an HTTP door, by default a loopback port that any page in a browser may knock at. Here it is a
+socket file in a folder that only this user may enter, with a random key. Calls go through that door, as closing a
+connection stops its call: so deadlines and Ctrl-C work, and errors have one form.
 
-    server = LlamaServer(Path("model.gguf"), mmproj=None, options=load_options({"num_ctx": 4096}), total=60.0)
+    server = LlamaServer([Path("model.gguf")], load_options({"num_ctx": 4096}), total=60.0)
     status, answer = server.call("POST", "/v1/chat/completions", body)
 """
 
@@ -27,7 +26,6 @@ from pydantic import TypeAdapter, ValidationError
 from mmerg.backends.http import Deadlines, Http
 from mmerg.errors import CallError, ConfigError, Failure
 
-INSTALL = 'pip install "mmerg[embedded]"'
 DEFAULTS: Mapping[str, int] = MappingProxyType(
     {
         "num_ctx": 4096,  # tokens of context for each slot
@@ -39,9 +37,81 @@ DEFAULTS: Mapping[str, int] = MappingProxyType(
     }
 )
 AT_LEAST = MappingProxyType({"gpu_layers": -1, "threads": 0, "cache_ram": 0})  # the others: 1
+NEUTRAL = frozenset({"threads", "cache_ram"})  # of these, replies do not depend
 DESCRIBE_SECONDS = 60.0
 AGAIN = "run again; if it stays, report it to llama.cpp"
-NEUTRAL = frozenset({"threads", "cache_ram"})  # of these, replies do not depend
+
+
+class LlamaServer:
+    """A model (and its projector) whose calls may take `total` seconds. Raises ConfigError where xllamacpp or the
+    system's Unix sockets are missing, or the model does not load."""
+
+    def __init__(self, files: list[Path], options: Mapping[str, int], total: float) -> None:
+        try:
+            import xllamacpp
+        except ImportError as error:
+            hint = 'pip install "mmerg[embedded]"'
+            raise ConfigError("the embedded backend needs xllamacpp", where=str(error), hint=hint) from error
+        if not hasattr(socket, "AF_UNIX"):
+            hint = "use backend=ollama here, or run mmerg on Linux, macOS or in WSL"
+            raise ConfigError("the embedded backend needs Unix sockets", where=f"Python on {sys.platform}", hint=hint)
+        key = secrets.token_urlsafe(32)
+        self._folder = tempfile.TemporaryDirectory(prefix="mmerg-")
+        address = str(Path(self._folder.name) / "llama.sock")
+        self._http = Http(
+            "http://localhost",
+            Deadlines(total, total, DESCRIBE_SECONDS, total),
+            uds=address,
+            # An idle connection would keep one of the server's few threads.
+            headers={"Authorization": f"Bearer {key}", "Connection": "close"},
+            server="llama.cpp",
+            where="embedded",
+            start=AGAIN,
+            option="backend.adapter.",
+        )
+        params = xllamacpp.CommonParams()
+        params.model.path, *projector = map(str, files)
+        if projector:
+            [params.mmproj.path] = projector
+        params.hostnames = [address]  # a name ending in .sock makes it a Unix socket
+        params.api_keys = [key]
+        params.ui = False
+        params.verbosity = -1
+        params.n_ctx = options["num_ctx"] * options["parallel"]
+        params.n_batch = params.n_ubatch = options["num_batch"]
+        params.n_parallel = options["parallel"]
+        params.n_gpu_layers = options["gpu_layers"]
+        params.cache_ram_mib = options["cache_ram"]
+        params.ctx_shift = False
+        params.fit_params = False  # never lower the options silently to fit the memory
+        params.cpuparams.n_threads = params.cpuparams_batch.n_threads = thread_count(options["threads"])
+        try:
+            self._server: object = xllamacpp.Server(params)
+        except RuntimeError as error:
+            self._folder.cleanup()
+            hint = (
+                "check that the file is a whole GGUF of a kind that llama.cpp knows, that a smaller num_ctx fits the "
+            )
+            hint += "memory, and that TMPDIR is a short path (a socket is made there)"
+            raise ConfigError(f"llama.cpp cannot load the model: {error}", where=str(files[0]), hint=hint) from error
+
+    def call(self, method: str, path: str, body: object = None) -> tuple[int, dict[str, Any]]:
+        """Status and JSON object of one HTTP call. Raises CallError: timeout, interrupted (by `close`), runner_crash
+        (the connection broke) or server_error (no JSON object)."""
+        content = b"" if body is None else json.dumps(body).encode()
+        with self._http.ask(method, path, content, brief=method == "GET") as answer:
+            told = answer.body()
+        try:
+            return answer.status, TypeAdapter(dict[str, Any]).validate_json(told)
+        except ValidationError as error:
+            what = f"llama.cpp's answer cannot be read: {told[:100]!r}"
+            raise CallError(Failure.SERVER_ERROR, what, where="embedded", hint=AGAIN) from error
+
+    def close(self) -> None:
+        """Stops the calls in flight, unloads the model and removes the socket."""
+        self._http.close()
+        self._server = None
+        self._folder.cleanup()
 
 
 def load_options(load: Mapping[str, int]) -> dict[str, int]:
@@ -63,74 +133,3 @@ def thread_count(asked: int) -> int:
     other work on the machine (decoding video, say) makes it several times slower than with one thread fewer."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     return min(asked, cores) if asked > 0 else max(cores - 1, 1)
-
-
-class LlamaServer:
-    """A loaded model, whose calls may take `total` seconds. Raises ConfigError where xllamacpp or the system's Unix
-    sockets are missing, or the model does not load."""
-
-    def __init__(self, model: Path, mmproj: Path | None, options: Mapping[str, int], total: float) -> None:
-        try:
-            import xllamacpp
-        except ImportError as error:
-            raise ConfigError("the embedded backend needs xllamacpp", where=str(error), hint=INSTALL) from error
-        if not hasattr(socket, "AF_UNIX"):
-            hint = "use backend=ollama here, or run mmerg on Linux, macOS or in WSL"
-            raise ConfigError("the embedded backend needs Unix sockets", where=f"Python on {sys.platform}", hint=hint)
-        key = secrets.token_urlsafe(32)
-        self._folder = tempfile.TemporaryDirectory(prefix="mmerg-")
-        address = str(Path(self._folder.name) / "llama.sock")
-        self._http = Http(
-            "http://localhost",
-            Deadlines(total, total, DESCRIBE_SECONDS, total),
-            uds=address,
-            # An idle connection would keep one of the server's few threads.
-            headers={"Authorization": f"Bearer {key}", "Connection": "close"},
-            server="llama.cpp",
-            where="embedded",
-            start=AGAIN,
-            option="backend.adapter.",
-        )
-        params = xllamacpp.CommonParams()
-        params.model.path = str(model)
-        if mmproj:
-            params.mmproj.path = str(mmproj)
-        params.hostnames = [address]  # a name ending in .sock makes it a Unix socket
-        params.api_keys = [key]
-        params.ui = False
-        params.verbosity = -1
-        params.n_ctx = options["num_ctx"] * options["parallel"]
-        params.n_batch = params.n_ubatch = options["num_batch"]
-        params.n_parallel = options["parallel"]
-        params.n_gpu_layers = options["gpu_layers"]
-        params.cache_ram_mib = options["cache_ram"]
-        params.ctx_shift = False
-        params.fit_params = False  # never lower the options silently to fit the memory
-        params.cpuparams.n_threads = params.cpuparams_batch.n_threads = thread_count(options["threads"])
-        try:
-            self._server: Any = xllamacpp.Server(params)
-        except RuntimeError as error:
-            self._folder.cleanup()
-            hint = (
-                "check that the file is a whole GGUF of a kind that llama.cpp knows, that a smaller num_ctx fits the "
-            )
-            hint += "memory, and that TMPDIR is a short path (a socket is made there)"
-            raise ConfigError(f"llama.cpp cannot load the model: {error}", where=str(model), hint=hint) from error
-
-    def call(self, method: str, path: str, body: object = None) -> tuple[int, dict[str, Any]]:
-        """Status and JSON object of one HTTP call. Raises CallError: timeout, interrupted (by `close`), runner_crash
-        (the connection broke) or server_error (no JSON object)."""
-        content = b"" if body is None else json.dumps(body).encode()
-        with self._http.ask(method, path, content, brief=method == "GET") as answer:
-            told = answer.body()
-        try:
-            return answer.status, TypeAdapter(dict[str, Any]).validate_json(told)
-        except ValidationError as error:
-            what = f"llama.cpp's answer cannot be read: {told[:100]!r}"
-            raise CallError(Failure.SERVER_ERROR, what, where="embedded", hint=AGAIN) from error
-
-    def close(self) -> None:
-        """Stops the calls in flight, unloads the model and removes the socket."""
-        self._http.close()
-        self._server = None
-        self._folder.cleanup()

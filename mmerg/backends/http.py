@@ -1,9 +1,8 @@
 """HTTP to one server: kept-alive connections, deadlines that hold, caps on what is read, calls that can be broken off.
 
-It stands on httpcore, the transport inside httpx, over a socket whose every read and write gets only the time that is
-left: no silent, dripping or stalled server outlasts a deadline. A body that is torn is told from one that ends. An idle
-connection that the server has closed is replaced once, unseen. Every failure is a `CallError`. Follows no redirect,
-asks no proxy, and does not retry.
+httpcore reads and writes through sockets that get only the time that is left: no silent, dripping or stalled server
+outlasts a deadline. A body that is torn is told from one that ends. An idle connection that the server has closed is
+replaced once, unseen. Every failure is a `CallError`. Follows no redirect, asks no proxy, and does not retry.
 
     http = Http("http://127.0.0.1:11434", Deadlines())
     with http.ask("POST", "/api/chat", b'{"model": "m"}') as answer:
@@ -18,10 +17,10 @@ import ssl
 import threading
 import time
 import weakref
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from functools import cached_property
+from functools import partial
 from pathlib import Path
 from urllib.parse import SplitResult, urlsplit
 
@@ -51,17 +50,16 @@ class Deadlines:
 
 
 class _Wire(httpcore.NetworkStream):
-    """A connected socket that may be read and written until `until` (monotonic clock), no longer.
+    """A connection that may be read and written until `until` (monotonic clock), no longer. received: bytes read since
+    the request began, of which there may be `room`."""
 
-    received: bytes read since the request began, of which there may be `room`.
-    """
-
-    def __init__(self, http: Http, connected: socket.socket) -> None:
+    def __init__(self, http: Http, stream: httpcore.NetworkStream) -> None:
         self.connection = httpcore.HTTP11Connection(ORIGIN, self)
         self.received = self.room = 0
         self.until = self._end = 0.0
         self._http: Http = weakref.proxy(http)  # which holds this one
-        self._socket = connected
+        self._stream = stream
+        self._socket: socket.socket = stream.get_extra_info("socket")
         self._ended = False  # the server closed its side
         self._phase = self._total = ""
 
@@ -103,23 +101,16 @@ class _Wire(httpcore.NetworkStream):
         except OSError as error:  # the server takes no more, and may have said why: httpcore goes on to read that
             raise httpcore.WriteError from error
 
-    def quiet(self) -> bool:
-        """Whether an idle connection is still there: the server neither hung up nor said what nobody asked for."""
-        self._socket.settimeout(0)
-        try:
-            socket.socket.recv(self._socket, 1, socket.MSG_PEEK)  # ssl's own takes no flags
-        except OSError as error:
-            return isinstance(error, BlockingIOError)
-        return False
+    def get_extra_info(self, info: str) -> object:
+        return self._stream.get_extra_info(info)  # whether it can be read: the server hung up, or spoke unasked
 
     def close(self) -> None:
         self._socket.close()
 
     def shut(self) -> None:
-        """End both directions from any thread; a read that waits returns. The plain socket's own shutdown, because
-        ssl's would pull the session away from under the reading thread."""
+        """End both directions from any thread; a read that waits returns."""
         with suppress(OSError):  # the server was quicker
-            socket.socket.shutdown(self._socket, socket.SHUT_RDWR)
+            socket.socket.shutdown(self._socket, socket.SHUT_RDWR)  # ssl's would take the session from under the reader
 
     @contextmanager
     def naming(self) -> Iterator[None]:
@@ -180,7 +171,6 @@ class Answer:
             yield bytes(rest)
 
     def body(self) -> bytes:
-        """The whole body."""
         return b"".join(self.parts())
 
     def text(self) -> str:
@@ -200,9 +190,10 @@ class Answer:
 
 
 class Http:
-    """Requests to the server at `address`, from any thread, over connections that are kept. `uds`: the Unix socket on
-    which the server listens. For errors: server, where and start say what it is called, where it is, and what to do if
-    it does not answer; option is what the deadlines' names follow in the settings."""
+    """Requests to the server at `address`, from any thread, over connections that are kept. uds: the Unix socket on
+    which it listens. For errors: server, where and start say what it is called, where it is, and what to do if it does
+    not answer; option is what the deadlines' names follow in the settings. Raises ConfigError for what is no address.
+    """
 
     def __init__(
         self,
@@ -220,10 +211,12 @@ class Http:
         self.where, self.option = where or address, option
         self.closed = False
         self._start, self._uds = start, uds
-        self._headers = {"Content-Type": "application/json", **(headers or {})}
         self._idle: list[_Wire] = []
         self._wires: weakref.WeakSet[_Wire] = weakref.WeakSet()  # all, also those in use
         self._lock = threading.Lock()
+        self._url = split_host(address)
+        self._headers = {"Host": self._url.netloc, "Content-Type": "application/json", **(headers or {})}
+        self._trusted = ssl.create_default_context() if self._url.scheme == "https" else None
 
     @contextmanager
     def ask(
@@ -233,10 +226,10 @@ class Http:
 
         brief: the whole answer must be there within the stall deadline. room: how many bytes the answer may have.
         Raises CallError: unreachable, timeout, runner_crash (the answer broke off), server_error (it is no HTTP, or too
-        long), interrupted (by `close`), and ConfigError where the address is none.
+        long), interrupted (by `close`).
         """
         end = time.monotonic() + (self.deadlines.stall if brief else self.deadlines.total)
-        wire, response = self._send(self._request(method, path, content), brief, end, room)
+        wire, response = self._sent(partial(self._request, method, path, content), brief, end, room)
         try:
             answer = Answer(wire, response)
             yield answer
@@ -270,25 +263,26 @@ class Http:
         return CallError(Failure.INTERRUPTED, "the backend is closed", where=self.where, hint=hint)
 
     def _request(self, method: str, path: str, content: bytes | Path) -> httpcore.Request:
-        address = split_host(self.address)
-        headers = {"Host": address.netloc, **self._headers}
+        headers = dict(self._headers)
         if method == "POST":
             headers["Content-Length"] = str(content.stat().st_size if isinstance(content, Path) else len(content))
-        target = f"{address.path.rstrip('/')}{path}".encode()
+        target = f"{self._url.path.rstrip('/')}{path}".encode()
         url = httpcore.URL(scheme=ORIGIN.scheme, host=ORIGIN.host, port=ORIGIN.port, target=target)
-        body = _FileParts(content) if isinstance(content, Path) else content
+        body = _parts(content) if isinstance(content, Path) else content
         return httpcore.Request(method, url, headers=list(headers.items()), content=body)
 
-    def _send(self, request: httpcore.Request, brief: bool, end: float, room: int) -> tuple[_Wire, httpcore.Response]:
+    def _sent(
+        self, request: Callable[[], httpcore.Request], brief: bool, end: float, room: int
+    ) -> tuple[_Wire, httpcore.Response]:
         """The connection and the answer's head. Where an idle connection turns out to be dead, a new one is asked."""
         if wire := self._idle_wire():
             try:
-                return wire, wire.send(request, brief, end, room)
+                return wire, wire.send(request(), brief, end, room)
             except CallError as error:
                 if wire.received or error.failure is not Failure.RUNNER_CRASH:
                     raise
         wire = self._connect(end - time.monotonic())
-        return wire, wire.send(request, brief, end, room)
+        return wire, wire.send(request(), brief, end, room)
 
     def _idle_wire(self) -> _Wire | None:
         """A connection that was used before and seems to be alive."""
@@ -297,22 +291,21 @@ class Http:
                 raise self.interrupted()
             while self._idle:
                 wire = self._idle.pop()
-                if wire.quiet():
+                if not wire.connection.has_expired():
                     return wire
                 wire.close()
         return None
 
     def _connect(self, left: float) -> _Wire:
         """A new connection, within `left` seconds or its deadline. Raises CallError unreachable."""
-        address, backend = split_host(self.address), httpcore.SyncBackend()
-        host, secure = address.hostname or "", address.scheme == "https"
+        backend, host = httpcore.SyncBackend(), self._url.hostname or ""
         patience = max(min(self.deadlines.connect, left, LONGEST), 0.001)
         try:
             if self._uds:
                 stream = backend.connect_unix_socket(self._uds, patience)
             else:
-                stream = backend.connect_tcp(host, address.port or (443 if secure else 80), patience)
-            if secure:
+                stream = backend.connect_tcp(host, self._url.port or (443 if self._trusted else 80), patience)
+            if self._trusted:
                 stream = stream.start_tls(self._trusted, host, patience)
         except (httpcore.ConnectError, httpcore.ConnectTimeout, UnicodeError) as error:
             if self.closed:
@@ -320,14 +313,10 @@ class Http:
             late = isinstance(error, httpcore.ConnectTimeout)
             what = f"no {self.server} answers: {f'no connection within {patience:g} s' if late else error}"
             raise CallError(Failure.UNREACHABLE, what, where=self.where, hint=self._start) from error
-        wire = _Wire(self, stream.get_extra_info("socket"))
+        wire = _Wire(self, stream)
         with self._lock:
             self._wires.add(wire)
         return wire
-
-    @cached_property
-    def _trusted(self) -> ssl.SSLContext:
-        return ssl.create_default_context()
 
 
 def split_host(host: str) -> SplitResult:
@@ -336,29 +325,21 @@ def split_host(host: str) -> SplitResult:
     Raises ConfigError, which shows no password, where it is not, or holds a user's name: those would end up in files.
     """
     hint = "write it like http://127.0.0.1:11434"
-    shown = repr(host)
     if "@" in host:
         shown = repr(f"{host.partition('//')[0]}//***@{host.rpartition('@')[2]}")
         what = "a host's address may hold no user name or password: it is written into runs, reports and errors"
-        hint = f"{hint}; a proxy before the server may know it by its address"
-        raise ConfigError(what, where=shown, hint=hint)
+        raise ConfigError(what, where=shown, hint=f"{hint}; a proxy before the server may know it by its address")
     try:
-        address = urlsplit(host)
-        complete = address.scheme in {"http", "https"} and address.hostname and (address.port or True)
+        url = urlsplit(host)
+        complete = url.scheme in {"http", "https"} and url.hostname and url.port != 0 and host.isascii()
     except ValueError as error:
-        raise ConfigError(f"not a host's address: {error}", where=shown, hint=hint) from error
-    if not complete or address.query or address.fragment:
-        raise ConfigError("not a host's address", where=shown, hint=hint)
-    return address
+        raise ConfigError(f"not a host's address: {error}", where=repr(host), hint=hint) from error
+    if not complete or url.query or url.fragment:
+        raise ConfigError("not a host's address", where=repr(host), hint=hint)
+    return url
 
 
-@dataclass(frozen=True)
-class _FileParts:
-    """The bytes of a file, some at a time."""
-
-    file: Path
-
-    def __iter__(self) -> Iterator[bytes]:
-        with self.file.open("rb") as opened:
-            while part := opened.read(2**20):
-                yield part
+def _parts(file: Path) -> Iterator[bytes]:
+    with file.open("rb") as opened:
+        while part := opened.read(2**20):
+            yield part

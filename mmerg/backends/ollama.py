@@ -22,11 +22,11 @@ import time
 from collections.abc import Iterable, Mapping
 from functools import lru_cache, partial
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel
 
-from mmerg.backends.http import Deadlines, split_host
+from mmerg.backends.http import Deadlines
 from mmerg.backends.ollama_errors import classify
-from mmerg.backends.ollama_host import LOAD_OPTIONS, Count, OllamaHost, refuse
+from mmerg.backends.ollama_host import LOAD_OPTIONS, Count, OllamaHost
 from mmerg.backends.protocol import Engine, Finish, Reply, Request, TokenLogprob
 from mmerg.backends.retry import persist
 from mmerg.errors import CallError, ConfigError, Failure
@@ -83,11 +83,9 @@ class Ollama:
         deadlines: Deadlines | None = None,
         check_wait: float = 0.5,
     ) -> None:
-        self.host = host
-        self.model = model
-        self.load = dict(load)
-        self.think = think
-        self.keep_alive = keep_alive
+        _check_load(load, f"model {model}")
+        self.host, self.model, self.load = host, model, dict(load)
+        self.think, self.keep_alive = think, keep_alive
         self._server = OllamaHost(host, deadlines)
         self._check_wait = check_wait
         self._engine: Engine | None = None  # as last described
@@ -96,8 +94,8 @@ class Ollama:
         self._lock = threading.Lock()
 
     def describe(self) -> Engine:
-        """The engine as the host answers now. Raises CallError (unreachable, model_not_found, …) or ConfigError."""
-        self._check_settings()
+        """The engine as the host answers now. Raises CallError (unreachable, model_not_found, …), and ConfigError where
+        the model is to think and cannot."""
         engine = self._server.describe(self.model, self.load | {"think": self.think, "adapter": REVISION})
         if self.think and "thinking" not in engine.capabilities:
             what = f"model {self.model} cannot think, and think is on"
@@ -109,15 +107,13 @@ class Ollama:
     def complete(self, request: Request) -> Reply:
         """The reply to `request`, stopped, cut or aborted, by the engine that was described before the first call.
         Raises CallError (model_not_found where the host has another one now) or ConfigError."""
-        self._check_settings()
         with self._lock:
             engine = self._bound = self._bound or self._engine
-        body = json.dumps(self._body(request)).encode()
+        body = self._body(request)
         self._check_images(request)
         begin = time.monotonic()
         room = ANSWER_BYTES + TOKEN_BYTES * request.sampling.num_predict
-        with self._server.http.ask("POST", "/api/chat", body, room=room) as answer:
-            refuse(answer, self.model, self.host)
+        with self._server.ask("/api/chat", body, self.model, room=room) as answer:
             if answer.kind not in _STREAM_TYPES:
                 raise self._server.not_ollama(f"the answer is {answer.kind or 'of no type'}, not a stream of JSON")
             reply = self._gather(answer.lines())
@@ -159,22 +155,6 @@ class Ollama:
             body["logprobs"] = True
         return body
 
-    def _check_settings(self) -> None:
-        split_host(self.host)
-        where = f"model {self.model}"
-        if unknown := [name for name in self.load if name not in LOAD_OPTIONS]:
-            hint = f"load takes {', '.join(LOAD_OPTIONS)}; samplers belong to each request"
-            raise ConfigError(f"not a load option: {', '.join(unknown)}", where=where, hint=hint)
-        hint = "set backbone.load.num_ctx, for example to 12288: five frames can be over 5,000 tokens"
-        if "num_ctx" not in self.load:
-            raise ConfigError("num_ctx is not set; the server would pick one by its memory", where=where, hint=hint)
-        for name, value in self.load.items():
-            meaning = "true or false" if LOAD_OPTIONS[name] is bool else "a whole number"
-            meaning += " over 0" * (name == "num_ctx")
-            if type(value) is not LOAD_OPTIONS[name] or (name == "num_ctx" and int(value) < 1):  # a bool is an int, too
-                fix = hint if name == "num_ctx" else f"set backbone.load.{name}, or leave it out for the server to pick"
-                raise ConfigError(f"load option {name} is {value!r}, not {meaning}", where=where, hint=fix)
-
     def _check_images(self, request: Request) -> None:
         for image in request.images:
             if wrong := fault(image.data):
@@ -191,7 +171,9 @@ class Ollama:
         logprobs: list[TokenLogprob] = []
         last = None
         for raw in lines:
-            last = self._parse(raw)
+            last = self._server.parsed(_Line, raw)
+            if last.error is not None:
+                raise classify(200, raw.decode(errors="replace"), model=self.model, where=self.host)
             text.append(last.message.content)
             thinking.append(last.message.thinking)
             logprobs.extend(last.logprobs or ())
@@ -199,9 +181,13 @@ class Ollama:
                 break
         if last is None:
             raise self._server.not_ollama("the answer is empty")
+        # A stream that ends whole without its last word is the server's guard against repetition at work.
+        finish = _FINISHES.get(last.done_reason) if last.done and last.done_reason else Finish.ABORT
+        if finish is None:
+            raise self._server.not_ollama(f"the reply is done for the reason {last.done_reason!r}, not stop or length")
         return Reply(
             text="".join(text),
-            finish=self._finish(last),
+            finish=finish,
             thinking="".join(thinking),
             logprobs=tuple(logprobs),
             prompt_tokens=last.prompt_eval_count,
@@ -210,23 +196,21 @@ class Ollama:
             host=self.host,
         )
 
-    def _parse(self, raw: bytes) -> _Line:
-        try:
-            line = _Line.model_validate_json(raw)
-        except ValidationError as error:
-            first = error.errors(include_url=False)[0]["msg"]
-            raise self._server.not_ollama(f"a line of the answer cannot be read ({first}): {raw[:100]!r}") from error
-        if line.error is not None:
-            raise classify(200, raw.decode(errors="replace"), model=self.model, where=self.host)
-        return line
 
-    def _finish(self, last: _Line) -> Finish:
-        """A stream that ends whole without its last word is the server's guard against repetition at work."""
-        if not last.done or not last.done_reason:
-            return Finish.ABORT
-        if last.done_reason not in _FINISHES:
-            raise self._server.not_ollama(f"the reply is done for the reason {last.done_reason!r}, not stop or length")
-        return _FINISHES[last.done_reason]
+def _check_load(load: Mapping[str, int | str | bool | float], where: str) -> None:
+    """Raises ConfigError where an option is none that loads a model, or has a value of another type."""
+    if unknown := [name for name in load if name not in LOAD_OPTIONS]:
+        hint = f"load takes {', '.join(LOAD_OPTIONS)}; samplers belong to each request"
+        raise ConfigError(f"not a load option: {', '.join(unknown)}", where=where, hint=hint)
+    context = "set backbone.load.num_ctx, for example to 12288: five frames can be over 5,000 tokens"
+    if "num_ctx" not in load:
+        raise ConfigError("num_ctx is not set; the server would pick one by its memory", where=where, hint=context)
+    for name, value in load.items():
+        if type(value) is LOAD_OPTIONS[name] and (name != "num_ctx" or int(value) > 0):  # a bool is an int, too
+            continue
+        meaning = "true or false" if LOAD_OPTIONS[name] is bool else "a whole number" + " over 0" * (name == "num_ctx")
+        hint = context if name == "num_ctx" else f"set backbone.load.{name}, or leave it out for the server to pick"
+        raise ConfigError(f"load option {name} is {value!r}, not {meaning}", where=where, hint=hint)
 
 
 @lru_cache(maxsize=64)

@@ -43,12 +43,12 @@ _HINTS = {
 }
 
 _LOGIN = "the server, or a proxy before it, wants a login: name a host that answers without one"
-_ADDRESS = "check that the host's address is that of an Ollama server, without a page or proxy before it"
+ADDRESS = "check that the host's address is that of an Ollama server, without a page or proxy before it"
 _REFUSALS = {
     401: _LOGIN,
     403: _LOGIN,
-    404: _ADDRESS,
-    405: _ADDRESS,
+    404: ADDRESS,
+    405: ADDRESS,
     413: "send fewer or smaller frames, or raise the limit on request bodies of the proxy before the server",
 }
 _BUSY_STATUSES = {408, 429, 503}

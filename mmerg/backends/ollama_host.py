@@ -1,4 +1,4 @@
-"""What an Ollama host has and how it gets it: which engine answers, what is loaded, embeddings, pull and create.
+"""What an Ollama host has: which engine answers, what is loaded, embeddings, and a new model from a file.
 
 The `ollama` package knows the answers' fields; requests go over our own HTTP, as chat does. Every failure is a
 `CallError`.
@@ -11,22 +11,23 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
 from typing import Annotated, Self, TypeVar
 
-from ollama import EmbedResponse, ListResponse, ProcessResponse, ProgressResponse, ShowResponse
+from ollama import EmbedResponse, ListResponse, ProcessResponse, ShowResponse
 from pydantic import BaseModel, Field, TypeAdapter, ValidationError
 
-from mmerg.backends.http import Answer, Deadlines, Http
-from mmerg.backends.ollama_errors import classify
+from mmerg.backends.http import BODY_BYTES, Answer, Deadlines, Http
+from mmerg.backends.ollama_errors import ADDRESS, classify
 from mmerg.backends.protocol import Engine, changed
 from mmerg.errors import CallError, ConfigError, Failure
 from mmerg.storage.files import sha256_of
 
-SLOW = Deadlines(first_token=900.0, stall=900.0, total=math.inf)  # a pull is silent while it verifies gigabytes
+SLOW = Deadlines(first_token=900.0, stall=900.0, total=math.inf)  # a server is silent while it reads gigabytes
 
 # The server's options that decide how a model is loaded (api/types.go, Runner): a change of one reloads it.
 LOAD_OPTIONS: Mapping[str, type] = MappingProxyType(
@@ -38,9 +39,7 @@ Count = Annotated[int, Field(ge=0, le=2**62)]
 Told = TypeVar("Told", bound=BaseModel)
 
 
-class Version(BaseModel):
-    """What `/api/version` answers."""
-
+class _Version(BaseModel):
     version: str
 
 
@@ -59,12 +58,13 @@ class Loaded:
 
 
 class OllamaHost:
-    """One host. Safe to call from several threads. `setting` names the option that holds its address, for hints."""
+    """One host. Safe to call from several threads. `setting` names the option that holds its address, for hints. Raises
+    ConfigError for what is no address."""
 
     def __init__(self, host: str, deadlines: Deadlines | None = None, setting: str = "backend.hosts") -> None:
         start = f"start it with `ollama serve`, or name the right one with {setting}=[http://HOST:11434]"
         self.host = host
-        self.http = Http(host, deadlines or Deadlines(), start=start)
+        self._http = Http(host, deadlines or Deadlines(), start=start)
         self._same: tuple[bytes, bytes] | None = None  # what the host said when it was last found unchanged
 
     def __enter__(self) -> Self:
@@ -75,17 +75,29 @@ class OllamaHost:
 
     def close(self) -> None:
         """Close the connections and break off what is under way."""
-        self.http.close()
+        self._http.close()
+
+    @contextmanager
+    def ask(
+        self, path: str, body: object = None, model: str = "", *, brief: bool = False, room: int = BODY_BYTES
+    ) -> Iterator[Answer]:
+        """The answer to a GET, or to a POST of `body`: JSON, or the bytes of a file. Raises CallError, as `Http.ask`
+        says and where the answer's status is that of an error."""
+        content = b"" if body is None else body if isinstance(body, Path) else json.dumps(body).encode()
+        with self._http.ask("GET" if body is None else "POST", path, content, brief=brief, room=room) as answer:
+            if answer.status not in (200, 201):
+                raise classify(answer.status, answer.text(), model=model, where=self.host)
+            yield answer
 
     def serves(self, model: str) -> tuple[str, str]:
         """The server's version, and the digest of the manifest of `model`."""
-        version = self._parsed(Version, self._told("/api/version")).version
+        version = self.parsed(_Version, self._told("/api/version")).version
         return version, self._digest(model, self._told("/api/tags"))
 
     def describe(self, model: str, load: Load) -> Engine:
         """The engine behind `model`: version, manifest digest, capabilities, context length."""
         version, digest = self.serves(model)
-        shown = self._parsed(ShowResponse, self._told("/api/show", {"model": model}, model))
+        shown = self.parsed(ShowResponse, self._told("/api/show", {"model": model}, model))
         info = shown.modelinfo or {}
         length = info.get(f"{info.get('general.architecture', '')}.context_length", 0)
         try:
@@ -106,7 +118,7 @@ class OllamaHost:
         """Raises CallError where the host is no longer what `engine` says; two small requests."""
         told = self._told("/api/version"), self._told("/api/tags")
         if told != self._same:
-            version = self._parsed(Version, told[0]).version
+            version = self.parsed(_Version, told[0]).version
             update = {"version": version, "digest": self._digest(engine.model, told[1])}
             if (now := engine.model_copy(update=update)) != engine:
                 raise changed(engine, now, self.host)
@@ -114,7 +126,7 @@ class OllamaHost:
 
     def loaded(self, model: str) -> Loaded | None:
         """How `model` sits in the host's memory now; None where it is not loaded."""
-        listed = self._parsed(ProcessResponse, self._told("/api/ps")).models
+        listed = self.parsed(ProcessResponse, self._told("/api/ps")).models
         entries = {full_name(entry.model or ""): entry for entry in listed}
         entry = next((entries[name] for name in names(model) if name in entries), None)
         if entry is None:
@@ -133,7 +145,7 @@ class OllamaHost:
         options = {name: value for name, value in (load or {}).items() if name in LOAD_OPTIONS}
         asked = {"model": model, "input": list(texts), "truncate": False, "options": options, "keep_alive": keep_alive}
         told = self._told("/api/embed", asked, model, brief=False)
-        vectors = [list(vector) for vector in self._parsed(EmbedResponse, told).embeddings]
+        vectors = [list(vector) for vector in self.parsed(EmbedResponse, told).embeddings]
         whole = all(len(v) == len(vectors[0]) > 0 and all(map(math.isfinite, v)) for v in vectors)
         if len(vectors) != len(texts) or not whole:
             what = f"{len(vectors)} vectors for {len(texts)} texts, or vectors that are no use"
@@ -142,21 +154,20 @@ class OllamaHost:
         return vectors
 
     def _told(self, path: str, body: object = None, model: str = "", brief: bool = True) -> bytes:
-        method, content = ("GET", b"") if body is None else ("POST", json.dumps(body).encode())
-        with self.http.ask(method, path, content, brief=brief) as answer:
-            refuse(answer, model, self.host)
+        with self.ask(path, body, model, brief=brief) as answer:
             return answer.body()
 
     def _digest(self, model: str, told: bytes) -> str:
         """The manifest digest of `model` among what the host lists. Raises CallError model_not_found."""
-        listed = self._parsed(ListResponse, told).models
+        listed = self.parsed(ListResponse, told).models
         digests = {full_name(entry.model or ""): entry.digest or "" for entry in listed}
         wanted = next((name for name in names(model) if name in digests), None)
         if wanted is None:
             raise classify(404, f"model '{model}' not found", model=model, where=self.host)
         return digests[wanted]
 
-    def _parsed(self, kind: type[Told], told: bytes) -> Told:
+    def parsed(self, kind: type[Told], told: bytes) -> Told:
+        """An answer, or a line of one, as `kind`. Raises CallError where it is none."""
         try:
             return kind.model_validate_json(told)
         except ValidationError as error:
@@ -164,33 +175,7 @@ class OllamaHost:
 
     def not_ollama(self, what: str) -> CallError:
         """Something answers that is no Ollama server, or one gone wrong."""
-        hint = "check that the host's address is that of an Ollama server, without a page or proxy before it"
-        return CallError(Failure.SERVER_ERROR, what, where=self.host, hint=hint)
-
-
-def refuse(answer: Answer, model: str, host: str) -> None:
-    """Raises CallError where the answer's status says that it is an error."""
-    if answer.status not in (200, 201):
-        raise classify(answer.status, answer.text(), model=model, where=host)
-
-
-def pull(host: str, model: str, progress: Callable[[str, int, int], None] | None = None) -> None:
-    """Have the host download `model`. `progress` is told the server's status line, bytes done and bytes in all."""
-    last = ""
-    with OllamaHost(host, SLOW) as server:
-        body = json.dumps({"model": model}).encode()
-        with server.http.ask("POST", "/api/pull", body) as answer:
-            refuse(answer, model, host)
-            for line in answer.lines():
-                if b'"error"' in line:
-                    raise classify(200, line.decode(errors="replace"), model=model, where=host)
-                step = server._parsed(ProgressResponse, line)
-                last = step.status or ""
-                if progress:
-                    progress(last, step.completed or 0, step.total or 0)
-    if last != "success":
-        what = f"the pull ended without success, after {last!r}"
-        raise CallError(Failure.RUNNER_CRASH, what, where=f"{host} model {model}", hint=f"ollama pull {model}")
+        return CallError(Failure.SERVER_ERROR, what, where=self.host, hint=ADDRESS)
 
 
 def create_from_gguf(host: str, name: str, gguf: Path) -> None:
@@ -198,12 +183,10 @@ def create_from_gguf(host: str, name: str, gguf: Path) -> None:
     if not gguf.is_file():
         raise ConfigError("no such GGUF file", where=str(gguf), hint="give the path of a GGUF file")
     digest = f"sha256:{sha256_of(gguf)}"
-    body = json.dumps({"model": name, "files": {gguf.name: digest}, "stream": False}).encode()
+    body = {"model": name, "files": {gguf.name: digest}, "stream": False}
     with OllamaHost(host, SLOW) as server:
-        for path, content in ((f"/api/blobs/{digest}", gguf), ("/api/create", body)):
-            with server.http.ask("POST", path, content) as answer:
-                refuse(answer, name, host)
-                answer.body()
+        server._told(f"/api/blobs/{digest}", gguf, name, brief=False)
+        server._told("/api/create", body, name, brief=False)
 
 
 def full_name(model: str) -> str:

@@ -1,12 +1,10 @@
 """Several hosts that serve the same engine: a sample leases a place on one of them for all its calls.
 
 A host's prefix cache serves a sample's calls only if they run back to back on it, so the lease, not the call, is
-dealt out: no more samples on a host than it has slots, first come first served, on the host with the most room. A
-host that dies or hangs is left out and its calls move on; after `revive_after` seconds one sample tries it again. So
-is one that does not hold the model, or that comes to serve another version or build of it in mid-run.
-While all hosts are down, calls wait, and no sample fails for it; after `patience` seconds the run stops, to go on
-later. It stops at once where none of them serves what it did at the start. A call that fails on hosts that are
-alive is its sample's own failure.
+dealt out: no more samples on a host than it has slots, first come first served, on the host with the most room. A host
+that dies, hangs, lacks the model or comes to serve another engine is left out, and its calls move on; after
+`revive_after` seconds one sample tries it again. While all hosts are down calls wait, and after `patience` seconds the
+run stops, to go on later. A call that fails on hosts that are alive is its sample's own failure.
 
     pool = Pool([Host(Retry(Ollama("http://a:11434", …)), 2, "a"), Host(Retry(Ollama("http://b:11434", …)), 2, "b")])
     engine = pool.describe()
@@ -28,13 +26,14 @@ from mmerg.backends.retry import pause
 from mmerg.errors import CallError, ConfigError, Failure, RunError
 
 DEAD = frozenset({Failure.UNREACHABLE, Failure.RUNNER_CRASH, Failure.TIMEOUT})  # a host that hangs is as good as dead
+LOOK_AGAIN = 0.5  # seconds after which who waits for a slot sees whether a host is due that was left out
 OF_NO_USE = DEAD | {Failure.MODEL_NOT_FOUND}  # hosts may hold different models, and another one in mid-run
 
 
 @dataclass(eq=False)
 class Host:
-    """A backend, how many samples may use it at once, and the name that errors give it. The rest is the pool's: why it
-    is left out and since when, and the one lease that tries it again."""
+    """A backend, how many samples may use it at once, and the name that errors give it. The rest is the pool's: how
+    many use it now, why it is left out and since when, and the one lease that tries it again."""
 
     backend: Backend
     slots: int
@@ -89,9 +88,9 @@ class Pool:
             except CallError as error:
                 if error.failure not in OF_NO_USE:
                     raise
-                self._failed(host, error)
+                self._note(host, error)
             else:
-                self._works(host)
+                self._note(host, None)
         if not engines:
             raise self._hosts[0].down or _closed()
         first, *others = engines
@@ -100,9 +99,8 @@ class Pool:
             told = "; ".join(f"{name}: {engines[name].brief()}" for name in (first, *differ))
             hint = "serve the same model, version and options on every host, or leave the odd ones out"
             raise ConfigError("the hosts do not serve the same engine", where=told, hint=hint)
-        with self._change:
-            self._engine = engines[first]
-        return engines[first]
+        self._engine = engines[first]
+        return self._engine
 
     @contextmanager
     def lease(self) -> Iterator[Backend]:
@@ -135,10 +133,9 @@ class Pool:
                         raise _closed()
                     if self._queue[0] is lease and (host := self._best([h for h in self._hosts if h not in tried])):
                         host.used += 1
-                        host.trial = lease if host.down else host.trial
+                        host.trial = lease if host.down else None
                         return host
-                    dues = [h.since + self._revive_after - self._clock() for h in self._hosts if h.down and not h.trial]
-                    self._change.wait(max(min(dues), 0.01) if dues else None)
+                    self._change.wait(LOOK_AGAIN)
             finally:
                 self._queue.remove(lease)
                 self._change.notify_all()
@@ -155,18 +152,15 @@ class Pool:
     def _give_back(self, lease: _Lease, host: Host) -> None:
         with self._change:
             host.used -= 1
-            if host.trial is lease:
-                host.trial = None
+            host.trial = None if host.trial is lease else host.trial
             self._change.notify_all()
 
-    def _failed(self, host: Host, error: CallError) -> None:
+    def _note(self, host: Host, error: CallError | None) -> None:
+        """The host works, or is left out from now on for `error`."""
         with self._change:
-            host.down, host.since = error, self._clock()
-
-    def _works(self, host: Host) -> None:
-        with self._change:
-            if host.down:
-                host.down = host.trial = None
+            if host.down or error:
+                host.down, host.since = error, self._clock()
+                host.trial = host.trial if error else None
                 self._change.notify_all()
 
     def _check_same(self, host: Host) -> None:
@@ -186,36 +180,38 @@ class Pool:
         """Wait until one of the hosts is back that a call was `tried` on. Raises the call's own error where a host was
         there all the time, RunError where none is back by `end`, ConfigError where none serves the same any longer."""
         failed, looks = dict(tried), 0
-        while True:
-            for host, error in tried.items():
-                if failed[host].failure is Failure.MODEL_NOT_FOUND:
-                    continue
-                try:
-                    self._check_same(host)
-                except CallError as gone:
-                    if gone.failure is Failure.INTERRUPTED:
-                        raise
-                    failed[host] = gone
-                    self._failed(host, gone)
-                else:
-                    if not looks and (error.failure is not Failure.UNREACHABLE or self._clock() >= end):
-                        raise error
-                    if not looks:
-                        self._rest(1)
-                    self._works(host)
-                    return
-            told = "; ".join(f"{host.name}: {error.what}" for host, error in failed.items())
-            last = list(failed.values())[-1]
-            if all(error.failure is Failure.MODEL_NOT_FOUND for error in failed.values()):
-                began = self._engine.brief() if self._engine else "the model"
-                what = f"no host serves any longer what the run began with: {began}"
-                hint = f"{last.hint}; then the same command goes on. For what is served now, give runs=ANOTHER_FOLDER"
-                raise ConfigError(what, where=told, hint=hint)
+        while not (back := self._first_back(failed)):
             looks += 1
+            told = "; ".join(f"{host.name}: {error.what}" for host, error in failed.items())
+            if all(error.failure is Failure.MODEL_NOT_FOUND for error in failed.values()):
+                what = "no host serves any longer what the run began with: "
+                what += self._engine.brief() if self._engine else "the model"
+                mend = [error.hint for error in failed.values()][-1]
+                hint = f"{mend}; then the same command goes on. For what is served now, give runs=ANOTHER_FOLDER"
+                raise ConfigError(what, where=told, hint=hint)
             if self._clock() >= end:
                 what = f"no host has answered for {self._patience:g} seconds"
                 raise RunError(what, where=told, hint="start one of them; the same command then goes on from here")
             self._rest(looks)
+        if not looks:
+            if tried[back].failure is not Failure.UNREACHABLE or self._clock() >= end:
+                raise tried[back]
+            self._rest(1)
+        self._note(back, None)
+
+    def _first_back(self, failed: dict[Host, CallError]) -> Host | None:
+        """A host that serves again what it did; what the others say takes the place of how they `failed` before."""
+        for host in [host for host, error in failed.items() if error.failure is not Failure.MODEL_NOT_FOUND]:
+            try:
+                self._check_same(host)
+            except CallError as gone:
+                if gone.failure is Failure.INTERRUPTED:
+                    raise
+                failed[host] = gone
+                self._note(host, gone)
+            else:
+                return host
+        return None
 
     def _rest(self, looks: int) -> None:
         """Wait after so many looks at hosts that are down. Raises CallError interrupted once the pool is closed."""
@@ -248,10 +244,10 @@ class _Lease:
             except CallError as error:
                 if error.failure not in OF_NO_USE:
                     raise
-                pool._failed(host, error)
+                pool._note(host, error)
                 tried[host] = error
             else:
-                pool._works(host)
+                pool._note(host, None)
                 return reply
             self.close()
             if len(tried) == len(pool._hosts):
@@ -261,9 +257,9 @@ class _Lease:
 
     def close(self) -> None:
         """Gives the slot back; the host itself goes on."""
-        host, self._host = self._host, None
-        if host:
-            self._pool._give_back(self, host)
+        if self._host:
+            self._pool._give_back(self, self._host)
+            self._host = None
 
     def hold(self, tried: Collection[Host] = ()) -> Host:
         """The host of which a slot is held, or a new one that is not in `tried`."""

@@ -12,10 +12,9 @@ from subprocess import run as run_process
 from typing import Any, cast
 from urllib.parse import urlsplit
 
-from mmerg.backends.cache import Cache
+from mmerg.backends.cache import Cache, Replay, stored_engine
 from mmerg.backends.pool import Host, Pool
 from mmerg.backends.protocol import Engine, Sampling
-from mmerg.backends.replay import Replay, stored_engine
 from mmerg.backends.retry import Retry
 from mmerg.corpora.dialogue import Corpus, Sample
 from mmerg.corpora.protocols import Protocol

@@ -21,9 +21,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from mmerg.backends.cache import BUSY_SECONDS, Cache, Mode, _write_ahead
+from mmerg.backends.cache import BUSY_SECONDS, Cache, Mode, Replay, _write_ahead, stored_engine
 from mmerg.backends.protocol import Engine, Finish, Image, Message, Reply, Request, Sampling, TokenLogprob
-from mmerg.backends.replay import Replay, stored_engine
 from mmerg.backends.scripted import ENGINE, Scripted
 from mmerg.errors import CallError, ConfigError, Failure
 
@@ -34,7 +33,6 @@ import sys
 from pathlib import Path
 from mmerg.backends.cache import Cache
 from mmerg.backends.protocol import Message, Request, Sampling
-from mmerg.backends.replay import Replay, stored_engine
 from mmerg.backends.scripted import Scripted
 path, start, count = Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3])
 backend = Cache(Scripted(lambda request: request.messages[0].text * 200), path)
@@ -491,7 +489,6 @@ import sys
 from pathlib import Path
 from mmerg.backends.cache import Cache
 from mmerg.backends.protocol import Message, Request, Sampling
-from mmerg.backends.replay import Replay, stored_engine
 from mmerg.backends.scripted import Scripted
 folder = Path(sys.argv[1])
 def answer(request):

@@ -430,10 +430,11 @@ def test_a_failure_keeps_its_name_though_others_find_the_host_alive() -> None:
     class Late(Pool):
         """Lets the neighbour speak right after a failure was noted."""
 
-        def _failed(self, host: Host, error: CallError) -> None:
-            super()._failed(host, error)
-            server.failing = None
-            assert say(other) == "a"
+        def _note(self, host: Host, error: CallError | None) -> None:
+            super()._note(host, error)
+            if error:
+                server.failing = None
+                assert say(other) == "a"
 
     pool = Late([Host(server, 2, "a")])
     pool.describe()

@@ -3,51 +3,13 @@
 from __future__ import annotations
 
 import hashlib
-import json
 from pathlib import Path
 
 import pytest
 
-from mmerg.backends.ollama_host import Loaded, OllamaHost, create_from_gguf, names, pull
+from mmerg.backends.ollama_host import Loaded, OllamaHost, create_from_gguf, names
 from mmerg.errors import CallError, ConfigError, Failure
 from tests.backends.ollama.conftest import Faulty, json_answer, whole
-
-
-def progress_lines(*lines: dict[str, object]) -> bytes:
-    return whole(b"".join(json.dumps(one).encode() + b"\n" for one in lines))
-
-
-def test_pull_tells_its_progress(faulty: Faulty) -> None:
-    steps = progress_lines(
-        {"status": "pulling manifest"},
-        {"status": "pulling abc", "total": 10, "completed": 4},
-        {"status": "success"},
-    )
-    faulty.answer(steps, path="/api/pull")
-    told: list[tuple[str, int, int]] = []
-    pull(faulty.host, "m", lambda *step: told.append(step))
-    assert told == [("pulling manifest", 0, 0), ("pulling abc", 4, 10), ("success", 0, 0)]
-    assert faulty.asked("/api/pull")[0]["model"] == "m"
-
-
-@pytest.mark.parametrize(
-    ("answer", "failure"),
-    [
-        (progress_lines({"status": "x"}, {"error": "pull model manifest: file does not exist"}), "model_not_found"),
-        (progress_lines({"error": "no space left on device"}), "server_error"),
-        (progress_lines({"status": "pulling abc"}), "runner_crash"),
-        (whole(b""), "runner_crash"),
-        (whole(b"garbage\n"), "server_error"),
-        (whole(b'{"status": "x"}\n')[:-4], "runner_crash"),
-        (json_answer({"error": "queue"}, "503 Busy"), "busy"),
-    ],
-    ids=["unknown model", "error line", "no success", "empty", "garbage", "torn", "503"],
-)
-def test_a_pull_that_fails(faulty: Faulty, answer: bytes, failure: str) -> None:
-    faulty.answer(answer, path="/api/pull")
-    with pytest.raises(CallError) as caught:
-        pull(faulty.host, "m")
-    assert caught.value.failure == failure
 
 
 def test_create_sends_the_file_by_its_hash(faulty: Faulty, tmp_path: Path) -> None:
