@@ -1,7 +1,5 @@
-"""A backend that needs no model: every reply is well formed and says nothing. For a first run of a system of one's own.
-
-It answers a schema with the least that it allows and free text with one sentence, so that every stage, loop and file of
-a run is gone through in seconds. Its figures mean nothing, and its name stands in every table.
+"""A backend that needs no model, to see in seconds whether a system of one's own runs: it answers a schema with the
+least that it allows and free text with one sentence. Its figures mean nothing, and its name stands in every table.
 
     mmerg run dataset=demo backend=dry
 """
@@ -32,8 +30,9 @@ class Dry:
         return Engine(backend="dry", version="1", model="none", digest=digest, capabilities=("completion", "vision"))
 
     def complete(self, request: Request) -> Reply:
-        schema = json.loads(request.schema) if request.schema else None
-        text = json.dumps(least(schema, int(request.digest(), 16)), ensure_ascii=False) if schema else TEXT
+        text = TEXT
+        if request.schema:
+            text = json.dumps(least(json.loads(request.schema), int(request.digest(), 16)), ensure_ascii=False)
         return worded(request, text, self.host, logprob=0.0)
 
     def close(self) -> None:

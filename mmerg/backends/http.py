@@ -31,7 +31,6 @@ from mmerg.errors import CallError, ConfigError, Failure
 HEAD_BYTES = 2**20  # of a head, with the interim ones before it
 LINE_BYTES = 2**24
 BODY_BYTES = 2**26  # of an answer, where the caller names no other limit
-ERROR_BYTES = 2**16  # of an error's text
 LONGEST = 10**8  # seconds that a socket can wait
 DRAIN_SECONDS = 0.2  # for the end of a body whose last line was read; then its connection can be used again
 TOO_LONG = "the answer, or a line of it, is too long"
@@ -172,15 +171,6 @@ class Answer:
 
     def body(self) -> bytes:
         return b"".join(self.parts())
-
-    def text(self) -> str:
-        """The body of an error as text, cut at 64 KiB."""
-        body = b""
-        for part in self.parts():
-            body += part
-            if len(body) >= ERROR_BYTES:
-                break
-        return body[:ERROR_BYTES].decode(errors="replace")
 
     def parts(self) -> Iterator[bytes]:
         """The body as it comes."""

@@ -27,6 +27,7 @@ from mmerg.backends.protocol import Engine, changed
 from mmerg.errors import CallError, ConfigError, Failure
 from mmerg.storage.files import sha256_of
 
+ERROR_BYTES = 2**16  # of an error's text
 SLOW = Deadlines(first_token=900.0, stall=900.0, total=math.inf)  # a server is silent while it reads gigabytes
 
 # The server's options that decide how a model is loaded (api/types.go, Runner): a change of one reloads it.
@@ -65,7 +66,6 @@ class OllamaHost:
         start = f"start it with `ollama serve`, or name the right one with {setting}=[http://HOST:11434]"
         self.host = host
         self._http = Http(host, deadlines or Deadlines(), start=start)
-        self._same: tuple[bytes, bytes] | None = None  # what the host said when it was last found unchanged
 
     def __enter__(self) -> Self:
         return self
@@ -86,18 +86,25 @@ class OllamaHost:
         content = b"" if body is None else body if isinstance(body, Path) else json.dumps(body).encode()
         with self._http.ask("GET" if body is None else "POST", path, content, brief=brief, room=room) as answer:
             if answer.status not in (200, 201):
-                raise classify(answer.status, answer.text(), model=model, where=self.host)
+                said = answer.body()[:ERROR_BYTES].decode(errors="replace")
+                raise classify(answer.status, said, model=model, where=self.host)
             yield answer
 
     def serves(self, model: str) -> tuple[str, str]:
-        """The server's version, and the digest of the manifest of `model`."""
-        version = self.parsed(_Version, self._told("/api/version")).version
-        return version, self._digest(model, self._told("/api/tags"))
+        """The server's version, and the digest of the manifest of `model`. Raises CallError, as all here."""
+        version = self._told(_Version, "/api/version").version
+        digests = {
+            full_name(entry.model or ""): entry.digest or "" for entry in self._told(ListResponse, "/api/tags").models
+        }
+        wanted = next((name for name in names(model) if name in digests), None)
+        if wanted is None:
+            raise classify(404, f"model '{model}' not found", model=model, where=self.host)
+        return version, digests[wanted]
 
     def describe(self, model: str, load: Load) -> Engine:
         """The engine behind `model`: version, manifest digest, capabilities, context length."""
         version, digest = self.serves(model)
-        shown = self.parsed(ShowResponse, self._told("/api/show", {"model": model}, model))
+        shown = self._told(ShowResponse, "/api/show", {"model": model}, model)
         info = shown.modelinfo or {}
         length = info.get(f"{info.get('general.architecture', '')}.context_length", 0)
         try:
@@ -116,17 +123,13 @@ class OllamaHost:
 
     def check_still(self, engine: Engine) -> None:
         """Raises CallError where the host is no longer what `engine` says; two small requests."""
-        told = self._told("/api/version"), self._told("/api/tags")
-        if told != self._same:
-            version = self.parsed(_Version, told[0]).version
-            update = {"version": version, "digest": self._digest(engine.model, told[1])}
-            if (now := engine.model_copy(update=update)) != engine:
-                raise changed(engine, now, self.host)
-            self._same = told
+        version, digest = self.serves(engine.model)
+        if (version, digest) != (engine.version, engine.digest):
+            raise changed(engine, engine.model_copy(update={"version": version, "digest": digest}), self.host)
 
     def loaded(self, model: str) -> Loaded | None:
         """How `model` sits in the host's memory now; None where it is not loaded."""
-        listed = self.parsed(ProcessResponse, self._told("/api/ps")).models
+        listed = self._told(ProcessResponse, "/api/ps").models
         entries = {full_name(entry.model or ""): entry for entry in listed}
         entry = next((entries[name] for name in names(model) if name in entries), None)
         if entry is None:
@@ -144,8 +147,8 @@ class OllamaHost:
             return []
         options = {name: value for name, value in (load or {}).items() if name in LOAD_OPTIONS}
         asked = {"model": model, "input": list(texts), "truncate": False, "options": options, "keep_alive": keep_alive}
-        told = self._told("/api/embed", asked, model, brief=False)
-        vectors = [list(vector) for vector in self.parsed(EmbedResponse, told).embeddings]
+        told = self._told(EmbedResponse, "/api/embed", asked, model, brief=False)
+        vectors = [list(vector) for vector in told.embeddings]
         whole = all(len(v) == len(vectors[0]) > 0 and all(map(math.isfinite, v)) for v in vectors)
         if len(vectors) != len(texts) or not whole:
             what = f"{len(vectors)} vectors for {len(texts)} texts, or vectors that are no use"
@@ -153,18 +156,9 @@ class OllamaHost:
             raise CallError(Failure.SERVER_ERROR, what, where=where, hint="use an embedding model")
         return vectors
 
-    def _told(self, path: str, body: object = None, model: str = "", brief: bool = True) -> bytes:
+    def _told(self, kind: type[Told], path: str, body: object = None, model: str = "", brief: bool = True) -> Told:
         with self.ask(path, body, model, brief=brief) as answer:
-            return answer.body()
-
-    def _digest(self, model: str, told: bytes) -> str:
-        """The manifest digest of `model` among what the host lists. Raises CallError model_not_found."""
-        listed = self.parsed(ListResponse, told).models
-        digests = {full_name(entry.model or ""): entry.digest or "" for entry in listed}
-        wanted = next((name for name in names(model) if name in digests), None)
-        if wanted is None:
-            raise classify(404, f"model '{model}' not found", model=model, where=self.host)
-        return digests[wanted]
+            return self.parsed(kind, answer.body())
 
     def parsed(self, kind: type[Told], told: bytes) -> Told:
         """An answer, or a line of one, as `kind`. Raises CallError where it is none."""
@@ -185,8 +179,9 @@ def create_from_gguf(host: str, name: str, gguf: Path) -> None:
     digest = f"sha256:{sha256_of(gguf)}"
     body = {"model": name, "files": {gguf.name: digest}, "stream": False}
     with OllamaHost(host, SLOW) as server:
-        server._told(f"/api/blobs/{digest}", gguf, name, brief=False)
-        server._told("/api/create", body, name, brief=False)
+        for path, content in ((f"/api/blobs/{digest}", gguf), ("/api/create", body)):
+            with server.ask(path, content, name) as answer:
+                answer.body()
 
 
 def full_name(model: str) -> str:

@@ -1,7 +1,6 @@
 """The seam between the engine and whatever answers: requests, replies, engines, and the `Backend` protocol.
 
-A `Request` holds everything that decides its reply apart from the engine that answers, and its digest covers exactly
-that; an `Engine` says which model, version and load options answer. Adapters (`ollama.py`, `embedded.py`,
+A `Request` holds all that decides its reply apart from the `Engine` that answers. Adapters (`ollama.py`, `embedded.py`,
 `scripted.py`) and wrappers (`cache.py`, `retry.py`, `pool.py`) are Backends alike. Knows nothing of stages or prompts.
 
     reply = backend.complete(Request((Message("user", "Hello"),), Sampling(num_predict=32)))
@@ -46,10 +45,8 @@ class Message:
 
 @dataclass(frozen=True)
 class Sampling:
-    """Every sampler pinned, so that no server default can change a figure. top_k 0 and repeat_last_n 0 mean off.
-
-    stop: texts at which a reply ends, themselves left out.
-    """
+    """Every sampler pinned, so that no server default can change a figure. top_k 0 and repeat_last_n 0 mean off. stop:
+    texts at which a reply ends, themselves left out."""
 
     num_predict: int = 256
     temperature: float = 0.0
@@ -65,15 +62,13 @@ class Sampling:
 
     def changed(self, samplers: Mapping[str, Any]) -> Sampling:
         """This with `samplers` in place of its own, by name, as settings hold them: their types were checked there."""
-        own: dict[str, Any] = dict(samplers)
-        own["stop"] = tuple(own.get("stop", self.stop))
-        return replace(self, **own)
+        return replace(self, **{**samplers, "stop": tuple(samplers.get("stop", self.stop))})
 
 
 @dataclass(frozen=True)
 class Request:
-    """A chat call. `schema` is a JSON schema as canonical JSON text, empty for free text; `logprobs` asks for the
-    log-probability of each generated token. A list of messages is taken as it is now."""
+    """A chat call. schema: a JSON schema as canonical JSON text, empty for free text. logprobs: asks for the
+    log-probability of each generated token."""
 
     messages: tuple[Message, ...]
     sampling: Sampling
@@ -129,12 +124,10 @@ class TokenLogprob(BaseModel):
 
 
 class Reply(BaseModel):
-    """What came back whole from one call; whether it can be used is for the engine to judge. Halves of surrogate pairs
-    in its texts become U+FFFD.
+    """What came back whole from one call; whether it can be used is for the engine to judge.
 
-    prompt_tokens counts the whole prompt, reused prefix included; reused_tokens the part that the server's prefix
-    cache served, where the server says so. prompt_seconds is the server's prompt evaluation, seconds our clock around
-    the call.
+    prompt_tokens: of the whole prompt; reused_tokens: the part of it that the server's prefix cache served, where it
+    says so. prompt_seconds: the server's prompt evaluation; seconds: our clock around the call.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -155,10 +148,9 @@ class Reply(BaseModel):
 class Engine(BaseModel):
     """What answers: everything beside the request that can change a reply.
 
-    capabilities are the server's words (completion, vision, thinking, embedding). `load` holds the options with which
-    the model is loaded (num_ctx and friends), what else is set once for all calls (think), and as `adapter` the
-    revision of the code that turns a request into what the model gets. context_length is the model's own limit in
-    tokens.
+    capabilities: the server's words (completion, vision, thinking, embedding). load: the options with which the model
+    is loaded, what else is set once for all calls (think), and as `adapter` the revision of the code that turns a
+    request into what the model gets. context_length: the model's own limit in tokens.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -197,12 +189,9 @@ class Backend(Protocol):
 
     def describe(self) -> Engine:
         """Which engine answers. Raises CallError where it cannot be reached or has no such model."""
-        ...
 
     def complete(self, request: Request) -> Reply:
         """Answer one request. Raises CallError, with the failure named, where no whole reply came back."""
-        ...
 
     def close(self) -> None:
         """Give back what is held and break off calls in flight (they raise CallError interrupted)."""
-        ...

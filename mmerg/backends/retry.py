@@ -1,8 +1,7 @@
 """A wrapper that tries a call again where another try can help: crashes, deadlines, a full queue, a lost server.
 
-Waits grow twofold from `wait` seconds and hold no randomness. What is wrong with the request itself (refused, too
-long, no such model) is never tried again, nor is a call that the user broke off. Knows nothing of hosts: `pool.py`
-moves a call elsewhere once the tries here are used up.
+What is wrong with the request itself (refused, too long, no such model) is never tried again, nor is a call that the
+user broke off. Knows nothing of hosts: `pool.py` moves a call elsewhere once the tries here are used up.
 
     backend = Retry(Ollama(...), attempts=3, wait=1.0)
 """
@@ -28,9 +27,7 @@ class Retry:
     """
 
     def __init__(self, inner: Backend, attempts: int = 3, wait: float = 1.0) -> None:
-        self._inner = inner
-        self._attempts = attempts
-        self._wait = wait
+        self._inner, self._attempts, self._wait = inner, attempts, wait
         self._closed = threading.Event()
 
     def describe(self) -> Engine:
@@ -46,9 +43,8 @@ class Retry:
 
 def persist(call: Callable[[], Made], attempts: int, wait: float, closed: threading.Event) -> Made:
     """What `call` gives, tried again where that can help, until `closed` is set. Raises CallError, as `Retry` says."""
-    tries = 0
+    tries = 1
     while True:
-        tries += 1
         try:
             return call()
         except CallError as error:
@@ -57,10 +53,10 @@ def persist(call: Callable[[], Made], attempts: int, wait: float, closed: thread
                     raise
                 what = f"{error.what} (tried {tries} times)"
                 raise CallError(error.failure, what, where=error.where, hint=error.hint) from error
-            last = error
-        if closed.wait(pause(wait, tries)):
-            what = f"stopped while waiting to try again after: {last.what}"
-            raise CallError(Failure.INTERRUPTED, what, where=last.where) from last
+            if closed.wait(pause(wait, tries)):
+                what = f"stopped while waiting to try again after: {error.what}"
+                raise CallError(Failure.INTERRUPTED, what, where=error.where) from error
+        tries += 1
 
 
 def pause(wait: float, tries: int) -> float:

@@ -1,8 +1,7 @@
 """A backend that answers from a script: a function of the request, or a list of answers in order.
 
-Shipped for trying things without a model: tests at the seam, dry runs, and measuring what the framework itself costs.
-It keeps every request, answers from several threads at once, and counts tokens as words, so figures repeat exactly.
-It does not look at schemas: what the script says is what comes back.
+For tests at the seam, and to measure what the framework itself costs. It keeps every request, counts words for tokens,
+and does not look at schemas: what the script says is what comes back.
 
     backend = Scripted(lambda request: '{"emotion": "joy"}')
     backend = Scripted(["first reply", CallError(Failure.BUSY, "queue full"), "third reply"])
@@ -34,8 +33,7 @@ class Scripted:
     def __init__(self, script: Script, engine: Engine = ENGINE, latency: float = 0.0) -> None:
         self._script = script if callable(script) else None
         self._left = deque(() if callable(script) else script)
-        self._engine = engine
-        self._latency = latency
+        self._engine, self._latency = engine, latency
         self._lock = threading.Lock()
         self._closed = threading.Event()
         self.requests: list[Request] = []
