@@ -171,7 +171,11 @@ def _reply(request: Request, answer: Mapping[str, Any], model: str, seconds: flo
     text = choice["message"].get("content") or ""
     finish = _FINISH.get(choice["finish_reason"], Finish.ABORT)
     if request.schema and finish is Finish.STOP:
-        _check_held(text, model)
+        try:
+            json.loads(text)
+        except ValueError as error:  # a schema that llguidance cannot hold to is dropped without a word
+            hint = "use types, enum, properties, items, minItems, maxItems, minLength, maxLength, minimum, maximum only"
+            raise CallError(Failure.BAD_REQUEST, "llama.cpp ignored the schema", where=model, hint=hint) from error
     logprobs = (choice.get("logprobs") or {}).get("content") or []
     return Reply(
         text=text,
@@ -185,15 +189,6 @@ def _reply(request: Request, answer: Mapping[str, Any], model: str, seconds: flo
         seconds=seconds,
         host=host,
     )
-
-
-def _check_held(text: str, model: str) -> None:
-    """A schema that llguidance cannot hold to is dropped without a word; then a whole reply need not be JSON."""
-    try:
-        json.loads(text)
-    except ValueError as error:
-        hint = "use types, enum, properties, items, minItems, maxItems, minLength, maxLength, minimum and maximum only"
-        raise CallError(Failure.BAD_REQUEST, "llama.cpp ignored the schema", where=model, hint=hint) from error
 
 
 def _failure(answer: Mapping[str, Any], model: str) -> CallError:

@@ -17,6 +17,7 @@ import ssl
 import threading
 import time
 import weakref
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -62,7 +63,7 @@ class _Wire(httpcore.NetworkStream):
         self._ended = False  # the server closed its side
         self._phase = self._total = ""
 
-    def send(self, request: httpcore.Request, brief: bool, end: float, room: int) -> httpcore.Response:
+    def send(self, request: httpcore.Request, brief: bool, end: float, room: int) -> Answer:
         """Send it and wait for the head of the answer, the whole of which must be there at `end`."""
         self.received, self.room = 0, HEAD_BYTES
         self._end, self._total = end, "stall" if brief else "total"
@@ -73,7 +74,7 @@ class _Wire(httpcore.NetworkStream):
             self.close()
             raise self.failure(OSError("the connection is out of step"))
         self.room = self.received + room
-        return response
+        return Answer(self, response)
 
     def enter(self, phase: str) -> None:
         """From now on the deadline called `phase` holds."""
@@ -146,13 +147,11 @@ class Answer:
     """An answer whose head has come, for one thread. status, kind: its status and media type."""
 
     def __init__(self, wire: _Wire, response: httpcore.Response) -> None:
-        fields = {name.lower(): value for name, value in response.headers}
+        self.wire, self.response = wire, response
+        self.fields = {name.lower(): value for name, value in response.headers}
         self.status = response.status
-        self.kind = fields.get(b"content-type", b"").partition(b";")[0].strip().lower().decode("latin-1")
-        self._wire = wire
+        self.kind = self.fields.get(b"content-type", b"").partition(b";")[0].strip().lower().decode("latin-1")
         self._parts = iter(response.iter_stream())
-        if self.status == 200 and not fields.keys() & {b"content-length", b"transfer-encoding"}:
-            raise wire.failure(OSError("it does not say how long it is"))
 
     def lines(self) -> Iterator[bytes]:
         """The lines of the body that are not blank. Ends where the body ends whole; a torn body is a CallError."""
@@ -162,10 +161,10 @@ class Answer:
             if b"\n" in part:
                 *whole, last = bytes(rest).split(b"\n")
                 rest = bytearray(last)
-                self._wire.enter("stall")
+                self.wire.enter("stall")
                 yield from (line for line in whole if line.strip())
             if len(rest) > LINE_BYTES:
-                raise self._wire.failure(httpcore.RemoteProtocolError(TOO_LONG))
+                raise self.wire.failure(httpcore.RemoteProtocolError(TOO_LONG))
         if rest.strip():
             yield bytes(rest)
 
@@ -174,7 +173,7 @@ class Answer:
 
     def parts(self) -> Iterator[bytes]:
         """The body as it comes."""
-        with self._wire.naming():
+        with self.wire.naming():
             for part in self._parts:  # noqa: UP028 (`yield from` would close them with this, before their end is read)
                 yield part
 
@@ -219,16 +218,17 @@ class Http:
         long), interrupted (by `close`).
         """
         end = time.monotonic() + (self.deadlines.stall if brief else self.deadlines.total)
-        wire, response = self._sent(partial(self._request, method, path, content), brief, end, room)
+        answer = self._sent(partial(self._request, method, path, content), brief, end, room)
+        wire = answer.wire
         try:
-            answer = Answer(wire, response)
+            if answer.status == 200 and not answer.fields.keys() & {b"content-length", b"transfer-encoding"}:
+                raise wire.failure(OSError("it does not say how long it is"))
             yield answer
             wire.until = min(wire.until, time.monotonic() + DRAIN_SECONDS)
             with suppress(CallError):
-                for _ in answer.parts():
-                    pass
+                deque(answer.parts(), maxlen=0)
         finally:
-            response.close()
+            answer.response.close()
             with self._lock:
                 if wire.connection.is_idle() and not self.closed:
                     self._idle.append(wire)
@@ -261,18 +261,15 @@ class Http:
         body = _parts(content) if isinstance(content, Path) else content
         return httpcore.Request(method, url, headers=list(headers.items()), content=body)
 
-    def _sent(
-        self, request: Callable[[], httpcore.Request], brief: bool, end: float, room: int
-    ) -> tuple[_Wire, httpcore.Response]:
-        """The connection and the answer's head. Where an idle connection turns out to be dead, a new one is asked."""
+    def _sent(self, request: Callable[[], httpcore.Request], brief: bool, end: float, room: int) -> Answer:
+        """The answer's head. Where an idle connection turns out to be dead, a new one is asked."""
         if wire := self._idle_wire():
             try:
-                return wire, wire.send(request(), brief, end, room)
+                return wire.send(request(), brief, end, room)
             except CallError as error:
                 if wire.received or error.failure is not Failure.RUNNER_CRASH:
                     raise
-        wire = self._connect(end - time.monotonic())
-        return wire, wire.send(request(), brief, end, room)
+        return self._connect(end - time.monotonic()).send(request(), brief, end, room)
 
     def _idle_wire(self) -> _Wire | None:
         """A connection that was used before and seems to be alive."""

@@ -3,10 +3,9 @@
 Sends every sampler, never lets the server cut the prompt or shift the context (`truncate` and `shift` off), and names
 each way a call can fail. Judges no reply: a blank or cut one is returned with its finish, and the engine decides.
 
-A server can be restarted as another version, or a model pulled anew, between any two calls, and a chat reply does not
-say what gave it. So once the host was described, each reply is followed by two small GETs on the same connection (a
-millisecond): it counts only where the host still has the version and the digest that were described. They are tried
-again by themselves. A host that changes and changes back within one call goes unnoticed.
+A chat reply does not say what gave it, and a server can be updated between any two calls. So once the host was
+described, two small GETs follow each reply (a millisecond), which counts only where the version and the digest are
+still those. A host that changes and changes back within one call goes unnoticed.
 
     backend = Ollama(host="http://127.0.0.1:11434", model="qwen2.5vl:7b", load={"num_ctx": 12288})
     reply = backend.complete(Request((Message("user", "Hello"),), Sampling(num_predict=32)))
@@ -105,8 +104,8 @@ class Ollama:
         return engine
 
     def complete(self, request: Request) -> Reply:
-        """The reply to `request`, stopped, cut or aborted, by the engine that was described before the first call.
-        Raises CallError (model_not_found where the host has another one now) or ConfigError."""
+        """The reply to `request` by the engine that was described before the first call. Raises CallError
+        (model_not_found where the host has another one now) or ConfigError."""
         with self._lock:
             engine = self._bound = self._bound or self._engine
         body = self._body(request)
@@ -139,7 +138,7 @@ class Ollama:
         samplers = dict(vars(request.sampling))  # their names are Ollama's
         if not request.sampling.stop:
             del samplers["stop"]  # then the stop texts of the model's own Modelfile hold
-        body: dict[str, object] = {
+        return {
             "model": self.model,
             "messages": messages,
             "stream": True,
@@ -148,12 +147,9 @@ class Ollama:
             "shift": False,
             "keep_alive": self.keep_alive,
             "options": self.load | samplers,
+            **({"format": json.loads(request.schema)} if request.schema else {}),
+            **({"logprobs": True} if request.logprobs else {}),
         }
-        if request.schema:
-            body["format"] = json.loads(request.schema)
-        if request.logprobs:
-            body["logprobs"] = True
-        return body
 
     def _check_images(self, request: Request) -> None:
         for image in request.images:

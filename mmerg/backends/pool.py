@@ -75,10 +75,8 @@ class Pool:
             return {host.name: host.down.what for host in self._hosts if host.down}
 
     def describe(self) -> Engine:
-        """The engine that all reachable hosts serve which hold the model; call it before the first lease.
-
-        Raises ConfigError where they differ in model, version or load options, and CallError where there is none.
-        """
+        """The engine that all reachable hosts serve which hold the model; call it before the first lease. Raises
+        ConfigError where they differ in model, version or load options, and CallError where there is none."""
         if not self._hosts:
             raise ConfigError("the pool has no hosts", hint="name at least one host for the backend")
         engines: dict[str, Engine] = {}
@@ -104,10 +102,8 @@ class Pool:
 
     @contextmanager
     def lease(self) -> Iterator[Backend]:
-        """A backend bound to one slot of one host for as long as the block runs; waits for a free one.
-
-        Raises CallError interrupted once the pool is closed.
-        """
+        """A backend bound to one slot of one host for as long as the block runs; waits for a free one. Raises CallError
+        interrupted once the pool is closed."""
         leased = _Lease(self)
         leased.hold()
         try:
@@ -148,12 +144,6 @@ class Pool:
         hopeless = all(host.down for host in hosts)  # nothing to lose: do not wait until one is due
         due = [h for h in free if not h.trial and (hopeless or self._clock() - h.since >= self._revive_after)]
         return min(due, key=lambda host: host.since, default=None)
-
-    def _give_back(self, lease: _Lease, host: Host) -> None:
-        with self._change:
-            host.used -= 1
-            host.trial = None if host.trial is lease else host.trial
-            self._change.notify_all()
 
     def _note(self, host: Host, error: CallError | None) -> None:
         """The host works, or is left out from now on for `error`."""
@@ -257,9 +247,12 @@ class _Lease:
 
     def close(self) -> None:
         """Gives the slot back; the host itself goes on."""
-        if self._host:
-            self._pool._give_back(self, self._host)
-            self._host = None
+        host, self._host = self._host, None
+        if host:
+            with self._pool._change:
+                host.used -= 1
+                host.trial = None if host.trial is self else host.trial
+                self._pool._change.notify_all()
 
     def hold(self, tried: Collection[Host] = ()) -> Host:
         """The host of which a slot is held, or a new one that is not in `tried`."""
