@@ -6,7 +6,7 @@ threads and processes may share one file, which must lie on a local disk (write-
 so that a run can be replayed without any server.
 
     backend = Cache(Retry(Ollama(...)), Path("runs/cache.sqlite"), mode="on")
-    replay = Cache(Replay(stored_engine(path, "ollama", "qwen2.5vl:7b", {"num_ctx": 12288})), path, "read")
+    again = Cache(replay(stored_engine(path, "ollama", "qwen2.5vl:7b", {"num_ctx": 12288})), path, "read")
 """
 
 from __future__ import annotations
@@ -208,23 +208,16 @@ class Cache:
         return ConfigError(f"the reply cache cannot be used: {why}", where=str(self._path), hint=hint)
 
 
-class Replay:
-    """The `inner` of a cache in mode read where there is no server: says which engine it stands for, and has no reply
-    of its own, so that a call which is not in the cache fails its sample (not_cached)."""
+def replay(engine: Engine) -> Backend:
+    """The `inner` of a cache in mode read where there is no server: stands for `engine` and has no reply of its own, so
+    that a call which is not in the cache fails its sample (not_cached)."""
 
-    def __init__(self, engine: Engine) -> None:
-        self._engine = engine
-
-    def describe(self) -> Engine:
-        return self._engine
-
-    def complete(self, request: Request) -> Reply:
+    def refuse(request: Request) -> CallError:
         what = f"this call is not in the cache: {request.digest()[:SHOWN_DIGEST]}"
         hint = "start the server, or give cache=on with one, to have it answered"
-        raise CallError(Failure.NOT_CACHED, what, where=self._engine.brief(), hint=hint)
+        return CallError(Failure.NOT_CACHED, what, where=engine.brief(), hint=hint)
 
-    def close(self) -> None:
-        """Nothing is held."""
+    return Scripted(refuse, engine)
 
 
 def stored_engine(path: Path, backend: str, model: str, load: Mapping[str, int | str | bool | float]) -> Engine:

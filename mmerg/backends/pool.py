@@ -124,14 +124,13 @@ class Pool:
         with self._change:
             self._queue.append(lease)
             try:
-                while True:
-                    if self._closed:
-                        raise _closed()
+                while not self._closed:
                     if self._queue[0] is lease and (host := self._best([h for h in self._hosts if h not in tried])):
                         host.used += 1
                         host.trial = lease if host.down else None
                         return host
                     self._change.wait(LOOK_AGAIN)
+                raise _closed()
             finally:
                 self._queue.remove(lease)
                 self._change.notify_all()

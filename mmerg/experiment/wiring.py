@@ -12,7 +12,7 @@ from subprocess import run as run_process
 from typing import Any, cast
 from urllib.parse import urlsplit
 
-from mmerg.backends.cache import Cache, Replay, stored_engine
+from mmerg.backends.cache import Cache, replay, stored_engine
 from mmerg.backends.pool import Host, Pool
 from mmerg.backends.protocol import Engine, Sampling
 from mmerg.backends.retry import Retry
@@ -129,7 +129,7 @@ def answering(settings: AskingSettings, known: Engine | None = None) -> tuple[Po
             raise
     adapter, replies = settings.backend.adapter, _replies(settings)
     engine = known or stored_engine(replies, settings.backend.name, adapter.model, adapter.load.plain())
-    return Pool([Host(Cache(Replay(engine), replies, "read"), settings.backbone.concurrency, "the cache")]), engine
+    return Pool([Host(Cache(replay(engine), replies, "read"), settings.backbone.concurrency, "the cache")]), engine
 
 
 def sampling_of(settings: AskingSettings) -> Sampling:

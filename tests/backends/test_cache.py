@@ -21,7 +21,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from mmerg.backends.cache import BUSY_SECONDS, Cache, Mode, Replay, _write_ahead, stored_engine
+from mmerg.backends.cache import BUSY_SECONDS, Cache, Mode, _write_ahead, replay, stored_engine
 from mmerg.backends.protocol import Engine, Finish, Image, Message, Reply, Request, Sampling, TokenLogprob
 from mmerg.backends.scripted import ENGINE, Scripted
 from mmerg.errors import CallError, ConfigError, Failure
@@ -578,12 +578,12 @@ def test_a_replay_needs_no_server_and_finds_its_engine_in_the_cache(path: Path) 
         made.close()
     engine = stored_engine(path, "scripted", "script", {"num_ctx": 4096, "think": False})
     assert engine == LOADED
-    replay = Cache(Replay(engine), path, "read")
-    assert replay.describe() == LOADED
-    assert (replay.complete(REQUEST).text, replay.complete(REQUEST).cached) == ("by script", True)
+    again = Cache(replay(engine), path, "read")
+    assert again.describe() == LOADED
+    assert (again.complete(REQUEST).text, again.complete(REQUEST).cached) == ("by script", True)
     with pytest.raises(CallError, match="not in the cache") as caught:
-        replay.complete(replace(REQUEST, logprobs=True))
-    replay.close()
+        again.complete(replace(REQUEST, logprobs=True))
+    again.close()
     assert caught.value.failure is Failure.NOT_CACHED
 
 
