@@ -14,12 +14,11 @@ from contextlib import closing
 from functools import partial
 
 from omegaconf import DictConfig
-from rich.text import Text
 
 from mmerg.backends.ollama_host import OllamaHost
 from mmerg.backends.protocol import Backend, Engine
 from mmerg.checking import probes
-from mmerg.checking.probes import Found, failed_call, safely
+from mmerg.checking.probes import Found, failed_call
 from mmerg.console.terminal import STARTS_OVER, console, escape, run_command, tolerate_closed_output
 from mmerg.errors import CallError, Failure
 from mmerg.experiment.wiring import hosts_of, make
@@ -37,30 +36,24 @@ def examine(settings: DoctorSettings) -> int:
     hosts = hosts_of(settings)
     absent: list[CallError] = []
     for host in hosts:
-        with closing(make(settings.backend.adapter, host=host)) as backend:
-            out.print(escape(f"{host}, backbone {settings.backbone.name}"))
-            try:
-                for found in report(backend, host, settings.backbone):
-                    out.print(_line(found), soft_wrap=True)
-                    failed += found.status == "failed"
-            except CallError as error:
-                out.print(_line(_absence(error)), soft_wrap=True)
-                failed += 1
-                absent.append(error)
+        out.print(escape(f"{host}, backbone {settings.backbone.name}"))
+        for found in _findings(settings, host, absent):
+            out.print(escape(f"  {MARKS[found.status]} {found.probe}: {found.text}"), soft_wrap=True)
+            failed += found.status == "failed"
     if len(absent) == len(hosts):
         raise absent[0]
     out.print(f"{failed} checks failed" if failed else "nothing failed")
     return 1 if failed else 0
 
 
-def _line(found: Found) -> Text:
-    return escape(f"  {MARKS[found.status]} {found.probe}: {found.text}")
-
-
-def _absence(error: CallError) -> Found:
-    """A host that cannot be examined: there is no server, or it has no such model."""
-    probe = "model" if error.failure is Failure.MODEL_NOT_FOUND else "server"
-    return failed_call(probe, error)
+def _findings(settings: DoctorSettings, host: str, absent: list[CallError]) -> Iterator[Found]:
+    """What is found of a host; where there is no server, or it has no such model, `absent` gets why."""
+    with closing(make(settings.backend.adapter, host=host)) as backend:
+        try:
+            yield from report(backend, host, settings.backbone)
+        except CallError as error:
+            absent.append(error)
+            yield failed_call("model" if error.failure is Failure.MODEL_NOT_FOUND else "server", error)
 
 
 def report(backend: Backend, host: str, backbone: BackboneSettings) -> Iterator[Found]:
@@ -69,22 +62,24 @@ def report(backend: Backend, host: str, backbone: BackboneSettings) -> Iterator[
     yield Found("server", "ok", f"{engine.backend} {engine.version}")
     yield Found("model", "ok", f"{engine.model}, digest {engine.digest[:12]}, {', '.join(engine.capabilities)}")
     yield _context(engine)
-    checks: list[tuple[str, Callable[[], Found]]] = [
-        ("reply", partial(probes.answers, backend)),
-        ("schema", partial(probes.schema, backend)),
-        ("logprobs", partial(probes.logprobs, backend)),
-    ]
+    checks: dict[str, Callable[[], Found]] = {
+        "reply": partial(probes.answers, backend),
+        "schema": partial(probes.schema, backend),
+        "logprobs": partial(probes.logprobs, backend),
+    }
+    if engine.vision and backbone.max_images > 1:
+        checks["two images"] = partial(probes.two_images, backend)
     if engine.vision:
-        if backbone.max_images > 1:
-            checks.append(("two images", partial(probes.two_images, backend)))
-        checks.append(("parallel", partial(probes.parallel, backend, backbone.concurrency)))
+        checks["parallel"] = partial(probes.parallel, backend, backbone.concurrency)
     else:
         yield Found("eyes", "ok", "none: frames go to this model as measured descriptions")
     if engine.backend == "ollama":
-        checks.append(("memory", partial(_memory, host, engine)))
-        checks.append(("embeddings", partial(_embeddings, host, engine)))
-    for name, check in checks:
-        yield safely(name, check)
+        checks |= {"memory": partial(_memory, host, engine), "embeddings": partial(_embeddings, host, engine)}
+    for name, check in checks.items():
+        try:
+            yield check()
+        except CallError as error:
+            yield failed_call(name, error)
 
 
 def _context(engine: Engine) -> Found:
@@ -106,10 +101,8 @@ def _memory(host: str, engine: Engine) -> Found:
     if now.context_length and now.context_length < wanted:
         return Found("memory", "failed", f"{told}, {wanted} was asked for")
     if now.spilled:
-        share = 100 * (1 - now.size_vram / max(now.size, 1))
-        return Found(
-            "memory", "open", f"{told}, {share:.0f} % of it on the CPU: slow; a smaller num_ctx may fit the GPU"
-        )
+        share = f"{100 * (1 - now.size_vram / max(now.size, 1)):.0f} % of it on the CPU"
+        return Found("memory", "open", f"{told}, {share}: slow; a smaller num_ctx may fit the GPU")
     return Found("memory", "ok", f"{told}, all of it on the GPU")
 
 

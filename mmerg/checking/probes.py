@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from hashlib import sha256
-from typing import Literal
+from typing import Literal, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -48,68 +48,48 @@ def answers(backend: Backend) -> Found:
 
 def schema(backend: Backend) -> Found:
     """A reply holds to a schema that the model would not follow by chance."""
-    wanted = {
-        "type": "object",
-        "properties": {
-            "steps": {
-                "type": "array",
-                "items": {"type": "integer", "minimum": 3, "maximum": 5},
-                "minItems": 2,
-                "maxItems": 2,
-            },
-            "mood": {"type": "string", "enum": ["calm", "tense"]},
-        },
-        "required": ["steps", "mood"],
-        "additionalProperties": False,
-    }
+    step = {"type": "integer", "minimum": 3, "maximum": 5}
+    steps = {"type": "array", "items": step, "minItems": 2, "maxItems": 2}
+    wanted = _object(steps=steps, mood={"type": "string", "enum": ["calm", "tense"]})
     text = 'Answer with a JSON object: "steps" (two whole numbers from 3 to 5) and "mood" ("calm" or "tense").'
-    reply = backend.complete(_request(text, schema=json.dumps(wanted)))
-    try:
-        got = json.loads(reply.text)
-        good = list(got) == ["steps", "mood"] and got["mood"] in ("calm", "tense")
-        good = good and len(got["steps"]) == 2 and all(type(n) is int and 3 <= n <= 5 for n in got["steps"])
-    except (ValueError, TypeError, KeyError):
-        good = False
-    if reply.finish is Finish.STOP and good:
+    reply = backend.complete(_request(text, schema=wanted))
+    match _parsed(reply):
+        case {"steps": [int(one), int(other)], "mood": "calm" | "tense"} as got:
+            whole = bool not in (type(one), type(other)) and 3 <= one <= 5 and 3 <= other <= 5
+            good = whole and list(got) == ["steps", "mood"] and reply.finish is Finish.STOP
+        case _:
+            good = False
+    if good:
         return Found("schema", "ok", "a reply holds to its JSON schema")
-    return Found(
-        "schema", "failed", f"asked for a schema, got {reply.text[:120]!r} ({reply.finish}); update the server"
-    )
+    told = f"asked for a schema, got {reply.text[:120]!r} ({reply.finish}); update the server"
+    return Found("schema", "failed", told)
 
 
 def logprobs(backend: Backend) -> Found:
     """Log-probabilities come with free text: perplexity needs them."""
     reply = backend.complete(_request("Say hello in one short sentence.", num_predict=64))
     if not reply.logprobs:
-        return Found(
-            "logprobs", "failed", "no log-probabilities came back: self_ppl cannot be computed; update the server"
-        )
+        told = "no log-probabilities came back: self_ppl cannot be computed; update the server"
+        return Found("logprobs", "failed", told)
     return Found("logprobs", "ok", f"{len(reply.logprobs)} for {reply.response_tokens} tokens")
 
 
 def two_images(backend: Backend) -> Found:
     """Two plain colours are told apart, in both orders."""
     right = 0
-    orders: list[tuple[str, str]] = [("red", "blue"), ("blue", "red"), ("green", "yellow")]
-    wanted = {
-        "type": "object",
-        "properties": {name: {"type": "string", "enum": list(COLOURS)} for name in ("first", "second")},
-        "required": ["first", "second"],
-        "additionalProperties": False,
-    }
+    orders = [("red", "blue"), ("blue", "red"), ("green", "yellow")]
+    colour = {"type": "string", "enum": list(COLOURS)}
+    wanted = _object(first=colour, second=colour)
     text = f'Which colour is each image? JSON with "first" and "second", each one of {", ".join(COLOURS)}.'
-    for order in orders:
-        images = tuple(_plain(COLOURS[name], 128) for name in order)
-        reply = backend.complete(_request(text, images, json.dumps(wanted)))
-        try:
-            got = json.loads(reply.text)
-            right += (got["first"], got["second"]) == order
-        except (ValueError, TypeError, KeyError):
-            continue
+    for first, second in orders:
+        images = [_image(np.full((128, 128, 3), COLOURS[name], np.uint8)) for name in (first, second)]
+        got = _parsed(backend.complete(_request(text, images, wanted)))
+        right += isinstance(got, dict) and (got.get("first"), got.get("second")) == (first, second)
+    told = f"colours told apart in {right} of {len(orders)} pairs"
     if right == len(orders):
-        return Found("two images", "ok", f"colours told apart in {right} of {len(orders)} pairs")
-    told = f"colours told apart in {right} of {len(orders)} pairs only: it could not be shown that both images are seen"
-    return Found("two images", "open", f"{told}; consider backbone.max_images=1, which sends one grid")
+        return Found("two images", "ok", told)
+    doubt = "it could not be shown that both images are seen; consider backbone.max_images=1, which sends one grid"
+    return Found("two images", "open", f"{told} only: {doubt}")
 
 
 def parallel(backend: Backend, concurrency: int) -> Found:
@@ -118,10 +98,8 @@ def parallel(backend: Backend, concurrency: int) -> Found:
     differ = 0
     for _ in range(PAIRS):
         sides = chance.sample((96, 160, 224, 288, 352), 2)
-        pair = [
-            _request("Describe the image in one sentence.", (_noise(side, chance.randrange(2**31)),), num_predict=24)
-            for side in sides
-        ]
+        noises = [_noise(side, chance.randrange(2**31)) for side in sides]
+        pair = [_request("Describe the image in one sentence.", (noise,), num_predict=24) for noise in noises]
         alone = [backend.complete(request) for request in pair]
         with ThreadPoolExecutor(2) as threads:
             together = list(threads.map(backend.complete, pair))
@@ -142,14 +120,6 @@ def _same(one: Reply, two: Reply) -> bool:
     return all(abs(a.logprob - b.logprob) <= AGREE for a, b in zip(one.logprobs, two.logprobs, strict=True))
 
 
-def safely(probe: str, run: Callable[[], Found]) -> Found:
-    """The finding of a probe, or its failed call as a finding."""
-    try:
-        return run()
-    except CallError as error:
-        return failed_call(probe, error)
-
-
 def failed_call(probe: str, error: CallError) -> Found:
     """A failed call as a finding."""
     return Found(probe, "failed", f"{error.failure}: {error.what}{f'; {error.hint}' if error.hint else ''}")
@@ -160,8 +130,17 @@ def _request(text: str, images: Sequence[Image] = (), schema: str = "", num_pred
     return Request((message,), Sampling(num_predict=num_predict, seed=1), schema, logprobs=not schema)
 
 
-def _plain(colour: tuple[int, int, int], side: int) -> Image:
-    return _image(np.full((side, side, 3), colour, np.uint8))
+def _object(**properties: object) -> str:
+    """The JSON schema of an object with these properties and no other."""
+    kind = {"type": "object", "properties": properties, "required": list(properties), "additionalProperties": False}
+    return json.dumps(kind)
+
+
+def _parsed(reply: Reply) -> object:
+    try:
+        return cast(object, json.loads(reply.text))
+    except ValueError:
+        return None
 
 
 def _noise(side: int, seed: int) -> Image:
