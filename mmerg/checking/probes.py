@@ -53,16 +53,18 @@ def schema(backend: Backend) -> Found:
     wanted = _object(steps=steps, mood={"type": "string", "enum": ["calm", "tense"]})
     text = 'Answer with a JSON object: "steps" (two whole numbers from 3 to 5) and "mood" ("calm" or "tense").'
     reply = backend.complete(_request(text, schema=wanted))
-    match _parsed(reply):
-        case {"steps": [int(one), int(other)], "mood": "calm" | "tense"} as got:
-            whole = bool not in (type(one), type(other)) and 3 <= one <= 5 and 3 <= other <= 5
-            good = whole and list(got) == ["steps", "mood"] and reply.finish is Finish.STOP
-        case _:
-            good = False
-    if good:
+    if reply.finish is Finish.STOP and _holds(_parsed(reply)):
         return Found("schema", "ok", "a reply holds to its JSON schema")
     told = f"asked for a schema, got {reply.text[:120]!r} ({reply.finish}); update the server"
     return Found("schema", "failed", told)
+
+
+def _holds(got: object) -> bool:
+    if not isinstance(got, dict) or list(got) != ["steps", "mood"]:
+        return False
+    steps, mood = got["steps"], got["mood"]
+    two = isinstance(steps, list) and len(steps) == 2 and all(type(step) is int and 3 <= step <= 5 for step in steps)
+    return two and mood in ("calm", "tense")
 
 
 def logprobs(backend: Backend) -> Found:

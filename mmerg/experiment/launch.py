@@ -104,9 +104,10 @@ def launch(settings: RunSettings) -> Iterator[Ended]:
     seeds = range(settings.seed, settings.seed + settings.repeats)
     repeats = [replace(task, settings=settings.model_copy(update={"seed": seed})) for seed in seeds]
     new = [repeat for repeat in repeats if settings.only_failed and is_new(repeat.path)]
-    for repeat in repeats:
-        if repeat not in new:
-            yield _run(repeat, console())
+    for repeat in (repeat for repeat in repeats if repeat not in new):
+        ended = _run(repeat, console())
+        print(f"run: {shown(str(repeat.path))}")  # noqa: T201 - the last line is for programs to read: no wrapping
+        yield ended
     if new:
         raise refusal(new[0].settings.plain(), new[0].path, len(new))
 
@@ -150,8 +151,7 @@ def _run(task: Task, out: Console) -> Ended:
             _tell(out, settings, results)
             if changed := clips.changed():
                 out.print(escape(_describe_changed(changed)))
-            ended = Ended.of(path, results, progress.kept, progress.made)
-    return _ended(path, ended)
+            return Ended.of(path, results, progress.kept, progress.made)
 
 
 def _shown_again(task: Task, out: Console, before: Results[Result], engine: Engine) -> Ended:
@@ -163,13 +163,7 @@ def _shown_again(task: Task, out: Console, before: Results[Result], engine: Engi
         _announce(out, task, f"{len(results)} wanted now", engine)
         out.print(f"{plural(len(results), 'sample')} {'is' if len(results) == 1 else 'are'} finished already")
         _tell(out, task.settings, results)
-    return _ended(task.path, Ended.of(task.path, results, kept=len(results), made=0))
-
-
-def _ended(path: Path, ended: Ended) -> Ended:
-    """`ended`, told."""
-    print(f"run: {shown(str(path))}")  # noqa: T201 - the last line is for programs to read: no wrapping
-    return ended
+    return Ended.of(task.path, results, kept=len(results), made=0)
 
 
 def _tell(out: Console, settings: RunSettings, results: Collection[Result]) -> None:
@@ -225,8 +219,11 @@ def _manifest(task: Task, clips: Snapshot, engine: Engine, sources: Mapping[str,
 
 
 def _memories(sources: Mapping[str, Source]) -> dict[str, MemorySection]:
-    found = {symbol: source for symbol, source in sources.items() if isinstance(source, Exemplars)}
-    return {symbol: MemorySection.model_validate(source.section()) for symbol, source in found.items()}
+    return {
+        symbol: MemorySection.model_validate(source.section())
+        for symbol, source in sources.items()
+        if isinstance(source, Exemplars)
+    }
 
 
 def _announce(out: Console, task: Task, asked: str, engine: Engine) -> None:

@@ -1,9 +1,7 @@
 """A sweep: one run for each row of an experiment (`python -m mmerg.run -m +experiment=… dataset=…`), and what it cost.
 
-Hydra composes and starts the members, in this process or, with another launcher, in several. Each leaves a line about
-its end in the sweep's folder; once all have ended, the report adds them up. A member that cannot run does not stop the
-others. Nothing is arranged for members to share calls: they meet in the reply cache, which asks for each call once,
-in whatever order or at the same time they come.
+Hydra starts the members, in this process or in several. Each leaves a line about its end in the sweep's folder, which
+the report adds up; one that cannot run does not stop the others. They share calls through the reply cache alone.
 """
 
 from __future__ import annotations
@@ -11,6 +9,7 @@ from __future__ import annotations
 import shlex
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -74,9 +73,8 @@ class Report(Callback):
 
     def on_multirun_start(self, config: DictConfig, **_: Any) -> None:
         """Words of an earlier sweep in the same folder are not this one's."""
-        for left, member in _words(Path(config.hydra.sweep.dir)):
-            if member:  # else a file of somebody else's, that happens to have this name
-                left.unlink()
+        for file in _words(Path(config.hydra.sweep.dir)):
+            file.unlink()
         parsed = OverridesParser.create().parse_overrides(list(config.hydra.overrides.task))
         swept = {override.key_or_group for override in parsed if override.is_sweep_override()}
         self._swept = swept | set(OmegaConf.select(config, "hydra.sweeper.params") or ())
@@ -109,17 +107,16 @@ class Report(Callback):
 
 def read(folder: Path) -> list[Member]:
     """What the members left in the sweep's folder, in the order they were begun."""
-    found = [member for _, member in _words(folder) if member]
-    return sorted(found, key=lambda member: member.number)
+    return sorted(_words(folder).values(), key=lambda member: member.number)
 
 
-def _words(folder: Path) -> Iterator[tuple[Path, Member | None]]:
-    """What may be members' words, each with its member; None where it is none, or one that was cut off."""
-    for file in sorted(folder.glob(f"*/{ENDED}")):
-        try:
-            yield file, Member.model_validate_json(file.read_bytes())
-        except (ValidationError, OSError):
-            yield file, None
+def _words(folder: Path) -> dict[Path, Member]:
+    """Members by the file of their words; a file of somebody else's may have this name, too, or one was cut off."""
+    found = {}
+    for file in folder.glob(f"*/{ENDED}"):
+        with suppress(ValidationError, OSError):
+            found[file] = Member.model_validate_json(file.read_bytes())
+    return found
 
 
 def table(members: Sequence[Member]) -> Table:

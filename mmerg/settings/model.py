@@ -57,7 +57,7 @@ def _is_text(value: object) -> bool:
 
 def _is_emotions(value: object) -> bool:
     labels = value if isinstance(value, list | tuple) else ()
-    return value in ("all", "nonneutral") or (bool(labels) and all(map(_is_text, labels)))
+    return value in ("all", "nonneutral") or (len(labels) > 0 and all(map(_is_text, labels)))
 
 
 Text = Annotated[str, PlainValidator(_text)]
