@@ -50,8 +50,9 @@ def least(schema: dict[str, JsonValue], pick: int) -> JsonValue:
             least_items = schema.get("minItems", 0)
             return [least(inner, pick)] * (least_items if isinstance(least_items, int) else 0)
         case {"type": "string"}:
-            most = schema.get("maxLength")
-            return TEXT[:most] if isinstance(most, int) else TEXT
+            examples, most = schema.get("examples"), schema.get("maxLength")
+            text = str(examples[0]) if isinstance(examples, list) and examples else TEXT  # what may be quoted
+            return text[:most] if isinstance(most, int) else text
         case {"type": "boolean"}:
             return True
     number = schema.get("minimum", schema.get("exclusiveMinimum", 0))

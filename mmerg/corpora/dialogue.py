@@ -104,13 +104,15 @@ class Scene:
 class Sample:
     """A scene and its hidden target turn (None where the data holds no reply).
 
-    `dropped` names history turns (numbered from 1) whose clip was left out because it could show the target.
+    `dropped` names history turns (numbered from 1) whose clip was left out because it could show the target. situation:
+    the dialogue's, for sources.
     """
 
     scene: Scene
     dialogue_id: str
     target: Turn | None = None
     dropped: tuple[int, ...] = ()
+    situation: str | None = None
 
     @property
     def id(self) -> str:
@@ -135,7 +137,7 @@ def cut(dialogue: Dialogue, target: int, labels: tuple[str, ...], history: int |
         kept.append(replace(turn, emotion=None, clip=clip))
     responder = gold.speaker if gold else (dialogue.respond_as or "")
     scene = Scene(f"{dialogue.id}/{target + 1}", tuple(kept), responder, labels)
-    return Sample(scene, dialogue.id, gold, tuple(dropped))
+    return Sample(scene, dialogue.id, gold, tuple(dropped), dialogue.situation)
 
 
 def _before_target(turn: Turn, clip: Clip, target: Turn) -> Clip | None:

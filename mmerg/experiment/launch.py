@@ -236,6 +236,9 @@ def _announce(out: Console, task: Task, asked: str, engine: Engine) -> None:
         out.print("this model has no eyes: it gets measured frame descriptions in place of the images")
     for line in filter(None, (_text_alone(task), _without_exemplars(task))):
         out.print(escape(line))
+    lacks = {symbol: getattr(source, "missing", lambda _: "")(task.wanted) for symbol, source in task.sources.items()}
+    for what in dict.fromkeys(filter(None, lacks.values())):
+        out.print(escape(f"sources {', '.join(symbol for symbol in lacks if lacks[symbol] == what)}: {what}"))
 
 
 def _without_exemplars(task: Task) -> str:

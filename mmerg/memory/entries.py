@@ -52,7 +52,9 @@ class Entry:
 def text_of(key: KeySettings, history: Sequence[tuple[str, str]], situation: str | None, emotion: str | None) -> str:
     """What stands for a turn, empty where there is nothing: the words of the last `key.turns` turns or the situation,
     with `key.emotion` the emotion on a line of its own. Turns are alike by what is said, not by who says it."""
-    words = history_text(history[-key.turns :]) if key.text == "history" else (situation or "").strip()
+    words = "" if key.text == "history" else (situation or "").strip()
+    if not words and key.text != "situation":
+        words = history_text(history[-key.turns :])
     return f"{words}\n{emotion}" if words and key.emotion and emotion else words
 
 
@@ -92,7 +94,8 @@ def origin_of(dialogue: Dialogue) -> Origin:
 def entries_of(corpus: Corpus, key: KeySettings) -> tuple[tuple[Entry, ...], Mapping[str, int]]:
     """The entries of `corpus` in the order of their ids, and how many turns were left out, by reason.
 
-    An entry is a turn with a history, by a speaker whose replies are asked for, with words and a text to be found by.
+    An entry is a turn with a history, by a speaker whose replies are asked for, with words and a text to be found by;
+    where that is the situation, which all turns of a dialogue share, the last of them alone.
     Raises ConfigError where no dialogue has the situation that `key` asks for, CorpusError where nothing is left.
     """
     named = f"{corpus.name} {corpus.split}"
@@ -103,6 +106,7 @@ def entries_of(corpus: Corpus, key: KeySettings) -> tuple[tuple[Entry, ...], Map
     left_out: Counter[str] = Counter()
     for dialogue in corpus.dialogues:
         origin = origin_of(dialogue)
+        own: list[Entry] = []
         for number, turn in enumerate(dialogue.turns[1:], start=1):
             if dialogue.responders and turn.speaker not in dialogue.responders:
                 continue
@@ -117,11 +121,12 @@ def entries_of(corpus: Corpus, key: KeySettings) -> tuple[tuple[Entry, ...], Map
             if not entry.reply:
                 left_out["blank replies"] += 1
             elif not text_of(key, entry.history, entry.situation, None):
-                left_out[f"turns without a {key.text}"] += 1
+                left_out[f"turns without a {key.named}"] += 1
             else:
-                found.append(entry)
+                own.append(entry)
+        found += own[-1:] if dialogue.situation and key.text != "history" else own
     if not found:
-        what = f"{named} gives no exemplar: no turn has words and a {key.text} before it"
+        what = f"{named} gives no exemplar: no turn has words and a {key.named} before it"
         raise CorpusError(what, where="dataset.memory", hint="name another corpus there, or memory=none")
     return tuple(sorted(found, key=lambda entry: entry.id)), dict(left_out)
 

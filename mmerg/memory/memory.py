@@ -55,14 +55,17 @@ class Memory:
         back.
 
         emotion: prefer puts entries of the query's emotion before all others, require leaves the others out. An entry
-        without a label is never of the emotion, and nothing is where the query has none. TRACE (arXiv 2509.21849)
-        retrieves so: by emotion and threshold, else by the threshold alone. A query without a text or a vector finds
-        nothing, with the reason. Raises what the embedder raises.
+        without a label is never of the emotion, and nothing is where the query has none. require_or_any is TRACE's
+        (arXiv 2509.21849): precise, by emotion and threshold, and where that finds nothing, fuzzy, by the threshold
+        alone. A query without a text or a vector finds nothing, with the reason. Raises what the embedder raises.
         """
         if wanted.top_k == 0:
             return Found((), ())
+        if wanted.emotion == "require_or_any":
+            precise = self.nearest(query, wanted.model_copy(update={"emotion": "require"}))
+            return precise if precise.hits else self.nearest(query, wanted.model_copy(update={"emotion": "any"}))
         if not query.text:
-            return Found((), (), f"there is no {self.key.text} to search the memory by")
+            return Found((), (), f"there is no {self.key.named} to search the memory by")
         hits: list[Hit] = []
         excluded: list[Hit] = []
         try:

@@ -60,6 +60,7 @@ def _protocol(protocol: dict[str, Any]) -> None:
 
 
 def _system(system: dict[str, Any]) -> None:
+    system.pop("label_sets", None)  # the dataset has the one that was taken
     system.pop("prompts", None)  # what is in them has a digest of its own, wherever they lie
     system["without"] = sorted(set(system.get("without") or ()))
     auditor = system.get("auditor")

@@ -209,7 +209,8 @@ class AuditorSettings(Part):
 
 
 class SystemSettings(Part):
-    """A system. prompts: the folder of its templates. loop: audit, single, refine, a dotted name, or a `_target_`."""
+    """A system. prompts: the folder of its templates. loop: audit, single, refine, a dotted name, or a `_target_`.
+    label_sets: the label set that it takes, by the name of a dataset that has several."""
 
     name: Name
     prompts: Word
@@ -222,6 +223,7 @@ class SystemSettings(Part):
     stages: Annotated[dict[Word, StageSettings], Field(min_length=1)]
     auditor: AuditorSettings | None = None
     vocabulary: dict[Word, Words] = {}
+    label_sets: dict[Word, Word] = {}
     result: dict[Word, Word]
 
 
@@ -288,11 +290,16 @@ class FramesSettings(Part):
 
 
 class KeySettings(Part):
-    """What text is embedded: see `mmerg.memory.entries.Key`."""
+    """What text is embedded: see `mmerg.memory.entries.text_of`."""
 
-    text: Literal["history", "situation"] = "history"
+    text: Literal["history", "situation", "situation_or_history"] = "history"
     turns: Positive = 3
     emotion: bool = False
+
+    @property
+    def named(self) -> str:
+        """What the text is called."""
+        return self.text.replace("_", " ")
 
 
 class EmbedderSettings(Target):
@@ -311,7 +318,7 @@ class MemorySettings(Part):
     name: Name
     top_k: Annotated[int, Field(ge=0, le=50)] = 1
     key: KeySettings = KeySettings()
-    emotion: Literal["any", "prefer", "require"] = "any"
+    emotion: Literal["any", "prefer", "require", "require_or_any"] = "any"
     min_similarity: Similarity | None = None
     exclude_same_script: bool = True
     exclude_same_scene: bool = True

@@ -50,12 +50,14 @@ class FromMemory:
         return Prepared(self.settings, self.embedder, remembered(), evaluated, cache)
 
     def _refuse_without_forecast(self, key: str, symbol: str, system: System) -> None:
-        """To prefer an emotion, one stage that asks must see the forecast; to require it or to search by it, each."""
+        """To require an emotion or to search by it, all stages that ask must see the forecast; else one of them."""
         emotion, asking = self.settings.emotion, [agent for agent in system.agents if symbol in agent.sees]
         blind = [agent.name for agent in asking if not system.forecast(agent)]
+        seldom = len(blind) == len(asking) and blind
         needing = {
             f"{key}.emotion=require": emotion == "require" and blind,
-            f"{key}.emotion=prefer": emotion == "prefer" and len(blind) == len(asking) and blind,
+            f"{key}.emotion=prefer": emotion == "prefer" and seldom,
+            f"{key}.emotion=require_or_any": emotion == "require_or_any" and seldom,
             f"{key}.key.emotion=true": self.settings.key.emotion and blind,
         }
         for needs, stages in needing.items():
@@ -74,6 +76,16 @@ class Prepared:
     corpus: Corpus
     evaluated: Corpus
     cache: Path
+
+    def missing(self, samples: Sequence[Sample]) -> str:
+        """Which situations are not there to search by; "" where all are, or the last turns were meant."""
+        key, named = self.settings.key, f"{self.corpus.name} {self.corpus.split}"
+        lacking = sum(not sample.situation for sample in samples)
+        untold = sum(not dialogue.situation for dialogue in self.corpus.dialogues)
+        if key.text != "situation_or_history" or not (lacking or untold):
+            return ""
+        told = f"{lacking} of {len(samples)} samples and {untold} of {len(self.corpus.dialogues)} dialogues of {named}"
+        return f"{told} have no situation: they are compared by their last {key.turns} turns"
 
     def open(self, samples: Sequence[Sample], watch: Watch) -> Exemplars:
         """The memory, built where it is not there yet. Raises CorpusError where not one of `samples` can be searched
@@ -111,7 +123,7 @@ class Exemplars:
         target = int(sample.id.removeprefix(f"{dialogue.id}/")) - 1  # as `cut` names samples
         return Query(
             origin=self._origins[sample.dialogue_id],
-            text=text_of(key, spoken(sample.scene.history), dialogue.situation, emotion),
+            text=text_of(key, spoken(sample.scene.history), sample.situation, emotion),
             history=history_text(spoken(dialogue.turns[max(0, target - key.turns) : target])),
             emotion=emotion,
             reply=sample.target.text if sample.target else None,
@@ -122,7 +134,7 @@ class Exemplars:
         without exemplars."""
         if samples and not any(self.query(sample).text for sample in samples):
             text = self.memory.key.text
-            what = f"none of the {len(samples)} samples has a {text} to search the memory by"
+            what = f"none of the {len(samples)} samples has a {self.memory.key.named} to search the memory by"
             hint = "memory=none, or memory.key.text=history for missing situations"
             raise CorpusError(what, where=f"memory.key.text={text}", hint=hint)
 

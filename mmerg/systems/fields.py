@@ -9,13 +9,15 @@ call, and validation holds a reply to the same bounds through pydantic's context
 
 from __future__ import annotations
 
+import re
+import unicodedata
 from dataclasses import dataclass
 
 from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler, ValidationInfo
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema, core_schema
 
-CHOICE, INDEX, NEEDS = "x-choice", "x-index", "x-needs"
+CHOICE, INDEX, QUOTE, NEEDS = "x-choice", "x-index", "x-quote", "x-needs"
 
 
 @dataclass(frozen=True)
@@ -53,6 +55,32 @@ class Index:
         if info.context and not 1 <= value <= info.context[self.of]:
             raise ValueError(f"there is no {self.of} {value}, they are numbered 1 to {info.context[self.of]}")
         return value
+
+
+@dataclass(frozen=True)
+class Quote:
+    """Words of one turn of those who are answered (of any turn where nobody else has spoken), case and punctuation
+    aside."""
+
+    def __get_pydantic_core_schema__(self, source: object, handler: GetCoreSchemaHandler) -> CoreSchema:
+        return core_schema.with_info_after_validator_function(self._check, handler(source))
+
+    def __get_pydantic_json_schema__(self, core: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
+        return {**handler(core), QUOTE: True}
+
+    def _check(self, value: str, info: ValidationInfo) -> str:
+        if info.context and not any(_says(turn, value) for turn in info.context[QUOTE]):
+            raise ValueError(f"{value!r} was not said so: copy from one turn of those who are answered, word for word")
+        return value
+
+
+def _says(turn: str, quote: str) -> bool:
+    said, quoted = _words(turn), _words(quote)
+    return f" {quoted} " in f" {said} " if quoted else quote.strip() == turn.strip()
+
+
+def _words(text: str) -> str:
+    return " ".join(re.findall(r"\w+", unicodedata.normalize("NFKC", text).casefold()))
 
 
 def needs(symbol: str) -> dict[str, str]:

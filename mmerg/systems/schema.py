@@ -22,6 +22,7 @@ from typing import TypeVar
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from mmerg.errors import ConfigError, Failure, ReplyError, SampleError, raised_at
+from mmerg.systems.fields import QUOTE
 
 Record = TypeVar("Record", bound=BaseModel)
 IDLE = {"title", "default", "format", "uniqueItems", "examples", "deprecated"}  # say nothing that a grammar can hold to
@@ -43,15 +44,17 @@ GRAMMATICAL = re.compile(r"\^(?!.*(\\|\(\?)).*\$")  # a pattern that servers' gr
 
 @dataclass(frozen=True)
 class Bounds:
-    """What a reply may refer to: inputs that the agent sees, words of each vocabulary, number of turns and frames."""
+    """What a reply may refer to: inputs that the agent sees, words of each vocabulary, number of turns and frames, and
+    turns that may be quoted."""
 
     seen: frozenset[str]
     choices: Mapping[str, tuple[str, ...]]
     counts: Mapping[str, int]
+    quotable: tuple[str, ...] = ()
 
     @property
     def context(self) -> dict[str, object]:
-        return {**self.choices, **self.counts}
+        return {**self.choices, **self.counts, QUOTE: self.quotable}
 
 
 class Node(BaseModel):
@@ -84,6 +87,8 @@ class Node(BaseModel):
     choice: str | None = Field(None, alias="x-choice")
     index: str | None = Field(None, alias="x-index")
     needs: str | None = Field(None, alias="x-needs")
+    quote: bool | None = Field(None, alias="x-quote")
+    examples: tuple[object, ...] | None = None  # of what may be quoted
 
     @cached_property
     def text(self) -> str:
@@ -93,7 +98,7 @@ class Node(BaseModel):
 
 def json_schema(cls: type[BaseModel], bounds: Bounds) -> Node:
     """The JSON schema of one call: references inlined, every field required, in class order, nothing else allowed."""
-    return _made(cls, bounds.seen, tuple(bounds.choices.items()), tuple(bounds.counts.items()))
+    return _made(cls, bounds.seen, tuple(bounds.choices.items()), tuple(bounds.counts.items()), bounds.quotable[-1:])
 
 
 @lru_cache(maxsize=512)  # samples with as many turns and frames share theirs
@@ -102,8 +107,9 @@ def _made(
     seen: frozenset[str],
     choices: tuple[tuple[str, tuple[str, ...]], ...],
     counts: tuple[tuple[str, int], ...],
+    quotable: tuple[str, ...],
 ) -> Node:
-    return _concrete(_read(cls), Bounds(seen, dict(choices), dict(counts)))
+    return _concrete(_read(cls), Bounds(seen, dict(choices), dict(counts), quotable))
 
 
 def schema_digest(cls: type[BaseModel]) -> str:
@@ -168,6 +174,8 @@ def _concrete(node: Node, bounds: Bounds) -> Node:
         kept |= {name: getattr(node, name) for name in LIMITS}
         kept["form"] = node.pattern
         kept["pattern"] = node.pattern if node.pattern and GRAMMATICAL.fullmatch(node.pattern) else None
+    if node.quote:
+        kept["examples"] = bounds.quotable
     if node.items:
         kept["items"] = _concrete(node.items, bounds)
     if node.properties is not None:

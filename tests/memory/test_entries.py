@@ -65,6 +65,14 @@ def test_dialogues_without_a_situation_are_counted() -> None:
     assert left_out == {"turns without a situation": 3}
 
 
+def test_turns_that_are_found_by_one_situation_are_one_entry() -> None:
+    told = dialogue("told", "A: x", "B: y", "A: z", "B: w", situation="My cat ran away.")
+    entries, left_out = entries_of(corpus(TEA, told), Key(text="situation_or_history"))
+    assert [entry.id for entry in entries] == ["tea/2", "tea/3", "tea/4", "told/4"]
+    assert [speaker for speaker, _ in entries[-1].history] == ["A", "B", "A"]
+    assert left_out == {}
+
+
 HISTORY = (("Ana", "I  failed\nagain."), ("Ben", "Oh."), ("Ana", "Really."))
 
 
@@ -76,6 +84,7 @@ HISTORY = (("Ana", "I  failed\nagain."), ("Ben", "Oh."), ("Ana", "Really."))
         (Key(turns=2, emotion=True), "joy", "Oh.\nReally.\njoy"),
         (Key(emotion=True, turns=1), None, "Really."),
         (Key(text="situation"), "joy", "My cat ran away."),
+        (Key(text="situation_or_history"), None, "My cat ran away."),
         (Key(text="situation", emotion=True), "sadness", "My cat ran away.\nsadness"),
     ],
 )
@@ -86,6 +95,7 @@ def test_the_text_of_a_key(key: Key, emotion: str | None, text: str) -> None:
 def test_no_words_give_no_text_whatever_the_emotion() -> None:
     assert text_of(Key(emotion=True), (("Ana", " "),), None, "joy") == ""
     assert text_of(Key(text="situation", emotion=True), HISTORY, None, "joy") == ""
+    assert text_of(Key(text="situation_or_history", turns=1), HISTORY, " ", None) == "Really."
 
 
 @pytest.mark.parametrize(

@@ -58,6 +58,23 @@ def test_none_are_wanted(tmp_path: Path) -> None:
     assert len(embedder.asked) == asked
 
 
+@pytest.mark.parametrize("emotion", ["joy", "sadness", "anger", None])
+@pytest.mark.parametrize("least", [None, 0.5, 0.8, 0.999])
+@pytest.mark.parametrize("top_k", [1, 2])
+def test_precise_then_fuzzy_is_as_by_brute_force(
+    memory: Memory, emotion: str | None, least: float | None, top_k: int
+) -> None:
+    """TRACE: of the emotion and above the threshold; only where there is none, above the threshold alone."""
+    [query, *vectors] = Letters().embed([QUERY.text, *(entry.history[0][1] for entry in memory.entries)])
+    ranked = sorted(
+        zip(memory.entries, (float(query @ vector) for vector in vectors), strict=True), key=lambda p: -p[1]
+    )
+    near = [entry for entry, similarity in ranked if least is None or round(similarity, 6) >= least]
+    precise = [entry for entry in near if emotion and entry.emotion == emotion]
+    found = replies(memory, replace(QUERY, emotion=emotion), top_k, "require_or_any", least)
+    assert found == [entry.reply for entry in (precise or near)[:top_k]]
+
+
 def test_the_forecast_emotion_is_preferred(memory: Memory) -> None:
     assert replies(memory, emotion="prefer") == ["second", "fifth", "first", "third", "fourth"]
 

@@ -51,7 +51,7 @@ def test_every_option_composes_and_makes_its_parts(group: str, option: str, tmp_
     with closing(pool_of(settings)) as pool:
         assert pool.slots == len(settings.backend.hosts) * settings.backbone.concurrency
     experiment = experiment_of(settings, prompts_of(settings), ENGINE)
-    assert [stage.name for stage in experiment.prompts.system.stages] == ["mpa", "caef", "psp", "sgrg"]
+    assert [stage.name for stage in experiment.prompts.system.stages] == list(settings.system.stages)
     assert experiment.looker.settings.long_side == settings.backbone.image_side
     assert experiment.sampling == sampling_of(settings)
     assert not (tmp_path / "cache").exists()  # making parts does nothing yet

@@ -58,7 +58,7 @@ def test_only_how_results_are_had_leaves_the_identity_alone(base: dict[str, Any]
     keys = [key.replace("memory.", "sources.M.") for key in HOW]
     ours = {path for path in leaves(base) if any(path == key or path.startswith(f"{key}.") for key in keys)}
     places = {path for path in leaves(base) if path.endswith(".root")}
-    assert unmoved == ours | places | {"protocol.name", "system.prompts"}
+    assert unmoved == ours | places | {"protocol.name", "system.prompts", "system.label_sets"}
     assert identity_hash(copy.deepcopy(base)) == before
 
 

@@ -25,6 +25,7 @@ EXEMPLARS = tuple(
     {"history": [{"speaker": "Ana", "text": f"I lost\nmy {thing}."}], "reply": f"Your {thing}, oh no.", "emotion": mood}
     for thing, mood in (("keys", "sadness"), ("way", None))
 )
+SITUATION = ({"text": "I applied for a job."},)
 Script = Callable[[str, Request], str]
 
 
@@ -51,7 +52,9 @@ class Played:
         run = settings_of("dataset=demo", f"system={system}", *settings)
         self.system = build(run.system, given=run.sources)
         self.events: list[events.Event] = []
-        known = {symbol: Supply(EXEMPLARS) for symbol in run.sources} if supplied is None else supplied
+        known = supplied
+        if known is None:
+            known = {symbol: Supply(SITUATION if symbol == "S" else EXEMPLARS) for symbol in run.sources}
         asking = [""]
         self.backend = Scripted(lambda request: script(asking[-1], request))
         sources = {symbol: partial(_found, found) for symbol, found in known.items()}

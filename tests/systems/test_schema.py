@@ -21,6 +21,7 @@ from mmerg.errors import ConfigError, Failure, ReplyError
 from mmerg.systems.audit import audit_class
 from mmerg.systems.merg.schemas import Evidence, Forecast, Plan
 from mmerg.systems.schema import Bounds, json_schema, outline, parse, vocabularies
+from mmerg.systems.trace.schemas import Cause
 from tests.engine.parts import ROOT, STAGES, as_text, audit, merg, outputs
 
 BOUNDS = Bounds(
@@ -290,3 +291,22 @@ def test_docstrings_decide_nothing_with_or_without_optimisation() -> None:
 def test_a_dry_run_gives_what_the_schema_allows(cls: type[BaseModel]) -> None:
     request = Request((Message("user", "?"),), Sampling(), json_schema(cls, BOUNDS).text)
     parse(cls, BOUNDS, Dry().complete(request).text)
+
+
+def test_a_quote_is_words_of_those_who_are_answered() -> None:
+    said = ("I failed again. It\u2019s over!", "\U0001f62d")
+    bounds = Bounds(frozenset("D"), {"cause": ("loss",)}, {}, said)
+
+    def cause(quote: str) -> str:
+        return json.dumps({"trigger_spans": [quote], "global_cause_summary": "x", "cause_category": "loss"})
+
+    for quote in ("I failed again.", "it's over", "I failed again. It's over!", said[1]):
+        assert parse(Cause, bounds, cause(quote)).trigger_spans == (quote,)
+    for quote in ("I failed again and again", "fail", "over, I failed", "!", "..."):
+        with pytest.raises(ReplyError, match="was not said so: copy from one turn") as caught:
+            parse(Cause, bounds, cause(quote))
+        assert caught.value.what.startswith("trigger_spans.0: ")
+    [span] = [sent(Cause, bounds)["properties"]["trigger_spans"]["items"]]
+    assert span["examples"] == [said[-1]]
+    jsonschema.validate(json.loads(cause(said[0])), sent(Cause, bounds))
+    assert Cause.model_validate_json(cause("read back from a file, it is not checked again"))

@@ -18,3 +18,29 @@ class Answer(_Record):
 
     emotion: Annotated[str, Choice("emotion"), Field(description="the emotion that the next turn carries")]
     response: Annotated[str, Field(min_length=1, max_length=480, description="the next turn, word for word")]
+
+
+Points = Annotated[int, Field(ge=0, le=3)]
+
+
+class Feedback(_Record):
+    """The critic's word on a draft: what to do better, then ten traits of a reply in a dialogue, 0 to 3 points each
+    (Madaan et al., 2023, arXiv 2303.17651, on dialogue responses)."""
+
+    feedback: Annotated[str, Field(min_length=1, max_length=600, description="what is weak, and how to mend it")]
+    relevant: Points
+    informative: Points
+    interesting: Points
+    consistent: Points
+    helpful: Points
+    engaging: Points
+    specific: Points
+    safe: Points
+    understanding: Points
+    fluent: Points
+    good_enough: Annotated[bool, Field(description="true only if nothing is left to improve")]
+
+    @property
+    def points(self) -> int:
+        """0 to 30."""
+        return sum(value for name, value in self if name not in ("feedback", "good_enough"))

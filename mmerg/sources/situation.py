@@ -1,0 +1,26 @@
+"""What a dialogue is about, as a speaker wrote it down before: an input of TRACE (arXiv 2509.21849).
+
+sources: {S: {_target_: mmerg.sources.situation.Situation}}
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from mmerg.corpora.dialogue import Sample
+from mmerg.engine.sources import Supply
+from mmerg.engine.state import State
+
+
+class Situation:
+    """Supplies the situation, where the corpus has one."""
+
+    digest = "1"
+
+    def supply(self, sample: Sample, state: State, forecast: str | None) -> Supply:  # noqa: ARG002 - for other sources
+        text = " ".join((sample.situation or "").split())
+        return Supply(({"text": text},) if text else ())
+
+    def missing(self, samples: Sequence[Sample]) -> str:
+        lacking = sum(not sample.situation for sample in samples)
+        return f"{lacking} of {len(samples)} samples have no situation" if lacking else ""

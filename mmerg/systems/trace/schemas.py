@@ -1,0 +1,41 @@
+"""What TRACE's agents answer (arXiv 2509.21849, section 3): emotion e, cause c, strategy s. R is plain text."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from mmerg.systems.fields import Choice, Quote
+
+Reasoning = Annotated[str, Field(min_length=1, max_length=320)]
+
+
+class _Record(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Emotion(_Record):
+    """e, by ASI: the emotion that the conversation is about; on EmpatheticDialogues one of Ekman's six."""
+
+    reasoning: Annotated[Reasoning, Field(description="which words show the feeling")]
+    final_emotion: Annotated[str, Choice("emotion")]
+
+
+class Cause(_Record):
+    """c = (S_trigger, c_sum, c_cat), by CAE: the words that set the emotion off, and why."""
+
+    trigger_spans: Annotated[
+        tuple[Annotated[str, Quote(), Field(min_length=1, max_length=320)], ...],
+        Field(min_length=1, max_length=2, description="sentences copied word for word from those who are answered"),
+    ]
+    global_cause_summary: Annotated[Reasoning, Field(description="the cause in one sentence")]
+    cause_category: Annotated[str, Choice("cause")]
+
+
+class Strategy(_Record):
+    """s, by SRP: how the reply communicates empathy; a second strategy may blend with the first."""
+
+    reasoning_for_choice: Annotated[Reasoning, Field(description="what the other person needs now")]
+    chosen_strategy: Annotated[str, Choice("strategy")]
+    secondary_strategy: Annotated[str, Choice("blend"), Field(description="to blend in, if any")]

