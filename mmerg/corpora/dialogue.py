@@ -1,9 +1,6 @@
 """Turns, clips, dialogues and samples: what a corpus reader gives and everything else reads.
 
-A `Sample` splits a dialogue at its target turn. Its `Scene` is all that a model may ever be shown (MERG, arXiv
-2604.18988, section 3: given the history D = {(s_1,u_1), …, (s_n,u_n)} and keyframes V, produce the next turn).
-
-    sample = cut(dialogue, target=len(dialogue.turns) - 1, labels=("joy", "sadness"))
+sample = cut(dialogue, target=len(dialogue.turns) - 1, labels=("joy", "sadness"))
 """
 
 from __future__ import annotations
@@ -31,10 +28,8 @@ class Crop:
 
 @dataclass(frozen=True, slots=True)
 class Clip:
-    """A video file, a span of it (seconds in the file; None is its start or end), and a part of the picture.
-
-    Without a start it is the whole file, however short, of which nothing from `end` on is shown.
-    """
+    """A video file, a span of it (seconds in the file; None is its start or end), and a part of the picture. Without a
+    start it is the whole file, however short, of which nothing from `end` on is shown."""
 
     path: Path
     start: float | None = None
@@ -56,12 +51,10 @@ class Turn:
 
 @dataclass(frozen=True, slots=True)
 class Dialogue:
-    """Turns in order. `respond_as` names who speaks next where the reply is not part of the data.
-
-    responders: whose turns may be targets, empty for everybody's. situation: what a speaker wrote down before. script:
-    the play it performs. episode: whose clock its turns' times are on. conversation: what it is or is a part of, by a
-    name that all splits and variants of the data share. None of these reaches a scene.
-    """
+    """Turns in order. respond_as: who speaks next where the reply is not part of the data. responders: whose turns may
+    be targets, empty for everybody's. situation: what a speaker wrote down before. script: the play it performs.
+    episode: whose clock its turns' times are on. conversation: what it is or is a part of, by a name that all splits
+    and variants of the data share. Of these, the first alone reaches a scene."""
 
     id: Words
     turns: Annotated[tuple[Turn, ...], Field(min_length=1)]
@@ -92,7 +85,8 @@ class Corpus:
 
 @dataclass(frozen=True, slots=True)
 class Scene:
-    """What a model may see of a sample: the history, who replies, and the labels it may choose from."""
+    """All that a model may ever see of a sample: the history D = {(s_1,u_1), …, (s_n,u_n)} with its clips, who replies,
+    and the labels it may choose from (MERG, arXiv 2604.18988, section 3)."""
 
     id: str
     history: tuple[Turn, ...]
@@ -102,11 +96,8 @@ class Scene:
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """A scene and its hidden target turn (None where the data holds no reply).
-
-    `dropped` names history turns (numbered from 1) whose clip was left out because it could show the target. situation:
-    the dialogue's, for sources.
-    """
+    """A scene and its hidden target turn (None where the data holds no reply). dropped: the history turns (numbered
+    from 1) whose clip was left out because it could show the target. situation: the dialogue's, for sources."""
 
     scene: Scene
     dialogue_id: str
@@ -120,24 +111,21 @@ class Sample:
 
 
 def cut(dialogue: Dialogue, target: int, labels: tuple[str, ...], history: int | None = None) -> Sample:
-    """The sample whose target is turn number `target` (from 0), `len(turns)` being the reply after the last turn.
-    `history` keeps so many turns before it (None: all).
+    """The sample whose target is turn number `target` (from 0), `len(turns)` being the reply after the last turn; with
+    so many turns before it as `history` says (None: all).
 
     History turns lose their gold emotion, and their clips end where the target starts, so that neither words, labels
     nor frames of the target reach a prompt (IEMOCAP turns overlap by 0.6 s in the median).
     """
     gold = dialogue.turns[target] if target < len(dialogue.turns) else None
-    kept: list[Turn] = []
-    dropped: list[int] = []
     first = 0 if history is None else max(0, target - history)
-    for number, turn in enumerate(dialogue.turns[first:target], start=1):
-        clip = _before_target(turn, turn.clip, gold) if turn.clip and gold else turn.clip
-        if turn.clip and not clip:
-            dropped.append(number)
-        kept.append(replace(turn, emotion=None, clip=clip))
+    turns = dialogue.turns[first:target]
+    clips = [_before_target(turn, turn.clip, gold) if turn.clip and gold else turn.clip for turn in turns]
+    kept = tuple(replace(turn, emotion=None, clip=clip) for turn, clip in zip(turns, clips, strict=True))
+    dropped = tuple(number for number, turn in enumerate(turns, start=1) if turn.clip and not clips[number - 1])
     responder = gold.speaker if gold else (dialogue.respond_as or "")
-    scene = Scene(f"{dialogue.id}/{target + 1}", tuple(kept), responder, labels)
-    return Sample(scene, dialogue.id, gold, tuple(dropped), dialogue.situation)
+    scene = Scene(f"{dialogue.id}/{target + 1}", kept, responder, labels)
+    return Sample(scene, dialogue.id, gold, dropped, dialogue.situation)
 
 
 def _before_target(turn: Turn, clip: Clip, target: Turn) -> Clip | None:

@@ -1,13 +1,11 @@
 """EmpatheticDialogues: talks of two about a situation that one of them lived through (Rashkin et al., ACL 2019).
 
-A line of `test.csv`, the file this reads, by the split's name (train, valid or test):
-
     conv_id,utterance_idx,context,prompt,speaker_idx,utterance,selfeval,tags
     hit:0_conv:0,2,guilty,I forgot her birthday_comma_ again.,0,Did you call her_comma_ at least?,5|5|5_5|5|5,
 
-A comma inside a field is written `_comma_`, and nothing is quoted. Odd utterances are those of who tells ("Speaker"),
-even ones of who answers ("Listener"). `context` is the emotion that the whole talk is about: each of its turns carries
-it, which is what CEM, HEF and TRACE score a forecast against. `prompt` is the situation, which no model is shown.
+Nothing is quoted. Odd utterances are those of who tells ("Speaker"), even ones of who answers ("Listener"). `context`
+is the emotion of the whole talk: each of its turns carries it, which is what CEM, HEF and TRACE score a forecast
+against. `prompt` is the situation, which no model is shown.
 
     corpus = Empathetic("~/data/empatheticdialogues", split="test", label_set="ekman").load()
 """
@@ -51,29 +49,23 @@ LABEL_SETS = {"32": tuple(sorted(EKMAN)), "ekman": tuple(_MERGED)}
 
 @dataclass(frozen=True)
 class Empathetic:
-    """One split. `root` is the folder with the csv files, or the one that holds it (`empatheticdialogues/`).
-
-    label_set: 32, the emotions as published, or ekman, the six that TRACE merges them into.
-    """
+    """One split. `root` is the folder with the csv files, or the one that holds it (`empatheticdialogues/`). label_set:
+    32, the emotions as published, or ekman, the six that TRACE merges them into."""
 
     root: str | Path
     split: str = "test"
     label_set: Literal["32", "ekman"] = "32"
 
     def load(self) -> Corpus:
-        """Read the split. Only listeners' turns may be targets; dialogues are called `test_hit:0_conv:1`.
-
-        What is damaged is left out and counted in `notes` (docs/datasets.md). Raises ConfigError for an unknown split
-        or label set, CorpusError for a missing file or column, a file that holds no usable row, another split, or
-        mostly unknown contexts.
-        """
+        """Read the split. Only listeners' turns may be targets; dialogues are called `test_hit:0_conv:1`. What is
+        damaged is left out and counted in `notes` (docs/datasets.md). Raises ConfigError for an unknown split or label
+        set, CorpusError for a missing file or column, no usable row, another split, or mostly unknown contexts."""
         files.refuse_other("dataset.split", self.split, SPLITS)
         files.refuse_other("dataset.label_set", self.label_set, LABEL_SETS)
         root = files.root_folder(self.root, ROOT_HINT)
         what = f"no {self.split}.csv for EmpatheticDialogues' {self.split} split"
         places = {split: [root / f"{split}.csv", root / "empatheticdialogues" / f"{split}.csv"] for split in SPLITS}
-        archive = root / "empatheticdialogues.tar.gz"
-        path, data = files.find_and_read(places[self.split], what, ROOT_HINT, [archive])
+        path, data = files.find_and_read(places[self.split], what, ROOT_HINT, [root / "empatheticdialogues.tar.gz"])
         notes: Counter[str] = Counter()
         talks: dict[str, dict[int, list[str]]] = {}
         for fields in _records(files.text_lines(data, path, notes), path, notes):
@@ -82,9 +74,8 @@ class Empathetic:
             talk.setdefault(int(fields[1]), fields)
         _refuse_wrong(talks, path, notes)
         dialogues = tuple(self._dialogue(name, talk, notes) for name, talk in talks.items())
-        fingerprint = hashlib.sha256(data).hexdigest()
-        labels = LABEL_SETS[self.label_set]
-        corpus = Corpus("empathetic", self.split, labels, dialogues, fingerprint, files.found(notes))
+        labels, fingerprint = LABEL_SETS[self.label_set], hashlib.sha256(data).hexdigest()
+        corpus = Corpus("empathetic", self.split, labels, dialogues, fingerprint, files.counted(notes))
         refuse_mixed_up(corpus, path, data, places)
         return corpus
 
@@ -109,11 +100,9 @@ def _records(lines: Sequence[str], path: Path, notes: Counter[str]) -> Iterator[
     header = [name.strip() for name in lines[0].split(",")]
     if header[: len(COLUMNS)] != COLUMNS:
         missing = ", ".join(name for name in COLUMNS if name not in header)
-        raise CorpusError(
-            f"{path.name} lacks columns: {missing}" if missing else f"{path.name} has its columns in another order",
-            where=f"{path}, line 1; it has: {lines[0][:300].strip() or 'nothing'}",
-            hint=f"{files.AS_PUBLISHED}; its first line is {','.join(COLUMNS)}",
-        )
+        what = f"{path.name} lacks columns: {missing}" if missing else f"{path.name} has its columns in another order"
+        where = f"{path}, line 1; it has: {lines[0][:300].strip() or 'nothing'}"
+        raise CorpusError(what, where=where, hint=f"{files.AS_PUBLISHED}; its first line is {','.join(COLUMNS)}")
     for line in lines[1:]:
         fields = [field.strip().replace("_comma_", ",") for field in line.split(",")[: len(COLUMNS)]]
         if len(fields) < UNCUT or not fields[4].isdecimal():  # cut, or moved along by a comma that is not written out
@@ -128,15 +117,12 @@ def _refuse_wrong(talks: Mapping[str, dict[int, list[str]]], path: Path, notes: 
     """Raises CorpusError where no row can be used, or most contexts are no emotion: a wrong file or column."""
     contexts = Counter(fields[2] for talk in talks.values() for fields in talk.values())
     if not contexts:
-        counts = ", ".join(f"{count} {name}" for name, count in files.found(notes).items())
-        where = f"{path}; {counts or 'no rows'}"
+        where = f"{path}; {', '.join(f'{count} {name}' for name, count in files.counted(notes).items()) or 'no rows'}"
         raise CorpusError(f"{path.name} holds no usable row", where=where, hint=files.AS_PUBLISHED)
     unknown = Counter({context: count for context, count in contexts.items() if context not in EKMAN})
     notes["labels_unknown"] = unknown.total()
     if 2 * unknown.total() > contexts.total():
         shown = ", ".join(repr(context[:40]) for context, _ in unknown.most_common(3))
-        raise CorpusError(
-            f"most contexts in {path.name} are no emotions of EmpatheticDialogues, but {shown}",
-            where=str(path),
-            hint=f"{files.AS_PUBLISHED}; the third field is one of {', '.join(sorted(EKMAN))}",
-        )
+        what = f"most contexts in {path.name} are no emotions of EmpatheticDialogues, but {shown}"
+        hint = f"{files.AS_PUBLISHED}; the third field is one of {', '.join(sorted(EKMAN))}"
+        raise CorpusError(what, where=str(path), hint=hint)

@@ -3,14 +3,14 @@
 Damage costs the line it is on, and is counted in `notes`.
 
     path, data = find_and_read([Path("test_sent_emo.csv")], "no csv for the test split", "set dataset.root")
-    for line, cells in read_table(data, path, ("Utterance", "Speaker"), notes):
-        print(line, cells["Speaker"])
+    for line, cells in read_table(data, path, ("Utterance", "Speaker"), notes): ...
 """
 
 from __future__ import annotations
 
 import csv
 import os
+import re
 import stat
 import sys
 from collections import Counter
@@ -20,7 +20,7 @@ from pathlib import Path
 
 from mmerg.errors import ConfigError, CorpusError
 
-C1_AS_CP1252 = {code: bytes([code]).decode("cp1252", "replace") for code in range(0x80, 0xA0)}
+C1 = re.compile("[\x80-\x9f]")
 MAX_PROBLEMS = 10  # that a message tells
 MAX_JOINED_LINES = 5  # an utterance quoted over more lines than this is a lost quote
 AS_PUBLISHED = "take the file as published"
@@ -43,9 +43,9 @@ def unusable(what: str, problems: Sequence[str], where: str, hint: str) -> Corpu
     return CorpusError("\n".join(lines + [f"  and {more} more"] * (more > 0)), where=where, hint=hint)
 
 
-def found(notes: Counter[str]) -> dict[str, int]:
+def counted(notes: Counter[str]) -> dict[str, int]:
     """The counts that are not 0, by name."""
-    return {name: count for name, count in sorted(notes.items()) if count}
+    return dict(sorted((+notes).items()))
 
 
 def root_folder(root: str | Path, hint: str) -> Path:
@@ -141,9 +141,8 @@ def decode_lines(data: bytes, notes: Counter[str]) -> list[str]:
         except UnicodeDecodeError:
             line = raw.decode("cp1252", "replace")
             notes["lines_cp1252"] += 1
-        if not line.isascii():
-            notes["characters_repaired"] += sum(ord(letter) in C1_AS_CP1252 for letter in line)
-            line = line.translate(C1_AS_CP1252)
+        line, repaired = C1.subn(lambda control: control[0].encode("latin-1").decode("cp1252", "replace"), line)
+        notes["characters_repaired"] += repaired
         lines.append(line)
     return lines
 
@@ -167,37 +166,30 @@ def read_table(
     CorpusError as `text_lines` does, and where one of `columns` is missing or there twice.
     """
     lines = text_lines(data, path, notes)
-    header = [name.strip() for name in _fields(lines[0]) or []]
+    header = [name.strip() for name in _cells(lines[0]) or []]
     missing = [name for name in columns if name not in header]
     if names := missing or [name for name in columns if header.count(name) > 1]:
         verb, often = ("lacks", "") if missing else ("has", " more than once")
-        raise CorpusError(
-            f"{path.name} {verb} the column{'s' * (len(names) > 1)} {', '.join(names)}{often}",
-            where=f"{path}, line 1; it has: {', '.join(header)[:300] or 'nothing'}",
-            hint=f"{AS_PUBLISHED}; needed, once each, are {', '.join(columns)}",
-        )
+        what = f"{path.name} {verb} the column{'s' * (len(names) > 1)} {', '.join(names)}{often}"
+        where = f"{path}, line 1; it has: {', '.join(header)[:300] or 'nothing'}"
+        raise CorpusError(what, where=where, hint=f"{AS_PUBLISHED}; needed, once each, are {', '.join(columns)}")
     at = 1
     while at < len(lines):
-        fields, used = _record(lines, at, len(header))
-        if fields is not None:
-            yield at + 1, dict(zip(header, (cell.strip() for cell in fields), strict=True))
-        notes["rows_malformed"] += fields is None and bool(lines[at].strip())
-        at += used
+        cells, used = None, 0
+        while cells is None and used < min(MAX_JOINED_LINES, len(lines) - at):
+            used += 1  # a quote is open: the cell may go on in the next line
+            cells = _cells("\n".join(lines[at : at + used]))
+        if cells and len(cells) >= len(header) and not any(cells[len(header) :]):
+            yield at + 1, dict(zip(header, cells, strict=False))
+            at += used
+        else:
+            notes["rows_malformed"] += bool(lines[at].strip())
+            at += 1
 
 
-def _record(lines: list[str], at: int, width: int) -> tuple[list[str] | None, int]:
-    """The record that starts on line `at`, and how many lines it takes; a bad one is None and takes its own line."""
-    for used in range(1, min(MAX_JOINED_LINES, len(lines) - at) + 1):
-        fields = _fields("\n".join(lines[at : at + used]))
-        if fields is None:
-            continue  # a quote is open: the field may go on in the next line
-        whole = len(fields) >= width and not any(cell.strip() for cell in fields[width:])
-        return (fields[:width], used) if whole else (None, 1)
-    return None, 1
-
-
-def _fields(text: str) -> list[str] | None:
+def _cells(text: str) -> list[str] | None:
+    """The cells of a record, stripped; None where it is misquoted."""
     try:
-        return next(csv.reader(StringIO(text, newline="\n"), strict=True), [])
+        return [cell.strip() for cell in next(csv.reader(StringIO(text, newline="\n"), strict=True), [])]
     except csv.Error:
         return None

@@ -1,12 +1,7 @@
-"""Your own dialogues: a folder with `dialogues.jsonl`, a dialogue a line, and clips beside it.
+"""Your own dialogues: a folder with `dialogues.jsonl`, a dialogue a line, and clips beside it (docs/datasets.md).
 
-    {"id": "tea", "turns": [{"speaker": "Ana", "text": "I failed again.", "emotion": "sadness", "clip": "ana.mp4",
-     "start": 0.0, "end": 2.5}, {"speaker": "Ben", "text": "That must hurt.", "emotion": "sadness"}]}
+What is wrong with the file is said at once, up to ten lines of it. Opens no clip.
 
-(on one line). The last turn is the hidden reply; with `"respond_as": "Ben"` all turns are history and Ben is to reply.
-Strict: what is wrong with the file is said at once, up to ten lines of it. Opens no clip.
-
-    corpus = Folder("my_dialogues").load()
     demo = Folder(demo_root()).load()    # the one that comes with the package: five drawn dialogues
 """
 
@@ -37,12 +32,13 @@ Words = Annotated[str, Field(min_length=1)]
 Seconds = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 
 
-class _Line(BaseModel):
-    model_config = ConfigDict(strict=True, extra="forbid", frozen=True, str_strip_whitespace=True)
+STRICT = ConfigDict(strict=True, extra="forbid", frozen=True, str_strip_whitespace=True)
 
 
-class TurnLine(_Line):
+class TurnLine(BaseModel):
     """A turn as written. `start` and `end` are seconds in the clip's file; without them it is the whole clip."""
+
+    model_config = STRICT
 
     speaker: Words
     text: Words
@@ -54,12 +50,10 @@ class TurnLine(_Line):
     @field_validator("clip")
     @classmethod
     def _inside(cls, clip: str | None) -> str | None:
-        if clip is None:
-            return None
-        path = Path(os.path.normpath(clip))
+        path = Path(os.path.normpath(clip or ""))
         if path.is_absolute() or path.parts[:1] == ("..",):
             raise ValueError(f"{clip!r} leaves the dataset's folder; give a path inside it")
-        return str(path)
+        return str(path) if clip else None
 
     @model_validator(mode="after")
     def _span(self) -> Self:
@@ -70,8 +64,10 @@ class TurnLine(_Line):
         return self
 
 
-class DialogueLine(_Line):
+class DialogueLine(BaseModel):
     """A dialogue as written, one line of the file."""
+
+    model_config = STRICT
 
     id: Words
     turns: Annotated[tuple[TurnLine, ...], Field(min_length=1)]
@@ -109,8 +105,7 @@ class Folder:
             dialogues.append(Dialogue(line.id, tuple(turns), line.respond_as, conversation=f"{here}#{line.id}"))
         notes = {"clips_missing": len(clips.absent)} if clips.absent else {}
         digest = hashlib.sha256(data).hexdigest()
-        name = root.resolve().name
-        return Corpus(name, path.stem, labels, tuple(dialogues), digest, notes=notes, absent=clips.absent)
+        return Corpus(root.resolve().name, path.stem, labels, tuple(dialogues), digest, notes, clips.absent)
 
 
 def _lines(data: bytes, path: Path, labels: Sequence[str]) -> Iterator[DialogueLine]:
@@ -125,7 +120,7 @@ def _lines(data: bytes, path: Path, labels: Sequence[str]) -> Iterator[DialogueL
             line = DialogueLine.model_validate_json(raw)
         except ValidationError as error:
             first = error.errors(include_url=False, include_input=False)[0]
-            place = [f"line {number}", *filter(None, [".".join(map(str, first["loc"]))])]
+            place = [f"line {number}", *([".".join(map(str, first["loc"]))] if first["loc"] else ())]
             problems.append(": ".join([*place, first["msg"].removeprefix("Value error, ")]))
             continue
         problems += [

@@ -1,6 +1,6 @@
 """IEMOCAP: ten actors in pairs, five sessions of plays and improvisations, an avi a dialogue (Busso et al., 2008).
 
-Reads transcriptions and evaluations (`iemocap_files`) of the full release as it is unpacked; no video is opened.
+Reads `Session{1..5}/dialog/{transcriptions,EmoEvaluation}` of the full release as it is unpacked; no video is opened.
 
     corpus = Iemocap("~/data/IEMOCAP_full_release", sessions=(5,)).load()
     Protocol("labelled", max_per_dialogue=1).select(corpus)    # 31 samples, one a dialogue
@@ -8,15 +8,18 @@ Reads transcriptions and evaluations (`iemocap_files`) of the full release as it
 
 from __future__ import annotations
 
+import os
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
+from typing import NamedTuple
 
-from mmerg.corpora import iemocap_files as release
+from mmerg.corpora import files
 from mmerg.corpora.dialogue import Clip, Corpus, Crop, Dialogue, Turn
-from mmerg.corpora.files import Clips, found, read_bytes, refuse_other, root_folder
+from mmerg.corpora.files import holdings, is_folder
 from mmerg.errors import ConfigError, CorpusError
 
 LABEL_SETS = {
@@ -27,23 +30,37 @@ WORDS = {"ang": "angry", "hap": "happy", "exc": "excited", "sad": "sad", "fru": 
 OTHER_CODES = ("xxx", "sur", "fea", "oth", "dis", "missing")  # xxx: the evaluators have no majority
 ACTORS = {"F": "Woman", "M": "Man"}
 LEFT, RIGHT = Crop(0.0, 0.0, 0.5, 1.0), Crop(0.5, 0.0, 0.5, 1.0)
-SIDES = {  # what is shown of who wears the markers, and of the other
-    "auto": (LEFT, RIGHT),
-    "swapped": (RIGHT, LEFT),
-    "left": (LEFT, LEFT),
-    "right": (RIGHT, RIGHT),
-    "full": (None, None),
-}
+# What is shown of who wears the markers, and of the other.
+SIDES: dict[str, tuple[Crop | None, Crop | None]] = {"auto": (LEFT, RIGHT), "swapped": (RIGHT, LEFT)}
+SIDES |= {"left": (LEFT, LEFT), "right": (RIGHT, RIGHT), "full": (None, None)}
+RELEASE = "IEMOCAP_full_release"
+TRANSCRIPTIONS, EVALUATIONS, FILMS = "dialog/transcriptions", "dialog/EmoEvaluation", "dialog/avi/DivX"
+DIALOGUE = re.compile(r"Ses0([1-5])[FM]_(?:impro|script)[0-9]{2}[0-9a-z_]{0,9}")
+ROOT_HINT = f"set dataset.root to {RELEASE}, the folder that holds Session1 to Session5, or to the folder it is in"
+MAX_NAMED = 5
+SECONDS = r"([0-9]{1,6}(?:\.[0-9]{1,9})?)"
+SPOKEN = re.compile(rf"(Ses\w+)_([FM])(\w+)\s*\[\s*{SECONDS}\s*-\s*{SECONDS}\s*\]\s*:\s*(.+)", re.ASCII | re.DOTALL)
+JUDGED = re.compile(rb"\[[^\]]*\]\s+(Ses\w+)\s+([A-Za-z]{3})\b")
+
+
+class Utterance(NamedTuple):
+    """One line of a transcription, times in seconds from the start of the dialogue's recordings; actor is F or M."""
+
+    start: float
+    end: float
+    id: str
+    actor: str
+    text: str
 
 
 @dataclass(frozen=True)
 class Iemocap:
     """Sessions of IEMOCAP. `root` is IEMOCAP_full_release or a folder that holds it.
 
-    label_set: six, or four, which counts excited as happy; turns with a label outside the set have none.
-    speaker_side: which part of the picture a turn's clip shows. Both actors are filmed side by side; auto takes the
-    left half for who wears the markers (the letter in the dialogue's name) and the right half for the other, swapped
-    the opposite. `clips=False` reads the words alone. Times are seconds on the clock of the dialogue's avi.
+    label_set: six, or four, which counts excited as happy; turns with a label outside the set have none. speaker_side:
+    what a turn's clip shows of the two, filmed side by side. auto: the left half for who wears the markers (the letter
+    in the dialogue's name), the right one for the other; swapped: the opposite. `clips=False` reads the words alone.
+    Times are seconds on the clock of the dialogue's avi.
     """
 
     root: str | Path
@@ -60,30 +77,29 @@ class Iemocap:
             given = ", ".join(map(str, asked)) or "none"
             hint = "dataset.sessions is a list of 1 to 5, such as [5] or [1,2,3,4]"
             raise ConfigError(f"IEMOCAP has sessions 1 to 5; asked for: {given}", where="dataset.sessions", hint=hint)
-        refuse_other("dataset.label_set", self.label_set, LABEL_SETS)
-        refuse_other("dataset.reader.speaker_side", self.speaker_side, SIDES)
-        root = root_folder(self.root, release.ROOT_HINT)
+        files.refuse_other("dataset.label_set", self.label_set, LABEL_SETS)
+        files.refuse_other("dataset.reader.speaker_side", self.speaker_side, SIDES)
+        root = files.root_folder(self.root, ROOT_HINT)
         sessions = sorted(set(asked))
         notes: Counter[str] = Counter()
-        clips, digest = Clips(), sha256()
+        clips, digest = files.Clips(), sha256()
         dialogues: list[Dialogue] = []
         for session in sessions:
-            folder = release.session_folder(root, session)
+            folder = _session_folder(root, session)
             unjudged: set[str] = set()
-            for name in release.dialogue_names(folder):
-                spoken, judged = (
-                    read_bytes(folder / kind / f"{name}.txt") for kind in (release.TRANSCRIPTIONS, release.EVALUATIONS)
-                )
+            for name in dialogue_names(folder):
+                kinds = (TRANSCRIPTIONS, EVALUATIONS)
+                spoken, judged = (files.read_bytes(folder / kind / f"{name}.txt") for kind in kinds)
                 digest.update(f"{name}\0{len(spoken)}\0{len(judged)}\0".encode() + spoken + judged)
-                utterances = release.read_transcription(spoken, name, notes)
-                codes = release.read_evaluation(judged, notes)
+                utterances = read_transcription(spoken, name, notes)
+                codes = read_evaluation(judged, notes)
                 notes["evaluations_without_turn"] += len(codes.keys() - {said.id for said in utterances})
                 notes["dialogues_without_turns"] += not utterances
                 if not utterances:
                     continue
                 if not codes:
                     unjudged.add(name)
-                film = (folder / release.FILMS / f"{name}.avi").relative_to(root).as_posix()
+                film = (folder / FILMS / f"{name}.avi").relative_to(root).as_posix()
                 turns: list[Turn] = []
                 for number, said in enumerate(utterances, start=1):
                     file = clips.find(f"{name}/{number}", film, [root]) if self.clips else None
@@ -91,23 +107,21 @@ class Iemocap:
                 play = name.split("_")[1][: len("script01")]  # without part and take: sessions perform the same ones
                 script = play if play.startswith("script") else None
                 dialogues.append(Dialogue(name, tuple(turns), script=script, conversation=name))
-            release.refuse_without(folder, f"{release.EVALUATIONS} holds no evaluation in the files of", unjudged)
+            _refuse_without(folder, f"{EVALUATIONS} holds no evaluation in the files of", unjudged)
         notes["clips_missing"] = len(clips.absent)
         split = f"session{'+'.join(map(str, sessions))}"
         if not dialogues:
             what = f"no transcription of IEMOCAP's {split} holds a turn"
-            raise CorpusError(what, where=str(root), hint=f"take {release.TRANSCRIPTIONS} as published")
-        labels = LABEL_SETS[self.label_set]
-        return Corpus(
-            "iemocap", split, labels, tuple(dialogues), digest.hexdigest(), notes=found(notes), absent=clips.absent
-        )
+            raise CorpusError(what, where=str(root), hint=f"take {TRANSCRIPTIONS} as published")
+        labels, fingerprint = LABEL_SETS[self.label_set], digest.hexdigest()
+        return Corpus("iemocap", split, labels, tuple(dialogues), fingerprint, files.counted(notes), clips.absent)
 
     def _turn(
-        self, said: release.Utterance, dialogue: str, codes: Mapping[str, str], film: Path | None, notes: Counter[str]
+        self, said: Utterance, dialogue: str, codes: Mapping[str, str], film: Path | None, notes: Counter[str]
     ) -> Turn:
         """The turn, without a label where the utterance has none of the set."""
         code = codes.get(said.id, "missing")
-        emotion = "happy" if (code, self.label_set) == ("exc", "four") else WORDS.get(code)
+        emotion = "happy" if code == "exc" and self.label_set == "four" else WORDS.get(code)
         if emotion not in LABEL_SETS[self.label_set]:
             notes[f"labels_{code if code in (*WORDS, *OTHER_CODES) else 'unknown'}"] += 1
             emotion = None
@@ -117,3 +131,91 @@ class Iemocap:
         crop = markers if said.actor == dialogue[len("Ses05")] else other
         clip = Clip(film, said.start, end, crop) if film and end else None
         return Turn(ACTORS[said.actor], said.text, emotion, clip, said.start, end)
+
+
+def _session_folder(root: Path, session: int) -> Path:
+    """The folder of a session, in `root` or in the release there. Raises CorpusError where there is none."""
+    bases = (root, root / RELEASE)
+    places = [base / f"Session{session}" for base in bases]
+    if found := next(filter(is_folder, places), None):
+        return found
+    where = f"looked for {places[0]} and {places[1]}; {'; '.join(map(holdings, filter(is_folder, bases)))}"
+    hint = f"{ROOT_HINT}; dataset.sessions says which sessions are read"
+    raise CorpusError(f"no folder Session{session} for IEMOCAP's session {session}", where=where, hint=hint)
+
+
+def dialogue_names(session: Path) -> list[str]:
+    """The names of a session's dialogues, in order. Raises CorpusError unless each has both of its text files."""
+    spoken, judged = (_listed(session, folder) for folder in (TRANSCRIPTIONS, EVALUATIONS))
+    _refuse_without(session, f"{TRANSCRIPTIONS} lacks", judged - spoken)
+    _refuse_without(session, f"{EVALUATIONS} lacks", spoken - judged)
+    return sorted(spoken)
+
+
+def _listed(session: Path, inner: str) -> set[str]:
+    """The session's dialogues that have a text file in a folder; other names are passed over."""
+    folder = session / inner
+    hint = f"unpack {inner} of {session.name} from the full release, too; sentences/ is not read"
+    if not is_folder(folder):
+        last = next(filter(is_folder, folder.parents))
+        raise CorpusError(f"{session.name} has no {inner}", where=f"looked for {folder}; {holdings(last)}", hint=hint)
+    try:
+        texts = [name for name in os.listdir(folder) if name.endswith(".txt")]  # noqa: PTH208  (names, not paths)
+    except OSError as error:
+        what = f"cannot list {inner} of {session.name}: {error.strerror}"
+        raise CorpusError(what, where=str(folder), hint="check that you may read the folder") from error
+    # A link that leads nowhere is listed, so that reading it says so.
+    matches = (DIALOGUE.fullmatch(name.removesuffix(".txt")) for name in texts if not is_folder(folder / name))
+    names = {match[0] for match in matches if match and session.name == f"Session{match[1]}"}
+    if not names:
+        where = f"looked for {folder / f'Ses0{session.name[-1]}….txt'}; {holdings(folder)}"
+        raise CorpusError(f"{session.name} has no dialogue in {inner}", where=where, hint=hint)
+    return names
+
+
+def _refuse_without(session: Path, what: str, names: set[str]) -> None:
+    """Raises CorpusError where there are dialogues of which a part is not there (`what`)."""
+    if names:
+        more = f" and {len(names) - MAX_NAMED} more" if len(names) > MAX_NAMED else ""
+        what = f"{session.name} is not whole: {what} {', '.join(sorted(names)[:MAX_NAMED])}{more}"
+        hint = f"each dialogue has a .txt file in {TRANSCRIPTIONS} and in {EVALUATIONS}; unpack these folders again"
+        raise CorpusError(what, where=str(session), hint=hint)
+
+
+def read_transcription(data: bytes, dialogue: str, notes: Counter[str]) -> list[Utterance]:
+    """The utterances of `dialogue` in order of start, end and id; a file may list all of one actor's first.
+
+        Ses05F_impro01_F000 [006.2901-008.2357]: Excuse me.
+
+    Counts `lines_skipped` (bare `F:` and `M:`, remarks), `lines_unreadable` (no id of this dialogue, times or words)
+    and `turns_repeated` (the first counts).
+    """
+    said: dict[str, Utterance] = {}
+    for line in map(str.strip, files.decode_lines(data, notes)):
+        match = SPOKEN.fullmatch(line)
+        if match and match[1] == dialogue:
+            _, actor, number, start, end, text = match.groups()
+            id = f"{dialogue}_{actor}{number}"
+            notes["turns_repeated"] += id in said
+            said.setdefault(id, Utterance(float(start), float(end), id, actor, text))
+        elif line:
+            notes["lines_unreadable" if line.startswith("Ses") else "lines_skipped"] += 1
+    return sorted(said.values())
+
+
+def read_evaluation(data: bytes, notes: Counter[str]) -> dict[str, str]:
+    """The label that each utterance's evaluators agreed on, as spelled in the file ("xxx": on none), by utterance.
+
+        [6.2901 - 8.2357]	Ses05F_impro01_F000	neu	[2.5000, 2.5000, 2.5000]
+
+    Counts `evaluations_unreadable` (no utterance or label) and `evaluations_repeated` (the first counts).
+    """
+    labels: dict[str, str] = {}
+    for line in data.removeprefix(files.MARK).splitlines():
+        if match := JUDGED.match(line):
+            utterance, label = (part.decode("ascii") for part in match.groups())
+            notes["evaluations_repeated"] += utterance in labels
+            labels.setdefault(utterance, label.lower())
+        else:
+            notes["evaluations_unreadable"] += line.startswith(b"[")
+    return labels

@@ -1,17 +1,12 @@
-"""MELD: multi-party dialogues of a TV series, a label a turn and a clip a turn (Poria et al., ACL 2019).
-
-A line of `test_sent_emo.csv`, the file this reads, by the split's name:
+"""MELD: multi-party dialogues of a TV series, a label and a clip (`dia0_utt1.mp4`) a turn (Poria et al., ACL 2019).
 
     Sr No.,Utterance,Speaker,Emotion,Sentiment,Dialogue_ID,Utterance_ID,Season,Episode,StartTime,EndTime
     1,"Oh. That’s so...",Rachel,anger,negative,0,1,3,19,"00:14:40,629","00:14:47,385"
 
-Order comes from Utterance_ID, which has gaps. The row's clip is `dia0_utt1.mp4`; no clip is opened.
-
-The dyadic variant cuts each dialogue into talks of two; turns recur in several of them. In `test_sent_emo_dya.csv`
-Old_Dialogue_ID and Old_Utterance_ID are those of the row that it was, and name the clip.
+Order comes from Utterance_ID, which has gaps. The dyadic variant cuts each dialogue into talks of two, in which turns
+recur; its Old_Dialogue_ID and Old_Utterance_ID are those of the row that a turn was, and name the clip.
 
     corpus = Meld("~/data/MELD.Raw", split="test").load()
-    dyads = Meld("~/data/MELD", split="test", variant="dyadic").load()
 """
 
 from __future__ import annotations
@@ -50,11 +45,9 @@ ROOT_HINT = "set dataset.root to the folder that holds the csv files or MELD.Raw
 
 @dataclass(frozen=True)
 class Meld:
-    """One split of MELD. `root` is the folder with the csv files, MELD.Raw itself, or a folder that holds either.
-
-    labels: None for MELD's seven. `variant` is multi (as published first) or dyadic. `clips=False` reads the words
-    alone. Turn times are seconds on the clock of the episode, which a dialogue names (`s03e19`).
-    """
+    """One split. `root` is the folder with the csv files, MELD.Raw itself, or a folder that holds either; labels: None
+    for MELD's seven. `clips=False` reads the words alone. Turn times are seconds on the clock of the episode, which a
+    dialogue names (`s03e19`)."""
 
     root: str | Path
     split: str = "test"
@@ -64,11 +57,8 @@ class Meld:
 
     def load(self) -> Corpus:
         """Read the split. Dialogues are called `test_dia3`, dyads `test_dyad3`; the conversation of both is that of the
-        dialogue (`meld/test/dia3`), for a dyad that of the first row that names one.
-
-        What is damaged is left out and counted in `notes`. Raises ConfigError for an unknown split or variant,
-        CorpusError for what stops a run (docs/datasets.md lists both).
-        """
+        dialogue (`meld/test/dia3`), for a dyad that of the first row that names one. What is damaged is left out and
+        counted in `notes`. Raises ConfigError and CorpusError (docs/datasets.md lists what stops a run)."""
         files.refuse_other("dataset.split", self.split, CLIP_FOLDERS)
         files.refuse_other("dataset.variant", self.variant, FILES)
         dyadic = self.variant == "dyadic"
@@ -80,14 +70,14 @@ class Meld:
         }
         bases = (root, root / RAW)
         archives = [base / name for name in (f"{self.split}.tar.gz", f"{RAW}.tar.gz") for base in bases]
-        also = "; its folder MELD_Dyadic belongs beside MELD's own; or dataset.variant=multi" if dyadic else ""
         what = f"no {csv.format(self.split)} for MELD's {self.split} split"
+        also = "; its folder MELD_Dyadic belongs beside MELD's own; or dataset.variant=multi" if dyadic else ""
         path, data = files.find_and_read(places[self.split], what, ROOT_HINT + also, archives)
-
         labels = MELD_LABELS if self.labels is None else tuple(self.labels)
         notes: Counter[str] = Counter()
-        rows = _keyed(files.read_table(data, path, (*COLUMNS, *OLD_IDS) if dyadic else COLUMNS, notes), path, notes)
-        if not dyadic and any(OLD_IDS[0] in cells for _, cells in rows.values()):
+        columns = (*COLUMNS, *OLD_IDS) if dyadic else COLUMNS
+        rows = _keyed(files.read_table(data, path, columns, notes), path, notes)
+        if not dyadic and OLD_IDS[0] in next(iter(rows.values()))[1]:
             hint = "call it by its published name (…_dya.csv) and set dataset.variant=dyadic"
             raise CorpusError(f"{path.name} holds MELD's dyadic variant", where=f"{path}, line 1", hint=hint)
         inner = CLIP_FOLDERS[self.split]
@@ -106,16 +96,16 @@ class Meld:
             conversation = next((f"meld/{self.split}/dia{key[0]}" for key in named if key), None)
             dialogues.append(Dialogue(name, tuple(turns), episode=_episode(talk, notes), conversation=conversation))
         if len(clips.absent) == len(rows) and (packed := files.first_file(archives)):
-            raise CorpusError(
+            what, where = (
                 f"no clip of MELD's {self.split} split is unpacked",
-                where=f"looked in {', '.join(map(str, folders))}",
-                hint=f"unpack {packed}, or read words only: +dataset.reader.clips=false",
+                f"looked in {', '.join(map(str, folders))}",
             )
+            hint = f"unpack {packed}, or read words only: +dataset.reader.clips=false"
+            raise CorpusError(what, where=where, hint=hint)
         notes["clips_missing"] = len(clips.absent)
         name, digest = "meld-dyadic" if dyadic else "meld", hashlib.sha256(data).hexdigest()
-        corpus = Corpus(
-            name, self.split, labels, tuple(dialogues), digest, notes=files.found(notes), absent=clips.absent
-        )
+        counts = files.counted(notes)
+        corpus = Corpus(name, self.split, labels, tuple(dialogues), digest, counts, clips.absent)
         refuse_mixed_up(corpus, path, data, places)
         return corpus
 
@@ -129,11 +119,9 @@ def _keyed(rows: Iterable[Row], path: Path, notes: Counter[str]) -> dict[Key, Ro
             notes["rows_incomplete"] += 1
             continue
         if key in keyed:
-            raise CorpusError(
-                f"two rows for utterance {key[1]} of dialogue {key[0]}",
-                where=f"{path}, lines {keyed[key][0]} and {line}",
-                hint=f"{files.AS_PUBLISHED}, or delete the wrong row",
-            )
+            what = f"two rows for utterance {key[1]} of dialogue {key[0]}"
+            where = f"{path}, lines {keyed[key][0]} and {line}"
+            raise CorpusError(what, where=where, hint=f"{files.AS_PUBLISHED}, or delete the wrong row")
         keyed[key] = line, cells
     if not keyed:
         raise CorpusError(f"{path.name} holds no usable row", where=str(path), hint=files.AS_PUBLISHED)
@@ -144,28 +132,24 @@ def _turn(row: Row, clip: Path | None, labels: Sequence[str], path: Path, notes:
     line, cells = row
     emotion = cells["Emotion"]
     if emotion and emotion not in labels:
-        raise CorpusError(
-            f"unknown emotion {emotion!r}",
-            where=f"{path}, line {line}",
-            hint=f"the labels are {', '.join(labels)}; correct the line or set dataset.labels=[...]",
-        )
+        hint = f"the labels are {', '.join(labels)}; correct the line or set dataset.labels=[...]"
+        raise CorpusError(f"unknown emotion {emotion!r}", where=f"{path}, line {line}", hint=hint)
     notes["labels_missing"] += not emotion
     start, end = (_seconds(cells[column], notes) for column in ("StartTime", "EndTime"))
     if start is not None and end is not None and end <= start:
         end = None
         notes["spans_reversed"] += 1
-    words = cells["Utterance"].replace("\n", " ")
-    return Turn(cells["Speaker"], words, emotion or None, Clip(clip) if clip else None, start, end)
+    text = cells["Utterance"].replace("\n", " ")
+    return Turn(cells["Speaker"], text, emotion or None, Clip(clip) if clip else None, start, end)
 
 
 def _seconds(cell: str, notes: Counter[str]) -> float | None:
     """`H:MM:SS,mmm` in seconds. The digits after the comma are a decimal fraction, also where they are only two."""
-    match = TIME.fullmatch(cell)
-    if not match:
-        notes["times_unreadable"] += 1
-        return None
-    hours, minutes, seconds, fraction = match.groups()
-    return int(hours) * 3600 + int(minutes) * 60 + float(f"{seconds}.{fraction}")
+    if match := TIME.fullmatch(cell):
+        hours, minutes, seconds, fraction = match.groups()
+        return int(hours) * 3600 + int(minutes) * 60 + float(f"{seconds}.{fraction}")
+    notes["times_unreadable"] += 1
+    return None
 
 
 def _ids(cells: Mapping[str, str], columns: Sequence[str]) -> Key | None:
@@ -176,7 +160,6 @@ def _ids(cells: Mapping[str, str], columns: Sequence[str]) -> Key | None:
 
 def _episode(rows: Sequence[Row], notes: Counter[str]) -> str | None:
     """`s03e19` for season 3, episode 19; None where no row names one, or rows disagree, which is counted."""
-    known = filter(None, (_ids(cells, EPISODE) for _, cells in rows))
-    names = {f"s{season:02}e{episode:02}" for season, episode in known}
-    notes["episodes_differing"] += len(names) > 1
-    return names.pop() if len(names) == 1 else None
+    found = {ids for _, cells in rows if (ids := _ids(cells, EPISODE))}
+    notes["episodes_differing"] += len(found) > 1
+    return "s{:02}e{:02}".format(*found.pop()) if len(found) == 1 else None

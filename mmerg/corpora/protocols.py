@@ -31,7 +31,7 @@ class Selection:
 
 @dataclass(frozen=True)
 class Protocol:
-    """How samples are taken. Each step works on what the one before leaves:
+    """How samples are taken. Each setting works on what the one before leaves.
 
     targets: last (the final turn, or the reply after it where `respond_as` asks for one), all (every turn that has a
     history), labelled (those of them that carry a label). Where a dialogue names its responders, turns of others are no
@@ -74,17 +74,21 @@ class Protocol:
             drawn = random.Random(self.seed).sample(range(len(taken)), self.sample)
             taken = [taken[index] for index in sorted(drawn)]
         samples = tuple(cut(dialogue, target, corpus.labels, self.history) for dialogue, target in taken)
-        return Selection(samples, {reason: count for reason, count in left_out.items() if count})
+        return Selection(samples, dict(+left_out))
 
     def describe(self, selection: Selection) -> str:
         """The protocol with its n and what was left out, as every output names it."""
         emotions = self.emotions if isinstance(self.emotions, str) else "+".join(self.emotions)
-        named: dict[str, object] = {"targets": self.targets, "emotions": emotions}
-        named |= {"max_per_dialogue": self.max_per_dialogue, "sample": self.sample, "history": self.history}
-        named["seed"] = None if self.sample is None else self.seed
-        settings = " ".join(f"{name}={value}" for name, value in named.items() if value is not None)
-        left_out = (f"{count} {reason}" for reason, count in selection.left_out.items())
-        return ", ".join([settings, f"n={len(selection.samples)}", *left_out])
+        seed = None if self.sample is None else self.seed
+        limits = {
+            "max_per_dialogue": self.max_per_dialogue,
+            "sample": self.sample,
+            "history": self.history,
+            "seed": seed,
+        }
+        given = "".join(f" {name}={value}" for name, value in limits.items() if value is not None)
+        left_out = "".join(f", {count} {reason}" for reason, count in selection.left_out.items())
+        return f"targets={self.targets} emotions={emotions}{given}, n={len(selection.samples)}{left_out}"
 
     def _allowed(self, corpus: Corpus) -> frozenset[str] | None:
         """The labels that a target may have; None for all and for no label."""
@@ -92,19 +96,15 @@ class Protocol:
             return None
         wanted = [NEUTRAL] if self.emotions == "nonneutral" else self.emotions
         if unknown := [emotion for emotion in wanted if emotion not in corpus.labels]:
-            raise ConfigError(
-                f"{', '.join(unknown)} is no emotion of {corpus.name}",
-                where="protocol.emotions",
-                hint=f"all, nonneutral where there is neutral, or a list of {', '.join(corpus.labels)}",
-            )
+            what = f"{', '.join(unknown)} is no emotion of {corpus.name}"
+            hint = f"all, nonneutral where there is neutral, or a list of {', '.join(corpus.labels)}"
+            raise ConfigError(what, where="protocol.emotions", hint=hint)
         return frozenset(corpus.labels) - {NEUTRAL} if self.emotions == "nonneutral" else frozenset(wanted)
 
 
 def chosen(samples: Sequence[Sample], ids: Sequence[str] | None, limit: int | None) -> list[Sample]:
-    """The samples that `ids` (None: all) and `limit` (None: no limit) leave, in order.
-
-    Raises ConfigError for an id that is not there.
-    """
+    """The samples that `ids` (None: all) and `limit` (None: no limit) leave, in order. Raises ConfigError for an id
+    that is not there."""
     if ids is not None:
         asked = frozenset(ids)
         if unknown := sorted(asked - {sample.id for sample in samples}):

@@ -2,12 +2,10 @@
 
 expected("meld", "test")           # 280 dialogues, 2610 turns, 1256 of them neutral
 expected("iemocap", "session2+5")  # the two sessions together
-known_bad("meld", "test")          # {"dia38_utt4": "too_long", "dia220_utt0": "too_long"}
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache
@@ -15,13 +13,12 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Annotated
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, TypeAdapter
+from pydantic import AfterValidator, BaseModel, TypeAdapter
 
 from mmerg.corpora.dialogue import Corpus
 from mmerg.corpora.files import first_file, read_bytes
 from mmerg.errors import CorpusError
 
-SESSIONS = re.compile(r"session([1-5](?:\+[1-5])*)")
 Counts = Annotated[Mapping[str, int], AfterValidator(MappingProxyType)]  # nobody who reads them can change them
 
 
@@ -42,10 +39,8 @@ class Expected:
     sample_labels: int | None = field(default=None, kw_only=True)
 
 
-class _Published(BaseModel):
+class _Published(BaseModel, frozen=True, extra="forbid"):
     """A corpus in `published.yaml`. bad_clips: by split and name, how each is bad."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     source: str = ""
     splits: Mapping[str, Expected] = {}
@@ -58,15 +53,14 @@ def expected(name: str, split: str) -> Expected | None:
     Sessions joined by a plus are summed; IEMOCAP's labels are known for all five together and no fewer.
     """
     corpus = _figures().get(name, _Published())
-    match = SESSIONS.fullmatch(split)
-    numbers = sorted(match[1].split("+")) if match else []
-    if found := corpus.splits.get(f"session{'+'.join(numbers)}" if match else split):
-        return replace(found, source=corpus.source)
-    parts = [corpus.splits.get(f"session{number}") for number in numbers]
-    if not parts or None in parts or len(set(numbers)) < len(numbers):
+    sessions = sorted(split.removeprefix("session").split("+")) if split.startswith("session") else []
+    if known := corpus.splits.get(f"session{'+'.join(sessions)}" if sessions else split):
+        return replace(known, source=corpus.source)
+    parts = [corpus.splits.get(f"session{number}") for number in sessions]
+    if not parts or None in parts or len(set(sessions)) < len(sessions):
         return None
     dialogues, turns = (sum(getattr(part, what) for part in parts) for what in ("dialogues", "turns"))
-    return Expected(dialogues, turns, {}, corpus.source)
+    return Expected(dialogues, turns, source=corpus.source)
 
 
 def known_bad(name: str, split: str) -> Mapping[str, str]:
@@ -77,29 +71,21 @@ def known_bad(name: str, split: str) -> Mapping[str, str]:
 def refuse_mixed_up(corpus: Corpus, path: Path, data: bytes, splits: Mapping[str, Iterable[Path]]) -> None:
     """Raises CorpusError where `corpus`, read from `data` at `path`, has the bytes of another split, or exactly its
     published counts: a memory that holds the test split would leak it. splits: where each one's file may be."""
+    published = _figures()[corpus.name].splits
+    sizes = {split: f"{one.turns} turns in {one.dialogues} dialogues" for split, one in published.items()}
+    own = f"{sum(len(dialogue.turns) for dialogue in corpus.dialogues)} turns in {len(corpus.dialogues)} dialogues"
     others = [split for split in splits if split != corpus.split]
     for split in others:
         other = first_file(splits[split])
         if other and other.stat().st_size == len(data) and read_bytes(other) == data:
-            raise CorpusError(
-                f"{path.name} and {other.name} are the same file: one of them is not its split",
-                where=f"{path}; {other}",
-                hint=f"take both as published. {_sizes(corpus.name, corpus.split, split)}",
-            )
-    turns = sum(len(dialogue.turns) for dialogue in corpus.dialogues)
+            what = f"{path.name} and {other.name} are the same file: one of them is not its split"
+            hint = f"take both as published. {corpus.split} has {sizes[corpus.split]}; {split} has {sizes[split]}"
+            raise CorpusError(what, where=f"{path}; {other}", hint=hint)
     for split in others:
-        figures = expected(corpus.name, split)
-        if figures and (figures.dialogues, figures.turns) == (len(corpus.dialogues), turns):
-            raise CorpusError(
-                f"{path.name} holds the {split} split: {turns} turns in {len(corpus.dialogues)} dialogues",
-                where=str(path),
-                hint=f"name it as published, or set dataset.split={split}. {_sizes(corpus.name, corpus.split)}",
-            )
-
-
-def _sizes(name: str, *splits: str) -> str:
-    figures = [(split, expected(name, split)) for split in splits]
-    return "; ".join(f"{split} has {one.turns} turns in {one.dialogues} dialogues" for split, one in figures if one)
+        if sizes[split] == own:
+            what = f"{path.name} holds the {split} split: {own}"
+            hint = f"name it as published, or set dataset.split={split}. {corpus.split} has {sizes[corpus.split]}"
+            raise CorpusError(what, where=str(path), hint=hint)
 
 
 @cache

@@ -1,7 +1,6 @@
 """Reads a corpus and checks what its reader gives, whoever wrote the reader.
 
 corpus = read_corpus(Meld("~/data/MELD", split="test"))
-Snapshot.of(clip_files(corpus)).changed()    # clips that are gone or have another size since
 """
 
 from __future__ import annotations
@@ -42,11 +41,9 @@ def read_corpus(reader: object, labels: Sequence[str] | None = None) -> Corpus:
         raise CorpusError(what, where=where, hint=f"correct the reader; {CONTRACT}") from error
     corpus = checked(corpus, reader)
     if labels is not None and list(labels) != list(corpus.labels):
-        raise ConfigError(
-            f"dataset.labels is [{', '.join(map(str, labels))}], and {corpus.name} has [{', '.join(corpus.labels)}]",
-            where="dataset.labels",
-            hint="leave it out; dataset.label_set chooses one of several sets, protocol.emotions picks targets",
-        )
+        what = f"dataset.labels is [{', '.join(map(str, labels))}], and {corpus.name} has [{', '.join(corpus.labels)}]"
+        hint = "leave it out; dataset.label_set chooses one of several sets, protocol.emotions picks targets"
+        raise ConfigError(what, where="dataset.labels", hint=hint)
     return corpus
 
 

@@ -12,8 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mmerg.corpora.dialogue import Corpus, Dialogue
-from mmerg.corpora.iemocap import LABEL_SETS, Iemocap
-from mmerg.corpora.iemocap_files import read_evaluation, read_transcription
+from mmerg.corpora.iemocap import LABEL_SETS, Iemocap, read_evaluation, read_transcription
 from mmerg.corpora.protocols import Protocol
 from mmerg.errors import ConfigError, MmergError
 from mmerg.experiment.wiring import corpus_of, make

@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from mmerg.corpora.iemocap import Iemocap
-from mmerg.corpora.iemocap_files import dialogue_names
+from mmerg.corpora.iemocap import Iemocap, dialogue_names
 from mmerg.errors import CorpusError
 
 from .iemocap_builder import Builder, improvised, names_of, played
