@@ -30,8 +30,6 @@ LAYOUT = f"a line is: {EXAMPLE}"
 
 Words = Annotated[str, Field(min_length=1)]
 Seconds = Annotated[float, Field(ge=0, allow_inf_nan=False)]
-
-
 STRICT = ConfigDict(strict=True, extra="forbid", frozen=True, str_strip_whitespace=True)
 
 

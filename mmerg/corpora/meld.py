@@ -26,7 +26,6 @@ from mmerg.corpora.published import refuse_mixed_up
 from mmerg.errors import CorpusError
 
 MELD_LABELS = ("neutral", "joy", "sadness", "anger", "surprise", "fear", "disgust")
-Variant = Literal["multi", "dyadic"]
 Row = tuple[int, dict[str, str]]  # the line it starts on, its cells by column
 Key = tuple[int, int]
 RAW = "MELD.Raw"
@@ -53,7 +52,7 @@ class Meld:
     split: str = "test"
     labels: Sequence[str] | None = None
     clips: bool = True
-    variant: Variant = "multi"
+    variant: Literal["multi", "dyadic"] = "multi"
 
     def load(self) -> Corpus:
         """Read the split. Dialogues are called `test_dia3`, dyads `test_dyad3`; the conversation of both is that of the
