@@ -1,9 +1,9 @@
 """Compares finished runs, sample by sample: `python -m mmerg.compare RUN_A RUN_B [RUN …]`.
 
 Each run is held against the first. Prints the settings that differ, the difference of every figure with its 95 %
-interval, p by McNemar's exact test (shares) or a permutation test (all else), p corrected by Holm for several runs, and
-the smallest difference that so many pairs can show. Calls no model that wrote replies and writes nothing but `--json
-FILE`.
+interval, and the smallest difference that so many pairs can show. Only the primary figures (acc, dist2, bert_f1, or
+those named by --primary) are tested: p by McNemar's exact test (shares) or a permutation test, corrected by Holm for
+all that is tested. Calls no model that wrote replies and writes nothing but `--json FILE`.
 Exit code 0 compared, 2 runs that cannot be compared or a wrong option, 130 interrupted.
 """
 
@@ -22,7 +22,7 @@ from mmerg.errors import ConfigError
 from mmerg.runs.manifest import check_runs
 from mmerg.scoring.answers import read_run, told_apart
 from mmerg.scoring.arguments import add_arguments, arguments
-from mmerg.scoring.comparisons import DRAWS, compared_with
+from mmerg.scoring.comparisons import DRAWS, PRIMARY, compared_with
 from mmerg.scoring.differences import shown
 from mmerg.scoring.files import written
 from mmerg.scoring.standard import Options
@@ -65,10 +65,13 @@ def main(arguments_given: Sequence[str] | None = None) -> int:
     parser.add_argument("--json", type=Path, metavar="FILE", help="write all comparisons there, too")
     draws = parser.add_argument_group("intervals and tests")
     draws.add_argument("--draws", type=int, metavar="N", default=DRAWS, help="default: %(default)s")
+    primary = "a figure to test; may be given several times, default: " + ", ".join(PRIMARY)
+    draws.add_argument("--primary", metavar="NAME", action="append", default=[], help=primary)
     draws.add_argument("--seed", type=int, metavar="N", default=0, help="default: %(default)s")
     add_arguments(parser)
     given = parser.parse_args(arguments_given)
-    options = Options(**arguments(given), resamples=given.draws, seed=given.seed)
+    known = arguments(given)
+    options = Options(**known, resamples=given.draws, seed=given.seed, primary=tuple(given.primary))
     return run_command(lambda: compare(console(), given.run, options, given.json), STARTS_OVER)
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 from rich.text import Text
+from statsmodels.stats.multitest import multipletests
 
 from mmerg.compare import main, telling
 from mmerg.scoring.answers import read_run
@@ -41,7 +42,8 @@ def pair(tmp_path: Path) -> tuple[str, str]:
 
 
 def test_two_runs(pair: tuple[str, str], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main([*pair, *FEW, "--json", str(tmp_path / "out.json")]) == 0
+    tested = ("--primary", "acc", "--primary", "dist1")
+    assert main([*pair, *FEW, *tested, "--json", str(tmp_path / "out.json")]) == 0
     shown = capsys.readouterr().out
     assert "A: first\nB: second\n10 samples in both\n" in shown
     assert "acc: b = 1 pairs count in A alone, c = 3 in B alone (McNemar, exact)" in shown
@@ -54,12 +56,12 @@ def test_two_runs(pair: tuple[str, str], tmp_path: Path, capsys: pytest.CaptureF
         1,
         3,
         0.625,
-        0.625,
+        1.0,
     )
     assert acc.interval
     assert acc.detectable
     ends = f"{acc.interval[0]:+.2f} to {acc.interval[1]:+.2f}"
-    assert row(shown, "acc") == f"acc ↑ 50.00 70.00 +20.00 {ends} 0.6250 0.6250 {acc.detectable:.2f} 10"
+    assert row(shown, "acc") == f"acc ↑ 50.00 70.00 +20.00 {ends} 0.6250 1.0000 {acc.detectable:.2f} 10"
     [dist] = of(compared, "dist1")
     assert (dist.n, dist.left_out, dist.test) == (8, 2, "permutation, 60 draws, seed 0")
     assert row(shown, "dist1").endswith(" 8 2")
@@ -77,7 +79,12 @@ def test_the_table_stays_within_120_columns(pair: tuple[str, str], capsys: pytes
 def test_it_says_how_each_number_was_had(pair: tuple[str, str], capsys: pytest.CaptureFixture[str]) -> None:
     main([*pair, *FEW, "--seed", "4"])
     shown = capsys.readouterr().out
-    for part in ("McNemar's exact test for shares", "60 draws, seed 4", "one comparison of a figure", "80 % power"):
+    for part in (
+        "McNemar's exact test for shares",
+        "60 draws, seed 4",
+        "all that is tested here together (2)",
+        "80 % power",
+    ):
         assert part in shown
 
 
@@ -85,15 +92,36 @@ def test_several_runs_are_held_against_the_first_and_corrected(
     pair: tuple[str, str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     third = run(tmp_path / "third", results("..........", shift=2))
-    assert main([*pair, third, *FEW, "--json", str(tmp_path / "out.json")]) == 0
+    assert main([*pair, third, *FEW, "--primary", "acc", "--json", str(tmp_path / "out.json")]) == 0
     shown = capsys.readouterr().out
     assert "A: first\nB: second\n" in shown
     assert "A: first\nB: third\n" in shown
-    assert "corrected for the 2 comparisons of a figure" in shown
+    assert "corrected for all that is tested here together (2)" in shown
     found = of(kept(tmp_path / "out.json"), "acc")
     assert [one.b for one in found] == ["second", "third"]
     assert [one.p for one in found] == [0.625, 0.0625]
     assert [one.p_holm for one in found] == [0.625, 0.125]
+
+
+def test_only_primary_figures_are_tested_and_corrected_together(pair: tuple[str, str], tmp_path: Path) -> None:
+    third, file = run(tmp_path / "third", results("..........", shift=2)), tmp_path / "out.json"
+    main([*pair, third, *FEW, "--json", str(file)])
+    found = kept(file).comparisons
+    assert {one.metric for one in found if one.p is not None} == {"acc", "dist2"}
+    assert all((one.p_holm, one.p_mcnemar, one.test) == (None, None, "") for one in found if one.p is None)
+    [calls, _] = of(kept(file), "calls")
+    assert (calls.difference, calls.p, calls.why[:13]) == (0.0, None, "no interval: ")
+    tested = [one for one in found if one.p is not None]
+    published = multipletests([one.p for one in tested], method="holm")[1].tolist()
+    assert [one.p_holm for one in tested] == pytest.approx(published)
+
+
+@pytest.mark.parametrize(("name", "told"), [("calls", "describes a run"), ("bert_f1", "no such figure")])
+def test_what_cannot_be_tested_is_refused(
+    pair: tuple[str, str], name: str, told: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([*pair, *FEW, "--primary", name]) == 2
+    assert told in " ".join(capsys.readouterr().err.split())
 
 
 def test_the_same_command_gives_the_same_bytes(pair: tuple[str, str], tmp_path: Path) -> None:

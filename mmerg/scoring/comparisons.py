@@ -7,11 +7,10 @@ compared.comparisons[0].difference, compared.warnings
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from itertools import groupby
 
 from pydantic import BaseModel, ConfigDict
 
-from mmerg.errors import RunError
+from mmerg.errors import ConfigError, RunError
 from mmerg.runs.config_diff import Deciding, config_diff
 from mmerg.scoring.answers import ScoredRun
 from mmerg.scoring.comparable import must_compare, must_have_one_target, warnings
@@ -21,6 +20,7 @@ from mmerg.scoring.power import LEVEL
 from mmerg.scoring.standard import Options, standard_metrics
 
 DRAWS = 2000
+PRIMARY = ("acc", "dist2", "bert_f1")  # what is tested unless it was declared otherwise: few, so that p means something
 
 
 class Differs(BaseModel):
@@ -68,7 +68,8 @@ def compared_with(
 ) -> Compared:
     """All figures of `options`, whose resamples are the draws; `begun` is told the name of each before it. With
     `deciding` (see `records.differing`) the settings that differ are told. Raises
-    RunError where runs cannot be compared or share no sample, ConfigError for an option that means nothing."""
+    RunError where runs cannot be compared or share no sample, ConfigError for an option that means nothing. Only the
+    primary figures have a p, corrected for all of them and all runs together."""
     told: dict[str, None] = {}
     for other in others:
         must_compare(baseline, other)
@@ -87,14 +88,17 @@ def compared_with(
     ]
     ours = standard_metrics(baseline, options)
     theirs = [standard_metrics(other, options) for other in others]
+    primary = _primary(ours, options)
     found = []
     for place, metric in enumerate(ours):
         if begun:
             begun(metric.name)
         for number, other in enumerate(others):
             names = (baseline.name, other.name)
-            found.append(_compared(metric, theirs[number][place], pairings[number], names, options))
-    corrected = [one for _, group in groupby(found, key=lambda one: one.metric) for one in _corrected(list(group))]
+            tested = metric.name in primary
+            found.append(_compared(metric, theirs[number][place], pairings[number], names, options, tested))
+    ps = iter(holm([one.p for one in found if one.p is not None]))
+    corrected = [one if one.p is None else one.model_copy(update={"p_holm": next(ps)}) for one in found]
     return Compared(
         protocol=baseline.protocol,
         draws=options.resamples,
@@ -122,7 +126,9 @@ def _settings(a: ScoredRun, b: ScoredRun, deciding: Deciding) -> tuple[Differs, 
     return tuple(Differs(name=one.name, a=one.values[0], b=one.values[1]) for one in found)
 
 
-def _compared(metric: Metric, other: Metric, pairing: Pairing, names: tuple[str, str], options: Options) -> Comparison:
+def _compared(
+    metric: Metric, other: Metric, pairing: Pairing, names: tuple[str, str], options: Options, tested: bool
+) -> Comparison:
     """One figure of two runs; none where it is measured in another way for each (perplexity under its own model)."""
     if metric.signature != other.signature:
         return Comparison(
@@ -135,13 +141,18 @@ def _compared(metric: Metric, other: Metric, pairing: Pairing, names: tuple[str,
             higher_is_better=metric.higher_is_better,
             why=f"not one figure: {metric.signature} and {other.signature}",
         )
-    return compare(metric, pairing, draws=options.resamples, seed=options.seed, names=names)
+    return compare(metric, pairing, draws=options.resamples, seed=options.seed, names=names, tested=tested)
 
 
-def _corrected(group: list[Comparison]) -> list[Comparison]:
-    """The comparisons of one figure, p corrected for all of them that have one."""
-    ps = iter(holm([one.p for one in group if one.p is not None]))
-    return [one if one.p is None else one.model_copy(update={"p_holm": next(ps)}) for one in group]
+def _primary(metrics: Sequence[Metric], options: Options) -> tuple[str, ...]:
+    """The figures to test. Raises ConfigError for a declared one that is not there, or describes and does not judge."""
+    known = {metric.name: metric for metric in metrics}
+    for name in options.primary:
+        if name not in known or known[name].higher_is_better is None:
+            judging = ", ".join(metric.name for metric in metrics if metric.higher_is_better is not None)
+            what = "it describes a run and does not judge it" if name in known else "there is no such figure"
+            raise ConfigError(f"it cannot be tested: {what}", where=f"--primary {name}", hint=f"one of {judging}")
+    return options.primary or PRIMARY
 
 
 def _too_few(found: Sequence[Comparison]) -> list[str]:

@@ -65,11 +65,14 @@ def _shares(found: Sequence[Comparison]) -> Iterator[str]:
     """McNemar's two counts."""
     for one in found:
         if one.a_right is not None:
-            yield f"{one.metric}: b = {one.a_right} pairs count in A alone, c = {one.b_right} in B alone ({one.test})"
+            yield (
+                f"{one.metric}: b = {one.a_right} pairs count in A alone, c = {one.b_right} in B alone"
+                + f" ({one.test})" * bool(one.test)
+            )
 
 
 def _absent(found: Sequence[Comparison]) -> dict[str, list[str]]:
-    """Figures without a difference, by reason."""
+    """Figures without a difference, or an interval of it, by reason."""
     reasons: dict[str, list[str]] = {}
     for one in found:
         if one.why:
@@ -78,16 +81,12 @@ def _absent(found: Sequence[Comparison]) -> dict[str, list[str]]:
 
 
 def _how(compared: Compared) -> str:
-    several = len(compared.pairs)
-    of = (
-        f"corrected for the {several} comparisons of a figure"
-        if several > 1
-        else "as p, with one comparison of a figure"
-    )
+    tested = list(dict.fromkeys(one.metric for one in compared.comparisons if one.p is not None))
+    count = sum(one.p is not None for one in compared.comparisons)
     return (
-        f"\np: {how_p(compared)}.\n"
-        f"p Holm: {of}; not corrected for the number of figures; * below 0.05.\n"
-        "95 % interval: Newcombe's for shares, a jackknife for dist and ead, else dialogues drawn with repetition;\n"
-        "under 30 dialogues all but the first are approximate.\n"
+        f"\np: of the primary figures alone ({', '.join(tested) or 'none is here'}; --primary); {how_p(compared)}.\n"
+        f"p Holm: corrected for all that is tested here together ({count}); * below 0.05.\n"
+        "95 % interval: Newcombe's for shares, a jackknife for dist and ead from 10 dialogues on, else dialogues\n"
+        "drawn with repetition; under 30 dialogues all but the first are approximate.\n"
         "detectable: what so many pairs find with 80 % power at 5 %. left out: pairs that one side has no figure for."
     )

@@ -20,7 +20,8 @@ from mmerg.scoring.metric import Indices, IntervalBy, Value
 class MacroF1:
     """Over the labels that occur among the gold labels: 2·hits / (gold + forecasts), averaged, ×100. A label that is
     forecast and never gold has no F1 of its own; it costs recall of the others. A failed sample is a forecast of none
-    of them."""
+    of them. Any draw of the answers is over the labels of all of them, with an F1 of 0 for one that the draw lacks (as
+    scikit-learn's `f1_score(labels=…, zero_division=0)`): else a rare label that is missed would come and go."""
 
     name: str = "macro_f1"
     higher_is_better: bool | None = True
@@ -40,14 +41,15 @@ class MacroF1:
         )
         labels, said = np.where(counted, gold, 0), np.where(counted, forecast, 0)
         kinds = len(numbers)
+        occur = np.bincount(labels, minlength=kinds)[1:] > 0
 
         def value(indices: Indices) -> float:
             true, given = labels[indices], said[indices]
             golds = np.bincount(true, minlength=kinds)[1:]
             forecasts = np.bincount(given[true > 0], minlength=kinds)[1:]
             hits = np.bincount(true[true == given], minlength=kinds)[1:]
-            occur = golds > 0
-            return float(np.mean(200.0 * hits[occur] / (golds + forecasts)[occur])) if occur.any() else float("nan")
+            scores = 200.0 * hits / np.maximum(golds + forecasts, 1)
+            return float(np.mean(scores[occur])) if true.any() else float("nan")
 
         return value
 

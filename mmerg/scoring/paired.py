@@ -3,12 +3,12 @@
 A dialogue is drawn, left out or exchanged whole, since its samples are not independent.
 
 difference: B − A, with its 95 % interval: for shares Newcombe's (1998, method 10), with the effective n of `intervals`
-where dialogues have several samples; for figures over distinct n-grams ± 1.96 standard errors of a jackknife, for the
-reason that `intervals` gives; for all else percentiles over dialogues drawn with repetition.
+where dialogues have several samples; for all else as in `intervals`.
 p: for shares McNemar's exact test; for all else, and for shares where dialogues have several samples, a permutation
 test: the two runs' answers to a dialogue are exchanged or not, and p = (1 + hits) / (1 + draws), a hit being a
 difference at least as large as ours, either way (Phipson and Smyth 2010, arXiv 1603.05766). k dialogues can be
 exchanged in 2^k ways: where these are no more than the draws, each is looked at, and p is the share of hits, exact.
+It is for figures that judge and were declared before; what describes a run, such as its calls, has none.
 detectable: the smallest difference that so many pairs find with 80 % power at 5 %: of McNemar's test at the observed
 discordance, or 2.8 standard errors.
 
@@ -18,22 +18,18 @@ discordance, or 2.8 standard errors.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import product
 
 import numpy as np
-from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict
 
 from mmerg.scoring.answers import Answer, ScoredRun
-from mmerg.scoring.intervals import Dialogues, Z, drawn, effective, jackknife, percentiles
-from mmerg.scoring.metric import Indices, Metric, Value
+from mmerg.scoring.intervals import ONE_DIALOGUE, ROUNDING, Dialogues, effective, resampled
+from mmerg.scoring.metric import Floats, Indices, IntervalBy, Metric, Value
 from mmerg.scoring.newcombe import newcombe
 from mmerg.scoring.power import DETECTABLE, mcnemar, smallest_shift
-
-_ROUNDING = 1e-9  # sums in another order differ by less
 
 
 @dataclass(frozen=True)
@@ -48,8 +44,9 @@ class Pairing:
 
 class Comparison(BaseModel):
     """One figure of two runs. n: pairs that it is over, from so many dialogues; left_out: pairs that one side has
-    nothing for. a_right, b_right: of shares, pairs that A (McNemar's b) or B (c) alone has right. p_holm: corrected for
-    all comparisons of this figure. None where there is no such figure; `why` says for what reason."""
+    nothing for. a_right, b_right: of shares, pairs that A (McNemar's b) or B (c) alone has right. p: None for what is
+    not tested; p_holm: corrected for all that is tested in one command. None where there is no such figure or interval;
+    `why` says for what reason."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -88,8 +85,10 @@ def pair(a: ScoredRun, b: ScoredRun) -> Pairing:
     )
 
 
-def compare(metric: Metric, pairing: Pairing, *, draws: int, seed: int, names: tuple[str, str]) -> Comparison:
-    """The figure of B less that of A, over the pairs for which both have one."""
+def compare(
+    metric: Metric, pairing: Pairing, *, draws: int, seed: int, names: tuple[str, str], tested: bool = True
+) -> Comparison:
+    """The figure of B less that of A, over the pairs for which both have one; with a p if `tested`."""
     both = metric.counted(pairing.a) & metric.counted(pairing.b)
     kept = np.flatnonzero(both)
     a, b = ([answers[index] for index in kept] for answers in (pairing.a, pairing.b))
@@ -113,12 +112,11 @@ def compare(metric: Metric, pairing: Pairing, *, draws: int, seed: int, names: t
         "a_value": pairs.value(pairs.everyone),
         "b_value": pairs.value(pairs.everyone + pairs.n),
         "difference": pairs.observed,
-        **(pairs.shares() if shares else pairs.spread(metric.interval_by == "jackknife", draws, seed)),
+        **(pairs.shares(tested) if shares else pairs.spread(metric.interval_by, draws, seed)),
     }
-    if shares and pairs.alone:
-        found |= {"p": found["p_mcnemar"], "test": "McNemar, exact"}
-    else:
-        p, test = pairs.exchanged(draws, seed)
+    if tested:
+        by_mcnemar = shares and pairs.alone
+        p, test = (found["p_mcnemar"], "McNemar, exact") if by_mcnemar else pairs.exchanged(draws, seed)
         found |= {"p": p, "test": test}
     return known.model_copy(update=found)
 
@@ -158,27 +156,20 @@ class _Pairs:
     def difference(self, indices: Indices) -> float:
         return self.value(indices + self.n) - self.value(indices)
 
-    def spread(self, leaving_out: bool, draws: int, seed: int) -> dict[str, object]:
-        """The difference's interval, and what so many pairs can show; nothing where all is from one dialogue."""
-        if len(self.dialogues) < 2:
-            return {}
-        if leaving_out:
-            error = jackknife(self.difference, self.dialogues, seed)
-            ends, method = (self.observed - Z * error, self.observed + Z * error), "jackknife"
-        else:
-            found = drawn(self.difference, self.dialogues, draws, seed)
-            error = float(found.std())
-            low, high = percentiles(found, len(self.dialogues))
-            ends, method = (min(low, self.observed), max(high, self.observed)), f"bootstrap, {draws} draws, seed {seed}"
-        return {"interval": ends, "method": method, "detectable": DETECTABLE * error if error > _ROUNDING else None}
+    def spread(self, by: IntervalBy, draws: int, seed: int) -> dict[str, object]:
+        """The difference's interval or why there is none, and what so many pairs can show."""
+        found, error = resampled(by, self.difference, self.observed, self.dialogues, draws=draws, seed=seed)
+        detectable = DETECTABLE * error if error else None
+        return {"interval": found.ends, "method": found.method, "why": found.why, "detectable": detectable}
 
-    def shares(self) -> dict[str, object]:
+    def shares(self, tested: bool) -> dict[str, object]:
         """Who alone is right how often, McNemar's p, Newcombe's interval, and what so many pairs can show."""
         right = np.array([[self.value(np.array([i + side])) > 0 for i in range(self.n)] for side in (0, self.n)])
         a_right, b_right = int((right[0] & ~right[1]).sum()), int((right[1] & ~right[0]).sum())
-        found: dict[str, object] = {"a_right": a_right, "b_right": b_right, "p_mcnemar": mcnemar(a_right, b_right)}
+        p = mcnemar(a_right, b_right) if tested else None
+        found: dict[str, object] = {"a_right": a_right, "b_right": b_right, "p_mcnemar": p}
         if len(self.dialogues) < 2:
-            return found
+            return found | {"why": ONE_DIALOGUE}
         gaps = right[1].astype(float) - right[0]
         n = float(self.n) if self.alone else effective(gaps, self.dialogues)
         counts = (int((right[0] & right[1]).sum()), a_right, b_right, int((~right[0] & ~right[1]).sum()))
@@ -189,28 +180,37 @@ class _Pairs:
             shift = smallest_shift(self.n, (a_right + b_right) / self.n)
             return found | {"detectable": None if shift is None else 100 * shift}
         error = 100 * float(gaps.std()) / float(np.sqrt(n))
-        return found | {"detectable": DETECTABLE * error if error > _ROUNDING else None}
+        return found | {"detectable": DETECTABLE * error if error > ROUNDING else None}
 
     def exchanged(self, draws: int, seed: int) -> tuple[float, str]:
         """p of the permutation test, and how it was had."""
+        from scipy.stats import permutation_test
+
         count = len(self.dialogues)
-        if count < draws.bit_length():  # 2^count <= draws
-            ways = product((False, True), repeat=count - 1)  # the others mirror these: the same, with another sign
-            p = self._hits(np.array([False, *way]) for way in ways) / 2 ** (count - 1)
-            return p, f"permutation, all {2**count} exchanges of {count} dialogues"
-        draw = np.random.default_rng(seed)
-        hits = self._hits(draw.integers(2, size=count).astype(bool) for _ in range(draws))
-        return (1 + hits) / (1 + draws), f"permutation, {draws} draws, seed {seed}"
+        if count < 2:
+            return 1.0, "permutation of one dialogue"
+        enough = abs(self.observed) * (1 - ROUNDING) - ROUNDING
 
-    def _hits(self, ways: Iterable[NDArray[np.bool_]]) -> int:
-        """How many exchanges give as large a difference; one that leaves the figure undefined counts as a hit."""
-        enough = abs(self.observed) * (1 - _ROUNDING) - _ROUNDING
-        return sum(not abs(self._difference_with(way)) < enough for way in ways)
+        def hit(exchanged: Floats, _: Floats) -> float:
+            """Whether the difference is as large with these dialogues exchanged, or is none."""
+            shift = np.where(exchanged[self.dialogues.numbers], self.n, 0)
+            return float(
+                not abs(self.value(self.everyone + self.n - shift) - self.value(self.everyone + shift)) < enough
+            )
 
-    def _difference_with(self, dialogues: NDArray[np.bool_]) -> float:
-        """The difference with the answers to these dialogues exchanged."""
-        shift = np.where(dialogues[self.dialogues.numbers], self.n, 0)
-        return self.value(self.everyone + self.n - shift) - self.value(self.everyone + shift)
+        found = permutation_test(
+            (np.zeros(count), np.ones(count)),
+            hit,
+            permutation_type="samples",
+            vectorized=False,
+            n_resamples=draws,
+            batch=100,
+            alternative="greater",
+            rng=seed,
+        )
+        every = count < draws.bit_length()  # 2^count <= draws
+        told = f"all {2**count} exchanges of {count} dialogues" if every else f"{draws} draws, seed {seed}"
+        return float(found.pvalue), f"permutation, {told}"
 
 
 def holm(ps: Sequence[float]) -> list[float]:

@@ -70,8 +70,8 @@ def _cell(score: Score | None) -> Text:
         return Text("–")
     if score.value is None:
         return Text(f"–\nn={score.n}")
-    between = f"\n[{figure(score.interval[0])}, {figure(score.interval[1])}]" if score.interval else ""
-    return Text(f"{figure(score.value)}{between}\nn={score.n}")
+    between = f"[{figure(score.interval[0])}, {figure(score.interval[1])}]" if score.interval else "–"
+    return Text(f"{figure(score.value)}\n{between}\nn={score.n}")
 
 
 def figure(value: float | None) -> str:

@@ -29,7 +29,7 @@ from mmerg.systems.target import named
 class Options:
     """What may differ. vocabulary: V of EAD. bert, ref_ppl: the models of the figures that need one, None for without.
     metrics: classes of the user's, as `folder/file.py:Class` or by dotted name.
-    resamples and seed are the bootstrap's."""
+    resamples and seed are the bootstrap's. primary: the figures whose differences are tested, () for the usual."""
 
     tokenizer: Tokenizer = "nltk"
     level: Level = "corpus"
@@ -42,6 +42,7 @@ class Options:
     resamples: int = 1000
     seed: int = 0
     metrics: tuple[str, ...] = ()
+    primary: tuple[str, ...] = ()
 
 
 DEFAULTS = Options()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from math import isnan
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -34,6 +35,27 @@ def test_f1_by_hand() -> None:
     assert figure(MacroF1(), MIXED) == pytest.approx(100 * (2 / 3 + 2 / 4 + 0) / 3)
     assert count(MacroF1(), MIXED) == 5
     assert figure(MacroF1(), forecasts(("joy", "joy"), ("fear", "fear"))) == 100
+
+
+@given(st.lists(st.tuples(st.sampled_from("abcd"), st.sampled_from("abcd")), min_size=1, max_size=9), st.data())
+def test_the_f1_of_a_draw_is_over_the_labels_of_the_whole_sample(
+    pairs: list[tuple[str, str]], data: st.DataObject
+) -> None:
+    """As scikit-learn's `f1_score(gold, forecast, labels=…, average="macro", zero_division=0)`."""
+    places = data.draw(st.lists(st.integers(0, len(pairs) - 1), min_size=1, max_size=12))
+    scores = []
+    for label in {gold for gold, _ in pairs}:
+        golds, said = ([pairs[place][side] == label for place in places] for side in (0, 1))
+        scores.append(200 * sum(map(min, golds, said)) / max(1, sum(golds) + sum(said)))
+    found = MacroF1().ready(forecasts(*pairs))(np.array(places))
+    assert found == pytest.approx(sum(scores) / len(scores))
+
+
+def test_draws_of_f1_lie_about_the_estimate_where_rare_labels_are_missed() -> None:
+    answers = forecasts(*[("joy", "joy")] * 27, *[(rare, "joy") for rare in ("fear", "disgust", "anger")])
+    value, draw = MacroF1().ready(answers), np.random.default_rng(0)
+    drawn = [value(draw.integers(30, size=30)) for _ in range(300)]
+    assert np.mean(drawn) == pytest.approx(figure(MacroF1(), answers), abs=0.5)
 
 
 def test_a_system_that_forecasts_nothing_has_no_accuracy() -> None:

@@ -231,6 +231,20 @@ def test_identical_runs_do_not_differ(drawn: list[tuple[int, Side, Side]], metri
         assert (found.difference, found.p) == (0.0, 1.0)
 
 
+def test_a_difference_without_width_has_no_interval() -> None:
+    found = compared(SECONDS, timed([1.0] * 12), timed([3.0] * 12))
+    assert (found.difference, found.interval, found.detectable) == (2.0, None, None)
+    assert found.why == "no interval: it would have no width, every draw giving the same"
+
+
+def test_few_dialogues_have_no_jackknife() -> None:
+    a, b = ([Told(number, "joy", reply * (number + 1)) for number in range(9)] for reply in ("a b ", "c "))
+    found = compared(Distinct(1, tokenizer="whitespace"), a, b)
+    assert (found.interval, found.detectable) == (None, None)
+    assert found.why == "no interval: a jackknife of fewer than 10 dialogues misleads"
+    assert found.p is not None
+
+
 def test_the_same_seed_gives_the_same_figures() -> None:
     draw = random.Random(8)
     a, b = ([draw.gauss(0, 1) for _ in range(20)] for _ in range(2))
