@@ -248,12 +248,9 @@ class BackboneSettings(Part):
 
 
 class DeadlineSettings(Target):
-    """See `mmerg.backends.ollama.Deadlines`."""
+    """Seconds by the names of `mmerg.backends.http.Deadlines`, which has the defaults."""
 
-    connect: Seconds = 5.0
-    first_token: Seconds = 600.0
-    stall: Seconds = 120.0
-    total: Seconds = 1200.0
+    __pydantic_extra__: dict[str, Seconds] = Field(init=False)
 
 
 class AdapterSettings(Target):
