@@ -1,9 +1,7 @@
 """Ablations of a system, on its settings: what is taken out is gone before anything is built.
 
-MERG's ablations (arXiv 2604.18988): without one of MPA, CAEF, PSP, GRA, and the independent organisation, in which no
-stage sees another's output. An auditor keeps seeing what it audits.
-
-    ablated(node.model_copy(update={"without": ["caef"]}), "system=merg").result    # no "emotion" any more
+MERG's (arXiv 2604.18988): without one of MPA, CAEF, PSP, GRA, and the independent organisation, in which no stage sees
+another's output. An auditor keeps seeing what it audits.
 """
 
 from __future__ import annotations

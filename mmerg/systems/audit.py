@@ -1,8 +1,5 @@
-"""What an auditor answers: a finding for each audited stage, and the fault that code computes from them.
-
-MERG, arXiv 2604.18988, section 3 (GRA): binary checks c1 … c4; the earliest failed agent a* is the source of error,
-and a correction instruction f goes to it. A stage that is not there has no check.
-"""
+"""What an auditor answers: a finding for each audited stage, and the fault that code computes from them (MERG, arXiv
+2604.18988, section 3: GRA)."""
 
 from __future__ import annotations
 
@@ -11,11 +8,13 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field, create_model, model_validator
 
+STRICT = ConfigDict(frozen=True, extra="forbid")
+
 
 class Finding(BaseModel):
     """The auditor's word on one stage: reason first, then the verdict, then what to do better."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = STRICT
 
     reason: Annotated[str, Field(min_length=1, max_length=240, description="what you checked and what you found")]
     passed: Annotated[bool, Field(description="true if the check holds, false if it fails")]
@@ -33,7 +32,7 @@ class Finding(BaseModel):
 class Audit(BaseModel):
     """The findings of one pass, in stage order."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = STRICT
 
     findings: dict[str, Finding]
 
@@ -52,7 +51,7 @@ class Audit(BaseModel):
 def audit_class(stages: tuple[str, ...]) -> type[BaseModel]:
     """The class of an auditor's reply: a `Finding` for each stage."""
     fields: dict[str, tuple[type[Finding], object]] = dict.fromkeys(stages, (Finding, ...))
-    model: type[BaseModel] = create_model("AuditReply", __config__=ConfigDict(frozen=True, extra="forbid"), **fields)  # type: ignore[call-overload]
+    model: type[BaseModel] = create_model("AuditReply", __config__=STRICT, **fields)  # type: ignore[call-overload]
     return model
 
 

@@ -1,17 +1,14 @@
-"""Builds a system from its settings: classes and loop imported, prompts found, and all that cannot hold refused.
-
-system = build(SystemSettings.model_validate(yaml.safe_load(open("conf/system/merg.yaml"))), given=["M"])
-[stage.name for stage in system.stages]   # ['mpa', 'caef', 'psp', 'sgrg']
-"""
+"""Builds a system from its settings: classes and loop imported, prompts found, and all that cannot hold refused."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection
 from dataclasses import replace
+from difflib import get_close_matches
 from pathlib import Path
 from typing import cast
 
-from pydantic import BaseModel
+from pydantic import BaseModel, RootModel
 
 from mmerg.errors import ConfigError
 from mmerg.settings.model import LOOPS, TEXT, AuditorSettings, StageSettings, SystemSettings, Target
@@ -23,35 +20,38 @@ from mmerg.systems.system import Answerer, Stage, System
 from mmerg.systems.target import make, named
 
 COMMON = Path(__file__).parent / "common"
-ALWAYS = ("D", "V")  # inputs that every sample brings
+ALWAYS = {"D", "V"}  # inputs that every sample brings
+MEMORY = "M"  # supplied to every system by conf/config.yaml, whether it sees it or not
 RESULTS = ("response", "emotion", "plan")
 
 
-def build(node: SystemSettings, given: Iterable[str] = (), group: str = "system") -> System:
+def build(node: SystemSettings, given: Collection[str] = (), group: str = "system") -> System:
     """The system that the settings describe. given: symbols that sources supply. Raises ConfigError where it does not
     hold, naming `group` and the system."""
     where = f"{group}={node.name}"
+    _check_sources(node, given, where)
     node = ablated(node, where)
-    if node.final_selection == "last" and (node.auditor is None or node.max_iterations == 0):
-        cause = "without an auditor" if node.auditor is None else "with max_iterations=0"
+    auditor = node.auditor
+    if node.final_selection == "last" and (auditor is None or node.max_iterations == 0):
+        cause = "without an auditor" if auditor is None else "with max_iterations=0"
         what = f"system.final_selection=last has no meaning {cause}: there is one pass"
         raise ConfigError(what, where=where, hint="leave final_selection as it is")
-    stages = tuple(_stage(name, stage, f"{where}, stage {name}") for name, stage in node.stages.items())
     system = System(
         name=node.name,
         prompts=(locate_folder(node.prompts, where=f"{where}, prompts"), COMMON),
-        stages=stages,
-        auditor=_auditor(node.auditor, [*node.stages], where) if node.auditor else None,
+        stages=tuple(_stage(name, stage, f"{where}, stage {name}") for name, stage in node.stages.items()),
+        auditor=_auditor(auditor, [*node.stages], where) if auditor else None,
         max_iterations=node.max_iterations,
         max_repairs=node.max_repairs,
         vocabulary={key: tuple(words) for key, words in node.vocabulary.items()},
         result=node.result,
         final_selection=node.final_selection,
         loop=_loop(node.loop, f"{where}, loop"),
-        stop=node.auditor.stop if node.auditor else "",
-        score=node.auditor.score if node.auditor else "",
+        stop=auditor.stop if auditor else "",
+        score=auditor.score if auditor else "",
     )
-    _check_loop(system, node.auditor, where)
+    if auditor:  # where an ablation took it out, every loop of ours is one pass
+        _check_loop(system, auditor, where)
     _check_inputs(system, {*ALWAYS, *given}, where)
     _check_results(system, where)
     return system
@@ -67,7 +67,7 @@ def _stage(name: str, node: StageSettings, where: str) -> Stage:
         gives=node.gives,
         sees=tuple(node.sees),
         output=None if node.output == TEXT else _output_class(node.output, where),
-        by=_answerer(node.by, where) if node.by else None,
+        by=_answerer(node.by, f"{where}, by") if node.by else None,
         check=node.check,
         logprobs=node.logprobs,
         sampling=overrides,
@@ -85,10 +85,10 @@ def _auditor(node: AuditorSettings, stages: list[str], where: str) -> Stage:
 
 
 def _answerer(target: Target, where: str) -> Answerer:
-    made = make(target, f"{where}, by")
+    made = make(target, where)
     if not callable(made):
         hint = "it needs __call__(self, asked), see docs/own.md"
-        raise ConfigError(f"what {target.target} makes cannot be asked", where=f"{where}, by", hint=hint)
+        raise ConfigError(f"what {target.target} makes cannot be asked", where=where, hint=hint)
     return made
 
 
@@ -106,13 +106,27 @@ def _output_class(dotted: str, where: str) -> type[BaseModel]:
     found = named(dotted, f"{where}, output", "name a pydantic class, or text")
     if not (isinstance(found, type) and issubclass(found, BaseModel) and found.model_fields):
         raise ConfigError(f"output {dotted!r} is not a pydantic class with fields", where=where)
+    if issubclass(found, RootModel):
+        hint = "a class with a field that holds it"
+        raise ConfigError(f"output {dotted!r} is a RootModel, which has no fields of its own", where=where, hint=hint)
     return found
 
 
-def _check_loop(system: System, node: AuditorSettings | None, where: str) -> None:
-    """Whether an auditor fits the loop. Where an ablation took it out, every loop of ours is one pass."""
-    if system.auditor is None or node is None:
-        return
+def _check_sources(node: SystemSettings, given: Collection[str], where: str) -> None:
+    """Every source must be for a symbol that some agent sees, as long as none is left out."""
+    agents = [*node.stages.values(), *([node.auditor] if node.auditor else [])]
+    seen = {symbol.lower(): symbol for agent in agents for symbol in agent.sees}
+    for symbol in given:
+        if symbol not in (MEMORY, *seen.values()):
+            near = get_close_matches(symbol.lower(), seen, 1)
+            hint = (
+                f"did you mean sources.{seen[near[0]]}?" if near else f"stages see {', '.join(sorted(seen.values()))}"
+            )
+            raise ConfigError(f"sources.{symbol} is given, and no stage sees {symbol}", where=where, hint=hint)
+
+
+def _check_loop(system: System, node: AuditorSettings, where: str) -> None:
+    """Whether the auditor fits the loop."""
     if system.loop == "single":
         raise ConfigError("loop=single never asks the auditor", where=where, hint="auditor: null, or loop: audit")
     place = f"{where}, auditor"
@@ -124,7 +138,7 @@ def _check_loop(system: System, node: AuditorSettings | None, where: str) -> Non
     if node.output is None:
         what = "loop=refine needs an auditor with an output of its own, which is the feedback"
         raise ConfigError(what, where=place, hint="output: text, or a class")
-    output = system.auditor.output
+    output = system.auditor.output if system.auditor else None
     for setting, name in (("stop", node.stop), ("score", node.score)):
         if name and not (output and (name in output.model_fields or isinstance(getattr(output, name, None), property))):
             has = f"fields: {', '.join(output.model_fields)}" if output else "give it a class as output"

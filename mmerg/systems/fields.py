@@ -1,7 +1,7 @@
 """Marks on schema fields whose bounds are known only per sample: labels, numbered turns and frames, absent inputs.
 
-A schema class stays one frozen pydantic class; `schema.py` in the engine turns the marks into the JSON schema of one
-call, and validation holds a reply to the same bounds through pydantic's context.
+`schema.py` turns the marks into the JSON schema of one call; validation holds a reply to the same bounds through
+pydantic's context. Without a context a record is being read back, which was checked when it was made.
 
     class Forecast(BaseModel):
         emotion: Annotated[str, Choice("emotion")]
@@ -12,66 +12,60 @@ from __future__ import annotations
 import re
 import unicodedata
 from dataclasses import dataclass
+from typing import Any
 
 from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler, ValidationInfo
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema, core_schema
 
-CHOICE, INDEX, QUOTE, NEEDS = "x-choice", "x-index", "x-quote", "x-needs"
+QUOTE = "x-quote"
 
 
 @dataclass(frozen=True)
-class Choice:
+class _Mark:
+    of: str
+
+    def __get_pydantic_core_schema__(self, source: object, handler: GetCoreSchemaHandler) -> CoreSchema:
+        return core_schema.with_info_after_validator_function(self._checked, handler(source))
+
+    def __get_pydantic_json_schema__(self, core: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
+        return {**handler(core), f"x-{type(self).__name__.lower()}": self.of}
+
+    def _checked(self, value: Any, info: ValidationInfo) -> Any:
+        if info.context and (complaint := self.complaint(value, info.context[self.of])):
+            raise ValueError(complaint)
+        return value
+
+    def complaint(self, value: Any, bound: Any) -> str:
+        """What is wrong with a value, "" where nothing is."""
+        raise NotImplementedError
+
+
+class Choice(_Mark):
     """A word of the vocabulary `of` (the sample's emotion labels, a plan's stances, …)."""
 
-    of: str
-
-    def __get_pydantic_core_schema__(self, source: object, handler: GetCoreSchemaHandler) -> CoreSchema:
-        return core_schema.with_info_after_validator_function(self._check, handler(source))
-
-    def __get_pydantic_json_schema__(self, core: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
-        return {**handler(core), CHOICE: self.of}
-
-    def _check(self, value: str, info: ValidationInfo) -> str:
-        # Without a context a record is being read back, which was checked when it was made.
-        if info.context and value not in info.context[self.of]:
-            raise ValueError(f"{value!r} is not one of {', '.join(info.context[self.of])}")
-        return value
+    def complaint(self, value: str, bound: tuple[str, ...]) -> str:
+        return "" if value in bound else f"{value!r} is not one of {', '.join(bound)}"
 
 
-@dataclass(frozen=True)
-class Index:
+class Index(_Mark):
     """The number, from 1, of a turn or frame (`of`) that the agent was shown."""
 
-    of: str
-
-    def __get_pydantic_core_schema__(self, source: object, handler: GetCoreSchemaHandler) -> CoreSchema:
-        return core_schema.with_info_after_validator_function(self._check, handler(source))
-
-    def __get_pydantic_json_schema__(self, core: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
-        return {**handler(core), INDEX: self.of}
-
-    def _check(self, value: int, info: ValidationInfo) -> int:
-        if info.context and not 1 <= value <= info.context[self.of]:
-            raise ValueError(f"there is no {self.of} {value}, they are numbered 1 to {info.context[self.of]}")
-        return value
+    def complaint(self, value: int, bound: int) -> str:
+        return "" if 1 <= value <= bound else f"there is no {self.of} {value}, they are numbered 1 to {bound}"
 
 
 @dataclass(frozen=True)
-class Quote:
+class Quote(_Mark):
     """Words of one turn of those who are answered (of any turn where nobody else has spoken), case and punctuation
     aside."""
 
-    def __get_pydantic_core_schema__(self, source: object, handler: GetCoreSchemaHandler) -> CoreSchema:
-        return core_schema.with_info_after_validator_function(self._check, handler(source))
+    of: str = QUOTE
 
-    def __get_pydantic_json_schema__(self, core: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
-        return {**handler(core), QUOTE: True}
-
-    def _check(self, value: str, info: ValidationInfo) -> str:
-        if info.context and not any(_says(turn, value) for turn in info.context[QUOTE]):
-            raise ValueError(f"{value!r} was not said so: copy from one turn of those who are answered, word for word")
-        return value
+    def complaint(self, value: str, bound: tuple[str, ...]) -> str:
+        if any(_says(turn, value) for turn in bound):
+            return ""
+        return f"{value!r} was not said so: copy from one turn of those who are answered, word for word"
 
 
 def _says(turn: str, quote: str) -> bool:
@@ -85,4 +79,4 @@ def _words(text: str) -> str:
 
 def needs(symbol: str) -> dict[str, str]:
     """`json_schema_extra` for a field that is asked for only where the agent sees the input `symbol`."""
-    return {NEEDS: symbol}
+    return {"x-needs": symbol}

@@ -1,25 +1,22 @@
 """From a schema class to the JSON schema of one call, to its outline in the prompt, and back from the reply's text.
 
 The three hold a reply to the same bounds: the server's grammar, what the model is told, and our validation, which
-alone decides (servers ignore parts of a schema, or all of it). Knows nothing of prompts or backends.
-
-    bounds = Bounds(seen=frozenset("DV"), choices={"emotion": ("joy", "sadness")}, counts={"turn": 3, "frame": 4})
-    schema = json_schema(Forecast, bounds)
-    schema.text, outline(schema)
-    forecast = parse(Forecast, bounds, reply.text)
+alone decides (servers ignore parts of a schema, or all of it).
 """
 
 from __future__ import annotations
 
 import json
+import math
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 from functools import cache, cached_property, lru_cache
 from itertools import groupby
 from typing import TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic.errors import PydanticUserError
 
 from mmerg.errors import ConfigError, Failure, ReplyError, SampleError, raised_at
 from mmerg.systems.fields import QUOTE
@@ -52,9 +49,8 @@ class Bounds:
     counts: Mapping[str, int]
     quotable: tuple[str, ...] = ()
 
-    @property
-    def context(self) -> dict[str, object]:
-        return {**self.choices, **self.counts, QUOTE: self.quotable}
+    def __hash__(self) -> int:
+        return hash((self.seen, *self.choices.items(), *self.counts.items(), self.quotable))
 
 
 class Node(BaseModel):
@@ -87,7 +83,7 @@ class Node(BaseModel):
     choice: str | None = Field(None, alias="x-choice")
     index: str | None = Field(None, alias="x-index")
     needs: str | None = Field(None, alias="x-needs")
-    quote: bool | None = Field(None, alias="x-quote")
+    quote: str | None = Field(None, alias="x-quote")
     examples: tuple[object, ...] | None = None  # of what may be quoted
 
     @cached_property
@@ -98,18 +94,12 @@ class Node(BaseModel):
 
 def json_schema(cls: type[BaseModel], bounds: Bounds) -> Node:
     """The JSON schema of one call: references inlined, every field required, in class order, nothing else allowed."""
-    return _made(cls, bounds.seen, tuple(bounds.choices.items()), tuple(bounds.counts.items()), bounds.quotable[-1:])
+    return _made(cls, replace(bounds, quotable=bounds.quotable[-1:]))
 
 
 @lru_cache(maxsize=512)  # samples with as many turns and frames share theirs
-def _made(
-    cls: type[BaseModel],
-    seen: frozenset[str],
-    choices: tuple[tuple[str, tuple[str, ...]], ...],
-    counts: tuple[tuple[str, int], ...],
-    quotable: tuple[str, ...],
-) -> Node:
-    return _concrete(_read(cls), Bounds(seen, dict(choices), dict(counts), quotable))
+def _made(cls: type[BaseModel], bounds: Bounds) -> Node:
+    return _concrete(_read(cls), bounds)
 
 
 def schema_digest(cls: type[BaseModel]) -> str:
@@ -119,20 +109,27 @@ def schema_digest(cls: type[BaseModel]) -> str:
 
 def vocabularies(cls: type[BaseModel]) -> set[str]:
     """The vocabularies that a class chooses from, at any depth. Raises ConfigError, naming the field, for a type that
-    no grammar or outline can tell a model."""
+    no grammar or outline can tell a model, or that no value can be of."""
+    return {node.choice for node in _nodes(_read(cls)) if node.choice}
 
-    def found(node: Node) -> set[str]:
-        inner = [*(node.properties or {}).values(), *([node.items] if node.items else [])]
-        return {node.choice or ""}.union(*map(found, inner))
 
-    return found(_read(cls)) - {""}
+def _nodes(node: Node) -> Iterator[Node]:
+    yield node
+    for inner in (*(node.properties or {}).values(), *([node.items] if node.items else [])):
+        yield from _nodes(inner)
 
 
 @cache
 def _read(cls: type[BaseModel]) -> Node:
     """What pydantic says of a class, without references. Docstrings are for readers of the code, and `python -OO` has
     none."""
-    root = Node.model_validate(cls.model_json_schema())
+    try:
+        schema = cls.model_json_schema()
+    except PydanticUserError as error:
+        raise _unsupported(cls.__name__, f"is of a type that JSON does not know ({error.message})") from error
+    if schema != cls.model_json_schema(by_alias=False):
+        raise _unsupported(cls.__name__, "has a field with an alias")
+    root = Node.model_validate(schema)
     return _inlined(root, root.defs, cls.__name__, ()).model_copy(update={"description": None, "defs": {}})
 
 
@@ -150,15 +147,29 @@ def _inlined(node: Node, defs: Mapping[str, Node], place: str, above: tuple[str,
         inner = inner.model_copy(update=({"description": None} if node.ref else {}) | own)
         return _inlined(inner, defs, place, (*above, node.ref) if node.ref else above)
     odd = sorted(set(node.model_extra or {}) - IDLE)
-    if "prefixItems" in odd or (node.type == "array" and node.items is None):
-        raise _unsupported(place, "is a list whose items are not all of one type")
-    if node.type == "object" and node.properties is None:
-        raise _unsupported(place, "is a dict")
-    if odd or (node.type not in (*PLAIN, "array", "object") and node.enum is None and node.const is None):
-        raise _unsupported(place, f"is {', '.join(odd)}" if odd else "may be anything")
+    refused = {
+        "is a list whose items are not all of one type": "prefixItems" in odd
+        or (node.type == "array" and not node.items),
+        "is a dict": node.type == "object" and node.properties is None,
+        f"is {', '.join(odd)}": bool(odd),
+        "may be anything": not (node.type in (*PLAIN, "array", "object") or node.enum or node.const is not None),
+        "has limits that contradict each other": _is_void(node),
+    }
+    for what, holds in refused.items():
+        if holds:
+            raise _unsupported(place, what)
     children = {name: _inlined(one, defs, f"{place}.{name}", above) for name, one in (node.properties or {}).items()}
     items = _inlined(node.items, defs, place, above) if node.items else None
     return node.model_copy(update={"properties": children if node.properties else None, "items": items})
+
+
+def _is_void(node: Node) -> bool:
+    """Whether no value is within the node's limits, of which it has those of one type."""
+    least = [limit for limit in (node.minLength, node.minItems, node.minimum) if limit is not None]
+    most = [limit for limit in (node.maxLength, node.maxItems, node.maximum) if limit is not None]
+    least += [math.nextafter(limit, math.inf) for limit in [node.exclusiveMinimum] if limit is not None]
+    most += [math.nextafter(limit, -math.inf) for limit in [node.exclusiveMaximum] if limit is not None]
+    return max(least, default=-math.inf) > min(most, default=math.inf)
 
 
 def _concrete(node: Node, bounds: Bounds) -> Node:
@@ -191,7 +202,7 @@ def _unsupported(place: str, what: str) -> ConfigError:
         f"{place} {what}, which no model can be asked for",
         where=place,
         hint="text, numbers, booleans, Literal, Choice, Index, lists of one of them (list[X], tuple[X, …, ...]), and "
-        "classes of such fields; X | None with needs(…) for what is not always asked for",
+        "classes of such fields, without aliases; X | None with needs(…) for what is not always asked for",
     )
 
 
@@ -231,10 +242,13 @@ def _kind(node: Node) -> str:
 def parse(cls: type[Record], bounds: Bounds, text: str) -> Record:
     """The record in `text`. Raises ReplyError (schema_invalid) whose `what` is the complaint to show to the model."""
     try:
-        record = cls.model_validate_json(text, strict=True, context=bounds.context)
+        record = cls.model_validate_json(text, strict=True, context={**bounds.choices, **bounds.counts, QUOTE: bounds.quotable})
     except ValidationError as error:
         raise ReplyError(Failure.SCHEMA_INVALID, _complaint(error)) from error
-    except Exception as error:  # a validator of the user's may raise anything; pydantic passes on what is no ValueError
+    except (
+        Exception,
+        SystemExit,
+    ) as error:  # a validator of the user's may raise anything; pydantic passes on what is no ValueError
         what = f"{cls.__name__} raised {type(error).__name__}: {error}"
         hint = "let a validator raise ValueError for a reply that is wrong: the model is shown its text"
         raise SampleError(Failure.CODE_ERROR, what, where=raised_at(error), hint=hint) from error

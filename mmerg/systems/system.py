@@ -38,14 +38,9 @@ class Asked:
 
 
 class Answerer(Protocol):
-    """Answers a stage in place of a model: a text, or a record of the stage's output class or the mapping that makes
-    one. Is called from several threads. Its `digest`, a text, or else the SHA-256 of its file joins the run's identity.
-
-    class Longest:  # by: {_target_: my_stage.Longest}, output: my_stage.Cue
-        def __call__(self, asked: Asked) -> object:
-            turn = max(asked.inputs["D"], key=lambda turn: len(turn.text))
-            return {"turn": turn.number, "cue": turn.text}
-    """
+    """Answers a stage in place of a model (`by:`, see docs/own.md): a text, or a record of the stage's output class or
+    the mapping that makes one. Is called from several threads. Its `digest`, a text, or else the SHA-256 of its file
+    joins the run's identity."""
 
     def __call__(self, asked: Asked) -> object: ...
 
@@ -98,17 +93,17 @@ class System:
         asked before it is there."""
         path = self.result.get("emotion", "")
         symbol = path.split(".")[0]
-        earlier = takewhile(lambda agent: agent.name != stage.name, self.agents)
-        return path if symbol in stage.sees and symbol in [agent.gives for agent in earlier] else ""
+        earlier = [agent.gives for agent in takewhile(lambda agent: agent.name != stage.name, self.agents)]
+        return path if symbol in stage.sees and symbol in earlier else ""
 
     def showing_frames_to(self, seen_by: FramesSeenBy) -> System:
         """The same system with V shown as its YAML says (paper), to every agent (all), or to none."""
-        if seen_by == "paper":
-            return self
 
         def change(stage: Stage) -> Stage:
             rest = tuple(symbol for symbol in stage.sees if symbol != "V")
             return replace(stage, sees=("V", *rest) if seen_by == "all" else rest)
 
+        if seen_by == "paper":
+            return self
         auditor = change(self.auditor) if self.auditor else None
         return replace(self, stages=tuple(map(change, self.stages)), auditor=auditor)

@@ -1,8 +1,4 @@
-"""Classes and functions that a config names: imported, made, and what stands for them in a run's identity.
-
-make(Target.model_validate({"_target_": "my_stage.Classifier", "file": "~/model.bin"}), "system=mine")
-named("my_stage.Reply", "system=mine", "name a pydantic class")
-"""
+"""Classes and functions that a config names: imported, made, and what stands for them in a run's identity."""
 
 from __future__ import annotations
 
@@ -43,7 +39,7 @@ def _made(node: object, where: str) -> object:
         return partial(thing, *unnamed, **given) if later else thing(*unnamed, **given)
     except MmergError:
         raise
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         why = " ".join(f"{type(error).__name__}: {error}".split())
         if isinstance(error, ValidationError):
             found = error.errors(include_url=False)
@@ -60,9 +56,9 @@ def named(dotted: str, where: str, hint: str) -> object:
     module, _, name = (file, "", name) if in_file else dotted.rpartition(".")
     try:
         return cast(object, getattr(_module_of(f"{file}.py") if in_file else importlib.import_module(module), name))
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         why = f"{type(error).__name__}: {error}" if not isinstance(error, ImportError | ValueError) else str(error)
-        place = f", {raised_at(error)}" if isinstance(error, SyntaxError | NameError) else ""
+        place = f", {raised_at(error)}" if isinstance(error, SyntaxError | NameError | SystemExit) else ""
         raise ConfigError(f"{dotted!r} cannot be imported: {why}", where=f"{where}{place}", hint=hint) from error
 
 
@@ -79,11 +75,11 @@ def _module_of(file: str) -> ModuleType:
 
 
 def digest_of(thing: object) -> str:
-    """What stands for a class or function in a run's identity: its own `digest`, else the SHA-256 (hex) of the file
-    that it is written in. Raises ConfigError where it has neither."""
+    """Stands for a class or function in a run's identity: its own `digest`, else the SHA-256 (hex) of its file. Raises
+    ConfigError where it has neither."""
     try:
         digest = getattr(thing, "digest", None)
-    except Exception as error:  # a property of the user's may raise anything
+    except (Exception, SystemExit) as error:  # a property of the user's may raise anything
         what = f"the digest of {name_of(thing)} raised {type(error).__name__}: {error}"
         raise ConfigError(what, where=raised_at(error)) from error
     if isinstance(digest, str) and digest:
