@@ -20,7 +20,7 @@ from typing import NamedTuple
 import numpy as np
 
 from mmerg.corpora.dialogue import Clip, Corpus, Sample
-from mmerg.engine.plan import looked_at
+from mmerg.engine.look import looked_at
 from mmerg.errors import ClipError
 from mmerg.frames.decode import MIN_SIDE
 from mmerg.frames.extract import extract

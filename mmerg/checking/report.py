@@ -14,8 +14,7 @@ from mmerg.console.terminal import shown
 from mmerg.corpora.dialogue import Clip, Corpus
 from mmerg.corpora.protocols import Protocol, Selection
 from mmerg.corpora.published import Expected, expected
-from mmerg.engine.look import COULD_SHOW_TARGET
-from mmerg.engine.plan import looked_at
+from mmerg.engine.look import COULD_SHOW_TARGET, looked_at
 
 DAMAGE = (  # notes that say that a file is not as it was published
     *("rows_malformed", "rows_incomplete", "lines_unreadable", "dialogues_without_turns"),

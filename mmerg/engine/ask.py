@@ -200,6 +200,6 @@ def code_of_the_user(who: str) -> Iterator[None]:
         yield
     except MmergError:
         raise
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         what = f"{type(error).__name__}: {error}"
         raise SampleError(Failure.CODE_ERROR, what, where=f"{who}, {raised_at(error)}", hint=MEND) from error

@@ -2,29 +2,89 @@
 
 A model with eyes gets JPEGs (all in one grid if it takes one image only), one without gets what image processing
 measures. A turn whose clip is missing or bad goes on as text, and the trace says why.
-
-    state = Looker(settings, 8, 2, store).look(scene, vision=True, max_images=8, emit=trace.emit)
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import threading
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
+from pathlib import Path
 
 from mmerg.backends.protocol import Image
-from mmerg.corpora.dialogue import Scene
-from mmerg.engine.plan import Ahead, looked_at
+from mmerg.corpora.dialogue import Clip, Sample, Scene
 from mmerg.engine.prompts import form
 from mmerg.engine.state import Keyframe, State
-from mmerg.errors import ClipError
+from mmerg.errors import ClipError, Failure, SampleError
 from mmerg.frames.describe import measure, sentence
+from mmerg.frames.extract import Found, extract
 from mmerg.frames.picture import montage
 from mmerg.frames.store import Frame, FrameSettings, FrameStore
 from mmerg.runs import events
 from mmerg.runs.events import OVER_BUDGET, Emit
+from mmerg.storage.snapshot import Snapshot
 
 COULD_SHOW_TARGET = "could_show_target"  # nothing of the clip is surely before the target
+
+
+def looked_at(scene: Scene, last_turns: int) -> dict[int, Clip | None]:
+    """The clips of the last turns, by turn number from 1; None for a turn that has none."""
+    first = max(0, len(scene.history) - last_turns)
+    return {number: turn.clip for number, turn in enumerate(scene.history[first:], start=first + 1)}
+
+
+def clips_by_file(samples: Iterable[Sample], last_turns: int) -> dict[Path, tuple[Clip, ...]]:
+    """All distinct clips that the samples look at, for files of which there is more than one: an IEMOCAP dialogue is
+    one avi of minutes, which a pass for each sample would decode from its start again and again."""
+    files: dict[Path, dict[Clip, None]] = {}
+    for sample in samples:
+        for clip in looked_at(sample.scene, last_turns).values():
+            if clip:
+                files.setdefault(clip.path, {})[clip] = None
+    return {path: tuple(clips) for path, clips in files.items() if len(clips) > 1}
+
+
+def files_there(samples: Iterable[Sample], last_turns: int) -> Snapshot:
+    """The files that the samples look at, as they are now."""
+    clips = (clip for sample in samples for clip in looked_at(sample.scene, last_turns).values())
+    return Snapshot.of(clip.path for clip in clips if clip)
+
+
+class Ahead:
+    """Takes the clips of planned files ahead of their use: each file once, whichever thread comes first.
+
+    What was taken is found again in the store; what failed is kept here, as a span outside its file would cost a whole
+    pass once more. there: the files as they were when the run began; one that is gone or changed fails its sample.
+    """
+
+    def __init__(self, planned: Mapping[Path, tuple[Clip, ...]] | None = None, there: Snapshot | None = None) -> None:
+        self.planned, self.there = planned or {}, there or Snapshot()
+        self._locks = {path: threading.Lock() for path in self.planned}
+        self._taken: set[Path] = set()
+        self._failed: dict[Clip, ClipError] = {}
+
+    def extract(self, clips: Sequence[Clip], settings: FrameSettings, store: FrameStore) -> list[Found]:
+        """As `mmerg.frames.extract.extract`; the first call for a planned file takes all of the plan's clips of it.
+
+        Raises SampleError (clip_gone) where a file that was there is gone or has another size.
+        """
+        for path in dict.fromkeys(clip.path for clip in clips if clip.path in self.planned):
+            with self._locks[path]:
+                if path not in self._taken:
+                    found = self._extract(self.planned[path], settings, store)
+                    self._failed |= {clip: one for clip, one in found.items() if isinstance(one, ClipError)}
+                    self._taken.add(path)
+        taken = self._extract([clip for clip in clips if clip not in self._failed], settings, store)
+        return [taken[clip] if clip in taken else self._failed[clip] for clip in clips]
+
+    def _extract(self, clips: Sequence[Clip], settings: FrameSettings, store: FrameStore) -> dict[Clip, Found]:
+        found = dict(zip(clips, extract(clips, settings, store), strict=True))
+        for path in self.there.changed({clip.path for clip in clips}):
+            what = f"a clip was there when the run began and {'has changed' if path.exists() else 'is gone'}"
+            hint = "put it back or mount its disk; the same command with only_failed=true does this sample again"
+            raise SampleError(Failure.CLIP_GONE, what, where=str(path), hint=hint)
+        return found
 
 
 @dataclass(frozen=True)

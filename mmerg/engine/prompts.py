@@ -1,9 +1,7 @@
-"""Renders a stage's prompt: what agents have in common first, byte-identical, the agent's own part last.
+"""Renders a stage's prompt: `system.j2`, `shared.j2` (the frames, dialogue and outputs that it sees), `<stage>.j2`.
 
-Every stage gets one system message (`system.j2`, the same for all) and one user message: images, then `shared.j2`
-(frames, dialogue, outputs so far in stage order, each only if the agent sees it), then `<stage>.j2`. A server's prefix
-cache works by position, so this order is what makes a second agent cheap. Templates get the inputs that the stage sees
-under their symbols and nothing else; a name that is not there is an error, never an empty string.
+What agents have in common comes first, byte-identical, so that a server's prefix cache makes a second agent cheap.
+Templates get the inputs that the stage sees and nothing else; a name that is not there is an error, never empty.
 """
 
 from __future__ import annotations
@@ -38,8 +36,8 @@ class TurnView:
 
 @dataclass(frozen=True)
 class FrameView:
-    """A keyframe as prompts may show it: number from 1, its turn and who speaks it, seconds in its video, and for a
-    model without eyes the measured description."""
+    """A keyframe as prompts may show it: number from 1, its turn and who speaks it, time in seconds, and for a model
+    without eyes the measured description."""
 
     number: int
     turn: int
@@ -145,7 +143,7 @@ class Prompts:
     def _render(self, name: str, scope: Mapping[str, object]) -> str:
         try:
             return self._env.get_template(name).render(scope).strip()
-        except Exception as error:  # what a template computes may raise anything
+        except (Exception, SystemExit) as error:  # what a template computes may raise anything
             why = f"there is no {error}" if isinstance(error, TemplateNotFound) else str(error)
             kind = "" if isinstance(error, TemplateError) else f"{type(error).__name__}: "
             what = f"the prompt {name} cannot be rendered: {kind}{why}"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Protocol, cast
@@ -14,9 +14,8 @@ from mmerg.backends.protocol import Backend, Engine, Reply, Sampling
 from mmerg.corpora.dialogue import Sample
 from mmerg.engine.ask import Asker, code_of_the_user
 from mmerg.engine.look import Looker
-from mmerg.engine.loops.audit import audit
+from mmerg.engine.loops.audit import audit, refine
 from mmerg.engine.loops.loop import Loop, Outcome, single
-from mmerg.engine.loops.refine import refine
 from mmerg.engine.prompts import Prompts
 from mmerg.engine.sources import Ready, Source
 from mmerg.errors import Failure, SampleError
@@ -53,10 +52,12 @@ class Experiment:
         ConfigError for what would fail every sample."""
         scene, target, system = sample.scene, sample.target, self.prompts.system
         facts = Facts(system.result.get("response", ""))
+        told: set[tuple[str, str]] = set()  # kinds of events, with what was produced
 
         def watch(event: events.Event) -> None:
             emit(event)
             facts.see(event)
+            told.add((event.kind, getattr(event, "symbol", "")))
 
         def decide(note: Emit) -> Fields:
             vision, store = self.engine.vision, self.looker.store
@@ -75,6 +76,8 @@ class Experiment:
                     raise TypeError(f"it gave {type(outcome).__name__}, and an Outcome is wanted")
                 decided = _decided(system, outcome)
                 Result.model_validate({"id": sample.id, "status": "ok", **decided})  # raises for what none can hold
+                for event in _untold(system, scene.id, outcome, told):
+                    note(event)
                 return decided
 
         started = events.SampleStarted(
@@ -127,6 +130,17 @@ def attempt(started: events.SampleStarted, decide: Callable[[Emit], Fields], emi
         "seconds": round(time.monotonic() - begun, 3),
         **decided,
     }
+
+
+def _untold(system: System, sample: str, outcome: Outcome, told: Collection[tuple[str, str]]) -> Iterator[events.Event]:
+    """What scoring needs and a loop of the user's did not tell: the outputs of the selected pass, and which it is."""
+    chosen = outcome.selected
+    for stage in system.stages:
+        output = chosen.state.get(stage.gives)
+        if output is not None and ("produced", stage.gives) not in told:
+            yield events.Produced.of(sample, chosen.t, stage.name, stage.gives, output)
+    if ("selected", "") not in told:
+        yield events.Selected(sample=sample, t=chosen.t, ranks={}, ended=outcome.ended)
 
 
 def _decided(system: System, outcome: Outcome) -> Fields:

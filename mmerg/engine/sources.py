@@ -1,11 +1,4 @@
-"""The seam for inputs that no stage makes (M: exemplars), by the symbols that `sources` gives them in the config.
-
-class Facts:  # sources: {F: {_target_: my_sources.Facts}}
-    digest = "2026-11-01"
-
-    def supply(self, sample: Sample, state: State, forecast: str | None) -> Supply:
-        return Supply(({"fact": "A job is lost."},))
-"""
+"""The seam for inputs that no stage makes (M: exemplars), by the symbols that `sources` gives them (docs/own.md)."""
 
 from __future__ import annotations
 
@@ -20,8 +13,8 @@ from mmerg.runs.events import Excluded
 
 @dataclass(frozen=True, slots=True)
 class Supply:
-    """What a source has for a prompt, and for the trace alone what it kept back, and why there is nothing where that is
-    no answer of the source."""
+    """content: what a source has for a prompt. For the trace alone: what it kept back, and why there is nothing where
+    that is no answer of the source."""
 
     content: tuple[Mapping[str, object], ...]
     excluded: tuple[Excluded, ...] = ()

@@ -1,9 +1,6 @@
 """What is known of a sample so far. Immutable: running again from a stage means dropping a suffix.
 
 A `State` holds the scene, never the target, so nothing that renders prompts can reach it.
-
-    state = State(scene, keyframes).with_("E", evidence)
-    state.before("E").outputs   # ()
 """
 
 from __future__ import annotations

@@ -19,8 +19,7 @@ from mmerg.backends.retry import Retry
 from mmerg.corpora.dialogue import Corpus, Sample
 from mmerg.corpora.protocols import Protocol
 from mmerg.corpora.reading import read_corpus
-from mmerg.engine.look import Looker
-from mmerg.engine.plan import Ahead, clips_by_file, files_there
+from mmerg.engine.look import Ahead, Looker, clips_by_file, files_there
 from mmerg.engine.prompts import Prompts
 from mmerg.engine.sample import Experiment
 from mmerg.engine.sources import Source

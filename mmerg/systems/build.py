@@ -114,14 +114,12 @@ def _output_class(dotted: str, where: str) -> type[BaseModel]:
 
 def _check_sources(node: SystemSettings, given: Collection[str], where: str) -> None:
     """Every source must be for a symbol that some agent sees, as long as none is left out."""
-    agents = [*node.stages.values(), *([node.auditor] if node.auditor else [])]
-    seen = {symbol.lower(): symbol for agent in agents for symbol in agent.sees}
+    seen = {symbol for stage in node.stages.values() for symbol in stage.sees}
+    seen |= set(node.auditor.sees) if node.auditor else set()
     for symbol in given:
-        if symbol not in (MEMORY, *seen.values()):
-            near = get_close_matches(symbol.lower(), seen, 1)
-            hint = (
-                f"did you mean sources.{seen[near[0]]}?" if near else f"stages see {', '.join(sorted(seen.values()))}"
-            )
+        if symbol not in (MEMORY, *seen):
+            near = [one for one in sorted(seen) if get_close_matches(symbol.lower(), [one.lower()])]
+            hint = f"did you mean sources.{near[0]}?" if near else f"stages see {', '.join(sorted(seen))}"
             raise ConfigError(f"sources.{symbol} is given, and no stage sees {symbol}", where=where, hint=hint)
 
 

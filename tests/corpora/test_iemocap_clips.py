@@ -14,8 +14,7 @@ import pytest
 from mmerg.corpora.dialogue import Clip, Corpus, Crop, Sample
 from mmerg.corpora.iemocap import LEFT, RIGHT, Iemocap
 from mmerg.corpora.protocols import Protocol
-from mmerg.engine.look import Looker
-from mmerg.engine.plan import Ahead, clips_by_file
+from mmerg.engine.look import Ahead, Looker, clips_by_file
 from mmerg.frames.picture import cv2, from_jpeg
 from mmerg.frames.store import FrameSettings, FrameStore
 from mmerg.runs import events

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -11,11 +12,12 @@ import pytest
 from pydantic import BaseModel, ConfigDict, field_validator
 
 from mmerg.backends.scripted import Scripted
-from mmerg.engine.loops.loop import Outcome
+from mmerg.engine.loops.loop import Ask, Outcome
 from mmerg.engine.prompts import Prompts
 from mmerg.engine.sources import Supply
 from mmerg.engine.state import Pass, State
 from mmerg.errors import ConfigError, Failure, SampleError
+from mmerg.runs import events
 from mmerg.settings.model import SystemSettings, Target
 from mmerg.settings.wrong import read_part
 from mmerg.systems.build import build
@@ -43,6 +45,10 @@ def raises(*_: object) -> object:
     raise KeyError("no such fact")
 
 
+def leaves(*_: object, **__: object) -> object:
+    sys.exit("no weights")
+
+
 @dataclass
 class Source:
     give: Callable[..., Any]
@@ -57,6 +63,7 @@ class Source:
     ("give", "told"),
     [
         (raises, "KeyError: 'no such fact'"),
+        (leaves, "SystemExit: no weights"),
         (lambda *_: None, "it gave NoneType, and a Supply is wanted"),
         (lambda *_: Supply("abc"), "ValueError"),  # type: ignore[arg-type]
         (lambda *_: Supply(({"fact": object()},)), "object"),
@@ -86,7 +93,12 @@ def odd_outcome(_: System, state: State, *__: object) -> Outcome:
 @pytest.mark.parametrize(
     ("loop", "told"),
     [
-        *(("raises", "no such fact"), ("no_outcome", "an Outcome is wanted"), ("Source", "Source")),
+        *(
+            ("raises", "no such fact"),
+            ("leaves", "SystemExit: no weights"),
+            ("no_outcome", "an Outcome is wanted"),
+            ("Source", "Source"),
+        ),
         ("odd_outcome", "response\n  Input should be a valid string"),
     ],
 )
@@ -95,6 +107,23 @@ def test_a_loop_that_goes_wrong_costs_the_sample(loop: str, told: str, tmp_path:
     assert (result.status, result.failure) == ("failed", Failure.CODE_ERROR)
     assert told in str(result.failure_text)
     assert f"loop {__name__}.{loop}, " in str(result.failure_text)
+
+
+def silent(system: System, state: State, ask: Ask, _: object) -> Outcome:
+    """A loop that tells nothing: two passes, the second of which is taken."""
+    [stage] = system.stages
+    passes = [Pass(t, state.with_("R", ask(stage, state, t))) for t in (0, 1)]
+    return Outcome(tuple(passes), passes[1], "two passes")
+
+
+def test_what_a_loop_does_not_tell_is_told_for_it(tmp_path: Path) -> None:
+    lab = Lab(tmp_path, system_of(loop=f"{__name__}.silent"))
+    result = lab(Scripted(["Oh no.", "Oh dear."]))
+    assert (result.status, result.response, result.selected_pass) == ("ok", "Oh dear.", 1)
+    [produced] = [event for event in lab.events if isinstance(event, events.Produced)]
+    [selected] = [event for event in lab.events if isinstance(event, events.Selected)]
+    assert (produced.t, produced.stage, produced.output) == (1, "reply", "Oh dear.")
+    assert (selected.t, selected.ended) == (1, "two passes")
 
 
 class Picky(BaseModel):
@@ -147,6 +176,7 @@ def test_a_template_that_cannot_be_rendered_is_refused(template: str, told: str,
         ({"_target_": "no_such_module.Thing"}, "No module named 'no_such_module'"),
         ({"_target_": f"{__name__}.Source"}, "missing 1 required positional argument: 'give'"),
         ({"_target_": "mmerg.corpora.folder.Folder", "root": ".", "file": 5}, "file is 5: "),
+        ({"_target_": f"{__name__}.leaves"}, "leaves cannot be made: SystemExit: no weights"),
     ],
 )
 def test_what_cannot_be_made_is_told_without_what_makes_it(node: dict[str, Any], told: str) -> None:
@@ -154,4 +184,4 @@ def test_what_cannot_be_made_is_told_without_what_makes_it(node: dict[str, Any],
         make(Target.model_validate(node), "sources.F")
     assert told in raised.value.what
     assert "HYDRA" not in raised.value.what
-    assert raised.value.where == "sources.F" or "Folder" in raised.value.what
+    assert raised.value.where == "sources.F" or "Folder" in raised.value.what or __file__ in raised.value.where

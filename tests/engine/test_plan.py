@@ -12,8 +12,7 @@ from threading import Barrier, Lock
 import pytest
 
 from mmerg.corpora.dialogue import Clip, Dialogue, Sample, Turn, cut
-from mmerg.engine.look import Looker
-from mmerg.engine.plan import Ahead, clips_by_file, looked_at
+from mmerg.engine.look import Ahead, Looker, clips_by_file, looked_at
 from mmerg.engine.state import State
 from mmerg.errors import Failure, SampleError
 from mmerg.experiment.wiring import looker_of

@@ -7,8 +7,12 @@ from typing import Any
 
 import pytest
 import yaml
+from pydantic import RootModel
 
 from mmerg.errors import ConfigError
+from mmerg.settings.model import SystemSettings
+from mmerg.settings.wrong import read_part
+from mmerg.systems.build import build
 from tests.engine.parts import ROOT, merg, system_of
 
 MERG: dict[str, Any] = yaml.safe_load((ROOT / "conf/system/merg.yaml").read_text(encoding="utf-8"))
@@ -63,6 +67,7 @@ def changed(**paths: Any) -> dict[str, Any]:
         (changed(stages__mpa__sees=[1]), "stages.mpa.sees.0 is 1\n"),
         (changed(stages__mpa__output=5), "stages.mpa.output"),
         (changed(stages__mpa__output="pydantic.BaseModel"), "not a pydantic class with fields"),
+        (changed(stages__mpa__output=f"{__name__}.Cues"), "is a RootModel, which has no fields of its own"),
         (changed(stages__mpa__logprobs="maybe"), "stages.mpa.logprobs"),
         (changed(stages__mpa__sampling=None), "stages.mpa.sampling"),
         (changed(stages__mpa__samplng={}), "did you mean stages.mpa.sampling?"),
@@ -76,6 +81,26 @@ def test_a_system_that_does_not_hold_is_refused(config: dict[str, Any], told: st
     with pytest.raises(ConfigError) as caught:
         system_of(config)
     assert told in str(caught.value)
+
+
+class Cues(RootModel[list[str]]):
+    """No object, as a reply is."""
+
+
+@pytest.mark.parametrize(
+    ("symbol", "hint"), [("m", "did you mean sources.M?"), ("facts", "stages see D, E, M, P, R, V, e")]
+)
+def test_a_source_that_no_stage_sees_is_refused(symbol: str, hint: str) -> None:
+    node = read_part(SystemSettings, MERG, "system=merg")
+    with pytest.raises(ConfigError, match=f"sources.{symbol} is given, and no stage sees {symbol}") as caught:
+        build(node, given=["M", symbol])
+    assert caught.value.hint == hint
+
+
+def test_a_source_of_a_stage_that_is_left_out_is_idle() -> None:
+    config = changed(stages__psp__sees=["D", "E", "e", "N"], without=["psp"])
+    assert not build(read_part(SystemSettings, config, "system=merg"), given=["M", "N"]).sees("N")
+    assert not build(read_part(SystemSettings, changed(stages__sgrg__sees=["D"]), "system=merg"), ["M"]).sees("M")
 
 
 def test_a_system_may_do_without_an_auditor() -> None:

@@ -1,27 +1,30 @@
-"""The loop of MERG: run the stages, audit, run again from the earliest fault, and pick the best pass.
+"""The loops whose passes an auditor looks at: MERG's, and Self-Refine.
 
-arXiv 2604.18988, section 3 (global reflection and refinement): pass t = 0 is the first full run; every pass is
-audited, the last one too; at most `max_iterations` refinements; the response comes from the lexicographic maximum of
-(c1, …, cn, -t). Without an auditor there is one pass and it is the response.
-
-    outcome = audit(system, State(scene, keyframes), ask, trace.emit)
-    outcome.selected.state.get("R")
+Pass t = 0 is the first full run; every pass is audited, the last one too; at most `max_iterations` refinements. Without
+an auditor there is one pass and it is the response.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
-from mmerg.engine.loops.loop import Ask, Outcome, audited_passes, single
-from mmerg.engine.state import Correction, Output, Pass, State
+from mmerg.engine.loops.loop import Ask, Outcome, complete, finish, single
+from mmerg.engine.state import Correction, Draft, Output, Pass, State
+from mmerg.errors import CallError, Failure, ReplyError, SampleError
 from mmerg.runs import events
 from mmerg.runs.events import Emit
+from mmerg.settings.model import FinalSelection
 from mmerg.systems.audit import audit_of
-from mmerg.systems.system import System
+from mmerg.systems.system import Stage, System
+
+REFUSED = frozenset({Failure.CONTEXT_OVERFLOW, Failure.IMAGE_REJECTED, Failure.BAD_REQUEST})
+_Reader = Callable[[Output, Pass], tuple[Pass, Correction | str]]
 
 
 def audit(system: System, state: State, ask: Ask, emit: Emit) -> Outcome:
-    """See `audited_passes` for its errors."""
+    """MERG (arXiv 2604.18988, section 3): run again from the earliest fault; the lexicographic maximum of (c1, …, cn,
+    -t) is the response. See `_audited_passes` for its errors."""
     if system.auditor is None:
         return single(system, state, ask, emit)
 
@@ -37,4 +40,82 @@ def audit(system: System, state: State, ask: Ask, emit: Emit) -> Outcome:
         assert previous is not None
         return audited, Correction(faulty.name, previous, finding.reason, finding.correction)
 
-    return audited_passes(system, system.auditor, state, ask, emit, read, system.final_selection)
+    return _audited_passes(system, system.auditor, state, ask, emit, read, system.final_selection)
+
+
+def refine(system: System, state: State, ask: Ask, emit: Emit) -> Outcome:
+    """Self-Refine (Madaan et al., 2023, arXiv 2303.17651, algorithm 1): draft, feedback, refinement, until it is good.
+
+    The auditor's output is free feedback on the whole pass: a text, or a class of the user's. Its field `system.stop`
+    ends the loop where it is true; its field `system.score`, a whole number, picks the draft, without it the last one
+    is the response. The stage that writes the response is asked again with every draft and all feedback so far; stages
+    before it keep their output. See `_audited_passes` for its errors.
+    """
+    critic = system.auditor
+    if critic is None:
+        return single(system, state, ask, emit)
+    symbol = system.result.get("response", system.stages[-1].gives).split(".")[0]
+    [writer] = [stage for stage in system.stages if stage.gives == symbol]
+
+    def read(reply: Output, this: Pass) -> tuple[Pass, Correction | str]:
+        emit(events.Produced.of(state.scene.id, this.t, critic.name, critic.gives, reply))
+        looked_at = replace(this, score=int(getattr(reply, system.score)) if system.score else 0)
+        if system.stop and getattr(reply, system.stop):
+            return looked_at, "good enough"
+        draft = this.state.get(writer.gives)
+        assert draft is not None
+        drafts = (*(this.correction.drafts if this.correction else ()), Draft(draft, reply))
+        feedback = reply if isinstance(reply, str) else reply.model_dump_json()
+        return looked_at, Correction(writer.name, draft, "", feedback, drafts)
+
+    return _audited_passes(system, critic, state, ask, emit, read, system.final_selection if system.score else "last")
+
+
+def _audited_passes(
+    system: System, auditor: Stage, state: State, ask: Ask, emit: Emit, read: _Reader, by: FinalSelection
+) -> Outcome:
+    """At most `max_iterations` + 1 passes, each shown to `auditor`. `read` takes its reply and gives the pass with what
+    was said of it, and what is corrected in the next one, or why the loop ends.
+
+    Raises SampleError where the first pass fails or no pass has an audit that can be read. A later pass that cannot be
+    finished or audited ends the loop; the passes before it stay candidates.
+    """
+    sample = state.scene.id
+    passes: list[Pass] = []
+    correction: Correction | None = None
+    for t in range(system.max_iterations + 1):
+        if correction:
+            [back_to] = [stage for stage in system.stages if stage.name == correction.stage]
+            state = state.before(back_to.gives)
+            why, what = correction.reason, correction.instruction
+            emit(events.Rerun(sample=sample, t=t, stage=back_to.name, reason=why, correction=what))
+        try:
+            state = complete(system, state, ask, emit, t, correction)
+        except SampleError as error:
+            if not passes or not _final(error):
+                raise
+            emit(events.PassLost(sample=sample, t=t, failure=error.failure, what=error.what))
+            return finish(sample, passes, "unusable", by, emit)
+        this = Pass(t, state, correction=correction)
+        try:
+            reply = ask(auditor, state, t)
+        except SampleError as error:
+            if not _final(error) or (isinstance(error, CallError) and not passes):
+                raise
+            emit(events.Unaudited(sample=sample, t=t, failure=error.failure, what=error.what))
+            if not passes:
+                what = f"the audit cannot be used ({error.failure}): {error.what}"
+                hint = error.hint or "see the raw replies: python -m mmerg.show RUN SAMPLE --prompts"
+                raise ReplyError(Failure.UNAUDITED, what, where=error.where, hint=hint) from error
+            return finish(sample, [*passes, this], "unaudited", by, emit)
+        looked_at, verdict = read(reply, this)
+        passes.append(looked_at)
+        if isinstance(verdict, str):
+            return finish(sample, passes, verdict, by, emit)
+        correction = verdict
+    return finish(sample, passes, "max_iterations", by, emit)
+
+
+def _final(error: SampleError) -> bool:
+    """Whether asking again cannot help: the model's own reply, or a prompt that grew over what the server takes."""
+    return isinstance(error, ReplyError) or error.failure in REFUSED
