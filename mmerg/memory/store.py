@@ -113,7 +113,7 @@ def _built(path: Path, vectors: Vectors, lines: bytes, made_of: Mapping[str, obj
     """The new vectors, their folder renamed once it is whole."""
     part = path.with_suffix(".part")
     part.mkdir(mode=0o700)
-    np.save(part / VECTORS, vectors)
+    np.save(part / VECTORS, np.ascontiguousarray(vectors, dtype=np.float32))
     write_whole(part / ENTRIES, lines)
     write_whole(part / MANIFEST, json.dumps(_manifest(part, made_of), indent=2) + "\n")
     part.rename(path)
