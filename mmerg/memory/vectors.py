@@ -67,8 +67,7 @@ def cosines(vectors: Vectors, vector: Vectors) -> Cosines:
     # Every row is added up in the same order here, as in no matrix product; a search would sort them, too.
     products = cast(Any, faiss).fvec_inner_products_ny
     products(*map(faiss.swig_ptr, (found, asked, rows)), len(asked), len(rows))
-    rounded: Cosines = np.round(found.astype(np.float64), PLACES)
-    return rounded
+    return found.astype(np.float64).round(PLACES)
 
 
 def ranked(scores: Cosines) -> Iterator[int]:
