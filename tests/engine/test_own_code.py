@@ -67,7 +67,6 @@ class Source:
         (lambda *_: None, "it gave NoneType, and a Supply is wanted"),
         (lambda *_: Supply("abc"), "ValueError"),  # type: ignore[arg-type]
         (lambda *_: Supply(({"fact": object()},)), "object"),
-        (lambda *_: Supply(({"fact": "\ud800"},)), "surrogates"),
         (lambda only: only, "TypeError"),
     ],
 )
