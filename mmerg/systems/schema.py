@@ -241,8 +241,9 @@ def _kind(node: Node) -> str:
 
 def parse(cls: type[Record], bounds: Bounds, text: str) -> Record:
     """The record in `text`. Raises ReplyError (schema_invalid) whose `what` is the complaint to show to the model."""
+    context = {**bounds.choices, **bounds.counts, QUOTE: bounds.quotable}
     try:
-        record = cls.model_validate_json(text, strict=True, context={**bounds.choices, **bounds.counts, QUOTE: bounds.quotable})
+        record = cls.model_validate_json(text, strict=True, context=context)
     except ValidationError as error:
         raise ReplyError(Failure.SCHEMA_INVALID, _complaint(error)) from error
     except (
