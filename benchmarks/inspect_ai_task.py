@@ -29,6 +29,7 @@ import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
+from functools import partial
 from importlib import import_module
 from importlib.metadata import version
 from importlib.util import find_spec
@@ -124,11 +125,11 @@ class Bench:
         with closing(Pool([host])) as pool, run_folder(path) as record:
             pool.describe()
             for sample in self.todo[:number]:
-                with pool.lease() as leased, record.recording(sample.id) as emit:
-                    result = self.run.sample(sample, leased, emit, record.keep_frame)
+                with pool.lease() as leased:
+                    one = partial(self.run.sample, sample, leased, keep_frame=record.keep_frame)
+                    result = record.record(sample.id, one)
                 if result.calls != CALLS:
                     raise SystemExit(f"sample {sample.id} took {result.calls} calls: {result.failure_text}")
-                record.add(result)
 
     def _inspect_ai(self, number: int) -> None:
         whole, models = import_module("inspect_ai"), import_module("inspect_ai.model")

@@ -25,8 +25,9 @@ import cProfile
 import pstats
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import closing, nullcontext
+from contextlib import closing
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import count
 from pathlib import Path
 
@@ -94,20 +95,17 @@ class Bench:
             def work() -> None:
                 for sample in self.todo:
                     with self.pools[mode].lease() as leased:
-                        with record.recording(sample.id) as emit:
-                            result = run.sample(sample, leased, emit, record.keep_frame)
-                        record.add(result)
+                        one = partial(run.sample, sample, leased, keep_frame=record.keep_frame)
+                        record.record(sample.id, one)
 
             return self._a_call(work)
 
     def _go(self, backend: Backend, keep_frame: KeepFrame, record: Run | None = None) -> None:
         for sample in self.todo:
-            with record.recording(sample.id) if record else nullcontext(ignore) as emit:
-                result = self.run.sample(sample, backend, emit, keep_frame)
+            one = partial(self.run.sample, sample, backend, keep_frame=keep_frame)
+            result = record.record(sample.id, one) if record else one(ignore)
             if result.calls != CALLS:
                 raise SystemExit(f"sample {sample.id} took {result.calls} calls: {result.failure_text}")
-            if record:
-                record.add(result)
 
     def _requests(self) -> list[Request]:
         backend = Scripted(answer)

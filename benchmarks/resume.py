@@ -15,6 +15,7 @@ import resource
 import subprocess
 import sys
 import tempfile
+from functools import partial
 from pathlib import Path
 from time import perf_counter
 
@@ -39,13 +40,16 @@ def made(folder: Path, count: int) -> float:
     """Writes a finished run; returns the seconds that a sample's events and result took to write."""
     base = result("x/3", "That must have been hard. " * 3, "sadness", plan=PLAN, gold="joy", history=HISTORY * 3)
     told = events.Produced(sample="x", t=0, stage="sgrg", symbol="R", output="words " * 250)
+
+    def work(name: str, emit: events.Emit) -> Result:
+        for _ in range(20):
+            emit(told.model_copy(update={"sample": name}))
+        return Result.model_construct(**{**dict(base), "id": name})
+
     with Run(folder, manifest_of([], samples=count)) as run:
         start = perf_counter()
         for name in names(count):
-            with run.recording(name) as emit:
-                for _ in range(20):
-                    emit(told.model_copy(update={"sample": name}))
-            run.add(Result.model_construct(**{**dict(base), "id": name}))
+            run.record(name, partial(work, name))
         return (perf_counter() - start) / count
 
 
@@ -53,8 +57,8 @@ def taken_up(folder: Path, count: int) -> dict[str, float]:
     """Seconds, and peak memory in MB (10^6 bytes) of this process."""
     start = perf_counter()
     with Run(folder, manifest_of([], samples=count)) as run:
-        finished = run.finished
-        assert all(name in finished for name in names(count))
+        assert not run.results.lost
+        assert all(name in run.results for name in names(count))
         run.seal(names(count))
         results = run.results.values()
         with Path(os.devnull).open("w", encoding="utf-8") as nowhere:

@@ -10,8 +10,7 @@ import sys
 from difflib import get_close_matches
 from importlib import import_module
 
-from mmerg.console.commands import commands
-from mmerg.console.terminal import WRONG, run_command, tolerate_closed_output
+from mmerg.console.terminal import WRONG, commands, run_command, tolerate_closed_output
 from mmerg.errors import ConfigError
 
 USAGE = """mmerg COMMAND …

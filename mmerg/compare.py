@@ -26,7 +26,6 @@ from mmerg.scoring.comparisons import DRAWS, PRIMARY, compared_with
 from mmerg.scoring.differences import shown
 from mmerg.scoring.files import written
 from mmerg.scoring.standard import Options
-from mmerg.settings.identity import canonical
 
 PATIENCE = 5.0  # seconds without a word
 
@@ -39,7 +38,7 @@ def compare(out: Console, paths: Sequence[Path], options: Options, json: Path | 
         raise ConfigError(f"draws is {options.resamples}, it must be 1 or more", where="--draws")
     check_runs(paths)
     baseline, *others = told_apart([read_run(path) for path in paths])
-    compared = compared_with(baseline, others, options, telling(PATIENCE), canonical)
+    compared = compared_with(baseline, others, options, telling(PATIENCE))
     for part in shown(compared):
         out.print(part, soft_wrap=isinstance(part, Text))
     if json:

@@ -28,7 +28,7 @@ def words(line: str) -> list[str]:
     *before, last = line.split(" ")
     before = [word for word in before if word]
     if len(before) < 2:
-        from mmerg.console.commands import commands
+        from mmerg.console.terminal import commands
 
         return [f"{name} " for name in commands() if name.startswith(last)]
     page = PAGES.get(before[1])

@@ -30,7 +30,6 @@ from mmerg.runs.config_diff import config_diff
 from mmerg.runs.folder import read_results
 from mmerg.runs.manifest import About, read_abouts
 from mmerg.runs.result import Result
-from mmerg.settings.identity import canonical
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -98,7 +97,7 @@ def _drawn(runs: Sequence[_Run], only: Sequence[str]) -> Iterator[Drawn]:
 def _plan(run: _Run, dimension: str, name: str) -> Drawn:
     settings = run.about.manifest.setting
     vocabulary = settings(f"system.vocabulary.{dimension}", ())
-    table = plan.by_emotion(run.results.values(), dimension, run.about.labels, vocabulary)
+    table = plan.by_emotion(run.results.values(), dimension, run.about.manifest.corpus.labels, vocabulary)
     if not table.rows:
         return Drawn(name, None, f"no sample of {run.about.run} has a forecast and a plan with a {dimension}")
     title = f"{dimension.capitalize()} by forecast emotion, n={table.n.sum()}"
@@ -155,7 +154,7 @@ def _curve(runs: Sequence[_Run], name: str) -> Drawn:
 
 def _apart(runs: Sequence[_Run], path: str) -> str:
     """In what else they differ, but for the commit, which decides nothing by itself."""
-    settings = config_diff([run.about.manifest for run in runs], canonical)
+    settings = config_diff([run.about.manifest for run in runs])
     names = [one.name for one in settings if one.name not in (path, "commit")]
     more = [f"{len(names) - FEW} more"] * (len(names) > FEW)
     return f"; they differ in {', '.join([*names[:FEW], *more])}, too" if names else ""

@@ -22,7 +22,6 @@ from mmerg.scoring.arguments import add_arguments, arguments
 from mmerg.scoring.scorer import score_run, write_scores
 from mmerg.scoring.shown import shown
 from mmerg.scoring.standard import DEFAULTS, Options
-from mmerg.settings.identity import canonical
 
 
 def score(out: Console, paths: Sequence[Path], options: Options) -> int:
@@ -33,7 +32,7 @@ def score(out: Console, paths: Sequence[Path], options: Options) -> int:
         run = read_run(path)
         scores.append(write_scores(path, score_run(run, options)))
         manifests.append(run.manifest)
-    for part in shown(scores, config_diff(manifests, canonical)):
+    for part in shown(scores, config_diff(manifests)):
         out.print(part, soft_wrap=isinstance(part, Text))
     return 0
 

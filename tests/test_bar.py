@@ -6,7 +6,7 @@ from io import StringIO
 
 from rich.console import Console
 
-from mmerg.console.bar import Bar
+from mmerg.console.progress import Bar
 
 
 def shown(terminal: bool, every: float) -> str:

@@ -6,7 +6,7 @@ from io import StringIO
 
 from rich.console import Console
 
-from mmerg.console.bar import Building
+from mmerg.console.progress import Building
 
 
 def shown(terminal: bool) -> str:

@@ -130,7 +130,7 @@ def test_arrows_are_found() -> None:
             "mmerg.runs",  # events hold replies, frames and audits as the types that made them
             (
                 *("mmerg.runs", "mmerg.errors", "mmerg.backends.protocol", "mmerg.frames.store"),
-                *("mmerg.storage", "mmerg.systems.audit"),
+                *("mmerg.storage", "mmerg.systems.audit", "mmerg.settings.identity"),
             ),
         ),
         (

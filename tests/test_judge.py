@@ -20,8 +20,7 @@ from mmerg.errors import RunError
 from mmerg.judge import main, split
 from mmerg.judging.judgement import Judgement, Match, read_judgement
 from mmerg.runs.manifest import MANIFEST, JudgingManifest, read_any_manifest, read_manifest
-from mmerg.runs.result import Verdicts
-from mmerg.runs.results import read_lines
+from mmerg.runs.result import Verdicts, read_lines
 from mmerg.show import main as show
 from tests.engine.parts import ROOT
 from tests.run_folders import all_events

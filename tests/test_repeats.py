@@ -18,7 +18,7 @@ from mmerg.engine.state import Correction, Output, State
 from mmerg.errors import Failure, ReplyError
 from mmerg.experiment.launch import launch
 from mmerg.runs import events
-from mmerg.runs.facts import Facts, repeats
+from mmerg.runs.facts import facts_of, repeats
 from mmerg.runs.folder import read_results
 from mmerg.runs.result import Result
 from mmerg.settings.model import RunSettings
@@ -95,11 +95,9 @@ def test_repeated_passes_stand_in_the_result_and_are_counted_in_words() -> None:
     stubborn, willing = refined(Answers(["mpa"] * 3, all_say(0, 0, 0))), refined(Answers(["mpa"] * 3, all_say(0, 1, 2)))
     results = []
     for sample, found in (("a", willing), ("b", stubborn), ("c", stubborn[:1])):
-        facts = Facts("R")
-        for event in found:
-            facts.see(event)
         passes = sum(isinstance(event, events.Audited) for event in found)
-        results.append(Result(id=sample, status="ok", passes=passes, **facts.fields("x")))
+        facts = facts_of(found, "x", "R")
+        results.append(Result.model_validate({"id": sample, "status": "ok", "passes": passes, **facts}))
     assert [one.repeated_passes for one in results] == [0, 2, 0]
     [told] = Summary(results).notes()
     assert told.startswith("2 of 4 passes after the first repeat the one before")

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from mmerg.experiment.work import describe_nothing, describe_wanted, is_new, refusal
+from mmerg.runs.result import Result, Results
 from tests.scoring.run_builder import build_run, manifest_of, result
 
 CONFIG: dict[str, Any] = manifest_of([]).settings
@@ -54,6 +55,10 @@ def test_a_damaged_run_beside_it_is_passed_over(tmp_path: Path) -> None:
 
 def test_what_is_taken_up_and_what_is_left_is_counted() -> None:
     wanted = [result(f"d{number}/2", None if number < 2 else "Oh.") for number in range(5)]
-    assert describe_wanted(wanted, {one.id: one for one in wanted[:4]}) == "2 of 5 failed, taken up again now"
-    assert "1 of 5 is not done yet" in describe_nothing(wanted, {one.id: one for one in wanted[1:]})
-    assert describe_nothing(wanted, {one.id: one for one in wanted}).endswith("nothing to take up again")
+    results = Results(Result)
+    for one in wanted:
+        results.put(one)
+    names = list(results)
+    assert describe_wanted(wanted, results.only(names[:4])) == "2 of 5 failed, taken up again now"
+    assert "1 of 5 is not done yet" in describe_nothing(wanted, results.only(names[1:]))
+    assert describe_nothing(wanted, results).endswith("nothing to take up again")

@@ -10,7 +10,7 @@ from rich.text import Text
 from mmerg.checking.clips import HARMLESS, Flaw, Wanted, ended_clips, examine, listed, wanted_clips
 from mmerg.checking.report import BadClip, Clips, Part, Report, part, targets
 from mmerg.checking.tables import tables
-from mmerg.console.bar import Bar
+from mmerg.console.progress import Bar
 from mmerg.console.terminal import console, escape, plural, shown
 from mmerg.corpora.dialogue import Clip, Corpus, Sample
 from mmerg.corpora.protocols import chosen

@@ -1,7 +1,4 @@
-"""What a run shows while it works: samples done, failed and in flight, calls, tokens/s, time left.
-
-A line that redraws itself on a terminal, plain lines elsewhere. Reads events and records only.
-"""
+"""How far work is: a line or a bar that redraws itself on a terminal, plain lines now and then elsewhere."""
 
 from __future__ import annotations
 
@@ -11,9 +8,11 @@ from types import TracebackType
 
 from rich.console import Console
 from rich.live import Live
+from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
+from rich.progress import Progress as Steps
 from rich.text import Text
 
-from mmerg.console.terminal import plural
+from mmerg.console.terminal import escape, plural
 from mmerg.runs import events
 from mmerg.runs.result import SampleLine
 
@@ -21,8 +20,9 @@ PLAIN_EVERY = 15.0  # seconds between plain lines while no sample ends
 
 
 class Progress:
-    """Counts a run. `total` is what this command is to do, `kept` what an earlier one did, `kept_failed` of it
-    without success. Off a terminal a line is printed whenever a sample ends, and every `every` seconds in between."""
+    """Counts a run from its events and records: samples, calls, tokens/s, time left. `total` is what this command is to
+    do, `kept` what an earlier one did, `kept_failed` of it without success. Off a terminal a line is printed whenever a
+    sample ends, and every `every` seconds in between."""
 
     def __init__(
         self, console: Console, total: int, kept: int, kept_failed: int = 0, every: float = PLAIN_EVERY
@@ -45,9 +45,8 @@ class Progress:
     def __enter__(self) -> Progress:
         if self.kept:
             said = "is finished already and is kept" if self.kept == 1 else "are finished already and are kept"
-            kept = f"{plural(self.kept, 'sample')} {said}"
             failed = f", {self._kept_failed} of them failed: only_failed=true takes those up again"
-            self._console.print(kept + failed * (self._kept_failed > 0))
+            self._console.print(f"{plural(self.kept, 'sample')} {said}{failed * (self._kept_failed > 0)}")
         if self._live:
             self._live.start()
         return self
@@ -97,3 +96,37 @@ class Progress:
         minutes, seconds = divmod(round(max(0.0, then - (time.monotonic() - self._last_end))), 60)
         hours, minutes = divmod(minutes, 60)
         return f"{hours}:{minutes:02}:{seconds:02}" if hours else f"{minutes}:{seconds:02}"
+
+
+class Bar(Steps):
+    """Steps of work on `what`, told from one thread; off a terminal as lines, one in `every` seconds at most."""
+
+    def __init__(self, out: Console, what: str, every: float = PLAIN_EVERY) -> None:
+        columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+        super().__init__(*columns, console=out, transient=True, disable=not out.is_terminal)
+        self._what, self._every = what, every
+        self._last_line = time.monotonic()
+
+    def at(self, done: int, total: int) -> None:
+        """So many of `total` steps are done."""
+        if self.console.is_terminal:
+            task = self.task_ids[0] if self.task_ids else self.add_task(self._what, total=total)
+            self.update(task, completed=done)
+        elif done < total and time.monotonic() - self._last_line >= self._every:
+            self._last_line = time.monotonic()
+            self.console.print(f"{self._what}: {done} of {total}")
+
+
+class Building(Bar):
+    """Implements `mmerg.memory.store.Watch` on a console: how far a memory is, and a line at its end."""
+
+    def __init__(self, out: Console) -> None:
+        super().__init__(out, "memory: texts embedded")
+
+    def note(self, text: str) -> None:
+        self.console.print(escape(text))
+
+    def embedded(self, done: int, total: int) -> None:
+        self.at(done, total)
+        if done == total:
+            self.console.print(f"{self._what}: {done} of {total}")

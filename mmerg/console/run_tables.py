@@ -1,8 +1,4 @@
-"""What a run comes to, for the terminal: counts, the replies, what failed, what the memory's guards kept back.
-
-summary = Summary(read_results(run).values())
-summary.counted    # "268 samples: 268 ok, 0 failed; 1340 calls, 0 of them cached"
-"""
+"""What a run comes to, for the terminal: counts, the replies, what failed, what the memory's guards kept back."""
 
 from __future__ import annotations
 
@@ -49,15 +45,14 @@ class Summary:
     @property
     def counted(self) -> str:
         """Samples and calls, in one line; and which samples have no seconds of their own, as the cache helped."""
-        samples, failed = self.counts["samples"], len(self.failed)
-        of = f" in {self.counts['helped']} of {plural(samples, 'sample')}, which figures of seconds leave out"
-        ended = f"{plural(samples, 'sample')}: {samples - failed} ok, {failed} failed"
+        samples, failed = plural(self.counts["samples"], "sample"), len(self.failed)
+        ended = f"{samples}: {self.counts['samples'] - failed} ok, {failed} failed"
         cached = f"{plural(self.counts['calls'], 'call')}, {self.counts['cached']} of them cached"
-        return f"{ended}; {cached}{of * (self.counts['helped'] > 0)}"
+        helped = f" in {self.counts['helped']} of {samples}, which figures of seconds leave out"
+        return f"{ended}; {cached}{helped * (self.counts['helped'] > 0)}"
 
     def replies(self) -> Table:
-        """A row a sample, for the first ones; the audit is a mark a stage, in the system's order. The title counts
-        all."""
+        """A row a sample, for the first ones; the audit is a mark a stage, in the system's order."""
         rows = len(self.first)
         more = f"; the first {rows}, mmerg show RUN SAMPLE prints any" if self.counts["samples"] > rows else ""
         table = Table(title=f"{self.counted}{more}", title_justify="left", show_lines=True)
@@ -78,9 +73,11 @@ class Summary:
         """What guards kept back, in one line; empty where they had nothing to do."""
         if not self.guards:
             return ""
-        each = ((guard, plural(count["samples"], "sample"), count) for guard, count in sorted(self.guards.items()))
-        parts = "; ".join(f"{guard}: {count['exemplars']} in {samples}" for guard, samples, count in each)
-        return f"exemplars kept back in {plural(self.counts['touched'], 'sample')} ({parts})"
+        parts = [
+            f"{guard}: {count['exemplars']} in {plural(count['samples'], 'sample')}"
+            for guard, count in sorted(self.guards.items())
+        ]
+        return f"exemplars kept back in {plural(self.counts['touched'], 'sample')} ({'; '.join(parts)})"
 
     def notes(self) -> Iterator[str]:
         """What else there is to say, a line each."""
@@ -111,16 +108,17 @@ def describe_memory(memory: MemorySection) -> str:
 
 def failures(results: Iterable[Result | Verdicts]) -> Table | None:
     """Failures by class, with the first message of each; None where nothing failed."""
-    failed = [result for result in results if result.status == "failed"]
-    counts = Counter(str(result.failure) for result in failed)
-    first = {str(result.failure): result for result in reversed(failed)}
-    if not counts:
+    failed: dict[str, list[Result | Verdicts]] = {}
+    for result in results:
+        if result.status == "failed":
+            failed.setdefault(str(result.failure), []).append(result)
+    if not failed:
         return None
     again = "only_failed=true takes them up again, with cache=off where the model's own replies were the fault"
-    table = Table(title=f"{counts.total()} failed; {again}", title_justify="left")
+    table = Table(title=f"{sum(map(len, failed.values()))} failed; {again}", title_justify="left")
     table.add_column("failure")
     table.add_column("samples", justify="right")
     table.add_column("first", ratio=1, overflow="fold")
-    for failure, count in counts.most_common():
-        table.add_row(failure, str(count), escape(f"{first[failure].id}: {first[failure].failure_text}"))
+    for failure, them in sorted(failed.items(), key=lambda item: -len(item[1])):
+        table.add_row(failure, str(len(them)), escape(f"{them[0].id}: {them[0].failure_text}"))
     return table

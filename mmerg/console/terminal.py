@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import argparse
+import ast
 import io
 import os
 import re
 import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import NoReturn, TextIO
 
 from rich.console import Console
@@ -47,6 +49,17 @@ class Swept(SystemExit):
         self.worst = worst
 
 
+def commands() -> dict[str, str]:
+    """The modules at the top of the package that have a `main`, each with the first line of what it says of itself."""
+    found = {}
+    for file in sorted(Path(__file__).parents[1].glob("[!_]*.py")):
+        source = file.read_text(encoding="utf-8")
+        if "\ndef main(" in source:
+            docs = ast.get_docstring(ast.parse(source)) or ""
+            found[file.stem] = docs.partition("\n")[0].partition(": `")[0].rstrip(".:")
+    return found
+
+
 def shown(text: str) -> str:
     """Foreign text (transcripts, replies, file names) with control characters spelled out."""
     return _STEERING.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
@@ -79,12 +92,11 @@ def tolerate_closed_output() -> None:
 
 
 class _Forgiving(io.TextIOBase):
-    """A text stream that falls silent when it can no longer be written to. lost: why, unless it was that nobody reads
-    on, which is no fault; told: whether the user knows."""
+    """A text stream that falls silent when it can no longer be written to."""
 
     def __init__(self, stream: TextIO) -> None:
-        self.lost: OSError | None = None
-        self.told = False
+        self._lost: OSError | None = None
+        self._told = False
         self._stream = stream
         self.fileno, self.isatty = stream.fileno, stream.isatty  # type: ignore[method-assign]
 
@@ -102,11 +114,21 @@ class _Forgiving(io.TextIOBase):
     def flush(self) -> None:
         self._try(self._stream.flush)
 
+    def lost(self) -> bool:
+        """Whether some of it was lost, though somebody reads on; said once, as a sweep's members share it."""
+        self.flush()
+        if self._lost and not self._told:
+            self._told = True
+            what = f"the output cannot be written: {self._lost.strerror or self._lost}"
+            hint = "make room, or print elsewhere; files that the command writes itself are whole"
+            print(f"error: {MmergError(what, where='standard output', hint=hint)}", file=sys.stderr)  # noqa: T201
+        return self._lost is not None
+
     def _try(self, act: Callable[[], object]) -> None:
         try:
             act()
         except OSError as error:
-            self.lost = None if isinstance(error, BrokenPipeError) else error
+            self._lost = None if isinstance(error, BrokenPipeError) else error
             # What is still buffered would fail again when the interpreter ends; from here on all is swallowed.
             os.dup2(os.open(os.devnull, os.O_WRONLY), self._stream.fileno())
 
@@ -116,25 +138,10 @@ def run_command(command: Callable[[], int], interrupted: str = "the same command
     what it printed could not be written, which only the end shows, this is said and gives 2."""
     try:
         code = command()
-        return WRONG if _lost() else code
+        return WRONG if isinstance(sys.stdout, _Forgiving) and sys.stdout.lost() else code
     except MmergError as error:
         print(shown(f"error: {error}"), file=sys.stderr)  # noqa: T201
         return WRONG
     except KeyboardInterrupt:
         print(f"interrupted; {interrupted}", file=sys.stderr)  # noqa: T201
         return INTERRUPTED
-
-
-def _lost() -> bool:
-    """Whether some of the output could not be written; said once, as a sweep's members share one stream."""
-    out = sys.stdout
-    if not isinstance(out, _Forgiving):
-        return False
-    out.flush()
-    if out.lost and not out.told:
-        out.told = True
-        why = out.lost.strerror or out.lost
-        hint = "make room, or print elsewhere; files that the command writes itself are whole"
-        error = MmergError(f"the output cannot be written: {why}", where="standard output", hint=hint)
-        print(f"error: {error}", file=sys.stderr)  # noqa: T201
-    return out.lost is not None

@@ -23,7 +23,7 @@ from mmerg.frames.picture import montage
 from mmerg.frames.store import Frame, FrameSettings, FrameStore
 from mmerg.runs import events
 from mmerg.runs.events import OVER_BUDGET, Emit
-from mmerg.storage.snapshot import Snapshot
+from mmerg.storage.files import Snapshot
 
 COULD_SHOW_TARGET = "could_show_target"  # nothing of the clip is surely before the target
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Protocol, cast
@@ -21,7 +21,7 @@ from mmerg.engine.sources import Ready, Source
 from mmerg.errors import Failure, SampleError
 from mmerg.runs import events
 from mmerg.runs.events import Emit
-from mmerg.runs.facts import Facts
+from mmerg.runs.facts import facts_of
 from mmerg.runs.result import Result
 from mmerg.systems.system import System
 from mmerg.systems.target import name_of
@@ -51,13 +51,11 @@ class Experiment:
         """One sample's result, failed or not. Raises CallError (interrupted), after which nothing is decided, and
         ConfigError for what would fail every sample."""
         scene, target, system = sample.scene, sample.target, self.prompts.system
-        facts = Facts(system.result.get("response", ""))
-        told: set[tuple[str, str]] = set()  # kinds of events, with what was produced
+        told: list[events.Event] = []
 
         def watch(event: events.Event) -> None:
             emit(event)
-            facts.see(event)
-            told.add((event.kind, getattr(event, "symbol", "")))
+            told.append(event)
 
         def decide(note: Emit) -> Fields:
             vision, store = self.engine.vision, self.looker.store
@@ -89,7 +87,8 @@ class Experiment:
         )
         decided = attempt(started, decide, watch)
         gold = {"gold_response": target.text, "gold_emotion": target.emotion} if target else {}
-        return Result.model_validate({**gold, **facts.fields(cast("str | None", decided.get("response"))), **decided})
+        facts = facts_of(told, cast("str | None", decided.get("response")), system.result.get("response", ""))
+        return Result.model_validate({**gold, **facts, **decided})
 
 
 def loop_of(system: System) -> Loop:
@@ -132,14 +131,15 @@ def attempt(started: events.SampleStarted, decide: Callable[[Emit], Fields], emi
     }
 
 
-def _untold(system: System, sample: str, outcome: Outcome, told: Collection[tuple[str, str]]) -> Iterator[events.Event]:
+def _untold(system: System, sample: str, outcome: Outcome, told: Sequence[events.Event]) -> Iterator[events.Event]:
     """What scoring needs and a loop of the user's did not tell: the outputs of the selected pass, and which it is."""
+    made = {event.symbol for event in told if isinstance(event, events.Produced)}
     chosen = outcome.selected
     for stage in system.stages:
         output = chosen.state.get(stage.gives)
-        if output is not None and ("produced", stage.gives) not in told:
+        if output is not None and stage.gives not in made:
             yield events.Produced.of(sample, chosen.t, stage.name, stage.gives, output)
-    if ("selected", "") not in told:
+    if not any(isinstance(event, events.Selected) for event in told):
         yield events.Selected(sample=sample, t=chosen.t, ranks={}, ended=outcome.ended)
 
 

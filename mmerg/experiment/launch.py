@@ -16,7 +16,7 @@ from pathlib import Path
 from rich.console import Console
 
 from mmerg.backends.protocol import Backend, Engine
-from mmerg.console.bar import Building
+from mmerg.console.progress import Building
 from mmerg.console.run_tables import Summary, describe_memory, failures
 from mmerg.console.terminal import console, escape, plural, shown
 from mmerg.corpora.dialogue import Corpus, Sample
@@ -39,15 +39,14 @@ from mmerg.experiment.wiring import (
 )
 from mmerg.experiment.work import carry_out, describe_nothing, describe_wanted, is_new, pending, refusal
 from mmerg.runs.events import Emit
-from mmerg.runs.folder import Run, is_sealed, read_finished
+from mmerg.runs.folder import Run, read_run_results
 from mmerg.runs.manifest import Corpus as CorpusSection
 from mmerg.runs.manifest import Manifest, MemorySection, ProtocolSection, Session, read_manifest
-from mmerg.runs.result import Ended, Result
-from mmerg.runs.results import Results
+from mmerg.runs.result import Ended, Result, Results
 from mmerg.settings.identity import how, identity_hash
 from mmerg.settings.model import RunSettings
 from mmerg.sources.exemplars import Exemplars, Prepared
-from mmerg.storage.snapshot import Snapshot
+from mmerg.storage.files import Snapshot
 from mmerg.systems.target import digest_of
 
 DRY = "dry"  # the backend that asks no model
@@ -118,9 +117,9 @@ def _run(task: Task, out: Console) -> Ended:
     clips = Snapshot.of(clip_files(task.corpus))
     known = None
     if not is_new(path):
-        manifest, before = read_manifest(path), read_finished(path)
+        manifest, before = read_manifest(path), read_run_results(path)
         known = manifest.engine
-        whole = settings.only_failed or is_sealed(before, [sample.id for sample in task.selection.samples])
+        whole = settings.only_failed or before.sealed(sample.id for sample in task.selection.samples)
         same = manifest.identity.get("clips") == clips.digest()
         if whole and same and not pending(wanted, before, settings.only_failed):
             return _shown_again(task, out, before, known)
@@ -139,7 +138,7 @@ def _run(task: Task, out: Console) -> Ended:
         for memory in _memories(sources).values():
             out.print(escape(describe_memory(memory)))
         with Run(path, _manifest(task, clips, engine, sources)) as run:
-            todo = pending(wanted, run.finished, settings.only_failed)
+            todo = pending(wanted, run.results, settings.only_failed)
             experiment = experiment_of(settings, task.prompts, engine, sources, todo)
 
             def work(sample: Sample, backend: Backend, emit: Emit) -> Result:

@@ -2,7 +2,7 @@
 
 What runs (`launch.py`) and judgings (`judging/launch.py`) have in common, and what `only_failed=true` takes up of them.
 
-    todo = pending(wanted, run.finished, only_failed=False)
+    todo = pending(wanted, run.results, only_failed=False)
     progress = carry_out(run, wanted, todo, work, pool, console())
 """
 
@@ -24,8 +24,7 @@ from mmerg.runs.config_diff import Setting, settings_diff
 from mmerg.runs.events import Emit, Event
 from mmerg.runs.folder import Folder
 from mmerg.runs.manifest import MANIFEST, read_manifest
-from mmerg.runs.result import SampleLine
-from mmerg.settings.identity import canonical
+from mmerg.runs.result import Results, SampleLine
 
 _FEW = 3  # differences that are told
 
@@ -41,11 +40,13 @@ Item = TypeVar("Item", bound=Named)
 Line = TypeVar("Line", bound=SampleLine)
 
 
-def pending(wanted: Sequence[Item], done: Mapping[str, SampleLine], only_failed: bool) -> list[Item]:
-    """Those of `wanted` without a record; with `only_failed` those whose record is a failure."""
+def pending(wanted: Sequence[Item], known: Results[Line], only_failed: bool) -> list[Item]:
+    """Those of `wanted` without a record or its events. With `only_failed` those whose record is a failure, or lacks
+    its events: a killed process leaves such where it took up a failure."""
     if only_failed:
-        return [item for item in wanted if item.id in done and done[item.id].status == "failed"]
-    return [item for item in wanted if item.id not in done]
+        begun = [item for item in wanted if item.id in known]
+        return [item for item in begun if item.id in known.lost or known[item.id].status == "failed"]
+    return [item for item in wanted if item.id not in known or item.id in known.lost]
 
 
 def carry_out(
@@ -63,18 +64,19 @@ def carry_out(
     progress = Progress(out, len(todo), len(kept), sum(record.status == "failed" for record in kept.values()))
 
     def leased(item: Item) -> Line:
-        with pool.lease() as backend, folder.recording(item.id) as record:
-
+        def told(record: Emit) -> Line:
             def emit(event: Event) -> None:
                 record(event)
                 progress.event(event)
 
             return work(item, backend, emit)
 
+        with pool.lease() as backend:
+            return folder.record(item.id, told)
+
     before = pool.down()
     with progress:
         for record in in_flight(todo, leased, pool.slots, pool.close):
-            folder.add(record)
             progress.result(record)
     for host, why in pool.down().items():
         if host not in before:
@@ -108,7 +110,7 @@ def _nearest(plain: Mapping[str, Any], path: Path) -> str:
             manifest = read_manifest(folder)
         except RunError:  # it is told where it is used itself
             continue
-        settings = settings_diff([manifest.settings, plain], canonical)
+        settings = settings_diff([manifest.settings, plain])
         found.append((len(settings), folder.name, settings))
     if not found:
         return f"none is called {alike}… in {path.parent}"
@@ -118,12 +120,12 @@ def _nearest(plain: Mapping[str, Any], path: Path) -> str:
     return f"its settings differ from those of {name}: {'; '.join([*told, *more]) or 'where the data lie'}"
 
 
-def describe_wanted(wanted: Sequence[Named], before: Mapping[str, SampleLine]) -> str:
+def describe_wanted(wanted: Sequence[Named], before: Results[Line]) -> str:
     """How many of the samples asked for are taken up."""
     return f"{len(pending(wanted, before, only_failed=True))} of {len(wanted)} failed, taken up again now"
 
 
-def describe_nothing(wanted: Sequence[Named], before: Mapping[str, SampleLine]) -> str:
+def describe_nothing(wanted: Sequence[Named], before: Results[Line]) -> str:
     """That none is, where none of them failed."""
     left = len(pending(wanted, before, only_failed=False))
     are = "is" if left == 1 else "are"

@@ -57,10 +57,17 @@ class Tables:
 
     def add(self, about: About, rows: Rows) -> None:
         """Add a sample of a run."""
-        kept = ("corpus", "split", "system", "backbone", "model")
-        run = {"run": about.run} | {name: getattr(about, name) for name in kept}
+        manifest = about.manifest
+        run = {
+            "run": about.run,
+            "corpus": manifest.corpus.name,
+            "split": manifest.corpus.split,
+            "system": manifest.system,
+            "backbone": manifest.backbone,
+            "model": manifest.engine.model,
+        }
         try:
-            self._tables["samples"].add({**run, "protocol": about.protocol, **rows.sample})
+            self._tables["samples"].add({**run, "protocol": manifest.protocol.description, **rows.sample})
             for row in rows.passes:
                 self._tables["passes"].add({**run, **row})
             for row in rows.calls:

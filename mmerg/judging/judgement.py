@@ -20,9 +20,9 @@ from mmerg.errors import RunError
 from mmerg.judging.preferences import Sign
 from mmerg.runs.folder import read_results
 from mmerg.runs.result import Result
-from mmerg.runs.samples import why
 from mmerg.scoring.files import read, written
 from mmerg.scoring.score import Score
+from mmerg.storage.files import why
 
 JUDGEMENT = "judgement.json"
 

@@ -131,7 +131,7 @@ def _judged(out: Console, judging: Judging, lot: Lot, pool: Pool) -> int:
     path = Path(settings.runs) / judging.name(identity)
     with Folder(path, _manifest(judging, lot, identity), Verdicts, VERDICTS, folders=(SAMPLES,)) as folder:
         wanted = lot.items[: settings.limit]
-        todo = pending(wanted, folder.finished, settings.only_failed)
+        todo = pending(wanted, folder.results, settings.only_failed)
         carry_out(folder, wanted, todo, judging.judge.item, pool, out)
         folder.seal([item.id for item in lot.items])
         found = list(folder.results.only(item.id for item in lot.items).values())

@@ -95,7 +95,7 @@ def curves(found: Sequence[Series], setting: Setting) -> list[Series]:
 def of_paper(runs: Sequence[Scored], setting: Setting) -> tuple[Series, str] | None:
     """The paper's figures, with what a reader must know of them, where a run is of its corpus."""
     [table] = published("iterations" if setting == "max_iterations" else "topk")
-    if table.dataset not in {run.about.corpus for run in runs}:
+    if table.dataset not in {run.about.manifest.corpus.name for run in runs}:
         return None
     made = Series("paper")
     for row in table.rows:

@@ -12,13 +12,14 @@ def names(abouts: Sequence[About]) -> list[str]:
     and the end of its folder's name as far as these are needed to tell it from the others."""
     ends = [about.run.rpartition("-")[2] for about in abouts]
     own = [" ".join(filter(None, (about.manifest.name, *about.manifest.tags))) for about in abouts]
+    manifests = [about.manifest for about in abouts]
     choices = [
         *([own] if all(own) else []),
-        [about.backbone for about in abouts],
-        [f"{about.backbone} {about.system}" for about in abouts],
-        [f"{about.backbone} {about.corpus}" for about in abouts],
-        [f"{about.backbone} {about.system} {about.corpus}" for about in abouts],
-        [f"{about.backbone} {end}" for about, end in zip(abouts, ends, strict=True)],
+        [one.backbone for one in manifests],
+        [f"{one.backbone} {one.system}" for one in manifests],
+        [f"{one.backbone} {one.corpus.name}" for one in manifests],
+        [f"{one.backbone} {one.system} {one.corpus.name}" for one in manifests],
+        [f"{one.backbone} {end}" for one, end in zip(manifests, ends, strict=True)],
         [about.run for about in abouts],
     ]
     return next(choice for choice in choices if len(set(choice)) == len(abouts))
@@ -26,10 +27,11 @@ def names(abouts: Sequence[About]) -> list[str]:
 
 def caption(abouts: Sequence[About]) -> str:
     """Corpus, protocol with its n, system and backbone; of several runs everything that occurs."""
+    manifests = [about.manifest for about in abouts]
     told = (
-        [f"{about.corpus} {about.split}" for about in abouts],
-        [about.protocol for about in abouts],
-        [about.system for about in abouts],
-        [about.backbone for about in abouts],
+        [f"{one.corpus.name} {one.corpus.split}" for one in manifests],
+        [one.protocol.description for one in manifests],
+        [one.system for one in manifests],
+        [one.backbone for one in manifests],
     )
     return " · ".join("; ".join(dict.fromkeys(part)) for part in told)

@@ -22,7 +22,7 @@ from mmerg.papertables.ours import read_ours
 from mmerg.plots.scored import Scored, read_scored
 from mmerg.reporting.navigation import Outcome, outcome, wrong_emotion
 from mmerg.runs.folder import read_results
-from mmerg.runs.manifest import About, Manifest, Session, read_about
+from mmerg.runs.manifest import About, Manifest, Session, read_manifest
 from mmerg.runs.result import Result
 
 _HOW = ("limit", "ids", "only_failed", "cache")  # of a start, what says which samples it took up; the rest is hosts
@@ -127,7 +127,7 @@ class Overview:
 
 def read_overview(path: Path) -> Overview:
     """Raises RunError where the folder is no run of this version."""
-    about = read_about(path)
+    about = About(path, read_manifest(path))
     results = tuple(read_results(path).values())
     try:
         scored = read_scored(about)

@@ -42,7 +42,7 @@ def of_run(overview: Overview) -> Iterator[Picture]:
     settings = about.manifest.setting
     for dimension in ("tone", "stance"):
         vocabulary = settings(f"system.vocabulary.{dimension}", ())
-        table = plan.by_emotion(overview.results, dimension, about.labels, vocabulary)
+        table = plan.by_emotion(overview.results, dimension, about.manifest.corpus.labels, vocabulary)
         if table.rows:
             title = f"{dimension.capitalize()} by forecast emotion, n={table.n.sum()}"
             figure = matrix.draw(table, title, told, "forecast emotion", dimension)

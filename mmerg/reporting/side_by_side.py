@@ -15,14 +15,13 @@ from mmerg.runs.config_diff import config_diff
 from mmerg.scoring.answers import read_run
 from mmerg.scoring.comparisons import DRAWS, chance, compared_with, how_p
 from mmerg.scoring.standard import Options
-from mmerg.settings.identity import canonical
 
 
 def side_by_side(overviews: Sequence[Overview]) -> dict[str, object]:
     """Values of the template. Runs that cannot be compared are said to be so; their pages stand all the same."""
     scores = [overview.scored.scores for overview in overviews]
     found: dict[str, object] = {
-        "settings": config_diff([overview.manifest for overview in overviews], canonical),
+        "settings": config_diff([overview.manifest for overview in overviews]),
         "names": list(dict.fromkeys(name for one in scores if one for name in one.scores)),
         "short": names([overview.about for overview in overviews]),
         "chance": chance,

@@ -1,31 +1,22 @@
-"""In which settings runs differ, as their manifests say: what must be read before any figure of theirs is compared.
+"""In which settings that decide results runs differ: what must be read before any figure of theirs is compared.
 
-The caller says what of the settings decides results (`mmerg.settings.identity.canonical`). Where files lie is left out:
-digests stand for what they hold.
-
-    [one] = config_diff([read_manifest(a), read_manifest(b)], canonical)
-    one.name, one.values    # "system.max_iterations", ("2", "0")
+[one] = config_diff([read_manifest(a), read_manifest(b)])
+one.name, one.values    # "system.max_iterations", ("2", "0")
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from mmerg.runs.manifest import Started, short
+from mmerg.settings.identity import canonical
 
 NONE = "–"
-Deciding = Callable[[Mapping[str, object]], Mapping[str, object]]
 
-_FOLDERS = ("root", "folder")  # last names of paths
-_COPIES = (
-    "dataset.reader.",
-    "dataset.memory.reader.",
-    "backend.adapter.",
-    "engine.",
-)  # repeat settings of other groups
+_FOLDERS = ("root", "folder")  # last names of paths: digests stand for what lies there
+_COPIES = ("dataset.reader.", "dataset.memory.reader.", "backend.adapter.", "engine.")  # of settings of other groups
 _RENAMED = {"model": "gguf"}  # last names that a copy and its setting do not share
 _FOLLOWS = {  # what no setting tells, and the settings that another value of it follows from
     "corpus digest": ("dataset.",),
@@ -45,19 +36,19 @@ class Setting:
     values: tuple[str, ...]
 
 
-def config_diff(manifests: Sequence[Started], deciding: Deciding) -> list[Setting]:
-    """What of `deciding(settings)` differs between the runs, in the order of the settings; then the digests of what
-    they read, the engine, and the commit."""
+def config_diff(manifests: Sequence[Started]) -> list[Setting]:
+    """What differs between the runs, in the order of the settings; then the digests of what they read, the engine, and
+    the commit."""
     return _differing(
-        [_settings(one.settings, deciding) for one in manifests],
+        [_settings(one.settings) for one in manifests],
         [_digests(one) for one in manifests],
-        [{"commit": short(one.git_commit or NONE)} for one in manifests],
+        [{"commit": short(one.first.git_commit or NONE)} for one in manifests],
     )
 
 
-def settings_diff(settings: Sequence[Mapping[str, object]], deciding: Deciding) -> list[Setting]:
+def settings_diff(settings: Sequence[Mapping[str, object]]) -> list[Setting]:
     """The same of settings alone."""
-    return _differing([_settings(one, deciding) for one in settings])
+    return _differing([_settings(one) for one in settings])
 
 
 def _differing(*parts: Sequence[Mapping[str, str]]) -> list[Setting]:
@@ -73,14 +64,11 @@ def _differing(*parts: Sequence[Mapping[str, str]]) -> list[Setting]:
 
 def _follows(name: str, values: tuple[str, ...], found: Sequence[Setting]) -> bool:
     """Whether this follows from a setting that is among those found: as its copy, or as what it names."""
-    last = _last(name)
-    copied = (one for one in found if one.values == values and _last(one.name) in (last, _RENAMED.get(last)))
-    named = (one for one in found if one.name.startswith(_FOLLOWS.get(name, ())))
-    return (name.startswith(_COPIES) and any(copied)) or any(named)
-
-
-def _last(name: str) -> str:
-    return name.rpartition(".")[2]
+    last = name.rsplit(".", maxsplit=1)[-1]
+    names = (last, _RENAMED.get(last))
+    copied = any(one.values == values and one.name.split(".")[-1] in names for one in found)
+    named = any(one.name.startswith(_FOLLOWS.get(name, ())) for one in found)
+    return (name.startswith(_COPIES) and copied) or named
 
 
 def _digests(manifest: Started) -> dict[str, str]:
@@ -89,9 +77,9 @@ def _digests(manifest: Started) -> dict[str, str]:
     return digests | {"model digest": short(engine.pop("digest") or NONE)} | dict(_leaves(engine, "engine."))
 
 
-def _settings(settings: Mapping[str, object], deciding: Deciding) -> dict[str, str]:
+def _settings(settings: Mapping[str, object]) -> dict[str, str]:
     """What decides results, by the names that users give: the source M is set as `memory`."""
-    leaves = dict(_leaves(deciding(settings)))
+    leaves = dict(_leaves(canonical(settings)))
     if settings.get("memory"):
         leaves = {name.replace("sources.M.", "memory.", 1): text for name, text in leaves.items()}
     return leaves
@@ -105,7 +93,7 @@ def _leaves(node: Mapping[str, object], above: str = "") -> Iterator[tuple[str, 
             yield f"{above}{key}", _text(value)
 
 
-def _text(value: Any) -> str:
+def _text(value: object) -> str:
     if value is None or value in ("", []):
         return NONE
     if isinstance(value, list | tuple) and not any(isinstance(one, list | tuple | Mapping) for one in value):

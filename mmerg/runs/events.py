@@ -99,7 +99,7 @@ class Refused(_Event):
 
 
 class Excluded(Fact):
-    """What a source would have given but for a guard against leaks: an entry of the memory, and which guard."""
+    """What a source would have given but for a guard against leaks."""
 
     id: str
     guard: str
@@ -108,14 +108,13 @@ class Excluded(Fact):
 
 
 class Supplied(_Event):
-    """What a source other than a stage gave to a prompt (M: the exemplars), and what its guards kept back. problem: why
-    it could not be asked; the prompt goes without."""
+    """What a source (M: the exemplars) gave to a prompt, and what guards kept back. problem: why it gave nothing."""
 
     kind: Literal["supplied"] = "supplied"
     t: Pass
     stage: str
     symbol: str
-    content: tuple[dict[str, Any], ...]
+    content: tuple[dict[str, object], ...]
     excluded: tuple[Excluded, ...] = ()
     problem: str = ""
 
@@ -185,8 +184,8 @@ class Selected(_Event):
 
 class Verdict(Fact):
     """One answer of the judge on one aspect. order: the judged runs by number, as their replies were shown; round
-    counts from 0 over orders and repeats, and is `t` of the event. One reply gets a `score`, of two one is the
-    `choice`, by its place. Neither is there where the answer could not be used: then `failure` says why."""
+    counts from 0 over orders and repeats. One reply gets a `score`, of two one is the `choice`, by its place; an answer
+    that could not be used has neither, and a `failure`."""
 
     aspect: str
     round: int
@@ -232,22 +231,9 @@ class SampleFailed(_Event):
     hint: str = ""
 
 
-Event = Annotated[
-    SampleStarted
-    | FramesTaken
-    | Called
-    | Refused
-    | Supplied
-    | Produced
-    | Audited
-    | Unaudited
-    | PassLost
-    | Rerun
-    | Selected
-    | Judged
-    | SampleDone
-    | SampleFailed,
-    Field(discriminator="kind"),
-]
+_OfSample = SampleStarted | FramesTaken | SampleDone | SampleFailed
+_OfStage = Called | Refused | Supplied | Produced | Rerun
+_OfPass = Audited | Unaudited | PassLost | Selected | Judged
+Event = Annotated[_OfSample | _OfStage | _OfPass, Field(discriminator="kind")]
 EVENT: TypeAdapter[Event] = TypeAdapter(Event)
 Emit = Callable[[Event], None]

@@ -14,10 +14,8 @@ from __future__ import annotations
 
 import fcntl
 import os
-import tempfile
 import threading
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
@@ -26,17 +24,16 @@ from typing import Generic, Self
 from mmerg.errors import RunError
 from mmerg.runs.events import Emit
 from mmerg.runs.manifest import MANIFEST, Manifest, Started, read_any_manifest
-from mmerg.runs.result import Result
-from mmerg.runs.results import Line, Results, read_lines
-from mmerg.runs.samples import ENDING, PART, SAMPLES, file_name, recording, writing
-from mmerg.storage.files import private_folder, sha256_of, write_whole
+from mmerg.runs.result import Line, Result, Results, read_lines
+from mmerg.runs.samples import ENDING, SAMPLES, events_file, file_name, recording
+from mmerg.storage.files import PART, private_folder, replacing, sha256_of, write_whole, writing
 
 RESULTS, FRAMES = "results.jsonl", "frames"
 
 
 class Folder(Generic[Line]):
-    """An open folder with a manifest, events, and a `record` a sample in `file`. Use as a context manager; `recording`
-    and `add` are safe from several threads. Raises RunError where something cannot be written.
+    """An open folder with a manifest, events, and a `record` a sample in `file`. Use as a context manager; `record` is
+    safe from several threads. Raises RunError where something cannot be written.
 
     manifest: its `identity` decides who may go on here, its one session is this start.
     """
@@ -44,11 +41,9 @@ class Folder(Generic[Line]):
     def __init__(self, path: Path, manifest: Started, record: type[Line], file: str, *, folders: Sequence[str]) -> None:
         self.path = path
         self._manifest = manifest
-        self._record = record
         self._file = path / file
-        self._folders = folders
+        self._folders = [path / name for name in folders]
         self.results: Results[Line] = Results(record)
-        self._recorded: set[str] = set()
         self._size = 0
         self._guard = threading.Lock()
         self._failed: OSError | None = None
@@ -57,9 +52,8 @@ class Folder(Generic[Line]):
         """Raises RunError where another process writes the folder or it belongs to another identity."""
         with writing(self.path):
             private_folder(self.path)
-        folders = [self.path / name for name in self._folders]
-        for place in (self._file, self.path / MANIFEST, *folders):
-            right, kind = (place.is_dir(), "folder") if place in folders else (place.is_file(), "file")
+        for place in (self._file, self.path / MANIFEST, *self._folders):
+            right, kind = (place.is_dir(), "folder") if place in self._folders else (place.is_file(), "file")
             if place.is_symlink() or (place.exists() and not right):
                 what = f"a run has no link here, but a {kind} of its own"
                 raise RunError(what, where=str(place), hint="move this away")
@@ -75,24 +69,32 @@ class Folder(Generic[Line]):
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
         os.close(self._handle)
 
-    @property
-    def finished(self) -> Mapping[str, Line]:
-        """The records of the samples whose events are there, too."""
-        return _with_events(self.results, self._recorded)
-
-    @contextmanager
-    def recording(self, sample: str) -> Iterator[Emit]:
-        """Takes the events of one try at a sample; `add` its record after it."""
+    def record(self, sample: str, work: Callable[[Emit], Line]) -> Line:
+        """One try at a sample: `work` tells its events as they happen and returns its record."""
         with recording(self.path, sample) as emit:
-            yield emit
-        self._recorded.add(file_name(sample))
+            record = work(emit)
+            self._add(record)  # before its events are in place: a line and the events of two tries never stand together
+        self.results.lost.discard(sample)
+        return record
 
-    def add(self, record: Line) -> None:
-        """Append a sample's record; a later one for the same sample replaces the earlier."""
+    def seal(self, order: Iterable[str]) -> None:
+        """Put the records in corpus order, a line a sample, so that the same run gives the same bytes."""
+        order = list(order)
+        with self._guard:
+            if not self.results.sealed(order):
+                self._must_be_ours()
+                self.results = self.results.in_order(order)
+                self._rewrite()
+
+    def _add(self, record: Line) -> None:
+        """Append a sample's record, which replaces an earlier one."""
         with self._guard, writing(self._file):
             if self._failed:  # the line before is torn
                 raise self._failed
             self._must_be_ours()
+            if record.id in self.results:  # of the earlier try: a killed process leaves the sample to be done again
+                events_file(self.path, record.id).unlink(missing_ok=True)
+                self.results.lost.add(record.id)
             left = self.results.put(record)
             try:
                 while left:
@@ -103,15 +105,6 @@ class Folder(Generic[Line]):
                 self._failed = error
                 raise
 
-    def seal(self, order: Iterable[str]) -> None:
-        """Put the records in corpus order, a line a sample, so that the same run gives the same bytes."""
-        with self._guard:
-            ordered = _in_order(self.results, order)
-            if sum(map(len, self.results.lines.values())) != self._size or ordered != list(self.results):
-                self._must_be_ours()
-                self.results = self.results.only(ordered)
-                self._rewrite()
-
     def _hold(self) -> int:
         """The file of records, open to append and locked. Raises OSError, and RunError where another holds it."""
         flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
@@ -121,13 +114,12 @@ class Folder(Generic[Line]):
                 fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 if os.path.samestat(os.fstat(handle), self._file.stat()):
                     return handle
-            except BlockingIOError as error:
+            except OSError as error:
                 os.close(handle)
+                if not isinstance(error, BlockingIOError):
+                    raise
                 what, hint = "another process is writing this run", "wait for it, or stop it first"
                 raise RunError(what, where=str(self.path), hint=hint) from error
-            except BaseException:
-                os.close(handle)
-                raise
             os.close(handle)  # it was replaced between the two steps
 
     def _begin(self) -> None:
@@ -149,15 +141,13 @@ class Folder(Generic[Line]):
             raise RunError(what, where=str(self.path), hint=hint)
         session = ours.sessions[0].model_copy(update={"at": datetime.now(UTC).isoformat(timespec="seconds")})
         with writing(self.path):
-            for name in self._folders:
-                private_folder(self.path / name)
-            names = os.listdir(self.path / SAMPLES)  # noqa: PTH208 - of 100,000 files, names alone
-            for name in names:
+            for folder in self._folders:
+                private_folder(folder)
+            for name in os.listdir(self.path / SAMPLES):  # noqa: PTH208 - of 100,000 files, names alone
                 if name.endswith(PART):  # of a killed process: nobody else writes here
                     (self.path / SAMPLES / name).unlink()
         write_whole(path, manifest.model_copy(update={"sessions": (*before, session)}).text(), durable=True)
-        self._recorded = {name.removesuffix(ENDING) for name in names if name.endswith(ENDING)}
-        self.results = read_lines(self._file, self._record)
+        self.results = _read(self.path, self._file, self.results.record)
         found = os.fstat(self._handle)
         self._size = found.st_size
         if not self.results.clean or found.st_nlink > 1:  # the bytes of a copy elsewhere are not to be touched
@@ -177,21 +167,13 @@ class Folder(Generic[Line]):
 
     def _rewrite(self) -> None:
         """Put a new file in the place of the one that is held, and hold it."""
-        with writing(self._file):
-            handle, part = tempfile.mkstemp(dir=self.path, prefix=f".{self._file.name}.", suffix=PART)
-            try:
-                with os.fdopen(os.dup(handle), "wb") as file:
-                    file.writelines(self.results.lines.values())
-                    file.flush()
-                    os.fsync(handle)
-                fcntl.fcntl(handle, fcntl.F_SETFL, os.O_APPEND)
-                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                os.replace(part, self._file)  # noqa: PTH105
-            except BaseException:
-                os.close(handle)
-                with suppress(OSError):
-                    os.unlink(part)  # noqa: PTH108
-                raise
+        with writing(self._file), replacing(self._file) as file:
+            file.writelines(self.results.lines.values())
+            file.flush()
+            os.fsync(file.fileno())
+            handle = os.dup(file.fileno())
+            fcntl.fcntl(handle, fcntl.F_SETFL, os.O_APPEND)
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         os.close(self._handle)
         self._handle, self._size = handle, os.fstat(handle).st_size
         self.results.clean = True
@@ -220,30 +202,16 @@ def read_results(path: Path) -> Results[Result]:
     return read_lines(path / RESULTS, Result)
 
 
-def read_finished(path: Path) -> Results[Result]:
-    """The same without samples whose events are gone: these are done again."""
-    try:
-        names = {name.removesuffix(ENDING) for name in os.listdir(path / SAMPLES)}  # noqa: PTH208
-    except FileNotFoundError:
-        names = set()
-    results = read_results(path)
-    found = _with_events(results, names)
-    found.clean = results.clean
-    return found
+def read_run_results(path: Path) -> Results[Result]:
+    """The same, with the samples whose events are gone as `lost`."""
+    return _read(path, path / RESULTS, Result)
 
 
-def is_sealed(results: Results[Result], order: Iterable[str]) -> bool:
-    """Whether a command that wrote these came to its end: a line a sample, in corpus order."""
-    return results.clean and _in_order(results, order) == list(results)
-
-
-def _with_events(results: Results[Line], names: Container[str]) -> Results[Line]:
-    return results.only(sample for sample in results if file_name(sample) in names)
-
-
-def _in_order(samples: Iterable[str], order: Iterable[str]) -> list[str]:
-    place = {sample: number for number, sample in enumerate(order)}
-    return sorted(samples, key=lambda sample: (place.get(sample, len(place)), sample))
+def _read(path: Path, file: Path, record: type[Line]) -> Results[Line]:
+    results = read_lines(file, record)
+    names = set(os.listdir(path / SAMPLES)) if (path / SAMPLES).is_dir() else ()  # noqa: PTH208
+    results.lost = {sample for sample in results if file_name(sample) + ENDING not in names}
+    return results
 
 
 def _change(key: str, then: object, now: object) -> str:

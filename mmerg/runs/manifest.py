@@ -1,8 +1,7 @@
 """`manifest.json`: what a run was made with, written and read as one class; and the runs that commands are given.
 
-about = read_about(Path("runs/meld-merg-qwen3.5-27b-1a2b3c4d"))
-about.corpus, about.backbone, about.protocol    # "meld", "qwen3.5-27b", "targets=last emotions=all, n=268"
-about.manifest.setting("system.max_iterations")
+manifest = read_manifest(Path("runs/meld-merg-qwen3.5-27b-1a2b3c4d"))
+manifest.corpus.name, manifest.backbone, manifest.setting("system.max_iterations")    # "meld", "qwen3.5-27b", 2
 """
 
 from __future__ import annotations
@@ -13,15 +12,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal, cast
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, PlainValidator, ValidationError
+from pydantic import AfterValidator, Field, InstanceOf, ValidationError
 
 from mmerg.backends.protocol import Engine
 from mmerg.errors import RunError
-from mmerg.runs.events import Count
-from mmerg.runs.samples import SAMPLES, why
+from mmerg.runs.events import Count, Fact
+from mmerg.runs.samples import SAMPLES
 from mmerg.settings.identity import at
 from mmerg.settings.model import JudgeSettings, RunSettings
-from mmerg.storage.files import open_regular
+from mmerg.storage.files import open_regular, why
 
 MANIFEST, REPORT = "manifest.json", ".mmerg-report"  # what a run and a report are known by
 FORMAT = 2
@@ -29,17 +28,11 @@ AGAIN = "rename or remove the folder and run the same again: its calls come from
 _FEW, _DIGITS = 3, 12
 
 
-def _word(value: Any) -> str:
-    """Pydantic's own type refuses a lone surrogate, which names from file systems may hold."""
-    if not isinstance(value, str):
-        raise ValueError(f"{value!r:.60} is no text")  # noqa: TRY004 - as pydantic takes it
-    return value
+Plain = dict[str, Any]
+Word = InstanceOf[str]  # pydantic's own type refuses a lone surrogate, which names from file systems may hold
 
 
-Word = Annotated[str, PlainValidator(_word)]
-
-
-def _checked(settings: dict[str, Any]) -> dict[str, Any]:
+def _checked(settings: Plain) -> Plain:
     """What is set is of the settings' types. Older manifests may lack some and have others."""
     try:
         (JudgeSettings if "judge" in settings else RunSettings).model_validate(settings)
@@ -50,12 +43,8 @@ def _checked(settings: dict[str, Any]) -> dict[str, Any]:
     return settings
 
 
-class _Part(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class Split(_Part):
-    """A corpus by name and split."""
+class Split(Fact):
+    """A part of a corpus."""
 
     name: Word
     split: Word
@@ -65,19 +54,19 @@ class Corpus(Split):
     """Which dialogues, their label set, and what the reader noted."""
 
     labels: tuple[Word, ...]
-    notes: dict[Word, Any] = {}
+    notes: dict[Word, Any] = Field(default_factory=dict)
 
 
-class ProtocolSection(_Part):
+class ProtocolSection(Fact):
     """What the protocol came to: its n, and why dialogues were left out."""
 
     description: Word
     samples: Count
     dialogues: Count
-    left_out: dict[Word, Count] = {}
+    left_out: dict[Word, Count] = Field(default_factory=dict)
 
 
-class MemorySection(_Part):
+class MemorySection(Fact):
     """Where exemplars come from."""
 
     corpus: Split
@@ -88,37 +77,32 @@ class MemorySection(_Part):
     digest: Word
 
 
-class Session(_Part):
+class Session(Fact):
     """A start of the run. how: settings that decide no result."""
 
     at: Word = ""
-    versions: dict[Word, Word] = {}
+    versions: dict[Word, Word] = Field(default_factory=dict)
     git_commit: Word | None = None
-    how: dict[Word, Any] = {}
+    how: dict[Word, Any] = Field(default_factory=dict)
 
 
-class Started(_Part):
+class Started(Fact):
     """What the manifest of any folder says that is worked on a sample at a time. identity: digests, which decide who
     may go on here."""
 
     format: Literal[2] = 2
     identity: dict[Word, Word]
     engine: Engine
-    settings: Annotated[dict[str, Any], AfterValidator(_checked)] = {}
+    settings: Annotated[Plain, AfterValidator(_checked)] = Field(default_factory=dict)
     sessions: tuple[Session, ...] = ()
 
     def text(self) -> str:
         return json.dumps(self.model_dump(mode="json"), indent=2, ensure_ascii=False) + "\n"
 
     @property
-    def versions(self) -> dict[str, str]:
-        """Of the first start."""
-        return self.sessions[0].versions if self.sessions else {}
-
-    @property
-    def git_commit(self) -> str | None:
-        """Of the first start."""
-        return self.sessions[0].git_commit if self.sessions else None
+    def first(self) -> Session:
+        """The first start."""
+        return self.sessions[0] if self.sessions else Session()
 
     def setting(self, path: str, default: Any = None) -> Any:
         """The setting at a dotted path; `default` where there is none or it is null."""
@@ -131,12 +115,20 @@ class Manifest(Started):
 
     corpus: Corpus
     protocol: ProtocolSection
-    memories: dict[Word, MemorySection] = {}
+    memories: dict[Word, MemorySection] = Field(default_factory=dict)
     name: Word = ""
     tags: tuple[Word, ...] = ()
 
+    @property
+    def system(self) -> str:
+        return str(self.setting("system.name", "?"))
 
-class Judged(_Part):
+    @property
+    def backbone(self) -> str:
+        return str(self.setting("backbone.name", "?"))
+
+
+class Judged(Fact):
     """A run that is judged."""
 
     run: Word
@@ -203,39 +195,6 @@ class About:
     def run(self) -> str:
         return self.path.resolve().name  # also of "."
 
-    @property
-    def corpus(self) -> str:
-        return self.manifest.corpus.name
-
-    @property
-    def split(self) -> str:
-        return self.manifest.corpus.split
-
-    @property
-    def labels(self) -> Sequence[str]:
-        return self.manifest.corpus.labels
-
-    @property
-    def protocol(self) -> str:
-        return self.manifest.protocol.description
-
-    @property
-    def system(self) -> str:
-        return str(self.manifest.setting("system.name", "?"))
-
-    @property
-    def backbone(self) -> str:
-        return str(self.manifest.setting("backbone.name", "?"))
-
-    @property
-    def model(self) -> str:
-        return self.manifest.engine.model
-
-
-def read_about(path: Path) -> About:
-    """Raises RunError as `read_manifest`."""
-    return About(path, read_manifest(path))
-
 
 def check_runs(paths: Sequence[Path]) -> list[About]:
     """The runs in these folders. Raises RunError where one is none, or is given twice, by whatever paths."""
@@ -245,7 +204,7 @@ def check_runs(paths: Sequence[Path]) -> list[About]:
         if real in seen:
             raise RunError("a run is given twice", where=f"{seen[real]} and {path}", hint="give each run once")
         seen[real] = path
-    return [read_about(path) for path in paths]
+    return [About(path, read_manifest(path)) for path in paths]
 
 
 def read_abouts(paths: Sequence[Path]) -> list[About]:

@@ -1,21 +1,22 @@
-"""A sample's line in `results.jsonl`: its outputs, and all that tables and metrics need of it.
+"""A sample's line in `results.jsonl`: its outputs, and all that tables and metrics need of it; and such lines together.
 
-Sums are over the calls of the sample's last try. `cached_calls`, `seconds` and `timing` tell how the answer was had,
-not what it is: they differ between a run and its replay, all else is equal byte for byte.
+`cached_calls`, `seconds` and `timing` tell how the answer was had, not what it is: they differ between a run and its
+replay, all else is equal byte for byte.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Generic, Literal, TypeVar
 
-from pydantic import Field
+from pydantic import Field, ValidationError
 
-from mmerg.errors import Failure
+from mmerg.errors import Failure, RunError
 from mmerg.runs.events import Count, Fact, Form, Seconds, Verdict
 from mmerg.runs.events import Ended as LoopEnd
+from mmerg.storage.files import SAFE, open_regular, why
 
 HOW = frozenset({"cached_calls", "seconds", "timing"})
 
@@ -46,22 +47,13 @@ class Timing(Fact):
 
 
 class Result(SampleLine):
-    """One line a sample. tokens are the server's counts, seconds our clock from the sample's start to its end.
+    """One line a sample, of its last try. tokens are the server's counts, seconds our clock from start to end.
 
-    gold_response and gold_emotion are the hidden target, for scoring; no prompt sees them. selected_pass counts from 0,
-    passes is how many were completed, repeated_passes how many of them gave what the one before gave, ended says why
-    the loop stopped.
-
-    logprob: the sum of the natural logarithms of the response's own tokens, logprob_tokens how many these are (see
-    `tokens`); None with tokens where one of them is no logarithm of a probability.
-
-    turns_looked_at: history turns whose clips were looked for, frames: how many keyframes they gave, frames_form: how
-    these were shown, clip_problems: how many of the turns went without.
-
-    exemplars are those that any pass was shown, excluded counts what each guard kept back from the memory's best,
-    exemplars_problem says why the memory could not be searched.
-
-    history: (speaker, text) of the turns that were shown, responder: who replies.
+    selected_pass counts from 0; repeated_passes: how many gave what the one before gave; ended: why the loop stopped.
+    gold_*: the hidden target, for scoring. turns_looked_at: history turns whose clips were looked for; frames: how many
+    keyframes they gave; clip_problems: how many turns went without. exemplars: those that any pass was shown; excluded:
+    how many of the memory's best each guard kept back. logprob: the sum of the natural logarithms of the response's own
+    tokens, None with tokens where one is no logarithm of a probability. history: (speaker, text) as it was shown.
     """
 
     response: str | None = None
@@ -132,3 +124,82 @@ class Ended(Fact):
     def code(self) -> int:
         """The exit code: 0 all fine, 1 some samples failed."""
         return 1 if self.failed else 0
+
+
+Line = TypeVar("Line", bound=SampleLine)
+
+
+class Results(Mapping[str, Line], Generic[Line]):
+    """Records by sample id, in the order in which their ids came first; each is held as its line's bytes and parsed
+    when it is asked for. clean: the file has exactly these lines, in this order. lost: samples without their events."""
+
+    def __init__(self, record: type[Line], lines: dict[str, bytes] | None = None) -> None:
+        self.record = record
+        self.lines = lines or {}
+        self.clean = True
+        self.lost: set[str] = set()
+
+    def put(self, record: Line) -> bytes:
+        """Hold `record`, in place of an earlier one of its sample; returns its line."""
+        self.clean &= record.id not in self.lines
+        self.lines[record.id] = record.line().encode(errors=SAFE)
+        return self.lines[record.id]
+
+    def only(self, samples: Iterable[str]) -> Results[Line]:
+        """The records of those of `samples` that have one, in their order."""
+        found = Results(self.record, {sample: self.lines[sample] for sample in samples if sample in self.lines})
+        found.lost = self.lost
+        return found
+
+    def in_order(self, samples: Iterable[str]) -> Results[Line]:
+        """All records, those of `samples` first, in their order."""
+        place = {sample: number for number, sample in enumerate(samples)}
+        return self.only(sorted(self, key=lambda sample: (place.get(sample, len(place)), sample)))
+
+    def sealed(self, samples: Iterable[str]) -> bool:
+        """Whether a command that wrote these came to its end: a line a sample, in the order of `samples`."""
+        return self.clean and list(self.in_order(samples)) == list(self)
+
+    def parse(self, line: bytes) -> Line:
+        """Raises ValueError or RecursionError where a line is no record."""
+        try:
+            return self.record.model_validate_json(line)
+        except ValidationError:  # lone surrogates, which pydantic's JSON refuses, or what is told below
+            return self.record.model_validate(json.loads(line.decode()))
+
+    def __getitem__(self, sample: str) -> Line:
+        return self.parse(self.lines[sample])
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.lines)
+
+    def __len__(self) -> int:
+        return len(self.lines)
+
+    def __contains__(self, sample: object) -> bool:  # without parsing it
+        return sample in self.lines
+
+
+def read_lines(path: Path, record: type[Line]) -> Results[Line]:
+    """The records of a file, none where there is none. A later line of a sample takes the place of an earlier one; a
+    last line that is cut off is passed over. Raises RunError where it cannot be read or a line is no record."""
+    found = Results(record)
+    try:
+        with open_regular(path) as file:
+            for number, line in enumerate(file, start=1):
+                whole = line.endswith(b"\n")
+                try:
+                    sample = found.parse(line).id
+                except (ValueError, RecursionError) as error:
+                    if whole:
+                        what = f"line {number} is not a record of this version: {why(error)}"
+                        raise RunError(what, where=str(path)) from error
+                    found.clean = False
+                    break
+                found.clean &= whole and sample not in found.lines
+                found.lines[sample] = line if whole else line + b"\n"
+    except FileNotFoundError:
+        pass
+    except OSError as error:
+        raise RunError(f"the results cannot be read: {why(error)}", where=str(path)) from error
+    return found

@@ -1,33 +1,25 @@
-"""The events of a run's samples, one file a sample: `samples/<quoted id>.jsonl`, a line an event.
+"""The events of a run's samples: `samples/<quoted id>.jsonl`, a line an event, whole and of one try.
 
-Events are written as they happen, to a file of a random name that gets its own name once the sample is finished. So a
-file with that name is always whole and holds one try, and a killed process leaves a `.part` that the next start takes
-away.
-
-    with recording(run, "test_dia0/3") as emit:
-        emit(event)
-    read_events(run, "test_dia0/3")
+with recording(run, "test_dia0/3") as emit:
+    emit(event)
+read_events(run, "test_dia0/3")
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-import os
-import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from math import isfinite
 from pathlib import Path
 from urllib.parse import quote
 
-from pydantic import ValidationError
-
-from mmerg.errors import RunError, unwritable
+from mmerg.errors import RunError
 from mmerg.runs.events import EVENT, Called, Emit, Event
-from mmerg.storage.files import SAFE, open_regular
+from mmerg.storage.files import PART, SAFE, open_regular, replacing, why, writing
 
-SAMPLES, ENDING, PART = "samples", ".jsonl", ".part"
+SAMPLES, ENDING = "samples", ".jsonl"
 _LONGEST = 200  # bytes of a name; file systems take 255, and a part has some more
 _ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
 
@@ -51,24 +43,11 @@ def events_file(run: Path, sample: str) -> Path:
 
 
 @contextmanager
-def writing(path: Path) -> Iterator[None]:
-    """An error of the system as a RunError that names `path`."""
-    try:
-        yield
-    except OSError as error:
-        raise unwritable(error, path) from error
-
-
-@contextmanager
 def recording(run: Path, sample: str) -> Iterator[Emit]:
-    """Takes the events of one try. The file is there once the block ends well; after an error nothing is left.
-
-    Raises RunError where it cannot be written.
-    """
+    """Takes the events of one try, written as they happen. The file is there once the block ends well; after an error
+    nothing is left, and a killed process leaves a `.part`. Raises RunError where it cannot be written."""
     path = events_file(run, sample)
-    with writing(path):
-        handle, part = tempfile.mkstemp(dir=path.parent, prefix=f"{path.stem}.", suffix=PART)
-    with os.fdopen(handle, "wb", buffering=0) as file:
+    with replacing(path, prefix=f"{path.stem}.", buffering=0) as file:
 
         def emit(event: Event) -> None:
             # Not pydantic's own JSON: that refuses lone surrogates, which models and transcripts do hold.
@@ -77,14 +56,7 @@ def recording(run: Path, sample: str) -> Iterator[Emit]:
                 while left:
                     left = left[file.write(left) :]
 
-        try:
-            yield emit
-            with writing(path):
-                os.replace(part, path)  # noqa: PTH105
-        except BaseException:
-            with suppress(OSError):
-                os.unlink(part)  # noqa: PTH108
-            raise
+        yield emit
 
 
 def read_events(run: Path, sample: str) -> list[Event]:
@@ -98,19 +70,6 @@ def read_events(run: Path, sample: str) -> list[Event]:
         raise RunError("the events of this run are gone", where=str(path.parent), hint=hint)
     part = next(path.parent.glob(f"{path.stem}.????????{PART}"), None)
     return list(_events(part, sample, whole=False)) if part else []
-
-
-def why(error: OSError | ValueError | RecursionError) -> str:
-    """What is wrong with a line or a file, in a few words."""
-    if isinstance(error, ValidationError):
-        first = error.errors()[0]
-        place = ".".join(str(part) for part in first["loc"])
-        return f"{place}: {first['msg'].removeprefix('Value error, ')}" if place else first["msg"]
-    if isinstance(error, UnicodeDecodeError):
-        return "it is not UTF-8"
-    if isinstance(error, OSError) and error.strerror:
-        return error.strerror
-    return f"it is no JSON ({error})" if isinstance(error, json.JSONDecodeError) else str(error)
 
 
 def _events(path: Path, sample: str, *, whole: bool) -> Iterator[Event]:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from pydantic import BaseModel, ConfigDict
 
 from mmerg.errors import ConfigError, RunError
-from mmerg.runs.config_diff import Deciding, config_diff
+from mmerg.runs.config_diff import config_diff
 from mmerg.scoring.answers import ScoredRun
 from mmerg.scoring.comparable import must_compare, must_have_one_target, warnings
 from mmerg.scoring.metric import Metric
@@ -64,10 +64,8 @@ def compared_with(
     others: Sequence[ScoredRun],
     options: Options,
     begun: Callable[[str], None] | None = None,
-    deciding: Deciding | None = None,
 ) -> Compared:
-    """All figures of `options`, whose resamples are the draws; `begun` is told the name of each before it. With
-    `deciding` (see `records.differing`) the settings that differ are told. Raises
+    """All figures of `options`, whose resamples are the draws; `begun` is told the name of each before it. Raises
     RunError where runs cannot be compared or share no sample, ConfigError for an option that means nothing. Only the
     primary figures have a p, corrected for all of them and all runs together."""
     told: dict[str, None] = {}
@@ -82,7 +80,7 @@ def compared_with(
             samples=len(found.a),
             a_alone=found.a_alone,
             b_alone=found.b_alone,
-            settings=_settings(baseline, other, deciding) if deciding else (),
+            settings=_settings(baseline, other),
         )
         for other, found in zip(others, pairings, strict=True)
     ]
@@ -121,8 +119,8 @@ def _pairing(a: ScoredRun, b: ScoredRun) -> Pairing:
     return found
 
 
-def _settings(a: ScoredRun, b: ScoredRun, deciding: Deciding) -> tuple[Differs, ...]:
-    found = config_diff([a.manifest, b.manifest], deciding)
+def _settings(a: ScoredRun, b: ScoredRun) -> tuple[Differs, ...]:
+    found = config_diff([a.manifest, b.manifest])
     return tuple(Differs(name=one.name, a=one.values[0], b=one.values[1]) for one in found)
 
 

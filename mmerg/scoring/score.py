@@ -16,8 +16,8 @@ from pydantic import BaseModel, ConfigDict
 from mmerg.errors import RunError
 from mmerg.runs.folder import read_results
 from mmerg.runs.result import Result
-from mmerg.runs.samples import why
 from mmerg.scoring.files import read
+from mmerg.storage.files import why
 
 SCORES = "scores.json"
 

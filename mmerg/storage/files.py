@@ -9,47 +9,91 @@ from __future__ import annotations
 import errno
 import hashlib
 import importlib.util
+import json
 import os
 import stat
 import tempfile
-from collections.abc import Iterable
-from contextlib import suppress
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import BinaryIO
+
+from pydantic import ValidationError
 
 from mmerg.errors import ConfigError, unwritable
 
 SAFE = "backslashreplace"  # a lone surrogate, which UTF-8 has no bytes for, becomes what JSON writes for it: \ud800
+PART = ".part"
+
+
+@contextmanager
+def writing(path: Path) -> Iterator[None]:
+    """An error of the system as a RunError that names `path`."""
+    try:
+        yield
+    except OSError as error:
+        raise unwritable(error, path) from error
+
+
+@contextmanager
+def replacing(path: Path, prefix: str = "", buffering: int = -1) -> Iterator[BinaryIO]:
+    """A new file that takes the place of `path` if the block ends well, and is gone if not; a link there is replaced,
+    not followed. Raises RunError where it cannot be made or moved."""
+    with writing(path):
+        handle, part = tempfile.mkstemp(dir=path.parent, prefix=prefix or f".{path.name[:64]}.", suffix=PART)
+    try:
+        with os.fdopen(handle, "wb", buffering) as file:
+            yield file
+        with writing(path):
+            os.replace(part, path)  # noqa: PTH105
+    except BaseException:
+        with suppress(OSError):
+            os.unlink(part)  # noqa: PTH108
+        raise
 
 
 def write_whole(path: Path, content: str | bytes | Iterable[bytes], *, durable: bool = False) -> None:
-    """Put `content` at `path` in one step, its folder made where it is missing; a link there is replaced, not followed.
+    """Put `content` at `path` in one step, its folder made where it is missing.
 
     durable: wait until the disk has it. Raises RunError where it cannot be written; then what was there stays.
     """
     data = content.encode(errors=SAFE) if isinstance(content, str) else content
-    try:
+    with writing(path):
         private_folder(path.parent)
-        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name[:64]}.", suffix=".part")
-        try:
-            with os.fdopen(handle, "wb") as file:
-                file.writelines([data] if isinstance(data, bytes) else data)
-                if durable:
-                    file.flush()
-                    os.fsync(file.fileno())
-            os.replace(name, path)  # noqa: PTH105
-        except BaseException:
-            with suppress(OSError):
-                os.unlink(name)  # noqa: PTH108
-            raise
-    except OSError as error:
-        raise unwritable(error, path) from error
+        with replacing(path) as file:
+            file.writelines([data] if isinstance(data, bytes) else data)
+            if durable:
+                file.flush()
+                os.fsync(file.fileno())
 
 
 def private_folder(path: Path) -> None:
     """Make the folder, and those above it, for the user alone; one that is there keeps its mode. Raises OSError."""
     for folder in reversed([folder for folder in (path, *path.parents) if not folder.exists()]):
         folder.mkdir(mode=0o700, exist_ok=True)
+
+
+def open_regular(path: Path) -> BinaryIO:
+    """The file to read; a pipe or a device, which could keep a reader waiting for ever, is refused. Raises OSError."""
+    handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    if not stat.S_ISREG(os.fstat(handle).st_mode):
+        os.close(handle)
+        raise OSError(errno.EINVAL, "this is no regular file", str(path))
+    return os.fdopen(handle, "rb")
+
+
+def why(error: OSError | ValueError | RecursionError) -> str:
+    """What is wrong with a line or a file, in a few words."""
+    if isinstance(error, ValidationError):
+        first = error.errors()[0]
+        place = ".".join(str(part) for part in first["loc"])
+        return f"{place}: {first['msg'].removeprefix('Value error, ')}" if place else first["msg"]
+    if isinstance(error, UnicodeDecodeError):
+        return "it is not UTF-8"
+    if isinstance(error, OSError) and error.strerror:
+        return error.strerror
+    return f"it is no JSON ({error})" if isinstance(error, json.JSONDecodeError) else str(error)
 
 
 def sha256_of(path: Path) -> str:
@@ -93,10 +137,31 @@ def _located(reference: str, hint: str) -> Path:
     return Path(spec.submodule_search_locations[0]) / file
 
 
-def open_regular(path: Path) -> BinaryIO:
-    """The file to read; a pipe or a device, which could keep a reader waiting for ever, is refused. Raises OSError."""
-    handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-    if not stat.S_ISREG(os.fstat(handle).st_mode):
-        os.close(handle)
-        raise OSError(errno.EINVAL, "this is no regular file", str(path))
-    return os.fdopen(handle, "rb")
+@dataclass(frozen=True)
+class Snapshot:
+    """Files as they were at one moment, with their sizes in bytes, so that those gone or changed later are noticed."""
+
+    sizes: Mapping[Path, int] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, paths: Iterable[Path]) -> Snapshot:
+        """Those of `paths` that are files now."""
+        return cls({path: size for path in sorted(set(paths)) if (size := _size(path)) is not None})
+
+    def changed(self, paths: Iterable[Path] | None = None) -> list[Path]:
+        """Those of `paths` (None: all) that were there and are gone or have another size now."""
+        asked = self.sizes if paths is None else paths
+        return [path for path in asked if path in self.sizes and _size(path) != self.sizes[path]]
+
+    def digest(self) -> str:
+        """SHA-256 (hex) over names and sizes, so that an archive unpacked further in the meantime is noticed."""
+        text = "".join(f"{path.name}\0{size}\n" for path, size in self.sizes.items())
+        return hashlib.sha256(text.encode(errors="surrogateescape")).hexdigest()
+
+
+def _size(path: Path) -> int | None:
+    try:
+        status = os.stat(path)  # noqa: PTH116  (as os.path: a null byte is a ValueError here, too)
+    except (OSError, ValueError):
+        return None
+    return status.st_size if stat.S_ISREG(status.st_mode) else None

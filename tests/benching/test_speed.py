@@ -7,7 +7,7 @@ import pytest
 from mmerg.backends.protocol import Finish, Reply
 from mmerg.benching.speed import seconds_of, speed_of
 from mmerg.runs import events
-from mmerg.runs.facts import Facts
+from mmerg.runs.facts import facts_of
 from mmerg.runs.result import Result
 from tests.scoring.run_builder import AT, result
 
@@ -37,10 +37,8 @@ def told(replies: dict[str, list[Reply]], results: list[Result]) -> list[Result]
     """The results with what the events say of the replies."""
     found = []
     for one in results:
-        facts = Facts("R")
-        for given in replies.get(one.id, []):
-            facts.see(called(one.id, given))
-        found.append(one.model_copy(update={"timing": facts.fields(one.response)["timing"]}))
+        facts = facts_of([called(one.id, given) for given in replies.get(one.id, [])])
+        found.append(one.model_copy(update={"timing": facts["timing"]}))
     return found
 
 

@@ -17,7 +17,7 @@ from mmerg.errors import ConfigError, CorpusError
 from mmerg.experiment.wiring import corpus_of
 from mmerg.settings.model import DataSettings
 from mmerg.settings.parse import parse
-from mmerg.storage.snapshot import Snapshot
+from mmerg.storage.files import Snapshot
 from tests.composed import composed, settings_of
 from tests.corpora import readers
 from tests.corpora.readers import TALK, Doubled, Mislabelled, Raising, Sound

@@ -19,7 +19,7 @@ from mmerg.papertables.beside import Beside, put_beside
 from mmerg.papertables.line import Line
 from mmerg.papertables.ours import read_ours
 from mmerg.runs.events import Form, FramesTaken, TurnFrames
-from mmerg.runs.facts import Facts
+from mmerg.runs.facts import facts_of
 from mmerg.runs.folder import read_results
 from mmerg.score import main as score
 from mmerg.scoring.score import Score
@@ -96,9 +96,8 @@ class Maker:
 
 def seen_in(event: FramesTaken) -> dict[str, Any]:
     """What a result tells of a look at clips."""
-    facts = Facts()
-    facts.see(event)
-    return {name: facts.fields(None)[name] for name in ("turns_looked_at", "frames", "frames_form", "clip_problems")}
+    facts = facts_of([event])
+    return {name: facts[name] for name in ("turns_looked_at", "frames", "frames_form", "clip_problems")}
 
 
 def saw(form: Form, *turns: TurnFrames) -> FramesTaken:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from mmerg.runs.config_diff import NONE, Setting, config_diff, settings_diff
 from mmerg.runs.manifest import Manifest
-from mmerg.settings.identity import HOW, canonical
+from mmerg.settings.identity import HOW
 from tests.composed import BASE, plain_of
 from tests.scoring.run_builder import manifest_of
 
@@ -21,7 +21,7 @@ def run(*overrides: str) -> Manifest:
 
 
 def found(*manifests: Manifest) -> dict[str, tuple[str, ...]]:
-    return {one.name: one.values for one in config_diff(manifests, canonical)}
+    return {one.name: one.values for one in config_diff(manifests)}
 
 
 def test_runs_that_are_set_alike_differ_in_nothing() -> None:
@@ -85,7 +85,7 @@ def test_what_no_setting_tells_has_a_name_of_its_own() -> None:
     session = one.sessions[0].model_copy(update={"git_commit": "f" * 40 + "-dirty"})
     change = {"identity": one.identity | {"prompts": "ab" * 32}, "engine": engine, "sessions": (session,)}
     other = one.model_copy(update=change)
-    assert config_diff([one, other], canonical) == [
+    assert config_diff([one, other]) == [
         Setting("prompts digest", ("same-prompts", "abababababab")),
         Setting("model digest", ("dddddddddddd", "eeeeeeeeeeee")),
         Setting("engine.version", ("1", "2")),
@@ -136,7 +136,7 @@ configs = st.dictionaries(st.sampled_from("abcd"), plain, max_size=3)
 
 @given(st.lists(configs, min_size=1, max_size=3))
 def test_every_setting_has_a_text_a_run_and_they_are_not_all_one(given: list[dict[str, Any]]) -> None:
-    told = settings_diff(given, lambda config: config)
+    told = settings_diff(given)
     assert len({one.name for one in told}) == len(told)
     for one in told:
         assert len(one.values) == len(given)

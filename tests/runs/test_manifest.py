@@ -23,7 +23,6 @@ from mmerg.runs.manifest import (
     MemorySection,
     Split,
     check_runs,
-    read_about,
     read_abouts,
     read_any_manifest,
     read_manifest,
@@ -118,13 +117,13 @@ def test_no_change_by_hand_gives_a_traceback(
         ("protocol.samples", -1, "protocol.samples: "),
         ("corpus.split", MISSING, "corpus.split: Field required"),
         ("corpus.labels", "joy", "corpus.labels: "),
-        ("identity.config", 1, "identity.config: 1 is no text"),
+        ("identity.config", 1, "identity.config: "),
         ("unheard", 1, "unheard: Extra inputs"),
     ],
 )
 def test_the_key_is_named(key: str, value: Any, told: str, pair: tuple[Path, Path], tmp_path: Path) -> None:
     write(tmp_path, changed(plain(pair[0]), tuple(key.split(".")), value))
-    for read in (read_manifest, read_about, read_run, lambda path: check_runs([path])):
+    for read in (read_manifest, read_run, lambda path: check_runs([path])):
         with pytest.raises(RunError) as caught:
             read(tmp_path)
         assert caught.value.what.startswith(f"the manifest is damaged: {told}")
@@ -184,7 +183,7 @@ def test_the_folder_of_a_judging_is_no_run(pair: tuple[Path, Path], tmp_path: Pa
     judging = JudgingManifest(identity={}, engine=run.engine, judged=judged, items=1, left_out={})
     (tmp_path / MANIFEST).write_text(judging.text(), encoding="utf-8")
     assert read_any_manifest(tmp_path) == judging
-    for read in (read_manifest, read_about, lambda path: check_runs([path])):
+    for read in (read_manifest, lambda path: check_runs([path])):
         with pytest.raises(RunError, match=r"the folder of a judging, not a run[^$]*the run that was judged: a$"):
             read(tmp_path)
 

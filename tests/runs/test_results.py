@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 
 from mmerg.errors import RunError
-from mmerg.runs.result import Result
-from mmerg.runs.results import Results, read_lines
+from mmerg.runs.result import Result, Results, read_lines
 
 
 def result(sample: str, response: str = "hi") -> Result:

@@ -6,6 +6,7 @@ import hashlib
 import json
 import os
 import shutil
+import signal
 import stat
 import subprocess
 import sys
@@ -18,11 +19,12 @@ import pytest
 
 from mmerg.backends.protocol import Engine
 from mmerg.errors import Failure, RunError
+from mmerg.experiment.work import pending
 from mmerg.runs import events
 from mmerg.runs.folder import RESULTS, Run, read_results
 from mmerg.runs.manifest import MANIFEST, Corpus, Manifest, ProtocolSection, Session, read_manifest
 from mmerg.runs.result import HOW, Result
-from mmerg.runs.samples import events_file, read_events
+from mmerg.runs.samples import events_file, read_events, recording
 
 MADE = Manifest(
     identity={"config": "1", "engine": "e"},
@@ -40,9 +42,16 @@ def result(sample: str, **changes: Any) -> Result:
 
 def do(run: Run, one: Result) -> None:
     """A sample as it is worked on: its events, then its result."""
-    with run.recording(one.id) as emit:
+
+    def work(emit: events.Emit) -> Result:
         emit(events.SampleDone(sample=one.id))
-    run.add(one)
+        return one
+
+    run.record(one.id, work)
+
+
+def finished(run: Run) -> list[str]:
+    return [sample for sample in run.results if sample not in run.results.lost]
 
 
 def ids(folder: Path) -> list[str]:
@@ -90,7 +99,7 @@ def test_a_last_result_that_is_cut_off_is_done_again(folder: Path) -> None:
     file.write_bytes(file.read_bytes()[:-5])
     assert list(read_results(folder)) == ["a"]
     with Run(folder, MADE) as run:
-        assert list(run.finished) == ["a"]
+        assert finished(run) == ["a"]
         do(run, result("c"))
     assert ids(folder) == ["a", "c"]
 
@@ -100,7 +109,7 @@ def test_a_last_result_without_its_line_feed_is_kept(folder: Path) -> None:
     file.write_bytes(file.read_bytes()[:-1])
     assert list(read_results(folder)) == ["a", "b"]
     with Run(folder, MADE) as run:
-        assert list(run.finished) == ["a", "b"]
+        assert finished(run) == ["a", "b"]
         do(run, result("c"))
     assert ids(folder) == ["a", "b", "c"]
 
@@ -108,9 +117,9 @@ def test_a_last_result_without_its_line_feed_is_kept(folder: Path) -> None:
 def test_a_sample_is_finished_with_both_its_events_and_its_result(folder: Path) -> None:
     events_file(folder, "a").unlink()
     with Run(folder, MADE) as run:
-        with run.recording("c") as emit:
+        with recording(folder, "c") as emit:
             emit(events.SampleDone(sample="c"))
-        assert list(run.finished) == ["b"]
+        assert finished(run) == ["b"]
         run.seal(["a", "b"])
     assert ids(folder) == ["a", "b"]  # nothing is lost where it is not done again
 
@@ -118,9 +127,9 @@ def test_a_sample_is_finished_with_both_its_events_and_its_result(folder: Path) 
 def test_lost_events_are_done_again(folder: Path) -> None:
     shutil.rmtree(folder / "samples")
     with Run(folder, MADE) as run:
-        assert list(run.finished) == []
+        assert finished(run) == []
         do(run, result("a", response="again"))
-        assert list(run.finished) == ["a"]
+        assert finished(run) == ["a"]
     assert read_results(folder)["a"].response == "again"
 
 
@@ -306,7 +315,7 @@ def test_every_start_leaves_its_versions_commit_and_settings(tmp_path: Path) -> 
     assert starts[0].utcoffset() == timedelta(0)
     assert [session.model_copy(update={"at": ""}) for session in kept.sessions] == [first, second]
     assert kept.model_copy(update={"sessions": MADE.sessions}) == MADE
-    assert (kept.versions, kept.git_commit) == ({"mmerg": "1"}, "a")
+    assert (kept.first.versions, kept.first.git_commit) == ({"mmerg": "1"}, "a")
 
 
 def test_lone_surrogates_of_file_names_and_replies_are_kept(tmp_path: Path) -> None:
@@ -386,12 +395,12 @@ with Run(Path(sys.argv[1]), MADE) as run:
     limit(size + 5)
     for _ in range(2):
         try:
-            run.add(result("c"))
+            do(run, result("c"))
         except RunError as error:
             print(error)
     limit(resource.RLIM_INFINITY)
     try:
-        run.add(result("d"))  # there is room again, and the line before is torn
+        do(run, result("d"))  # there is room again, and the line before is torn
     except RunError as error:
         print(error)
 """
@@ -411,3 +420,49 @@ def test_a_full_disk_is_our_own_error_and_nothing_follows_a_torn_line(folder: Pa
 
 def test_events_are_read_from_the_folder_that_wrote_them(folder: Path) -> None:
     assert [event.kind for event in read_events(folder, "a")] == ["sample_done"]
+
+
+DIES = """
+import os, signal, sys
+from pathlib import Path
+from mmerg.experiment.work import pending
+from mmerg.runs import events
+from mmerg.runs.result import Result
+from tests.runs.test_run import MADE, Run
+
+class Dies(Result):
+    def line(self):
+        os.kill(os.getpid(), signal.SIGKILL)
+
+def work(emit):
+    emit(events.SampleDone(sample="a"))
+    return Dies(id="a", status="ok", response="better")
+
+with Run(Path(sys.argv[1]), MADE) as run:
+    run.record("a", work)
+"""
+
+
+@pytest.mark.parametrize("written", [False, True])
+@pytest.mark.parametrize("only_failed", [False, True])
+def test_a_failure_that_is_taken_up_and_killed_at_its_end_is_done_again(
+    written: bool, only_failed: bool, folder: Path
+) -> None:
+    """However the next command is set; a line never stands beside the events of another try."""
+    with Run(folder, MADE) as run:
+        do(run, result("a", status="failed", failure=Failure.TIMEOUT))
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
+    killed = subprocess.run([sys.executable, "-c", DIES, str(folder)], check=False, env=environment)
+    assert killed.returncode == -signal.SIGKILL
+    if written:  # a moment later: the line is there, and its events have no name yet
+        with (folder / RESULTS).open("a", encoding="utf-8") as file:
+            file.write(result("a", response="better").line())
+    [part] = read_events(folder, "a")
+    assert (part.kind, events_file(folder, "a").exists()) == ("sample_done", False)
+    with Run(folder, MADE) as run:
+        assert [one.id for one in pending([result("a"), result("b")], run.results, only_failed)] == ["a"]
+        do(run, result("a", response="better"))
+        run.seal(["a", "b"])
+        assert not run.results.lost
+    assert [one.response for one in read_results(folder).values()] == ["better", "hi"]
+    assert sorted(path.name for path in (folder / "samples").iterdir()) == ["a.jsonl", "b.jsonl"]

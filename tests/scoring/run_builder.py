@@ -16,7 +16,7 @@ import yaml
 from mmerg.backends.protocol import Engine, Finish, Reply, TokenLogprob
 from mmerg.errors import Failure
 from mmerg.runs import events
-from mmerg.runs.facts import Facts
+from mmerg.runs.facts import facts_of
 from mmerg.runs.folder import Run
 from mmerg.runs.manifest import Corpus, Manifest, ProtocolSection, Session
 from mmerg.runs.result import Result
@@ -77,14 +77,16 @@ def manifest_of(
 
 def finish(run: Run, one: Result, told: Iterable[events.Event]) -> None:
     """Put a sample into an open run: its events, and its result with what these say of history and tokens."""
-    facts = Facts("R")
-    with run.recording(one.id) as emit:
+    told = list(told)
+    known = ("history", "responder", "logprob", "logprob_tokens", "timing")
+    found = {name: value for name, value in facts_of(told, one.response, "R").items() if name in known}
+
+    def work(emit: events.Emit) -> Result:
         for event in told:
             emit(event)
-            facts.see(event)
-    known = ("history", "responder", "logprob", "logprob_tokens", "timing")
-    found = {name: value for name, value in facts.fields(one.response).items() if name in known}
-    run.add(one.model_copy(update=found))
+        return one.model_copy(update=found)
+
+    run.record(one.id, work)
 
 
 def build_run(

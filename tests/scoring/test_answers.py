@@ -12,7 +12,7 @@ import pytest
 
 from mmerg.errors import Failure, RunError
 from mmerg.runs import events
-from mmerg.runs.facts import Facts
+from mmerg.runs.facts import facts_of
 from mmerg.runs.result import Result
 from mmerg.scoring.answers import read_run
 from tests.scoring.run_builder import AT, HISTORY, build_run, called, events_of, result, tokens_of
@@ -20,10 +20,7 @@ from tests.scoring.run_builder import AT, HISTORY, build_run, called, events_of,
 
 def fields_of(one: Result, told: Iterable[events.Event], response: str = "R") -> dict[str, Any]:
     """What the events of a sample give its result."""
-    facts = Facts(response)
-    for event in told:
-        facts.see(event)
-    return facts.fields(one.response)
+    return facts_of(list(told), one.response, response)
 
 
 def started(sample: str, text: str = "hi") -> events.SampleStarted:
