@@ -148,7 +148,7 @@ def test_the_manifest_names_the_memory(run: Path) -> None:
     assert (memory.corpus.name, memory.corpus.split, memory.entries) == ("remembered", "dialogues", 7)
     assert json.loads(memory.embedder)["kind"] == "onnx"
     assert memory.left_out == {}
-    assert {"numpy", "onnxruntime", "tokenizers"} <= set(manifest.first.versions)
+    assert {"numpy", "onnxruntime", "tokenizers"} <= set(manifest.sessions[0].versions)
 
 
 def test_show_prints_exemplars_and_exclusions(run: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from datetime import timedelta
 from types import TracebackType
 
 from rich.console import Console
@@ -20,9 +21,8 @@ PLAIN_EVERY = 15.0  # seconds between plain lines while no sample ends
 
 
 class Progress:
-    """Counts a run from its events and records: samples, calls, tokens/s, time left. `total` is what this command is to
-    do, `kept` what an earlier one did, `kept_failed` of it without success. Off a terminal a line is printed whenever a
-    sample ends, and every `every` seconds in between."""
+    """Samples, calls, tokens/s and time left. `total`: what this command is to do, `kept`: what an earlier one did,
+    `kept_failed` of it without success. Off a terminal a line is at a sample's end, and every `every` seconds."""
 
     def __init__(
         self, console: Console, total: int, kept: int, kept_failed: int = 0, every: float = PLAIN_EVERY
@@ -93,9 +93,7 @@ class Progress:
         if not ended:
             return "?"
         then = (self._last_end - self._begun) / ended * (self._total - ended)
-        minutes, seconds = divmod(round(max(0.0, then - (time.monotonic() - self._last_end))), 60)
-        hours, minutes = divmod(minutes, 60)
-        return f"{hours}:{minutes:02}:{seconds:02}" if hours else f"{minutes}:{seconds:02}"
+        return str(timedelta(seconds=round(max(0.0, then - (time.monotonic() - self._last_end)))))
 
 
 class Bar(Steps):

@@ -1,13 +1,25 @@
-"""Events as lines of text for a reader: what happened, in order. Reads events only, prints nothing."""
+"""Events as lines of text for a reader: what happened, in order."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any
 
 from mmerg.runs import events
 
 INDENT = "    "
+_FORMS = {
+    "images": "sent as images",
+    "montage": "sent as one numbered grid",
+    "descriptions": "the model has no eyes, it was sent these measured descriptions in place of images",
+    "none": "none",
+}
+_ENDED = {
+    "passed": "all checks passed",
+    "max_iterations": "no refinement was left",
+    "unaudited": "an audit could not be read",
+    "unusable": "a later pass could not be finished",
+    "no auditor": "the system has no auditor",
+}
 
 
 def heading(event: events.Event) -> str:
@@ -40,7 +52,7 @@ def lines(event: events.Event, prompts: bool) -> Iterator[str]:  # noqa: PLR0912
                 yield f"{INDENT}kept back ({kept.guard}): {kept.id}, similarity {kept.similarity:.3f}: {kept.reply}"
         case events.Produced():
             yield f"{event.symbol}, by {event.stage}:"
-            yield from _value(event.output, INDENT)
+            yield from _value(event.output)
         case events.Audited():
             yield f"audit: {event.checks}, " + (f"first fault {event.fault}" if event.fault else "all passed")
             for name, finding in event.audit.findings.items():
@@ -73,26 +85,10 @@ def lines(event: events.Event, prompts: bool) -> Iterator[str]:  # noqa: PLR0912
             pass
 
 
-_FORMS = {
-    "images": "sent as images",
-    "montage": "sent as one numbered grid",
-    "descriptions": "the model has no eyes, it was sent these measured descriptions in place of images",
-    "none": "none",
-}
-_ENDED = {
-    "passed": "all checks passed",
-    "max_iterations": "no refinement was left",
-    "unaudited": "an audit could not be read",
-    "unusable": "a later pass could not be finished",
-    "no auditor": "the system has no auditor",
-}
-
-
 def _turn_frames(turn: events.TurnFrames) -> Iterator[str]:
-    if turn.problem:
-        yield f"{INDENT}turn {turn.turn}: no frames ({turn.problem}), it goes on as text"
-    elif not turn.frames:
-        yield f"{INDENT}turn {turn.turn}: no clip, it goes on as text"
+    if turn.problem or not turn.frames:
+        said = f"no frames ({turn.problem})" if turn.problem else "no clip"
+        yield f"{INDENT}turn {turn.turn}: {said}, it goes on as text"
     for number, frame in enumerate(turn.frames):
         described = f": {turn.descriptions[number]}" if turn.descriptions else ""
         taken = f"{frame.source} at {frame.time:.2f} s, {frame.width}x{frame.height}"
@@ -101,9 +97,9 @@ def _turn_frames(turn: events.TurnFrames) -> Iterator[str]:
 
 def _call(event: events.Called, prompts: bool) -> Iterator[str]:
     reply = event.reply
-    told = f"{reply.prompt_tokens} + {reply.response_tokens} tokens, {reply.seconds:.2f} s"
+    cost = f"{reply.prompt_tokens} + {reply.response_tokens} tokens, {reply.seconds:.2f} s"
     attempt = f", repair {event.attempt}" if event.attempt else ""
-    yield f"call of {event.stage}{attempt}: {told}{', from the cache' if reply.cached else f' on {reply.host}'}"
+    yield f"call of {event.stage}{attempt}: {cost}{', from the cache' if reply.cached else f' on {reply.host}'}"
     if prompts:
         for message in event.messages:
             images = f" [{len(message.images)} images]" if message.images else ""
@@ -116,7 +112,7 @@ def _call(event: events.Called, prompts: bool) -> Iterator[str]:
 def _exemplar(item: Mapping[str, object]) -> Iterator[str]:
     """An item of a source: its reply, or all of it; of an exemplar also where it is from and what it answers."""
     if "similarity" not in item:
-        yield from _value(item.get("reply", item), INDENT)
+        yield from _value(item.get("reply", item))
         return
     yield f"{INDENT}{item['reply']} ({item['emotion'] or 'no label'})"
     yield f"{INDENT}  {item['id']} of {item['from']}, similarity {item['similarity']:.3f}"
@@ -125,20 +121,20 @@ def _exemplar(item: Mapping[str, object]) -> Iterator[str]:
         yield f"{INDENT}  after {turn['speaker']}: {turn['text']}"
 
 
-def _value(value: Any, indent: str) -> Iterator[str]:
+def _value(value: object) -> Iterator[str]:
     """A validated output, a field a line."""
     if not isinstance(value, dict):
-        yield from (indent + line for line in str(value).splitlines())
+        yield from (INDENT + line for line in str(value).splitlines())
         return
     for key, inner in value.items():
         if isinstance(inner, list) and inner:
-            yield f"{indent}{key}:"
-            yield from (f"{indent}  - {_item(item)}" for item in inner)
+            yield f"{INDENT}{key}:"
+            yield from (f"{INDENT}  - {_item(item)}" for item in inner)
         elif inner not in (None, []):
-            yield f"{indent}{key}: {inner}"
+            yield f"{INDENT}{key}: {inner}"
 
 
-def _item(item: Any) -> str:
+def _item(item: object) -> str:
     """One of a list: "turn 3: what was seen there"."""
     if not isinstance(item, dict):
         return str(item)

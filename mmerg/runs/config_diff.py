@@ -18,7 +18,7 @@ NONE = "–"
 _FOLDERS = ("root", "folder")  # last names of paths: digests stand for what lies there
 _COPIES = ("dataset.reader.", "dataset.memory.reader.", "backend.adapter.", "engine.")  # of settings of other groups
 _RENAMED = {"model": "gguf"}  # last names that a copy and its setting do not share
-_FOLLOWS = {  # what no setting tells, and the settings that another value of it follows from
+_FOLLOWS = {  # digests, and the settings that another value of them follows from
     "corpus digest": ("dataset.",),
     "clips digest": ("dataset.",),
     "prompts digest": ("system.prompts", "system.name"),
@@ -29,8 +29,8 @@ _FOLLOWS = {  # what no setting tells, and the settings that another value of it
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """A setting by its dotted path, or what else decides results (`engine.version`, `model digest`, `commit`), and a
-    text for each run in order, NONE where a run has no such setting or leaves it empty."""
+    """A setting by its path, or what else decides results (`engine.version`, `model digest`, `commit`); a text for each
+    run, NONE where it has none."""
 
     name: str
     values: tuple[str, ...]
@@ -42,7 +42,7 @@ def config_diff(manifests: Sequence[Started]) -> list[Setting]:
     return _differing(
         [_settings(one.settings) for one in manifests],
         [_digests(one) for one in manifests],
-        [{"commit": short(one.first.git_commit or NONE)} for one in manifests],
+        [{"commit": short(one.sessions[0].git_commit or NONE) if one.sessions else NONE} for one in manifests],
     )
 
 

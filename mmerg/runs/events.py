@@ -38,8 +38,6 @@ class _Event(Fact):
 
 
 class SampleStarted(_Event):
-    """Work on a sample begins."""
-
     kind: Literal["sample_started"] = "sample_started"
     dialogue: str
     history: tuple[tuple[str, str], ...]  # (speaker, text)
@@ -120,8 +118,6 @@ class Supplied(_Event):
 
 
 class Produced(_Event):
-    """A stage's validated output."""
-
     kind: Literal["produced"] = "produced"
     t: Pass
     stage: str
@@ -208,22 +204,16 @@ class Verdict(Fact):
 
 
 class Judged(_Event):
-    """A judge's verdict on one aspect in round t."""
-
     kind: Literal["judged"] = "judged"
     t: Pass
     verdict: Verdict
 
 
 class SampleDone(_Event):
-    """The sample is finished; its result line follows."""
-
     kind: Literal["sample_done"] = "sample_done"
 
 
 class SampleFailed(_Event):
-    """The sample is given up."""
-
     kind: Literal["sample_failed"] = "sample_failed"
     failure: Failure
     what: str

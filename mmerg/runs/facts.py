@@ -1,16 +1,26 @@
-"""What a sample's events come to, for its result line: so tables and metrics need no events."""
+"""What a sample's events come to, for its result line: so tables and metrics need no events.
+
+Which of a call's log-probabilities belong to the response: a server gives one for each token that it generated, of its
+thinking (Ollama puts that in front), of line feeds, a cut stop text or JSON around the response, and on some servers of
+the end token. A token that holds a character of the response belongs to it, whole. llama.cpp gives none for a last
+token that holds the stop text, too (".\\n").
+"""
 
 from __future__ import annotations
 
+import json
+import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from itertools import accumulate, pairwise
 
-from mmerg.backends.protocol import Reply
+from mmerg.backends.protocol import Reply, TokenLogprob
 from mmerg.runs import events
 from mmerg.runs.result import Timing
-from mmerg.runs.tokens import of_response
 
 ROUNDING = 1e-4  # what a server's single precision may put on top of 0, the logarithm of certainty
+TAIL = 16  # characters that one token may hold
+BROKEN = "\ufffd"  # what a server writes for the bytes of a character that is made of several tokens
 
 
 def facts_of(told: Sequence[events.Event], response: str | None = None, place: str = "") -> dict[str, object]:
@@ -96,3 +106,62 @@ def repeats(told: Iterable[events.Event]) -> dict[int, str]:
                     repeated[event.t] = again.stage
                 again = None
     return repeated
+
+
+def of_response(
+    logprobs: Sequence[TokenLogprob], text: str, response: str, field: str = ""
+) -> tuple[float, ...] | None:
+    """The natural logarithms of the tokens of `response`, which stands in the reply's `text`: by itself, or as the
+    JSON string of `field`. None where it cannot be found there, or the tokens are not those of the text."""
+    start = text.find(response)
+    start, end = _in_json(text, response, field) if field else (start, start + len(response))
+    spans = _spans([entry.token for entry in logprobs], text)
+    if not response or start < 0 or spans is None:
+        return None
+    own = (entry.logprob for entry, (a, b) in zip(logprobs, spans, strict=True) if a < b and a < end and b > start)
+    return tuple(own) or None
+
+
+def _in_json(text: str, response: str, field: str) -> tuple[int, int]:
+    for found in re.finditer(rf'{re.escape(json.dumps(field))}\s*:\s*("((?:[^"\\]|\\.)*)")', text):
+        try:
+            value = json.loads(found[1])
+        except ValueError:
+            continue
+        if value.strip() == response.strip():
+            return found.span(2)
+    return -1, -1
+
+
+def _spans(tokens: Sequence[str], text: str) -> list[tuple[int, int]] | None:
+    """Where each token stands in `text`; outside of it for those of the thinking or after the end."""
+    first = "".join(tokens).rfind(text)
+    if first < 0:
+        return _walked(tokens, text)
+    ends = list(accumulate(map(len, tokens), initial=-first))
+    return list(pairwise(ends))
+
+
+def _walked(tokens: Sequence[str], text: str) -> list[tuple[int, int]] | None:
+    """The same where characters are split over tokens, which share what stands between their neighbours, or the last
+    token is not there."""
+    spans: list[tuple[int, int]] = []
+    broken: list[int] = []
+    at = 0
+    for number, token in enumerate(tokens):
+        if not token or BROKEN in token:
+            broken.append(number)
+            spans.append((at, at))
+            continue
+        start = text.find(token, at) if broken else at
+        goes_on = token.startswith(text[start:])  # over the text's end
+        if start < 0 or not (goes_on or text.startswith(token, start)):
+            return None
+        for index in broken:
+            spans[index] = (at, start)
+        broken.clear()
+        spans.append((start, start + len(token)))
+        at = start + len(token)
+    for index in broken:
+        spans[index] = (at, len(text))
+    return spans if broken or at >= len(text) - TAIL else None

@@ -129,9 +129,8 @@ class Folder(Generic[Line]):
         if path.exists():
             manifest = read_any_manifest(self.path)
             before, old = manifest.sessions, manifest.identity
-            if changed := [
-                _change(key, old.get(key), new) for key, new in ours.identity.items() if old.get(key) != new
-            ]:
+            changed = [_change(key, old.get(key), new) for key, new in ours.identity.items() if old.get(key) != new]
+            if changed:
                 what = "this run was begun with something else: " + "; ".join(changed)
                 hint = "rename or remove the folder to start anew, or restore what changed"
                 raise RunError(what, where=str(path), hint=hint)
@@ -139,13 +138,13 @@ class Folder(Generic[Line]):
             what = "the folder holds results and no manifest.json: what they were made with cannot be known"
             hint = "rename or remove the folder to start anew, or put its manifest.json back"
             raise RunError(what, where=str(self.path), hint=hint)
-        session = ours.sessions[0].model_copy(update={"at": datetime.now(UTC).isoformat(timespec="seconds")})
         with writing(self.path):
             for folder in self._folders:
                 private_folder(folder)
             for name in os.listdir(self.path / SAMPLES):  # noqa: PTH208 - of 100,000 files, names alone
                 if name.endswith(PART):  # of a killed process: nobody else writes here
                     (self.path / SAMPLES / name).unlink()
+        session = ours.sessions[0].model_copy(update={"at": datetime.now(UTC).isoformat(timespec="seconds")})
         write_whole(path, manifest.model_copy(update={"sessions": (*before, session)}).text(), durable=True)
         self.results = _read(self.path, self._file, self.results.record)
         found = os.fstat(self._handle)

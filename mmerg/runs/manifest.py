@@ -14,7 +14,7 @@ from typing import Annotated, Any, Literal, cast
 
 from pydantic import AfterValidator, Field, InstanceOf, ValidationError
 
-from mmerg.backends.protocol import Engine
+from mmerg.backends.protocol import SHOWN_DIGEST, Engine
 from mmerg.errors import RunError
 from mmerg.runs.events import Count, Fact
 from mmerg.runs.samples import SAMPLES
@@ -25,8 +25,7 @@ from mmerg.storage.files import open_regular, why
 MANIFEST, REPORT = "manifest.json", ".mmerg-report"  # what a run and a report are known by
 FORMAT = 2
 AGAIN = "rename or remove the folder and run the same again: its calls come from the reply cache"
-_FEW, _DIGITS = 3, 12
-
+_FEW = 3
 
 Plain = dict[str, Any]
 Word = InstanceOf[str]  # pydantic's own type refuses a lone surrogate, which names from file systems may hold
@@ -44,8 +43,6 @@ def _checked(settings: Plain) -> Plain:
 
 
 class Split(Fact):
-    """A part of a corpus."""
-
     name: Word
     split: Word
 
@@ -87,8 +84,7 @@ class Session(Fact):
 
 
 class Started(Fact):
-    """What the manifest of any folder says that is worked on a sample at a time. identity: digests, which decide who
-    may go on here."""
+    """What any manifest says. identity: digests, which decide who may go on in the folder."""
 
     format: Literal[2] = 2
     identity: dict[Word, Word]
@@ -98,11 +94,6 @@ class Started(Fact):
 
     def text(self) -> str:
         return json.dumps(self.model_dump(mode="json"), indent=2, ensure_ascii=False) + "\n"
-
-    @property
-    def first(self) -> Session:
-        """The first start."""
-        return self.sessions[0] if self.sessions else Session()
 
     def setting(self, path: str, default: Any = None) -> Any:
         """The setting at a dotted path; `default` where there is none or it is null."""
@@ -129,8 +120,6 @@ class Manifest(Started):
 
 
 class Judged(Fact):
-    """A run that is judged."""
-
     run: Word
     identity: dict[Word, Word]
     engine: Engine
@@ -150,11 +139,8 @@ def read_manifest(path: Path) -> Manifest:
     if isinstance(found, Manifest):
         return found
     names = ", ".join(one.run for one in found.judged)
-    raise RunError(
-        "this is the folder of a judging, not a run",
-        where=str(path),
-        hint=f"its figures are in judgement.json; give the run that was judged: {names}",
-    )
+    hint = f"its figures are in judgement.json; give the run that was judged: {names}"
+    raise RunError("this is the folder of a judging, not a run", where=str(path), hint=hint)
 
 
 def read_any_manifest(path: Path) -> Manifest | JudgingManifest:
@@ -181,7 +167,7 @@ def read_any_manifest(path: Path) -> Manifest | JudgingManifest:
 def short(digest: object) -> str:
     """The first digits of a digest or commit, with what stands behind a hyphen, as in `…-dirty`."""
     digits, hyphen, rest = str(digest).partition("-")
-    return f"{digits[:_DIGITS]}{hyphen}{rest}"
+    return f"{digits[:SHOWN_DIGEST]}{hyphen}{rest}"
 
 
 @dataclass(frozen=True)
@@ -200,10 +186,9 @@ def check_runs(paths: Sequence[Path]) -> list[About]:
     """The runs in these folders. Raises RunError where one is none, or is given twice, by whatever paths."""
     seen: dict[Path, Path] = {}
     for path in paths:
-        real = path.resolve()
-        if real in seen:
-            raise RunError("a run is given twice", where=f"{seen[real]} and {path}", hint="give each run once")
-        seen[real] = path
+        if before := seen.get(path.resolve()):
+            raise RunError("a run is given twice", where=f"{before} and {path}", hint="give each run once")
+        seen[path.resolve()] = path
     return [About(path, read_manifest(path)) for path in paths]
 
 

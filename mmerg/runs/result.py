@@ -102,9 +102,8 @@ class Verdicts(SampleLine):
 
 
 class Ended(Fact):
-    """How one start of a run ended: what a sweep's report adds up. samples and failed: what was asked for. calls: what
-    these samples took, however they were had; made: the calls of them that this start had to make. kept: samples that
-    were finished before."""
+    """How one start of a run ended. samples, failed: of those asked for. kept: finished before. calls: what the samples
+    took; made: those that this start had to make."""
 
     run: str
     samples: int
@@ -115,7 +114,6 @@ class Ended(Fact):
 
     @classmethod
     def of(cls, path: Path, results: Collection[Result], kept: int, made: int) -> Ended:
-        """Of the run in folder `path` with these results, `kept` of them from before, `made` calls made now."""
         failed = sum(result.status == "failed" for result in results)
         calls = sum(result.calls for result in results)
         return cls(run=str(path), samples=len(results), failed=failed, kept=kept, calls=calls, made=made)

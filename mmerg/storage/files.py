@@ -13,9 +13,8 @@ import json
 import os
 import stat
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import BinaryIO
 
@@ -137,11 +136,8 @@ def _located(reference: str, hint: str) -> Path:
     return Path(spec.submodule_search_locations[0]) / file
 
 
-@dataclass(frozen=True)
-class Snapshot:
+class Snapshot(dict[Path, int]):
     """Files as they were at one moment, with their sizes in bytes, so that those gone or changed later are noticed."""
-
-    sizes: Mapping[Path, int] = field(default_factory=dict)
 
     @classmethod
     def of(cls, paths: Iterable[Path]) -> Snapshot:
@@ -150,18 +146,17 @@ class Snapshot:
 
     def changed(self, paths: Iterable[Path] | None = None) -> list[Path]:
         """Those of `paths` (None: all) that were there and are gone or have another size now."""
-        asked = self.sizes if paths is None else paths
-        return [path for path in asked if path in self.sizes and _size(path) != self.sizes[path]]
+        return [path for path in (self if paths is None else paths) if path in self and _size(path) != self[path]]
 
     def digest(self) -> str:
         """SHA-256 (hex) over names and sizes, so that an archive unpacked further in the meantime is noticed."""
-        text = "".join(f"{path.name}\0{size}\n" for path, size in self.sizes.items())
+        text = "".join(f"{path.name}\0{size}\n" for path, size in self.items())
         return hashlib.sha256(text.encode(errors="surrogateescape")).hexdigest()
 
 
 def _size(path: Path) -> int | None:
     try:
-        status = os.stat(path)  # noqa: PTH116  (as os.path: a null byte is a ValueError here, too)
-    except (OSError, ValueError):
+        status = path.stat()
+    except (OSError, ValueError):  # a null byte
         return None
     return status.st_size if stat.S_ISREG(status.st_mode) else None

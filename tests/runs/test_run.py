@@ -315,7 +315,7 @@ def test_every_start_leaves_its_versions_commit_and_settings(tmp_path: Path) -> 
     assert starts[0].utcoffset() == timedelta(0)
     assert [session.model_copy(update={"at": ""}) for session in kept.sessions] == [first, second]
     assert kept.model_copy(update={"sessions": MADE.sessions}) == MADE
-    assert (kept.first.versions, kept.first.git_commit) == ({"mmerg": "1"}, "a")
+    assert (kept.sessions[0].versions, kept.sessions[0].git_commit) == ({"mmerg": "1"}, "a")
 
 
 def test_lone_surrogates_of_file_names_and_replies_are_kept(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mmerg.backends.protocol import TokenLogprob
-from mmerg.runs.tokens import of_response
+from mmerg.runs.facts import of_response
 
 
 def numbered(tokens: Sequence[str]) -> list[TokenLogprob]:

@@ -10,7 +10,7 @@ import pytest
 from mmerg.backends.embedded import Embedded
 from mmerg.backends.ollama import Ollama
 from mmerg.backends.protocol import Backend, Message, Reply, Request, Sampling
-from mmerg.runs.tokens import of_response
+from mmerg.runs.facts import of_response
 from tests.ollama_server import TEXT_MODEL
 
 ASKED = [
