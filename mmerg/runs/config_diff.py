@@ -7,13 +7,14 @@ one.name, one.values    # "system.max_iterations", ("2", "0")
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from mmerg.runs.manifest import Started, short
 from mmerg.settings.identity import canonical
 
 NONE = "–"
+Deciding = Callable[[Mapping[str, object]], Mapping[str, object]]
 
 _FOLDERS = ("root", "folder")  # last names of paths: digests stand for what lies there
 _COPIES = ("dataset.reader.", "dataset.memory.reader.", "backend.adapter.", "engine.")  # of settings of other groups
@@ -46,9 +47,9 @@ def config_diff(manifests: Sequence[Started]) -> list[Setting]:
     )
 
 
-def settings_diff(settings: Sequence[Mapping[str, object]]) -> list[Setting]:
-    """The same of settings alone."""
-    return _differing([_settings(one) for one in settings])
+def settings_diff(settings: Sequence[Mapping[str, object]], deciding: Deciding = canonical) -> list[Setting]:
+    """The same of settings alone, of what `deciding` leaves of them."""
+    return _differing([_settings(one, deciding) for one in settings])
 
 
 def _differing(*parts: Sequence[Mapping[str, str]]) -> list[Setting]:
@@ -77,9 +78,9 @@ def _digests(manifest: Started) -> dict[str, str]:
     return digests | {"model digest": short(engine.pop("digest") or NONE)} | dict(_leaves(engine, "engine."))
 
 
-def _settings(settings: Mapping[str, object]) -> dict[str, str]:
+def _settings(settings: Mapping[str, object], deciding: Deciding = canonical) -> dict[str, str]:
     """What decides results, by the names that users give: the source M is set as `memory`."""
-    leaves = dict(_leaves(canonical(settings)))
+    leaves = dict(_leaves(deciding(settings)))
     if settings.get("memory"):
         leaves = {name.replace("sources.M.", "memory.", 1): text for name, text in leaves.items()}
     return leaves
