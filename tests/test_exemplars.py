@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import pytest
 
@@ -114,7 +114,7 @@ def _place(call: Called) -> tuple[str, int, str, int]:
 def test_exemplars_stand_in_the_prompt_and_in_the_trace(run: Path) -> None:
     for event in supplied(run, "keys/4"):
         assert (event.stage, event.symbol) == ("sgrg", "M")
-        first, second = (cast("dict[str, Any]", item) for item in event.content)
+        [first, second] = event.content
         assert first["reply"] == "Let us look for it together."
         assert (first["id"], first["from"], first["emotion"]) == ("purse/4", "remembered dialogues", None)
         assert first["history"][-1] == {"speaker": "A", "text": "In the snow."}

@@ -112,7 +112,7 @@ class Supplied(_Event):
     t: Pass
     stage: str
     symbol: str
-    content: tuple[dict[str, object], ...]
+    content: tuple[dict[str, Any], ...]
     excluded: tuple[Excluded, ...] = ()
     problem: str = ""
 
