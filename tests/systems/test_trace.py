@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from importlib.resources import files
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -11,8 +12,8 @@ import pytest
 from mmerg.backends.protocol import Request
 from mmerg.engine.sources import Supply
 from mmerg.engine.state import State
-from mmerg.errors import Failure, ReplyError
-from mmerg.experiment.launch import launch
+from mmerg.errors import ConfigError, Failure, ReplyError
+from mmerg.experiment.launch import Task, launch
 from mmerg.runs import events
 from mmerg.runs.events import Called, Supplied
 from mmerg.runs.folder import read_results
@@ -73,6 +74,17 @@ def test_without_an_agent_its_output_leaves_no_word(gone: str) -> None:
     marks = {"asi": "Emotion: neutral", "cae": "What set it off", "srp": "Strategy:"}
     for stage, mark in marks.items():
         assert (mark in played.prompts) == (stage != gone)
+
+
+@pytest.mark.parametrize("system", ["trace", "few_shot"])
+def test_without_a_corpus_for_exemplars_it_is_refused_before_the_first_call(system: str) -> None:
+    root = Path(str(files("mmerg.corpora"))) / "demo"
+    settings = ("dataset=folder", f"dataset.root={root}", f"system={system}", "backend=dry")
+    with pytest.raises(ConfigError, match=r"dataset\.memory\.root has no value") as caught:
+        Task.of(settings_of(*settings))
+    assert "sources.N.top_k=0" in caught.value.hint
+    symbols = ["K", "K2"] if system == "trace" else ["X"]
+    assert Task.of(settings_of(*settings, *(f"sources.{symbol}.top_k=0" for symbol in symbols))).wanted
 
 
 def test_on_empathetic_dialogues_the_labels_are_ekmans_six_unless_set_otherwise() -> None:
