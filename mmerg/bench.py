@@ -31,10 +31,9 @@ from mmerg.errors import ConfigError, CorpusError, MmergError
 from mmerg.experiment.wiring import hosts_of
 from mmerg.scoring.arguments import add_arguments, arguments
 from mmerg.scoring.standard import DEFAULTS, Options
-from mmerg.settings.check import checked
 from mmerg.settings.command import folder_of_pages
 from mmerg.settings.model import RunSettings
-from mmerg.settings.parse import parse
+from mmerg.settings.parse import checked, parse
 
 
 @dataclass(frozen=True)

@@ -1,17 +1,8 @@
 """Every error that mmerg raises on purpose.
 
-MmergError              what, where, and what to do next; a command prints it and exits with 2
-├── ConfigError         a setting is wrong, or two of them do not fit together
-├── CorpusError         a dataset's root, file or line is not what it claims to be
-├── ClipError           one clip gives no frames: costs that clip, the turn goes on as text
-├── RunError            a run folder is locked, damaged or belongs to another configuration
-└── SampleError         one sample cannot be finished: counted, the others go on
-    ├── CallError       a call to a backend failed
-    └── ReplyError      a reply arrived but cannot be used, or an audit cannot be read
-
-Commands catch `MmergError` at the top, `engine/sample.py` catches `SampleError` per sample. What a class of the user's
-own raises (a reader, say) becomes one of these, with its file and line. Nothing else catches broadly, so a bug keeps
-its traceback.
+Commands catch `MmergError` at the top, print it and exit with 2; `engine/sample.py` catches `SampleError` per sample.
+What a class of the user's own raises (a reader, say) becomes one of these, with its file and line. Nothing else catches
+broadly, so a bug keeps its traceback.
 """
 
 from __future__ import annotations
@@ -51,17 +42,11 @@ class MmergError(Exception):
 
     def __init__(self, what: str, *, where: str = "", hint: str = "") -> None:
         super().__init__(what)
-        self.what = what
-        self.where = where
-        self.hint = hint
+        self.what, self.where, self.hint = what, where, hint
 
     def __str__(self) -> str:
-        parts = [self.what]
-        if self.where:
-            parts.append(f"  where: {self.where}")
-        if self.hint:
-            parts.append(f"  next:  {self.hint}")
-        return "\n".join(parts)
+        where, hint = f"\n  where: {self.where}", f"\n  next:  {self.hint}"
+        return f"{self.what}{where if self.where else ''}{hint if self.hint else ''}"
 
 
 class ConfigError(MmergError):
@@ -96,7 +81,7 @@ def unwritable(error: OSError, path: object) -> RunError:
 
 
 class SampleError(MmergError):
-    """One sample cannot be finished; `failure` says how."""
+    """One sample cannot be finished; `failure` says how. It is counted, and the others go on."""
 
     def __init__(self, failure: Failure, what: str, *, where: str = "", hint: str = "") -> None:
         super().__init__(what, where=where, hint=hint)

@@ -6,10 +6,9 @@ from typing import Any
 
 from omegaconf import DictConfig
 
-from mmerg.settings.check import checked
 from mmerg.settings.compose import compose
 from mmerg.settings.model import COMMANDS, RunSettings
-from mmerg.settings.parse import parse
+from mmerg.settings.parse import checked, parse
 
 BASE = ("dataset=folder", "dataset.root=/data")
 

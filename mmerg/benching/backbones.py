@@ -22,9 +22,9 @@ from omegaconf import DictConfig
 
 from mmerg.backends.ollama_host import full_name, names
 from mmerg.errors import ConfigError
-from mmerg.settings.check import checked
 from mmerg.settings.compose import compose
 from mmerg.settings.pages import conf_folder
+from mmerg.settings.parse import checked
 
 PAPER = ("qwen3.5-27b", "qwen3.5-9b", "qwen3-vl-32b", "qwen2.5vl-7b", "gemma3-12b", "llava-13b")
 EMBEDDED = "smollm2-135m"  # runs without a server

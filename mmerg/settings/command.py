@@ -96,8 +96,8 @@ def composing(job: Callable[[DictConfig], int], page: str, usage: str | None, ar
 
         print(f"mmerg {version('mmerg')}")  # noqa: T201
         return 0
-    from mmerg.settings.check import checked
     from mmerg.settings.compose import compose, notes, sweep
+    from mmerg.settings.parse import checked
 
     settings = checked(line.settings, page, line.own, sweep=line.sweep)
     if line.sweep:

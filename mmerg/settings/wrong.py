@@ -76,7 +76,7 @@ def unknown(kind: type[Part], key: str, where: str = COMMAND_LINE) -> Wrong:
 def _several(kind: type[Part], key: str, value: Any, where: str) -> Wrong:
     """A value where there are settings by name, as where a row chooses a page of a group."""
     names = f"its settings by name: {', '.join(keys_of(kind) or ['_target_, a class, and what it is made with'])}"
-    hint = names if value is None else f"{names}; {key}={value} goes on the command line"
+    hint = names if value is None or "." in key else f"{names}; {key}={value} goes on the command line"
     return Wrong(key, f"{key} is {shown(value)}, and it holds several settings", hint, where)
 
 

@@ -19,12 +19,11 @@ from mmerg.corpora.iemocap import Iemocap
 from mmerg.corpora.meld import Meld
 from mmerg.errors import ConfigError, CorpusError
 from mmerg.experiment.wiring import corpus_of, experiment_of, hosts_of, make, pool_of, prompts_of, sampling_of
-from mmerg.settings.check import quoted
 from mmerg.settings.identity import at as settings_at
 from mmerg.settings.identity import how
 from mmerg.settings.model import DoctorSettings, Target
 from mmerg.settings.pages import conf_folder
-from mmerg.settings.parse import PATHS, parse
+from mmerg.settings.parse import PATHS, parse, quoted
 from tests.composed import BASE, composed, plain_of, settings_of
 
 CONF = conf_folder()

@@ -11,9 +11,8 @@ import pytest
 from omegaconf import OmegaConf
 
 from mmerg.errors import ConfigError
-from mmerg.settings.check import checked, quoted
 from mmerg.settings.identity import at
-from mmerg.settings.parse import PATHS
+from mmerg.settings.parse import PATHS, checked, quoted
 from tests.composed import BASE, composed, plain_of, resolve
 
 OF_A_RUN = [key for key in PATHS if key != "out"]  # that one is of mmerg.data

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from mmerg.errors import ConfigError
 from mmerg.judge import split
-from mmerg.settings.check import checked
+from mmerg.settings.parse import checked
 from tests.engine.parts import ROOT
 
 
