@@ -118,7 +118,7 @@ def test_words_are_of_a_fixed_set(key: str, words: tuple[str, ...]) -> None:
         (
             "dataset.reader=3",
             "dataset.reader is 3, and it holds several settings",
-            "dataset.reader=3 goes on the command line",
+            "and what it is made with",
         ),
     ],
 )
