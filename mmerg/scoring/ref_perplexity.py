@@ -1,8 +1,8 @@
 """Perplexity of the replies under a model of your choice: ref_ppl. Needs `pip install 'mmerg[metrics]'`.
 
 exp(Σ −ln p / Σ tokens) over all replies together, lower is better: how usual the words are to that model. The same
-model for every run makes runs of different backbones comparable, which `self_ppl` is not. TRACE (arXiv 2509.21849)
-takes gpt2 without context.
+model for every run makes runs of different backbones comparable, which `self_ppl` is not. TRACE's paper (arXiv
+2509.21849) does not say which model its PPL is of.
 
     RefPerplexity("gpt2").ready(run.answers)
 """

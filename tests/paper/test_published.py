@@ -51,7 +51,7 @@ DIGESTS = {
     "backbones": "c36a8c297380b390",
     "trace": "bcdb92afaaf01420",
     "trace_wins": "70e5eb433a3e5510",
-    "hef": "a1ceec2a94256c99",
+    "hef": "05b08be4a4e2d20c",
     "hef_sem": "32adebb791a757ff",
 }
 
@@ -133,6 +133,17 @@ def test_a_run_fits_one_row_at_most() -> None:
 
 def test_the_caveat_of_the_iterations_is_kept() -> None:
     assert any("labels of rows 1 to 6 were lost" in note for note in published("iterations")[0].notes)
+
+
+def test_notes_say_what_is_counted_and_what_inferred() -> None:
+    for name in MERG:
+        for paper in published(name):
+            assert any(note.startswith("Counted: ") for note in paper.notes)
+            assert any(note.startswith("Inferred: PPL ") for note in paper.notes)
+    told = " ".join(note for name in FILES for paper in published(name) for note in paper.notes)
+    assert "gpt2" not in told
+    assert "no ties were allowed" not in told
+    assert "45.63 is k2 = 20 and k1 = 1 together" in told
 
 
 def test_perplexity_is_named_by_whose_it_is() -> None:
