@@ -78,8 +78,8 @@ def test_listeners_turns_alone_are_targets(tmp_path: Path) -> None:
 
 def test_the_situation_reaches_no_scene(tmp_path: Path) -> None:
     for sample in Protocol(targets="all").select(load(tmp_path, Builder())).samples:
-        assert "cellar" not in repr(sample)
-        assert "again." not in repr(sample)
+        assert "cellar" not in repr((sample.scene, sample.target))
+        assert "again." not in repr((sample.scene, sample.target))
 
 
 def test_rows_in_any_order_and_talks_in_the_order_of_their_first_row(tmp_path: Path) -> None:
