@@ -182,8 +182,10 @@ def _dependent(found: Sequence[Comparison]) -> list[str]:
 
 def how_p(compared: Compared) -> str:
     """How p was had, as `paired` has it: the end of a sentence, without its full stop."""
+    tested = list(dict.fromkeys(one.metric for one in compared.comparisons if one.p is not None))
     drawn = f"{compared.draws} draws, seed {compared.seed}, if there are more"
-    return f"McNemar's exact test for shares, else dialogues exchanged in all ways, or in {drawn}"
+    of = f"of the primary figures alone ({', '.join(tested) or 'none is here'})"
+    return f"{of}; McNemar's exact test for shares, else dialogues exchanged in all ways, or in {drawn}"
 
 
 def chance(p: float | None) -> str:

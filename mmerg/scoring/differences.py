@@ -81,10 +81,9 @@ def _absent(found: Sequence[Comparison]) -> dict[str, list[str]]:
 
 
 def _how(compared: Compared) -> str:
-    tested = list(dict.fromkeys(one.metric for one in compared.comparisons if one.p is not None))
     count = sum(one.p is not None for one in compared.comparisons)
     return (
-        f"\np: of the primary figures alone ({', '.join(tested) or 'none is here'}; --primary); {how_p(compared)}.\n"
+        f"\np: {how_p(compared)}.\n"
         f"p Holm: corrected for all that is tested here together ({count}); * below 0.05.\n"
         "95 % interval: Newcombe's for shares, a jackknife for dist and ead from 10 dialogues on, else dialogues\n"
         "drawn with repetition; under 30 dialogues all but the first are approximate.\n"
