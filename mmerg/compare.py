@@ -19,6 +19,7 @@ from rich.text import Text
 
 from mmerg.console.terminal import STARTS_OVER, Parser, console, run_command, tolerate_closed_output
 from mmerg.errors import ConfigError
+from mmerg.runs.labels import own
 from mmerg.runs.manifest import check_runs
 from mmerg.scoring.answers import read_run, told_apart
 from mmerg.scoring.arguments import add_arguments, arguments
@@ -36,10 +37,10 @@ def compare(out: Console, paths: Sequence[Path], options: Options, json: Path | 
         raise ConfigError("one run alone cannot be compared", where="arguments", hint="give two runs or more")
     if options.resamples < 1:
         raise ConfigError(f"draws is {options.resamples}, it must be 1 or more", where="--draws")
-    check_runs(paths)
+    called = [own(about) for about in check_runs(paths)]
     baseline, *others = told_apart([read_run(path) for path in paths])
     compared = compared_with(baseline, others, options, telling(PATIENCE))
-    for part in shown(compared):
+    for part in shown(compared, called):
         out.print(part, soft_wrap=isinstance(part, Text))
     if json:
         written(json, compared)

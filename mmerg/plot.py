@@ -24,10 +24,11 @@ from rich.console import Console
 
 from mmerg.console.terminal import STARTS_OVER, Parser, console, escape, run_command, tolerate_closed_output
 from mmerg.plots import blame, confusion, curve, dots, matrix, plan, style
-from mmerg.plots.names import caption, names
+from mmerg.plots.names import caption
 from mmerg.plots.scored import Scored, measured_apart, read_scored, with_any
 from mmerg.runs.config_diff import config_diff
 from mmerg.runs.folder import read_results
+from mmerg.runs.labels import labels
 from mmerg.runs.manifest import About, read_abouts
 from mmerg.runs.result import Result
 
@@ -127,7 +128,7 @@ def _scores(runs: Sequence[_Run]) -> Drawn:
         return Drawn("scores", None, _unscored(runs) or "no run has a figure")
     abouts = [run.about for run in runs]
     title = "Figures with 95 % intervals" if len(runs) > 1 else f"Figures of {abouts[0].run}, with 95 % intervals"
-    return Drawn("scores", dots.draw(scored, names(abouts), title, _with_unscored(abouts, runs)))
+    return Drawn("scores", dots.draw(scored, labels(abouts), title, _with_unscored(abouts, runs)))
 
 
 def _curve(runs: Sequence[_Run], name: str) -> Drawn:

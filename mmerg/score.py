@@ -16,6 +16,7 @@ from rich.text import Text
 
 from mmerg.console.terminal import STARTS_OVER, Parser, console, run_command, tolerate_closed_output
 from mmerg.runs.config_diff import config_diff
+from mmerg.runs.labels import labels
 from mmerg.runs.manifest import check_runs
 from mmerg.scoring.answers import read_run
 from mmerg.scoring.arguments import add_arguments, arguments
@@ -26,13 +27,13 @@ from mmerg.scoring.standard import DEFAULTS, Options
 
 def score(out: Console, paths: Sequence[Path], options: Options) -> int:
     """Score, write and print. Raises RunError and ConfigError, for a folder that is no run before any is scored."""
-    check_runs(paths)
+    abouts = check_runs(paths)
     scores, manifests = [], []
     for path in paths:
         run = read_run(path)
         scores.append(write_scores(path, score_run(run, options)))
         manifests.append(run.manifest)
-    for part in shown(scores, config_diff(manifests)):
+    for part in shown(scores, config_diff(manifests), labels(abouts)):
         out.print(part, soft_wrap=isinstance(part, Text))
     return 0
 

@@ -255,9 +255,10 @@ def test_no_number_is_cut_on_any_terminal(pair: tuple[str, str], columns: int) -
     compared = compared_with(first, [second], Options(resamples=60))
     out = io.StringIO()
     console = Console(file=out, width=columns)
-    for part in shown_parts(compared):
+    for part in shown_parts(compared, ["mine", ""]):
         console.print(part, soft_wrap=isinstance(part, Text))
     shown = out.getvalue()
+    assert f"A: mine, {first.name}\nB: {second.name}\n" in shown
     for one in compared.comparisons:
         if one.interval and one.difference is not None:
             ends = f"{one.interval[0]:+.2f} to {one.interval[1]:+.2f}"

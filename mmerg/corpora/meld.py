@@ -99,7 +99,7 @@ class Meld:
                 f"no clip of MELD's {self.split} split is unpacked",
                 f"looked in {', '.join(map(str, folders))}",
             )
-            hint = f"unpack {packed}, or read words only: +dataset.reader.clips=false"
+            hint = f"unpack {packed}, or read words only: dataset.reader.clips=false"
             raise CorpusError(what, where=where, hint=hint)
         notes["clips_missing"] = len(clips.absent)
         name, digest = "meld-dyadic" if dyadic else "meld", hashlib.sha256(data).hexdigest()

@@ -163,7 +163,7 @@ def _notes(table: PaperTable, numbered: Sequence[tuple[int, Ours]]) -> Iterator[
         yield "The interval of the paper's accuracy is Wilson's, from its n."
     which: dict[str, list[str]] = {}
     for number, run in numbered:
-        which.setdefault(_of_what(table, run), []).append(f"run {number} is {run.name}")
+        which.setdefault(_of_what(table, run), []).append(f"run {number} is {run.called}")
     yield from (f"{', '.join(runs)}: {what}" for what, runs in which.items())
     for column in table.columns:
         told = {score.signature: None for _, run in numbered if (score := run.score(column)) and score.signature}

@@ -14,7 +14,8 @@ from pathlib import Path
 from mmerg.errors import RunError
 from mmerg.judging.judgement import read_judgement
 from mmerg.runs.folder import read_results
-from mmerg.runs.manifest import JudgingManifest, Manifest, read_manifest
+from mmerg.runs.labels import own
+from mmerg.runs.manifest import About, JudgingManifest, Manifest, read_manifest
 from mmerg.runs.result import Result
 from mmerg.scoring.score import Score, Scores, read_scores
 from mmerg.settings.identity import at, identity_hash
@@ -32,6 +33,7 @@ class Ours:
     aspect. but_for_seed: the same for runs that differ in their seeds alone."""
 
     name: str
+    own: str
     seed: int
     but_for_seed: str
     settings: Mapping[str, object]
@@ -39,6 +41,11 @@ class Ours:
     seen: str
     scores: Scores
     judges: Mapping[str, Mapping[str, Score]] = field(default_factory=dict)
+
+    @property
+    def called(self) -> str:
+        """The user's own name for the run before that of its folder."""
+        return f"{self.own} ({self.name})" if self.own else self.name
 
     @property
     def dataset(self) -> str:
@@ -81,6 +88,7 @@ def read_ours(path: Path, judge: str | None = None) -> Ours:
     looked = KEYFRAMES if text else seen(read_results(path).values())  # what was asked for, as the settings tell
     return Ours(
         path.resolve().name,
+        own(About(path, manifest)),
         manifest.setting("seed", 0),
         but_for_seed,
         manifest.settings,

@@ -13,10 +13,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
-from mmerg.paper.published import published
+from mmerg.paper.published import Published, published
 from mmerg.plots import style
-from mmerg.plots.names import names
 from mmerg.plots.scored import TITLES, Scored
+from mmerg.runs.labels import labels
 from mmerg.runs.manifest import About
 from mmerg.settings.identity import identity_hash
 
@@ -75,7 +75,7 @@ def series(runs: Sequence[Scored], setting: Setting) -> list[Series]:
         groups[key] += bare.get(without, [])
     groups |= {without: group for without, group in bare.items() if without not in alike.values()}
     found = []
-    for name, group in zip(names([group[0][1].about for group in groups.values()]), groups.values(), strict=True):
+    for name, group in zip(labels([group[0][1].about for group in groups.values()]), groups.values(), strict=True):
         made = Series(name)
         for x, run in sorted(group, key=lambda pair: (pair[0], pair[1].about.run)):
             made.runs.append(run)
@@ -99,13 +99,19 @@ def of_paper(runs: Sequence[Scored], setting: Setting) -> tuple[Series, str] | N
         return None
     made = Series("paper")
     for row in table.rows:
-        x = (row.fits or {}).get(setting)
+        x = _alone(row, setting)
         for metric, value in zip(table.columns, row.figures, strict=True):
-            if isinstance(x, int) and metric in TITLES and value is not None:
+            if x is not None and metric in TITLES and value is not None:
                 made.points.setdefault(metric, []).append(Point(x, value, None, row.n))
-    sure = ", ".join(row.name for row in table.rows if row.sure and setting in (row.fits or {}))
+    sure = ", ".join(row.name for row in table.rows if row.sure and _alone(row, setting) is not None)
     unsure = any(not row.sure for row in table.rows)
     return made, f"paper: {table.source}" + f" (of its rows only {sure} is sure)" * unsure
+
+
+def _alone(row: Published, setting: Setting) -> int | None:
+    """The value of the setting where it is all that a row sets."""
+    node = (row.fits or {}).get(NODES[setting], {})
+    return node[setting] if list(node) == [setting] else None
 
 
 def draw(

@@ -11,8 +11,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from mmerg.plots import blame, dots, matrix, plan
-from mmerg.plots.names import caption, names
+from mmerg.plots.names import caption
 from mmerg.plots.scored import Scored, with_any
+from mmerg.runs.labels import labels
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -60,7 +61,7 @@ def of_runs(overviews: Sequence[Overview]) -> Iterator[Picture]:
     if not with_any(scored):
         return
     abouts = [overview.about for overview in overviews]
-    figure = dots.draw(scored, names(abouts), "Figures with 95 % intervals", caption(abouts))
+    figure = dots.draw(scored, labels(abouts), "Figures with 95 % intervals", caption(abouts))
     yield Picture("scores", "Figures with 95 % intervals; the table of figures has the same numbers", figure)
 
 

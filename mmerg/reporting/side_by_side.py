@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from mmerg.errors import RunError
-from mmerg.plots.names import names
 from mmerg.reporting.overview import Overview
 from mmerg.runs.config_diff import config_diff
+from mmerg.runs.labels import labels
 from mmerg.scoring.answers import read_run
 from mmerg.scoring.comparisons import DRAWS, chance, compared_with, how_p
 from mmerg.scoring.standard import Options
@@ -23,7 +23,7 @@ def side_by_side(overviews: Sequence[Overview]) -> dict[str, object]:
     found: dict[str, object] = {
         "settings": config_diff([overview.manifest for overview in overviews]),
         "names": list(dict.fromkeys(name for one in scores if one for name in one.scores)),
-        "short": names([overview.about for overview in overviews]),
+        "short": labels([overview.about for overview in overviews]),
         "chance": chance,
         "refused": "",
         "compared": [],

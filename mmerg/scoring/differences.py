@@ -22,12 +22,13 @@ _HEADS = ("figure", "A", "B", "B − A", "95 % interval", "p", "p Holm", "detect
 _ARROWS = {True: " ↑", False: " ↓", None: ""}
 
 
-def shown(compared: Compared) -> Iterator[RenderableType]:
-    """A table for each run that was held against the first, why some figures have no difference, warnings, methods."""
+def shown(compared: Compared, labels: Sequence[str]) -> Iterator[RenderableType]:
+    """A table for each run that was held against the first, why some figures have no difference, warnings, methods.
+    labels: the user's own names of the runs, empty where there is none."""
     yield escape(f"protocol {compared.protocol}")
     for number, pair in enumerate(compared.pairs):
         found = compared.comparisons[number :: len(compared.pairs)]
-        yield escape(_heading(pair))
+        yield escape(_heading(pair, labels[0], labels[number + 1]))
         yield _table([one for one in found if one.difference is not None])
         yield from (escape(told) for told in _shares(found))
         yield from (escape(f"{', '.join(names)}: {why}") for why, names in _absent(found).items())
@@ -35,11 +36,12 @@ def shown(compared: Compared) -> Iterator[RenderableType]:
     yield Text(_how(compared))
 
 
-def _heading(pair: Pair) -> str:
+def _heading(pair: Pair, a: str, b: str) -> str:
     alone = f"; {pair.a_alone} more in A alone, {pair.b_alone} in B alone" if pair.a_alone or pair.b_alone else ""
     settings = "".join(f"\n  {one.name}: {one.a} → {one.b}" for one in pair.settings)
     differing = f"\nsettings that differ, A → B{settings}" if settings else "\nno setting differs"
-    return f"\nA: {pair.a}\nB: {pair.b}\n{pair.samples} samples in both{alone}{differing}"
+    a, b = (f"{own}, {run}" if own else run for own, run in ((a, pair.a), (b, pair.b)))
+    return f"\nA: {a}\nB: {b}\n{pair.samples} samples in both{alone}{differing}"
 
 
 def _table(found: Sequence[Comparison]) -> Fitting:

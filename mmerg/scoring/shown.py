@@ -21,9 +21,12 @@ from mmerg.scoring.score import Score, Scores
 _ARROWS = {True: " ↑", False: " ↓", None: ""}
 
 
-def shown(runs: Sequence[Scores], differing: Sequence[Setting] = ()) -> Iterator[RenderableType]:
+def shown(
+    runs: Sequence[Scores], differing: Sequence[Setting] = (), labels: Sequence[str] = ()
+) -> Iterator[RenderableType]:
     """What there is to print of `runs`, numbered from 1: which they are, in which settings they differ, their figures,
-    what has none, signatures."""
+    what has none, signatures. labels: what several runs are called in the tables, beside their numbers."""
+    called = labels if len(runs) > 1 else ()
     for number, run in enumerate(runs, start=1):
         yield escape(_heading(number, run))
     if differing:
@@ -34,7 +37,7 @@ def shown(runs: Sequence[Scores], differing: Sequence[Setting] = ()) -> Iterator
     judging = [name for name in names if _of(runs, name)[0].higher_is_better is not None]
     for kind in (judging, [name for name in names if name not in judging]):
         if kind:
-            yield _table(runs, kind)
+            yield _table(runs, kind, called)
     yield from _absent(runs)
     yield Text("signatures")
     for name in names:
@@ -57,12 +60,14 @@ def _by_run(values: Sequence[str]) -> str:
     return "; ".join(f"{value} in {','.join(numbers)}" for value, numbers in runs.items())
 
 
-def _table(runs: Sequence[Scores], columns: Sequence[str]) -> Fitting:
+def _table(runs: Sequence[Scores], columns: Sequence[str], labels: Sequence[str]) -> Fitting:
+    named = labels or [""] * len(runs)
+    called = [escape(f"{number} {label}".strip()) for number, label in enumerate(named, start=1)]
     heads: list[Cell] = ["run", *(escape(name + _ARROWS[_of(runs, name)[0].higher_is_better]) for name in columns)]
     rows: list[list[Cell]] = [
-        [str(number), *(_cell(run.scores.get(name)) for name in columns)] for number, run in enumerate(runs, start=1)
+        [name, *(_cell(run.scores.get(column)) for column in columns)] for name, run in zip(called, runs, strict=True)
     ]
-    return Fitting(heads, rows, numbered=True, lines=box.HEAVY_HEAD)
+    return Fitting(heads, rows, numbered=not labels, lines=box.HEAVY_HEAD)
 
 
 def _cell(score: Score | None) -> Text:

@@ -245,7 +245,7 @@ def test_no_mark_where_figures_do_not_compare(make: Maker) -> None:
         drawn = beside(name, run, number=number)
         return {column: cell.inside for column, cell in zip(drawn.columns, ours(drawn)[0].cells, strict=True)}
 
-    assert marks("main", make("run"))["dist1"] is not None
+    assert marks("main", make("run"))["self_ppl"] is not None
     assert set(marks("iterations", make("unsure", max_iterations=3)).values()) == {None}
     assert set(marks("main", make("cut", n=20, right=9, samples=31)).values()) == {None}
     meld = make("meld", dataset=MELD)

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from mmerg.plots.names import caption, names
+from mmerg.plots.names import caption
+from mmerg.runs.labels import labels
 from mmerg.runs.manifest import About
 from tests.scoring.run_builder import manifest_of
 
@@ -22,6 +23,10 @@ def called(run: str, name: str = "", *tags: str) -> About:
     return About(Path("runs") / run, manifest.model_copy(update={"name": name, "tags": tags}))
 
 
+def set_to(run: str, **config: object) -> About:
+    return About(Path("runs") / run, manifest_of([], model="big", config={"backbone": {"name": "big"}} | config))
+
+
 @pytest.mark.parametrize(
     ("runs", "expected"),
     [
@@ -34,15 +39,19 @@ def called(run: str, name: str = "", *tags: str) -> About:
             [about("x-1"), about("x-2", system="hef"), about("x-3", corpus="demo")],
             ["big merg meld", "big hef meld", "big merg demo"],
         ),
-        ([about("x-1"), about("x-2")], ["big 1", "big 2"]),
-        ([about("x-1"), about("y-1")], ["x-1", "y-1"]),
+        ([about("x-1"), about("x-2")], ["big (1)", "big (2)"]),
+        ([set_to("x-1", seed=0), set_to("x-2", seed=1)], ["big seed 0", "big seed 1"]),
+        (
+            [set_to("x-1", seed=0), set_to("x-2", seed=1), set_to("x-3", seed=1, protocol={"targets": "all"})],
+            ["big seed 0 targets last", "big seed 1 targets last", "big seed 1 targets all"],
+        ),
         ([called("x-1", "mine"), called("x-2", "mine", "hot"), called("x-3", "", "hot")], ["mine", "mine hot", "hot"]),
-        ([called("x-1", "mine"), called("x-2", "mine")], ["big 1", "big 2"]),
-        ([called("x-1", "mine"), about("x-2", "small")], ["big", "small"]),
+        ([called("x-1", "mine"), called("x-2", "mine")], ["mine (1)", "mine (2)"]),
+        ([called("x-1", "mine"), about("x-2", "small")], ["mine", "small"]),
     ],
 )
-def test_names(runs: list[About], expected: list[str]) -> None:
-    assert names(runs) == expected
+def test_labels(runs: list[About], expected: list[str]) -> None:
+    assert labels(runs) == expected
 
 
 def test_captions() -> None:
