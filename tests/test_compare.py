@@ -222,8 +222,10 @@ def test_perplexities_of_two_models_are_not_compared(
     [found] = of(kept(tmp_path / "out.json"), "self_ppl")
     assert (found.difference, found.p, found.p_holm) == (None, None, None)
     assert "self_ppl: not one figure: lm:tiny" in capsys.readouterr().out
+    edit(pair[1], lambda manifest: manifest["engine"].update(version="2"))  # only recorded
     main([*pair, *FEW, "--json", str(tmp_path / "out.json")])
     [found] = of(kept(tmp_path / "out.json"), "self_ppl")
+    assert found.signature.endswith("||scripted-1")
     assert found.difference == pytest.approx(2.718281828**1.1 - 2.718281828**1.0)
 
 

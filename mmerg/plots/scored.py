@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from mmerg.runs.manifest import About
+from mmerg.scoring.metric import deciding
 from mmerg.scoring.score import Score, Scores, UnscoredError, read_scores
 
 METRICS = ("acc", "dist1", "dist2", "self_ppl", "bert_f1")
@@ -49,6 +50,6 @@ def measured_apart(scored: list[Scored]) -> str:
     apart = [
         TITLES[metric]
         for metric in with_any(scored)
-        if len({known[1].signature for run in scored if (known := run.score(metric))}) > 1
+        if len({deciding(known[1].signature) for run in scored if (known := run.score(metric))}) > 1
     ]
     return f"not one measure for all runs (see signatures): {', '.join(apart)}" if apart else ""

@@ -40,7 +40,8 @@ class BertScore:
 
     @property
     def signature(self) -> str:
-        return f"{self._scorer().signature}|blank:0|failed:left-out|scale:100"
+        scorer = self._scorer()
+        return f"{scorer.signature}|blank:0|failed:left-out|scale:100||{scorer.recorded}"
 
     def counted(self, answers: Sequence[Answer]) -> NDArray[np.bool_]:
         return np.array([answer.ok and bool((answer.result.gold_response or "").strip()) for answer in answers], bool)

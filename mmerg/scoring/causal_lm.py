@@ -17,8 +17,8 @@ from mmerg.scoring.extras import device, fingerprint, loading, readable, require
 class CausalLm:
     """A loaded model; keeps what it has scored. One text at a time, in float32: nothing depends on neighbours."""
 
-    def __init__(self, model: Any, tokenizer: Any, signature: str) -> None:
-        self.signature = signature
+    def __init__(self, model: Any, tokenizer: Any, signature: str, recorded: str = "") -> None:
+        self.signature, self.recorded = signature, recorded
         self._model = model
         self._tokenizer = tokenizer
         self._longest = int(getattr(model.config, "max_position_embeddings", None) or 1024)
@@ -76,4 +76,4 @@ def load(reference: str) -> CausalLm:
     start = "none" if tokenizer.bos_token_id is None else "bos"
     weights = fingerprint(model, tokenizer)
     packages = f"transformers-{version('transformers')}|torch-{torch.__version__}|device:{device()}"
-    return CausalLm(model, tokenizer, f"lm:{path.name}|weights:{weights}|start:{start}|float32|{packages}")
+    return CausalLm(model, tokenizer, f"lm:{path.name}|weights:{weights}|start:{start}|float32", packages)

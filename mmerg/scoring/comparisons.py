@@ -14,7 +14,7 @@ from mmerg.errors import ConfigError, RunError
 from mmerg.runs.config_diff import config_diff
 from mmerg.scoring.answers import ScoredRun
 from mmerg.scoring.comparable import must_compare, must_have_one_target, warnings
-from mmerg.scoring.metric import Metric
+from mmerg.scoring.metric import Metric, deciding
 from mmerg.scoring.paired import Comparison, Pairing, compare, holm, pair
 from mmerg.scoring.power import LEVEL
 from mmerg.scoring.standard import Options, standard_metrics
@@ -128,7 +128,7 @@ def _compared(
     metric: Metric, other: Metric, pairing: Pairing, names: tuple[str, str], options: Options, tested: bool
 ) -> Comparison:
     """One figure of two runs; none where it is measured in another way for each (perplexity under its own model)."""
-    if metric.signature != other.signature:
+    if deciding(metric.signature) != deciding(other.signature):
         return Comparison(
             metric=metric.name,
             a=names[0],

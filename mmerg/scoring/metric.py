@@ -39,7 +39,8 @@ class Metric(Protocol):
 
     @property
     def signature(self) -> str:
-        """The options, versions and model hashes that decide the figure, as `key:value` joined by `|`."""
+        """The options and model hashes that decide the figure, as `key:value` joined by `|`; behind `||` what is only
+        recorded, such as versions of packages and servers."""
 
     @property
     def interval_by(self) -> IntervalBy:
@@ -55,6 +56,11 @@ class Metric(Protocol):
 
     def ready(self, answers: Sequence[Answer]) -> Value:
         """Prepare, once, what `answers` give; indices into them are what the value is asked for."""
+
+
+def deciding(signature: str) -> str:
+    """What must be the same for two figures to be comparable: a signature without what is only recorded."""
+    return signature.partition("||")[0]
 
 
 def ratio(numerators: Floats, denominators: Floats) -> Value:

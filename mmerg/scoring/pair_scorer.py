@@ -26,8 +26,8 @@ UNBOUNDED = 1_000_000
 class PairScorer:
     """A loaded scorer; keeps what it has scored."""
 
-    def __init__(self, scorer: Any, signature: str) -> None:
-        self.signature = signature
+    def __init__(self, scorer: Any, signature: str, recorded: str = "") -> None:
+        self.signature, self.recorded = signature, recorded
         self._scorer = scorer
         self._known: dict[tuple[str, str], Three] = {}
 
@@ -63,7 +63,7 @@ def load(model: str, layers: int | None) -> PairScorer:
     name = Path(model).name
     how = f"L:{scorer.num_layers}|idf:no|rescale:no|batch:1"
     packages = f"bert-score-{version('bert-score')}|transformers-{version('transformers')}|torch-{torch.__version__}"
-    return PairScorer(scorer, f"model:{name}|weights:{weights}|{how}|{packages}|device:{device()}")
+    return PairScorer(scorer, f"model:{name}|weights:{weights}|{how}", f"{packages}|device:{device()}")
 
 
 def _bound(model: Any, tokenizer: Any) -> None:

@@ -35,7 +35,8 @@ class RefPerplexity:
 
     @property
     def signature(self) -> str:
-        return f"{self._lm().signature}|context:{'turns' if self.context else 'none'}|weight:token|failed:left-out"
+        lm, context = self._lm(), "turns" if self.context else "none"
+        return f"{lm.signature}|context:{context}|weight:token|failed:left-out||{lm.recorded}"
 
     def counted(self, answers: Sequence[Answer]) -> NDArray[np.bool_]:
         return self._scored(answers)[1] > 0

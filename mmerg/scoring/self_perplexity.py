@@ -22,9 +22,10 @@ from mmerg.scoring.metric import Indices, IntervalBy, Value, ratio
 @dataclass(frozen=True)
 class SelfPerplexity:
     """Over the tokens of the reply itself, without an end token, which servers do not give alike (see `tokens`).
-    `engine` names who generated."""
+    `engine` names who generated, `server` which version of it."""
 
     engine: str
+    server: str = ""
     name: str = "self_ppl"
     higher_is_better: bool | None = False
     interval_by: IntervalBy = "bootstrap"
@@ -34,12 +35,12 @@ class SelfPerplexity:
     def of(cls, run: ScoredRun) -> SelfPerplexity:
         """For the engine that `run` names."""
         engine = run.manifest.engine
-        told = f"{engine.model}|digest:{engine.digest[:12]}|backend:{engine.backend}-{engine.version}"
-        return cls(told)
+        told = f"{engine.model}|digest:{engine.digest[:12]}|backend:{engine.backend}"
+        return cls(told, f"{engine.backend}-{engine.version}")
 
     @property
     def signature(self) -> str:
-        return f"lm:{self.engine}|tokens:reply|weight:token|p-over-1:left-out|failed:left-out"
+        return f"lm:{self.engine}|tokens:reply|weight:token|p-over-1:left-out|failed:left-out||{self.server}"
 
     def counted(self, answers: Sequence[Answer]) -> NDArray[np.bool_]:
         return np.array([answer.ok and answer.result.logprob is not None for answer in answers], bool)

@@ -14,6 +14,7 @@ from typing import TypeVar
 
 from pydantic import BaseModel, ConfigDict
 
+from mmerg.scoring.metric import deciding
 from mmerg.scoring.score import Score
 
 Run = TypeVar("Run")
@@ -39,7 +40,7 @@ def one_a_seed(runs: Iterable[Run], seed: Callable[[Run], int]) -> list[Run]:
 def over(scores: Sequence[Score | None]) -> Spread | None:
     """Over a score a seed; None unless all have a value, over as many samples and with one signature."""
     values = [score.value if score else None for score in scores]
-    return spread_of(values, ((score.n, score.signature) for score in scores if score))
+    return spread_of(values, ((score.n, deciding(score.signature)) for score in scores if score))
 
 
 def spread_of(values: Sequence[float | None], measured: Iterable[Hashable] = ()) -> Spread | None:
