@@ -3,8 +3,8 @@
     [iterations] = published("iterations")
     iterations.rows[1].figure("acc"), iterations.rows[1].n    # 83.87, 31
 
-Columns have the names of our figures. A row's `fits` are its settings on top of what `mmerg run dataset=…` has, a page
-of a group by its name; a row without `fits` is a system that mmerg does not run.
+Columns have the names of our figures. A row's `fits` are its settings on top of its table's, and these on top of what
+`mmerg run dataset=…` has, a page of a group by its name; a row without `fits` is a system that mmerg does not run.
 """
 
 from __future__ import annotations
@@ -48,6 +48,7 @@ class PaperTable(BaseModel):
     source: str
     title: str
     dataset: str
+    fits: dict[str, Any] = {}
     samples: int | None = None
     keyframes: bool = False
     columns: tuple[str, ...]

@@ -25,32 +25,30 @@ _BY_NAME = {  # what another page sets beside its name goes without saying, but 
 }
 _IDLE = {  # what this leaves without effect, and so without a value
     "frames.seen_by": ("frames.",),
-    "memory.top_k": ("memory.", "dataset.memory."),
     "system.without": ("system.max_iterations",),
 }
 _MOST, _LONGEST = 12, 60
 
 
 def asked(table: PaperTable, row: Published) -> Mapping[str, Any]:
-    """The settings of `mmerg run dataset=…` as the row has them: what the pages say, and on top what the row says."""
+    """The settings of `mmerg run dataset=…` as the row has them: the pages, and on top what table and row say."""
     from omegaconf import OmegaConf
 
     from mmerg.settings.model import RunSettings
-    from mmerg.settings.pages import conf_folder
 
-    own = {
-        group: OmegaConf.load(conf_folder() / group / f"{setting}.yaml") if isinstance(setting, str) else setting
-        for group, setting in (row.fits or {}).items()
-    }
-    plain: Any = OmegaConf.to_container(OmegaConf.merge(_composed(table.dataset), own), resolve=True)
+    layers = (table.fits, row.fits or {})
+    pages = [f"{group}={page}" for layer in layers for group, page in layer.items() if isinstance(page, str)]
+    own = [{group: node for group, node in layer.items() if not isinstance(node, str)} for layer in layers]
+    config = OmegaConf.merge(_composed(f"dataset={table.dataset}", *pages), *own)
+    plain: Any = OmegaConf.to_container(config, resolve=True)
     return RunSettings.model_validate({key: plain[key] for key in plain if key not in ("row", "rows")}).plain()
 
 
 @cache
-def _composed(dataset: str) -> Any:
+def _composed(*pages: str) -> Any:
     from mmerg.settings.compose import compose
 
-    return compose("config", [f"dataset={dataset}", "dataset.root=/"]).config  # where a corpus lies decides nothing
+    return compose("config", [*pages, "dataset.root=/"]).config  # where a corpus lies decides nothing
 
 
 class Rows:
@@ -105,13 +103,15 @@ def _found(*settings: Mapping[str, object]) -> list[Setting]:
 
 
 def _deciding(settings: Mapping[str, object]) -> dict[str, Any]:
-    """What decides results but for the seed; with the prompts' folder, and with the number of exemplars, if none."""
+    """What decides results but for the seed; with the prompts' folder, and of each source without exemplars that there
+    are none."""
     kept = canonical(settings)
     kept.pop("seed", None)
     if isinstance(kept.get("system"), dict):
         kept["system"]["prompts"] = at(settings, "system.prompts")
-    if settings.get("memory") and "M" not in kept["sources"]:
-        kept["sources"]["M"] = {"top_k": 0}
+    for symbol in at(settings, "sources") or ():
+        if symbol not in kept["sources"] and at(settings, f"sources.{symbol}.top_k") is not None:
+            kept["sources"][symbol] = {"top_k": 0}
     return kept
 
 
@@ -120,7 +120,9 @@ def _follows(one: Setting, found: Mapping[str, Setting]) -> bool:
     for name, parts in _BY_NAME.items():
         if name in found and one.name != name and one.name.startswith(parts) and ".sampling." not in one.name:
             return True
-    for name, parts in _IDLE.items():
+    counts = [name for name in found if name.startswith(("memory.", "sources.")) and name.endswith(".top_k")]
+    idle = _IDLE | {name: (name.removesuffix("top_k"), "dataset.memory.") for name in counts}
+    for name, parts in idle.items():
         if name in found and one.name != name and one.name.startswith(parts) and NONE in one.values:
             return True
     return False

@@ -12,6 +12,7 @@ import pytest
 from omegaconf import OmegaConf
 
 from mmerg.paper.published import Name, Published, published
+from mmerg.papertables.line import Line
 from mmerg.papertables.ours import read_ours
 from mmerg.runs.events import Form, FramesTaken, TurnFrames
 from mmerg.runs.manifest import MANIFEST
@@ -57,10 +58,13 @@ def test_a_backbone_of_the_paper_has_the_settings_of_its_page(row: Published, ma
     assert [(line.row, line.note) for line in ours(beside("backbones", make("run", **changes)))] == [(row.name, "")]
 
 
-@pytest.mark.parametrize("name", ["ablations", "iterations", "topk"])
-def test_the_rows_of_an_experiment_are_those_of_its_table(name: Name) -> None:
-    [table] = published(name)
-    rows = OmegaConf.load(ROOT / "conf/experiment" / f"{name}.yaml").rows.values()
+@pytest.mark.parametrize(
+    ("name", "experiment"),
+    [*((name, name) for name in ("ablations", "iterations", "topk")), ("trace", "trace_ablations")],
+)
+def test_the_rows_of_an_experiment_are_those_of_its_table(name: Name, experiment: str) -> None:
+    table = published(name)[0]
+    rows = OmegaConf.load(ROOT / "conf/experiment" / f"{experiment}.yaml").rows.values()
     assert sorted(map(str, rows)) == sorted(str(row.fits) for row in table.rows)
 
 
@@ -206,6 +210,51 @@ def test_a_run_that_is_no_row_is_listed_with_what_differs(changes: dict[str, Any
     assert drawn.lines[-1].row == ""
     assert f"nearest is MERG, but {told}" in drawn.lines[-1].note
     assert all(cell.inside is None for cell in drawn.lines[-1].cells)
+
+
+OTHER_MODEL = "set as its row, but backbone.name is qwen3.5-27b, not gpt-4o"
+
+
+def trace_line(run: Path, *settings: str) -> Line:
+    """Where a run of TRACE stands, `run` with its settings."""
+    manifest = json.loads((run / MANIFEST).read_text(encoding="utf-8"))
+    manifest["settings"] = plain_of("dataset=empathetic", "dataset.root=/data", *settings)
+    (run / MANIFEST).write_text(json.dumps(manifest), encoding="utf-8")
+    [line] = ours(beside("trace", run))
+    return line
+
+
+@pytest.mark.parametrize(
+    ("row", "experiment_row"),
+    [
+        ("TRACE", "full"),
+        *((f"without {part}", f"without_{part.lower()}") for part in ("RAG", "ASI", "CAE", "SRP")),
+    ],
+)
+def test_a_run_of_trace_stands_below_its_row_with_another_model_than_the_papers(
+    row: str, experiment_row: str, make: Maker
+) -> None:
+    line = trace_line(make("run"), "+experiment=trace_ablations", f"row={experiment_row}")
+    assert (line.row, line.note) == (row, OTHER_MODEL)
+    assert all(cell.inside is None for cell in line.cells)
+
+
+@pytest.mark.parametrize(
+    ("settings", "told"),
+    [
+        (["sources.K.top_k=0"], "sources.K.top_k is 0, not 2"),
+        (["sources.K2.top_k=1"], "sources.K2.top_k is 1, not 2"),
+        (["sources.K.min_similarity=0.1"], "sources.K.min_similarity is 0.1, not 0.5"),
+    ],
+)
+def test_what_differs_in_a_source_makes_it_no_row(settings: list[str], told: str, make: Maker) -> None:
+    line = trace_line(make("run"), "system=trace", *settings)
+    assert line.row == ""
+    assert line.note == f"no row of the paper; nearest is TRACE, but backbone.name is qwen3.5-27b, not gpt-4o, {told}"
+
+
+def test_a_setting_of_the_memory_that_trace_never_asks_is_nothing(make: Maker) -> None:
+    assert trace_line(make("run"), "system=trace", "memory.top_k=5").row == "TRACE"
 
 
 def test_what_differs_is_cut_where_it_is_much(make: Maker) -> None:
