@@ -1,7 +1,8 @@
 """A model judges the replies of finished runs: `python -m mmerg.judge RUN… judge=likert backbone=qwen3.5-9b`.
 
-judge=likert rates each reply from 1 to 5 and writes judgement-<backbone>.json beside every run; judge=pairwise compares
-two runs in both orders (`python -m mmerg.judge RUN RUN judge=pairwise`). Run folders come first, settings after them.
+judge=likert rates each reply from 1 to 5 and writes judgement-<backbone>@likert.json beside every run; judge=pairwise
+compares two runs in both orders (`python -m mmerg.judge RUN RUN judge=pairwise`). Run folders come first, settings
+after them.
 The same command resumes.
 Exit code 0 all fine, 1 calls failed for some samples, 2 configuration or input wrong, 130 interrupted.
 """

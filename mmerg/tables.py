@@ -159,7 +159,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("words", nargs="*", metavar="TABLE|RUN", help=f"{', '.join(FILES)}; run folders")
     parser.add_argument("--dataset", choices=DATASETS, help="only the tables of it; default: all that there are")
     parser.add_argument("--format", choices=FORMATS, default="text", help="default: text")
-    parser.add_argument("--judge", metavar="NAME", help="whose ratings count, where several models judged a run")
+    parser.add_argument("--judge", metavar="NAME", help="whose ratings count where several judged a run: MODEL@RUBRIC")
     parser.add_argument("--runs", type=Path, default=Path("runs"), help="where runs are; default: runs")
     parser.add_argument("--out", type=Path, metavar="FILE", help="write there in place of printing")
     given = parser.parse_intermixed_args(arguments)

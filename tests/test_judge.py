@@ -74,7 +74,7 @@ class Judged:
         return list(read_lines(self.judging(kind) / "verdicts.jsonl", Verdicts).values())
 
     def judgement(self) -> bytes:
-        return (self.a / "judgement-qwen2.5vl-7b.json").read_bytes()
+        return (self.a / "judgement-qwen2.5vl-7b@likert.json").read_bytes()
 
 
 @pytest.fixture
@@ -200,16 +200,37 @@ def test_a_partial_judgement_stands_in_its_folder_and_not_in_place_of_a_fuller(j
     done = judged(judged.a, "judge.sample=2")
     assert done.returncode == 0
     told = "".join(done.stdout.split())
-    assert "judgement-qwen2.5vl-7b.jsonstays:itisof4samplesofthesamereplies,andthisjudgementof2," in told
+    assert "judgement-qwen2.5vl-7b@likert.jsonstays:itisof4samplesofthesamereplies,andthisjudgementof2," in told
     assert judged.judgement() == before
     [partial] = [path for path in (judged.folder / "runs").glob("judge-likert-*") if path != folder]
     found = Judgement.model_validate_json((partial / "judgement.json").read_bytes())
     assert (found.drawn, found.n, found.left_out) == (2, 2, {"failed in the run": 1, "not drawn": SAMPLES - 2})
 
 
+def test_another_rubric_has_a_file_of_its_own(judged: Judged) -> None:
+    assert judged(judged.a).returncode == 0
+    before = judged.judgement()
+    assert judged(judged.a, "judge.name=stricter").returncode == 0
+    assert judged.judgement() == before
+    other = read_judgement(judged.a / "judgement-qwen2.5vl-7b@stricter.json", judged.a)
+    assert (other.judge, other.rubric, other.n) == ("qwen2.5vl-7b", "stricter", SAMPLES)
+
+
+def test_a_judgement_of_the_older_name_is_replaced_by_one_of_its_rubric_alone(judged: Judged) -> None:
+    assert judged(judged.a).returncode == 0
+    older = (judged.a / "judgement-qwen2.5vl-7b@likert.json").rename(judged.a / "judgement-qwen2.5vl-7b.json")
+    assert judged(judged.a, "judge.name=stricter").returncode == 0
+    assert older.exists()
+    assert "stays:" in judged(judged.a, "judge.sample=2").stdout
+    assert older.exists()
+    assert judged(judged.a).returncode == 0
+    assert not older.exists()
+    assert Judgement.model_validate_json(judged.judgement()).n == SAMPLES
+
+
 def test_a_judgement_is_of_the_replies_that_the_run_has_now(judged: Judged) -> None:
     assert judged(judged.a).returncode == 0
-    file = judged.a / "judgement-qwen2.5vl-7b.json"
+    file = judged.a / "judgement-qwen2.5vl-7b@likert.json"
     assert read_judgement(file, judged.a).n == SAMPLES
     lines = (judged.a / "results.jsonl").read_text(encoding="utf-8")
     (judged.a / "results.jsonl").write_text(lines.replace("I hear you, 1.", "Me, too."), encoding="utf-8")
@@ -368,7 +389,7 @@ def test_a_small_model_judges(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "mmerg.judge", str(run), "backend=embedded", f"runs={tmp_path}/runs"]
     done = subprocess.run(command, cwd=tmp_path, env=ENVIRONMENT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
-    found = Judgement.model_validate_json((run / "judgement-smollm2-135m.json").read_bytes())
+    found = Judgement.model_validate_json((run / "judgement-smollm2-135m@likert.json").read_bytes())
     assert (found.n, found.verdicts) == (1, 3)
     assert sum(score.n for score in found.scores.values()) == found.verdicts - found.unusable
     assert all(1 <= score.value <= 5 for score in found.scores.values() if score.value is not None)

@@ -35,17 +35,31 @@ def test_a_judges_ratings_fill_the_columns_of_people_without_a_mark(
     drawn = beside("main", run)
     cell = ours(drawn)[0].cells[drawn.columns.index("empathy")]
     assert (cell.value, cell.inside) == (3.9, None)
-    assert any("Emp, Coh, Flu by the model larger, not by people" in note for note in drawn.notes)
+    assert any("Emp, Coh, Flu by the model larger@likert, not by people" in note for note in drawn.notes)
     rate(run, "smaller", 2.9)
     drawn = beside("main", run)
     assert ours(drawn)[0].cells[drawn.columns.index("empathy")].value is None
-    assert any("judged by larger, smaller: choose one with --judge" in note for note in drawn.notes)
+    assert any("judged by larger@likert, smaller@likert: choose one with --judge" in note for note in drawn.notes)
     capsys.readouterr()
     assert main([str(run), "--judge", "smaller"]) == 0
-    assert "by the model smaller, not by people" in " ".join(capsys.readouterr().out.split())
-    (run / "judgement-smaller.json").write_text("{", encoding="utf-8")
+    assert "by the model smaller@likert, not by people" in " ".join(capsys.readouterr().out.split())
+    (run / "judgement-smaller@likert.json").write_text("{", encoding="utf-8")
     assert main([str(run)]) == 2
     assert "this judgement cannot be read" in capsys.readouterr().err
+
+
+def test_two_rubrics_of_one_judge_stand_beside_each_other(make: Maker, capsys: pytest.CaptureFixture[str]) -> None:
+    run = make("run")
+    rate(run, "larger", 3.9).rename(run / "judgement-larger.json")  # as such files were named before
+    rate(run, "larger", 2.9, rubric="a-stricter")
+    empathy = {judge: read_ours(run, judge).score("empathy") for judge in ("larger@likert", "larger@a-stricter")}
+    assert [score and score.value for score in empathy.values()] == [3.9, 2.9]
+    for both in ("larger", None):
+        assert read_ours(run, both).score("empathy") is None
+    capsys.readouterr()
+    assert main([str(run), "--judge", "larger"]) == 0
+    shown = " ".join(capsys.readouterr().out.split())
+    assert "judged by larger@likert, larger@a-stricter: choose one with --judge" in shown
 
 
 def test_a_judgement_of_other_replies_is_refused(make: Maker, capsys: pytest.CaptureFixture[str]) -> None:
@@ -55,7 +69,9 @@ def test_a_judgement_of_other_replies_is_refused(make: Maker, capsys: pytest.Cap
     text = json.loads(file.read_text(encoding="utf-8")) | {"replies": "0" * 64}
     file.write_text(json.dumps(text), encoding="utf-8")
     assert main([str(run)]) == 2
-    assert "this judgement is stale" in capsys.readouterr().err
+    shown = capsys.readouterr().err
+    assert "this judgement is stale" in shown
+    assert f"python -m mmerg.judge {run} judge=likert backbone=larger" in shown
 
 
 def test_text(make: Maker, capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,9 +1,9 @@
 """What a judge's verdicts come to, as the files keep it.
 
 judgement.json in a judging's folder holds a `Judgement` of one run or a `Match` of two; beside a judged run,
-judgement-<judge's backbone>.json holds the fullest `Judgement` of its replies.
+judgement-<judge's backbone>@<rubric>.json holds the fullest `Judgement` of its replies.
 
-    read_judgement(run / judgement_file("qwen3.5-9b"), run).scores["empathy"]
+    read_judgement(run / judgement_file("gemma3-12b@likert"), run).scores["empathy"]
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict
@@ -47,6 +48,16 @@ class _Judged(BaseModel):
     verdicts: int
     unusable: int
     identity: dict[str, str]
+
+    @property
+    def rubric(self) -> str:
+        """By what it was judged: likert. The judging's folder is named judge-<rubric>-<judge>-<hash>."""
+        return self.judging.removeprefix("judge-").rpartition("-")[0].removesuffix(f"-{self.judge}")
+
+    @property
+    def name(self) -> str:
+        """What tells it from others of the same run: gemma3-12b@likert."""
+        return f"{self.judge}@{self.rubric}"
 
     def write(self, file: Path) -> None:
         """Write the file, whole or not at all. Raises RunError where it cannot be written."""
@@ -86,19 +97,27 @@ def read_judgement(file: Path, run: Path) -> Judgement:
     the run's replies as they are now."""
     found = _read(file)
     if found.replies != replies_digest(read_results(run).values()):
-        raise RunError("this judgement is stale: the run's replies are not those that were judged", **_again(file, run))
+        what = "this judgement is stale: the run's replies are not those that were judged"
+        raise RunError(what, **_again(file, run, f" judge={found.rubric} backbone={found.judge}"))
     return found
 
 
-def keep(judgement: Judgement, file: Path) -> Judgement | None:
-    """Write `judgement` to `file`, unless that holds one of the same replies over more samples: then it stays, and is
-    returned. Raises RunError where the file cannot be written."""
-    try:
-        before = _read(file) if file.exists() else None
-    except RunError:
-        before = None  # of another version, or damaged: it is worth nothing to any reader
-    if before and before.replies == judgement.replies and before.n > judgement.n:
-        return before
+def keep(judgement: Judgement, run: Path) -> tuple[Path, Judgement] | None:
+    """Write `judgement` beside the run in folder `run`, in place of an earlier one by the same judge and rubric. One of
+    the same replies over more samples stays: it is returned. Raises RunError where the file cannot be written."""
+    file, older = run / judgement_file(judgement.name), run / judgement_file(judgement.judge)
+    for place in (file, older):  # older: as files were named that any rubric replaced
+        try:
+            before = _read(place)
+        except RunError:
+            continue  # there is none, or it is damaged and worth nothing to any reader
+        if before.name != judgement.name:
+            continue
+        if before.replies == judgement.replies and before.n > judgement.n:
+            return place, before
+        if place == older:
+            with suppress(OSError):  # what forbids this forbids to write, too
+                older.unlink()
     judgement.write(file)
     return None
 
@@ -113,13 +132,13 @@ def _read(file: Path) -> Judgement:
         raise RunError(what, **_again(file, file.parent)) from error
 
 
-def _again(file: Path, run: Path) -> dict[str, str]:
-    return {"where": str(file), "hint": f"judge it again, python -m mmerg.judge {run}, or remove the file"}
+def _again(file: Path, run: Path, settings: str = "") -> dict[str, str]:
+    return {"where": str(file), "hint": f"judge it again, python -m mmerg.judge {run}{settings}, or remove the file"}
 
 
-def judgement_file(backbone: str) -> str:
-    """The name of the file beside a judged run."""
-    return f"judgement-{backbone}.json"
+def judgement_file(name: str) -> str:
+    """The name of the file beside a judged run; name: see `Judgement.name`."""
+    return f"judgement-{name}.json"
 
 
 def same_model(engine: Engine, other: Engine) -> bool:

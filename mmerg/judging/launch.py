@@ -29,7 +29,6 @@ from mmerg.judging.judgement import (
     JUDGEMENT,
     Judgement,
     Match,
-    judgement_file,
     keep,
     replies_digest,
     same_model,
@@ -176,8 +175,8 @@ def _conclude(
             **common,
         )
         judgement.write(path / JUDGEMENT)
-        file = run.path / judgement_file(judging.backbone)
-        if fuller := keep(judgement, file):
+        if kept := keep(judgement, run.path):
+            file, fuller = kept
             out.print(
                 escape(
                     f"{file} stays: it is of {fuller.n} samples of the same replies, and this judgement of "

@@ -184,8 +184,9 @@ def _of_what(table: PaperTable, run: Ours) -> str:
         if column in PPL and (score := run.score(column)):
             parts.append(f"PPL is {column} of {score.signature}")
     if any(column in RATED for column in table.columns):
-        names = ", ".join(run.judges)
-        if len(run.judges) > 1:
+        judges = run.judges_of(RATED)
+        names = ", ".join(judge.name for judge in judges)
+        if len(judges) > 1:
             parts.append(f"judged by {names}: choose one with --judge")
         else:
             parts.append(f"Emp, Coh, Flu by the model {names}, not by people" if names else "not judged")

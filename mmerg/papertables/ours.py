@@ -7,12 +7,12 @@ run.dataset, run.score("acc")
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from mmerg.errors import RunError
-from mmerg.judging.judgement import read_judgement
+from mmerg.judging.judgement import Judgement, read_judgement
 from mmerg.runs.folder import read_results
 from mmerg.runs.labels import own
 from mmerg.runs.manifest import About, JudgingManifest, Manifest, read_manifest
@@ -29,8 +29,8 @@ JUDGEMENT = "judgement-*.json"
 
 @dataclass(frozen=True)
 class Ours:
-    """A scored run. samples: the protocol's. seen: what agents saw of the clips. judges: by name, their ratings by
-    aspect. but_for_seed: the same for runs that differ in their seeds alone."""
+    """A scored run. samples: the protocol's. seen: what agents saw of the clips. judges: their ratings, by
+    name. but_for_seed: the same for runs that differ in their seeds alone."""
 
     name: str
     own: str
@@ -40,7 +40,7 @@ class Ours:
     samples: int
     seen: str
     scores: Scores
-    judges: Mapping[str, Mapping[str, Score]] = field(default_factory=dict)
+    judges: Mapping[str, Judgement] = field(default_factory=dict)
 
     @property
     def called(self) -> str:
@@ -55,8 +55,12 @@ class Ours:
         """The figure of a column: of `scores.json`, or the rating of the one judge."""
         if column in self.scores.scores:
             return self.scores.scores[column]
-        rated = [ratings[column] for ratings in self.judges.values() if column in ratings]
-        return rated[0] if len(rated) == 1 else None
+        rated = self.judges_of([column])
+        return rated[0].scores[column] if len(rated) == 1 else None
+
+    def judges_of(self, columns: Collection[str]) -> list[Judgement]:
+        """Those who rated any of these aspects."""
+        return [judge for judge in self.judges.values() if judge.scores.keys() & set(columns)]
 
 
 @dataclass(frozen=True)
@@ -73,15 +77,15 @@ class Placed:
 
 
 def read_ours(path: Path, judge: str | None = None) -> Ours:
-    """The run in folder `path`, judged by `judge` alone if given. Raises UnscoredError where it has no scores, or they
-    are not of its results as they are now, RunError where a file of it cannot be read."""
+    """The run in folder `path`, judged by `judge` (a backbone, or backbone@rubric) alone if given. Raises UnscoredError
+    where it has no scores, or they are not of its results as they are now, RunError where a file cannot be read."""
     manifest = read_manifest(path)
     if dataset_of(manifest) is None:
         raise RunError("the manifest does not say of which dataset the run is", where=str(path), hint="see `ls runs/`")
     scores = read_scores(path, manifest.identity)
     judges = _judges(path)
     if judge is not None:
-        judges = {name: ratings for name, ratings in judges.items() if name == judge}
+        judges = {name: found for name, found in judges.items() if judge in (name, found.judge)}
     parts = {name: part for name, part in manifest.identity.items() if name != "config"}
     but_for_seed = f"{identity_hash(manifest.settings | {'seed': 0})} {json.dumps(parts, sort_keys=True)}"
     text = manifest.setting("frames.seen_by") == "none"
@@ -118,8 +122,7 @@ def seen(results: Iterable[Result]) -> str:
     return found
 
 
-def _judges(path: Path) -> dict[str, Mapping[str, Score]]:
+def _judges(path: Path) -> dict[str, Judgement]:
     """Each judge's ratings. Raises RunError for a file that cannot be read as one, or is of other replies."""
-    return {
-        file.stem.removeprefix("judgement-"): read_judgement(file, path).scores for file in sorted(path.glob(JUDGEMENT))
-    }
+    found = (read_judgement(file, path) for file in sorted(path.glob(JUDGEMENT)))
+    return {judgement.name: judgement for judgement in found}
