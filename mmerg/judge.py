@@ -1,4 +1,4 @@
-"""A model judges the replies of finished runs: `python -m mmerg.judge RUN… judge=likert backbone=qwen3.5-9b`.
+"""A model judges the replies of finished runs: `python -m mmerg.judge RUN… judge=likert backbone=gemma3-12b`.
 
 judge=likert rates each reply from 1 to 5 and writes judgement-<backbone>@likert.json beside every run; judge=pairwise
 compares two runs in both orders (`python -m mmerg.judge RUN RUN judge=pairwise`). Run folders come first, settings

@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -29,6 +30,7 @@ from tests.scripted_ollama import ScriptedOllama, scripted_ollama
 
 SAMPLES = 4
 ENVIRONMENT = {**os.environ, "PYTHONPATH": str(ROOT)}
+serving = partial(scripted_ollama, digest="e" * 64)  # another model than the one that wrote the runs' replies
 
 
 def answer(body: dict[str, Any]) -> str:
@@ -79,7 +81,7 @@ class Judged:
 
 @pytest.fixture
 def server() -> Iterator[ScriptedOllama]:
-    with scripted_ollama(answer=answer) as made:
+    with serving(answer=answer) as made:
         yield made
 
 
@@ -118,26 +120,31 @@ def test_no_prompt_names_what_the_judge_must_not_know(judged: Judged) -> None:
     assert not [prompt for prompt in prompts if "SECRET" in prompt or "disgust" in prompt or "merg" in prompt.lower()]
 
 
-def test_a_judge_that_wrote_the_replies_is_named(judged: Judged) -> None:
-    """The server's model goes by another name than the runs', and has the same digest."""
-    done = judged(judged.a, judged.b, "judge=pairwise")
-    assert done.stdout.count("judged by itself") == 2
+def test_a_judge_that_wrote_the_replies_is_refused_unless_asked_for(judged: Judged, server: ScriptedOllama) -> None:
+    """The server's model goes by another name than the run's, and has the same digest."""
     file = judged.a / MANIFEST
     manifest = json.loads(file.read_text(encoding="utf-8"))
     manifest["engine"]["digest"] = "e" * 64
     file.write_text(json.dumps(manifest), encoding="utf-8")
-    done = judged(judged.a, judged.b, "judge=pairwise")
-    assert done.stdout.count("judged by itself") == 1
+    both = (judged.b, judged.a, "judge=pairwise")
+    for arguments in (both, (judged.b, judged.a)):
+        refused = judged(*arguments)
+        assert refused.returncode == 2
+        assert f"wrote the replies of {judged.a.name}, and models favour their own" in refused.stderr
+        assert "own_replies=true" in refused.stderr
+    assert server.calls == 0
+    done = judged(*both, "own_replies=true")
+    assert (done.returncode, done.stdout.count("judged by itself")) == (0, 1)
     found = Match.model_validate_json((judged.judging("pairwise") / "judgement.json").read_bytes())
-    assert found.self_judged == (judged.b.name,)
-    assert "judged by itself" not in judged(judged.a).stdout
-    assert not Judgement.model_validate_json(judged.judgement()).self_judged
-    assert "judged by itself" in judged(judged.b).stdout
+    assert found.self_judged == (judged.a.name,)
+    assert "judged by itself" not in judged(judged.b, "own_replies=true").stdout
+    assert "judged by itself" in judged(judged.a, "own_replies=true").stdout
+    assert Judgement.model_validate_json(judged.judgement()).self_judged
 
 
 def test_a_judge_that_prefers_the_first_is_shown_to(tmp_path: Path) -> None:
     first = json.dumps({"reason": "it stands first", "better": "Reply 1"})
-    with scripted_ollama(answer=lambda _: first) as server:
+    with serving(answer=lambda _: first) as server:
         judged = Judged(tmp_path, server.url)
         done = judged(judged.a, judged.b, "judge=pairwise")
         assert done.returncode == 0, done.stderr
@@ -158,7 +165,7 @@ def test_what_cannot_be_used_is_counted(tmp_path: Path) -> None:
         prompt = body["messages"][1]["content"]
         return "a 4, I'd say" if "fluency" in prompt and "you, 2" in prompt else answer(body)
 
-    with scripted_ollama(answer=sometimes) as server:
+    with serving(answer=sometimes) as server:
         judged = Judged(tmp_path, server.url)
         done = judged(judged.a)
     assert done.returncode == 0
@@ -246,7 +253,7 @@ def test_a_judgement_is_of_the_replies_that_the_run_has_now(judged: Judged) -> N
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory: pytest.TempPathFactory) -> Judged:
     """A judging that nothing disturbed."""
-    with scripted_ollama(answer=answer) as server:
+    with serving(answer=answer) as server:
         judged = Judged(tmp_path_factory.mktemp("whole"), server.url)
         assert judged(judged.a, "cache=off").returncode == 0
     return judged
@@ -260,7 +267,7 @@ def test_a_killed_judging_goes_on_to_the_same_judgement(tmp_path: Path, whole: J
         if number == fatal:
             os.kill(killed[0].pid, signal.SIGKILL)
 
-    with scripted_ollama(answer=answer, on_call=kill) as server:
+    with serving(answer=answer, on_call=kill) as server:
         broken = Judged(tmp_path, server.url)
         quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
         arguments = broken.arguments(broken.a, "cache=off")
@@ -281,7 +288,7 @@ def test_a_failed_call_costs_one_sample_and_can_be_taken_up_again(tmp_path: Path
             raise ConnectionAbortedError
         return answer(body)
 
-    with scripted_ollama(answer=breaking_off) as server:
+    with serving(answer=breaking_off) as server:
         judged = Judged(tmp_path, server.url)
         done = judged(judged.a, "backend.attempts=1", "cache=off")
         assert done.returncode == 1, done.stdout + done.stderr

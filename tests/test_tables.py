@@ -62,6 +62,17 @@ def test_two_rubrics_of_one_judge_stand_beside_each_other(make: Maker, capsys: p
     assert "judged by larger@likert, larger@a-stricter: choose one with --judge" in shown
 
 
+def test_ratings_by_the_model_that_wrote_the_replies_are_marked(make: Maker) -> None:
+    runs = [make("own"), make("more", seed=1), make("else", top_k=2)]
+    for run in runs:
+        rate(run, "larger", 3.9, own=run.name != "else")
+    told = "rated by the model that wrote the replies: larger@likert"
+    lines = [line for line in beside("main", *runs).lines if line.by != "paper"]
+    assert [line.name for line in lines if told in line.note] == ["run 1", "run 2", "mean of runs 1, 2"]
+    assert any(told in one for one in beside("main", *runs).told)
+    assert not any(told in line.note for line in beside("topk", *runs).lines)  # no column of it is rated
+
+
 def test_a_judgement_of_other_replies_is_refused(make: Maker, capsys: pytest.CaptureFixture[str]) -> None:
     run = make("run")
     file = rate(run, "larger", 3.9)

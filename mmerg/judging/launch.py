@@ -40,7 +40,7 @@ from mmerg.runs.folder import Folder
 from mmerg.runs.manifest import Judged, JudgingManifest, Session
 from mmerg.runs.result import Verdicts
 from mmerg.runs.samples import SAMPLES
-from mmerg.scoring.answers import read_run
+from mmerg.scoring.answers import ScoredRun, read_run
 from mmerg.settings.identity import how, identity_hash
 from mmerg.settings.model import JudgeSettings, RubricSettings
 
@@ -82,7 +82,7 @@ class Judging:
 
 def launch(settings: JudgeSettings, folders: Sequence[Path]) -> int:
     """Judges the runs in `folders`: 0 all fine, 1 calls failed for some samples. Raises MmergError where nothing could
-    be judged."""
+    be judged, or the judge would judge replies of its own unasked."""
     _check(settings.judge)
     out = console()
     node = settings.judge
@@ -91,6 +91,8 @@ def launch(settings: JudgeSettings, folders: Sequence[Path]) -> int:
     judge = Judge(Prompts(judge_system(node)), sampling, node.replies, node.repeats)
     pool, engine = answering(settings)
     with closing(pool):
+        if not settings.own_replies:
+            _refuse_own(engine, lots)
         judging = Judging(settings, judge, engine)
         _announce(out, judging)
         for host, why in pool.down().items():
@@ -122,6 +124,20 @@ def _lots(folders: Sequence[Path], replies: int) -> list[Lot]:
         where="command line",
         hint="python -m mmerg.judge runs/… judge=likert, or two of them and judge=pairwise; folders come first",
     )
+
+
+def _own(engine: Engine, lot: Lot) -> list[ScoredRun]:
+    """The runs whose replies the judge's model wrote."""
+    return [run for run in lot.runs if same_model(engine, run.manifest.engine)]
+
+
+def _refuse_own(engine: Engine, lots: Sequence[Lot]) -> None:
+    if own := [run.name for lot in lots for run in _own(engine, lot)]:
+        raise ConfigError(
+            f"the judge, {engine.model}, wrote the replies of {', '.join(own)}, and models favour their own",
+            where="backbone",
+            hint="choose another model as judge, backbone=…, or own_replies=true, which tables then say",
+        )
 
 
 def _judged(out: Console, judging: Judging, lot: Lot, pool: Pool) -> int:
@@ -161,7 +177,7 @@ def _conclude(
         "unusable": sum(not verdict.usable for verdicts in judged for verdict in verdicts.verdicts),
         "identity": identity,
     }
-    own = [run for run in lot.runs if same_model(judging.engine, run.manifest.engine)]
+    own = _own(judging.engine, lot)
     signature = _signature(judging)
     if len(lot.runs) == 1:
         [run] = lot.runs

@@ -126,9 +126,8 @@ def _of_run(table: PaperTable, one: Placed, row: Published | None) -> Line:
         _cell(one.run, column, figure, comparable=one.fits and _comparable(one.run, column, row))
         for column, figure in zip(table.columns, printed, strict=True)
     )
-    return Line(
-        f"run {one.number}", "ours", row.name if row else "", cells, one.run.name, note=one.differs, fits=one.fits
-    )
+    note = one.note(table.columns)
+    return Line(f"run {one.number}", "ours", row.name if row else "", cells, one.run.name, note=note, fits=one.fits)
 
 
 def _comparable(run: Ours, column: str, row: Published | None) -> bool:

@@ -75,6 +75,11 @@ class Placed:
     def fits(self) -> bool:
         return not self.differs
 
+    def note(self, columns: Collection[str]) -> str:
+        """What a reader must know of its line."""
+        own = ", ".join(judge.name for judge in self.run.judges_of(columns) if judge.self_judged)
+        return "; ".join(filter(None, (self.differs, f"rated by the model that wrote the replies: {own}" * bool(own))))
+
 
 def read_ours(path: Path, judge: str | None = None) -> Ours:
     """The run in folder `path`, judged by `judge` (a backbone, or backbone@rubric) alone if given. Raises UnscoredError

@@ -23,7 +23,10 @@ def _line(columns: Sequence[str], group: Sequence[Placed], row: str) -> Line | N
     if len(taken) < 2:
         return None
     passed_over = ", ".join(str(one.number) for one in group if one not in taken)
-    notes = (taken[0].differs, f"not in it, being unfinished or of a seed that is: {passed_over}" * bool(passed_over))
+    notes = (
+        taken[0].note(columns),
+        f"not in it, being unfinished or of a seed that is: {passed_over}" * bool(passed_over),
+    )
     return Line(
         f"mean of runs {', '.join(str(one.number) for one in taken)}",
         "seeds",

@@ -382,6 +382,7 @@ class JudgeSettings(AskingSettings):
     """How finished runs are judged, by which backbone, and where it is served."""
 
     judge: RubricSettings
+    own_replies: Annotated[bool, RUNTIME] = False
 
 
 COMMANDS: Mapping[str, type[Part]] = {  # by the page of conf/ that a command composes

@@ -20,6 +20,7 @@ from mmerg.runs import events
 from mmerg.runs.result import Verdicts
 from mmerg.scoring.answers import read_run
 from mmerg.settings.model import SamplingSettings, StageSettings
+from tests.composed import composed
 from tests.judging.parts import ITEM, PAIR, always_first, asked, judge, longer, node, rating, user_of
 from tests.scoring.run_builder import build_run, result
 
@@ -208,6 +209,11 @@ def test_one_model_is_known_by_its_name_or_its_weights(other: dict[str, str], sa
     assert same_model(engine, engine.model_copy(update=other)) == same
     one, two = (engine.model_copy(update={"model": name, "digest": ""}) for name in "mn")
     assert not same_model(one, two)
+
+
+def test_the_default_judge_is_of_another_family_than_the_default_backbone() -> None:
+    judge, run = composed(name="judge"), composed("dataset=demo", "backend=ollama")
+    assert (judge.backbone.model, run.backbone.model) == ("gemma3:12b", "qwen3.5:27b")
 
 
 def test_verdicts_are_read_back_as_written() -> None:

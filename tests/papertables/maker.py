@@ -106,13 +106,13 @@ def saw(form: Form, *turns: TurnFrames) -> FramesTaken:
     return FramesTaken(sample="d0/4", at=AT, form=form, turns=turns or (TurnFrames(turn=2, frames=(frame,)),))
 
 
-def rate(run: Path, judge: str, value: float, rubric: str = "likert") -> Path:
+def rate(run: Path, judge: str, value: float, rubric: str = "likert", own: bool = False) -> Path:
     """Put a judgement of the run's replies beside it."""
     one = Score(name="x", value=value, n=31, interval=(value - 0.2, value + 0.2))
     counts = dict.fromkeys(("drawn", "n", "failed", "unjudged", "verdicts", "unusable"), 0)
     judgement = Judgement(
         **{"judge": judge, "engine": "e", "corpus": "iemocap", "left_out": {}, "identity": {}},  # type: ignore[arg-type]
-        **{"run": run.name, "protocol": "p", "self_judged": False},  # type: ignore[arg-type]
+        **{"run": run.name, "protocol": "p", "self_judged": own},  # type: ignore[arg-type]
         **counts,  # type: ignore[arg-type]
         judging=f"judge-{rubric}-{judge}-12345678",
         replies=replies_digest(read_results(run).values()),
