@@ -22,6 +22,7 @@ from mmerg.judge import main, split
 from mmerg.judging.judgement import Judgement, Match, read_judgement
 from mmerg.runs.manifest import MANIFEST, JudgingManifest, read_any_manifest, read_manifest
 from mmerg.runs.result import Verdicts, read_lines
+from mmerg.scoring.metric import deciding
 from mmerg.show import main as show
 from tests.engine.parts import ROOT
 from tests.run_folders import all_events
@@ -312,7 +313,7 @@ def test_repeats_ask_with_other_seeds_and_their_agreement_is_told(judged: Judged
 def test_the_signature_tells_servers_and_settings_apart(judged: Judged) -> None:
     def signature() -> dict[str, str]:
         found = Judgement.model_validate_json(judged.judgement()).scores["empathy"].signature
-        return dict(part.split(":", 1) for part in found.split("|"))
+        return dict(part.split(":", 1) for part in found.replace("||", "|").split("|"))
 
     assert judged(judged.a).returncode == 0
     before = signature()
@@ -320,6 +321,19 @@ def test_the_signature_tells_servers_and_settings_apart(judged: Judged) -> None:
     assert before["backend"] == f"{engine['backend']}-{engine['version']}"
     assert judged(judged.a, "judge.aspects.fluency.sampling.num_predict=300").returncode == 0
     assert {name for name, value in signature().items() if value != before[name]} == {"settings"}
+
+
+def test_a_servers_patch_release_leaves_ratings_comparable(judged: Judged, server: ScriptedOllama) -> None:
+    def signature() -> str:
+        return Judgement.model_validate_json(judged.judgement()).scores["empathy"].signature
+
+    assert judged(judged.a).returncode == 0
+    before = signature()
+    server.version = "99.9.9"
+    shutil.rmtree(judged.judging())
+    assert judged(judged.a).returncode == 0
+    assert before != signature()
+    assert deciding(before) == deciding(signature())
 
 
 def test_a_judged_sample_can_be_shown(judged: Judged, capsys: pytest.CaptureFixture[str]) -> None:

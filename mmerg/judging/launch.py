@@ -221,14 +221,14 @@ def _signature(judging: Judging) -> str:
     parts = {
         "judge": engine.model,
         "digest": engine.digest[:12],
-        "backend": f"{engine.backend}-{engine.version}",
         "prompts": judging.judge.prompts.digest()[:12],
         "temperature": node.temperature,
         "repeats": node.repeats,
         "seed": judging.settings.seed,
         "settings": identity_hash(judging.settings.plain())[:8],
     }
-    return "|".join(f"{key}:{value}" for key, value in parts.items())
+    told = "|".join(f"{key}:{value}" for key, value in parts.items())
+    return f"{told}||backend:{engine.backend}-{engine.version}"
 
 
 def _manifest(judging: Judging, lot: Lot, identity: dict[str, str]) -> JudgingManifest:
