@@ -69,10 +69,20 @@ def test_the_overview_counts_what_happened(tmp_path: Path) -> None:
     assert "same reply" in page
     assert '<th scope="row">missing</th><td class="n">7</td>' in page
     assert "0000000000000000000000000000000000000000" in page  # the commit
+    assert "<dt>python</dt><dd>3.11.0</dd>" in page
     heads = [part.partition("<")[0] for part in page.split('<h2 id="')]
     assert [head.partition('">')[2] for head in heads][1] == "What was run"
     assert '<a href="samples.html#failure=truncated">truncated</a>' in page
     assert "The keyframes were sent as images (7 samples).</p>" in page
+
+
+def test_a_run_that_noted_no_start_has_a_page(tmp_path: Path) -> None:
+    run = build(tmp_path / "run", USUAL)
+    manifest = json.loads((run / "manifest.json").read_text(encoding="utf-8"))
+    (run / "manifest.json").write_text(json.dumps({**manifest, "sessions": []}), encoding="utf-8")
+    assert main([str(run)]) == 0
+    page = (run / "report" / "index.html").read_text(encoding="utf-8")
+    assert "<dt>commit of mmerg</dt><dd><code>unknown</code></dd>" in page
 
 
 def test_replies_that_were_refused_are_told_with_what_became_of_them(tmp_path: Path) -> None:

@@ -116,6 +116,11 @@ class Overview:
         return sum(result.exemplars > 0 for result in self.results)
 
     @property
+    def made(self) -> Session:
+        """The start that began the run."""
+        return self.manifest.sessions[0] if self.manifest.sessions else Session()
+
+    @property
     def sessions(self) -> list[tuple[Session, str]]:
         """The starts of the run, each with its settings in words; those that name hosts and folders are left out."""
         return [(one, _described(one.how)) for one in self.manifest.sessions]
