@@ -137,6 +137,22 @@ def test_a_pass_that_failed_with_its_sample(tmp_path: Path) -> None:
     assert (row["status"], row["failure"], row["failure_text"], row["outputs"]) == ("failed", "empty", "blank", "{}")
 
 
+def test_the_passes_of_a_loop_without_audits_are_finished(tmp_path: Path) -> None:
+    one = result("a/1", "Oh no.", "joy")
+    with Run(tmp_path / "run", manifest_of([one])) as run:
+        drafts = (events.Produced(sample="a/1", at=AT, t=t, stage="answer", symbol="R", output="Oh.") for t in (0, 1))
+        told: list[events.Event] = [
+            events.SampleStarted(sample="a/1", at=AT, dialogue="a", history=(), responder="", labels=()),
+            *drafts,
+            events.Selected(sample="a/1", at=AT, t=0, ranks={0: (9, 0), 1: (8, -1)}, ended="good enough"),
+            events.SampleDone(sample="a/1", at=AT),
+        ]
+        finish(run, one, told)
+    assert main([str(tmp_path / "run")]) == 0
+    found = [(row["t"], row["status"], row["selected"]) for row in rows(tmp_path / "run/export", "passes")]
+    assert found == [(0, "finished", True), (1, "finished", False)]
+
+
 def test_a_call_has_what_it_cost_and_whether_it_was_used(tmp_path: Path) -> None:
     one = result("a/1", "Oh no.", "joy")
     excluded = events.Excluded(id="m/1", guard="scene", similarity=0.5, reply="Oh.")

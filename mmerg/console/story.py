@@ -13,13 +13,6 @@ _FORMS = {
     "descriptions": "the model has no eyes, it was sent these measured descriptions in place of images",
     "none": "none",
 }
-_ENDED = {
-    "passed": "all checks passed",
-    "max_iterations": "no refinement was left",
-    "unaudited": "an audit could not be read",
-    "unusable": "a later pass could not be finished",
-    "no auditor": "the system has no auditor",
-}
 
 
 def heading(event: events.Event) -> str:
@@ -67,8 +60,8 @@ def lines(event: events.Event, prompts: bool) -> Iterator[str]:  # noqa: PLR0912
             yield f"why: {event.reason}"
             yield f"correction: {event.correction}"
         case events.Selected():
-            by = "" if event.by == "lexicographic" else ", the last that was audited"
-            yield f"selected: pass {event.t}{by}; the loop ended: {_ENDED.get(event.ended, event.ended)}"
+            by = "" if event.by == "lexicographic" else ", the last one"
+            yield f"selected: pass {event.t}{by}; the loop ended: {events.ENDED.get(event.ended, event.ended)}"
             for t, rank in event.ranks.items():
                 yield f"{INDENT}pass {t}: {rank}{'  <- selected' if t == event.t else ''}"
         case events.Judged(verdict=verdict):
@@ -111,7 +104,7 @@ def _call(event: events.Called, prompts: bool) -> Iterator[str]:
 
 def _exemplar(item: Mapping[str, object]) -> Iterator[str]:
     """An item of a source: its reply, or all of it; of an exemplar also where it is from and what it answers."""
-    if "similarity" not in item:
+    if not {"reply", "emotion", "id", "from", "similarity", "history"} <= item.keys():
         yield from _value(item.get("reply", item))
         return
     yield f"{INDENT}{item['reply']} ({item['emotion'] or 'no label'})"

@@ -63,6 +63,11 @@ class _Pass:
     broken: events.Unaudited | events.PassLost | events.SampleFailed | None = None
     supplied: list[events.Supplied] = field(default_factory=list)
 
+    def finish(self, ended: str) -> None:
+        """The loop could select it, whatever it ended by."""
+        if self.status == "failed":
+            self.status = "no auditor" if ended == "no auditor" else "finished"
+
 
 def _passes(result: Result, told: Sequence[events.Event]) -> Iterator[Row]:
     gives: dict[str, str] = {}  # symbol by stage, in the order in which the stages run
@@ -92,8 +97,9 @@ def _passes(result: Result, told: Sequence[events.Event]) -> Iterator[Row]:
                 this.broken, this.status = event, "lost" if isinstance(event, events.PassLost) else "unaudited"
             case events.Selected():
                 selected = event
-                if event.ended == "no auditor":
-                    found.setdefault(event.t, _Pass({})).status = "no auditor"
+                found.setdefault(event.t, _Pass({}))
+                for this in (found[t] for t in {*event.ranks, event.t} & found.keys()):
+                    this.finish(event.ended)
             case events.SampleFailed() if found and found[max(found)].status == "failed":
                 found[max(found)].broken = event
             case _:

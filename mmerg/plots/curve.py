@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 Setting = Literal["max_iterations", "top_k"]
 NODES: dict[Setting, str] = {"max_iterations": "system", "top_k": "sources.M"}
+ROW_NODES: dict[Setting, str] = {"max_iterations": "system", "top_k": "memory"}  # where a paper's row sets it
 AXES: dict[Setting, str] = {"max_iterations": "max. iterations", "top_k": "exemplars (top-k)"}
 
 
@@ -110,7 +111,7 @@ def of_paper(runs: Sequence[Scored], setting: Setting) -> tuple[Series, str] | N
 
 def _alone(row: Published, setting: Setting) -> int | None:
     """The value of the setting where it is all that a row sets."""
-    node = (row.fits or {}).get(NODES[setting], {})
+    node = (row.fits or {}).get(ROW_NODES[setting], {})
     return node[setting] if list(node) == [setting] else None
 
 

@@ -25,7 +25,7 @@ from mmerg.reporting.side_by_side import side_by_side
 from mmerg.reporting.stages import stages_of
 from mmerg.reporting.tally import Tally
 from mmerg.reporting.text import file_name
-from mmerg.reporting.won import ENDED
+from mmerg.runs.events import ENDED
 from mmerg.runs.folder import FRAMES
 from mmerg.runs.manifest import read_abouts
 from mmerg.runs.samples import read_events

@@ -18,7 +18,15 @@ from mmerg.systems.audit import Audit
 
 Form = Literal["images", "montage", "descriptions", "none"]
 Choice = Literal["first", "second", "tie"]
-Ended = str  # passed, max_iterations, unaudited, unusable, no auditor, or what a loop of the user's says
+Ended = str  # one of these, or what a loop of the user's says
+ENDED = {
+    "passed": "all checks passed",
+    "good enough": "the critic found nothing to improve",
+    "max_iterations": "no refinement was left",
+    "unaudited": "an audit could not be read",
+    "unusable": "a later pass could not be finished",
+    "no auditor": "the system has no auditor",
+}
 # Bounds are far beyond what occurs: a file that was damaged or made up must not cost its reader memory or time.
 Count = Annotated[int, Field(ge=0, le=2**53)]
 Pass = Annotated[int, Field(ge=0, le=10_000)]

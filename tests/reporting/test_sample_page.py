@@ -201,6 +201,24 @@ def test_why_a_pass_was_selected(ranks: dict[int, tuple[int, ...]], t: int, by: 
     assert why_selected(event, ["mpa", "caef"]) == told
 
 
+@pytest.mark.parametrize(
+    ("ranks", "t", "by", "told"),
+    [
+        ({0: (9, 0), 1: (12, -1)}, 1, "lexicographic", "Pass 1 won: (12, −1) beats (9, 0) of pass 0 by its points"),
+        (
+            {0: (9, 0), 1: (9, -1)},
+            0,
+            "lexicographic",
+            "Pass 0 won: (9, 0) beats (9, −1) of pass 1: it has as many points, and the earlier pass wins",
+        ),
+        ({0: (0, 0), 1: (0, -1)}, 1, "last", "Pass 1 is the last one"),
+    ],
+)
+def test_why_a_pass_without_checks_was_selected(ranks: dict[int, tuple[int, ...]], t: int, by: str, told: str) -> None:
+    event = events.Selected.model_validate({"sample": "a", "t": t, "ranks": ranks, "ended": "good enough", "by": by})
+    assert why_selected(event, []) == told
+
+
 def test_results_and_pages_agree_on_what_is_corrected() -> None:
     from mmerg.reporting.navigation import outcome, ways, wrong_emotion
 
