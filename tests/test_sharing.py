@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import subprocess
 import sys
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ from typing import Any
 import pytest
 import yaml
 
+from mmerg.backends.dry import least
 from mmerg.experiment.launch import launch
 from mmerg.runs.folder import read_results
 from mmerg.settings.model import RunSettings
@@ -56,7 +58,7 @@ class Demo:
 
 
 def folders(runs: Path) -> list[Path]:
-    return [manifest.parent for manifest in runs.glob("demo-merg-*/manifest.json")]
+    return [manifest.parent for manifest in runs.glob("demo-*/manifest.json")]
 
 
 @contextmanager
@@ -68,7 +70,12 @@ def demo() -> Iterator[Demo]:
 
     def answer(body: dict[str, Any]) -> str:
         asked[json.dumps(body, sort_keys=True)] += 1
-        return merg_answer(body)
+        with suppress(ValueError):  # no stage of MERG asks
+            said = merg_answer(body)
+            if "format" not in body or said.startswith("{"):
+                return said
+        mark = hashlib.sha256(json.dumps(body, sort_keys=True).encode()).hexdigest()
+        return json.dumps(least(body["format"], int(mark, 16))) if "format" in body else f"I see, {mark[:6]}."
 
     pages = (ROOT / "conf/backbone").glob("*.yaml")
     models = tuple(yaml.safe_load(page.read_text(encoding="utf-8"))["model"] for page in pages)
@@ -93,7 +100,7 @@ def test_members_ask_once_for_what_they_share_and_hold_what_separate_runs_hold(e
     separate, largest = sum(calls.values()), max(calls.values())
     cost = f"{made} calls made, {separate - made} reused; separate runs would take {separate}"
     assert f"\n{cost}; the largest member alone takes {largest}\n" in told
-    assert (made < separate) == (key == "row" and len(values) > 1)  # backbones share nothing
+    assert (made < separate) == (experiment != "backbones" and len(values) > 1)  # models share nothing
     if experiment == "iterations":
         assert made == largest
     for row in swept(experiment).get("row", ()):

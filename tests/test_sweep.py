@@ -140,11 +140,21 @@ def test_the_report_says_what_is_one_run_and_what_to_do_where_one_could_not_be()
     told = list(notes(SWEPT))
     assert told == [
         "their figures: python -m mmerg.score /runs/meld-merg-x-1 /runs/meld-merg-x-2",
+        "which differences from the first hold: python -m mmerg.compare /runs/meld-merg-x-1 /runs/meld-merg-x-2",
         "row=full, row=same have the same settings: they are one run, meld-merg-x-1",
         "not run: row=llava: llava:13b is not pulled; ollama pull llava:13b",
         "not run: row=gemma, row=qwen: no server answers; ollama serve",
     ]
     assert cost(SWEPT).startswith("130 calls made, 50 reused; separate runs would take 180;")
+
+
+def test_runs_of_several_corpora_or_a_single_one_are_not_to_be_compared() -> None:
+    for names in (("demo", "meld"), ("demo",)):
+        members = [
+            Member(number=n, overrides=(f"dataset={name}",), code=0, runs=(ended(f"{name}-x", 9, 9),))
+            for n, name in enumerate(names)
+        ]
+        assert not [told for told in notes(members) if "mmerg.compare" in told]
 
 
 @given(st.lists(st.tuples(st.sampled_from("ab"), st.integers(0, 20), st.integers(0, 20))))

@@ -145,7 +145,7 @@ def _own(member: Member, members: Sequence[Member]) -> str:
 
 
 def notes(members: Sequence[Member]) -> Iterator[str]:
-    """What scores the runs, which members are one run as their settings are the same, and why others could not run."""
+    """What scores the runs and compares those of one corpus, which members are one run as their settings are the same, and why others could not run."""
     runs: dict[str, list[str]] = {}
     errors: dict[str, list[str]] = {}
     for member in members:
@@ -155,6 +155,9 @@ def notes(members: Sequence[Member]) -> Iterator[str]:
             errors.setdefault(member.error, []).append(_own(member, members))
     if runs:
         yield f"their figures: python -m mmerg.score {shlex.join(runs)}"
+    corpora = {override for member in members for override in member.overrides if override.startswith("dataset")}
+    if len(runs) > 1 and len(corpora) < 2:
+        yield f"which differences from the first hold: python -m mmerg.compare {shlex.join(runs)}"
     for path, names in runs.items():
         if len(names) > 1:
             yield f"{', '.join(names)} have the same settings: they are one run, {Path(path).name}"
