@@ -145,7 +145,8 @@ def _own(member: Member, members: Sequence[Member]) -> str:
 
 
 def notes(members: Sequence[Member]) -> Iterator[str]:
-    """What scores the runs and compares those of one corpus, which members are one run as their settings are the same, and why others could not run."""
+    """What scores the runs and compares those of one corpus, which members are one run as their settings are the same,
+    and why others could not run."""
     runs: dict[str, list[str]] = {}
     errors: dict[str, list[str]] = {}
     for member in members:

@@ -1,0 +1,51 @@
+"""What MultiAgentESC's agents answer where it is no plain text."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Annotated
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from mmerg.systems.fields import Choice
+
+Text = Annotated[str, Field(min_length=1, max_length=320)]
+Vote = Annotated[int, Field(ge=1, le=3, description="the number of a proposal")]
+
+
+class _Record(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Proposal(_Record):
+    """A strategy, why it helps now, and a reply that follows it."""
+
+    reasoning: Text
+    strategy: Annotated[str, Choice("strategy")]
+    reply: Text
+
+
+class Proposals(_Record):
+    """p: three, of different strategies."""
+
+    proposals: Annotated[tuple[Proposal, ...], Field(min_length=3, max_length=3)]
+
+
+class Votes(_Record):
+    """v: a vote of each judge."""
+
+    empathy: Vote
+    helpfulness: Vote
+    naturalness: Vote
+
+    @property
+    def winner(self) -> int:
+        """The proposal with most votes, from 1; the judge named first decides between equals."""
+        return Counter((self.empathy, self.helpfulness, self.naturalness)).most_common(1)[0][0]
+
+
+class Reflection(_Record):
+    """R: what the reply lacks, and the reply as it is to be said."""
+
+    reflection: Text
+    response: Annotated[str, Field(min_length=1, max_length=480, description="the next turn, word for word")]

@@ -1,0 +1,58 @@
+"""MultiAgentESC: the stages in order, the vote, and what fails."""
+
+from __future__ import annotations
+
+import json
+from itertools import product
+
+import pytest
+
+from mmerg.backends.protocol import Request
+from mmerg.errors import ReplyError
+from mmerg.systems.esc.schemas import Votes
+from tests.systems.played import Played, Script, plainly
+
+STAGES = ["emotion", "cause", "intention", "proposals", "debate", "vote", "reply", "reflection"]
+
+
+def answering(stage: str, answer: str) -> Script:
+    def script(asking: str, request: Request) -> str:
+        return answer if asking == stage else plainly(asking, request)
+
+    return script
+
+
+def test_each_stage_is_asked_once_and_the_reflection_has_the_last_word() -> None:
+    last = json.dumps({"reflection": "too cold", "response": "I am so sorry."})
+    played = Played("multi_agent_esc", script=answering("reflection", last))
+    assert played.asked == STAGES
+    assert played.outcome.selected.state.at(played.system.result["response"]) == "I am so sorry."
+
+
+@pytest.mark.parametrize(
+    ("votes", "winner"), [((1, 1, 2), 1), ((2, 3, 3), 3), ((3, 2, 3), 3), ((3, 1, 2), 3), ((2, 1, 3), 2)]
+)
+def test_most_votes_win_and_empathy_decides_between_equals(votes: tuple[int, ...], winner: int) -> None:
+    said = dict(zip(Votes.model_fields, votes, strict=True))
+    played = Played("multi_agent_esc", script=answering("vote", json.dumps(said)))
+    assert f"by the strategy of proposal {winner}," in played.prompt(STAGES.index("reply"))
+
+
+def test_a_winner_is_always_one_that_was_voted_for() -> None:
+    for votes in product((1, 2, 3), repeat=3):
+        winner = Votes.model_validate(dict(zip(Votes.model_fields, votes, strict=True))).winner
+        assert all(votes.count(winner) >= votes.count(other) for other in votes)
+
+
+@pytest.mark.parametrize("stage", ["emotion", "proposals", "vote", "reflection"])
+def test_what_cannot_be_read_is_asked_for_again_and_then_fails(stage: str) -> None:
+    """No word of ours goes on in its place."""
+    asked: list[str] = []
+
+    def script(asking: str, request: Request) -> str:
+        asked.append(asking)
+        return "Negative" if asking == stage else plainly(asking, request)
+
+    with pytest.raises(ReplyError):
+        Played("multi_agent_esc", "system.max_repairs=1", script=script)
+    assert asked == [*STAGES[: STAGES.index(stage)], stage, stage]
