@@ -96,6 +96,14 @@ class ReplyError(SampleError):
     """A whole reply that cannot be used: blank, cut, or not what the schema asks for."""
 
 
+def described(error: BaseException) -> str:
+    """The class and the text of an exception of anybody's; the class alone where it has no text, or its text fails."""
+    try:
+        return f"{type(error).__name__}: {error}".removesuffix(": ")
+    except Exception:  # noqa: BLE001
+        return type(error).__name__
+
+
 def raised_at(error: BaseException, file: str | None = None) -> str:
     """The file and line that an exception comes from, the last in `file` where it passed through it; for a file that
     cannot be parsed, where that is."""

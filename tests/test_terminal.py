@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import subprocess
 import sys
@@ -9,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from mmerg.console.terminal import shown
+from mmerg.console.terminal import run_command, shown
 from tests.engine.parts import ROOT
 
 TALKS = (
@@ -47,6 +48,19 @@ SAYS = (
     "import sys; from mmerg.console.terminal import run_command, tolerate_closed_output; "
     "tolerate_closed_output(); print('a word'); sys.exit(run_command({}))"
 )
+
+
+def test_a_path_that_may_not_be_opened_is_told_and_any_other_error_of_the_system_is_a_bug(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    def work(number: int) -> int:
+        raise OSError(number, os.strerror(number), "/their/\x1bfile")
+
+    assert run_command(lambda: work(errno.EACCES)) == 2
+    told = capsys.readouterr().err
+    assert told.startswith("error: a path cannot be used: Permission denied\n  where: /their/\\u001bfile\n  next:  ")
+    with pytest.raises(OSError, match="Bad file descriptor"):
+        run_command(lambda: work(errno.EBADF))
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import ast
+import errno
 import io
 import os
 import re
@@ -134,13 +135,20 @@ class _Forgiving(io.TextIOBase):
 
 
 def run_command(command: Callable[[], int], interrupted: str = "the same command goes on from here") -> int:
-    """The exit code of `command`; our own errors are printed and give 2, Ctrl-C gives 130 and says what is left. Where
-    what it printed could not be written, which only the end shows, this is said and gives 2."""
+    """The exit code of `command`; our own errors, and a path that the system refuses, are printed and give 2, Ctrl-C
+    gives 130 and says what is left. Where what it printed could not be written, which only the end shows, this is said
+    and gives 2."""
     try:
         code = command()
         return WRONG if isinstance(sys.stdout, _Forgiving) and sys.stdout.lost() else code
     except MmergError as error:
         print(shown(f"error: {error}"), file=sys.stderr)  # noqa: T201
+        return WRONG
+    except OSError as error:
+        if error.errno not in (errno.ENAMETOOLONG, errno.EACCES):
+            raise
+        what, hint = f"a path cannot be used: {error.strerror}", "give another, or one that you may open"
+        print(shown(f"error: {MmergError(what, where=f'{error.filename!s:.300}', hint=hint)}"), file=sys.stderr)  # noqa: T201
         return WRONG
     except KeyboardInterrupt:
         print(f"interrupted; {interrupted}", file=sys.stderr)  # noqa: T201

@@ -16,7 +16,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from mmerg.corpora.dialogue import Corpus
 from mmerg.corpora.files import unusable
-from mmerg.errors import ConfigError, CorpusError, MmergError, raised_at
+from mmerg.errors import ConfigError, CorpusError, MmergError, described, raised_at
 
 CONTRACT = "docs/datasets.md says what a reader returns"
 
@@ -27,18 +27,18 @@ def read_corpus(reader: object, labels: Sequence[str] | None = None) -> Corpus:
     Raises CorpusError for a corpus that cannot be used and, with file and line, for what a reader of the user's raises;
     ConfigError for labels that the corpus does not have, and for what is no reader.
     """
-    load = getattr(reader, "load", None)
+    try:
+        load = getattr(reader, "load", None)
+        corpus = load() if callable(load) else None
+    except (Exception, SystemExit) as error:  # a user's code may raise anything
+        if isinstance(error, MmergError) or type(reader).__module__.startswith("mmerg."):
+            raise
+        what = f"{_name(reader)} raised {described(error)}"
+        where = raised_at(error, getattr(sys.modules.get(type(reader).__module__), "__file__", None))
+        raise CorpusError(what, where=where, hint=f"correct the reader; {CONTRACT}") from error
     if not callable(load):
         what = f"{_name(reader)} is no reader: it has no load()"
         raise ConfigError(what, where="dataset.reader", hint=CONTRACT)
-    try:
-        corpus = load()
-    except Exception as error:  # a user's code may raise anything
-        if isinstance(error, MmergError) or type(reader).__module__.startswith("mmerg."):
-            raise
-        what = f"{_name(reader)} raised {type(error).__name__}: {error}"
-        where = raised_at(error, getattr(sys.modules.get(type(reader).__module__), "__file__", None))
-        raise CorpusError(what, where=where, hint=f"correct the reader; {CONTRACT}") from error
     corpus = checked(corpus, reader)
     if labels is not None and list(labels) != list(corpus.labels):
         what = f"dataset.labels is [{', '.join(map(str, labels))}], and {corpus.name} has [{', '.join(corpus.labels)}]"

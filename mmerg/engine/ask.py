@@ -17,7 +17,7 @@ from mmerg.backends.protocol import Backend, Finish, Message, Reply, Request, Sa
 from mmerg.engine.prompts import Inputs, Prompts, visible
 from mmerg.engine.sources import Ready, Supply
 from mmerg.engine.state import Correction, Output, State
-from mmerg.errors import Failure, MmergError, ReplyError, SampleError, raised_at
+from mmerg.errors import Failure, MmergError, ReplyError, SampleError, described, raised_at
 from mmerg.runs import events
 from mmerg.runs.events import Emit
 from mmerg.systems.schema import Bounds, json_schema, outline, parse
@@ -201,5 +201,6 @@ def code_of_the_user(who: str) -> Iterator[None]:
     except MmergError:
         raise
     except (Exception, SystemExit) as error:
-        what = f"{type(error).__name__}: {error}"
-        raise SampleError(Failure.CODE_ERROR, what, where=f"{who}, {raised_at(error)}", hint=MEND) from error
+        raise SampleError(
+            Failure.CODE_ERROR, described(error), where=f"{who}, {raised_at(error)}", hint=MEND
+        ) from error

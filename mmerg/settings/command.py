@@ -97,7 +97,7 @@ def composing(job: Callable[[DictConfig], int], page: str, usage: str | None, ar
         print(f"mmerg {version('mmerg')}")  # noqa: T201
         return 0
     from mmerg.settings.compose import compose, notes, sweep
-    from mmerg.settings.parse import checked
+    from mmerg.settings.parse import checked, with_defaults
 
     settings = checked(line.settings, page, line.own, sweep=line.sweep)
     if line.sweep:
@@ -105,11 +105,20 @@ def composing(job: Callable[[DictConfig], int], page: str, usage: str | None, ar
     composed = compose(page, settings, line.own)
     if line.cfg:
         from omegaconf import OmegaConf
+        from omegaconf.errors import OmegaConfBaseException
 
-        node = OmegaConf.select(composed.config, line.package) if line.package else composed.config
+        from mmerg.settings.model import COMMANDS, PASSWORD
+
+        config = with_defaults(composed.config, COMMANDS[page]) if line.resolve else composed.config
+        node = OmegaConf.select(config, line.package) if line.package else config
         if not OmegaConf.is_config(node):
             raise ConfigError(f"-p: no group is called {line.package}", where="command line", hint="as -p backend")
-        print(OmegaConf.to_yaml(node, resolve=line.resolve), end="")  # noqa: T201
+        try:
+            text = OmegaConf.to_yaml(node, resolve=line.resolve)
+        except OmegaConfBaseException as error:
+            what = str(error).splitlines()[0]
+            raise ConfigError(what, where="configuration", hint="set it, or leave --resolve away") from error
+        print(PASSWORD.sub("://***@", text), end="")  # noqa: T201
         return 0
     for note in notes(composed, line.own):
         print(note, file=sys.stderr)  # noqa: T201

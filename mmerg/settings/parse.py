@@ -120,7 +120,7 @@ def _parsed(config: DictConfig, kind: type[Settings]) -> tuple[Settings | None, 
     """The settings of a config, and what is wrong with them but that no page of a group is chosen."""
     use(own_folder())
     skipped = _absent(config, kind)
-    config, where = _with_row(_with_defaults(config, kind))
+    config, where = _with_row(with_defaults(config, kind))
     raw: Any = OmegaConf.to_container(config)
     missing = [key for key, value in leaves(raw) if value == "???"]  # left to the command line
     for key in missing:
@@ -156,7 +156,7 @@ def _is_below(key: str, keys: list[str]) -> bool:
     return f"{key}.".startswith(tuple(f"{one}." for one in keys))
 
 
-def _with_defaults(config: DictConfig, kind: type[Part]) -> DictConfig:
+def with_defaults(config: DictConfig, kind: type[Part]) -> DictConfig:
     """The config with what a page may leave out, for others to refer to."""
     merged = OmegaConf.merge(_defaults(kind), config)
     assert isinstance(merged, DictConfig)

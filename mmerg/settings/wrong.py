@@ -88,6 +88,10 @@ def of_validation(error: ValidationError, kind: type[Part], where: str = CONFIGU
             case "extra_forbidden":
                 yield unknown(kind, key, where)
                 continue
+            case "missing" if key.endswith("._target_"):
+                what = f"{key.removesuffix('._target_')} names no class that would take settings"
+                yield Wrong(key, what, f"leave its settings away, or name one: {key}=…", where)
+                continue
             case "missing":
                 yield Wrong(key, f"{key} has no value", f"set it on the command line: {key}=…", where)
                 continue

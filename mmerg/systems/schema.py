@@ -18,7 +18,7 @@ from typing import TypeVar
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from pydantic.errors import PydanticUserError
 
-from mmerg.errors import ConfigError, Failure, ReplyError, SampleError, raised_at
+from mmerg.errors import ConfigError, Failure, ReplyError, SampleError, described, raised_at
 from mmerg.systems.fields import QUOTE
 
 Record = TypeVar("Record", bound=BaseModel)
@@ -250,7 +250,7 @@ def parse(cls: type[Record], bounds: Bounds, text: str) -> Record:
         Exception,
         SystemExit,
     ) as error:  # a validator of the user's may raise anything; pydantic passes on what is no ValueError
-        what = f"{cls.__name__} raised {type(error).__name__}: {error}"
+        what = f"{cls.__name__} raised {described(error)}"
         hint = "let a validator raise ValueError for a reply that is wrong: the model is shown its text"
         raise SampleError(Failure.CODE_ERROR, what, where=raised_at(error), hint=hint) from error
     asked = json_schema(cls, bounds).required or ()

@@ -13,7 +13,7 @@ from typing import Any, cast
 
 from pydantic import ValidationError
 
-from mmerg.errors import ConfigError, MmergError, raised_at
+from mmerg.errors import ConfigError, MmergError, described, raised_at
 from mmerg.settings.model import Target
 from mmerg.storage.files import sha256_of
 
@@ -40,12 +40,12 @@ def _made(node: object, where: str) -> object:
     except MmergError:
         raise
     except (Exception, SystemExit) as error:
-        why = " ".join(f"{type(error).__name__}: {error}".split())
+        why = " ".join(described(error).split())
         if isinstance(error, ValidationError):
             found = error.errors(include_url=False)
             why = "; ".join(f"{'.'.join(map(str, one['loc']))} is {one['input']!r:.60}: {one['msg']}" for one in found)
         inside = error.__traceback__ and error.__traceback__.tb_next  # else the arguments do not fit
-        place = f", {raised_at(error)}" if inside else ""
+        place = f", {raised_at(error)}" if inside and not isinstance(error, ValidationError) else ""
         raise ConfigError(f"{dotted} cannot be made: {why}", where=f"{where}{place}") from error
 
 
@@ -57,7 +57,7 @@ def named(dotted: str, where: str, hint: str) -> object:
     try:
         return cast(object, getattr(_module_of(f"{file}.py") if in_file else importlib.import_module(module), name))
     except (Exception, SystemExit) as error:
-        why = f"{type(error).__name__}: {error}" if not isinstance(error, ImportError | ValueError) else str(error)
+        why = described(error) if not isinstance(error, ImportError | ValueError) else str(error)
         place = f", {raised_at(error)}" if isinstance(error, SyntaxError | NameError | SystemExit) else ""
         raise ConfigError(f"{dotted!r} cannot be imported: {why}", where=f"{where}{place}", hint=hint) from error
 
@@ -80,7 +80,7 @@ def digest_of(thing: object) -> str:
     try:
         digest = getattr(thing, "digest", None)
     except (Exception, SystemExit) as error:  # a property of the user's may raise anything
-        what = f"the digest of {name_of(thing)} raised {type(error).__name__}: {error}"
+        what = f"the digest of {name_of(thing)} raised {described(error)}"
         raise ConfigError(what, where=raised_at(error)) from error
     if isinstance(digest, str) and digest:
         return digest

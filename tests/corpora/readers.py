@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -33,6 +34,27 @@ class Mislabelled(Sound):
     def load(self) -> Any:
         turns = (replace(TALK.turns[0], emotion="boredom"), TALK.turns[1])
         return replace(super().load(), dialogues=(replace(TALK, turns=turns),))
+
+
+class OddError(Exception):
+    def __str__(self) -> str:
+        raise ValueError("no words")
+
+
+class Wordless(Sound):
+    def load(self) -> Any:
+        raise OddError
+
+
+class Leaving(Sound):
+    def load(self) -> Any:
+        sys.exit(0)
+
+
+class LeavingSooner:
+    @property
+    def load(self) -> Any:
+        sys.exit(0)
 
 
 class Raising(Sound):

@@ -103,6 +103,22 @@ def test_what_a_reader_raises_is_told_with_its_file_and_line() -> None:
     assert "docs/datasets.md" in caught.value.hint
 
 
+@pytest.mark.parametrize(
+    ("reader", "told"),
+    [
+        (readers.Wordless(), "Wordless raised OddError"),
+        (readers.Leaving(), "Leaving raised SystemExit: 0"),
+        (readers.LeavingSooner(), "LeavingSooner raised SystemExit: 0"),
+    ],
+)
+def test_a_reader_that_leaves_or_has_no_words_is_told(reader: object, told: str) -> None:
+    """Else a command that did nothing would end with code 0."""
+    with pytest.raises(CorpusError) as caught:
+        read_corpus(reader)
+    assert caught.value.what == f"tests.corpora.readers.{told}"
+    assert caught.value.where.startswith(HERE)
+
+
 def test_what_is_no_reader() -> None:
     with pytest.raises(ConfigError, match=r"pathlib\.PosixPath is no reader"):
         read_corpus(Path())

@@ -20,6 +20,7 @@ from mmerg.settings.parse import checked
 from mmerg.settings.tree import every_key
 from tests.engine.parts import ROOT
 
+LONG = "x" * 5000
 ENVIRONMENT = {**os.environ, "PYTHONPATH": str(ROOT)}
 
 
@@ -47,6 +48,28 @@ def test_every_command_has_a_line() -> None:
         (("run", "max_iterations=3"), "did you mean system.max_iterations?"),
         (("run", "dataset=demo", "ids=[\x1b[31m"), r"'ids=[\x1b[31m' cannot be read as a setting"),
         (("score", "runs/x", "--n\x1b[31m"), r"--n\u001b[31m"),
+        (("score", "runs/x", "--resamples", "\x1b[31m"), r"'\x1b[31m'"),
+        (("\x1b[31m",), r"there is no command \u001b[31m"),
+        (("run", "dataset=demo", "--\x1b[31m"), r"there is no option --\u001b[31m"),
+        (("run", "dataset=demo", "frames=\x1b[31m"), r"'frames=\x1b[31m' cannot be read as a setting"),
+        (("run", "dataset=demo", "-m", "\x1b[31m=1,2"), r"'\x1b[31m=1,2' cannot be read as a setting"),
+        (("run", "dataset=demo", "name='\x1b[31m'"), r"name is '\x1b[31m'"),
+        (("tables", LONG), "a path cannot be used: File name too long"),
+        (("tables", "--runs", LONG), "a path cannot be used: File name too long"),
+        (("new", "system", LONG), "a path cannot be used: File name too long"),
+        (("run", "dataset=demo", "backend=dry", f"runs={LONG}"), "a path cannot be used: File name too long"),
+        (("run", "dataset=demo", f"backbone.gguf={LONG}"), "a path cannot be used: File name too long"),
+        (("run", "dataset=demo", f"limit={'9' * 5000}"), "cannot be read as a setting"),
+        (("run", "dataset=demo", "frames=null"), "there is no frames=null"),
+        (("run", "dataset=demo", "protocol=null"), "there is no protocol=null"),
+        (("run", "dataset=demo", "+dataset.reader.file=5"), "Folder cannot be made: file is 5"),
+        (("run", "dataset=demo", "system.without=[mpaa]"), "did you mean mpa?"),
+        (("run", "backbone=qwen2.5vl:7b"), "qwen2.5vl:7b is the model of backbone=qwen2.5vl-7b"),
+        (
+            ("run", "dataset=demo", "backend=dry", "backend.adapter.deadlines.total=null"),
+            "backend.adapter.deadlines names no class that would take settings",
+        ),
+        (("bench", "--config-dir=nowhere"), "--config-dir: there is no folder 'nowhere'"),
     ],
 )
 def test_what_is_wrong_is_told_in_our_words(arguments: tuple[str, ...], told: str, tmp_path: Path) -> None:
@@ -129,6 +152,19 @@ def test_a_page_that_includes_one_that_is_not_there_is_named(included: str, told
         compose("config", checked(["dataset=demo", "frames=mine"], "config", tmp_path), tmp_path)
     assert (caught.value.what, caught.value.where) == (told, str(file))
     assert caught.value.hint.startswith("did you mean ")
+
+
+def test_what_is_printed_with_its_references_followed_holds_no_password(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("OLLAMA_HOST", "http://me:secret@gpu1:1")
+    for backend, told in (("ollama", "- http://***@gpu1:1\n"), ("embedded", "  mmproj: ''\n")):
+        line = ["dataset=demo", f"backend={backend}", "--cfg", "job", "-p", "backend", "--resolve"]
+        assert composing(lambda config: 1, "config", "", line) == 0
+        assert told in (printed := capsys.readouterr().out)
+        assert "secret" not in printed
+    with pytest.raises(ConfigError, match="nowhere"):
+        composing(lambda config: 1, "config", "", ["dataset=demo", "seed=${nowhere}", "--cfg", "job", "--resolve"])
 
 
 def test_a_part_that_is_not_there_cannot_be_printed() -> None:
