@@ -101,10 +101,14 @@ def test_ratings_stand_beside_the_run_and_in_a_folder_of_their_own(judged: Judge
     assert done.stdout.splitlines()[-1] == f"judging: {judged.judging()}"
     assert server.calls == 3 * SAMPLES
     found = Judgement.model_validate_json(judged.judgement())
-    assert (found.n, found.failed, found.unjudged, found.left_out) == (SAMPLES, 0, 0, {"failed in the run": 1})
+    assert (found.n, found.no_reply, found.failed, found.unjudged, found.left_out) == (SAMPLES + 1, 1, 0, 0, {})
     assert (found.verdicts, found.unusable) == (3 * SAMPLES, 0)
     given = [v.score for sample in judged.verdicts() for v in sample.verdicts if v.aspect == "empathy"]
-    assert found.scores["empathy"].value == sum(score or 0 for score in given) / SAMPLES
+    judged_sum = sum(score or 0 for score in given)
+    assert found.replies_alone["empathy"].value == judged_sum / SAMPLES
+    assert found.scores["empathy"].value == (judged_sum + 1) / (SAMPLES + 1)  # a failed reply has the lowest mark
+    assert "1 of the samples failed in a run" in " ".join(done.stdout.split())
+    assert "of replies alone" in done.stdout
     assert list(found.scores) == ["empathy", "coherence", "fluency"]
     assert found.scores["fluency"].interval
     manifest = read_any_manifest(judged.judging())
@@ -161,6 +165,24 @@ def test_a_judge_that_prefers_the_first_is_shown_to(tmp_path: Path) -> None:
         assert found.aspects[aspect]["first"].interval
 
 
+def test_a_run_that_failed_loses_without_a_call(tmp_path: Path, judged: Judged, server: ScriptedOllama) -> None:
+    b = build_run(tmp_path / "b", [result("d0/4", "So what?"), result("d9/4", "Well done."), result("d3/4", None)])
+    for more in ("limit=1", "limit=null"):
+        done = judged(judged.a, b, "judge=pairwise", more)
+        assert done.returncode == 0, done.stderr
+    assert server.calls == 10
+    found = Match.model_validate_json((judged.judging("pairwise") / "judgement.json").read_bytes())
+    assert (found.drawn, found.n, found.no_reply, found.verdicts) == (3, 3, 2, 10)
+    assert found.left_out == {"in one run only": 2}
+    for aspect, alone in found.replies_alone.items():
+        counted = found.aspects.get(aspect, found.overall)
+        assert (counted["win"].n, alone["win"].n, counted["first"].n) == (3, 1, alone["first"].n)
+        for end in ("win", "lose"):  # each run failed once where the other did not
+            assert counted[end].value == pytest.approx(((alone[end].value or 0) + 100) / 3)
+    assert "the same of pairs that have both replies" in done.stdout
+    assert "2 of the samples failed in a run, which counts as the worst" in " ".join(done.stdout.split())
+
+
 def test_what_cannot_be_used_is_counted(tmp_path: Path) -> None:
     def sometimes(body: dict[str, Any]) -> str:
         prompt = body["messages"][1]["content"]
@@ -172,20 +194,20 @@ def test_what_cannot_be_used_is_counted(tmp_path: Path) -> None:
     assert done.returncode == 0
     assert "12 verdicts, 1 of them unusable (8.3 %)" in " ".join(done.stdout.split())
     found = Judgement.model_validate_json(judged.judgement())
-    assert (found.n, found.verdicts, found.unusable) == (SAMPLES, 12, 1)
-    assert [found.scores[aspect].n for aspect in ("empathy", "fluency")] == [SAMPLES, SAMPLES - 1]
+    assert (found.n, found.verdicts, found.unusable) == (SAMPLES + 1, 12, 1)
+    assert [found.scores[aspect].n for aspect in ("empathy", "fluency")] == [SAMPLES + 1, SAMPLES]
 
 
 def test_the_same_command_calls_nothing_and_writes_the_same(judged: Judged, server: ScriptedOllama) -> None:
     judged(judged.a, "limit=2")
-    assert Judgement.model_validate_json(judged.judgement()).unjudged == SAMPLES - 2
+    assert Judgement.model_validate_json(judged.judgement()).unjudged == SAMPLES - 1
     assert server.calls == 2 * 3
     assert judged(judged.a).returncode == 0
     assert server.calls == SAMPLES * 3
     file = judged.judging() / "verdicts.jsonl"
     before = (judged.judgement(), file.read_bytes())
     done = judged(judged.a)
-    assert f"{SAMPLES} samples are finished already" in done.stdout
+    assert f"{SAMPLES + 1} samples are finished already" in done.stdout
     assert (judged.judgement(), file.read_bytes()) == before
     assert server.calls == SAMPLES * 3
 
@@ -208,11 +230,11 @@ def test_a_partial_judgement_stands_in_its_folder_and_not_in_place_of_a_fuller(j
     done = judged(judged.a, "judge.sample=2")
     assert done.returncode == 0
     told = "".join(done.stdout.split())
-    assert "judgement-qwen2.5vl-7b@likert.jsonstays:itisof4samplesofthesamereplies,andthisjudgementof2," in told
+    assert "judgement-qwen2.5vl-7b@likert.jsonstays:itisof5samplesofthesamereplies,andthisjudgementof2," in told
     assert judged.judgement() == before
     [partial] = [path for path in (judged.folder / "runs").glob("judge-likert-*") if path != folder]
     found = Judgement.model_validate_json((partial / "judgement.json").read_bytes())
-    assert (found.drawn, found.n, found.left_out) == (2, 2, {"failed in the run": 1, "not drawn": SAMPLES - 2})
+    assert (found.drawn, found.n, found.left_out) == (2, 2, {"not drawn": SAMPLES - 1})
 
 
 def test_another_rubric_has_a_file_of_its_own(judged: Judged) -> None:
@@ -221,7 +243,7 @@ def test_another_rubric_has_a_file_of_its_own(judged: Judged) -> None:
     assert judged(judged.a, "judge.name=stricter").returncode == 0
     assert judged.judgement() == before
     other = read_judgement(judged.a / "judgement-qwen2.5vl-7b@stricter.json", judged.a)
-    assert (other.judge, other.rubric, other.n) == ("qwen2.5vl-7b", "stricter", SAMPLES)
+    assert (other.judge, other.rubric, other.n) == ("qwen2.5vl-7b", "stricter", SAMPLES + 1)
 
 
 def test_a_judgement_of_the_older_name_is_replaced_by_one_of_its_rubric_alone(judged: Judged) -> None:
@@ -233,13 +255,13 @@ def test_a_judgement_of_the_older_name_is_replaced_by_one_of_its_rubric_alone(ju
     assert older.exists()
     assert judged(judged.a).returncode == 0
     assert not older.exists()
-    assert Judgement.model_validate_json(judged.judgement()).n == SAMPLES
+    assert Judgement.model_validate_json(judged.judgement()).n == SAMPLES + 1
 
 
 def test_a_judgement_is_of_the_replies_that_the_run_has_now(judged: Judged) -> None:
     assert judged(judged.a).returncode == 0
     file = judged.a / "judgement-qwen2.5vl-7b@likert.json"
-    assert read_judgement(file, judged.a).n == SAMPLES
+    assert read_judgement(file, judged.a).n == SAMPLES + 1
     lines = (judged.a / "results.jsonl").read_text(encoding="utf-8")
     (judged.a / "results.jsonl").write_text(lines.replace("I hear you, 1.", "Me, too."), encoding="utf-8")
     with pytest.raises(RunError, match=r"this judgement is stale[^$]*python -m mmerg.judge"):
@@ -294,10 +316,10 @@ def test_a_failed_call_costs_one_sample_and_can_be_taken_up_again(tmp_path: Path
         done = judged(judged.a, "backend.attempts=1", "cache=off")
         assert done.returncode == 1, done.stdout + done.stderr
         found = Judgement.model_validate_json(judged.judgement())
-        assert (found.n, found.failed, found.scores["empathy"].n) == (SAMPLES - 1, 1, SAMPLES - 1)
+        assert (found.n, found.failed, found.scores["empathy"].n) == (SAMPLES, 1, SAMPLES)
         ill[0] = False
         assert judged(judged.a, "only_failed=true").returncode == 0
-        assert Judgement.model_validate_json(judged.judgement()).n == SAMPLES
+        assert Judgement.model_validate_json(judged.judgement()).n == SAMPLES + 1
 
 
 def test_repeats_ask_with_other_seeds_and_their_agreement_is_told(judged: Judged, server: ScriptedOllama) -> None:

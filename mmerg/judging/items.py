@@ -1,7 +1,7 @@
 """What is judged: the replies of one run, or those that two runs gave to the same histories.
 
 Nothing but history, responder and replies is taken from a run: no gold reply, label, forecast, plan or name can reach a
-prompt from here. A sample that failed in a run has no reply; it is counted and not judged.
+prompt from here. A sample that failed in a run has no reply: it stays an item, about which nothing is asked.
 
     lot = pairs(read_run(a), read_run(b))
     lot.items[0].replies    # A's, B's
@@ -24,13 +24,19 @@ from mmerg.scoring.comparable import must_compare
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """A sample to judge: what was shown of its dialogue, and one reply a run, in the order of the runs."""
+    """A sample to judge: what was shown of its dialogue, and one reply a run, in the order of the runs; None where the
+    sample failed."""
 
     id: str
     dialogue: str
     history: tuple[tuple[str, str], ...]
     responder: str
-    replies: tuple[str, ...]
+    replies: tuple[str | None, ...]
+
+    @property
+    def no_reply(self) -> tuple[int, ...]:
+        """The runs, by number, in which it failed."""
+        return tuple(run for run, reply in enumerate(self.replies) if reply is None)
 
     @property
     def scene(self) -> Scene:
@@ -64,15 +70,14 @@ class Lot:
 
 def singles(run: ScoredRun) -> Lot:
     """The replies of one run. Raises RunError where it has none, or its results do not tell what they answer."""
-    told = [answer for answer in _in_order(run.answers) if answer.ok]
-    for answer in told:
+    answers = _in_order(run.answers)
+    for answer in answers:
         _must_be_told(answer, run)
-    items = [_item(answer, (answer,)) for answer in told]
-    return _lot((run,), items, {"failed in the run": len(run.answers) - len(items)})
+    return _lot((run,), [_item(answer, (answer,)) for answer in answers], {})
 
 
 def pairs(a: ScoredRun, b: ScoredRun) -> Lot:
-    """The replies of two runs to the samples that both finished. Raises ConfigError where it is one run, RunError where
+    """The replies of two runs to the samples that both have. Raises ConfigError where it is one run, RunError where
     the runs cannot be compared (see `must_compare`), results do not tell what was shown, or that was not the same."""
     if a.path.resolve() == b.path.resolve():
         raise ConfigError("a run is to be compared with itself", where=str(a.path), hint="name two run folders")
@@ -82,23 +87,20 @@ def pairs(a: ScoredRun, b: ScoredRun) -> Lot:
     for one, other in both:
         _must_be_told(one, a)
         _must_be_told(other, b)
-        if (one.result.history, one.result.responder) != (other.result.history, other.result.responder):
+        told = (one.result.history, one.result.responder), (other.result.history, other.result.responder)
+        if one.ok and other.ok and told[0] != told[1]:
             raise RunError(
                 f"the runs were not shown the same history of {one.id}",
                 where=f"{a.path} and {b.path}",
                 hint="compare runs with the same protocol.history",
             )
-    items = [_item(one, (one, other)) for one, other in both if one.ok and other.ok]
-    left_out = {
-        "failed in a run": len(both) - len(items),
-        "in one run only": len(a.answers) + len(b.answers) - 2 * len(both),
-    }
-    return _lot((a, b), items, left_out)
+    items = [_item(one, (one, other)) for one, other in both]
+    return _lot((a, b), items, {"in one run only": len(a.answers) + len(b.answers) - 2 * len(both)})
 
 
 def _must_be_told(answer: Answer, run: ScoredRun) -> None:
     """Raises RunError for a reply to nothing: it would be judged without what it answers."""
-    if not answer.result.history:
+    if answer.ok and not answer.result.history:
         raise RunError(
             f"the results do not tell what was shown of {answer.id}",
             where=str(run.path / RESULTS),
@@ -107,8 +109,9 @@ def _must_be_told(answer: Answer, run: ScoredRun) -> None:
 
 
 def _lot(runs: tuple[ScoredRun, ...], items: list[Item], left_out: dict[str, int]) -> Lot:
-    if not items:
-        told = ", ".join(f"{count} {reason}" for reason, count in left_out.items() if count) or "no samples"
+    if all(item.no_reply for item in items):
+        reasons = {"failed": len(items), **left_out}
+        told = ", ".join(f"{count} {reason}" for reason, count in reasons.items() if count) or "no samples"
         raise RunError(f"there is no reply to judge: {told}", where=" and ".join(str(run.path) for run in runs))
     return Lot(runs, tuple(items), {reason: count for reason, count in left_out.items() if count})
 
@@ -119,5 +122,5 @@ def _in_order(answers: Sequence[Answer]) -> list[Answer]:
 
 def _item(answer: Answer, answers: tuple[Answer, ...]) -> Item:
     # A line feed in a reply must not read as another part of the prompt.
-    replies = tuple(" ".join((one.result.response or "").split()) for one in answers)
+    replies = tuple(" ".join((one.result.response or "").split()) if one.ok else None for one in answers)
     return Item(answer.id, answer.result.dialogue or answer.id, answer.result.history, answer.result.responder, replies)

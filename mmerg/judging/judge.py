@@ -3,7 +3,7 @@
 The judge is a system of stages that see D, the history, and R, the replies, and nothing of each other. What its calls
 have in common comes first in every prompt, and aspects follow each other back to back, so that a server's prefix cache
 serves them. An answer that cannot be used even after repairs is an unusable verdict, never a guess; a call that fails
-fails the item.
+fails the item. Where a run gave no reply there is nothing to ask.
 
     judge = Judge(Prompts(judge_system(settings.judge)), Sampling(), replies=2, repeats=1)
     verdicts = judge.item(item, backend, trace.emit)
@@ -94,8 +94,8 @@ class Judge:
         ConfigError for what would fail every item."""
 
         def decide(note: Emit) -> Fields:
-            looks = (self._look(item, look, backend, note) for look in self.rounds)
-            return {"verdicts": tuple(chain.from_iterable(looks))}
+            looks = (self._look(item, look, backend, note) for look in self.rounds if not item.no_reply)
+            return {"verdicts": tuple(chain.from_iterable(looks)), "no_reply": item.no_reply}
 
         started = events.SampleStarted(
             sample=item.id, dialogue=item.dialogue, history=item.history, responder=item.responder, labels=()

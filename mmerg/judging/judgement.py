@@ -30,9 +30,9 @@ JUDGEMENT = "judgement.json"
 
 class _Judged(BaseModel):
     """judge: the name of its backbone. judging: the folder with the verdicts. drawn: samples to be judged, of which n
-    are; failed: those on which a call failed; unjudged: those not come to yet. left_out: those that were not to be
-    judged, by reason. verdicts: answers asked for on the n samples, of which so many were unusable. identity: what
-    decided the verdicts."""
+    are, no_reply of them without a call, as a run failed there; failed: those on which a call failed; unjudged: those
+    not come to yet. left_out: those that were not to be judged, by reason. verdicts: answers asked for on the n
+    samples, of which so many were unusable. identity: what decided the verdicts."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -42,6 +42,7 @@ class _Judged(BaseModel):
     corpus: str
     drawn: int
     n: int
+    no_reply: int = 0
     failed: int
     unjudged: int
     left_out: dict[str, int]
@@ -65,24 +66,28 @@ class _Judged(BaseModel):
 
 
 class Judgement(_Judged):
-    """The ratings of one run, by aspect. self_judged: the judge is the model that wrote the replies. replies: which
-    replies the run held then (see `replies_digest`)."""
+    """The ratings of one run, by aspect. replies_alone: the same without samples that failed in the run, if any did.
+    self_judged: the judge is the model that wrote the replies. replies: which replies the run held then (see
+    `replies_digest`)."""
 
     run: str
     replies: str
     protocol: str
     self_judged: bool
     scores: dict[str, Score]
+    replies_alone: dict[str, Score] = {}
 
 
 class Match(_Judged):
     """Run A against run B: figures by aspect (see `preferences`), and over all aspects; signs: tests by aspect.
-    self_judged: the runs whose replies the judge itself wrote."""
+    replies_alone: the figures without samples that failed in a run, if any did. self_judged: the runs whose replies the
+    judge itself wrote."""
 
     runs: tuple[str, str]
     self_judged: tuple[str, ...]
     aspects: dict[str, dict[str, Score]]
     overall: dict[str, Score]
+    replies_alone: dict[str, dict[str, Score]] = {}
     signs: dict[str, Sign]
 
 

@@ -162,6 +162,8 @@ def _conclude(
 ) -> None:
     """The figures of what has been judged so far: written down, and printed."""
     judged = [verdicts for verdicts in found if verdicts.status == "ok"]
+    replied = [verdicts for verdicts in judged if not verdicts.no_reply]
+    some_failed = len(replied) < len(judged)
     manifest = lot.runs[0].manifest
     common: dict[str, Any] = {
         "judge": judging.backbone,
@@ -170,6 +172,7 @@ def _conclude(
         "corpus": f"{manifest.corpus.name} {manifest.corpus.split}",
         "drawn": len(lot.items),
         "n": len(judged),
+        "no_reply": len(judged) - len(replied),
         "failed": len(found) - len(judged),
         "unjudged": len(lot.items) - len(found),
         "left_out": lot.left_out,
@@ -181,13 +184,13 @@ def _conclude(
     signature = _signature(judging)
     if len(lot.runs) == 1:
         [run] = lot.runs
-        scores = ratings(judged, judging.aspects, signature)
         judgement = Judgement(
             run=run.name,
             protocol=run.protocol,
             self_judged=bool(own),
             replies=replies_digest(answer.result for answer in run.answers),
-            scores=scores,
+            scores=ratings(judged, judging.aspects, signature),
+            replies_alone=ratings(replied, judging.aspects, signature) if some_failed else {},
             **common,
         )
         judgement.write(path / JUDGEMENT)
@@ -202,11 +205,13 @@ def _conclude(
         parts = rated(judgement)
     else:
         a, b = lot.runs
+        over = {**{aspect: [aspect] for aspect in judging.aspects}, "all": judging.aspects} if some_failed else {}
         match = Match(
             runs=(a.name, b.name),
             self_judged=tuple(run.name for run in own),
             aspects={aspect: preferences(judged, [aspect], signature) for aspect in judging.aspects},
             overall=preferences(judged, judging.aspects, signature),
+            replies_alone={name: preferences(replied, aspects, signature) for name, aspects in over.items()},
             signs=signs(judged, judging.aspects),
             **common,
         )
@@ -226,6 +231,7 @@ def _signature(judging: Judging) -> str:
         "repeats": node.repeats,
         "seed": judging.settings.seed,
         "settings": identity_hash(judging.settings.plain())[:8],
+        "failed": "worst",
     }
     told = "|".join(f"{key}:{value}" for key, value in parts.items())
     return f"{told}||backend:{engine.backend}-{engine.version}"

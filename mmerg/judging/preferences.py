@@ -3,7 +3,8 @@
 A pair is shown in both orders, so one repeat gives two verdicts on it. It is won only where both prefer A, lost only
 where both prefer B, and a tie in every other case: verdicts that contradict each other say that the order decided.
 Over repeats more than half of them must be won (or lost). Every figure is a share in percent: of a sample's cases, then
-the mean over samples. Unusable verdicts make no case.
+the mean over samples. Unusable verdicts make no case. A run that gave no reply loses the pair without being judged; a
+pair without any reply is a tie.
 
 Whether A is better than B: the margin, the mean of +100 for a pair won, 0 for a tie, -100 for one lost, and by aspect
 an exact sign test. Pairs of a dialogue are not independent, so each dialogue has one vote, for the run that won more of
@@ -42,6 +43,15 @@ def outcome(verdicts: Sequence[Verdict]) -> int | None:
     return next((run for run in (A, B) if repeats.count(run) > len(repeats) / 2), -1)
 
 
+def _outcomes(sample: Verdicts, aspects: Sequence[str]) -> list[int]:
+    """How the sample ended by aspect, without aspects that have no pair of usable verdicts; once where a run gave no
+    reply."""
+    if sample.no_reply:
+        return [-1 if len(sample.no_reply) > 1 else B if A in sample.no_reply else A]
+    found = map(outcome, _usable(sample, aspects))
+    return [ended for ended in found if ended is not None]
+
+
 def _combined(one: Verdict, other: Verdict) -> int:
     agreed = one.preferred if one.preferred == other.preferred else None
     return -1 if agreed is None else agreed
@@ -51,14 +61,6 @@ def _both_orders(verdicts: Sequence[Verdict]) -> list[tuple[Verdict, Verdict]]:
     """Of each repeat the verdicts with A first and with B first, where both are usable."""
     shown = {(verdict.repeat, verdict.order[0]): verdict for verdict in verdicts}
     return [(shown[repeat, A], shown[repeat, B]) for repeat, first in shown if first == A and (repeat, B) in shown]
-
-
-def _ended(run: int) -> Cases:
-    def cases(verdicts: Sequence[Verdict]) -> list[bool]:
-        found = outcome(verdicts)
-        return [] if found is None else [found == run]
-
-    return cases
 
 
 def _said(run: int | None) -> Cases:
@@ -81,13 +83,11 @@ def _agree_repeats(verdicts: Sequence[Verdict]) -> list[bool]:
     return [one.choice == other.choice for one, other in combinations(verdicts, 2) if one.order == other.order]
 
 
-# win, tie, lose: of pairs, by the rule above. raw_…: of single verdicts. first: of verdicts that are no tie, those for
+ENDS = {"win": A, "tie": -1, "lose": B}  # of pairs, by the rule above
+# What the judge said, where it was asked. raw_…: of single verdicts. first: of verdicts that are no tie, those for
 # the reply shown first; 50 is no bias. flips: of pairs, those whose two orders prefer different runs. agree_orders,
 # agree_repeats: of two verdicts on one pair that differ in nothing but the order, or the seed, those that say the same.
 FIGURES: dict[str, Cases] = {
-    "win": _ended(A),
-    "tie": _ended(-1),
-    "lose": _ended(B),
     "raw_win": _said(A),
     "raw_tie": _said(None),
     "raw_lose": _said(B),
@@ -102,18 +102,14 @@ def preferences(samples: Sequence[Verdicts], aspects: Sequence[str], signature: 
     """The figures over `aspects` together, each sample counting once."""
     by_aspect = [_usable(sample, aspects) for sample in samples]
     dialogues = [sample.dialogue for sample in samples]
-    margins = [_margin(usable) for usable in by_aspect]
-    return {
-        "margin": mean("margin", margins, dialogues, by="bootstrap", signature=signature),
-    } | {
-        name: mean(
-            name,
-            [share([held for verdicts in usable for held in cases(verdicts)]) for usable in by_aspect],
-            dialogues,
-            by="wilson",
-            signature=signature,
-        )
+    outcomes = [_outcomes(sample, aspects) for sample in samples]
+    margins = [_margin(ended) for ended in outcomes]
+    shares = {name: [share([one == run for one in ended]) for ended in outcomes] for name, run in ENDS.items()} | {
+        name: [share([held for verdicts in usable for held in cases(verdicts)]) for usable in by_aspect]
         for name, cases in FIGURES.items()
+    }
+    return {"margin": mean("margin", margins, dialogues, by="bootstrap", signature=signature)} | {
+        name: mean(name, values, dialogues, by="wilson", signature=signature) for name, values in shares.items()
     }
 
 
@@ -135,7 +131,7 @@ def signs(samples: Sequence[Verdicts], aspects: Sequence[str]) -> dict[str, Sign
     for aspect in aspects:
         votes: defaultdict[str, float] = defaultdict(float)
         for sample in samples:
-            votes[sample.dialogue] += _margin(_usable(sample, [aspect])) or 0.0
+            votes[sample.dialogue] += _margin(_outcomes(sample, [aspect])) or 0.0
         counted.append((sum(vote > 0 for vote in votes.values()), sum(vote < 0 for vote in votes.values())))
     ps = [mcnemar(won, lost) for won, lost in counted]  # the same test: a fair coin, thrown once a vote
     return {
@@ -144,10 +140,9 @@ def signs(samples: Sequence[Verdicts], aspects: Sequence[str]) -> dict[str, Sign
     }
 
 
-def _margin(usable: Sequence[Sequence[Verdict]]) -> float | None:
-    """The mean over a sample's aspects of 100 where A won, -100 where B did; None without a pair of verdicts."""
-    found = [_WORTH[ended] for verdicts in usable if (ended := outcome(verdicts)) is not None]
-    return sum(found) / len(found) if found else None
+def _margin(outcomes: Sequence[int]) -> float | None:
+    """The mean over a sample's aspects of 100 where A won, -100 where B did; None without any."""
+    return sum(_WORTH[ended] for ended in outcomes) / len(outcomes) if outcomes else None
 
 
 def _usable(sample: Verdicts, aspects: Sequence[str]) -> list[list[Verdict]]:

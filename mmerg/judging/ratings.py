@@ -1,4 +1,5 @@
-"""Mean ratings by aspect. A sample's rating is the mean over its usable repeats; one without any does not count.
+"""Mean ratings by aspect. A sample's rating is the mean over its usable repeats; one without any does not count. Where
+the run gave no reply the rating is the lowest: else a run gained by failing where replies are hard.
 
 scores = ratings(samples, ["empathy", "coherence", "fluency"], signature)
 scores["empathy"].value, scores["empathy"].interval
@@ -10,6 +11,7 @@ from collections.abc import Sequence
 from statistics import fmean
 
 from mmerg.judging.figures import mean
+from mmerg.judging.schemas import LEVELS
 from mmerg.runs.result import Verdicts
 from mmerg.scoring.score import Score
 
@@ -31,5 +33,7 @@ def ratings(samples: Sequence[Verdicts], aspects: Sequence[str], signature: str)
 
 
 def _rating(sample: Verdicts, aspect: str) -> float | None:
+    if sample.no_reply:
+        return float(LEVELS[0])
     given = [verdict.score for verdict in sample.verdicts if verdict.aspect == aspect and verdict.score is not None]
     return fmean(given) if given else None

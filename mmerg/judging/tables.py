@@ -14,7 +14,7 @@ from mmerg.scoring.score import Score
 
 RULE = (
     "a pair is won (lost) only where the judge prefers A (B) in both orders, and in more than half of the repeats; "
-    "all else is a tie"
+    "all else is a tie. A run that gave no reply loses the pair"
 )
 
 
@@ -23,10 +23,12 @@ def rated(found: Judgement) -> Iterator[RenderableType]:
     yield escape(f"{found.run}, {found.corpus}, protocol {found.protocol}")
     yield escape(_counts(found))
     table = Table(title="1 to 5, mean over samples [95 %]", title_justify="left")
-    for name in ("aspect", "rating", "n"):
+    beside = found.replies_alone
+    for name in ("aspect", "rating", "n", *(("of replies alone", "n") if beside else ())):
         table.add_column(name, justify="left" if name == "aspect" else "right")
     for name, score in found.scores.items():
-        table.add_row(escape(name), _cell(score, 2), str(score.n))
+        more = (_cell(beside[name], 2), str(beside[name].n)) if beside else ()
+        table.add_row(escape(name), _cell(score, 2), str(score.n), *more)
     yield table
     yield from _methods(found.scores.values())
     if found.self_judged:
@@ -38,9 +40,12 @@ def compared(found: Match) -> Iterator[RenderableType]:
     yield escape(f"A {found.runs[0]}\nB {found.runs[1]}\n{found.corpus}")
     yield escape(_counts(found))
     by_aspect = {**found.aspects, "all": found.overall}
-    yield _figures("A against B, % of pairs [95 %]", by_aspect, {"win": "A wins", "tie": "tie", "lose": "B wins"})
+    ends, margin = {"win": "A wins", "tie": "tie", "lose": "B wins"}, {"margin": "margin"}
+    yield _figures("A against B, % of pairs [95 %]", by_aspect, ends)
     yield escape(RULE)
-    yield _figures("A over B: pairs won less pairs lost, % of pairs [95 %]", by_aspect, {"margin": "margin"})
+    yield _figures("A over B: pairs won less pairs lost, % of pairs [95 %]", by_aspect, margin)
+    if found.replies_alone:
+        yield _figures("the same of pairs that have both replies", found.replies_alone, ends | margin)
     for aspect, sign in found.signs.items():
         yield escape(
             f"{aspect}: A wins {sign.won} dialogues, B {sign.lost}; sign test p {sign.p:.2g}, "
@@ -67,6 +72,7 @@ def _counts(found: Judgement | Match) -> str:
     parts = [
         f"judged by {found.judge} ({found.engine}): {found.n} samples",
         f"{found.verdicts} verdicts, {found.unusable} of them unusable{share}",
+        *([f"{found.no_reply} of the samples failed in a run, which counts as the worst"] * bool(found.no_reply)),
         *(f"{count} {reason}" for reason, count in found.left_out.items()),
     ]
     if found.failed:

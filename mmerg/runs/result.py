@@ -88,10 +88,11 @@ class Result(SampleLine):
 
 
 class Verdicts(SampleLine):
-    """A judge's verdicts on a finished sample, a line in `verdicts.jsonl` of a judging folder; failed where a call
-    failed, so that no verdict on it counts."""
+    """A judge's verdicts on a sample, a line in `verdicts.jsonl` of a judging folder; failed where a call failed, so
+    that no verdict on it counts. no_reply: the judged runs, by number, that gave no reply, where nothing is asked."""
 
     verdicts: tuple[Verdict, ...] = ()
+    no_reply: tuple[int, ...] = ()
     calls: Count = 0
     cached_calls: Count = 0
     prompt_tokens: Count = 0

@@ -127,22 +127,24 @@ def test_an_aspect_has_no_temperature_of_its_own() -> None:
         judge_system(likert.model_copy(update={"aspects": {**likert.aspects, "empathy": hot}}))
 
 
-def test_a_sample_without_a_reply_is_counted_and_not_judged(tmp_path: Path) -> None:
+def test_about_a_sample_without_a_reply_nothing_is_asked(tmp_path: Path) -> None:
     run = read_run(build_run(tmp_path / "a", [result("d0/4"), result("d1/4", None)]))
     lot = singles(run)
-    assert [item.id for item in lot.items] == ["d0/4"]
-    assert lot.left_out == {"failed in the run": 1}
+    assert [(item.id, item.no_reply) for item in lot.items] == [("d0/4", ()), ("d1/4", (0,))]
+    found, backend, told = asked(judge("likert"), lot.items[1], lambda _: rating(3))
+    assert (found.status, found.verdicts, found.no_reply, found.calls, backend.calls) == ("ok", (), (0,), 0, 0)
+    assert isinstance(told[-1], events.SampleDone)
     assert (lot.items[0].responder, lot.items[0].history[0]) == ("Ben", ("Ana", "I lost my keys."))
     with pytest.raises(RunError, match="there is no reply to judge: 1 failed"):
         singles(read_run(build_run(tmp_path / "b", [result("d1/4", None)])))
 
 
-def test_pairs_are_what_both_runs_finished(tmp_path: Path) -> None:
+def test_pairs_are_what_both_runs_have(tmp_path: Path) -> None:
     a = build_run(tmp_path / "a", [result("d0/4", "a0"), result("d1/4", None), result("d2/4", "a2")])
     b = build_run(tmp_path / "b", [result("d2/4", "b2\nmore"), result("d1/4", "b1"), result("d3/4", "b3")])
     lot = pairs(read_run(a), read_run(b))
-    assert [(item.id, item.replies) for item in lot.items] == [("d2/4", ("a2", "b2 more"))]
-    assert lot.left_out == {"failed in a run": 1, "in one run only": 2}
+    assert [(item.id, item.replies) for item in lot.items] == [("d1/4", (None, "b1")), ("d2/4", ("a2", "b2 more"))]
+    assert lot.left_out == {"in one run only": 2}
 
 
 def test_runs_that_cannot_be_compared_are_refused(tmp_path: Path) -> None:

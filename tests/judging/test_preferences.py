@@ -104,9 +104,30 @@ def test_swapping_the_runs_swaps_win_and_lose_and_nothing_else(
     margins = [found.pop("margin") for found in (here, there)]
     assert margins in ([None, None], [margins[0], -(margins[0] or 0.0)])
     assert {back.get(name, name): value for name, value in there.items()} == here
-    assert set(here) == set(FIGURES)
+    assert set(here) == {"win", "tie", "lose", *FIGURES}
     if here["win"] is not None:
         assert abs(here["win"] + (here["tie"] or 0) + (here["lose"] or 0) - 100) < 1e-9
+
+
+def test_a_failed_reply_loses_and_says_nothing_of_the_judge() -> None:
+    def failed(name: str, *runs: int) -> Verdicts:
+        return Verdicts(id=name, status="ok", dialogue=name[:2], no_reply=runs)
+
+    won = sample(("first", "second"))
+    samples = [won, failed("d1/4", 0), failed("d2/4", 1), failed("d3/4", 1), failed("d4/4", 0, 1)]
+    scores = preferences(samples, ["empathy", "fluency"], "")
+    assert [(scores[name].value, scores[name].n) for name in ("win", "tie", "lose", "margin")] == [
+        *((60, 5), (20, 5), (20, 5), (40, 5))
+    ]
+    alone = preferences([won], ["empathy", "fluency"], "")
+    judge = ("raw_win", "raw_tie", "raw_lose", "first", "flips", "agree_orders", "agree_repeats")
+    assert [(scores[name].value, scores[name].n) for name in judge] == [
+        (alone[name].value, alone[name].n) for name in judge
+    ]
+    found = signs(samples, ["empathy", "fluency"])
+    assert [(sign.won, sign.lost) for sign in found.values()] == [(3, 1), (2, 1)]
+    rated = ratings([failed("d0/1", 0), failed("d1/1", 0)], ["empathy"], "")["empathy"]
+    assert (rated.value, rated.n) == (1.0, 2)
 
 
 def test_ratings_are_means_over_samples_of_means_over_repeats() -> None:
