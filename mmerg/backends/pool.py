@@ -4,7 +4,8 @@ A host's prefix cache serves a sample's calls only if they run back to back on i
 dealt out: no more samples on a host than it has slots, first come first served, on the host with the most room. A host
 that dies, hangs, lacks the model or comes to serve another engine is left out, and its calls move on; after
 `revive_after` seconds one sample tries it again. While all hosts are down calls wait, and after `patience` seconds the
-run stops, to go on later. A call that fails on hosts that are alive is its sample's own failure.
+run stops, to go on later. A call that fails on hosts that are alive is its sample's own failure; so is one that crashes
+the hosts, or finds no end there, again and again after they came back.
 
     pool = Pool([Host(Retry(Ollama("http://a:11434", …)), 2, "a"), Host(Retry(Ollama("http://b:11434", …)), 2, "b")])
     engine = pool.describe()
@@ -25,8 +26,10 @@ from mmerg.backends.protocol import Backend, Engine, Reply, Request, changed
 from mmerg.backends.retry import pause
 from mmerg.errors import CallError, ConfigError, Failure, RunError
 
-DEAD = frozenset({Failure.UNREACHABLE, Failure.RUNNER_CRASH, Failure.TIMEOUT})  # a host that hangs is as good as dead
-LOOK_AGAIN = 0.5  # seconds after which who waits for a slot sees whether a host is due that was left out
+REACHED = frozenset({Failure.RUNNER_CRASH, Failure.TIMEOUT})  # the call was on a host, and may be what is wrong
+DEAD = REACHED | {Failure.UNREACHABLE}  # a host that hangs is as good as dead
+TRIES_AFTER = 2  # of one call on hosts that came back; where both crash or hang, the call does that, not an outage
+LOOK_AGAIN = 0.5  # seconds between two looks by a lease that waits for a slot: a host that was left out may be due
 OF_NO_USE = DEAD | {Failure.MODEL_NOT_FOUND}  # hosts may hold different models, and another one in mid-run
 
 
@@ -224,17 +227,26 @@ class _Lease:
         pool = self._pool
         tried: dict[Host, CallError] = {}
         end = 0.0
+        left = TRIES_AFTER
         while True:
             host = self.hold(tried)
+            called = False
             try:
                 if host.down:
                     pool._check_same(host)
+                called = True
                 reply = host.backend.complete(request)
             except CallError as error:
                 if error.failure not in OF_NO_USE:
                     raise
                 pool._note(host, error)
                 tried[host] = error
+                # While a crashed server starts anew its retries reach nobody: `Retry` keeps the crash as the cause.
+                told = error.__cause__ if error.failure is Failure.UNREACHABLE else error
+                if called and end and isinstance(told, CallError) and told.failure in REACHED:
+                    left -= 1
+                    if not left:
+                        raise told from None
             else:
                 pool._note(host, None)
                 return reply

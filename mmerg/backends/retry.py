@@ -22,8 +22,9 @@ RETRIED = frozenset({Failure.RUNNER_CRASH, Failure.TIMEOUT, Failure.BUSY, Failur
 class Retry:
     """Calls `inner` up to `attempts` times (at least once), waiting wait, 2·wait, 4·wait, … seconds in between.
 
-    Raises the last CallError, with the number of tries in its message; interrupted where `close` ends a wait.
-    `describe` is not tried again: it is asked when a run starts, and a user should see at once what is wrong.
+    Raises the last CallError, with the number of tries in its message and as its cause the last one of a host that was
+    reached, if any; interrupted where `close` ends a wait. `describe` is not tried again: it is asked when a run
+    starts, and a user should see at once what is wrong.
     """
 
     def __init__(self, inner: Backend, attempts: int = 3, wait: float = 1.0) -> None:
@@ -44,15 +45,18 @@ class Retry:
 def persist(call: Callable[[], Made], attempts: int, wait: float, closed: threading.Event) -> Made:
     """What `call` gives, tried again where that can help, until `closed` is set. Raises CallError, as `Retry` says."""
     tries = 1
+    reached: CallError | None = None
     while True:
         try:
             return call()
         except CallError as error:
+            if error.failure is not Failure.UNREACHABLE or not reached:
+                reached = error
             if error.failure not in RETRIED or tries >= attempts:
                 if tries == 1:
                     raise
                 what = f"{error.what} (tried {tries} times)"
-                raise CallError(error.failure, what, where=error.where, hint=error.hint) from error
+                raise CallError(error.failure, what, where=error.where, hint=error.hint) from reached
             if closed.wait(pause(wait, tries)):
                 what = f"stopped while waiting to try again after: {error.what}"
                 raise CallError(Failure.INTERRUPTED, what, where=error.where) from error
