@@ -144,7 +144,7 @@ def _run(task: Task, out: Console) -> Ended:
             def work(sample: Sample, backend: Backend, emit: Emit) -> Result:
                 return experiment.sample(sample, backend, emit, run.keep_frame)
 
-            progress = carry_out(run, wanted, todo, work, pool, out)
+            progress = carry_out(run, wanted, todo, work, pool, out, sources.values())
             run.seal([sample.id for sample in task.selection.samples])
             results = run.results.only(sample.id for sample in wanted).values()
             _tell(out, settings, results)

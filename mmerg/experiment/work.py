@@ -8,7 +8,7 @@ What runs (`launch.py`) and judgings (`judging/launch.py`) have in common, and w
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
@@ -19,6 +19,7 @@ from mmerg.backends.protocol import Backend
 from mmerg.console.progress import Progress
 from mmerg.console.terminal import escape
 from mmerg.engine.parallel import in_flight
+from mmerg.engine.sources import Source
 from mmerg.errors import ConfigError, RunError
 from mmerg.runs.config_diff import Setting, settings_diff
 from mmerg.runs.events import Emit, Event
@@ -56,9 +57,11 @@ def carry_out(
     work: Callable[[Item, Backend, Emit], Line],
     pool: Pool,
     out: Console,
+    sources: Iterable[Source] = (),
 ) -> Progress:
     """Does `todo` and writes events and records as they come: `work` makes a record on a leased backend. The rest of
-    `wanted` is told as kept, and at last which hosts were lost. Raises what `work` raises, and begins no other."""
+    `wanted` is told as kept, and at last which hosts were lost. Raises what `work` raises, and begins no other: the
+    pool and `sources` are closed then, so that nothing waits for them."""
     again = {item.id for item in todo}
     kept = folder.results.only(item.id for item in wanted if item.id not in again)
     progress = Progress(out, len(todo), len(kept), sum(record.status == "failed" for record in kept.values()))
@@ -74,9 +77,13 @@ def carry_out(
         with pool.lease() as backend:
             return folder.record(item.id, told)
 
+    def stop() -> None:
+        for each in (pool, *sources):
+            getattr(each, "close", lambda: None)()
+
     before = pool.down()
     with progress:
-        for record in in_flight(todo, leased, pool.slots, pool.close):
+        for record in in_flight(todo, leased, pool.slots, stop):
             progress.result(record)
     for host, why in pool.down().items():
         if host not in before:

@@ -22,7 +22,7 @@ class NoVectorError(ConfigError):
 
 
 class Embedder(Protocol):
-    """Turns texts into vectors. Safe to call from several threads."""
+    """Turns texts into vectors. Safe to call from several threads. May have a `close()` that breaks off `embed`."""
 
     def identity(self) -> str:
         """What a vector depends on: digests of model and tokenizer, versions of packages, pooling, lengths, machine."""

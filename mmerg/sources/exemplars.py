@@ -129,6 +129,10 @@ class Exemplars:
             reply=sample.target.text if sample.target else None,
         )
 
+    def close(self) -> None:
+        """Break off what the embedder waits for, where it can."""
+        getattr(self.memory.embedder, "close", lambda: None)()
+
     def refuse_wordless(self, samples: Sequence[Sample]) -> None:
         """Raises CorpusError where not one of the samples has a text to search the memory by; a single one without goes
         without exemplars."""

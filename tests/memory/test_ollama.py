@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import json
 import socket
+import threading
+import time
+from _thread import interrupt_main
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 
@@ -12,7 +16,7 @@ import numpy as np
 import pytest
 
 from mmerg.backends.ollama_host import OllamaHost
-from mmerg.errors import CallError, ConfigError, Failure
+from mmerg.errors import CallError, ConfigError, Failure, RunError
 from mmerg.memory.ollama import Ollama
 from tests.ollama_server import TEXT_MODEL
 
@@ -24,9 +28,17 @@ class Hosts:
         self.digests, self.dead = digests, dead
         self.asked: list[tuple[str, tuple[str, ...]]] = []
         self.tried: list[str] = []
+        self.failing: list[Failure] = []
+        self.looks, self.down_until = 0, 0
+        self.closed = threading.Event()
 
-    def embedder(self) -> Ollama:
-        return Ollama("minilm", list(self.digests), lambda name: One(self, name))
+    def embedder(self, patience: float = 600.0) -> Ollama:
+        return Ollama("minilm", list(self.digests), lambda name: One(self, name), wait=0.0, patience=patience)
+
+    def back(self) -> None:
+        """All are, once they were looked at often enough."""
+        if self.down_until and self.looks >= self.down_until:
+            self.dead = ()
 
     def alive(self, host: str) -> None:
         self.tried.append(host)
@@ -42,18 +54,32 @@ class One:
     name: str
 
     def serves(self, model: str) -> tuple[str, str]:
+        self.hosts.looks += 1
+        self.hosts.back()
         self.hosts.alive(self.name)
         return "0.24.0", self.hosts.digests[self.name]
 
     def embed(self, model: str, texts: Sequence[str]) -> list[list[float]]:
         self.hosts.alive(self.name)
+        if self.hosts.failing:
+            raise CallError(self.hosts.failing.pop(), "it failed once")
         self.hosts.asked.append((self.name, tuple(texts)))
         return [[float(len(text)), 1.0] for text in texts]
 
+    def close(self) -> None:
+        self.hosts.closed.set()
 
-def test_texts_go_alone_and_in_turn() -> None:
+
+def test_texts_go_alone_and_to_all_hosts_at_once() -> None:
     hosts = Hosts({"a": "d", "b": "d"})
-    vectors = hosts.embedder().embed(["x", "yy", "zzz", "x"])
+    both = threading.Barrier(2)
+
+    class Together(One):
+        def embed(self, model: str, texts: Sequence[str]) -> list[list[float]]:
+            both.wait(60)
+            return super().embed(model, texts)
+
+    vectors = Ollama("minilm", ["a", "b"], lambda name: Together(hosts, name)).embed(["x", "yy", "zzz", "x"])
     assert sorted(texts for _, texts in hosts.asked) == [("x",), ("x",), ("yy",), ("zzz",)]
     assert sorted(host for host, _ in hosts.asked) == ["a", "a", "b", "b"]
     assert np.array_equal(vectors[0], vectors[3])
@@ -78,11 +104,13 @@ def test_a_host_that_was_down_at_first_is_not_asked_while_another_answers() -> N
 
 def test_no_vector_is_had_from_a_host_that_came_back_with_another_model() -> None:
     hosts = Hosts({"a": "d", "b": "other"}, dead=["b"])
-    embedder = hosts.embedder()
+    embedder = hosts.embedder(patience=0.0)
     embedder.identity()
     hosts.dead = ["a"]
-    with pytest.raises(ConfigError, match="do not hold the same model minilm: b has"):
+    with pytest.raises(RunError) as caught:
         embedder.embed(["x"])
+    assert "nothing answers at a" in caught.value.where
+    assert "b: the host serves another engine: digest other in place of d" in caught.value.where
     assert hosts.asked == []
 
 
@@ -97,14 +125,14 @@ def test_a_host_that_comes_back_with_the_same_model_serves_again() -> None:
     assert [host for host, _ in hosts.asked] == ["a", "b", "b"]
 
 
-def test_a_dead_host_is_tried_once_not_by_every_text() -> None:
+def test_a_dead_host_is_tried_by_one_text_alone() -> None:
     hosts = Hosts({"a": "d", "b": "d"})
     embedder = hosts.embedder()
     embedder.identity()
     hosts.tried, hosts.dead = [], ["a"]
     for text in ("x", "y", "z", "x", "y", "z"):
         embedder.embed([text])
-    assert hosts.tried.count("a") == 1
+    assert hosts.tried.count("a") == 3
     assert len(hosts.asked) == 6
 
 
@@ -116,8 +144,67 @@ def test_no_host_answers() -> None:
         hosts.embedder().identity()
 
 
+def test_a_full_queue_is_waited_for() -> None:
+    hosts = Hosts({"a": "d"})
+    hosts.failing = [Failure.BUSY, Failure.SERVER_ERROR]
+    assert hosts.embedder().embed(["x"]).shape == (1, 2)
+    assert hosts.failing == []
+
+
+def test_an_outage_is_waited_out() -> None:
+    hosts = Hosts({"a": "d", "b": "d"})
+    embedder = hosts.embedder()
+    embedder.identity()
+    hosts.dead, hosts.down_until = ["a", "b"], 20
+    assert embedder.embed(["x", "yy"]).shape == (2, 2)
+    assert hosts.looks >= 20
+
+
+def test_where_no_host_comes_back_the_run_stops_and_goes_on_later() -> None:
+    hosts = Hosts({"a": "d"})
+    embedder = hosts.embedder(patience=0.0)
+    embedder.identity()
+    hosts.dead = ["a"]
+    with pytest.raises(RunError, match="no host has answered") as caught:
+        embedder.embed(["x"])
+    assert "the same command then goes on" in caught.value.hint
+
+
+class Silent(One):
+    """Says nothing to a text until it is closed, which Ctrl-C is to do."""
+
+    def embed(self, model: str, texts: Sequence[str]) -> list[list[float]]:
+        self.hosts.asked.append((self.name, tuple(texts)))
+        if texts == ["interrupt"]:
+            interrupt_main()
+        told = self.hosts.closed.wait(60)
+        raise CallError(Failure.INTERRUPTED if told else Failure.TIMEOUT, "the host is closed")
+
+
+def test_closing_breaks_off_what_hosts_are_asked() -> None:
+    hosts = Hosts({"a": "d"})
+    embedder = Ollama("minilm", ["a"], lambda name: Silent(hosts, name))
+    with ThreadPoolExecutor() as threads:
+        asked = threads.submit(embedder.embed, ["x"])
+        while not hosts.asked:
+            time.sleep(0.001)
+        embedder.close()
+        error = asked.exception()
+    assert isinstance(error, CallError)
+    assert error.failure is Failure.INTERRUPTED
+
+
+def test_ctrl_c_breaks_off_a_build() -> None:
+    hosts = Hosts({"a": "d"})
+    embedder = Ollama("minilm", ["a"], lambda name: Silent(hosts, name))
+    with pytest.raises(KeyboardInterrupt):
+        embedder.embed(["interrupt", "y", "z"])
+    assert hosts.closed.is_set()
+    assert hosts.asked == [("a", ("interrupt",))]
+
+
 def test_hosts_that_hold_two_models_are_refused() -> None:
-    with pytest.raises(ConfigError, match="do not hold the same model minilm"):
+    with pytest.raises(ConfigError, match="the hosts do not serve the same engine"):
         Hosts({"a": "d", "b": "e"}).embedder().identity()
 
 
