@@ -16,6 +16,7 @@ from mmerg.settings.model import MemorySettings
 # Seconds between two dialogues of an episode up to which they count as one scene. MELD cuts a scene into several
 # dialogues, and a split may take the one and leave the other; a scene of a sitcom lasts one to three minutes.
 SCENE_GAP = 60.0
+ENOUGH_WORDS = 5  # of a reply that stands in a history: a shorter one ("Yeah.") is said in many dialogues
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,10 +41,18 @@ def fired(guards: MemorySettings, query: Query, entry: Entry, likeness: Callable
         return "same script"
     if guards.exclude_same_scene and _same_scene(here, there):
         return "same scene"
-    words = plain_words(query.reply or "")  # a short "Yeah." counts: it is the answer to the letter
-    if guards.exclude_same_reply and words and words == plain_words(entry.reply):
+    if guards.exclude_same_reply and _tells_reply(query.reply or "", entry):
         return "same reply"
     return "near duplicate" if threshold is not None and likeness() >= threshold else ""
+
+
+def _tells_reply(reply: str, entry: Entry) -> bool:
+    """The entry's reply says the same, however short ("Yeah." is the answer to the letter), or a turn of its history
+    does, which prompts may show, too."""
+    words, told = plain_words(reply), [entry.reply]
+    if len(reply.split()) >= ENOUGH_WORDS:
+        told += (text for _, text in entry.history)
+    return bool(words) and words in map(plain_words, told)
 
 
 def _same_dialogue(one: Origin, other: Origin) -> bool:

@@ -77,6 +77,17 @@ def test_the_hidden_reply(reply: str) -> None:
     assert guard(replace(ELSEWHERE, reply=f"{reply} Ever.")) == ""
 
 
+def test_the_hidden_reply_in_the_history_that_prompts_show() -> None:
+    def told(reply: str) -> str:
+        entry = replace(ELSEWHERE, history=(("Ana", "It is gone."), ("Ben", f"{reply}?!"), ("Ana", "So what?")))
+        return fired(wanted(), replace(QUERY, reply=reply), entry, lambda: 0.0)
+
+    assert told("I lost it in the") == "same reply"
+    assert told("I lost it in") == ""
+    entry = replace(ELSEWHERE, history=(("Ana", "I lost it in the snow"),))
+    assert fired(OFF, replace(QUERY, reply="I lost it in the snow"), entry, lambda: 0.0) == ""
+
+
 def test_where_no_reply_is_known_none_is_the_same() -> None:
     assert fired(wanted(), replace(QUERY, reply=None), ELSEWHERE, lambda: 0.0) == ""
     assert fired(wanted(), replace(QUERY, reply=""), replace(ELSEWHERE, reply="..."), lambda: 0.0) == ""
