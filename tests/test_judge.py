@@ -358,6 +358,16 @@ def test_a_servers_patch_release_leaves_ratings_comparable(judged: Judged, serve
     assert deciding(before) == deciding(signature())
 
 
+def test_a_dry_judging_goes_by_no_models_name(judged: Judged, server: ScriptedOllama) -> None:
+    assert judged(judged.a).returncode == 0
+    before, calls = judged.judgement(), server.calls
+    done = judged(judged.a, "backend=dry")
+    assert done.returncode == 0, done.stderr
+    assert "this was a dry run: no model was asked" in done.stdout
+    assert (judged.judgement(), server.calls) == (before, calls)
+    assert read_judgement(judged.a / "judgement-dry@likert.json", judged.a).judge == "dry"
+
+
 def test_a_judged_sample_can_be_shown(judged: Judged, capsys: pytest.CaptureFixture[str]) -> None:
     assert judged(judged.a, judged.b, "judge=pairwise").returncode == 0
     assert show([str(judged.judging("pairwise"))]) == 2

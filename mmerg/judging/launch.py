@@ -21,6 +21,7 @@ from mmerg.console.run_tables import failures
 from mmerg.console.terminal import console, escape, shown
 from mmerg.engine.prompts import Prompts
 from mmerg.errors import ConfigError
+from mmerg.experiment.launch import DRY
 from mmerg.experiment.wiring import answering, git_commit, sampling_of, versions
 from mmerg.experiment.work import carry_out, pending
 from mmerg.judging.items import Lot, pairs, singles
@@ -61,7 +62,8 @@ class Judging:
 
     @property
     def backbone(self) -> str:
-        return self.settings.backbone.name
+        """The judge's name in files and tables; without a model it is none of the backbone's."""
+        return DRY if self.settings.backend.name == DRY else self.settings.backbone.name
 
     def identity(self, lot: Lot) -> dict[str, str]:
         """What decides the verdicts on `lot`."""
@@ -98,7 +100,9 @@ def launch(settings: JudgeSettings, folders: Sequence[Path]) -> int:
         for host, why in pool.down().items():
             out.print(escape(f"host {host} is left out for now: {why}"))
         codes = [_judged(out, judging, lot, pool) for lot in lots]
-    if settings.backbone.note:
+    if settings.backend.name == DRY:
+        out.print("this was a dry run: no model was asked, and its verdicts and figures mean nothing")
+    elif settings.backbone.note:
         out.print(escape(settings.backbone.note))
     return max(codes)
 
