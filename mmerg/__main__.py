@@ -15,8 +15,8 @@ from mmerg.errors import ConfigError
 
 USAGE = """mmerg COMMAND …
 
-Commands that compose settings (run, data, doctor, judge) take them as key=value; the others take --options, and bench
-both. `mmerg COMMAND --help` lists what a command takes.
+Commands that compose settings (run, data, doctor, judge, train) take them as key=value; the others take --options, and
+bench both. `mmerg COMMAND --help` lists what a command takes.
 
 Commands:
 {commands}

@@ -119,11 +119,12 @@ def test_arrows_are_found() -> None:
         ),
         ("mmerg.memory", ("mmerg.memory", "mmerg.corpora.dialogue", "mmerg.errors", "mmerg.storage")),
         ("mmerg.systems", ("mmerg.systems", "mmerg.errors", "mmerg.storage")),
+        ("mmerg.sem", ("mmerg.sem", "mmerg.errors", "mmerg.storage")),
         (
             "mmerg.sources",
             (
                 *("mmerg.sources", "mmerg.engine", "mmerg.memory", "mmerg.corpora.dialogue", "mmerg.systems"),
-                *("mmerg.runs.events", "mmerg.settings", "mmerg.errors"),
+                *("mmerg.sem", "mmerg.runs.events", "mmerg.settings", "mmerg.errors"),
             ),
         ),
         (

@@ -128,7 +128,7 @@ def composing(job: Callable[[DictConfig], int], page: str, usage: str | None, ar
 def help_of(page: str, usage: str, own: Path | None = None) -> str:
     """The help of the command that composes `page`, from the pages as they are written: nothing is composed."""
     chosen = _default_pages(page)
-    of_runs = ["experiment"] if "dataset" in chosen else []
+    of_runs = ["experiment"] if "system" in chosen else []
     groups = [f"  {group}={'|'.join(pages_of(group, own))}" for group in (*chosen, *of_runs)]
     options = [f"  {option:<18}{told}" for option, told in OPTIONS.items()]
     parts = {"Groups (group=page)": groups, "Settings (key=value)": [*_settings(page)], "Options": options}
@@ -140,7 +140,7 @@ def setting_keys(page: str) -> list[str]:
     """The groups and settings of a command, by the keys that set them."""
     groups = _default_pages(page)
     settings = (line.strip().partition("=")[0] for line in _settings(page) if re.match(r"  [\w.]+=", line))
-    return [*groups, *(["experiment"] if "dataset" in groups else []), *settings]
+    return [*groups, *(["experiment"] if "system" in groups else []), *settings]
 
 
 def _default_pages(page: str) -> dict[str, str]:

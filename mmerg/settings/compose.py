@@ -32,6 +32,7 @@ from mmerg.settings.pages import conf_folder, no_page, ollama_host
 from mmerg.settings.wrong import COMMAND_LINE, CONFIGURATION
 
 _FAILURES = (HydraException, OmegaConfBaseException, YAMLError, ValueError)
+_NO_SUCH_GROUP = re.compile(r"In '([^']+)/([^'/]+)': Could not override '([^']+)'")
 _NO_SUCH_PAGE = re.compile(r"In '([^']+)': Could not (?:find|load) '(?:([^']*)/)?([^'/]+)'")
 
 
@@ -111,6 +112,10 @@ def _not_composed(error: Exception, own: Path | None) -> ConfigError:
         return ConfigError(f"a page is no YAML: {' '.join(str(error).split())}", where=CONFIGURATION)
     lines = [line for line in str(error).strip().splitlines() if "HYDRA_FULL_ERROR" not in line]
     what = " ".join(f"{lines[0] if lines else type(error).__name__} {error.__cause__ or ''}".split())
+    if foreign := _NO_SUCH_GROUP.search(what):
+        group, name, other = foreign.groups()
+        what = f"{group}={name} chooses a page of {other}, which this command does not have"
+        return ConfigError(what, where=COMMAND_LINE, hint=f"another {group}")
     if missing := _NO_SUCH_PAGE.search(what):
         page, group, name = missing.groups()
         file = next(iter(_files(own, page)), page)

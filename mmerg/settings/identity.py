@@ -45,7 +45,8 @@ def canonical(plain: Mapping[str, Any]) -> dict[str, Any]:
             settle(kept[part])
     sources: dict[str, Any] = kept.get("sources") or {}
     kept["sources"] = {name: _source(node) for name, node in sources.items() if node and _supplies(kept, name)}
-    kept.pop("memory", None)  # it is what sources name of it
+    for name in ("memory", "sem"):  # they are what sources name of them
+        kept.pop(name, None)
     if not kept["sources"] and isinstance(kept.get("dataset"), dict):
         kept["dataset"]["memory"] = None
     return kept

@@ -324,6 +324,14 @@ class MemorySettings(Part):
     embedder: EmbedderSettings | None = None
 
 
+class SemSettings(Part):
+    """A small empathetic model as a source: see `conf/system/hef.yaml`, which explains each key."""
+
+    folder: Path | None = None
+    k2: Count = 20
+    cause_words: bool = True
+
+
 class DoctorSettings(Part):
     """A backbone and where it is served."""
 
@@ -351,6 +359,7 @@ class RunSettings(AskingSettings):
     frames: FramesSettings
     memory: MemorySettings
     sources: dict[Word, Target | None] = {}
+    sem: Annotated[Path | None, PLACE] = None
     name: Annotated[Name | None, RUNTIME] = None
     tags: Annotated[tuple[Name, ...], Field(strict=False), RUNTIME] = ()
     ids: Annotated[Annotated[Texts, Field(min_length=1)] | None, RUNTIME] = None
@@ -363,6 +372,20 @@ class DataSettings(RunSettings):
     clips: Annotated[Literal["open", "list"], RUNTIME] = "open"
     sheet: Annotated[int, Field(ge=0, le=100), RUNTIME] = 0
     out: Annotated[JsonFile | None, PLACE, RUNTIME] = None
+
+
+class TrainSettings(Part):
+    """A training of the small empathetic model: see `conf/train.yaml`, which explains each key."""
+
+    dataset: DatasetSettings
+    protocol: ProtocolSettings
+    out: Annotated[Path, PLACE, RUNTIME]
+    split: Word = "train"
+    validation: Word = "valid"
+    lexicon: Annotated[Path | None, PLACE] = None
+    k1: Positive = 1
+    l2: Annotated[Number, Field(gt=0)] = 1.0
+    max_steps: Positive = 300
 
 
 class RubricSettings(Part):
@@ -390,4 +413,5 @@ COMMANDS: Mapping[str, type[Part]] = {  # by the page of conf/ that a command co
     "data": DataSettings,
     "doctor": DoctorSettings,
     "judge": JudgeSettings,
+    "train": TrainSettings,
 }

@@ -22,12 +22,22 @@ from pydantic import ValidationError
 from mmerg.errors import ConfigError
 from mmerg.settings.compose import compose, leaves, own_folder, use
 from mmerg.settings.identity import at
-from mmerg.settings.model import COMMANDS, NO_PASSWORD, PASSWORD, PLACE, RUNTIME, DataSettings, Given, Part
+from mmerg.settings.model import (
+    COMMANDS,
+    NO_PASSWORD,
+    PASSWORD,
+    PLACE,
+    RUNTIME,
+    DataSettings,
+    Given,
+    Part,
+    TrainSettings,
+)
 from mmerg.settings.pages import groups, no_page, pages_of
 from mmerg.settings.tree import bare, fields_of, is_part, kind_at, marked
 from mmerg.settings.wrong import COMMAND_LINE, CONFIGURATION, Wrong, of_validation, refusal, shown, unknown
 
-PATHS = tuple(marked(DataSettings, PLACE))
+PATHS = tuple({key: None for kind in (DataSettings, TrainSettings) for key in marked(kind, PLACE)})
 _AS_TYPED = tuple(key for key in PATHS if key in marked(DataSettings, RUNTIME))  # the others are made absolute
 _KEY = re.compile(r"(?!hydra\b|rows?\b)\w+(\.\w+)*")
 Settings = TypeVar("Settings", bound=Part)

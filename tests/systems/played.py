@@ -26,6 +26,10 @@ EXEMPLARS = tuple(
     for thing, mood in (("keys", "sadness"), ("way", None))
 )
 SITUATION = ({"text": "I applied for a job."},)
+PREDICTED = (
+    {"emotions": [{"label": "sadness", "p": 0.6}, {"label": "neutral", "p": 0.3}], "high": ["job"], "low": ["fine"]},
+)
+SUPPLIED: dict[str, tuple[Mapping[str, object], ...]] = {"S": SITUATION, "W": PREDICTED}
 Script = Callable[[str, Request], str]
 
 
@@ -54,7 +58,7 @@ class Played:
         self.events: list[events.Event] = []
         known = supplied
         if known is None:
-            known = {symbol: Supply(SITUATION if symbol == "S" else EXEMPLARS) for symbol in run.sources}
+            known = {symbol: Supply(SUPPLIED.get(symbol, EXEMPLARS)) for symbol in run.sources}
         asking = [""]
         self.backend = Scripted(lambda request: script(asking[-1], request))
         sources = {symbol: partial(_found, found) for symbol, found in known.items()}

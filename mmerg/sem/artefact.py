@@ -1,0 +1,189 @@
+"""A trained model as a folder, `sem.json` and `weights.npz`: written whole or not at all, and read only as written.
+
+artefact = read(Path("sem"))
+artefact.cause_words(["I lost my job."])    # (["lost"], ["job"])
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+import tempfile
+import zipfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import numpy as np
+from pydantic import BaseModel, ConfigDict, Field, FiniteFloat
+
+from mmerg.errors import ConfigError
+from mmerg.sem.fit import Labelled
+from mmerg.sem.lexicon import Lexicon
+from mmerg.sem.model import Model
+from mmerg.sem.words import words_of
+from mmerg.storage.files import PART, private_folder, sha256_of, why, write_whole, writing
+
+CARD, WEIGHTS = "sem.json", "weights.npz"
+HINT = "mmerg train sem dataset=… dataset.root=… out=DIR makes one"
+Words = Annotated[tuple[str, ...], Field(strict=False)]
+Sha256 = Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
+
+
+class _Record(BaseModel):
+    model_config = ConfigDict(frozen=True, strict=True, extra="forbid")
+
+
+class Data(_Record):
+    """What a model was fitted to. digest: SHA-256 (hex) of the labelled histories."""
+
+    corpus: str
+    split: str
+    samples: int
+    digest: Sha256
+
+
+class Causes(_Record):
+    """The set S: of every training history the k1 words of highest salience. high: those of S whose intensity and IDF
+    are both above the means over S; None where there was no lexicon. lexicon: the SHA-256 (hex) of its file."""
+
+    k1: Annotated[int, Field(ge=1)]
+    words: Words
+    high: Words | None = None
+    mean_idf: FiniteFloat
+    mean_intensity: FiniteFloat | None = None
+    lexicon: Sha256 | None = None
+
+
+class Card(_Record):
+    """`sem.json`. words: of the IDF table, in order. figures: on the validation split. weights: SHA-256 (hex) of
+    `weights.npz`. digest: of all the rest here."""
+
+    format: Literal[1] = 1
+    labels: Annotated[tuple[str, ...], Field(strict=False, min_length=2)]
+    words: Annotated[tuple[str, ...], Field(strict=False, min_length=1)]
+    causes: Causes
+    trained_on: Data
+    validated_on: Data
+    figures: Mapping[str, FiniteFloat]
+    weights: Sha256
+    digest: str = ""
+
+    @property
+    def own_digest(self) -> str:
+        """SHA-256 (hex) of what the card says."""
+        said = json.dumps(self.model_dump(mode="json", exclude={"digest"}), sort_keys=True)
+        return hashlib.sha256(said.encode()).hexdigest()
+
+
+@dataclass(frozen=True)
+class Artefact:
+    """dialogues: digests of the ids of the dialogues that the model was fitted to or validated on."""
+
+    card: Card
+    model: Model
+    dialogues: frozenset[int]
+
+    def cause_words(self, history: Sequence[str]) -> tuple[list[str], list[str]]:
+        """The words of a history that are in S, high ones and low ones, each once, as they come."""
+        said = dict.fromkeys(word for text in history for word in words_of(text) if word in self._s)
+        return [word for word in said if word in self._high], [word for word in said if word not in self._high]
+
+    def knows(self, dialogue: str) -> bool:
+        """Whether the dialogue was there when the model was made."""
+        return id_digest(dialogue) in self.dialogues
+
+    @cached_property
+    def _s(self) -> frozenset[str]:
+        return frozenset(self.card.causes.words)
+
+    @cached_property
+    def _high(self) -> frozenset[str]:
+        return frozenset(self.card.causes.high or ())
+
+
+def causes_of(model: Model, samples: Sequence[Labelled], k1: int, lexicon: Lexicon | None) -> Causes:
+    """S over the samples that the model was fitted to, which of it is high, and the means."""
+    top = {word for sample in samples for _, word, weight in model.salience(sample.history)[:k1] if weight}
+    words = tuple(sorted(top))
+    idf = {word: float(model.idf[model.column[word]]) for word in words}
+    mean_idf = sum(idf.values()) / max(len(idf), 1)
+    if not lexicon:
+        return Causes(k1=k1, words=words, mean_idf=mean_idf)
+    mean = sum(map(lexicon.of, words)) / max(len(words), 1)
+    high = tuple(word for word in words if lexicon.of(word) > mean and idf[word] > mean_idf)
+    return Causes(k1=k1, words=words, high=high, mean_idf=mean_idf, mean_intensity=mean, lexicon=lexicon.digest)
+
+
+def data_of(corpus: str, split: str, samples: Sequence[Labelled]) -> Data:
+    lines = json.dumps([(sample.history, sample.label) for sample in samples])
+    return Data(corpus=corpus, split=split, samples=len(samples), digest=hashlib.sha256(lines.encode()).hexdigest())
+
+
+def id_digest(dialogue: str) -> int:
+    return int.from_bytes(hashlib.sha256(dialogue.encode(errors="surrogateescape")).digest()[:8])
+
+
+def refuse_taken(folder: Path) -> None:
+    """Raises ConfigError where something is at `folder` that is no empty folder."""
+    if os.path.lexists(folder) and not (folder.is_dir() and not any(folder.iterdir())):
+        hint = "out=… another folder, or remove this one; nothing was changed"
+        raise ConfigError("out is there already, and nothing is overwritten", where=str(folder), hint=hint)
+
+
+def write(folder: Path, model: Model, dialogues: frozenset[int], said: Mapping[str, Any]) -> Artefact:
+    """The artefact at `folder`, there once it is whole. said: the fields of `Card` beside those of the model. Raises
+    RunError where it cannot be written."""
+    refuse_taken(folder)
+    with writing(folder):
+        private_folder(folder.parent)
+        part = Path(tempfile.mkdtemp(dir=folder.parent, prefix=f".{folder.name}.", suffix=PART))
+    try:
+        with writing(part):
+            known = np.array(sorted(dialogues), np.uint64)
+            np.savez(part / WEIGHTS, idf=model.idf, weights=model.weights, bias=model.bias, dialogues=known)
+            (part / WEIGHTS).chmod(0o600)
+            digest = sha256_of(part / WEIGHTS)
+        card = Card(labels=model.labels, words=tuple(model.column), weights=digest, **said)
+        card = card.model_copy(update={"digest": card.own_digest})
+        write_whole(part / CARD, card.model_dump_json(indent=1) + "\n")
+        with writing(folder):
+            part.rename(folder)
+    except BaseException:
+        shutil.rmtree(part, ignore_errors=True)
+        raise
+    return read(folder)
+
+
+def read(folder: Path) -> Artefact:
+    """The artefact at `folder`. Raises ConfigError where there is none, and where it is not as it was written."""
+    if not (folder / CARD).is_file():
+        raise ConfigError("there is no small empathetic model", where=str(folder), hint=HINT)
+    try:
+        return _read(folder)
+    except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile) as error:
+        reason = why(error) if isinstance(error, OSError | ValueError) else str(error)
+        hint = f"remove the folder and train again: {HINT}"
+        raise ConfigError(f"this model cannot be used: {reason}", where=str(folder), hint=hint) from error
+
+
+def _read(folder: Path) -> Artefact:
+    card = Card.model_validate_json((folder / CARD).read_bytes())
+    if card.digest != card.own_digest or card.weights != sha256_of(folder / WEIGHTS):
+        raise ValueError("it was changed after it was written")
+    with np.load(folder / WEIGHTS, allow_pickle=False) as arrays:
+        idf, weights, bias, dialogues = (arrays[name] for name in ("idf", "weights", "bias", "dialogues"))
+    labels, words = len(card.labels), len(card.words)
+    if (idf.shape, weights.shape, bias.shape) != ((words,), (labels, words), (labels,)):
+        raise ValueError("its tables have other sizes than its labels and words")
+    if not all(np.isfinite(array).all() for array in (idf, weights, bias)):
+        raise ValueError("its tables hold what is no number")
+    causes = card.causes
+    if not set(causes.high or ()) <= set(causes.words) <= set(card.words):
+        raise ValueError("its cause words are none of its words")
+    column = {word: number for number, word in enumerate(card.words)}
+    return Artefact(card, Model(card.labels, column, idf, weights, bias), frozenset(dialogues.tolist()))

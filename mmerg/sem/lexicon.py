@@ -1,0 +1,64 @@
+"""Intensity of emotion by word, from NRC-VAD (Mohammad, 2018), a file that the user brings.
+
+word    valence arousal dominance
+abduction       0.062   0.99    0.673
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from mmerg.errors import ConfigError
+from mmerg.sem.words import words_of
+from mmerg.storage.files import why
+
+HINT = "NRC-VAD as published: a word, valence, arousal and dominance a line, with tabs between"
+
+
+@dataclass(frozen=True)
+class Lexicon:
+    """intensity: by word. digest: SHA-256 (hex) of the file."""
+
+    intensity: Mapping[str, float]
+    digest: str
+
+    def of(self, word: str) -> float:
+        """0 for a word that the lexicon does not have (KEMP, AAAI 2022)."""
+        return self.intensity.get(word, 0.0)
+
+
+def read_lexicon(path: Path) -> Lexicon:
+    """The lexicon in a file of version 1, with values in [0, 1], or version 2, with values in [-1, 1]. Raises
+    ConfigError, with the line, for what is neither."""
+    try:
+        data = path.read_bytes()
+        lines = data.decode("utf-8-sig").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"the lexicon cannot be read: {why(error)}", where=str(path), hint=HINT) from error
+    values = {}
+    for number, line in enumerate(lines, start=1):
+        word, *rest = line.split("\t")
+        if not line.strip() or (number == 1 and rest[:1] and rest[0].strip().casefold() == "valence"):
+            continue
+        try:
+            valence, arousal = map(float, rest[:2])
+        except ValueError:
+            valence = math.nan
+        if not (-1 <= valence <= 1 and -1 <= arousal <= 1):  # nor is NaN
+            what = f"the lexicon has no valence and arousal between -1 and 1: {line[:80]!r}"
+            raise ConfigError(what, where=f"{path}, line {number}", hint=HINT)
+        values[" ".join(words_of(word))] = (valence, arousal)
+    if not values:
+        raise ConfigError("the lexicon has no words", where=str(path), hint=HINT)
+    signed = any(value < 0 for pair in values.values() for value in pair)
+    scaled = {word: [(one + 1) / 2 if signed else one for one in pair] for word, pair in values.items()}
+    return Lexicon({word: intensity(*pair) for word, pair in scaled.items()}, hashlib.sha256(data).hexdigest())
+
+
+def intensity(valence: float, arousal: float) -> float:
+    """How far a word is from neutral and calm, both in [0, 1], scaled as in KEMP (AAAI 2022) and HEF."""
+    return (math.hypot(valence - 0.5, arousal / 2) - 0.06467) / 0.607468

@@ -1,0 +1,63 @@
+"""The model: multinomial logistic regression over the tf-idf of a history's words. The paper's, ESCM, cannot be
+rebuilt, as only compiled files of it are public.
+
+    model.predict(["I lost my job."])    # {"sad": 0.41, …}
+    model.salience(["I lost my job."])   # [(1, "job", 0.93), …]
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from mmerg.sem.words import words_of
+
+Floats = npt.NDArray[np.floating[Any]]
+Columns = npt.NDArray[np.intp]
+
+
+def tfidf(history: Sequence[str], column: Mapping[str, int], idf: Floats) -> tuple[Columns, Floats]:
+    """The columns of the known words of a history, the texts of its turns, and their tf-idf, of length 1 in all."""
+    counts = Counter(column[word] for text in history for word in words_of(text) if word in column)
+    columns = np.fromiter(counts, np.intp, len(counts))
+    values = np.fromiter(counts.values(), np.float64, len(counts)) * idf[columns]
+    return columns, values / (np.linalg.norm(values) or 1.0)
+
+
+@dataclass(frozen=True)
+class Model:
+    """column: where each word stands. idf: [words]; weights: [labels, words]; bias: [labels]."""
+
+    labels: tuple[str, ...]
+    column: Mapping[str, int]
+    idf: Floats
+    weights: Floats
+    bias: Floats
+
+    def predict(self, history: Sequence[str]) -> dict[str, float]:
+        """The probability of each label, the most probable first; of equal ones in the order of labels."""
+        columns, values = tfidf(history, self.column, self.idf)
+        scores = self.weights[:, columns].astype(np.float64) @ values + self.bias
+        chances = np.exp(scores - scores.max())
+        chances /= chances.sum()
+        return {self.labels[number]: float(chances[number]) for number in np.argsort(-chances, kind="stable")}
+
+    def salience(self, history: Sequence[str]) -> list[tuple[int, str, float]]:
+        """The known words, each with the turn (from 1) where it first stands and |coefficient × tf-idf| for the label
+        that is predicted, the weightiest first."""
+        columns, values = tfidf(history, self.column, self.idf)
+        label = self.labels.index(next(iter(self.predict(history))))
+        weight = dict(zip(columns.tolist(), np.abs(self.weights[label, columns] * values).tolist(), strict=True))
+        said = [(turn, word) for turn, text in enumerate(history, start=1) for word in words_of(text)]
+        first = {word: turn for turn, word in reversed(said) if word in self.column}
+        found = [
+            (first[word], word, weight[self.column[word]])
+            for word in dict.fromkeys(word for _, word in said)
+            if word in first
+        ]
+        return sorted(found, key=lambda one: -one[2])

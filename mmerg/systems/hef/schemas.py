@@ -1,0 +1,18 @@
+"""What HEF's one call answers (2024): emotion and reply."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from mmerg.systems.fields import Choice
+
+
+class Answer(BaseModel):
+    """A: the emotion that the conversation is about, and the words of the next turn."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    emotion: Annotated[str, Choice("emotion"), Field(description="the emotion that the conversation is about")]
+    response: Annotated[str, Field(min_length=1, max_length=480, description="the next turn, word for word")]

@@ -1,0 +1,107 @@
+"""The small empathetic model: what it learns from planted words, and that nothing in it is left to chance."""
+
+from __future__ import annotations
+
+import random
+
+import numpy as np
+import pytest
+from scipy.optimize import check_grad
+from scipy.sparse import csr_matrix
+
+from mmerg.errors import CorpusError
+from mmerg.sem.fit import Flat, Labelled, figures, fit, objective, refuse_unfit
+from mmerg.sem.model import Model
+from tests.sem.talks import planted
+
+LABELS = ["afraid", "joyful", "sad"]
+
+
+@pytest.fixture(scope="module")
+def model() -> Model:
+    return fit(planted(LABELS, 40), LABELS).model
+
+
+def test_known_words_are_learnt_and_weigh_most(model: Model) -> None:
+    assert figures(model, planted(LABELS, 20, seed=1))["acc@1"] == 100
+    history = ["And then it was", "in the end a sadword for me, sadword", "really"]
+    turn, word, weight = model.salience(history)[0]
+    assert (turn, word) == (2, "sadword")
+    assert weight > 2 * model.salience(history)[1][2]
+    assert [word for _, word, _ in model.salience(history)].count("sadword") == 1
+
+
+def test_probabilities_add_up_and_come_in_order(model: Model) -> None:
+    for history in (["a sadword"], ["none of these known"], []):
+        found = model.predict(history)
+        assert sum(found.values()) == pytest.approx(1)
+        assert list(found.values()) == sorted(found.values(), reverse=True)
+        assert set(found) == set(LABELS)
+
+
+def test_a_word_is_known_however_it_is_written(model: Model) -> None:
+    assert model.predict(["SADWORD!"]) == model.predict(["“sadword”"])
+
+
+def test_with_shuffled_labels_it_is_at_chance() -> None:
+    def shuffled(seed: int) -> list[Labelled]:
+        samples = planted(LABELS, 200, seed)
+        labels = [sample.label for sample in samples]
+        random.Random(seed).shuffle(labels)
+        return [Labelled(sample.history, label) for sample, label in zip(samples, labels, strict=True)]
+
+    found = figures(fit(shuffled(0), LABELS).model, shuffled(1))
+    assert 100 / 3 - 8 < found["acc@1"] < 100 / 3 + 8  # three standard errors of 600 are 5.8
+
+
+def test_the_gradient_is_that_of_the_value() -> None:
+    draw = np.random.default_rng(0)
+    rows, gold = csr_matrix(draw.random((12, 5)) * (draw.random((12, 5)) > 0.5)), np.arange(12) % 3
+    at = objective(rows, gold, (3, 6), l2=0.7)
+    point = draw.normal(size=18)
+
+    def value(flat: Flat) -> float:
+        return at(flat)[0]
+
+    def gradient(flat: Flat) -> Flat:
+        return at(flat)[1]
+
+    assert check_grad(value, gradient, point) < 1e-6
+    assert np.linalg.norm(at(point)[1]) > 0.1
+
+
+def test_idf_is_over_histories_and_rare_words_are_left_out() -> None:
+    samples = [Labelled(("common common",), "a"), Labelled(("common two",), "b"), Labelled(("two", "one"), "a")]
+    model = fit(samples, ["a", "b"]).model
+    assert list(model.column) == ["common", "two"]
+    assert model.idf == pytest.approx([np.log(4 / 3) + 1] * 2)
+
+
+def test_accuracy_at_k_and_calibration_by_hand() -> None:
+    labels = tuple("abcd")
+    bias = np.log([0.4, 0.3, 0.2, 0.1])
+    constant = Model(labels, {"x": 0}, np.ones(1), np.zeros((4, 1)), bias)
+    samples = [Labelled(("x",), label) for label in "aabcd" * 2]
+    assert figures(constant, samples) == {"acc@1": 40.0, "acc@3": 80.0, "ece": 0.0}
+    assert figures(constant, samples[:2])["ece"] == 60.0
+
+
+@pytest.mark.parametrize(
+    ("samples", "told"),
+    [
+        ([], "no sample has a label and words"),
+        (planted(["sad"], 30), "all 30 samples are sad"),
+        (planted(["glad", "sad"], 30), "glad is no label"),
+        (planted(LABELS, 4)[:10], "10 samples are too few"),
+    ],
+)
+def test_data_that_teach_nothing_are_refused(samples: list[Labelled], told: str) -> None:
+    with pytest.raises(CorpusError, match=told) as caught:
+        refuse_unfit(samples, LABELS, "dataset=mine")
+    assert caught.value.hint
+    assert caught.value.where == "dataset=mine"
+
+
+def test_histories_without_a_word_in_common_are_refused() -> None:
+    with pytest.raises(CorpusError, match="no word stands in two histories"):
+        fit([Labelled((f"word{n}",), LABELS[n % 3]) for n in range(15)], LABELS)

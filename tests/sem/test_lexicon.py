@@ -1,0 +1,57 @@
+"""The intensity lexicon: both versions of NRC-VAD, the formula, and files that are neither."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from mmerg.errors import ConfigError
+from mmerg.sem.lexicon import intensity, read_lexicon
+
+V1 = "Word\tValence\tArousal\tDominance\ngrief\t0.1\t0.8\t0.3\nchair\t0.5\t0.1\t0.4\n"
+V2 = "term\tvalence\tarousal\tdominance\ngrief\t-0.8\t0.6\t-0.4\nchair\t0\t-0.8\t-0.2\n"
+
+
+def lexicon(tmp_path: Path, text: str) -> Path:
+    path = tmp_path / "vad.txt"
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def test_intensity_is_the_distance_from_neutral_and_calm() -> None:
+    assert intensity(0.5, 0) == pytest.approx(-0.06467 / 0.607468)
+    assert intensity(0.1, 0.6) == pytest.approx((0.5 - 0.06467) / 0.607468)  # 0.4, 0.3: a right triangle
+
+
+def test_both_versions_give_the_same(tmp_path: Path) -> None:
+    one = read_lexicon(lexicon(tmp_path, V1))
+    two = read_lexicon(lexicon(tmp_path, V2))
+    assert one.intensity == pytest.approx(two.intensity)
+    assert one.of("grief") == pytest.approx(intensity(0.1, 0.8))
+    assert one.of("nowhere") == 0
+    assert one.digest != two.digest
+
+
+@pytest.mark.parametrize(
+    ("text", "told", "line"),
+    [
+        (V1 + "joy\tnan\t0.5\t0.5\n", "no valence and arousal between -1 and 1", "line 4"),
+        ("joy\t8.4\t5.5\t6.1\n", "no valence and arousal between -1 and 1", "line 1"),
+        (V1 + "joy\t0.9\n", "no valence and arousal", "line 4"),
+        ("Word\tValence\tArousal\tDominance\n", "has no words", ""),
+        ("joy,0.9,0.8,0.7\n", "no valence and arousal", "line 1"),
+    ],
+)
+def test_a_file_of_another_kind_is_refused(tmp_path: Path, text: str, told: str, line: str) -> None:
+    with pytest.raises(ConfigError, match=told) as caught:
+        read_lexicon(lexicon(tmp_path, text))
+    assert caught.value.where.endswith(line)
+    assert "NRC-VAD" in caught.value.hint
+
+
+def test_a_file_that_cannot_be_read_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "latin").write_bytes(b"caf\xe9\t0.5\t0.5\t0.5\n")
+    for name in ("nowhere", "latin"):
+        with pytest.raises(ConfigError, match="cannot be read"):
+            read_lexicon(tmp_path / name)
