@@ -7,6 +7,7 @@ one.name, one.values    # "system.max_iterations", ("2", "0")
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -19,6 +20,11 @@ Deciding = Callable[[Mapping[str, object]], Mapping[str, object]]
 _FOLDERS = ("root", "folder")  # last names of paths: digests stand for what lies there
 _COPIES = ("dataset.reader.", "dataset.memory.reader.", "backend.adapter.", "engine.")  # of settings of other groups
 _RENAMED = {"model": "gguf"}  # last names that a copy and its setting do not share
+_OF_A_SYSTEM = (  # what one of several systems lacks goes without saying, but for samplers and numbers of exemplars
+    *("system.stages.", "system.auditor.", "system.vocabulary.", "system.result."),
+    *("memory.", "sources.", "dataset.memory."),
+)
+_TOLD = re.compile(r"\.sampling\.|\.top_k$")
 _FOLLOWS = {  # digests, and the settings that another value of them follows from
     "corpus digest": ("dataset.",),
     "clips digest": ("dataset.",),
@@ -56,9 +62,12 @@ def _differing(*parts: Sequence[Mapping[str, str]]) -> list[Setting]:
     """A part has a mapping for each run."""
     found: list[Setting] = []
     for runs in parts:
+        several = len({leaves.get("system.name") for leaves in runs}) > 1
         for name in dict.fromkeys(name for leaves in runs for name in leaves):
             values = tuple(leaves.get(name, NONE) for leaves in runs)
-            if len(set(values)) > 1 and not _follows(name, values, found):
+            by_system = several and name.startswith(_OF_A_SYSTEM) and not _TOLD.search(name)
+            own = by_system and NONE in values and len(set(values)) == 2
+            if len(set(values)) > 1 and not own and not _follows(name, values, found):
                 found.append(Setting(name, values))
     return found
 
@@ -99,4 +108,4 @@ def _text(value: object) -> str:
         return NONE
     if isinstance(value, list | tuple) and not any(isinstance(one, list | tuple | Mapping) for one in value):
         return ", ".join(map(_text, value))
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    return value if isinstance(value, str) and "\n" not in value else json.dumps(value, ensure_ascii=False)

@@ -51,6 +51,28 @@ def test_a_setting_is_named_by_its_path_and_once(setting: str, name: str, values
     assert set(told) <= {"protocol.seed"}  # which decides nothing until samples are drawn
 
 
+def test_of_several_systems_it_is_not_told_what_only_one_of_them_has_but_how_it_samples() -> None:
+    systems = ("dataset.memory.root=/m", "system=few_shot"), ("dataset.memory.root=/m", "system=merg")
+    for pair in (systems, systems[::-1]):
+        told = found(*(run(*settings) for settings in pair))
+        assert len(told) < 20
+        assert set(told["system.name"]) == {"few_shot", "merg"}
+        assert set(told["sources.X.top_k"]) == {"5", NONE}
+        assert set(told["system.stages.sgrg.sampling.num_predict"]) == {"160", NONE}
+        assert set(told["system.result.emotion"]) == {"A.emotion", "e.emotion"}
+        assert not {"system.stages.sgrg.sees", "sources.X.key.text", "memory.key.text"} & set(told)
+
+
+def test_what_two_runs_of_a_system_differ_in_is_told_beside_another_system() -> None:
+    told = found(run(), run("system.stages.sgrg.check=short"), run("system=one_pass"))
+    assert told["system.stages.sgrg.check"][1:] == ("short", NONE)
+
+
+def test_a_line_feed_in_a_setting_is_no_line_of_its_own() -> None:
+    told = found(run(), run("system.stages.sgrg.sampling.stop=[END]"))
+    assert told == {"system.stages.sgrg.sampling.stop": ('"\\n"', "END")}
+
+
 def test_how_results_were_had_and_where_files_lie_is_left_out() -> None:
     ways = ("limit=3", "backend.hosts=[http://a:1]", "cache_dir=/x", "runs=/x", "dataset.root=/elsewhere")
     assert found(run(), run(*ways)) == {}
