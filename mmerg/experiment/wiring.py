@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import socket
 import sys
 from collections.abc import Mapping, Sequence
@@ -26,6 +27,7 @@ from mmerg.engine.sources import Source
 from mmerg.errors import CallError, ConfigError, CorpusError, MmergError
 from mmerg.frames.store import FrameSettings, FrameStore
 from mmerg.memory.guards import refuse_evaluated
+from mmerg.memory.vectors import Embedder
 from mmerg.settings.model import (
     AskingSettings,
     DatasetSettings,
@@ -35,7 +37,7 @@ from mmerg.settings.model import (
     RunSettings,
     Target,
 )
-from mmerg.sources.exemplars import FromMemory, Prepared
+from mmerg.sources.exemplars import FromMemory, Opened, Prepared
 from mmerg.systems import target
 from mmerg.systems.build import build
 from mmerg.systems.system import System
@@ -161,6 +163,8 @@ def prepared_sources(settings: RunSettings, system: System, evaluated: Corpus) -
     def remembered() -> Corpus:
         return _remembered(settings.dataset.memory, evaluated)
 
+    opened: Opened = {}
+    embedders: dict[str, Embedder | None] = {}
     found: dict[str, Prepared | Source] = {}
     for symbol, node in settings.sources.items():
         if node is None or not system.sees(symbol):
@@ -171,7 +175,9 @@ def prepared_sources(settings: RunSettings, system: System, evaluated: Corpus) -
             where = f"sources.{symbol}, {error.where}"
             raise ConfigError(error.what, where=where, hint=error.hint) from error
         if isinstance(source, FromMemory):
-            if prepared := source.prepare(symbol, system, evaluated, remembered, Path(settings.cache_dir)):
+            embedder = json.dumps(node.plain().get("embedder"), sort_keys=True)
+            source.embedder = embedders.setdefault(embedder, source.embedder)
+            if prepared := source.prepare(symbol, system, evaluated, remembered, Path(settings.cache_dir), opened):
                 found[symbol] = prepared
         elif callable(getattr(source, "supply", None)):
             found[symbol] = cast(Source, source)

@@ -21,9 +21,12 @@ from mmerg.memory.memory import Hit, Memory
 from mmerg.memory.store import Store, Watch
 from mmerg.memory.vectors import Embedder
 from mmerg.runs.events import Excluded
-from mmerg.settings.model import MemorySettings
+from mmerg.settings.model import KeySettings, MemorySettings
 from mmerg.settings.wrong import read_part
 from mmerg.systems.system import System
+
+# The memories of a run's one corpus for exemplars, by key and embedder: sources that search alike share vectors, too.
+Opened = dict[tuple[KeySettings, int], tuple[Memory, Mapping[str, int]]]
 
 
 class FromMemory:
@@ -34,11 +37,17 @@ class FromMemory:
         self.settings, self.embedder = read_part(MemorySettings, settings, f"memory={name}"), embedder
 
     def prepare(
-        self, symbol: str, system: System, evaluated: Corpus, remembered: Callable[[], Corpus], cache: Path
+        self,
+        symbol: str,
+        system: System,
+        evaluated: Corpus,
+        remembered: Callable[[], Corpus],
+        cache: Path,
+        opened: Opened,
     ) -> Prepared | None:
         """The memory's corpus, read; None where no exemplars are wanted. symbol: how stages see it; remembered: reads
-        the corpus that exemplars come from. Raises ConfigError where the settings do not fit each other, the system or
-        the corpus that is evaluated."""
+        the corpus that exemplars come from; opened: shared by a run's sources. Raises ConfigError where the settings do
+        not fit each other, the system or the corpus that is evaluated."""
         if not self.settings.top_k:
             return None
         key = "memory" if symbol == "M" else f"sources.{symbol}"
@@ -47,7 +56,7 @@ class FromMemory:
             what = f"{key}={self.settings.name} has no embedder" if symbol == "M" else f"{key} has no embedder"
             raise ConfigError(what, where=f"{key}.top_k", hint=f"{one}, or {key}.top_k=0")
         self._refuse_without_forecast(key, symbol, system)
-        return Prepared(self.settings, self.embedder, remembered(), evaluated, cache)
+        return Prepared(self.settings, self.embedder, remembered(), evaluated, cache, opened)
 
     def _refuse_without_forecast(self, key: str, symbol: str, system: System) -> None:
         """To require an emotion or to search by it, all stages that ask must see the forecast; else one of them."""
@@ -76,6 +85,7 @@ class Prepared:
     corpus: Corpus
     evaluated: Corpus
     cache: Path
+    opened: Opened
 
     def missing(self, samples: Sequence[Sample]) -> str:
         """Which situations are not there to search by; "" where all are, or the last turns were meant."""
@@ -90,7 +100,11 @@ class Prepared:
     def open(self, samples: Sequence[Sample], watch: Watch) -> Exemplars:
         """The memory, built where it is not there yet. Raises CorpusError where not one of `samples` can be searched
         for."""
-        memory, left_out = Store(self.cache / "memory", watch).open(self.corpus, self.settings.key, self.embedder)
+        key = self.settings.key, id(self.embedder)
+        if key not in self.opened:
+            store = Store(self.cache / "memory", watch)
+            self.opened[key] = store.open(self.corpus, self.settings.key, self.embedder)
+        memory, left_out = self.opened[key]
         exemplars = Exemplars(memory, self.corpus, self.evaluated, self.settings, left_out)
         exemplars.refuse_wordless(samples)
         return exemplars

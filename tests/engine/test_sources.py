@@ -71,7 +71,7 @@ MEMORY = corpus(dialogue("m1", "A: one", "B [joy]: glad words"))
 
 def prepared(system: System, **settings: Any) -> object:
     source = FromMemory(embedder=Letters(), **settings)
-    return source.prepare("M", system, MEMORY, lambda: MEMORY, Path("nowhere"))
+    return source.prepare("M", system, MEMORY, lambda: MEMORY, Path("nowhere"), {})
 
 
 def test_an_emotion_can_be_preferred_where_a_later_stage_sees_the_forecast() -> None:

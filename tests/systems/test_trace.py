@@ -17,9 +17,11 @@ from mmerg.experiment.launch import Task, launch
 from mmerg.runs import events
 from mmerg.runs.events import Called, Supplied
 from mmerg.runs.folder import read_results
+from mmerg.sources.exemplars import Prepared
 from tests.composed import settings_of
 from tests.corpora.empathetic_builder import Builder, Line
 from tests.engine.parts import SCENE
+from tests.memory.parts import Watching
 from tests.run_folders import all_events
 from tests.systems.played import Played, plainly
 
@@ -117,6 +119,18 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     settings = ("dataset=empathetic", f"dataset.root={folder}", "system=trace", "backend=dry")
     [ended] = launch(settings_of(*settings, f"runs={folder}/runs", "limit=1"))
     return Path(ended.run)
+
+
+@needs_embedder
+@pytest.mark.parametrize(("setting", "shared"), [((), True), (("sources.K2.key.turns=2",), False)])
+def test_its_two_sources_share_a_memory_where_they_search_alike(
+    run: Path, setting: tuple[str, ...], shared: bool
+) -> None:
+    base = ("dataset=empathetic", f"dataset.root={run.parents[1]}", "system=trace", "backend=dry", *setting)
+    task = Task.of(settings_of(*base, f"cache_dir={run.parents[1]}/cache"))
+    prepared = [source for source in task.sources.values() if isinstance(source, Prepared)]
+    one, other = (source.open(task.wanted, Watching()).memory for source in prepared)
+    assert (one is other, one.embedder is other.embedder) == (shared, True)
 
 
 @needs_embedder
