@@ -13,7 +13,9 @@ from mmerg.errors import ConfigError
 from mmerg.scoring.arguments import add_arguments, arguments
 from mmerg.scoring.standard import DEFAULTS, Options
 
-ALL = Options("13a", "response", False, 7, "a-model", 3, "another", True, 9, 8, ("a.py:One", "b.Other"))
+ALL = Options(
+    "13a", "response", False, 7, "a-model", 3, "another", True, 9, 8, ("a.py:One", "b.Other"), ("acc", "dist2")
+)
 
 
 def test_the_defaults_are_not_told() -> None:
@@ -27,8 +29,9 @@ def test_every_option_is_told_as_it_is_typed() -> None:
     add_arguments(parser)
     for name in ("--resamples", "--seed"):
         parser.add_argument(name, type=int)
+    parser.add_argument("--primary", action="append")
     given = parser.parse_args(shlex.split(" ".join(spelled(ALL))))
-    assert Options(**arguments(given), resamples=given.resamples, seed=given.seed) == ALL
+    assert Options(**arguments(given), resamples=given.resamples, seed=given.seed, primary=tuple(given.primary)) == ALL
 
 
 def test_without_models_all_else_stays() -> None:

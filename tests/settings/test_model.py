@@ -50,8 +50,8 @@ WORDS = {
     "system.final_selection": ("lexicographic", "last"),
     "frames.seen_by": ("paper", "all", "none"),
     "frames.method": ("representative", "uniform"),
-    "memory.key.text": ("history", "situation"),
-    "memory.emotion": ("any", "prefer", "require"),
+    "memory.key.text": ("history", "situation", "situation_or_history"),
+    "memory.emotion": ("any", "prefer", "require", "require_or_any"),
 }
 
 
