@@ -1,8 +1,9 @@
 """HTTP to one server: kept-alive connections, deadlines that hold, caps on what is read, calls that can be broken off.
 
 httpcore reads and writes through sockets that get only the time that is left: no silent, dripping or stalled server
-outlasts a deadline. A body that is torn is told from one that ends. An idle connection that the server has closed is
-replaced once, unseen. Every failure is a `CallError`. Follows no redirect, asks no proxy, and does not retry.
+outlasts a deadline; only the look-up of a host's name can. A body that is torn is told from one that ends. An idle
+connection that the server has closed is replaced once, unseen. Every failure is a `CallError`. Follows no redirect,
+asks no proxy, and does not retry.
 
     http = Http("http://127.0.0.1:11434", Deadlines())
     with http.ask("POST", "/api/chat", b'{"model": "m"}') as answer:
