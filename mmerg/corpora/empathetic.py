@@ -5,7 +5,7 @@
 
 Nothing is quoted. Odd utterances are those of who tells ("Speaker"), even ones of who answers ("Listener"). `context`
 is the emotion of the whole talk: each of its turns carries it, which is what CEM, HEF and TRACE score a forecast
-against. `prompt` is the situation, which no model is shown.
+against. `prompt` is the situation, which a source may show (TRACE).
 
     corpus = Empathetic("~/data/empatheticdialogues", split="test", label_set="ekman").load()
 """

@@ -17,6 +17,7 @@ from mmerg.backends.protocol import Message
 from mmerg.engine.state import Correction, State
 from mmerg.errors import ConfigError
 from mmerg.runs.events import Form
+from mmerg.settings.model import EmotionOf
 from mmerg.systems.schema import schema_digest
 from mmerg.systems.system import Stage, System
 from mmerg.systems.target import digest_of
@@ -57,9 +58,10 @@ class FramesView:
 class Prompts:
     """The templates of one system, as its files were when this was made: a run keeps the prompts that it began with."""
 
-    def __init__(self, system: System) -> None:
-        """Raises ConfigError where a stage has no template, and where a file or a check cannot be read."""
-        self.system = system
+    def __init__(self, system: System, emotion_of: EmotionOf = "responder") -> None:
+        """emotion_of: whose emotion the dataset's labels name. Raises ConfigError where a stage has no template, and
+        where a file or a check cannot be read."""
+        self.system, self.emotion_of = system, emotion_of
         self._folders = ", ".join(map(str, system.prompts))
         self._sources = self._read()
         self._checks = {_check(stage): stage.check for stage in system.stages}
@@ -88,7 +90,9 @@ class Prompts:
         """The messages that open a call of `stage`. supplied: inputs from sources other than stages (M)."""
         seen = visible(self.system, stage, state) | {k: v for k, v in supplied.items() if k in stage.sees}
         outputs = [(maker.name, seen[maker.gives]) for maker in self.system.stages if maker.gives in seen]
-        scope = {"responder": _line(state.scene.responder), **seen}
+        scene = state.scene
+        known = {"responder": _line(scene.responder), "labels": scene.labels, "emotion_of": self.emotion_of}
+        scope = {**known, **seen}
         shared = self._render("shared.j2", {**scope, "outputs": outputs})
         auditor = self.system.auditor
         audited = self.system.stages if auditor and stage.name == auditor.name else ()

@@ -152,7 +152,7 @@ def refuse_idle_repeats(settings: RunSettings) -> None:
 def prompts_of(settings: RunSettings) -> Prompts:
     """The system with its templates. Raises ConfigError where it does not hold, before any model is loaded."""
     system = build(settings.system, given=settings.sources)
-    return Prompts(system.showing_frames_to(settings.frames.seen_by))
+    return Prompts(system.showing_frames_to(settings.frames.seen_by), settings.dataset.emotion_of)
 
 
 def prepared_sources(settings: RunSettings, system: System, evaluated: Corpus) -> dict[str, Prepared | Source]:

@@ -87,6 +87,7 @@ Seconds = Annotated[Number, Field(gt=0, le=10_000_000)]
 Similarity = Annotated[Number, Field(ge=-1, le=1)]
 Side = Annotated[int, Field(ge=32)]  # pixels
 FinalSelection = Literal["lexicographic", "last"]
+EmotionOf = Literal["responder", "speaker"]
 
 
 class Part(BaseModel):
@@ -157,7 +158,9 @@ class MemorySourceSettings(Part):
 
 
 class DatasetSettings(Part):
-    """A corpus reader and what its page passes on to it. memory: null where there is no corpus for exemplars."""
+    """A corpus reader and what its page passes on to it. emotion_of: whose emotion a label is, which prompts
+    ask for: what the one who answers expresses, or what the one who tells feels. memory: null where there is no corpus
+    for exemplars."""
 
     name: Name
     root: Annotated[Path | None, PLACE] = None
@@ -166,6 +169,7 @@ class DatasetSettings(Part):
     variant: Text | None = None
     label_set: Text | None = None
     labels: Words | None = None
+    emotion_of: EmotionOf = "responder"
     reader: Target
     memory: MemorySourceSettings | None = None
 

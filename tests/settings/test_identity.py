@@ -114,6 +114,7 @@ def test_so_does_a_run_without_a_server(setting: str) -> None:
         "system.stages.mpa.sampling.num_predict=9",
         "system.auditor=null",
         "dataset.labels=[joy,sadness]",
+        "dataset.emotion_of=speaker",
     ],
 )
 def test_what_decides_results_begins_another_run(setting: str) -> None:

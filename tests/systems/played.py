@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Mapping
 from functools import partial
 
-from mmerg.backends.dry import TEXT, least
+from mmerg.backends.dry import TEXT, least, quotable
 from mmerg.backends.protocol import Request, Sampling
 from mmerg.backends.scripted import Scripted
 from mmerg.engine.ask import Asker
@@ -35,7 +35,9 @@ Script = Callable[[str, Request], str]
 
 def plainly(stage: str, request: Request) -> str:
     """The least reply that can be used."""
-    return json.dumps(least(json.loads(request.schema), 0)) if request.schema else TEXT
+    if not request.schema:
+        return TEXT
+    return json.dumps(least(json.loads(request.schema), 0, quotable(request)))
 
 
 def _found(supply: Supply, state: State, forecast: str | None) -> Supply:
@@ -62,7 +64,9 @@ class Played:
         asking = [""]
         self.backend = Scripted(lambda request: script(asking[-1], request))
         sources = {symbol: partial(_found, found) for symbol, found in known.items()}
-        asker = Asker(Prompts(self.system), self.backend, Sampling(seed=7), self.events.append, sources)
+        asker = Asker(
+            Prompts(self.system, run.dataset.emotion_of), self.backend, Sampling(seed=7), self.events.append, sources
+        )
 
         def ask(stage: Stage, state: State, t: int, correction: Correction | None = None) -> Output:
             asking.append(stage.name)

@@ -14,9 +14,9 @@ class _Record(BaseModel):
 
 
 class Answer(_Record):
-    """A: the emotion that the next turn carries, and its words."""
+    """A: an emotion, of whom the dataset says, and the next turn's words."""
 
-    emotion: Annotated[str, Choice("emotion"), Field(description="the emotion that the next turn carries")]
+    emotion: Annotated[str, Choice("emotion"), Field(description="the emotion that is asked for")]
     response: Annotated[str, Field(min_length=1, max_length=480, description="the next turn, word for word")]
 
 

@@ -43,7 +43,7 @@ class Evidence(_Record):
 
 
 class Forecast(_Record):
-    """e, by CAEF: the emotion that the response should carry, with agreement or conflict of the cues made explicit."""
+    """e, by CAEF: the emotion that the dataset's labels name, with agreement or conflict of the cues made explicit."""
 
     textual: Annotated[Sentence, Field(description="what the words say of the feeling")]
     visual: Annotated[
@@ -53,8 +53,8 @@ class Forecast(_Record):
         Literal["agree", "partly agree", "conflict"] | None,
         Field(description="do words and frames agree?", json_schema_extra=needs("V")),
     ] = None
-    reasoning: Annotated[Reasoning, Field(description="what weighs more and why, and what the next speaker will feel")]
-    emotion: Annotated[str, Choice("emotion"), Field(description="the emotion that the next turn carries")]
+    reasoning: Annotated[Reasoning, Field(description="what weighs more and why")]
+    emotion: Annotated[str, Choice("emotion"), Field(description="the emotion that is asked for")]
 
 
 class Plan(_Record):

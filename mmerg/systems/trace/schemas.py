@@ -16,7 +16,7 @@ class _Record(BaseModel):
 
 
 class Emotion(_Record):
-    """e, by ASI: the emotion that the conversation is about; on EmpatheticDialogues one of Ekman's six."""
+    """e, by ASI: the emotion that the dataset's labels name; on EmpatheticDialogues one of Ekman's six."""
 
     reasoning: Annotated[Reasoning, Field(description="which words show the feeling")]
     final_emotion: Annotated[str, Choice("emotion")]

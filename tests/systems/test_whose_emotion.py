@@ -1,0 +1,46 @@
+"""Systems are asked for the emotion that the dataset's labels name: of who answers, or of who tells."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from mmerg.engine.state import State
+from mmerg.settings.pages import pages_of
+from tests.composed import settings_of
+from tests.engine.parts import SCENE
+from tests.systems.played import Played
+
+SYSTEMS = pages_of("system")
+EXPRESSED = ("will express with the next turn", "motion of the next turn", "carries neutral", "carries that emotion")
+FELT = "what the one who tells feels (not Ben), in the conversation as a whole"
+
+
+@pytest.mark.parametrize("system", SYSTEMS)
+def test_a_system_asks_for_what_is_scored(system: str) -> None:
+    asked = Played(system, "dataset.emotion_of=speaker", state=State(SCENE)).prompts
+    assert FELT in asked
+    assert [words for words in EXPRESSED if words in asked] == []
+    asked = Played(system, "dataset.emotion_of=responder", state=State(SCENE)).prompts
+    assert EXPRESSED[0] in asked
+    assert "the one who tells feels" not in asked
+
+
+@pytest.mark.parametrize("system", ["merg", "one_pass"])
+def test_a_reply_answers_someone_who_feels_it(system: str) -> None:
+    assert "speaks to someone who feels" in Played(system, "dataset.emotion_of=speaker").prompts
+
+
+@pytest.mark.parametrize("system", SYSTEMS)
+def test_neutral_is_spoken_of_only_where_it_is_a_label(system: str) -> None:
+    hint = "Where nothing tells of an emotion, it is neutral."
+    assert hint in Played(system, state=State(SCENE)).prompts
+    assert hint not in Played(system, state=State(replace(SCENE, labels=("joy", "sadness")))).prompts
+
+
+@pytest.mark.parametrize("dataset", pages_of("dataset"))
+def test_a_dataset_says_whose_emotion_its_labels_are(dataset: str) -> None:
+    root = () if dataset == "demo" else ("dataset.root=/d",)
+    whose = settings_of(f"dataset={dataset}", *root).dataset.emotion_of
+    assert whose == ("speaker" if dataset == "empathetic" else "responder")
