@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mmerg.backends.protocol import Request
 from mmerg.console.run_tables import Summary
 from mmerg.engine.loops.audit import audit as refine
 from mmerg.engine.state import Correction, Output, State
@@ -28,6 +29,7 @@ from mmerg.systems.system import Stage
 from tests.composed import composed
 from tests.engine.parts import SCENE, STAGES, TASKS, as_text, audit, merg, outputs
 from tests.scripted_ollama import ScriptedOllama, merg_answer, scripted_ollama
+from tests.systems.played import Played, plainly
 from tests.test_run import corpus_in
 
 
@@ -75,8 +77,23 @@ def test_one_agent_that_says_something_else_makes_it_another_pass() -> None:
     assert repeats(refined(Answers(["mpa"] * 2, says))) == {}
 
 
-def test_a_pass_whose_audit_cannot_be_read_is_not_counted() -> None:
-    assert repeats(refined(Answers(["mpa"] * 3, all_say(0, 0, 0), unreadable=2))) == {1: "mpa"}
+def test_a_pass_whose_audit_cannot_be_read_is_counted() -> None:
+    assert repeats(refined(Answers(["mpa"] * 3, all_say(0, 0, 0), unreadable=2))) == {1: "mpa", 2: "mpa"}
+
+
+def test_a_draft_that_self_refine_writes_again_is_counted() -> None:
+    replies = iter(["Draft 0.", "Draft 1.", "Draft 1."])
+    feedback = iter(range(3))
+
+    def answer(stage: str, asked: Request) -> str:
+        reply = json.loads(plainly(stage, asked))
+        if stage == "critic":
+            return json.dumps({**reply, "feedback": f"mend {next(feedback)}", "good_enough": False})
+        return json.dumps({**reply, "emotion": "joy", "response": next(replies)})
+
+    played = Played("self_refine", "system.max_iterations=2", script=answer)
+    assert repeats(played.events) == {2: "answer"}
+    assert repeats(played.events[:-1]) == {}  # which is not ended
 
 
 @given(st.lists(st.tuples(st.sampled_from(STAGES), st.tuples(*[st.integers(0, 1)] * 4)), min_size=2, max_size=6))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from dataclasses import dataclass
 
 from pydantic import JsonValue
@@ -16,6 +17,8 @@ from mmerg.backends.protocol import Engine, Reply, Request
 from mmerg.backends.scripted import worded
 
 TEXT = "This is a dry run."
+QUOTED = "copied word for word from one turn"  # what a schema says of words of the dialogue
+TURN = re.compile(r"^[0-9]+\. (?P<speaker>.+?): (?P<text>.*)$", re.MULTILINE)  # of a dialogue in a prompt
 
 
 @dataclass(frozen=True)
@@ -32,26 +35,38 @@ class Dry:
     def complete(self, request: Request) -> Reply:
         text = TEXT
         if request.schema:
-            text = json.dumps(least(json.loads(request.schema), int(request.digest(), 16)), ensure_ascii=False)
+            value = least(json.loads(request.schema), int(request.digest(), 16), quotable(request))
+            text = json.dumps(value, ensure_ascii=False)
         return worded(request, text, self.host, logprob=0.0)
 
     def close(self) -> None:
         """Nothing is held."""
 
 
-def least(schema: dict[str, JsonValue], pick: int) -> JsonValue:
-    """The least value that a JSON schema of ours allows, without patterns; `pick` chooses among an enumeration."""
+def quotable(request: Request) -> str:
+    """The last turn in the prompt of someone whom the step, which names only who answers, does not name."""
+    turns = list(TURN.finditer(request.messages[1].text if len(request.messages) > 1 else ""))
+    step = turns[-1].string[turns[-1].end() :] if turns else ""
+    said = [turn["text"] for turn in turns if turn["speaker"] not in step] or [turn["text"] for turn in turns]
+    return said[-1] if said else TEXT
+
+
+def least(schema: dict[str, JsonValue], pick: int, quote: str = TEXT) -> JsonValue:
+    """The least value that a JSON schema of ours allows, without patterns; `pick` chooses among an enumeration, and
+    `quote` stands where words of the dialogue are asked for."""
     match schema:
         case {"enum": list(words)}:
             return words[pick % len(words)]
         case {"type": "object", "properties": dict(properties)}:
-            return {name: least(inner, pick) for name, inner in properties.items() if isinstance(inner, dict)}
+            return {name: least(inner, pick, quote) for name, inner in properties.items() if isinstance(inner, dict)}
         case {"type": "array", "items": dict(inner)}:
             least_items = schema.get("minItems", 0)
-            return [least(inner, pick)] * (least_items if isinstance(least_items, int) else 0)
+            return [least(inner, pick, quote)] * (least_items if isinstance(least_items, int) else 0)
         case {"type": "string"}:
-            examples, most = schema.get("examples"), schema.get("maxLength")
-            text = str(examples[0]) if isinstance(examples, list) and examples else TEXT  # what may be quoted
+            most = schema.get("maxLength")
+            text = quote if QUOTED in str(schema.get("description")) else TEXT
+            if text is quote and isinstance(most, int) and len(text) > most:  # whole words
+                text = text[: most + 1].rsplit(" ", 1)[0]
             return text[:most] if isinstance(most, int) else text
         case {"type": "boolean"}:
             return True

@@ -20,6 +20,7 @@ from mmerg.runs.result import Timing
 
 ROUNDING = 1e-4  # what a server's single precision may put on top of 0, the logarithm of certainty
 TAIL = 16  # characters that one token may hold
+FEEDBACK = "audit"  # the symbol of what an auditor says
 BROKEN = "\ufffd"  # what a server writes for the bytes of a character that is made of several tokens
 
 
@@ -84,27 +85,28 @@ def _timing(replies: Iterable[Reply]) -> Timing:
 
 
 def repeats(told: Iterable[events.Event]) -> dict[int, str]:
-    """The audited passes of one try in which every agent that ran again gave what it had given before, and the agent
-    that each began from. {2: "mpa"}: pass 2 is pass 1 again, mpa answered as before.
+    """The passes of one try in which every stage that ran again gave what it had given before, and the stage that each
+    began from; a pass that broke off is none, and what its auditor said makes no difference. {2: "mpa"}: pass 2 is
+    pass 1 again, mpa answered as before.
 
     MERG's loop goes on then (arXiv 2604.18988, section 3, knows no other end than a passed audit or the last pass), and
     at temperature 0 all that follows comes from the reply cache.
     """
     said: dict[str, object] = {}  # by symbol, what the agents gave last
     repeated: dict[int, str] = {}
-    again: events.Rerun | None = None
+    again: events.Rerun | None = None  # what began a pass in which nothing new was said so far
     for event in told:
         match event:
-            case events.Rerun():
-                again = event
-            case events.Produced():
-                if again and (event.symbol not in said or said[event.symbol] != event.output):
-                    again = None
-                said[event.symbol] = event.output
-            case events.Audited():
+            case events.Rerun() | events.Selected():
                 if again:
-                    repeated[event.t] = again.stage
+                    repeated[again.t] = again.stage
+                again = event if isinstance(event, events.Rerun) else None
+            case events.PassLost():
                 again = None
+            case events.Produced(symbol=symbol, output=output) if symbol != FEEDBACK:
+                if symbol not in said or said[symbol] != output:
+                    again = None
+                said[symbol] = output
     return repeated
 
 

@@ -32,9 +32,11 @@ def build(node: SystemSettings, given: Collection[str] = (), group: str = "syste
     _check_sources(node, given, where)
     node = ablated(node, where)
     auditor = node.auditor
-    if node.final_selection == "last" and (auditor is None or node.max_iterations == 0):
-        cause = "without an auditor" if auditor is None else "with max_iterations=0"
-        what = f"system.final_selection=last has no meaning {cause}: there is one pass"
+    refined = node.loop == "refine" and auditor is not None and not auditor.score
+    if node.final_selection == "last" and (auditor is None or node.max_iterations == 0 or refined):
+        one = "without an auditor" if auditor is None else "with max_iterations=0" if node.max_iterations == 0 else ""
+        cause = f"{one}: there is one pass" if one else "in loop=refine without a score: the last draft is taken"
+        what = f"system.final_selection=last has no meaning {cause}"
         raise ConfigError(what, where=where, hint="leave final_selection as it is")
     system = System(
         name=node.name,

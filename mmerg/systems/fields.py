@@ -19,6 +19,8 @@ from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema, core_schema
 
 QUOTE = "x-quote"
+LEAST = 3  # words of a quote: fewer are found anywhere
+QUOTED = f"copied word for word from one turn, {LEAST} words or more, or the whole turn"
 
 
 @dataclass(frozen=True)
@@ -57,15 +59,17 @@ class Index(_Mark):
 
 @dataclass(frozen=True)
 class Quote(_Mark):
-    """Words of one turn of those who are answered (of any turn where nobody else has spoken), case and punctuation
-    aside."""
+    """Three words or more, or a whole turn, of those who are answered (of anybody where nobody else has spoken), case
+    and punctuation aside."""
 
     of: str = QUOTE
 
     def complaint(self, value: str, bound: tuple[str, ...]) -> str:
-        if any(_says(turn, value) for turn in bound):
+        if not any(_says(turn, value) for turn in bound):
+            return f"{value!r} was not said so: copy from one turn of those who are answered, word for word"
+        if len(list(filter(_words, value.split()))) >= LEAST or any(_words(turn) == _words(value) for turn in bound):
             return ""
-        return f"{value!r} was not said so: copy from one turn of those who are answered, word for word"
+        return f"{value!r} is under {LEAST} words: copy more of that turn, {LEAST} words or more, or the whole turn"
 
 
 def _says(turn: str, quote: str) -> bool:

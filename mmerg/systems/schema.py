@@ -19,7 +19,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from pydantic.errors import PydanticUserError
 
 from mmerg.errors import ConfigError, Failure, ReplyError, SampleError, described, raised_at
-from mmerg.systems.fields import QUOTE
+from mmerg.systems.fields import QUOTE, QUOTED
 
 Record = TypeVar("Record", bound=BaseModel)
 IDLE = {"title", "default", "format", "uniqueItems", "examples", "deprecated"}  # say nothing that a grammar can hold to
@@ -84,7 +84,6 @@ class Node(BaseModel):
     index: str | None = Field(None, alias="x-index")
     needs: str | None = Field(None, alias="x-needs")
     quote: str | None = Field(None, alias="x-quote")
-    examples: tuple[object, ...] | None = None  # of what may be quoted
 
     @cached_property
     def text(self) -> str:
@@ -94,7 +93,7 @@ class Node(BaseModel):
 
 def json_schema(cls: type[BaseModel], bounds: Bounds) -> Node:
     """The JSON schema of one call: references inlined, every field required, in class order, nothing else allowed."""
-    return _made(cls, replace(bounds, quotable=bounds.quotable[-1:]))
+    return _made(cls, replace(bounds, quotable=()))
 
 
 @lru_cache(maxsize=512)  # samples with as many turns and frames share theirs
@@ -186,7 +185,7 @@ def _concrete(node: Node, bounds: Bounds) -> Node:
         kept["form"] = node.pattern
         kept["pattern"] = node.pattern if node.pattern and GRAMMATICAL.fullmatch(node.pattern) else None
     if node.quote:
-        kept["examples"] = bounds.quotable
+        kept["description"] = "; ".join(filter(None, (node.description, QUOTED)))
     if node.items:
         kept["items"] = _concrete(node.items, bounds)
     if node.properties is not None:
@@ -215,7 +214,8 @@ def _lines(properties: Mapping[str, Node], indent: str) -> list[str]:
     lines = []
     for node, alike in groupby(properties, key=lambda name: properties[name]):
         names = list(alike)
-        about = f" ({node.description})" if node.description else ""
+        told = "; ".join(filter(None, (node.description, node.items.description if node.items else None)))
+        about = f" ({told})" if told else ""
         quoted = ", ".join(f'"{name}"' for name in names)
         lines.append(f"{indent}- {quoted}: {'each ' if len(names) > 1 else ''}{_kind(node)}{about}")
         inner = node.items or node

@@ -71,6 +71,10 @@ def test_what_is_left_out_changes_nothing_else() -> None:
         ({"result": {"response": "P.note"}, "without": ["psp"]}, "without psp nobody writes the response"),
         ({"without": ["gra"], "final_selection": "last"}, "has no meaning without an auditor: there is one pass"),
         ({"max_iterations": 0, "final_selection": "last"}, "has no meaning with max_iterations=0: there is one pass"),
+        (
+            {"loop": "refine", "auditor": {**MERG["auditor"], "output": "text"}, "final_selection": "last"},
+            "has no meaning in loop=refine without a score: the last draft is taken",
+        ),
         ({"without": ["mpa", "caef", "psp", "sgrg"]}, "without sgrg nobody writes the response"),
         (
             {"stages": MERG["stages"] | {"psp": MERG["stages"]["psp"] | {"sees": ["E"]}}, "without": ["mpa"]},

@@ -335,20 +335,43 @@ def test_a_dry_run_gives_what_the_schema_allows(cls: type[BaseModel]) -> None:
     parse(cls, BOUNDS, Dry().complete(request).text)
 
 
+def test_the_dialogues_words_are_in_no_schema() -> None:
+    one, two = (Bounds(frozenset("D"), {"cause": ("loss",)}, {}, (said,)) for said in ("I failed.", "I won."))
+    assert json_schema(Cause, one) is json_schema(Cause, two)
+    assert "failed" not in json_schema(Cause, one).text
+    assert "copied word for word from one turn, 3 words or more" in outline(json_schema(Cause, one))
+
+
+@pytest.mark.parametrize(
+    ("turns", "said"),
+    [
+        ("1. Ana: I lost my keys.\n2. Ben: Oh no, really?", "I lost my keys."),
+        ("1. Ben: Well then, Ana.\n2. Ben: So here we go.", "So here we go."),
+        (f"1. Ana: {'I lost it. ' * 40}\n2. Ben: Oh no, really?", "I lost it. " * 40),
+    ],
+)
+def test_a_dry_run_quotes_those_who_are_answered(turns: str, said: str) -> None:
+    bounds = Bounds(frozenset("D"), {"cause": ("loss",)}, {}, (said,))
+    messages = (Message("system", "-"), Message("user", f"{turns}\n\nYour step: quote (not from Ben's)."))
+    reply = Dry().complete(Request(messages, Sampling(), json_schema(Cause, bounds).text))
+    assert parse(Cause, bounds, reply.text).trigger_spans[0] in said
+
+
 def test_a_quote_is_words_of_those_who_are_answered() -> None:
-    said = ("I failed again. It\u2019s over!", "\U0001f62d")
+    said = ("I failed again. It\u2019s over!", "\U0001f62d", "Really?")
     bounds = Bounds(frozenset("D"), {"cause": ("loss",)}, {}, said)
 
     def cause(quote: str) -> str:
         return json.dumps({"trigger_spans": [quote], "global_cause_summary": "x", "cause_category": "loss"})
 
-    for quote in ("I failed again.", "it's over", "I failed again. It's over!", said[1]):
+    for quote in ("I failed again.", "again: it's over", "I failed again. It's over!", *said[1:], "really"):
         assert parse(Cause, bounds, cause(quote)).trigger_spans == (quote,)
     for quote in ("I failed again and again", "fail", "over, I failed", "!", "..."):
         with pytest.raises(ReplyError, match="was not said so: copy from one turn") as caught:
             parse(Cause, bounds, cause(quote))
         assert caught.value.what.startswith("trigger_spans.0: ")
-    [span] = [sent(Cause, bounds)["properties"]["trigger_spans"]["items"]]
-    assert span["examples"] == [said[-1]]
+    for quote in ("I", "again.", "failed again", "- - I", "it's over"):
+        with pytest.raises(ReplyError, match="is under 3 words: copy more of that turn"):
+            parse(Cause, bounds, cause(quote))
     jsonschema.validate(json.loads(cause(said[0])), sent(Cause, bounds))
     assert Cause.model_validate_json(cause("read back from a file, it is not checked again"))

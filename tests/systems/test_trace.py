@@ -51,13 +51,22 @@ def test_each_stage_sees_its_own_exemplars() -> None:
 
 
 def test_a_trigger_span_that_nobody_said_is_asked_for_again() -> None:
-    answers = iter([cause("I was fired."), cause("Oh no."), cause("i did not get the job", "It's fine.")])
+    answers = iter([cause("I was fired."), cause("Oh no."), cause("i did not get the job", "It's fine. Really.")])
     played = Played("trace", script=lambda stage, asked: next(answers) if stage == "cae" else plainly(stage, asked))
     assert played.asked == ["asi", "cae", "cae", "cae", "srp", "ers"]
     refused = [event.complaint for event in played.events if isinstance(event, events.Refused)]
     assert ["'I was fired.' was not said so" in refused[0], "'Oh no.' was not said so" in refused[1]] == [True, True]
     assert refused[0] in played.prompt(2)
-    assert '- "i did not get the job"\n- "It\'s fine."' in played.prompt(4)
+    assert '- "i did not get the job"\n- "It\'s fine. Really."' in played.prompt(4)
+
+
+@pytest.mark.parametrize("second", ["exploration", "none", "interpretation"])
+def test_a_strategy_blends_with_another_only(second: str) -> None:
+    chosen = {"reasoning_for_choice": "-", "chosen_strategy": "exploration", "secondary_strategy": second}
+    played = Played(
+        "trace", script=lambda stage, asked: json.dumps(chosen) if stage == "srp" else plainly(stage, asked)
+    )
+    assert ("blended with" in played.prompt(3)) == (second == "interpretation")
 
 
 def test_a_stage_that_fails_fails_the_sample() -> None:

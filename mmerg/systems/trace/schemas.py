@@ -27,7 +27,7 @@ class Cause(_Record):
 
     trigger_spans: Annotated[
         tuple[Annotated[str, Quote(), Field(min_length=1, max_length=320)], ...],
-        Field(min_length=1, max_length=2, description="sentences copied word for word from those who are answered"),
+        Field(min_length=1, max_length=2, description="sentences of those who are answered"),
     ]
     global_cause_summary: Annotated[Reasoning, Field(description="the cause in one sentence")]
     cause_category: Annotated[str, Choice("cause")]
