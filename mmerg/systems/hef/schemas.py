@@ -10,9 +10,9 @@ from mmerg.systems.fields import Choice
 
 
 class Answer(BaseModel):
-    """A: the emotion that the conversation is about, and the words of the next turn."""
+    """A: an emotion, of whom the dataset says, and the words of the next turn."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    emotion: Annotated[str, Choice("emotion"), Field(description="the emotion that the conversation is about")]
+    emotion: Annotated[str, Choice("emotion"), Field(description="the emotion that is asked for")]
     response: Annotated[str, Field(min_length=1, max_length=480, description="the next turn, word for word")]
