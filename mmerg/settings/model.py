@@ -28,6 +28,7 @@ PASSWORD = re.compile("://[^/]*@")  # in an address
 NO_PASSWORD = "no name and no password, which a run's files would show: reach the server through a tunnel or a proxy"
 LOOPS = ("audit", "single", "refine")  # of our own; another is the user's
 TEXT = "text"  # an output that is no record
+SEEDS = 2**31  # those there are, from 0
 Value = TypeVar("Value")
 
 
@@ -81,7 +82,7 @@ Hosts = Annotated[
 Numbers = Annotated[tuple[int, ...], Field(strict=False)]
 Count = Annotated[int, Field(ge=0)]
 Positive = Annotated[int, Field(ge=1)]
-Seed = Annotated[int, Field(ge=0, lt=2**31)]
+Seed = Annotated[int, Field(ge=0, lt=SEEDS)]
 Number = Annotated[float, Field(allow_inf_nan=False)]
 Seconds = Annotated[Number, Field(gt=0, le=10_000_000)]
 Similarity = Annotated[Number, Field(ge=-1, le=1)]
@@ -368,6 +369,13 @@ class RunSettings(AskingSettings):
     tags: Annotated[tuple[Name, ...], Field(strict=False), RUNTIME] = ()
     ids: Annotated[Annotated[Texts, Field(min_length=1)] | None, RUNTIME] = None
     repeats: Annotated[Positive, RUNTIME] = 1
+
+    @field_validator("repeats")
+    @classmethod
+    def _seeds_in_bounds(cls, repeats: int, info: ValidationInfo) -> int:
+        if (left := SEEDS - info.data.get("seed", 0)) < repeats:
+            raise ValueError(f"at most {left}, as each repeat has the next seed, and seeds are under {SEEDS}")
+        return repeats
 
 
 class DataSettings(RunSettings):

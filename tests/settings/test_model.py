@@ -128,6 +128,13 @@ def test_what_a_setting_may_be(setting: str, what: str, hint: str) -> None:
     assert error.hint.endswith(hint)
 
 
+def test_every_repeat_has_a_seed_in_bounds() -> None:
+    plain_of(*BASE, f"seed={2**31 - 2}", "repeats=2")
+    error = refused(f"seed={2**31 - 1}", "repeats=2")
+    hint = "at most 1, as each repeat has the next seed, and seeds are under 2147483648"
+    assert (error.what, error.hint) == ("repeats is 2", hint)
+
+
 def test_a_class_has_no_empty_list_of_settings() -> None:
     assert refused("sources.M=3").hint == "its settings by name: _target_, a class, and what it is made with"
 
