@@ -12,6 +12,7 @@ from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 from rich.console import Console
 
@@ -47,14 +48,15 @@ from mmerg.settings.identity import how, identity_hash
 from mmerg.settings.model import RunSettings
 from mmerg.sources.exemplars import Exemplars, Prepared
 from mmerg.storage.files import Snapshot
-from mmerg.systems.target import digest_of
+from mmerg.systems.target import by_content, digest_of
 
 DRY = "dry"  # the backend that asks no model
 
 
 @dataclass(frozen=True)
 class Task:
-    """What a run is made of before anybody is asked: the samples of a corpus that are wanted, and who is to answer."""
+    """What a run is made of before anybody is asked: the samples of a corpus that are wanted, and who is to answer.
+    files: the settings that name files to classes of the user's, with what the files hold."""
 
     settings: RunSettings
     corpus: Corpus
@@ -63,6 +65,7 @@ class Task:
     wanted: Sequence[Sample]
     prompts: Prompts
     sources: Mapping[str, Prepared | Source]
+    files: Mapping[str, Any]
 
     @classmethod
     def of(cls, settings: RunSettings) -> Task:
@@ -78,7 +81,12 @@ class Task:
         wanted = chosen(selection.samples, settings.ids, settings.limit)
         prompts = prompts_of(settings)
         sources = prepared_sources(settings, prompts.system, corpus)
-        return cls(settings, corpus, protocol, selection, wanted, prompts, sources)
+        return cls(settings, corpus, protocol, selection, wanted, prompts, sources, _files(settings, prompts, sources))
+
+    @cached_property
+    def config(self) -> str:
+        """Stands for the settings that decide results, and for the files that they name."""
+        return identity_hash({**self.settings.plain(), **self.files})
 
     @cached_property
     def path(self) -> Path:
@@ -90,9 +98,24 @@ class Task:
         for symbol, source in sorted(self.sources.items()):
             digest = source.corpus.fingerprint if isinstance(source, Prepared) else digest_of(source)
             digests.append(f"{symbol}={digest}")
-        text = " ".join([identity_hash(settings.plain()), *digests])
+        text = " ".join([self.config, *digests])
         mark = hashlib.sha256(text.encode()).hexdigest()[:8]
         return Path(settings.runs) / "-".join([*told, *settings.tags, mark])
+
+
+def _files(settings: RunSettings, prompts: Prompts, sources: Mapping[str, Prepared | Source]) -> dict[str, Any]:
+    """The settings of system and sources with digests of files in place of their paths."""
+    plain, made = settings.plain(), prompts.system
+    system, given = plain["system"], plain["sources"]
+    nodes = {**system["stages"], **({made.auditor.name: system["auditor"]} if made.auditor else {})}
+    for agent in made.agents:
+        if agent.by:
+            nodes[agent.name]["by"] = by_content(nodes[agent.name]["by"], agent.by)
+    if isinstance(system["loop"], dict):
+        system["loop"] = by_content(system["loop"], made.loop)
+    for symbol, source in sources.items():
+        given[symbol] = by_content(given[symbol], source.embedder if isinstance(source, Prepared) else source)
+    return {"system": system, "sources": given}
 
 
 def launch(settings: RunSettings) -> Iterator[Ended]:
@@ -194,7 +217,7 @@ def _manifest(task: Task, clips: Snapshot, engine: Engine, sources: Mapping[str,
     plain, corpus, protocol, selection = task.settings.plain(), task.corpus, task.protocol, task.selection
     return Manifest(
         identity={
-            "config": identity_hash(plain),
+            "config": task.config,
             "corpus": corpus.fingerprint,
             "clips": clips.digest(),
             "engine": json.dumps(engine.model_dump(mode="json"), sort_keys=True),

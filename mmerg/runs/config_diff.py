@@ -17,7 +17,7 @@ from mmerg.settings.identity import canonical
 NONE = "–"
 Deciding = Callable[[Mapping[str, object]], Mapping[str, object]]
 
-_FOLDERS = ("root", "folder")  # last names of paths: digests stand for what lies there
+_FOLDER = ".embedder.folder"  # a digest stands for what lies there
 _COPIES = ("dataset.reader.", "dataset.memory.reader.", "backend.adapter.", "engine.")  # of settings of other groups
 _RENAMED = {"model": "gguf"}  # last names that a copy and its setting do not share
 _OF_A_SYSTEM = (  # what one of several systems lacks goes without saying, but for samplers and numbers of exemplars
@@ -25,6 +25,7 @@ _OF_A_SYSTEM = (  # what one of several systems lacks goes without saying, but f
     *("memory.", "sources.", "dataset.memory."),
 )
 _TOLD = re.compile(r"\.sampling\.|\.top_k$")
+_GONE = ("system.", "sources.", "memory.", "dataset.memory.")  # what agents have that an ablation leaves out
 _FOLLOWS = {  # digests, and the settings that another value of them follows from
     "corpus digest": ("dataset.",),
     "clips digest": ("dataset.",),
@@ -78,7 +79,8 @@ def _follows(name: str, values: tuple[str, ...], found: Sequence[Setting]) -> bo
     names = (last, _RENAMED.get(last))
     copied = any(one.values == values and one.name.split(".")[-1] in names for one in found)
     named = any(one.name.startswith(_FOLLOWS.get(name, ())) for one in found)
-    return (name.startswith(_COPIES) and copied) or named
+    gone = NONE in values and name.startswith(_GONE) and any(one.name == "system.without" for one in found)
+    return (name.startswith(_COPIES) and copied) or named or gone
 
 
 def _digests(manifest: Started) -> dict[str, str]:
@@ -99,7 +101,7 @@ def _leaves(node: Mapping[str, object], above: str = "") -> Iterator[tuple[str, 
     for key, value in node.items():
         if isinstance(value, Mapping):
             yield from _leaves(value, f"{above}{key}.")
-        elif key not in _FOLDERS:
+        elif not f"{above}{key}".endswith(_FOLDER):
             yield f"{above}{key}", _text(value)
 
 

@@ -11,14 +11,21 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 from collections.abc import Mapping
 from typing import Any
 
-from mmerg.settings.model import LOOPS, RUNTIME, JudgeSettings, RunSettings
+from mmerg.settings.model import LOOPS, PLACE, RUNTIME, JudgeSettings, RunSettings
 from mmerg.settings.tree import marked
 
 HOW = tuple(dict.fromkeys(key for kind in (RunSettings, JudgeSettings) for key in marked(kind, RUNTIME)))
-_NO_PLACES = ("check", "sampling", "vocabulary")  # a text in these that begins like a path is none
+_PLACES = (  # of these paths the last name counts
+    *marked(RunSettings, PLACE),
+    *("backend.adapter.model", "backend.adapter.mmproj"),  # copies of the backbone's
+    "judge.prompts",  # what is in them has a digest of its own
+)
+_CODE = re.compile(r"/.*\.py:\w+")  # what a file of the user's is to give: its digest stands for where it lies
+_NO_MEMORY = "mmerg.sources.situation.Situation"  # any other source may need the corpus for exemplars
 
 
 def how(plain: dict[str, Any]) -> dict[str, Any]:
@@ -34,21 +41,29 @@ def identity_hash(plain: Mapping[str, Any]) -> str:
 def canonical(plain: Mapping[str, Any]) -> dict[str, Any]:
     """What decides results, spelled in one way. A setting that is not there, as in the manifest of an older run, is one
     that is off."""
-    kept: dict[str, Any] = _without_places(json.loads(json.dumps(plain)))
+    kept: dict[str, Any] = _anywhere(json.loads(json.dumps(plain)))
     for path in HOW:
-        above, _, last = path.rpartition(".")
-        node = at(kept, above) if above else kept
-        if isinstance(node, dict):
-            node.pop(last, None)
-    for part, settle in (("protocol", _protocol), ("system", _system), ("frames", _frames)):
+        above, last = _above(kept, path)
+        above.pop(last, None)
+    if isinstance(kept.get("dataset"), dict):
+        kept["dataset"] = _anywhere(kept["dataset"], read=True)
+    for path in _PLACES:
+        above, last = _above(kept, path)
+        if last in above:
+            above[last] = _last(above[last])
+    for part, settle in (("protocol", _protocol), ("system", _system)):
         if isinstance(kept.get(part), dict):
             settle(kept[part])
-    sources: dict[str, Any] = kept.get("sources") or {}
-    kept["sources"] = {name: _source(node) for name, node in sources.items() if node and _supplies(kept, name)}
+    seen = _seen(kept)
+    if isinstance(kept.get("frames"), dict):
+        _frames(kept["frames"], seen)
+    sources = {name: node for name, node in (kept.get("sources") or {}).items() if node and name in seen}
+    kept["sources"] = {name: _source(node) for name, node in sources.items() if at(node, "top_k") != 0}
     for name in ("memory", "sem"):  # they are what sources name of them
         kept.pop(name, None)
-    if not kept["sources"] and isinstance(kept.get("dataset"), dict):
-        kept["dataset"]["memory"] = None
+    if all(at(node, "_target_") == _NO_MEMORY for node in kept["sources"].values()):
+        above, last = _above(kept, "dataset.memory")
+        above[last] = None
     return kept
 
 
@@ -63,47 +78,71 @@ def _protocol(protocol: dict[str, Any]) -> None:
 def _system(system: dict[str, Any]) -> None:
     system.pop("label_sets", None)  # the dataset has the one that was taken
     system.pop("prompts", None)  # what is in them has a digest of its own, wherever they lie
-    system["without"] = sorted(set(system.get("without") or ()))
-    auditor = system.get("auditor")
-    audited = isinstance(auditor, dict) and auditor.get("name") not in system["without"]
-    if not audited and system.get("loop", LOOPS[0]) in LOOPS:
+    without = system["without"] = sorted(set(system.get("without") or ()))
+    stages, auditor = system.get("stages"), system.get("auditor")
+    if isinstance(stages, dict):
+        stages = system["stages"] = {name: stage for name, stage in stages.items() if name not in without}
+        gives = {at(stage, "gives") for stage in stages.values()}
+        if system.get("organization") and not any(gives & set(at(stage, "sees") or ()) for stage in stages.values()):
+            system["organization"] = "cascaded"  # no stage sees another's output anyway
+    if at(auditor, "name") in without:
+        auditor = system["auditor"] = None
+    loop = system.get("loop", LOOPS[0])
+    if not isinstance(auditor, dict) and loop in LOOPS:
         system.pop("max_iterations", None)  # without an audit there is one pass, but in a loop of the user's
+    if loop == "refine" and not at(auditor, "score") and "final_selection" in system:
+        system["final_selection"] = "last"  # without a score there is no other choice
 
 
-def _frames(frames: dict[str, Any]) -> None:
+def _frames(frames: dict[str, Any], seen: set[str]) -> None:
+    if frames.get("seen_by") == "paper" and seen and "V" not in seen:
+        frames["seen_by"] = "none"
     if frames.get("seen_by") == "none":
         for name in set(frames) - {"seen_by"}:
             del frames[name]
 
 
-def _without_places(node: Any) -> Any:
-    """Settings without where files and folders lie: of a path its last name counts, of a corpus its own digest."""
-    if isinstance(node, dict):
-        return {
-            key: value if key in _NO_PLACES else _without_places(value)
-            for key, value in node.items()
-            if key != "root" or isinstance(value, dict | list)  # a name of the user's
-        }
-    if isinstance(node, list):
-        return [_without_places(value) for value in node]
-    return os.path.basename(os.path.normpath(node)) if isinstance(node, str) and node.startswith("/") else node  # noqa: PTH119
-
-
-def _supplies(kept: dict[str, Any], symbol: str) -> bool:
-    """Whether any agent is shown what a source has."""
+def _seen(kept: dict[str, Any]) -> set[str]:
+    """What the agents see that are not left out, by symbol."""
     stages = at(kept, "system.stages")
     agents = [*(stages.values() if isinstance(stages, dict) else ()), at(kept, "system.auditor")]
-    seen = [at(agent, "sees") or () for agent in agents]
-    return at(kept, f"sources.{symbol}.top_k") != 0 and any(symbol in sees for sees in seen)
+    return {symbol for agent in agents for symbol in at(agent, "sees") or ()}
+
+
+def _anywhere(node: Any, *, read: bool = False) -> Any:
+    """Settings without where the user's code lies. read: of a corpus, too, for all of which its own digest stands."""
+    if isinstance(node, dict):
+        return {
+            key: _anywhere(value, read=read)
+            for key, value in node.items()
+            if not read or key != "root" or isinstance(value, dict)
+        }
+    if isinstance(node, list):
+        return [_anywhere(value, read=read) for value in node]
+    return _last(node) if isinstance(node, str) and (read or _CODE.fullmatch(node)) else node
+
+
+def _last(path: Any) -> Any:
+    """The last name of a path, and anything else as it is."""
+    whole = isinstance(path, str) and path.startswith("/")
+    return os.path.basename(os.path.normpath(path)) if whole else path  # noqa: PTH119
 
 
 def _source(node: dict[str, Any]) -> dict[str, Any]:
-    """A source without what decides how it is had."""
+    """A source without what decides how it is had, and where."""
     embedder = node.get("embedder")
     if isinstance(embedder, dict):
-        embedder = {key: value for key, value in embedder.items() if f"memory.embedder.{key}" not in HOW}
-        return {**node, "embedder": embedder}
+        keys = {key: f"memory.embedder.{key}" for key in embedder if f"memory.embedder.{key}" not in HOW}
+        kept = {key: _last(embedder[key]) if path in _PLACES else embedder[key] for key, path in keys.items()}
+        return {**node, "embedder": kept}
     return node
+
+
+def _above(plain: dict[str, Any], path: str) -> tuple[dict[str, Any], str]:
+    """The settings among which the last name of a dotted path stands, empty where there are none, and that name."""
+    above, _, last = path.rpartition(".")
+    node = at(plain, above) if above else plain
+    return (node if isinstance(node, dict) else {}), last
 
 
 def at(plain: Any, path: str) -> Any:

@@ -15,7 +15,7 @@ from pydantic import ValidationError
 
 from mmerg.errors import ConfigError, MmergError, described, raised_at
 from mmerg.settings.model import Target
-from mmerg.storage.files import sha256_of
+from mmerg.storage.files import open_regular, sha256_of
 
 
 def make(target: Target, where: str) -> object:
@@ -78,18 +78,47 @@ def digest_of(thing: object) -> str:
     """Stands for a class or function in a run's identity: its own `digest`, else the SHA-256 (hex) of its file. Raises
     ConfigError where it has neither."""
     try:
-        digest = getattr(thing, "digest", None)
-    except (Exception, SystemExit) as error:  # a property of the user's may raise anything
-        what = f"the digest of {name_of(thing)} raised {described(error)}"
-        raise ConfigError(what, where=raised_at(error)) from error
-    if isinstance(digest, str) and digest:
-        return digest
-    try:
-        return sha256_of(Path(inspect.getsourcefile(_code(thing)) or ""))
+        return _own_digest(thing) or sha256_of(Path(inspect.getsourcefile(_code(thing)) or ""))
     except (TypeError, OSError) as error:
         what = f"{name_of(thing)} has no digest, and no file that one could be taken of"
         hint = "give it an attribute `digest`: a text that changes whenever what it gives may change"
         raise ConfigError(what, where="configuration", hint=hint) from error
+
+
+def by_content(node: object, thing: object) -> object:
+    """The settings of a target, which `thing` was made of, with the SHA-256 (hex) of each file in place of its path, so
+    that it may lie anywhere. Where `thing` has a `digest` of its own, that stands for what it reads: of an absolute
+    path the last name stays."""
+    own = bool(_own_digest(thing))
+
+    def settled(node: object) -> object:
+        if isinstance(node, dict):
+            return {key: settled(inner) for key, inner in node.items()}
+        if isinstance(node, list):
+            return [settled(inner) for inner in node]
+        if not isinstance(node, str):
+            return node
+        file, in_file, name = node.rpartition(".py:")
+        try:
+            path = Path(f"{file}.py" if in_file else node).expanduser()
+            if own:
+                return path.name if not in_file and path.is_absolute() and path.exists() else node
+            with open_regular(path):  # no pipe
+                return sha256_of(path) + (in_file and name)
+        except (OSError, ValueError, RuntimeError):  # no file: too long, a null byte, the home of nobody
+            return node
+
+    return settled(node)
+
+
+def _own_digest(thing: object) -> str:
+    """The `digest` of a thing, "" where it has none."""
+    try:
+        digest = getattr(thing, "digest", None)
+    except (Exception, SystemExit) as error:  # a property of the user's may raise anything
+        what = f"the digest of {name_of(thing)} raised {described(error)}"
+        raise ConfigError(what, where=raised_at(error)) from error
+    return digest if isinstance(digest, str) else ""
 
 
 def name_of(thing: object) -> str:

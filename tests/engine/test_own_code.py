@@ -23,7 +23,7 @@ from mmerg.settings.wrong import read_part
 from mmerg.systems.build import build
 from mmerg.systems.schema import Bounds, parse
 from mmerg.systems.system import System
-from mmerg.systems.target import digest_of, make
+from mmerg.systems.target import by_content, digest_of, make
 from tests.engine.parts import ROOT, SCENE
 from tests.engine.test_experiment import Lab
 
@@ -152,6 +152,30 @@ def test_a_digest_that_raises_is_told_with_its_place() -> None:
     with pytest.raises(ConfigError, match=r"the digest of .*Undigested raised KeyError: 'no file'") as told:
         digest_of(Undigested())
     assert __file__ in told.value.where
+
+
+class Reads:
+    """A class that reads a file, and says nothing of it."""
+
+    def __init__(self, file: str = "") -> None:
+        self.file = file
+
+
+def test_a_file_counts_by_what_it_holds_wherever_it_lies(tmp_path: Path) -> None:
+    for folder, text in (("a", "one"), ("b", "two"), ("c", "one")):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "m.json").write_text(text, encoding="utf-8")
+    nodes = [{"_target_": f"{__name__}.Reads", "in": [{"file": f"{tmp_path}/{name}/m.json"}]} for name in "abc"]
+    a, b, c = (by_content(node, Reads()) for node in nodes)
+    assert a == c != b
+    kept = {"folder": f"{tmp_path}/a", "none": "/a/END", "long": "x" * 5000, "n": 1, "null": "\0"}
+    assert by_content(kept, Reads()) == kept
+
+
+def test_a_digest_of_its_own_stands_for_what_a_class_reads(tmp_path: Path) -> None:
+    (tmp_path / "m.json").write_text("one", encoding="utf-8")
+    given = {"file": f"{tmp_path}/m.json", "folder": f"{tmp_path}", "none": "/a/END"}
+    assert by_content(given, Source(raises)) == {"file": "m.json", "folder": tmp_path.name, "none": "/a/END"}
 
 
 @pytest.mark.parametrize(

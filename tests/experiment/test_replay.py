@@ -100,6 +100,38 @@ def test_where_things_lie_does_not_name_a_run_and_what_they_hold_does(tmp_path: 
     assert folder_of(*given(tmp_path / "b", "http://y:1")) != name
 
 
+class Knows:
+    """A stage's answer, a loop and a source alike; all that matters here is what each is given."""
+
+    def __init__(self, file: str) -> None:
+        self.file = file
+
+    def __call__(self, *_: object) -> object:
+        return self.file
+
+    def supply(self, *_: object) -> object:
+        return self.file
+
+
+@pytest.mark.parametrize(
+    ("key", "more"),
+    [
+        ("system.stages.psp.by", ["~system.stages.psp.sampling"]),
+        ("system.auditor.by", ["~system.auditor.sampling"]),
+        ("system.loop", []),
+        ("sources.M", []),
+    ],
+)
+def test_what_a_class_of_the_users_is_given_decides_wherever_it_lies(key: str, more: list[str], tmp_path: Path) -> None:
+    corpus_in(tmp_path)
+    for folder, text in (("a", "one"), ("b", "two"), ("c", "one")):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "m.json").write_text(text, encoding="utf-8")
+    own = [f"{key}={{_target_:{__name__}.Knows,file:{tmp_path}/{folder}/m.json}}" for folder in "abc"]
+    a, b, c = (folder_of(*given(tmp_path, "http://x:1", one, *more)) for one in own)
+    assert a == c != b
+
+
 def test_another_prompt_is_another_run(tmp_path: Path) -> None:
     corpus_in(tmp_path)
     own = tmp_path / "prompts"

@@ -116,6 +116,17 @@ def test_what_no_setting_tells_has_a_name_of_its_own() -> None:
     ]
 
 
+def test_what_a_stage_that_is_left_out_had_is_not_told() -> None:
+    trace = ("dataset=empathetic", "dataset.root=/ed", "system=trace")
+    assert found(run(*trace), run(*trace, "system.without=[srp]")) == {"system.without": (NONE, "srp")}
+
+
+def test_an_argument_of_the_users_has_any_name() -> None:
+    name = "system.stages.mpa.by.root"
+    by = "system.stages.mpa.by={_target_:x.Own,root:"
+    assert found(run(f"{by}1}}"), run(f"{by}2}}")) == {name: ("1", "2")}
+
+
 def test_two_stages_that_changed_alike_are_two_settings() -> None:
     names = [f"system.stages.{stage}.sampling.num_predict" for stage in ("caef", "psp")]
     assert list(found(run(), run(*(f"{name}=9" for name in names)))) == names

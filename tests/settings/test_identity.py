@@ -123,6 +123,10 @@ def test_what_decides_results_begins_another_run(setting: str) -> None:
 
 MELD = ("dataset=meld", "dataset.root=/meld")
 TO_AUDITOR = ("system.stages.sgrg.sees=[D,E,e,P]", "system.auditor.sees=[D,M,R]")
+REFINED = ("system=self_refine", "system.auditor.stop=good_enough")
+TRACE = ("dataset=empathetic", "dataset.root=/ed", "system=trace")
+NO_RAG = ("sources.K.top_k=0", "sources.K2.top_k=0")
+BY = "system.stages.mpa.by={_target_:"
 OWN_LOOP = ("system.auditor=null", "system.loop=my_loops.vote")
 
 
@@ -141,6 +145,17 @@ OWN_LOOP = ("system.auditor=null", "system.loop=my_loops.vote")
         (("frames=none",), ("frames=none", "frames.per_clip=1")),
         ((), ("dataset.root=/other",)),  # its corpus has a digest of its own, which names the folder
         ((), ("row=a", "+rows.a.seed=0")),
+        (("system=one_pass",), ("system=one_pass", "system.organization=independent")),
+        ((*REFINED, "system.auditor.score=''"), (*REFINED, "system.auditor.score=''", "system.final_selection=last")),
+        (("system.without=[psp]",), ("system.without=[psp]", "system.stages.psp.sampling.num_predict=9")),
+        (("system.without=[gra]",), ("system.without=[gra]", "system.auditor.sampling.num_predict=9")),
+        (("backbone.gguf=/a/m.gguf", "backend=embedded"), ("backbone.gguf=/b/m.gguf", "backend=embedded")),
+        (("memory.embedder.folder=/a/m",), ("memory.embedder.folder=/b/m",)),
+        ((f"{BY}/a/parts.py:Own}}",), (f"{BY}/b/parts.py:Own}}",)),
+        (TRACE, (*TRACE, "frames.last_turns=5")),
+        (TRACE, (*TRACE, "frames=none")),
+        ((*TRACE, *NO_RAG), (*TRACE, *NO_RAG, "dataset.memory.split=valid")),
+        ((*TRACE, "system.without=[srp]"), (*TRACE, "system.without=[srp]", "sources.K.top_k=3")),
     ],
 )
 def test_configs_that_ask_for_the_same_are_one_run(one: tuple[str, ...], other: tuple[str, ...]) -> None:
@@ -159,6 +174,14 @@ def test_configs_that_ask_for_the_same_are_one_run(one: tuple[str, ...], other: 
         (("system.vocabulary.root=[a]",), ("system.vocabulary.root=[b]",)),
         (("backbone.sampling.stop=/a/END",), ("backbone.sampling.stop=/b/END",)),
         (("system.stages.sgrg.check=/a/b",), ("system.stages.sgrg.check=/c/b",)),
+        ((f"{BY}x.Own,root:1}}",), (f"{BY}x.Own,root:2}}",)),
+        ((f"{BY}x.Own,end:/a/END}}",), (f"{BY}x.Own,end:/b/END}}",)),
+        (("system.loop={_target_:x.loop,table:/a/m.json}",), ("system.loop={_target_:x.loop,table:/b/m.json}",)),
+        (("+memory.embedder.table=/a/m.json",), ("+memory.embedder.table=/b/m.json",)),
+        (TRACE, (*TRACE, "frames=all")),
+        (TRACE, (*TRACE, "dataset.memory.split=valid")),
+        ((*REFINED,), (*REFINED, "system.final_selection=last")),
+        ((), ("system.organization=independent",)),
     ],
 )
 def test_configs_that_do_not_are_two(one: tuple[str, ...], other: tuple[str, ...]) -> None:
