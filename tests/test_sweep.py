@@ -148,6 +148,14 @@ def test_the_report_says_what_is_one_run_and_what_to_do_where_one_could_not_be()
     assert cost(SWEPT).startswith("130 calls made, 50 reused; separate runs would take 180;")
 
 
+def test_runs_of_one_corpus_that_is_said_in_several_settings_are_to_be_compared() -> None:
+    members = [
+        Member(number=n, overrides=("dataset=meld", "dataset.root=/MELD"), code=0, runs=(ended(f"x-{n}", 9, 9),))
+        for n in range(2)
+    ]
+    assert [told for told in notes(members) if "mmerg.compare" in told]
+
+
 def test_runs_of_several_corpora_or_a_single_one_are_not_to_be_compared() -> None:
     for names in (("demo", "meld"), ("demo",)):
         members = [

@@ -156,7 +156,7 @@ def notes(members: Sequence[Member]) -> Iterator[str]:
             errors.setdefault(member.error, []).append(_own(member, members))
     if runs:
         yield f"their figures: python -m mmerg.score {shlex.join(runs)}"
-    corpora = {override for member in members for override in member.overrides if override.startswith("dataset")}
+    corpora = {frozenset(one for one in member.overrides if one.startswith("dataset")) for member in members}
     if len(runs) > 1 and len(corpora) < 2:
         yield f"which differences from the first hold: python -m mmerg.compare {shlex.join(runs)}"
     for path, names in runs.items():

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from mmerg.console.progress import Bar
 from mmerg.console.terminal import console, escape, shown
 from mmerg.corpora.dialogue import Corpus, Sample
 from mmerg.corpora.reading import read_corpus
-from mmerg.errors import ConfigError
+from mmerg.errors import ConfigError, CorpusError
 from mmerg.experiment.wiring import make, protocol_of
 from mmerg.sem.artefact import causes_of, data_of, id_digest, refuse_taken, write
 from mmerg.sem.fit import Labelled, figures, fit, refuse_unfit
 from mmerg.sem.lexicon import read_lexicon
 from mmerg.sem.words import words_of
 from mmerg.settings.model import TrainSettings
+from mmerg.storage.files import private_folder, writing
 
 
 def train(settings: TrainSettings) -> int:
@@ -25,6 +27,10 @@ def train(settings: TrainSettings) -> int:
     if settings.split == settings.validation:
         what = f"split and validation are both {settings.split}"
         raise ConfigError(what, where="configuration", hint="validation=… another split (of MELD: dev)")
+    with writing(folder):  # what cannot be written is told before the work, not after it
+        private_folder(folder.parent)
+        with TemporaryDirectory(dir=folder.parent):
+            pass
     lexicon = read_lexicon(Path(settings.lexicon)) if settings.lexicon else None
     corpora = [_corpus(settings, split) for split in (settings.split, settings.validation)]
     (fitted_to, ids), (validated_on, other_ids) = (_samples(settings, corpus) for corpus in corpora)
@@ -36,6 +42,9 @@ def train(settings: TrainSettings) -> int:
         out.print(escape(f"{corpus.name} {corpus.split}: {len(samples)} samples of {len(corpus.labels)} labels"))
     where = f"dataset={corpora[0].name}, split={settings.split}"
     refuse_unfit(fitted_to, corpora[0].labels, where)
+    if set(corpora[1].labels) != set(corpora[0].labels):
+        what = f"the labels of {settings.validation} are others: {', '.join(corpora[1].labels)}"
+        raise CorpusError(what, where=where, hint="a reader's `labels` are those of the whole corpus")
     if not validated_on:
         what = f"the split {settings.validation} has no sample with a label and words"
         raise ConfigError(what, where=f"dataset={corpora[1].name}", hint="validation=… another split")

@@ -9,6 +9,7 @@ What runs (`launch.py`) and judgings (`judging/launch.py`) have in common, and w
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
@@ -78,8 +79,10 @@ def carry_out(
             return folder.record(item.id, told)
 
     def stop() -> None:
-        for each in (pool, *sources):
-            getattr(each, "close", lambda: None)()
+        pool.close()
+        for source in sources:
+            with suppress(Exception):  # the user's code: what stops the run is what is told
+                getattr(source, "close", lambda: None)()
 
     before = pool.down()
     with progress:

@@ -131,8 +131,8 @@ def _lots(folders: Sequence[Path], replies: int) -> list[Lot]:
 
 
 def _own(engine: Engine, lot: Lot) -> list[ScoredRun]:
-    """The runs whose replies the judge's model wrote."""
-    return [run for run in lot.runs if same_model(engine, run.manifest.engine)]
+    """The runs whose replies the judge's model wrote; a dry judge is none."""
+    return [run for run in lot.runs if engine.backend != DRY and same_model(engine, run.manifest.engine)]
 
 
 def _refuse_own(engine: Engine, lots: Sequence[Lot]) -> None:
@@ -198,7 +198,8 @@ def _conclude(
             **common,
         )
         judgement.write(path / JUDGEMENT)
-        if kept := keep(judgement, run.path):
+        # a dry run's ratings stand in no table
+        if judging.settings.backend.name != DRY and (kept := keep(judgement, run.path)):
             file, fuller = kept
             out.print(
                 escape(

@@ -25,7 +25,8 @@ _PLACES = (  # of these paths the last name counts
     "judge.prompts",  # what is in them has a digest of its own
 )
 _CODE = re.compile(r"/.*\.py:\w+")  # what a file of the user's is to give: its digest stands for where it lies
-_NO_MEMORY = "mmerg.sources.situation.Situation"  # any other source may need the corpus for exemplars
+# any other source may need the corpus for exemplars
+_NO_MEMORY = ("mmerg.sources.situation.Situation", "mmerg.sources.sem.Sem")
 
 
 def how(plain: dict[str, Any]) -> dict[str, Any]:
@@ -61,7 +62,7 @@ def canonical(plain: Mapping[str, Any]) -> dict[str, Any]:
     kept["sources"] = {name: _source(node) for name, node in sources.items() if at(node, "top_k") != 0}
     for name in ("memory", "sem"):  # they are what sources name of them
         kept.pop(name, None)
-    if all(at(node, "_target_") == _NO_MEMORY for node in kept["sources"].values()):
+    if all(at(node, "_target_") in _NO_MEMORY for node in kept["sources"].values()):
         above, last = _above(kept, "dataset.memory")
         above[last] = None
     return kept

@@ -24,7 +24,7 @@ from pydantic import (
 
 RUNTIME = "decides no result"  # it says how results are had, not what they are: a run goes on with it changed
 PLACE = "a path"  # where a file or folder lies, which decides no result either
-PASSWORD = re.compile("://[^/]*@")  # in an address
+PASSWORD = re.compile(r"://[^/\s]*@")  # in an address
 NO_PASSWORD = "no name and no password, which a run's files would show: reach the server through a tunnel or a proxy"
 LOOPS = ("audit", "single", "refine")  # of our own; another is the user's
 TEXT = "text"  # an output that is no record

@@ -96,8 +96,8 @@ def by_content(node: object, thing: object) -> object:
             return {key: settled(inner) for key, inner in node.items()}
         if isinstance(node, list):
             return [settled(inner) for inner in node]
-        if not isinstance(node, str):
-            return node
+        if not isinstance(node, str) or not ("/" in node or Path(node).suffix):
+            return node  # a word is a word, whatever files there are where the command is typed
         file, in_file, name = node.rpartition(".py:")
         try:
             path = Path(f"{file}.py" if in_file else node).expanduser()

@@ -267,4 +267,4 @@ def test_tab_offers_pages_of_the_users_own(tmp_path: Path) -> None:
     (tmp_path / "system").mkdir()
     (tmp_path / "system" / "mine.yaml").write_text("name: mine", encoding="utf-8")
     for option in (f"--config-dir {tmp_path}", f"--config-dir={tmp_path}"):
-        assert words(f"mmerg run {option} system=m") == ["system=merg ", "system=mine "]
+        assert words(f"mmerg run {option} system=m") == ["system=merg ", "system=mine ", "system=multi_agent_esc "]

@@ -154,6 +154,7 @@ OWN_LOOP = ("system.auditor=null", "system.loop=my_loops.vote")
         ((f"{BY}/a/parts.py:Own}}",), (f"{BY}/b/parts.py:Own}}",)),
         (TRACE, (*TRACE, "frames.last_turns=5")),
         (TRACE, (*TRACE, "frames=none")),
+        (("system=hef", "sem=s"), ("system=hef", "sem=s", "dataset.memory.split=valid")),
         ((*TRACE, *NO_RAG), (*TRACE, *NO_RAG, "dataset.memory.split=valid")),
         ((*TRACE, "system.without=[srp]"), (*TRACE, "system.without=[srp]", "sources.K.top_k=3")),
     ],
