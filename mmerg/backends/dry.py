@@ -35,7 +35,8 @@ class Dry:
     def complete(self, request: Request) -> Reply:
         text = TEXT
         if request.schema:
-            value = least(json.loads(request.schema), int(request.digest(), 16), quotable(request))
+            prompt = "\n".join(message.text for message in request.messages)
+            value = least(json.loads(request.schema), int(request.digest(), 16), quotable(prompt))
             text = json.dumps(value, ensure_ascii=False)
         return worded(request, text, self.host, logprob=0.0)
 
@@ -43,9 +44,9 @@ class Dry:
         """Nothing is held."""
 
 
-def quotable(request: Request) -> str:
+def quotable(prompt: str) -> str:
     """The last turn in the prompt of someone whom the step, which names only who answers, does not name."""
-    turns = list(TURN.finditer(request.messages[1].text if len(request.messages) > 1 else ""))
+    turns = list(TURN.finditer(prompt))
     step = turns[-1].string[turns[-1].end() :] if turns else ""
     said = [turn["text"] for turn in turns if turn["speaker"] not in step] or [turn["text"] for turn in turns]
     return said[-1] if said else TEXT

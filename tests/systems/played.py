@@ -37,7 +37,7 @@ def plainly(stage: str, request: Request) -> str:
     """The least reply that can be used."""
     if not request.schema:
         return TEXT
-    return json.dumps(least(json.loads(request.schema), 0, quotable(request)))
+    return json.dumps(least(json.loads(request.schema), 0, quotable(request.messages[1].text)))
 
 
 def _found(supply: Supply, state: State, forecast: str | None) -> Supply:

@@ -82,7 +82,7 @@ def test_a_stage_that_fails_fails_the_sample() -> None:
 def test_without_an_agent_its_output_leaves_no_word(gone: str) -> None:
     played = Played("trace", f"system.without=[{gone}]", state=State(SCENE))
     assert played.asked == [stage for stage in STAGES if stage != gone]
-    marks = {"asi": "Emotion: neutral", "cae": "What set it off", "srp": "Strategy:"}
+    marks = {"asi": "Emotion of the next turn: neutral", "cae": "What set it off", "srp": "Strategy:"}
     for stage, mark in marks.items():
         assert (mark in played.prompts) == (stage != gone)
 
