@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 from mmerg.console.progress import Bar
 from mmerg.console.terminal import console, escape, shown
@@ -12,25 +11,20 @@ from mmerg.corpora.dialogue import Corpus, Sample
 from mmerg.corpora.reading import read_corpus
 from mmerg.errors import ConfigError, CorpusError
 from mmerg.experiment.wiring import make, protocol_of
-from mmerg.sem.artefact import causes_of, data_of, id_digest, refuse_taken, write
+from mmerg.sem.artefact import causes_of, data_of, id_digest, prepare, write
 from mmerg.sem.fit import Labelled, figures, fit, refuse_unfit
 from mmerg.sem.lexicon import read_lexicon
 from mmerg.sem.words import words_of
 from mmerg.settings.model import TrainSettings
-from mmerg.storage.files import private_folder, writing
 
 
 def train(settings: TrainSettings) -> int:
     """Fits, validates, writes; 0. Raises MmergError, with nothing written, where one of these cannot be done."""
     out, folder = console(), Path(settings.out)
-    refuse_taken(folder)
     if settings.split == settings.validation:
         what = f"split and validation are both {settings.split}"
         raise ConfigError(what, where="configuration", hint="validation=… another split (of MELD: dev)")
-    with writing(folder):  # what cannot be written is told before the work, not after it
-        private_folder(folder.parent)
-        with TemporaryDirectory(dir=folder.parent):
-            pass
+    prepare(folder)
     lexicon = read_lexicon(Path(settings.lexicon)) if settings.lexicon else None
     corpora = [_corpus(settings, split) for split in (settings.split, settings.validation)]
     (fitted_to, ids), (validated_on, other_ids) = (_samples(settings, corpus) for corpus in corpora)

@@ -128,19 +128,23 @@ def id_digest(dialogue: str) -> int:
     return int.from_bytes(hashlib.sha256(dialogue.encode(errors="surrogateescape")).digest()[:8])
 
 
-def refuse_taken(folder: Path) -> None:
-    """Raises ConfigError where something is at `folder` that is no empty folder."""
+def prepare(folder: Path) -> None:
+    """See that an artefact can be written at `folder`: before the work that would be lost, and again after it. Raises
+    ConfigError where something is there that is no empty folder, RunError where nothing can be written beside it."""
     if os.path.lexists(folder) and not (folder.is_dir() and not any(folder.iterdir())):
         hint = "out=… another folder, or remove this one; nothing was changed"
         raise ConfigError("out is there already, and nothing is overwritten", where=str(folder), hint=hint)
+    with writing(folder):
+        private_folder(folder.parent)
+        with tempfile.TemporaryDirectory(dir=folder.parent):
+            pass
 
 
 def write(folder: Path, model: Model, dialogues: frozenset[int], said: Mapping[str, Any]) -> Artefact:
     """The artefact at `folder`, there once it is whole. said: the fields of `Card` beside those of the model. Raises
     RunError where it cannot be written."""
-    refuse_taken(folder)
+    prepare(folder)
     with writing(folder):
-        private_folder(folder.parent)
         part = Path(tempfile.mkdtemp(dir=folder.parent, prefix=f".{folder.name}.", suffix=PART))
     try:
         with writing(part):
