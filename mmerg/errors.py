@@ -33,7 +33,6 @@ class Failure(StrEnum):
     CLIP_GONE = "clip_gone"  # a clip was there when the run began and is gone
     INTERRUPTED = "interrupted"  # the user stopped the run
     NOT_CACHED = "not_cached"  # a replay without a server, and the call is not in the cache
-    UNAUDITED = "unaudited"  # no pass has an audit that can be read
     CODE_ERROR = "code_error"  # a class that answers a stage raised an exception
 
 

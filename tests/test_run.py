@@ -17,7 +17,7 @@ from mmerg.run import main
 from mmerg.runs.folder import read_results
 from mmerg.runs.manifest import read_manifest
 from mmerg.runs.result import Result
-from tests.engine.parts import ROOT
+from tests.engine.parts import ROOT, TASKS
 from tests.frames.clips import numbered
 from tests.run_folders import all_events
 from tests.scripted_ollama import ScriptedOllama, merg_answer, scripted_ollama
@@ -208,8 +208,8 @@ def test_one_failed_sample_costs_one_sample_and_can_be_taken_up_again(corpus: Pa
     ill = [True]
 
     def answer(body: dict[str, Any]) -> str:
-        if ill[0] and "keys 2" in body["messages"][1]["content"] and "the audit" in body["messages"][1]["content"]:
-            return "all CORRECT"
+        if ill[0] and "keys 2" in body["messages"][1]["content"] and TASKS["psp"] in body["messages"][1]["content"]:
+            return "comfort her"
         return merg_answer(body)
 
     with scripted_ollama(answer=answer) as server:
@@ -217,8 +217,8 @@ def test_one_failed_sample_costs_one_sample_and_can_be_taken_up_again(corpus: Pa
         done = run("cache=off")
         assert done.returncode == 1
         [failed] = [result for result in run.results() if result.status == "failed"]
-        assert (failed.id, failed.failure) == ("d2/4", "unaudited")
-        assert "unaudited" in done.stdout
+        assert (failed.id, failed.failure) == ("d2/4", "schema_invalid")
+        assert "schema_invalid" in done.stdout
         before = server.calls
         assert run("cache=off").returncode == 1
         assert server.calls == before

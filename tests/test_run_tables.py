@@ -52,6 +52,13 @@ def test_a_member_of_a_sweep_shows_its_counts_alone() -> None:
     assert Summary([GOOD, BAD]).counted == "2 samples: 1 ok, 1 failed; 0 calls, 0 of them cached"
 
 
+def test_samples_without_an_audit_that_can_be_read_are_counted() -> None:
+    summary = Summary([GOOD, GOOD.model_copy(update={"ended": "unaudited"}), BAD])
+    assert summary.counted.startswith("3 samples: 2 ok (1 unaudited), 1 failed")
+    told = "unaudited: in 1 sample an audit could not be read; mmerg show RUN SAMPLE says why"
+    assert list(summary.notes()) == [told]
+
+
 def test_one_is_not_several() -> None:
     alone = GOOD.model_copy(update={"calls": 1, "cached_calls": 1})
     assert Summary([alone]).counted == (

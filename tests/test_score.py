@@ -29,7 +29,7 @@ QUICK = ("--resamples", "20")
 def folder(tmp_path: Path) -> Path:
     results = [
         result("a/1", "oh no", "joy", gold="joy"),
-        result("b/1", "so it is.", "fear", gold="joy"),
+        result("b/1", "so it is.", "fear", gold="joy", ended="unaudited"),
         result("c/1", None, gold="joy"),
     ]
     config = {"backbone": {"name": "odd", "model": HOSTILE}}
@@ -41,7 +41,8 @@ def test_the_table_and_the_file(folder: Path, capsys: pytest.CaptureFixture[str]
     assert main([str(folder), *QUICK]) == 0
     shown = capsys.readouterr()
     assert shown.err == ""
-    assert "protocol targets=last emotions=all, n=5; 3 samples scored, 1 of them failed" in shown.out
+    assert "protocol targets=last emotions=all, n=5; 3 samples scored" in shown.out
+    assert "3 samples scored, 1 of them failed, 1 unaudited; unfinished" in shown.out
     assert "unfinished: 2 of the protocol's samples have no result yet" in shown.out
     assert "33.33" in shown.out
     assert "n=3" in shown.out

@@ -15,7 +15,7 @@ from mmerg.settings.model import RunSettings
 from mmerg.settings.parse import parse
 from mmerg.show import main
 from tests.composed import composed
-from tests.engine.parts import STAGES, as_text, audit
+from tests.engine.parts import STAGES, TASKS, as_text, audit
 from tests.frames.clips import numbered
 from tests.scripted_ollama import ScriptedOllama, merg_answer, scripted_ollama
 
@@ -28,20 +28,21 @@ TURNS = [
 
 
 class Answers:
-    """Valid replies; but the first plan fails its audit, and no audit of a dialogue that is ILL can be read."""
+    """Valid replies; but the first plan fails its audit, no plan of a dialogue that is ILL can be read, and no audit of
+    one that is MUTE."""
 
     def __init__(self) -> None:
         self.plans = 0
 
     def __call__(self, body: dict[str, Any]) -> str:
         prompt = body["messages"][1]["content"]
-        if "Your step: the audit" in prompt:
-            return (
-                "all CORRECT" if "ILL" in prompt else as_text(audit({n: n != "psp" or self.plans > 1 for n in STAGES}))
-            )
-        self.plans += "Your step: the plan" in prompt
+        if ("ILL" in prompt and TASKS["psp"] in prompt) or ("MUTE" in prompt and TASKS["gra"] in prompt):
+            return "all CORRECT"
+        if TASKS["gra"] in prompt:
+            return as_text(audit({name: name != "psp" or self.plans > 1 for name in STAGES}))
+        self.plans += TASKS["psp"] in prompt
         text = merg_answer(body)
-        return f"{text} [/red]" if "Your step: write the next turn" in prompt else text
+        return f"{text} [/red]" if TASKS["sgrg"] in prompt else text
 
 
 class Shown:
@@ -57,12 +58,12 @@ class Shown:
 
 @pytest.fixture(scope="module")
 def show(tmp_path_factory: pytest.TempPathFactory) -> Shown:
-    """Two samples: one that is run again from its plan, and one whose audits cannot be read."""
+    """Three samples: one that is run again from its plan, one that fails, and one whose audits cannot be read."""
     folder = tmp_path_factory.mktemp("show")
     numbered(folder / "one.avi", 20, "MJPG")
     (folder / "bad.avi").write_bytes(b"no video")
-    ill = [{**TURNS[0], "text": "ILL"}, TURNS[-1]]
-    lines = [{"id": "story", "turns": TURNS}, {"id": "ill", "turns": ill}]
+    ill, mute = ([{**TURNS[0], "text": text}, TURNS[-1]] for text in ("ILL", "MUTE"))
+    lines = [{"id": name, "turns": turns} for name, turns in (("story", TURNS), ("ill", ill), ("mute", mute))]
     (folder / "dialogues.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
     with scripted_ollama(answer=Answers()) as server:
         settings = [
@@ -168,20 +169,29 @@ def test_calls_are_told_with_their_cost(show: Shown, capsys: pytest.CaptureFixtu
 def test_a_failed_sample(show: Shown, capsys: pytest.CaptureFixture[str]) -> None:
     assert show("ill/2") == 0
     shown = capsys.readouterr().out
+    assert shown.count("psp could not be used (schema_invalid)") == 3
+    assert "failed (schema_invalid): Invalid JSON" in shown
+    assert "selected" not in shown
+
+
+def test_a_sample_whose_audit_cannot_be_read(show: Shown, capsys: pytest.CaptureFixture[str]) -> None:
+    assert show("mute/2") == 0
+    shown = capsys.readouterr().out
     assert shown.count("gra could not be used (schema_invalid)") == 3
-    assert "unaudited (schema_invalid)" in shown
-    assert "failed (unaudited): the audit cannot be used (schema_invalid)" in shown
-    assert "selected" not in shown.replace("cannot be selected", "")
+    assert "unaudited (schema_invalid): Invalid JSON" in shown
+    assert "    see the raw replies: python -m mmerg.show RUN SAMPLE --prompts" in shown
+    assert "selected: pass 0; the loop ended: an audit could not be read" in shown
 
 
 def test_the_table_of_a_run(show: Shown, capsys: pytest.CaptureFixture[str]) -> None:
     assert show() == 0
     shown = capsys.readouterr().out
     assert f"{show.folder}: qwen2.5vl:7b on ollama 0.24.0" in shown.replace("\n", "")
-    assert "2 samples: 1 ok, 1 failed" in shown
+    assert "3 samples: 2 ok (1 unaudited), 1 failed" in shown
+    assert "unaudited: in 1 sample an audit could not be read" in shown
     assert re.search(r"story/4 .*│ 2 +│ 1 +│", shown)
     assert "1 failed" in shown
-    assert re.search(r"│ unaudited │ +1 │ ill/2: the audit cannot be used", shown)
+    assert re.search(r"│ schema_invalid │ +1 │ ill/2: Invalid JSON", shown)
 
 
 def test_showing_calls_no_server_and_changes_nothing(show: Shown, capsys: pytest.CaptureFixture[str]) -> None:

@@ -53,6 +53,7 @@ def timed(backbone: Asked, settings: RunSettings, ended: Ended) -> Row:
         ),
         samples=len(results),
         failed=sum(result.status == "failed" for result in results),
+        unaudited=sum(result.unaudited for result in results),
         failures=dict(sorted(Counter(str(r.failure) for r in results if r.status == "failed").items())),
         calls=sum(result.calls for result in results),
         cached_calls=sum(result.cached_calls for result in results),

@@ -79,6 +79,7 @@ class Row(_Plain):
     engine: EngineTold
     samples: int
     failed: int
+    unaudited: int = 0
     failures: dict[str, int]
     calls: int
     cached_calls: int

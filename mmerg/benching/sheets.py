@@ -103,11 +103,11 @@ def _speed(bench: Bench) -> Sheet:
 
 
 def _samples(bench: Bench) -> Sheet:
-    heads = ("backbone", "samples", "failed", "by class", "calls", "of them\ncached")
+    heads = ("backbone", "samples", "failed", "by class", "unaudited", "calls", "of them\ncached")
     lines = []
     for row in bench.rows:
         failures = "\n".join(f"{count} {failure}" for failure, count in row.failures.items())
-        counts = (str(row.samples), str(row.failed), failures, str(row.calls), str(row.cached_calls))
+        counts = map(str, (row.samples, row.failed, failures, row.unaudited, row.calls, row.cached_calls))
         lines.append((_name(row), *counts))
     return Sheet("samples and calls", heads, tuple(lines), (0, 3))
 

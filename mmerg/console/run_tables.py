@@ -40,13 +40,15 @@ class Summary:
                 clip_problems=result.clip_problems,
                 repeated=result.repeated_passes,
                 later=max(0, result.passes - 1),
+                unaudited=int(result.unaudited),
             )
 
     @property
     def counted(self) -> str:
         """Samples and calls, in one line; and which samples have no seconds of their own, as the cache helped."""
         samples, failed = plural(self.counts["samples"], "sample"), len(self.failed)
-        ended = f"{samples}: {self.counts['samples'] - failed} ok, {failed} failed"
+        unaudited = f" ({self.counts['unaudited']} unaudited)" if self.counts["unaudited"] else ""
+        ended = f"{samples}: {self.counts['samples'] - failed} ok{unaudited}, {failed} failed"
         cached = f"{plural(self.counts['calls'], 'call')}, {self.counts['cached']} of them cached"
         helped = f" in {self.counts['helped']} of {samples}, which figures of seconds leave out"
         return f"{ended}; {cached}{helped * (self.counts['helped'] > 0)}"
@@ -86,6 +88,8 @@ class Summary:
         if self.problems:
             parts = "; ".join(f"{problem}: {count}" for problem, count in sorted(self.problems.items()))
             yield f"samples without exemplars: {self.problems.total()} ({parts})"
+        if unread := self.counts["unaudited"]:
+            yield f"unaudited: in {plural(unread, 'sample')} an audit could not be read; mmerg show RUN SAMPLE says why"
         if again := self.counts["repeated"]:
             later = f"{again} of {self.counts['later']} passes after the first"
             yield f"{later} repeat the one before: the agent at fault answered as before"

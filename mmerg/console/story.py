@@ -53,7 +53,8 @@ def lines(event: events.Event, prompts: bool) -> Iterator[str]:  # noqa: PLR0912
                 if not finding.passed:
                     yield f"{INDENT}  correction: {finding.correction}"
         case events.Unaudited():
-            yield f"unaudited ({event.failure}): {event.what}; the loop ends, this pass cannot be selected"
+            yield f"unaudited ({event.failure}): {event.what}; the loop ends"
+            yield from [f"{INDENT}{event.hint}"] if event.hint else ()
         case events.PassLost():
             yield f"pass {event.t} could not be finished ({event.failure}): {event.what}; the loop ends"
         case events.Rerun():

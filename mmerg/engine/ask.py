@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from pydantic import BaseModel
 
@@ -20,6 +20,7 @@ from mmerg.engine.state import Correction, Output, State
 from mmerg.errors import Failure, MmergError, ReplyError, SampleError, described, raised_at
 from mmerg.runs import events
 from mmerg.runs.events import Emit
+from mmerg.settings.model import SEEDS
 from mmerg.systems.schema import Bounds, json_schema, outline, parse
 from mmerg.systems.system import Answerer, Asked, Stage, System
 from mmerg.systems.target import name_of
@@ -31,6 +32,7 @@ HINTS = {
     Failure.SCHEMA_INVALID: "see the raw replies: python -m mmerg.show RUN SAMPLE --prompts",
 }
 WISHES = {Failure.TRUNCATED: "; be much shorter"}  # what the model alone is told, behind the complaint
+APART = 1_000_003  # seeds between two draws: more than there are repeats, which have the next seed each
 MEND = "mend it; the same command with only_failed=true does the failed samples again"
 
 
@@ -55,6 +57,9 @@ class Asker:
         words = outline(schema) if schema else ""
         messages = self.prompts.messages(stage, state, supplied, words, correction)
         samplers = self.sampling.changed(stage.sampling)
+        if correction and system.rerun_temperature is not None:  # another seed: a later pass may ask the very same
+            seed = (samplers.seed + APART * t) % SEEDS
+            samplers = replace(samplers, temperature=system.rerun_temperature, seed=seed)
         answer_schema = schema.text if schema else ""
         for attempt in range(system.max_repairs + 1):
             request = Request(messages, samplers, answer_schema, stage.logprobs)

@@ -91,8 +91,9 @@ class Pass:
     correction: Correction | None = None
     score: int | None = None
 
-    def rank(self) -> tuple[int, ...] | None:
-        """(c1, c2, …, -t), or (score, -t): the highest wins, the earlier pass in a tie. None for an unaudited pass."""
+    def rank(self) -> tuple[int, ...]:
+        """(c1, c2, …, -t), or (score, -t): the highest wins, the earlier pass in a tie. () for an unaudited pass, which
+        is below all others."""
         if self.audit:
             return (*self.audit.checks, -self.t)
-        return None if self.score is None else (self.score, -self.t)
+        return () if self.score is None else (self.score, -self.t)

@@ -124,16 +124,17 @@ def table(members: Sequence[Member]) -> Table:
     finished before), and its calls."""
     made = Table(title=f"{len(members)} member{'s' * (len(members) > 1)}", title_justify="left")
     made.add_column("member", overflow="fold")
-    for name in ("samples", "kept", "failed", "calls", "made", "reused"):
+    for name in ("samples", "kept", "failed", "unaudited", "calls", "made", "reused"):
         made.add_column(name, justify="right", no_wrap=True)
     made.add_column("run", ratio=1, overflow="fold")
     for member in members:
         own = escape(_own(member, members))
         for number, run in enumerate(member.runs):
-            figures = map(str, (run.samples, run.kept, run.failed, run.calls, run.made, run.calls - run.made))
+            samples = (run.samples, run.kept, run.failed, run.unaudited)
+            figures = map(str, (*samples, run.calls, run.made, run.calls - run.made))
             made.add_row("" if number else own, *figures, escape(Path(run.run).name))
         if member.error:
-            made.add_row(own, *("–",) * 6, "not run")
+            made.add_row(own, *("–",) * 7, "not run")
     return made
 
 

@@ -141,7 +141,8 @@ def sampling_of(settings: AskingSettings) -> Sampling:
 def refuse_idle_repeats(settings: RunSettings) -> None:
     """Raises ConfigError where runs that differ in their seed alone would say the same."""
     own = [agent.sampling for agent in prompts_of(settings).system.agents] if settings.repeats > 1 else []
-    if own and not any(sampling_of(settings).changed(overrides).temperature for overrides in own):
+    warm = [sampling_of(settings).changed(overrides).temperature for overrides in own]
+    if own and not any([*warm, settings.system.rerun_temperature]):
         raise ConfigError(
             f"repeats={settings.repeats} would give the same replies each time: every agent's temperature is 0",
             where="configuration",

@@ -175,7 +175,7 @@ def _of_what(table: PaperTable, run: Ours) -> str:
     scores = run.scores
     parts = [
         f"{scores.corpus}, protocol {scores.protocol}",
-        f"{scores.n} samples scored, {scores.failed} of them failed",
+        scores.counted,
     ]
     if scores.unfinished:
         parts.append(f"{scores.unfinished} have no result yet")

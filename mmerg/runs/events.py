@@ -149,12 +149,13 @@ class Audited(_Event):
 
 
 class Unaudited(_Event):
-    """The audit of pass t could not be read: the pass ends the loop and cannot be selected."""
+    """The audit of pass t could not be read: the pass ends the loop, and every audited pass ranks before it."""
 
     kind: Literal["unaudited"] = "unaudited"
     t: Pass
     failure: Failure
     what: str
+    hint: str = ""
 
 
 class PassLost(_Event):

@@ -86,6 +86,11 @@ class Result(SampleLine):
     responder: str = ""
     history: tuple[tuple[str, str], ...] = ()
 
+    @property
+    def unaudited(self) -> bool:
+        """Whether an audit could not be read, which ended the loop."""
+        return self.ended == "unaudited"
+
 
 class Verdicts(SampleLine):
     """A judge's verdicts on a sample, a line in `verdicts.jsonl` of a judging folder; failed where a call failed, so
@@ -103,12 +108,13 @@ class Verdicts(SampleLine):
 
 
 class Ended(Fact):
-    """How one start of a run ended. samples, failed: of those asked for. kept: finished before. calls: what the samples
-    took; made: those that this start had to make."""
+    """How one start of a run ended. samples, failed, unaudited: of those asked for. kept: finished before. calls: what
+    the samples took; made: those that this start had to make."""
 
     run: str
     samples: int
     failed: int
+    unaudited: int = 0
     kept: int
     calls: int
     made: int
@@ -117,7 +123,16 @@ class Ended(Fact):
     def of(cls, path: Path, results: Collection[Result], kept: int, made: int) -> Ended:
         failed = sum(result.status == "failed" for result in results)
         calls = sum(result.calls for result in results)
-        return cls(run=str(path), samples=len(results), failed=failed, kept=kept, calls=calls, made=made)
+        unaudited = sum(result.unaudited for result in results)
+        return cls(
+            run=str(path),
+            samples=len(results),
+            failed=failed,
+            unaudited=unaudited,
+            kept=kept,
+            calls=calls,
+            made=made,
+        )
 
     @property
     def code(self) -> int:

@@ -66,8 +66,9 @@ class Seconds:
 
 def descriptive(words: Words, words_signature: str) -> list[Rate | Seconds]:
     """length in tokens of the reply; passes; selected, the mean number of the selected pass from 0 (the "Avg." of
-    MERG's table on iterations); rerun, the share of samples with more than one pass, ×100; calls and the server's
-    token counts, failed samples included; seconds; excluded, the share of exemplars that guards kept back, ×100."""
+    MERG's table on iterations); rerun, the share of samples with more than one pass, ×100; idle, the share of passes
+    after the first that say what the one before said, ×100; calls and the server's token counts, failed samples
+    included; seconds; excluded, the share of exemplars that guards kept back, ×100."""
     reply, sample, found = "a reply", "a result", "exemplars found"
     return [
         Rate(
@@ -80,6 +81,13 @@ def descriptive(words: Words, words_signature: str) -> list[Rate | Seconds]:
         Rate("passes", "mean|failed:left-out", reply, lambda a: a.result.passes, _ok),
         Rate("selected", "mean|from:0|failed:left-out", reply, lambda a: a.result.selected_pass or 0, _ok),
         Rate("rerun", "passes>1|failed:left-out|scale:100", reply, lambda a: 100.0 * _again(a), _ok, "wilson"),
+        Rate(
+            "idle",
+            "repeated/passes-after-the-first|failed:left-out|scale:100",
+            "a second pass",
+            lambda a: 100.0 * a.result.repeated_passes,
+            _later,
+        ),
         Rate("calls", "mean|failed:in", sample, lambda a: a.result.calls, _one),
         Rate("prompt_tokens", "mean|failed:in", sample, lambda a: a.result.prompt_tokens, _one),
         Rate("response_tokens", "mean|failed:in", sample, lambda a: a.result.response_tokens, _one),
@@ -94,6 +102,10 @@ def _ok(answer: Answer) -> float:
 
 def _again(answer: Answer) -> bool:
     return answer.result.passes > 1
+
+
+def _later(answer: Answer) -> float:
+    return float(max(0, answer.result.passes - 1))
 
 
 def _one(_: Answer) -> float:

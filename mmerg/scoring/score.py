@@ -50,10 +50,10 @@ class Confusion(BaseModel):
 
 
 class Scores(BaseModel):
-    """All figures of a run. `n` counts its finished samples, `failed` those of them that failed, `unfinished` those of
-    the protocol that have no result yet; `improper` are samples whose log-probabilities cannot be, left out of
-    self_ppl. identity is the manifest's, results a digest of its results (see `results_digest`), answers one of all
-    that was scored, times among it."""
+    """All figures of a run. `n` counts its finished samples, `failed` those of them that failed, `unaudited` those of
+    which an audit could not be read, `unfinished` those of the protocol that have no result yet; `improper` are samples
+    whose log-probabilities cannot be, left out of self_ppl. identity is the manifest's, results a digest of its results
+    (see `results_digest`), answers one of all that was scored, times among it."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -63,6 +63,7 @@ class Scores(BaseModel):
     engine: str
     n: int
     failed: int
+    unaudited: int = 0
     unfinished: int
     scores: dict[str, Score]
     confusion: Confusion | None = None
@@ -70,6 +71,12 @@ class Scores(BaseModel):
     identity: dict[str, str] = {}
     results: str = ""
     answers: str = ""
+
+    @property
+    def counted(self) -> str:
+        """How many samples were scored, and how many of them there is something to say of."""
+        unaudited = f", {self.unaudited} unaudited" if self.unaudited else ""
+        return f"{self.n} samples scored, {self.failed} of them failed{unaudited}"
 
 
 class UnscoredError(RunError):

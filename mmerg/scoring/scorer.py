@@ -41,6 +41,7 @@ def score_run(run: ScoredRun, options: Options = DEFAULTS) -> Scores:
         engine=f"{engine.model} on {engine.backend} {engine.version}",
         n=len(answers),
         failed=sum(not answer.ok for answer in answers),
+        unaudited=sum(answer.result.unaudited for answer in answers),
         unfinished=max(0, manifest.protocol.samples - len(answers)),
         scores=scores,
         confusion=confusion(answers, corpus.labels),

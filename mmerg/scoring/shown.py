@@ -48,10 +48,7 @@ def _heading(number: int, run: Scores) -> str:
     unfinished = (
         f"; unfinished: {run.unfinished} of the protocol's samples have no result yet" if run.unfinished else ""
     )
-    return (
-        f"{number}: {run.run}: {run.engine}\n"
-        f"   {run.corpus}, protocol {run.protocol}; {run.n} samples scored, {run.failed} of them failed{unfinished}"
-    )
+    return f"{number}: {run.run}: {run.engine}\n   {run.corpus}, protocol {run.protocol}; {run.counted}{unfinished}"
 
 
 def _by_run(values: Sequence[str]) -> str:

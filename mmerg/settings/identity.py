@@ -89,8 +89,9 @@ def _system(system: dict[str, Any]) -> None:
     if at(auditor, "name") in without:
         auditor = system["auditor"] = None
     loop = system.get("loop", LOOPS[0])
-    if not isinstance(auditor, dict) and loop in LOOPS:
-        system.pop("max_iterations", None)  # without an audit there is one pass, but in a loop of the user's
+    if not isinstance(auditor, dict) and loop in LOOPS:  # a loop of the user's may do anything
+        for name in ("max_iterations", "rerun_temperature"):  # without an audit there is one pass
+            system.pop(name, None)
     if loop == "refine" and not at(auditor, "score") and "final_selection" in system:
         system["final_selection"] = "last"  # without a score there is no other choice
 

@@ -225,6 +225,7 @@ class SystemSettings(Part):
     without: Texts = ()
     organization: Literal["cascaded", "independent"] = "cascaded"
     final_selection: FinalSelection = "lexicographic"
+    rerun_temperature: Annotated[Number | None, Field(ge=0)] = None
     stages: Annotated[dict[Word, StageSettings], Field(min_length=1)]
     auditor: AuditorSettings | None = None
     vocabulary: dict[Word, Words] = {}

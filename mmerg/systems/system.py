@@ -64,7 +64,8 @@ class Stage:
 class System:
     """prompts: folders of templates, of one name the first folder's counts. vocabulary: the words that schemas choose
     from. result: where response, emotion and plan stand among the outputs ("R", "e.emotion", "P"). loop: the name of
-    one of ours, or a function of the user's. stop, score: fields of the auditor's output."""
+    one of ours, or a function of the user's. stop, score: fields of the auditor's output. rerun_temperature: of a stage
+    that is told a correction; None: its own."""
 
     name: str
     prompts: tuple[Path, ...]
@@ -75,6 +76,7 @@ class System:
     vocabulary: Mapping[str, tuple[str, ...]]
     result: Mapping[str, str]
     final_selection: FinalSelection = "lexicographic"
+    rerun_temperature: float | None = None
     loop: str | Callable[..., object] = "audit"
     stop: str = ""
     score: str = ""

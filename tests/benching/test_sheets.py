@@ -64,9 +64,9 @@ def test_the_papers_row_stands_below_ours() -> None:
 
 
 def test_spill_and_failures_are_shown() -> None:
-    made = bench(*marked([row(failed=3, failures={"empty": 1, "truncated": 2})]))
+    made = bench(*marked([row(failed=3, unaudited=4, failures={"empty": 1, "truncated": 2})]))
     _, _, samples, models, *_ = sheets(made)
-    assert samples.lines[0][1:] == ("50", "3", "1 empty\n2 truncated", "250", "0")
+    assert samples.lines[0][1:] == ("50", "3", "1 empty\n2 truncated", "4", "250", "0")
     assert models.lines[0][2:] == ("d" * 12, "1.00 GiB", "50 %", "8192")
 
 

@@ -12,7 +12,7 @@ from mmerg.backends.scripted import Answer, Scripted
 from mmerg.engine.ask import Asker, limit_of
 from mmerg.engine.prompts import Prompts
 from mmerg.engine.sources import Ready, Supply
-from mmerg.engine.state import Output, State
+from mmerg.engine.state import Correction, Output, State
 from mmerg.errors import CallError, Failure, ReplyError
 from mmerg.runs import events
 from mmerg.systems.system import System
@@ -140,6 +140,18 @@ def test_the_schema_travels_in_class_order_and_samplers_are_pinned() -> None:
     [request] = backend.requests
     assert list(json.loads(request.schema)["properties"]) == ["textual_cues", "visual_cues"]
     assert (request.sampling.seed, request.sampling.top_k, request.sampling.num_predict) == (7, 5, 1024)
+
+
+@pytest.mark.parametrize("own", [None, 0.7])
+def test_an_agent_that_is_told_a_correction_may_have_its_own_temperature(own: float | None) -> None:
+    system, backend = merg(rerun_temperature=own), Scripted(lambda _: "Hm.")
+    asking, writer, audit = asker(system, backend, []), system.stages[3], Correction("sgrg", "Hm.", "dull", "warmer")
+    for t, correction in ((0, None), (1, audit), (2, audit), (2, audit), (2, None)):
+        asking(writer, with_images(), t, correction)
+    first, second, third, same, uncorrected = (request.sampling for request in backend.requests)
+    assert [first.temperature, second.temperature, third.temperature] == [0.0, own or 0.0, own or 0.0]
+    assert len({first.seed, second.seed, third.seed}) == (3 if own else 1)
+    assert (same, uncorrected) == (third, first)
 
 
 def test_a_source_supplies_what_no_stage_makes() -> None:

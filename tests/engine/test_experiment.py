@@ -214,8 +214,6 @@ FAILURES: list[tuple[dict[str, Answer], Failure, str, int]] = [
     ({"mpa": "no JSON"}, Failure.SCHEMA_INVALID, "mpa, pass 0", 3),
     ({"sgrg": " "}, Failure.EMPTY, "sgrg, pass 0", 3 + 3),
     ({"sgrg": CUT}, Failure.TRUNCATED, "cut off after 9 tokens", 3 + 3),
-    ({"gra": "all CORRECT"}, Failure.UNAUDITED, "the audit cannot be used", 4 + 3),
-    ({"gra": CUT}, Failure.UNAUDITED, "system.auditor.sampling.num_predict=…", 4 + 3),
     ({"caef": error(Failure.TIMEOUT)}, Failure.TIMEOUT, "it broke\n  where: host 1\n  next:  mend it", 1),
     ({"gra": error(Failure.CONTEXT_OVERFLOW)}, Failure.CONTEXT_OVERFLOW, "mend it", 4),
 ]
@@ -231,6 +229,22 @@ def test_a_failed_sample(script: dict[str, Answer], failure: Failure, told: str,
     failed = lab.events[-1]
     assert isinstance(failed, events.SampleFailed)
     assert (failed.failure, "sample_done" in lab.kinds()) == (failure, False)
+
+
+@pytest.mark.parametrize(
+    ("bad", "failure", "hint"),
+    [
+        ("all CORRECT", Failure.SCHEMA_INVALID, "--prompts"),
+        (CUT, Failure.TRUNCATED, "system.auditor.sampling.num_predict=…"),
+    ],
+)
+def test_an_audit_that_cannot_be_read_leaves_the_reply(bad: Answer, failure: Failure, hint: str, lab: Lab) -> None:
+    result = lab(scripted(gra=lambda _: bad))
+    assert (result.status, result.ended, result.unaudited) == ("ok", "unaudited", True)
+    assert (result.selected_pass, result.passes, result.audit, result.calls) == (0, 1, None, 4 + 3)
+    assert result.response == outputs()["sgrg"]
+    [unread] = [event for event in lab.events if isinstance(event, events.Unaudited)]
+    assert (unread.failure, hint in unread.hint) == (failure, True)
 
 
 def test_an_interrupted_sample_is_undecided(lab: Lab) -> None:

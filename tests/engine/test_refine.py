@@ -13,6 +13,7 @@ from mmerg.engine.loops.loop import select
 from mmerg.engine.state import Correction, Output, Pass, State
 from mmerg.errors import CallError, Failure, ReplyError
 from mmerg.runs import events
+from mmerg.settings.model import FinalSelection
 from mmerg.systems.audit import audit_of
 from mmerg.systems.system import Stage
 from tests.engine.parts import SCENE, STAGES, audit, merg, outputs
@@ -116,18 +117,27 @@ def test_the_fault_is_the_first_failed_check_of_all_16() -> None:
         assert found.fault == next((name for name, ok in zip(STAGES, verdict, strict=True) if not ok), None)
 
 
-UNREADABLE = ReplyError(Failure.SCHEMA_INVALID, "no JSON")
+UNREADABLE = ReplyError(Failure.SCHEMA_INVALID, "no JSON", hint="see it")
 
 
-def test_an_unreadable_first_audit_fails_the_sample() -> None:
-    with pytest.raises(ReplyError) as caught:
-        refine(merg(), State(SCENE), Answers([ALL], {("gra", 0): UNREADABLE}), lambda _: None)
-    assert caught.value.failure is Failure.UNAUDITED
+@pytest.mark.parametrize("by", ["lexicographic", "last"])
+def test_an_unreadable_first_audit_costs_no_sample(by: FinalSelection) -> None:
+    log: list[events.Event] = []
+    answers = Answers([ALL], {("gra", 0): UNREADABLE})
+    outcome = refine(merg(final_selection=by), State(SCENE), answers, log.append)
+    assert (outcome.ended, len(outcome.passes)) == ("unaudited", 1)
+    assert outcome.selected.state.get("R") == "That must hurt. 0"
+    [unread] = [event for event in log if isinstance(event, events.Unaudited)]
+    assert (unread.t, unread.failure, unread.what, unread.hint) == (0, Failure.SCHEMA_INVALID, "no JSON", "see it")
+    [selected] = [event for event in log if isinstance(event, events.Selected)]
+    assert (selected.t, selected.ranks) == (0, {})
 
 
-def test_an_unreadable_later_audit_ends_the_loop_and_its_pass_cannot_win() -> None:
-    answers, log = Answers([fail("mpa"), ALL], {("gra", 1): UNREADABLE}), list[events.Event]()
-    outcome = refine(merg(), State(SCENE), answers, log.append)
+@pytest.mark.parametrize("by", ["lexicographic", "last"])
+def test_an_unreadable_later_audit_ends_the_loop_and_an_audited_pass_wins(by: FinalSelection) -> None:
+    """However many of its checks failed."""
+    answers, log = Answers([(False,) * 4, ALL], {("gra", 1): UNREADABLE}), list[events.Event]()
+    outcome = refine(merg(final_selection=by), State(SCENE), answers, log.append)
     assert (outcome.ended, outcome.selected.t, len(outcome.passes)) == ("unaudited", 0, 2)
     assert outcome.passes[1].audit is None
     assert [event.t for event in log if isinstance(event, events.Unaudited)] == [1]

@@ -36,6 +36,7 @@ LEAST = {
     "memory.embedder.max_length": 8,
     "system.max_iterations": 0,
     "system.max_repairs": 0,
+    "system.rerun_temperature": 0,
 }
 MOST = {"frames.jpeg_quality": 100, "memory.top_k": 50, "memory.min_similarity": 1, "memory.exclude_similarity": 1}
 SECONDS = (

@@ -77,8 +77,8 @@ def _audited_passes(
     """At most `max_iterations` + 1 passes, each shown to `auditor`. `read` takes its reply and gives the pass with what
     was said of it, and what is corrected in the next one, or why the loop ends.
 
-    Raises SampleError where the first pass fails or no pass has an audit that can be read. A later pass that cannot be
-    finished or audited ends the loop; the passes before it stay candidates.
+    An audit that cannot be read ends the loop, and so does a later pass that cannot be finished; the passes that are
+    there stay candidates. Raises SampleError where the first pass fails, and where a call does.
     """
     sample = state.scene.id
     passes: list[Pass] = []
@@ -102,11 +102,7 @@ def _audited_passes(
         except SampleError as error:
             if not _final(error) or (isinstance(error, CallError) and not passes):
                 raise
-            emit(events.Unaudited(sample=sample, t=t, failure=error.failure, what=error.what))
-            if not passes:
-                what = f"the audit cannot be used ({error.failure}): {error.what}"
-                hint = error.hint or "see the raw replies: python -m mmerg.show RUN SAMPLE --prompts"
-                raise ReplyError(Failure.UNAUDITED, what, where=error.where, hint=hint) from error
+            emit(events.Unaudited(sample=sample, t=t, failure=error.failure, what=error.what, hint=error.hint))
             return finish(sample, [*passes, this], "unaudited", by, emit)
         looked_at, verdict = read(reply, this)
         passes.append(looked_at)

@@ -15,7 +15,6 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from mmerg.engine.state import Correction, Output, Pass, State
-from mmerg.errors import Failure, ReplyError
 from mmerg.runs import events
 from mmerg.runs.events import Emit
 from mmerg.settings.model import FinalSelection
@@ -62,17 +61,16 @@ def single(system: System, state: State, ask: Ask, emit: Emit) -> Outcome:
 
 
 def select(passes: Sequence[Pass], by: FinalSelection = "lexicographic") -> Pass:
-    """The pass of the highest rank, or with `last` the latest that has one (the paper's row without final selection).
-    Raises ReplyError (unaudited) if none has."""
-    ranked = [(rank, candidate) for candidate in passes if (rank := candidate.rank()) is not None]
-    if not ranked:
-        raise ReplyError(Failure.UNAUDITED, "no pass has an audit that can be read")
-    return ranked[-1][1] if by == "last" else max(ranked, key=lambda pair: pair[0])[1]
+    """The pass of the highest rank, or with `last` the latest that has one (the paper's row without final selection);
+    where none has, the first."""
+    if by == "last" and (ranked := [candidate for candidate in passes if candidate.rank()]):
+        return ranked[-1]
+    return max(passes, key=Pass.rank)
 
 
 def finish(sample: str, passes: Sequence[Pass], ended: str, by: FinalSelection, emit: Emit) -> Outcome:
     """The outcome of a loop whose passes have ranks, told as an event."""
     selected = select(passes, by)
-    ranks = {candidate.t: rank for candidate in passes if (rank := candidate.rank()) is not None}
+    ranks = {candidate.t: rank for candidate in passes if (rank := candidate.rank())}
     emit(events.Selected(sample=sample, t=selected.t, ranks=ranks, ended=ended, by=by))
     return Outcome(tuple(passes), selected, ended)
