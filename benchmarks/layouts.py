@@ -45,12 +45,11 @@ from benchmarks.parts import (
     spread,
 )
 from mmerg.backends.ollama import Ollama
-from mmerg.backends.ollama_host import create_from_gguf
 from mmerg.backends.protocol import Backend, Engine, Finish, Message, Reply, Request, Sampling
 from mmerg.backends.scripted import Scripted
 from mmerg.corpora.dialogue import Sample
 from mmerg.engine.sample import Experiment
-from tests.ollama_server import ROOT
+from tests.ollama_server import ROOT, create_from_gguf
 
 MODEL, LOAD, CALLS, TOKENS = "tiny-vision", {"num_ctx": 16384, "num_thread": 1}, 5, 24
 OWN_PART = "\n\nYour step:"  # where an agent's own part of the user message begins

@@ -17,13 +17,13 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 
+import ollama
 import pytest
-
-from mmerg.backends.ollama_host import create_from_gguf
 
 ROOT = Path(__file__).parents[1]
 TEXT_MODEL = "smollm2"
@@ -76,6 +76,12 @@ def start_server(binary: Path, folder: Path) -> Server:
             pytest.fail(f"ollama serve did not start:\n{(folder / 'server.log').read_text()[-2000:]}")
         time.sleep(0.05)
     return server
+
+
+def create_from_gguf(host: str, name: str, gguf: Path) -> None:
+    """Make the model `name` at the host from a GGUF file on this machine."""
+    with closing(ollama.Client(host=host)) as client:
+        client.create(name, files={gguf.name: client.create_blob(gguf)}, stream=False)
 
 
 def gguf_of_smollm2() -> Path:

@@ -11,6 +11,7 @@ so that a run can be replayed without any server.
 
 from __future__ import annotations
 
+import glob
 import hashlib
 import json
 import sqlite3
@@ -32,6 +33,7 @@ from mmerg.errors import CallError, ConfigError, Failure, unwritable
 APPLICATION_ID = 0x4D4D4552  # "MMER", in the file's header: tells our files from other programs'
 SCHEMA_VERSION = 1
 BUSY_SECONDS = 30.0  # how long to wait for another process that is writing
+LOCK = ".lock"  # the end of the name of a call's lock file
 POLL = 0.02  # seconds between two looks whether another's call has ended
 BUSY_PAUSE = 0.005  # between two looks, where SQLite does not wait by itself
 MADE = f"""
@@ -135,7 +137,7 @@ class Cache:
     def _alone(self, key: str) -> Iterator[None]:
         """Hold a call for as long as the block runs: other threads and processes that want the same wait. The lock is
         a file's, which the system frees when a process ends, however it ends."""
-        lock = FileLock(self._path.with_name(f"{self._path.name}.{key[:32]}.lock"), thread_local=False)
+        lock = FileLock(self._path.with_name(f"{self._path.name}.{key[:32]}{LOCK}"), thread_local=False)
         try:
             lock.acquire(threading.TIMEOUT_MAX, POLL, cancel_check=lambda: self._closed)
         except Timeout as error:
@@ -145,9 +147,7 @@ class Cache:
         try:
             yield
         finally:
-            with suppress(OSError):
-                Path(lock.lock_file).unlink()  # before it is freed: who waits for it then makes another
-            lock.release()
+            _free(lock)
 
     @contextmanager
     def _connection(self) -> Iterator[sqlite3.Connection]:
@@ -193,6 +193,11 @@ class Cache:
             raise self._unusable(f"it is a reply cache of version {version}, this mmerg reads version {SCHEMA_VERSION}")
         if self._mode == "on":
             database.executescript(MADE)
+            for left in self._path.parent.glob(f"{glob.escape(self._path.name)}.*{LOCK}"):  # by killed processes
+                lock = FileLock(left, thread_local=False)
+                with suppress(Timeout, OSError):
+                    lock.acquire(timeout=0)
+                    _free(lock)
             _write_ahead(database)
             database.execute("PRAGMA synchronous = NORMAL")
         elif empty:
@@ -235,6 +240,13 @@ def stored_engine(path: Path, backend: str, model: str, load: Mapping[str, int |
     what = f"the cache holds replies of {len(fitting) or 'no'} engines that could be meant by {model} on {backend}"
     hint = "start the server, so that it says which it is"
     raise ConfigError(f"{what}: {told}", where=str(path), hint=hint)
+
+
+def _free(lock: FileLock) -> None:
+    """Gives up a lock that is held. Its file goes before: who waits for it then makes another."""
+    with suppress(OSError):
+        Path(lock.lock_file).unlink()
+    lock.release()
 
 
 def _write_ahead(database: sqlite3.Connection) -> None:

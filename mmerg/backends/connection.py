@@ -9,7 +9,7 @@ from __future__ import annotations
 import select
 import socket
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 
@@ -22,8 +22,6 @@ LINE_BYTES = 2**24
 READ_BYTES = 2**16  # at once
 LONGEST = 10**8  # seconds that a socket can wait
 TOO_LONG = "the answer, or a line of it, is too long"
-
-Message = Callable[[h11.Connection], Iterator[bytes]]  # a request as bytes, for the state of a connection
 
 
 @dataclass(frozen=True)
@@ -67,14 +65,14 @@ class Connection:
         self._ended = False  # the server closed its side
         self._phase = self._total = ""
 
-    def send(self, message: Message, brief: bool, end: float, room: int) -> Answer:
+    def send(self, request: h11.Request, content: bytes, brief: bool, end: float, room: int) -> Answer:
         """Send it and wait for the head of the answer, the whole of which must be there at `end`."""
         self.received, self.room = 0, HEAD_BYTES
         self._end, self._total = end, "stall" if brief else "total"
         self.enter("stall" if brief else "first_token")
         try:
             with self.naming():
-                self._write(message(self.protocol))
+                self._write(self.protocol.send(request) + self.protocol.send(h11.Data(data=content)))
                 while not isinstance(head := self.event(), h11.Response):
                     pass
         except BaseException:
@@ -147,15 +145,16 @@ class Connection:
         hint = f"check that the host's address and scheme are those of the {server.name}"
         return CallError(Failure.SERVER_ERROR, f"this is no answer: {error}"[:200], where=where, hint=hint)
 
-    def _write(self, parts: Iterator[bytes]) -> None:
+    def _write(self, request: bytes) -> None:
+        self._allow_what_is_left()
         try:
-            for part in filter(None, parts):
-                self._allow_what_is_left()
-                self._socket.sendall(part)
+            self._socket.sendall(request)
         except TimeoutError:
             raise
         except OSError:  # the server takes no more, and may have said why: that is read next
             self.protocol.send_failed()
+        else:
+            self.protocol.send(h11.EndOfMessage())  # no bytes: the head says how long the request is
 
     def _allow_what_is_left(self) -> None:
         left = self.until - time.monotonic()

@@ -11,7 +11,6 @@ unseen. Every failure is a `CallError`. Follows no redirect, asks no proxy, and 
 
 from __future__ import annotations
 
-import io
 import socket
 import ssl
 import threading
@@ -20,19 +19,16 @@ import weakref
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from functools import partial
-from pathlib import Path
 from urllib.parse import SplitResult, urlsplit
 
 import h11
 
-from mmerg.backends.connection import HEAD_BYTES, LINE_BYTES, LONGEST, Answer, Connection, Deadlines, Message, Server
+from mmerg.backends.connection import HEAD_BYTES, LINE_BYTES, LONGEST, Answer, Connection, Deadlines, Server
 from mmerg.errors import CallError, ConfigError, Failure
 
 __all__ = ["HEAD_BYTES", "LINE_BYTES", "Answer", "Deadlines", "Http", "split_host"]
 
 BODY_BYTES = 2**26  # of an answer, where the caller names no other limit
-FILE_BYTES = 2**20  # of a file, sent at once
 DRAIN_SECONDS = 0.2  # for the end of a body whose last line was read; then its connection can be used again
 
 
@@ -68,16 +64,18 @@ class Http:
 
     @contextmanager
     def ask(
-        self, method: str, path: str, content: bytes | Path = b"", *, brief: bool = False, room: int = BODY_BYTES
+        self, method: str, path: str, content: bytes = b"", *, brief: bool = False, room: int = BODY_BYTES
     ) -> Iterator[Answer]:
-        """The answer, for as long as the block runs. `content`: the body, or a file that holds it.
+        """The answer to `content`, for as long as the block runs.
 
         brief: the whole answer must be there within the stall deadline. room: how many bytes the answer may have.
         Raises CallError: unreachable, timeout, runner_crash (the answer broke off), server_error (it is no HTTP, or too
         long), interrupted (by `close`).
         """
         end = time.monotonic() + (self.server.deadlines.stall if brief else self.server.deadlines.total)
-        answer = self._sent(partial(self._message, method, path, content), brief, end, room)
+        headers = [*self._headers, ("Content-Length", str(len(content)))] if method == "POST" else self._headers
+        request = h11.Request(method=method, target=f"{self._url.path.rstrip('/')}{path}", headers=headers)
+        answer = self._sent(request, content, brief, end, room)
         connection = answer.connection
         try:
             if answer.status == 200 and not answer.fields.keys() & {b"content-length", b"transfer-encoding"}:
@@ -101,33 +99,15 @@ class Http:
             for connection in self._connections:
                 connection.shut()
 
-    def _message(self, method: str, path: str, content: bytes | Path, protocol: h11.Connection) -> Iterator[bytes]:
-        """Raises ConfigError where a file cannot be sent."""
-        target = f"{self._url.path.rstrip('/')}{path}"
-        try:
-            size = content.stat().st_size if isinstance(content, Path) else len(content)
-            headers = [*self._headers, ("Content-Length", str(size))] if method == "POST" else self._headers
-            begun = protocol.send(h11.Request(method=method, target=target, headers=headers))
-            with content.open("rb") if isinstance(content, Path) else io.BytesIO(content) as file:
-                while part := file.read(FILE_BYTES):
-                    yield begun + protocol.send(h11.Data(data=part))
-                    begun = b""
-            yield begun + protocol.send(h11.EndOfMessage())
-        except (OSError, h11.LocalProtocolError) as error:  # the file is gone, or grew or shrank since
-            if not isinstance(content, Path):
-                raise
-            hint = "check the file, and let nothing write it while it is sent"
-            raise ConfigError(f"this file cannot be sent: {error}", where=str(content), hint=hint) from error
-
-    def _sent(self, message: Message, brief: bool, end: float, room: int) -> Answer:
+    def _sent(self, request: h11.Request, content: bytes, brief: bool, end: float, room: int) -> Answer:
         """The answer's head. Where an idle connection turns out to be dead, a new one is asked."""
         if connection := self._idle_one():
             try:
-                return connection.send(message, brief, end, room)
+                return connection.send(request, content, brief, end, room)
             except CallError as error:
                 if connection.received or error.failure is not Failure.RUNNER_CRASH:
                     raise
-        return self._connect(end - time.monotonic()).send(message, brief, end, room)
+        return self._connect(end - time.monotonic()).send(request, content, brief, end, room)
 
     def _idle_one(self) -> Connection | None:
         """A connection that was used before and seems to be alive."""
@@ -190,7 +170,8 @@ def split_host(host: str) -> SplitResult:
         raise ConfigError(what, where=shown, hint=f"{hint}; a proxy before the server may know it by its address")
     try:
         url = urlsplit(host)
-        complete = url.scheme in {"http", "https"} and url.hostname and url.port != 0 and host.isascii()
+        plain = host.isascii() and host.isprintable() and " " not in host
+        complete = plain and url.scheme in {"http", "https"} and url.hostname and url.port != 0
     except ValueError as error:
         raise ConfigError(f"not a host's address: {error}", where=repr(host), hint=hint) from error
     if not complete or url.query or url.fragment:

@@ -1,4 +1,4 @@
-"""What an Ollama host has: which engine answers, what is loaded, embeddings, and a new model from a file.
+"""What an Ollama host has: which engine answers, what is loaded, and embeddings.
 
 The `ollama` package knows the answers' fields; requests go over our own HTTP, as chat does. Every failure is a
 `CallError`.
@@ -14,7 +14,6 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 from types import MappingProxyType
 from typing import Annotated, Self, TypeVar
 
@@ -24,11 +23,9 @@ from pydantic import BaseModel, Field, TypeAdapter, ValidationError
 from mmerg.backends.http import BODY_BYTES, Answer, Deadlines, Http
 from mmerg.backends.ollama_errors import ADDRESS, classify
 from mmerg.backends.protocol import Engine, changed
-from mmerg.errors import CallError, ConfigError, Failure
-from mmerg.storage.files import sha256_of
+from mmerg.errors import CallError, Failure
 
 ERROR_BYTES = 2**16  # of an error's text
-SLOW = Deadlines(first_token=900.0, stall=900.0, total=math.inf)  # a server is silent while it reads gigabytes
 
 # The server's options that decide how a model is loaded (api/types.go, Runner): a change of one reloads it.
 LOAD_OPTIONS: Mapping[str, type] = MappingProxyType(
@@ -81,11 +78,11 @@ class OllamaHost:
     def ask(
         self, path: str, body: object = None, model: str = "", *, brief: bool = False, room: int = BODY_BYTES
     ) -> Iterator[Answer]:
-        """The answer to a GET, or to a POST of `body`: JSON, or the bytes of a file. Raises CallError, as `Http.ask`
-        says and where the answer's status is that of an error."""
-        content = b"" if body is None else body if isinstance(body, Path) else json.dumps(body).encode()
-        with self._http.ask("GET" if body is None else "POST", path, content, brief=brief, room=room) as answer:
-            if answer.status not in (200, 201):
+        """The answer to a GET, or to a POST of `body` as JSON. Raises CallError, as `Http.ask` says and where the
+        answer's status is that of an error."""
+        method, content = ("GET", b"") if body is None else ("POST", json.dumps(body).encode())
+        with self._http.ask(method, path, content, brief=brief, room=room) as answer:
+            if answer.status != 200:
                 said = answer.body()[:ERROR_BYTES].decode(errors="replace")
                 raise classify(answer.status, said, model=model, where=self.host)
             yield answer
@@ -136,9 +133,7 @@ class OllamaHost:
             return None
         return Loaded(int(entry.size or 0), int(entry.size_vram or 0), entry.context_length or 0)
 
-    def embed(
-        self, model: str, texts: Sequence[str], load: Load | None = None, keep_alive: str = "30m"
-    ) -> list[list[float]]:
+    def embed(self, model: str, texts: Sequence[str], load: Load | None = None) -> list[list[float]]:
         """One vector for each text, L2-normalised by the server. Nothing is cut: a text that is too long fails all.
 
         load: an engine's; of it, only the server's own load options are sent.
@@ -146,7 +141,7 @@ class OllamaHost:
         if not texts:
             return []
         options = {name: value for name, value in (load or {}).items() if name in LOAD_OPTIONS}
-        asked = {"model": model, "input": list(texts), "truncate": False, "options": options, "keep_alive": keep_alive}
+        asked = {"model": model, "input": list(texts), "truncate": False, "options": options, "keep_alive": "30m"}
         told = self._told(EmbedResponse, "/api/embed", asked, model, brief=False)
         vectors = [list(vector) for vector in told.embeddings]
         whole = all(len(v) == len(vectors[0]) > 0 and all(map(math.isfinite, v)) for v in vectors)
@@ -170,18 +165,6 @@ class OllamaHost:
     def not_ollama(self, what: str) -> CallError:
         """Something answers that is no Ollama server, or one gone wrong."""
         return CallError(Failure.SERVER_ERROR, what, where=self.host, hint=ADDRESS)
-
-
-def create_from_gguf(host: str, name: str, gguf: Path) -> None:
-    """Make the model `name` at the host from a GGUF file on this machine."""
-    if not gguf.is_file():
-        raise ConfigError("no such GGUF file", where=str(gguf), hint="give the path of a GGUF file")
-    digest = f"sha256:{sha256_of(gguf)}"
-    body = {"model": name, "files": {gguf.name: digest}, "stream": False}
-    with OllamaHost(host, SLOW) as server:
-        for path, content in ((f"/api/blobs/{digest}", gguf), ("/api/create", body)):
-            with server.ask(path, content, name) as answer:
-                answer.body()
 
 
 def full_name(model: str) -> str:

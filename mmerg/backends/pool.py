@@ -17,7 +17,6 @@ from __future__ import annotations
 
 import threading
 import time
-from collections import deque
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -63,7 +62,7 @@ class Pool:
         self._revive_after, self._patience, self._wait = revive_after, patience, wait
         self._clock = clock
         self._change = threading.Condition()
-        self._queue: deque[_Lease] = deque()
+        self._queue: dict[_Lease, Collection[Host]] = {}  # who waits, and for which hosts not
         self._engine: Engine | None = None
         self._closed = False
 
@@ -125,18 +124,26 @@ class Pool:
     def _take(self, lease: _Lease, tried: Collection[Host]) -> Host:
         """A host not in `tried`, with a slot of it taken; where it is down, this is its trial."""
         with self._change:
-            self._queue.append(lease)
+            self._queue[lease] = tried
             try:
                 while not self._closed:
-                    if self._queue[0] is lease and (host := self._best([h for h in self._hosts if h not in tried])):
+                    first, host = self._next()
+                    if host and first is lease:
                         host.used += 1
                         host.trial = lease if host.down else None
                         return host
                     self._change.wait(LOOK_AGAIN)
                 raise _closed()
             finally:
-                self._queue.remove(lease)
+                del self._queue[lease]
                 self._change.notify_all()
+
+    def _next(self) -> tuple[_Lease | None, Host | None]:
+        """Who of the queue takes a slot now, and where: the first for whom there is one."""
+        for lease, tried in self._queue.items():
+            if host := self._best([host for host in self._hosts if host not in tried]):
+                return lease, host
+        return None, None
 
     def _best(self, hosts: Sequence[Host]) -> Host | None:
         """The host to use now: the least loaded that is up, else one to try again; None means wait."""

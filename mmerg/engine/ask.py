@@ -21,7 +21,7 @@ from mmerg.errors import Failure, MmergError, ReplyError, SampleError, described
 from mmerg.runs import events
 from mmerg.runs.events import Emit
 from mmerg.settings.model import SEEDS
-from mmerg.systems.schema import Bounds, json_schema, outline, parse
+from mmerg.systems.schema import Bounds, json_schema, parse
 from mmerg.systems.system import Answerer, Asked, Stage, System
 from mmerg.systems.target import name_of
 
@@ -54,7 +54,7 @@ class Asker:
         if stage.by:
             return _answered(stage, stage.by, bounds, _asked(system, stage, state, t, supplied, correction))
         schema = json_schema(stage.output, bounds) if stage.output else None
-        words = outline(schema) if schema else ""
+        words = schema.outline if schema else ""
         messages = self.prompts.messages(stage, state, supplied, words, correction)
         samplers = self.sampling.changed(stage.sampling)
         if correction and system.rerun_temperature is not None:  # another seed: a later pass may ask the very same

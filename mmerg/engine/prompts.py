@@ -71,6 +71,7 @@ class Prompts:
             trim_blocks=True,
             lstrip_blocks=True,
             autoescape=False,
+            auto_reload=False,
         )
         own = [f"{stage.name}.j2" for stage in system.agents if stage.by is None]
         for name in (*BASE, *own, *self._checks):
@@ -83,6 +84,7 @@ class Prompts:
             except TemplateError as error:
                 raise ConfigError(f"the prompt {name} is no Jinja template: {error}", where=name) from error
         self._rendered = self._reached([*BASE, *own, *self._checks])
+        self._system = Message("system", self._render("system.j2", {}))
 
     def messages(
         self, stage: Stage, state: State, supplied: Mapping[str, object], outline: str, correction: Correction | None
@@ -100,7 +102,7 @@ class Prompts:
         own_scope = {**scope, "outline": outline, "correction": correction, "checks": checks}
         own = self._render(f"{stage.name}.j2", own_scope)
         images = state.images if "V" in seen else ()
-        return (Message("system", self._render("system.j2", {})), Message("user", f"{shared}\n\n{own}", images))
+        return (self._system, Message("user", f"{shared}\n\n{own}", images))
 
     def complaint(self, what: str, outline: str) -> Message:
         """What the model is told of a reply that cannot be used."""

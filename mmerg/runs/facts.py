@@ -28,13 +28,13 @@ def facts_of(told: Sequence[events.Event], response: str | None = None, place: s
     """Those fields of a `Result` that the events of its try decide. response: the final one, if there is one; place:
     where the system's state holds it, as in its `result` ("R", or "o.reply" for a field of an output)."""
     supplied = [event for event in told if isinstance(event, events.Supplied)]
-    shown = {str(item["id"]) for event in supplied for item in event.content if "id" in item}
-    excluded = {(kept.guard, kept.id) for event in supplied for kept in event.excluded}
+    shown = {(event.symbol, str(item["id"])) for event in supplied for item in event.content if "id" in item}
+    excluded = {(kept.guard, event.symbol, kept.id) for event in supplied for kept in event.excluded}
     fields: dict[str, object] = {
         "repeated_passes": len(repeats(told)),
         "timing": _timing([event.reply for event in told if isinstance(event, events.Called)]),
         "exemplars": len(shown),
-        "excluded": dict(sorted(Counter(guard for guard, _ in excluded).items())),
+        "excluded": dict(sorted(Counter(guard for guard, *_ in excluded).items())),
         "exemplars_problem": "; ".join(sorted({event.problem for event in supplied} - {""})) or None,
     }
     for event in told:

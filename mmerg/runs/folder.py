@@ -16,6 +16,7 @@ import fcntl
 import os
 import threading
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import ExitStack
 from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
@@ -141,9 +142,11 @@ class Folder(Generic[Line]):
         with writing(self.path):
             for folder in self._folders:
                 private_folder(folder)
-            for name in os.listdir(self.path / SAMPLES):  # noqa: PTH208 - of 100,000 files, names alone
-                if name.endswith(PART):  # of a killed process: nobody else writes here
-                    (self.path / SAMPLES / name).unlink()
+            own = f".{self._file.name}.", f".{MANIFEST}."  # reports and scores are written here, too
+            for folder in (self.path, *self._folders):
+                for name in os.listdir(folder):  # noqa: PTH208 - of 100,000 files, names alone
+                    if name.endswith(PART) and (folder != self.path or name.startswith(own)):  # of a killed process
+                        (folder / name).unlink()
         session = ours.sessions[0].model_copy(update={"at": datetime.now(UTC).isoformat(timespec="seconds")})
         write_whole(path, manifest.model_copy(update={"sessions": (*before, session)}).text(), durable=True)
         self.results = _read(self.path, self._file, self.results.record)
@@ -166,13 +169,16 @@ class Folder(Generic[Line]):
 
     def _rewrite(self) -> None:
         """Put a new file in the place of the one that is held, and hold it."""
-        with writing(self._file), replacing(self._file) as file:
-            file.writelines(self.results.lines.values())
-            file.flush()
-            os.fsync(file.fileno())
-            handle = os.dup(file.fileno())
-            fcntl.fcntl(handle, fcntl.F_SETFL, os.O_APPEND)
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        with ExitStack() as undo, writing(self._file):
+            with replacing(self._file) as file:
+                file.writelines(self.results.lines.values())
+                file.flush()
+                os.fsync(file.fileno())
+                handle = os.dup(file.fileno())
+                undo.callback(os.close, handle)
+                fcntl.fcntl(handle, fcntl.F_SETFL, os.O_APPEND)
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            undo.pop_all()
         os.close(self._handle)
         self._handle, self._size = handle, os.fstat(handle).st_size
         self.results.clean = True

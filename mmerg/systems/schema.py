@@ -90,6 +90,11 @@ class Node(BaseModel):
         """As a server is sent it."""
         return self.model_dump_json(exclude_none=True, exclude={"defs"}, exclude_unset=True)
 
+    @cached_property
+    def outline(self) -> str:
+        """In words, a line a field, for the prompt: a server's grammar is not shown to the model."""
+        return "\n".join(_lines(self.properties or {}, ""))
+
 
 def json_schema(cls: type[BaseModel], bounds: Bounds) -> Node:
     """The JSON schema of one call: references inlined, every field required, in class order, nothing else allowed."""
@@ -203,11 +208,6 @@ def _unsupported(place: str, what: str) -> ConfigError:
         hint="text, numbers, booleans, Literal, Choice, Index, lists of one of them (list[X], tuple[X, …, ...]), and "
         "classes of such fields, without aliases; X | None with needs(…) for what is not always asked for",
     )
-
-
-def outline(schema: Node) -> str:
-    """The schema in words, a line per field, for the prompt: a server's grammar is not shown to the model."""
-    return "\n".join(_lines(schema.properties or {}, ""))
 
 
 def _lines(properties: Mapping[str, Node], indent: str) -> list[str]:

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from filelock import FileLock
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -558,6 +559,15 @@ def test_who_waits_for_anothers_call_is_told_when_the_cache_is_closed(path: Path
     asking.join(60)
     one.close()
     assert failures == [Failure.INTERRUPTED]
+
+
+def test_locks_that_killed_processes_left_are_taken_away(path: Path) -> None:
+    left, held = (path.with_name(f"{path.name}.{name * 32}.lock") for name in "ab")
+    left.parent.mkdir()
+    left.touch()
+    with FileLock(held), closing(Cache(Scripted(["x"]), path)) as backend:
+        backend.complete(REQUEST)
+        assert (left.exists(), held.exists()) == (False, True)
 
 
 def test_no_locks_are_left_behind(path: Path) -> None:

@@ -145,6 +145,31 @@ def test_who_waits_is_served_in_order() -> None:
     assert order == [0, 1, 2, 3, 4]
 
 
+def test_who_waits_for_one_host_keeps_nobody_from_another() -> None:
+    a, b = servers("ab")
+    clock = Clock()
+    pool = pool_of([a, b], clock=clock)
+    pool.describe()
+    b.failure = Failure.UNREACHABLE
+    served: list[str] = []
+
+    def sample() -> None:
+        with pool.lease() as backend:
+            served.append(say(backend))
+
+    moving, coming = threading.Thread(target=sample), threading.Thread(target=sample)
+    with pool.lease():  # of a
+        moving.start()
+        while not pool.down() or not pool._queue:  # it was on b, and waits for a
+            time.sleep(0.001)
+        clock.now, b.failure = 61.0, None
+        coming.start()
+        coming.join(10)
+        assert served == ["b"]
+    moving.join()
+    assert served == ["b", "a"]
+
+
 @pytest.mark.parametrize("failure", [Failure(name) for name in OF_NO_USE])
 def test_a_call_moves_on_when_its_host_dies_and_stays_there(failure: Failure) -> None:
     a, b = servers("ab")

@@ -136,9 +136,9 @@ def test_a_finished_sample(lab: Lab) -> None:
 
 
 def test_what_several_sources_supply(lab: Lab) -> None:
-    """The reply's writer sees two: of one the items have ids and are counted, the other's have none."""
+    """The reply's writer sees three: of two the items have ids and are counted, equal or not; of one none has."""
     system = lab.experiment.prompts.system
-    stages = [replace(stage, sees=(*stage.sees, "K")) if "M" in stage.sees else stage for stage in system.stages]
+    stages = [replace(stage, sees=(*stage.sees, "K", "N")) if "M" in stage.sees else stage for stage in system.stages]
     exemplar = {"id": "x/2", "reply": "I am here."}
     lab.experiment = replace(
         lab.experiment,
@@ -146,14 +146,15 @@ def test_what_several_sources_supply(lab: Lab) -> None:
         sources={
             "M": Always(Supply((exemplar,))),
             "K": Always(Supply(({"fact": "A job is lost."}, {"fact": "It is fine."}))),
+            "N": Always(Supply((exemplar,))),
         },
     )
     result = lab(scripted())
-    assert (result.status, result.exemplars, result.exemplars_problem) == ("ok", 1, None)
+    assert (result.status, result.exemplars, result.exemplars_problem) == ("ok", 2, None)
     told = [event for event in lab.events if isinstance(event, events.Supplied)]
-    assert [(event.symbol, len(event.content)) for event in told] == [("M", 1), ("K", 2)]
+    assert [(event.symbol, len(event.content)) for event in told] == [("M", 1), ("K", 2), ("N", 1)]
     shown = [line for event in told for line in story_lines(event, prompts=False)]
-    assert shown[1:] == ["    I am here.", "K, supplied to sgrg:", "    fact: A job is lost.", "    fact: It is fine."]
+    assert shown[1:5] == ["    I am here.", "K, supplied to sgrg:", "    fact: A job is lost.", "    fact: It is fine."]
 
 
 def test_a_source_that_cannot_be_asked_costs_no_sample(lab: Lab) -> None:

@@ -16,7 +16,7 @@ from mmerg.engine.ask import bounds_of
 from mmerg.engine.prompts import Prompts
 from mmerg.engine.state import Correction, State
 from mmerg.errors import ConfigError
-from mmerg.systems.schema import json_schema, outline
+from mmerg.systems.schema import json_schema
 from mmerg.systems.system import Stage, System
 from mmerg.systems.target import named
 from tests.engine.parts import SCENE, keyframes, merg, outputs, with_images
@@ -42,7 +42,7 @@ def render(
 ) -> tuple[Message, ...]:
     system = system or merg()
     stage, state = stage_named(system, name), full(start, name)
-    words = outline(json_schema(stage.output, bounds_of(system, stage, state))) if stage.output else ""
+    words = json_schema(stage.output, bounds_of(system, stage, state)).outline if stage.output else ""
     return Prompts(system).messages(stage, state, {}, words, correction)
 
 

@@ -134,10 +134,14 @@ def test_lost_events_are_done_again(folder: Path) -> None:
 
 
 def test_what_a_killed_process_left_is_taken_away(folder: Path) -> None:
-    (folder / "samples" / "c.abcdefgh.part").write_bytes(b'{"sample":"c"')
+    before = sorted(path for path in folder.rglob("*"))
+    for name in ("samples/c", "frames/.ab.jpg", ".results.jsonl", ".manifest.json"):
+        (folder / f"{name}.abcdefgh.part").write_bytes(b'{"sample":"c"')
+    another = folder / ".report.html.abcdefgh.part"  # of another process, which may be writing it
+    another.touch()
     with Run(folder, MADE):
         pass
-    assert sorted(path.name for path in (folder / "samples").iterdir()) == ["a.jsonl", "b.jsonl"]
+    assert sorted(path for path in folder.rglob("*")) == sorted([*before, another])
 
 
 def test_another_identity_never_mixes_in(folder: Path) -> None:

@@ -21,7 +21,7 @@ from mmerg.backends.protocol import Message, Request, Sampling
 from mmerg.errors import ConfigError, Failure, ReplyError
 from mmerg.systems.audit import audit_class
 from mmerg.systems.merg.schemas import Evidence, Forecast, Plan
-from mmerg.systems.schema import Bounds, json_schema, outline, parse, vocabularies
+from mmerg.systems.schema import Bounds, json_schema, parse, vocabularies
 from mmerg.systems.trace.schemas import Cause
 from tests.engine.parts import ROOT, STAGES, as_text, audit, merg, outputs
 
@@ -66,7 +66,7 @@ def test_choices_and_numbers_are_bounded_by_the_sample() -> None:
 def test_what_needs_frames_is_not_asked_of_an_agent_without_them() -> None:
     assert list(sent(Evidence, BLIND)["properties"]) == ["textual_cues"]
     assert list(sent(Forecast, BLIND)["properties"]) == ["textual", "reasoning", "emotion"]
-    assert "frame" not in outline(json_schema(Forecast, BLIND))
+    assert "frame" not in json_schema(Forecast, BLIND).outline
 
 
 def forecast(**changes: Any) -> str:
@@ -146,10 +146,10 @@ def test_parser_accepts_exactly_what_the_schema_allows(value: Any) -> None:
 
 
 def test_the_outline_names_each_field_with_its_bounds() -> None:
-    told = outline(json_schema(Evidence, BOUNDS))
+    told = json_schema(Evidence, BOUNDS).outline
     assert '- "textual_cues": list of 1 to 4, each an object with' in told
     assert '  - "turn": number 1 to 3' in told
-    assert 'one of "neutral", "joy", "sadness"' in outline(json_schema(Forecast, BOUNDS))
+    assert 'one of "neutral", "joy", "sadness"' in json_schema(Forecast, BOUNDS).outline
 
 
 def test_what_was_not_asked_for_is_refused() -> None:
@@ -167,7 +167,7 @@ class Spans(BaseModel):
 
 
 def test_lists_of_plain_values_and_numbers_are_told_as_such() -> None:
-    told = outline(json_schema(Spans, BOUNDS))
+    told = json_schema(Spans, BOUNDS).outline
     assert told.splitlines() == ['- "trigger": list of 1 to 2, each text', '- "weight": number']
 
 
@@ -187,7 +187,7 @@ def test_bounds_of_fields_reach_the_server_the_outline_and_the_parser() -> None:
     assert schema["even"] == {"type": "integer", "multipleOf": 2}
     assert schema["code"] == {"type": "string", "pattern": "^[A-Z]{2}$"}
     assert schema["digits"] == {"type": "string"}  # servers' grammars read \d otherwise
-    assert outline(json_schema(Scored, BOUNDS)).splitlines() == [
+    assert json_schema(Scored, BOUNDS).outline.splitlines() == [
         '- "level": number 1 to 5',
         '- "share": number, over 0, under 1',
         '- "even": whole number, a multiple of 2',
@@ -339,7 +339,7 @@ def test_the_dialogues_words_are_in_no_schema() -> None:
     one, two = (Bounds(frozenset("D"), {"cause": ("loss",)}, {}, (said,)) for said in ("I failed.", "I won."))
     assert json_schema(Cause, one) is json_schema(Cause, two)
     assert "failed" not in json_schema(Cause, one).text
-    assert "copied word for word from one turn, 3 words or more" in outline(json_schema(Cause, one))
+    assert "copied word for word from one turn, 3 words or more" in json_schema(Cause, one).outline
 
 
 @pytest.mark.parametrize(

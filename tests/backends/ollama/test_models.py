@@ -1,40 +1,12 @@
-"""pull, create, loaded and embed against servers that answer well and badly."""
+"""loaded and embed against servers that answer well and badly."""
 
 from __future__ import annotations
 
-import hashlib
-from pathlib import Path
-
 import pytest
 
-from mmerg.backends.ollama_host import Loaded, OllamaHost, create_from_gguf, names
-from mmerg.errors import CallError, ConfigError, Failure
-from tests.backends.ollama.conftest import Faulty, json_answer, whole
-
-
-def test_create_sends_the_file_by_its_hash(faulty: Faulty, tmp_path: Path) -> None:
-    gguf = tmp_path / "x.gguf"
-    gguf.write_bytes(b"[1]")
-    digest = f"sha256:{hashlib.sha256(b'[1]').hexdigest()}"
-    faulty.answer(whole(b"", "201 Created"), path=f"/api/blobs/{digest}")
-    faulty.answer(json_answer({"status": "success"}), path="/api/create")
-    create_from_gguf(faulty.host, "new", gguf)
-    (sent,) = faulty.asked("/api/create")
-    assert (sent["model"], sent["files"]) == ("new", {"x.gguf": digest})
-
-
-def test_create_from_no_file(faulty: Faulty, tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match="no such GGUF"):
-        create_from_gguf(faulty.host, "new", tmp_path / "none.gguf")
-    assert faulty.requests == []
-
-
-def test_a_failed_create_is_named(faulty: Faulty, tmp_path: Path) -> None:
-    gguf = tmp_path / "x.gguf"
-    gguf.write_bytes(b"[1]")
-    with pytest.raises(CallError) as caught:
-        create_from_gguf(faulty.host, "new", gguf)
-    assert caught.value.failure is Failure.BAD_REQUEST
+from mmerg.backends.ollama_host import Loaded, OllamaHost, names
+from mmerg.errors import CallError
+from tests.backends.ollama.conftest import Faulty, json_answer
 
 
 def test_loaded_reads_the_line_of_its_model(faulty: Faulty) -> None:

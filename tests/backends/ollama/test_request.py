@@ -213,7 +213,10 @@ def test_every_load_option_is_taken(faulty: Faulty) -> None:
     assert engine.load.items() >= load.items()
 
 
-@pytest.mark.parametrize("host", ["localhost:11434", "http://", "ftp://h", "http://h:port", "http://h/?a=1", ""])
+@pytest.mark.parametrize(
+    "host",
+    ["localhost:11434", "http://", "ftp://h", "http://h:port", "http://h/?a=1", "http://h/a b", "http://h\x7f", ""],
+)
 def test_what_is_no_address(host: str) -> None:
     with pytest.raises(ConfigError, match="host's address"):
         backend(host).complete(Request((Message("user", "Hello"),), SAMPLING))

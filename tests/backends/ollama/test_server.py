@@ -20,10 +20,10 @@ import pytest
 from mmerg.backends.http import Answer, Deadlines, Http
 from mmerg.backends.ollama import Ollama
 from mmerg.backends.ollama_errors import classify
-from mmerg.backends.ollama_host import OllamaHost, create_from_gguf
+from mmerg.backends.ollama_host import OllamaHost
 from mmerg.backends.protocol import Finish, Image, Message, Request, Sampling
 from mmerg.errors import CallError, Failure
-from tests.ollama_server import TEXT_MODEL, VISION_MODEL, Server, gguf_of_smollm2, start_server
+from tests.ollama_server import TEXT_MODEL, VISION_MODEL, Server, create_from_gguf, gguf_of_smollm2, start_server
 
 SCHEMA = {
     "type": "object",
