@@ -1,49 +1,68 @@
 """Exports runs as Parquet files for pandas, DuckDB and others: `python -m mmerg.export RUN… [--out DIR] [--prompts]`.
 
-Writes samples.parquet, passes.parquet and calls.parquet, each with the rows of all given runs; docs/export.md lists the
-columns. Reads run folders alone; scores are not in it. `--prompts` adds to each
-call what was sent, which makes the file many times larger.
+Writes the five tables of `mmerg.load`, each with the rows of all given runs; docs/tidy.md lists their columns. Scores
+and verdicts are those that `mmerg score` and `mmerg judge` left with the runs. `--prompts` adds to each call what was
+sent, which makes the file many times larger.
 """
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 
 from rich.console import Console
 
 from mmerg.console.terminal import STARTS_OVER, Parser, console, escape, run_command, tolerate_closed_output
-from mmerg.exporting.rows import rows_of
-from mmerg.exporting.tables import Tables
-from mmerg.runs.folder import read_results
+from mmerg.errors import RunError
+from mmerg.runs.folder import read_run_results
 from mmerg.runs.manifest import About, read_abouts
-from mmerg.runs.samples import read_events
+from mmerg.storage.files import private_folder, replacing, writing
+from mmerg.tidy import rows
+from mmerg.tidy.columns import COLUMNS, PROMPTS, schema
+from mmerg.tidy.frames import batches
 
 
 def export(out: Console, paths: Sequence[Path], folder: Path | None, prompts: bool) -> int:
-    """Writes the tables. Raises RunError where a run cannot be read or a file cannot be written."""
+    """Writes the tables: all whole, or none. Raises RunError where a run cannot be read or a file cannot be written."""
+    from pyarrow.parquet import ParquetWriter
+
     abouts = read_abouts(paths)
     target = folder or (paths[0] / "export" if len(paths) == 1 else Path("export"))
-    with Tables(target, prompts) as tables:
+    columns = {**COLUMNS, "calls": COLUMNS["calls"] | (PROMPTS if prompts else {})}
+    files = {table: target / f"{table}.parquet" for table in columns}
+    counts: Counter[str] = Counter()
+    with writing(target), ExitStack() as opened:
+        private_folder(target)
+        parts = {table: opened.enter_context(replacing(file)) for table, file in files.items()}
+        writers = {
+            table: opened.enter_context(ParquetWriter(part, schema(columns[table]), compression="zstd"))
+            for table, part in parts.items()
+        }
         for about in abouts:
-            untold = _add(tables, about, prompts)
-            if untold:
-                out.print(escape(f"{about.run}: there are no events of {untold} samples: no passes, no calls"))
-    for path, count in tables.told().items():
-        out.print(escape(f"{path}: {count} rows"), soft_wrap=True)
+            for table, batch in batches(about, _rows(out, about, prompts), columns):
+                writers[table].write_batch(batch)
+                counts[table] += batch.num_rows
+    for table, file in files.items():
+        out.print(escape(f"{file}: {counts[table]} rows"), soft_wrap=True)
     return 0
 
 
-def _add(tables: Tables, about: About, prompts: bool) -> int:
-    """Adds a run; returns how many of its samples have a result and no events."""
-    results = read_results(about.path)
-    untold = 0
-    for result in results.values():
-        found = read_events(about.path, result.id)
-        untold += not found
-        tables.add(about, rows_of(result, found, prompts))
-    return untold
+def _rows(out: Console, about: About, prompts: bool) -> Iterator[tuple[str, rows.Row]]:
+    """The rows of a run; what it lacks is told."""
+    yield from (("samples", row) for row in rows.samples(about))
+    yield from rows.told(about, prompts)
+    if lost := len(read_run_results(about.path).lost):
+        out.print(escape(f"{about.run}: there are no events of {lost} samples: no passes, no calls"))
+    for table, rows_of in (("scores", rows.scores), ("verdicts", rows.verdicts)):
+        try:
+            found = list(rows_of(about))
+        except RunError as error:
+            out.print(escape(f"{about.run}: no {table}: {error.what}; next: {error.hint}"), soft_wrap=True)
+        else:
+            yield from ((table, row) for row in found)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

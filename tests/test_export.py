@@ -3,29 +3,25 @@
 from __future__ import annotations
 
 import json
-import re
 import shutil
 from pathlib import Path
 from typing import Any
 
-import duckdb
-import pandas as pd
 import pyarrow.parquet as pq
 import pytest
 
 from mmerg.errors import Failure
 from mmerg.export import main
-from mmerg.exporting.schemas import CALLS, PASSES, PROMPTS, SAMPLES, arrow
-from mmerg.exporting.tables import GROUP
 from mmerg.runs import events
 from mmerg.runs.folder import Run
 from mmerg.runs.result import Result
+from mmerg.tidy.columns import COLUMNS, schema
+from mmerg.tidy.frames import GROUP
 from tests.plots.audited_runs import LOST, PASSED, UNAUDITED, build, plan, planned
 from tests.scoring.run_builder import (
     AT,
     HISTORY,
     LABELS,
-    ROOT,
     build_run,
     called,
     finish,
@@ -34,8 +30,7 @@ from tests.scoring.run_builder import (
     tokens_of,
 )
 
-TABLES: dict[str, dict[str, Any]] = {"samples": SAMPLES, "passes": PASSES, "calls": CALLS}
-RUN = {
+OF_RUN = {
     "run": "run", "corpus": "demo", "split": "test", "system": "merg", "backbone": "tiny", "model": "tiny"
 }  # fmt: skip
 
@@ -64,7 +59,7 @@ def run(tmp_path: Path) -> Path:
 def test_a_sample_is_its_result_and_what_it_was_shown(run: Path) -> None:
     assert main([str(run)]) == 0
     first, second, third, _ = rows(run / "export", "samples")
-    assert first == RUN | {
+    assert first == OF_RUN | {
         **planned("a/1", selected_pass=1, passes=2).model_dump(mode="json", exclude={"id", "audit", "timing"}),
         "protocol": "targets=last emotions=all, n=4",
         "sample": "a/1",
@@ -82,7 +77,7 @@ def test_a_sample_is_its_result_and_what_it_was_shown(run: Path) -> None:
 
 
 def test_no_field_of_a_result_is_left_out() -> None:
-    assert set(Result.model_fields) - {"id", "audit", "timing"} <= set(SAMPLES)  # calls have their own times
+    assert set(Result.model_fields) - {"id", "audit", "timing"} <= set(COLUMNS["samples"])  # calls have their own times
 
 
 def test_a_pass_has_all_outputs_and_its_audit(run: Path) -> None:
@@ -109,9 +104,7 @@ def test_a_pass_has_all_outputs_and_its_audit(run: Path) -> None:
         "E": {"said": "mpa 0"}, "e": {"said": "caef 0"}, "P": {"said": "psp 1"}, "R": "sgrg 1"
     }  # fmt: skip
     assert first["checks"] == {"mpa": True, "caef": True, "psp": False, "sgrg": True}
-    assert first["findings"][2] == {
-        "stage": "psp", "passed": False, "reason": "psp looked at", "correction": "mend psp"
-    }  # fmt: skip
+    assert first["findings"]["psp"] == {"passed": False, "reason": "psp looked at", "correction": "mend psp"}
     lost = found["a/2", 1]
     assert (lost["failure"], lost["failure_text"], lost["ran"], lost["checks"]) == (
         "schema_invalid",
@@ -178,7 +171,7 @@ def test_a_call_has_what_it_cost_and_whether_it_was_used(tmp_path: Path) -> None
     assert (first["refused"], first["complaint"], first["logprob"], first["logprob_tokens"]) == (
         *("empty", "say more", None, 0),
     )
-    assert second == RUN | {
+    assert second == OF_RUN | {
         "sample": "a/1", "t": 0, "stage": "sgrg", "attempt": 1, "at": AT, "digest": "0", "finish": "stop",
         "refused": None, "complaint": None, "text": "Oh no.", "thinking": "hm", "images": 0, "prompt_tokens": 0,
         "reused_tokens": None, "response_tokens": 0, "logprob": -2.0, "logprob_tokens": 2, "prompt_seconds": 0.0,
@@ -204,8 +197,8 @@ def test_the_last_finished_try_counts(tmp_path: Path) -> None:
 @pytest.mark.parametrize("results", [[], [result("a/1", None)]])
 def test_types_do_not_depend_on_what_there_is(results: list[Result], tmp_path: Path) -> None:
     assert main([str(build_run(tmp_path / "run", results))]) == 0
-    for name, columns in TABLES.items():
-        assert pq.read_schema(tmp_path / f"run/export/{name}.parquet").equals(arrow(columns))
+    for name, columns in COLUMNS.items():
+        assert pq.read_schema(tmp_path / f"run/export/{name}.parquet").equals(schema(columns))
     assert len(rows(tmp_path / "run/export", "samples")) == len(results)
 
 
@@ -230,9 +223,9 @@ def test_several_runs_share_the_files(run: Path, tmp_path: Path, capsys: pytest.
 def test_the_same_run_gives_the_same_bytes(run: Path, tmp_path: Path) -> None:
     for name in "ab":
         assert main([str(run), "--prompts", "--out", str(tmp_path / name)]) == 0
-    for table in TABLES:
+    for table in COLUMNS:
         assert (tmp_path / f"a/{table}.parquet").read_bytes() == (tmp_path / f"b/{table}.parquet").read_bytes()
-    assert len(list((tmp_path / "a").iterdir())) == 3
+    assert len(list((tmp_path / "a").iterdir())) == 5
 
 
 def test_any_text_goes_through(tmp_path: Path) -> None:
@@ -282,41 +275,3 @@ def test_a_number_that_no_column_holds_is_told(tmp_path: Path, capsys: pytest.Ca
 def test_where_nothing_can_be_written(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main([str(run), "--out", str(run / "manifest.json")]) == 2
     assert "this cannot be written" in capsys.readouterr().err
-
-
-DOCS = (ROOT / "docs/export.md").read_text(encoding="utf-8")
-BLOCKS = re.findall(r"```python\n(.*?)```", DOCS, flags=re.DOTALL)
-
-
-@pytest.mark.parametrize("number", range(3))
-def test_the_documented_lines_load_it(number: int, run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert len(BLOCKS) == 3
-    assert main([str(run), "--out", str(tmp_path / "export")]) == 0
-    monkeypatch.chdir(tmp_path)
-    found: dict[str, Any] = {"pd": pd, "duckdb": duckdb}
-    exec(BLOCKS[number], found)
-    expected: tuple[dict[Any, int], dict[str, list[Any]], dict[str, int]] = (
-        {("run", "joy"): 2},
-        {"emotion": ["joy", "joy", None], "tone": ["gentle", None, None], "n": [1, 1, 2]},
-        {"caef": 5, "gra": 5, "mpa": 4, "psp": 5, "sgrg": 5},
-    )
-    if number == 0:
-        assert found["emotions"].to_dict() == expected[0]
-    elif number == 1:
-        tones = found["tones"]
-        assert {name: [None if pd.isna(value) else value for value in tones[name]] for name in tones} == expected[1]
-    else:
-        assert dict(zip(found["cost"]["stage"], found["cost"]["calls"], strict=True)) == expected[2]
-
-
-def test_every_column_is_documented() -> None:
-    sections = re.split(r"^## ", DOCS, flags=re.MULTILINE)
-    common = set(re.findall(r"`(\w+)`", sections[0]))
-    for section, columns in zip(sections[1:], (SAMPLES, PASSES, CALLS | PROMPTS), strict=True):
-        told = [
-            name
-            for row in re.findall(r"^\| (`[^|]*) \|", section, re.MULTILINE)
-            for name in re.findall(r"`(\w+)`", row)
-        ]
-        assert sorted(told) == sorted(name for name in columns if name not in {*RUN})
-        assert set(RUN) <= common

@@ -32,6 +32,7 @@ HEAVY = (
     "scipy",
     "nltk",
     "matplotlib",
+    "pandas",
     "pyarrow",
 )
 
@@ -138,6 +139,13 @@ def test_arrows_are_found() -> None:
             (
                 *("mmerg.runs", "mmerg.errors", "mmerg.backends.protocol", "mmerg.frames.store"),
                 *("mmerg.storage", "mmerg.systems.audit", "mmerg.settings.identity"),
+            ),
+        ),
+        (
+            "mmerg.tidy",
+            (
+                *("mmerg.tidy", "mmerg.runs", "mmerg.errors", "mmerg.storage", "mmerg.backends.protocol"),
+                *("mmerg.scoring.score", "mmerg.judging.judgement", "mmerg.systems.audit"),
             ),
         ),
         (

@@ -25,7 +25,7 @@ from mmerg.scoring.files import read, written
 from mmerg.scoring.score import Score
 from mmerg.storage.files import why
 
-JUDGEMENT = "judgement.json"
+JUDGEMENT, VERDICTS = "judgement.json", "verdicts.jsonl"  # of a judging's folder
 
 
 class _Judged(BaseModel):
@@ -105,6 +105,12 @@ def read_judgement(file: Path, run: Path) -> Judgement:
         what = "this judgement is stale: the run's replies are not those that were judged"
         raise RunError(what, **_again(file, run, f" judge={found.rubric} backbone={found.judge}"))
     return found
+
+
+def read_judgements(run: Path) -> dict[str, Judgement]:
+    """Those beside the run in folder `run`, by their names. Raises RunError as `read_judgement` does."""
+    found = (read_judgement(file, run) for file in sorted(run.glob(judgement_file("*"))))
+    return {judgement.name: judgement for judgement in found}
 
 
 def keep(judgement: Judgement, run: Path) -> tuple[Path, Judgement] | None:

@@ -28,6 +28,7 @@ from mmerg.judging.items import Lot, pairs, singles
 from mmerg.judging.judge import Judge, judge_system
 from mmerg.judging.judgement import (
     JUDGEMENT,
+    VERDICTS,
     Judgement,
     Match,
     keep,
@@ -44,8 +45,6 @@ from mmerg.runs.samples import SAMPLES
 from mmerg.scoring.answers import ScoredRun, read_run
 from mmerg.settings.identity import how, identity_hash
 from mmerg.settings.model import JudgeSettings, RubricSettings
-
-VERDICTS = "verdicts.jsonl"
 
 
 @dataclass(frozen=True)

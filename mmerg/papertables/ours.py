@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from mmerg.errors import RunError
-from mmerg.judging.judgement import Judgement, read_judgement
+from mmerg.judging.judgement import Judgement, read_judgements
 from mmerg.runs.folder import read_results
 from mmerg.runs.labels import own
 from mmerg.runs.manifest import About, JudgingManifest, Manifest, read_manifest
@@ -24,7 +24,6 @@ KEYFRAMES = "keyframes"
 MEASURED = "descriptions measured from keyframes"
 NOT_FOUND = "no clip was found: text only"
 UNUSABLE = "no clip could be used: text only"
-JUDGEMENT = "judgement-*.json"
 
 
 @dataclass(frozen=True)
@@ -88,7 +87,7 @@ def read_ours(path: Path, judge: str | None = None) -> Ours:
     if dataset_of(manifest) is None:
         raise RunError("the manifest does not say of which dataset the run is", where=str(path), hint="see `ls runs/`")
     scores = read_scores(path, manifest.identity)
-    judges = _judges(path)
+    judges = read_judgements(path)
     if judge is not None:
         judges = {name: found for name, found in judges.items() if judge in (name, found.judge)}
     parts = {name: part for name, part in manifest.identity.items() if name != "config"}
@@ -125,9 +124,3 @@ def seen(results: Iterable[Result]) -> str:
         elif result.frames_form and found == KEYFRAMES:
             found = NOT_FOUND
     return found
-
-
-def _judges(path: Path) -> dict[str, Judgement]:
-    """Each judge's ratings. Raises RunError for a file that cannot be read as one, or is of other replies."""
-    found = (read_judgement(file, path) for file in sorted(path.glob(JUDGEMENT)))
-    return {judgement.name: judgement for judgement in found}

@@ -1,0 +1,32 @@
+"""The notebook of docs/ runs as it stands, on a run of the name that `make demo` gives."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+from mmerg.score import main as score
+from tests.plots.audited_runs import PASSED, build, planned
+from tests.scoring.run_builder import ROOT
+
+EXECUTE = "from nbclient.cli import main; main()"
+
+
+def test_the_notebook_goes_from_a_run_to_a_figure(tmp_path: Path) -> None:
+    tries = [(planned("a/1", selected_pass=1, passes=2), ["psp", PASSED]), (planned("b/2"), [PASSED])]
+    run = build(tmp_path / "runs/demo-merg-smollm2-135m-00000000", tries)
+    assert score([str(run), "--resamples", "50"]) == 0
+    (tmp_path / "docs").mkdir()
+    page = Path(shutil.copy(ROOT / "docs/figure.ipynb", tmp_path / "docs"))
+    command = [sys.executable, "-c", EXECUTE, "--inplace", str(page)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
+    assert done.returncode == 0, done.stderr
+    cells = json.loads(page.read_text(encoding="utf-8"))["cells"]
+    samples, scores, figure = (cell["outputs"] for cell in cells if cell["cell_type"] == "code")
+    assert "Oh no." in "".join(samples[0]["data"]["text/html"])
+    assert "macro_f1" in "".join(scores[0]["data"]["text/plain"])
+    assert any("image/png" in output.get("data", {}) for output in figure)
+    assert (page.parent / "seconds.pdf").read_bytes().startswith(b"%PDF")
