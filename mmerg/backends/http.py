@@ -58,7 +58,7 @@ class Http:
         self._lock = threading.Lock()
         self._url = split_host(address)
         own = {"Host": self._url.netloc, "Content-Type": "application/json", **(headers or {})}
-        self._headers = list(own.items())
+        self._headers = h11.Request(method="GET", target="/", headers=list(own.items())).headers  # checked once
         self._trusted = ssl.create_default_context() if self._url.scheme == "https" else None
         weakref.finalize(self, _close, self._idle)
 
