@@ -94,6 +94,24 @@ def test_replies_that_were_refused_are_told_with_what_became_of_them(tmp_path: P
     assert 'In <a href="samples.html#repaired=1">1 sample</a> a refused reply was followed by a usable one.' in page
 
 
+def test_what_was_taken_off_replies_is_told_with_the_call_and_counted(tmp_path: Path) -> None:
+    run = build(tmp_path / "run", [Told("a/1", cleaned=("name", "quotation marks")), Told("a/2", cleaned=("name",))])
+    assert main([str(run)]) == 0
+    page = " ".join((run / "report" / "index.html").read_text(encoding="utf-8").split())
+    assert "before they were used</h3> <ul><li>name (2 replies)</li><li>quotation marks (1 reply)</li></ul>" in page
+    [sample, *_] = sorted((run / "report" / "samples").glob("*.html"))
+    shown = " ".join(sample.read_text(encoding="utf-8").split())
+    assert shown.count("Taken off the reply: name, quotation marks.") == 1
+    assert "Also noted" not in shown
+
+
+def test_samples_without_an_audit_that_can_be_read_are_told_beside_failures(tmp_path: Path) -> None:
+    run = build(tmp_path / "run", [Told("a/1", ("1101", "x")), Told("a/2")])
+    assert main([str(run)]) == 0
+    page = (run / "report" / "index.html").read_text(encoding="utf-8")
+    assert '<p class="note">In 1 sample an audit could not be read;' in page
+
+
 def test_what_is_said_of_the_memory_is_what_run_and_results_say(tmp_path: Path) -> None:
     def page(name: str, results: list[Result], **sections: object) -> str:
         run = build_run(tmp_path / name, results)

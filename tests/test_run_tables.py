@@ -59,6 +59,12 @@ def test_samples_without_an_audit_that_can_be_read_are_counted() -> None:
     assert list(summary.notes()) == [told]
 
 
+def test_what_was_taken_off_replies_is_counted() -> None:
+    name, both = ({"cleaned": dict.fromkeys(kinds, 1)} for kinds in (("name",), ("name", "quotation marks")))
+    [told] = Summary([GOOD, GOOD.model_copy(update=name), BAD.model_copy(update=both)]).notes()
+    assert told == "taken off replies: name: 2; quotation marks: 1"
+
+
 def test_one_is_not_several() -> None:
     alone = GOOD.model_copy(update={"calls": 1, "cached_calls": 1})
     assert Summary([alone]).counted == (

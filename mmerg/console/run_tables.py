@@ -17,7 +17,8 @@ WORD = 40  # characters: what is longer is a sentence
 
 class Summary:
     """Results added up in one pass; the first `rows` of them are kept for the table. guards: by guard, in how many
-    samples it kept back how many exemplars; problems: why the memory could not be searched, and for how many."""
+    samples it kept back how many exemplars; problems: why the memory could not be searched, and for how many; cleaned:
+    what was taken off how many replies."""
 
     def __init__(self, results: Iterable[Result], rows: int = ROWS) -> None:
         self.first: list[Result] = []
@@ -25,10 +26,12 @@ class Summary:
         self.counts: Counter[str] = Counter()
         self.guards: dict[str, Counter[str]] = {}
         self.problems: Counter[str] = Counter()
+        self.cleaned: Counter[str] = Counter()
         for result in results:
             self.first += [result] * (len(self.first) < rows)
             self.failed += [result] * (result.status == "failed")
             self.problems.update([result.exemplars_problem] if result.exemplars_problem else [])
+            self.cleaned.update(result.cleaned)
             for guard, exemplars in result.excluded.items():
                 self.guards.setdefault(guard, Counter()).update(samples=1, exemplars=exemplars)
             self.counts.update(
@@ -88,6 +91,9 @@ class Summary:
         if self.problems:
             parts = "; ".join(f"{problem}: {count}" for problem, count in sorted(self.problems.items()))
             yield f"samples without exemplars: {self.problems.total()} ({parts})"
+        if self.cleaned:
+            parts = "; ".join(f"{kind}: {count}" for kind, count in sorted(self.cleaned.items()))
+            yield f"taken off replies: {parts}"
         if unread := self.counts["unaudited"]:
             yield f"unaudited: in {plural(unread, 'sample')} an audit could not be read; mmerg show RUN SAMPLE says why"
         if again := self.counts["repeated"]:

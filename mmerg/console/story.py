@@ -22,7 +22,7 @@ def heading(event: events.Event) -> str:
     return "pass 0" if isinstance(event, events.FramesTaken) else ""
 
 
-def lines(event: events.Event, prompts: bool) -> Iterator[str]:  # noqa: PLR0912 - one short branch an event
+def lines(event: events.Event, prompts: bool) -> Iterator[str]:  # noqa: PLR0912, PLR0915 - a short branch an event
     """What there is to say of one event."""
     match event:
         case events.SampleStarted():
@@ -36,6 +36,8 @@ def lines(event: events.Event, prompts: bool) -> Iterator[str]:  # noqa: PLR0912
             yield from _call(event, prompts)
         case events.Refused():
             yield f"{INDENT}{event.stage} could not be used ({event.failure}): {event.complaint}"
+        case events.Cleaned():
+            yield f"{INDENT}taken off: {', '.join(event.taken)}"
         case events.Supplied():
             because = f" ({event.problem})" if event.problem else ""
             yield f"{event.symbol}, supplied to {event.stage}:{'' if event.content else f' nothing{because}'}"

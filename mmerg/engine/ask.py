@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, replace
 from pydantic import BaseModel
 
 from mmerg.backends.protocol import Backend, Finish, Message, Reply, Request, Sampling
+from mmerg.engine.clean import clean
 from mmerg.engine.prompts import Inputs, Prompts, visible
 from mmerg.engine.sources import Ready, Supply
 from mmerg.engine.state import Correction, Output, State
@@ -66,7 +67,8 @@ class Asker:
             reply = self.backend.complete(request)
             self.emit(_called(sample, t, stage.name, attempt, request, reply))
             try:
-                return _accepted(stage, bounds, reply)
+                output, taken = _accepted(stage, bounds, reply)
+                output, around = _said(system, stage, state, output)
             except ReplyError as error:
                 failure, what = error.failure, error.what
                 refused = events.Refused(
@@ -78,6 +80,10 @@ class Asker:
                     raise ReplyError(failure, what, where=f"{stage.name}, pass {t}", hint=hint) from error
                 complaint = self.prompts.complaint(what + WISHES.get(failure, ""), words)
                 messages = (*request.messages, Message("assistant", reply.text.strip() or "(blank)"), complaint)
+            else:
+                if taken := (*taken, *around):
+                    self.emit(events.Cleaned(sample=sample, t=t, stage=stage.name, attempt=attempt, taken=taken))
+                return output
         raise AssertionError("the loop above returns or raises")
 
     def _supplied(self, stage: Stage, state: State, t: int) -> Inputs:
@@ -120,8 +126,9 @@ def limit_of(system: System, stage: Stage) -> str:
     return f"{'+' * ('num_predict' not in stage.sampling)}{node}.sampling.num_predict=…"
 
 
-def _accepted(stage: Stage, bounds: Bounds, reply: Reply) -> Output:
-    """The output in a reply that ended by itself, is not blank, and holds to the schema; else ReplyError."""
+def _accepted(stage: Stage, bounds: Bounds, reply: Reply) -> tuple[Output, tuple[str, ...]]:
+    """The output in a reply that ended by itself, is not blank, and holds to the schema; and what was taken off for it.
+    Raises ReplyError for any other reply."""
     limit, text = reply.response_tokens, reply.text.strip()
     if reply.finish is Finish.LENGTH and reply.thinking and not text:
         raise ReplyError(Failure.THINKING_EXHAUSTED, f"all {limit} tokens went into thinking, no answer was given")
@@ -137,7 +144,22 @@ def _accepted(stage: Stage, bounds: Bounds, reply: Reply) -> Output:
         text = text.split(stop, 1)[0].strip()
     if not text:
         raise ReplyError(Failure.EMPTY, "the answer was blank before its stop text")
-    return text
+    return text, ()
+
+
+def _said(system: System, stage: Stage, state: State, output: Output) -> tuple[Output, tuple[str, ...]]:
+    """The output with the system's response in it cleaned, where it holds that, and what was taken off. Raises
+    ReplyError where nothing is left."""
+    symbol, _, name = system.result.get("response", "").partition(".")
+    if symbol != stage.gives:
+        return output, ()
+    names = {turn.speaker for turn in state.scene.history} | {state.scene.responder}
+    said, taken = clean(getattr(output, name) if name else str(output), names)
+    if not said:
+        raise ReplyError(Failure.EMPTY, f"the answer says nothing{' but ' if taken else ''}{', '.join(taken)}")
+    if not taken:
+        return output, ()
+    return said if isinstance(output, str) else output.model_copy(update={name: said}), taken
 
 
 def _called(sample: str, t: int, stage: str, attempt: int, request: Request, reply: Reply) -> events.Called:
@@ -183,7 +205,7 @@ def _answered(stage: Stage, by: Answerer, bounds: Bounds, asked: Asked) -> Outpu
     try:
         if stage.output:
             plain = given.model_dump(mode="json", exclude_unset=True) if isinstance(given, BaseModel) else given
-            return parse(stage.output, bounds, json.dumps(plain))
+            return parse(stage.output, bounds, json.dumps(plain))[0]
     except ReplyError as error:
         raise ReplyError(error.failure, error.what, where=who, hint=MEND) from error
     except (TypeError, ValueError, RecursionError) as error:

@@ -7,8 +7,10 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from mmerg.systems.fields import AtMost
+
 LEVELS = (1, 2, 3, 4, 5)
-Reason = Annotated[str, Field(min_length=1, max_length=400)]
+Reason = Annotated[str, Field(min_length=1), AtMost(40)]
 
 
 class Rating(BaseModel):

@@ -51,13 +51,14 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A call, numbered from 1 over the sample, and the complaint where its reply was refused."""
+    """A call, numbered from 1 over the sample, and the complaint where its reply was refused, or what was taken off."""
 
     number: int
     event: events.Called
     parts: tuple[Part, ...]
     schema: Part | None
     refused: events.Refused | None
+    cleaned: events.Cleaned | None
 
 
 @dataclass(frozen=True, slots=True)

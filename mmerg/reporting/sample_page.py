@@ -21,8 +21,8 @@ from mmerg.runs import events
 from mmerg.runs.facts import repeats
 
 _SHOWN = (
-    *(events.SampleStarted, events.FramesTaken, events.Called, events.Refused, events.Supplied, events.Produced),
-    *(events.Audited, events.Unaudited, events.PassLost, events.Rerun, events.Selected),
+    *(events.SampleStarted, events.FramesTaken, events.Called, events.Refused, events.Cleaned, events.Supplied),
+    *(events.Produced, events.Audited, events.Unaudited, events.PassLost, events.Rerun, events.Selected),
     *(events.SampleDone, events.SampleFailed),
 )
 Held = Callable[[str], bool]
@@ -72,7 +72,7 @@ class _Story:
 
     @cached_property
     def calls(self) -> list[Call]:
-        return calls(self.of(events.Called), self.of(events.Refused))
+        return calls(self.of(events.Called), self.of(events.Refused), self.of(events.Cleaned))
 
     @cached_property
     def numbers(self) -> list[int]:

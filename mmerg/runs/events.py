@@ -104,6 +104,17 @@ class Refused(_Event):
     complaint: str
 
 
+class Cleaned(_Event):
+    """What was taken off a reply before it was used: words around its JSON, the end of a field that was too long, or a
+    speaker's name, quotation marks and stage directions around the response. The call has the reply as it came."""
+
+    kind: Literal["cleaned"] = "cleaned"
+    t: Pass
+    stage: str
+    attempt: int
+    taken: tuple[str, ...]
+
+
 class Excluded(Fact):
     """What a source would have given but for a guard against leaks."""
 
@@ -231,7 +242,7 @@ class SampleFailed(_Event):
 
 
 _OfSample = SampleStarted | FramesTaken | SampleDone | SampleFailed
-_OfStage = Called | Refused | Supplied | Produced | Rerun
+_OfStage = Called | Refused | Cleaned | Supplied | Produced | Rerun
 _OfPass = Audited | Unaudited | PassLost | Selected | Judged
 Event = Annotated[_OfSample | _OfStage | _OfPass, Field(discriminator="kind")]
 EVENT: TypeAdapter[Event] = TypeAdapter(Event)

@@ -30,8 +30,10 @@ def facts_of(told: Sequence[events.Event], response: str | None = None, place: s
     supplied = [event for event in told if isinstance(event, events.Supplied)]
     shown = {(event.symbol, str(item["id"])) for event in supplied for item in event.content if "id" in item}
     excluded = {(kept.guard, event.symbol, kept.id) for event in supplied for kept in event.excluded}
+    cleaned = Counter(kind for event in told if isinstance(event, events.Cleaned) for kind in event.taken)
     fields: dict[str, object] = {
         "repeated_passes": len(repeats(told)),
+        "cleaned": dict(sorted(cleaned.items())),
         "timing": _timing([event.reply for event in told if isinstance(event, events.Called)]),
         "exemplars": len(shown),
         "excluded": dict(sorted(Counter(guard for guard, *_ in excluded).items())),
@@ -113,8 +115,9 @@ def repeats(told: Iterable[events.Event]) -> dict[int, str]:
 def of_response(
     logprobs: Sequence[TokenLogprob], text: str, response: str, field: str = ""
 ) -> tuple[float, ...] | None:
-    """The natural logarithms of the tokens of `response`, which stands in the reply's `text`: by itself, or as the
-    JSON string of `field`. None where it cannot be found there, or the tokens are not those of the text."""
+    """The natural logarithms of the tokens of `response`, which stands in the reply's `text`: by itself, or in the JSON
+    string of `field`. None where it cannot be found there in one piece, as where something was taken out of its middle,
+    or the tokens are not those of the text."""
     start = text.find(response)
     start, end = _in_json(text, response, field) if field else (start, start + len(response))
     spans = _spans([entry.token for entry in logprobs], text)
@@ -132,6 +135,9 @@ def _in_json(text: str, response: str, field: str) -> tuple[int, int]:
             continue
         if value.strip() == response.strip():
             return found.span(2)
+        part = json.dumps(response, ensure_ascii=False)[1:-1]
+        if (start := found[2].find(part)) >= 0:
+            return found.start(2) + start, found.start(2) + start + len(part)
     return -1, -1
 
 

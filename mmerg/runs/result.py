@@ -49,7 +49,8 @@ class Timing(Fact):
 class Result(SampleLine):
     """One line a sample, of its last try. tokens are the server's counts, seconds our clock from start to end.
 
-    selected_pass counts from 0; repeated_passes: how many gave what the one before gave; ended: why the loop stopped.
+    selected_pass counts from 0; repeated_passes: how many gave what the one before gave; cleaned: what was taken off
+    how many replies of all calls; ended: why the loop stopped.
     gold_*: the hidden target, for scoring. turns_looked_at: history turns whose clips were looked for; frames: how many
     keyframes they gave; clip_problems: how many turns went without. exemplars: those that any pass was shown; excluded:
     how many of the memory's best each guard kept back. logprob: the sum of the natural logarithms of the response's own
@@ -63,6 +64,7 @@ class Result(SampleLine):
     selected_pass: Count | None = None
     passes: Count = 0
     repeated_passes: Count = 0
+    cleaned: dict[str, Count] = Field(default_factory=dict)
     ended: LoopEnd | None = None
     gold_response: str | None = None
     gold_emotion: str | None = None

@@ -67,7 +67,8 @@ class Seconds:
 def descriptive(words: Words, words_signature: str) -> list[Rate | Seconds]:
     """length in tokens of the reply; passes; selected, the mean number of the selected pass from 0 (the "Avg." of
     MERG's table on iterations); rerun, the share of samples with more than one pass, ×100; idle, the share of passes
-    after the first that say what the one before said, ×100; calls and the server's token counts, failed samples
+    after the first that say what the one before said, ×100; cleaned, the share of samples with a reply of
+    which something was taken off, ×100; calls and the server's token counts, failed samples
     included; seconds; excluded, the share of exemplars that guards kept back, ×100."""
     reply, sample, found = "a reply", "a result", "exemplars found"
     return [
@@ -88,6 +89,7 @@ def descriptive(words: Words, words_signature: str) -> list[Rate | Seconds]:
             lambda a: 100.0 * a.result.repeated_passes,
             _later,
         ),
+        Rate("cleaned", "any-reply|failed:in|scale:100", sample, _cleaned, _one, "wilson"),
         Rate("calls", "mean|failed:in", sample, lambda a: a.result.calls, _one),
         Rate("prompt_tokens", "mean|failed:in", sample, lambda a: a.result.prompt_tokens, _one),
         Rate("response_tokens", "mean|failed:in", sample, lambda a: a.result.response_tokens, _one),
@@ -102,6 +104,10 @@ def _ok(answer: Answer) -> float:
 
 def _again(answer: Answer) -> bool:
     return answer.result.passes > 1
+
+
+def _cleaned(answer: Answer) -> float:
+    return 100.0 * bool(answer.result.cleaned)
 
 
 def _later(answer: Answer) -> float:

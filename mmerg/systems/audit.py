@@ -8,6 +8,8 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field, create_model, model_validator
 
+from mmerg.systems.fields import AtMost
+
 STRICT = ConfigDict(frozen=True, extra="forbid")
 
 
@@ -16,10 +18,10 @@ class Finding(BaseModel):
 
     model_config = STRICT
 
-    reason: Annotated[str, Field(min_length=1, max_length=240, description="what you checked and what you found")]
+    reason: Annotated[str, AtMost(30), Field(min_length=1, description="what you checked and what you found")]
     passed: Annotated[bool, Field(description="true if the check holds, false if it fails")]
     correction: Annotated[
-        str, Field(max_length=240, description="if it fails, the instruction that mends it; otherwise empty")
+        str, AtMost(30), Field(description="if it fails, the instruction that mends it; otherwise empty")
     ]
 
     @model_validator(mode="after")

@@ -1,9 +1,11 @@
-"""Marks on schema fields whose bounds are known only per sample: labels, numbered turns and frames, absent inputs.
+"""Marks on schema fields: bounds that are known only per sample (labels, numbered turns and frames, absent inputs),
+and lengths in words.
 
 `schema.py` turns the marks into the JSON schema of one call; validation holds a reply to the same bounds through
 pydantic's context. Without a context a record is being read back, which was checked when it was made.
 
     class Forecast(BaseModel):
+        reasoning: Annotated[str, Field(min_length=1), AtMost(40)]
         emotion: Annotated[str, Choice("emotion")]
 """
 
@@ -19,6 +21,10 @@ from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema, core_schema
 
 QUOTE = "x-quote"
+TAKEN = "taken off"  # where validation notes, in pydantic's context, what it cut
+ROOM = 12  # characters a word: about twice what a word takes, so that few texts are cut
+_SENTENCE = re.compile(r"[.!?…][\"'”’)\]]*(?=\s|$)")
+_BLANK = re.compile(r"\S(?=\s)")
 LEAST = 3  # words of a quote: fewer are found anywhere
 QUOTED = f"copied word for word from one turn, {LEAST} words or more, or the whole turn"
 
@@ -70,6 +76,37 @@ class Quote(_Mark):
         if len(list(filter(_words, value.split()))) >= LEAST or any(_words(turn) == _words(value) for turn in bound):
             return ""
         return f"{value!r} is under {LEAST} words: copy more of that turn, {LEAST} words or more, or the whole turn"
+
+
+@dataclass(frozen=True)
+class AtMost:
+    """A text that is asked for in so many words at most. One of `ROOM` characters a word or more is cut at a sentence's
+    end, or else at a word's; a grammar stops there, so a text of that very length is cut, too."""
+
+    words: int
+
+    def __get_pydantic_core_schema__(self, source: object, handler: GetCoreSchemaHandler) -> CoreSchema:
+        return core_schema.with_info_after_validator_function(self._cut, handler(source))
+
+    def __get_pydantic_json_schema__(self, core: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
+        return {**handler(core), "maxLength": self.words * ROOM, "x-words": self.words}
+
+    def _cut(self, value: str, info: ValidationInfo) -> str:
+        if not info.context or (left := shortened(value, self.words * ROOM)) == value:
+            return value
+        info.context[TAKEN].append(f"end of {info.field_name}")
+        return left
+
+
+def shortened(text: str, most: int) -> str:
+    """A text of under `most` characters as it is; of a longer one the sentences that are whole within `most`, or else
+    the words, where these are half of it; where they are not, `most` characters."""
+    if len(text) < most:
+        return text
+    for ends in (_SENTENCE, _BLANK):
+        if places := [place for found in ends.finditer(text) if most / 2 <= (place := found.end()) <= most]:
+            return text[: places[-1]]
+    return text[:most]
 
 
 def _says(turn: str, quote: str) -> bool:

@@ -17,14 +17,16 @@ from typing import TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from pydantic.errors import PydanticUserError
+from pydantic_core import from_json
 
 from mmerg.errors import ConfigError, Failure, ReplyError, SampleError, described, raised_at
-from mmerg.systems.fields import QUOTE, QUOTED
+from mmerg.systems.fields import QUOTE, QUOTED, TAKEN
 
 Record = TypeVar("Record", bound=BaseModel)
 IDLE = {"title", "default", "format", "uniqueItems", "examples", "deprecated"}  # say nothing that a grammar can hold to
 PLAIN = {"string": "text", "integer": "whole number", "number": "number", "boolean": "true or false"}
 LIMITS = {  # and what the outline says of them
+    "words": "at most {} words",
     "maxLength": "at most {} characters",
     "form": "of the form {}",
     "minimum": "at least {}",
@@ -65,6 +67,7 @@ class Node(BaseModel):
     maxLength: int | None = None  # noqa: N815
     pattern: str | None = None
     form: str | None = Field(None, exclude=True)  # a pattern as the outline has it
+    words: int | None = Field(None, alias="x-words", exclude=True)  # for which maxLength leaves room
     minimum: int | float | None = None
     maximum: int | float | None = None
     exclusiveMinimum: int | float | None = None  # noqa: N815
@@ -234,16 +237,21 @@ def _kind(node: Node) -> str:
     if node.type == "integer" and node.minimum is not None and node.maximum is not None:
         return f"number {node.minimum} to {node.maximum}"
     bounds = [
-        words.format(limit) for name, words in LIMITS.items() if words and (limit := getattr(node, name)) is not None
+        words.format(limit)
+        for name, words in LIMITS.items()
+        if words and (limit := getattr(node, name)) is not None and not (name == "maxLength" and node.words)
     ]
     return ", ".join([PLAIN.get(node.type or "", "an object with"), *bounds])
 
 
-def parse(cls: type[Record], bounds: Bounds, text: str) -> Record:
-    """The record in `text`. Raises ReplyError (schema_invalid) whose `what` is the complaint to show to the model."""
-    context = {**bounds.choices, **bounds.counts, QUOTE: bounds.quotable}
+def parse(cls: type[Record], bounds: Bounds, text: str) -> tuple[Record, tuple[str, ...]]:
+    """The record in `text`, and what was taken off it: words around the one JSON object, ends of texts that are too
+    long. Raises ReplyError (schema_invalid) whose `what` is the complaint to show to the model."""
+    inner = _object_in(text)
+    taken = ["words around the JSON"] if inner != text else []
+    context = {**bounds.choices, **bounds.counts, QUOTE: bounds.quotable, TAKEN: taken}
     try:
-        record = cls.model_validate_json(text, strict=True, context=context)
+        record = cls.model_validate_json(inner, strict=True, context=context)
     except ValidationError as error:
         raise ReplyError(Failure.SCHEMA_INVALID, _complaint(error)) from error
     except (
@@ -259,7 +267,21 @@ def parse(cls: type[Record], bounds: Bounds, text: str) -> Record:
     for name in asked:
         if name not in record.model_fields_set or getattr(record, name) is None:
             raise ReplyError(Failure.SCHEMA_INVALID, f'"{name}" is missing')
-    return record
+    return record, tuple(dict.fromkeys(taken))
+
+
+def _object_in(text: str) -> str:
+    """The one JSON object in a text that is no JSON as it stands, such as a code fence around it; else the text."""
+    inner = text[text.find("{") : text.rfind("}") + 1]
+    return inner if not _is_json(text) and _is_json(inner) else text
+
+
+def _is_json(text: str) -> bool:
+    try:
+        from_json(text)
+    except ValueError:
+        return False
+    return True
 
 
 def _complaint(error: ValidationError) -> str:

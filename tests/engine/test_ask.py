@@ -15,6 +15,7 @@ from mmerg.engine.sources import Ready, Supply
 from mmerg.engine.state import Correction, Output, State
 from mmerg.errors import CallError, Failure, ReplyError
 from mmerg.runs import events
+from mmerg.systems.esc.schemas import Reflection
 from mmerg.systems.system import System
 from tests.composed import BASE, plain_of
 from tests.engine.parts import as_text, merg, outputs, with_images
@@ -193,6 +194,44 @@ def test_a_source_that_has_nothing_leaves_no_trace_in_the_prompt() -> None:
 def test_a_text_ends_at_its_stop_text_where_the_server_does_not_heed_it() -> None:
     output, _, _ = ask(["\nThat must hurt.\n2. Ana: all checks passed"], "sgrg")
     assert output == "That must hurt."
+
+
+def cleanings(log: list[events.Event]) -> list[tuple[str, int, tuple[str, ...]]]:
+    return [(event.stage, event.attempt, event.taken) for event in log if isinstance(event, events.Cleaned)]
+
+
+def test_a_name_quotation_marks_and_directions_around_the_reply_are_taken_off_and_told() -> None:
+    raw = 'Ben: "That must hurt." *sighs*'
+    output, backend, log = ask([raw], "sgrg")
+    assert (output, backend.calls) == ("That must hurt.", 1)
+    assert cleanings(log) == [("sgrg", 0, ("stage directions", "name", "quotation marks"))]
+    [called] = [event for event in log if isinstance(event, events.Called)]
+    assert called.reply.text == raw
+    assert ask(["Joe: That must hurt."], "sgrg")[0] == "Joe: That must hurt."
+
+
+def test_a_reply_of_which_nothing_is_left_is_blank() -> None:
+    output, _, log = ask(["*sighs*", "Ana: Oh no."], "sgrg")
+    assert output == "Oh no."
+    [refused] = [event for event in log if isinstance(event, events.Refused)]
+    assert (refused.failure, refused.complaint) == (Failure.EMPTY, "the answer says nothing but stage directions")
+    assert cleanings(log) == [("sgrg", 1, ("name",))]
+
+
+def test_the_response_in_a_record_is_cleaned_and_no_other_field_is() -> None:
+    raw = {"reflection": '"Ben" is *warm*', "response": "Ben: (nods) That must hurt."}
+    system = replace(merg(), result={"response": "R.response"})
+    stage, log = replace(system.stages[3], output=Reflection), list[events.Event]()
+    backend = Scripted([f"```json\n{json.dumps(raw)}\n```"])
+    output = asker(system, backend, log)(stage, with_images(), 0)
+    assert output == Reflection(reflection=raw["reflection"], response="That must hurt.")
+    assert cleanings(log) == [("sgrg", 0, ("words around the JSON", "name", "stage directions"))]
+
+
+def test_words_around_the_json_cost_no_repair() -> None:
+    output, backend, log = ask([f"Here it is:\n{GOOD}\nIs that all right?"])
+    assert (output, backend.calls) == (outputs()["mpa"], 1)
+    assert cleanings(log) == [("mpa", 0, ("words around the JSON",))]
 
 
 def test_a_reply_that_is_only_a_stop_text_is_blank() -> None:

@@ -50,7 +50,7 @@ HOSTILE_IDS = (
 class Told:
     """A sample to be. passes: the checks of each pass, "0111" where the first failed; a pass "x" has an audit that
     cannot be read, and where `failure` is set the sample fails in its last pass's second stage. mended: the stage whose
-    first reply is refused, and the next one taken."""
+    first reply is refused, and the next one taken. cleaned: what was taken off the response of each pass."""
 
     id: str
     passes: tuple[str, ...] = ("1111",)
@@ -59,6 +59,7 @@ class Told:
     mark: str = ""
     failure: Failure | None = None
     mended: str = ""
+    cleaned: tuple[str, ...] = ()
     frames: int = 3
     history: tuple[tuple[str, str], ...] = HISTORY
 
@@ -114,6 +115,7 @@ def result_of(told: Told) -> Result:
         audit=dict(zip(STAGES, map(int, told.passes[t]), strict=True)),
         plan=outputs(told, t)["psp"],
         excluded={"same reply": 1},
+        cleaned=dict.fromkeys(told.cleaned, len(told.passes)),
         exemplars=1,
         prompt_tokens=1000,
         response_tokens=100,
@@ -219,6 +221,8 @@ def _stage(told: Told, t: int, stage: str) -> list[events.Event]:
     if attempt:
         found += [called(told, stage, t, "{"), refused(told, stage, t, Failure.SCHEMA_INVALID)]
     found.append(called(told, stage, t, str(output), attempt))
+    if told.cleaned and stage == "sgrg":
+        found.append(events.Cleaned(sample=told.id, at=AT, t=t, stage=stage, attempt=attempt, taken=told.cleaned))
     return [*found, events.Produced(sample=told.id, at=AT, t=t, stage=stage, symbol=STAGES[stage], output=output)]
 
 

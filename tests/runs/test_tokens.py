@@ -63,6 +63,15 @@ def test_a_field_of_json() -> None:
     assert of_response(numbered(tokens), text, "yes", "reply") is None
 
 
+def test_of_a_reply_that_was_cleaned_the_tokens_that_are_left() -> None:
+    plain = ["Ben", ":", " ", '"', "Oh", " no", '."', " *", "sighs", "*"]
+    assert of_response(numbered(plain), "".join(plain), "Oh no.") == (-5, -6, -7)
+    field = ['{"', "reply", '":"', "Ben", ":", " Say", ' \\"', "no", '\\"', "!", ' *sighs*"}']
+    assert of_response(numbered(field), "".join(field), 'Say "no"!', "reply") == (-6, -7, -8, -9, -10)
+    middle = ["Oh", " no", ".", " *sighs*", " Why", "?"]
+    assert of_response(numbered(middle), "".join(middle), "Oh no. Why?") is None
+
+
 def test_words_within_a_string_are_no_field() -> None:
     text = '{"note":"\\"reply\\": \\"no\\"","reply":"no"}'
     tokens = list(text)

@@ -25,7 +25,7 @@ from tests.scoring.run_builder import build_run, manifest_of, result
 QUICK = Options(tokenizer="whitespace", resamples=20)
 JUDGING = ["acc", "acc_ok", "macro_f1", "self_ppl", "dist1", "dist2", "ead1", "ead2"]
 DESCRIBING = [
-    *("length", "passes", "selected", "rerun", "idle", "calls"),
+    *("length", "passes", "selected", "rerun", "idle", "cleaned", "calls"),
     *("prompt_tokens", "response_tokens", "seconds", "excluded"),
 ]
 RESULTS = [
@@ -35,7 +35,7 @@ RESULTS = [
     result(
         "a/2", "oh so it is", "joy", gold="fear", seconds=1.0, cached_calls=2, exemplars=2, excluded={"x": 1, "y": 1}
     ),
-    result("b/1", None, gold="fear", seconds=9.0, calls=7, prompt_tokens=20),
+    result("b/1", None, gold="fear", seconds=9.0, calls=7, prompt_tokens=20, cleaned={"name": 2}),
     result("c/1", "no", "anger", seconds=2.0),
 ]
 LOGPROBS = {"a/1": [-1.0, -2.0], "a/2": [-3.0], "c/1": [-2.0]}
@@ -81,6 +81,7 @@ def test_the_describing_figures_by_hand(folder: Path) -> None:
         "selected": (pytest.approx(1 / 3), 3),
         "rerun": (pytest.approx(100 / 3), 3),
         "idle": (50.0, 1),
+        "cleaned": (25.0, 4),
         "calls": (pytest.approx(22 / 4), 4),
         "prompt_tokens": (7.5, 4),
         "response_tokens": (0.0, 4),

@@ -53,7 +53,7 @@ def test_valid_outputs_satisfy_schema_and_parser_alike(stage: str) -> None:
     assert not isinstance(output, str)
     text = as_text(output)
     jsonschema.validate(json.loads(text), sent(type(output), BOUNDS))
-    assert parse(type(output), BOUNDS, text) == output
+    assert parse(type(output), BOUNDS, text) == (output, ())
 
 
 def test_choices_and_numbers_are_bounded_by_the_sample() -> None:
@@ -80,14 +80,15 @@ def forecast(**changes: Any) -> str:
         ("CORRECT", "JSON"),
         ("", "JSON"),
         ('{"emotion": "joy"', "JSON"),
-        (f"Sure! {forecast()}", "JSON"),
+        (f"{forecast()} {forecast()}", "JSON"),
+        (f"[{forecast()}]", "object"),
+        (f"Sure! {forecast(emotion='happy')}", "'happy' is not one of neutral, joy, sadness"),
         (forecast(emotion="happy"), "'happy' is not one of neutral, joy, sadness"),
         (forecast(emotion="absent"), "emotion: Field required"),
         (forecast(visual="absent"), '"visual" is missing'),
         (forecast(visual=None), '"visual" is missing'),
         (forecast(consistency=1), "consistency"),
         (forecast(reasoning=""), "reasoning"),
-        (forecast(reasoning="x" * 400), "reasoning"),
         (forecast(extra=1), "extra"),
         (forecast(reasoning="x").replace('"x"', '"\\udde6"'), "surrogate"),
         ("[]", "object"),
@@ -99,6 +100,43 @@ def test_a_reply_outside_the_schema_is_refused_with_the_exact_complaint(text: st
         parse(Forecast, BOUNDS, text)
     assert caught.value.failure is Failure.SCHEMA_INVALID
     assert complaint in caught.value.what
+
+
+@pytest.mark.parametrize(
+    "around",
+    ["```json\n{}\n```", "Sure! Here it is:\n{}", "{}\nI hope this helps.", "<answer>{}</answer>", "\n {} \n"],
+)
+def test_words_around_the_one_object_are_cut_away(around: str) -> None:
+    record, taken = parse(Forecast, BOUNDS, around.replace("{}", forecast()))
+    assert record == parse(Forecast, BOUNDS, forecast())[0]
+    assert taken == (("words around the JSON",) if around.strip() != "{}" else ())
+
+
+@pytest.mark.parametrize(
+    ("text", "left"),
+    [
+        ("word " * 95 + "word", None),  # 479 characters
+        ("It is so. " * 60, "It is so. " * 47 + "It is so."),
+        ("It is so. " * 30 + "on and on " * 30, "It is so. " * 29 + "It is so."),
+        ("It is so. " + "on and on " * 60, "It is so. " + "on and on " * 46 + "on and on"),
+        ("on and on " * 48, "on and on " * 47 + "on and on"),
+        ("on " * 159 + "one", "on " * 158 + "on"),  # 480 characters: a grammar may have stopped there
+        ("They said 3.14159 " * 40, "They said 3.14159 " * 26 + "They said"),
+        ("x" * 500, "x" * 480),
+        ("Why? " + "x" * 500, "Why? " + "x" * 475),
+    ],
+)
+def test_a_text_that_is_too_long_ends_at_a_sentence_or_a_word(text: str, left: str | None) -> None:
+    record, taken = parse(Forecast, BOUNDS, forecast(reasoning=text))
+    assert (record.reasoning, taken) == ((text, ()) if left is None else (left, ("end of reasoning",)))
+    assert Forecast.model_validate_json(forecast(reasoning=text)).reasoning == text  # as it is read back
+
+
+def test_lengths_are_asked_for_in_words_and_the_grammar_leaves_room() -> None:
+    assert sent(Forecast, BOUNDS)["properties"]["reasoning"]["maxLength"] == 480
+    told = json_schema(Forecast, BOUNDS).outline
+    assert '- "reasoning": text, at most 40 words (what' in told
+    assert "characters" not in told
 
 
 def test_evidence_must_name_turns_and_frames_that_were_shown() -> None:
@@ -196,7 +234,7 @@ def test_bounds_of_fields_reach_the_server_the_outline_and_the_parser() -> None:
         '- "when": whole number',
     ]
     good = {"level": 5, "share": 0.5, "even": 2, "code": "AB", "digits": "7", "when": 1}
-    assert parse(Scored, BOUNDS, json.dumps(good)).level == 5
+    assert parse(Scored, BOUNDS, json.dumps(good))[0].level == 5
     for name, bad in {"level": 6, "share": 1.0, "even": 3, "code": "ABC", "digits": "x"}.items():
         with pytest.raises(ReplyError, match=name):
             parse(Scored, BOUNDS, json.dumps({**good, name: bad}))
@@ -354,7 +392,7 @@ def test_a_dry_run_quotes_those_who_are_answered(turns: str, said: str) -> None:
     bounds = Bounds(frozenset("D"), {"cause": ("loss",)}, {}, (said,))
     messages = (Message("system", "-"), Message("user", f"{turns}\n\nYour step: quote (not from Ben's)."))
     reply = Dry().complete(Request(messages, Sampling(), json_schema(Cause, bounds).text))
-    assert parse(Cause, bounds, reply.text).trigger_spans[0] in said
+    assert parse(Cause, bounds, reply.text)[0].trigger_spans[0] in said
 
 
 def test_a_quote_is_words_of_those_who_are_answered() -> None:
@@ -365,7 +403,7 @@ def test_a_quote_is_words_of_those_who_are_answered() -> None:
         return json.dumps({"trigger_spans": [quote], "global_cause_summary": "x", "cause_category": "loss"})
 
     for quote in ("I failed again.", "again: it's over", "I failed again. It's over!", *said[1:], "really"):
-        assert parse(Cause, bounds, cause(quote)).trigger_spans == (quote,)
+        assert parse(Cause, bounds, cause(quote))[0].trigger_spans == (quote,)
     for quote in ("I failed again and again", "fail", "over, I failed", "!", "..."):
         with pytest.raises(ReplyError, match="was not said so: copy from one turn") as caught:
             parse(Cause, bounds, cause(quote))

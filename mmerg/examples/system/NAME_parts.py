@@ -4,7 +4,7 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from mmerg.systems.fields import Choice
+from mmerg.systems.fields import AtMost, Choice
 
 
 class Answer(BaseModel):
@@ -12,6 +12,6 @@ class Answer(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    reasoning: Annotated[str, Field(min_length=1, max_length=200, description="what the other person feels")]
+    reasoning: Annotated[str, AtMost(20), Field(min_length=1, description="what the other person feels")]
     emotion: Annotated[str, Choice("emotion"), Field(description="the emotion that the next turn carries")]
-    reply: Annotated[str, Field(min_length=1, max_length=400, description="the next turn, only the words")]
+    reply: Annotated[str, AtMost(40), Field(min_length=1, description="the next turn, only the words")]

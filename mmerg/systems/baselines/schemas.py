@@ -6,7 +6,7 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from mmerg.systems.fields import Choice
+from mmerg.systems.fields import AtMost, Choice
 
 
 class _Record(BaseModel):
@@ -17,7 +17,7 @@ class Answer(_Record):
     """A: an emotion, of whom the dataset says, and the next turn's words."""
 
     emotion: Annotated[str, Choice("emotion"), Field(description="the emotion that is asked for")]
-    response: Annotated[str, Field(min_length=1, max_length=480, description="the next turn, word for word")]
+    response: Annotated[str, AtMost(40), Field(min_length=1, description="the next turn, word for word")]
 
 
 Points = Annotated[int, Field(ge=0, le=3)]
@@ -27,7 +27,7 @@ class Feedback(_Record):
     """The critic's word on a draft: what to do better, then ten traits of a reply in a dialogue, 0 to 3 points each
     (Madaan et al., 2023, arXiv 2303.17651, on dialogue responses)."""
 
-    feedback: Annotated[str, Field(min_length=1, max_length=600, description="what is weak, and how to mend it")]
+    feedback: Annotated[str, AtMost(60), Field(min_length=1, description="what is weak, and how to mend it")]
     relevant: Points
     informative: Points
     interesting: Points

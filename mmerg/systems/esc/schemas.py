@@ -7,9 +7,9 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from mmerg.systems.fields import Choice
+from mmerg.systems.fields import AtMost, Choice
 
-Text = Annotated[str, Field(min_length=1, max_length=320)]
+Text = Annotated[str, Field(min_length=1), AtMost(40)]
 Vote = Annotated[int, Field(ge=1, le=3, description="the number of a proposal")]
 
 
@@ -48,4 +48,4 @@ class Reflection(_Record):
     """R: what the reply lacks, and the reply as it is to be said."""
 
     reflection: Text
-    response: Annotated[str, Field(min_length=1, max_length=480, description="the next turn, word for word")]
+    response: Annotated[str, AtMost(40), Field(min_length=1, description="the next turn, word for word")]

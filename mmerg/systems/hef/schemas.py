@@ -6,7 +6,7 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from mmerg.systems.fields import Choice
+from mmerg.systems.fields import AtMost, Choice
 
 
 class Answer(BaseModel):
@@ -15,4 +15,4 @@ class Answer(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     emotion: Annotated[str, Choice("emotion"), Field(description="the emotion that is asked for")]
-    response: Annotated[str, Field(min_length=1, max_length=480, description="the next turn, word for word")]
+    response: Annotated[str, AtMost(40), Field(min_length=1, description="the next turn, word for word")]

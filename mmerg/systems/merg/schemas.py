@@ -1,8 +1,9 @@
 """What MERG's agents answer (arXiv 2604.18988, section 3): evidence E, emotion e, plan P. R is plain text.
 
-Reasoning stands before the verdict in each, since a model writes fields in order. Lengths are bounded so that a
-reply closes within its token limit; they stay under the 2,000 characters that grammars enforce. What needs the
-frames is asked for, and required, only of an agent that sees them.
+Reasoning stands before the verdict in each, since a model writes fields in order. Lengths are asked for in words, with
+room for twice as much, so that a reply closes within its token limit and its verdict seldom follows a cut reason; they
+stay under the 2,000 characters that grammars enforce. What needs the frames is asked for, and required, only of an
+agent that sees them.
 """
 
 from __future__ import annotations
@@ -11,10 +12,10 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from mmerg.systems.fields import Choice, Index, needs
+from mmerg.systems.fields import AtMost, Choice, Index, needs
 
-Sentence = Annotated[str, Field(min_length=1, max_length=160)]
-Reasoning = Annotated[str, Field(min_length=1, max_length=320)]
+Sentence = Annotated[str, Field(min_length=1), AtMost(20)]
+Reasoning = Annotated[str, Field(min_length=1), AtMost(40)]
 
 
 class _Record(BaseModel):
@@ -65,4 +66,4 @@ class Plan(_Record):
     stance: Annotated[str, Choice("stance"), Field(description="how the speaker stands to the other")]
     tactic: Annotated[str, Choice("tactic"), Field(description="the pragmatic move")]
     tone: Annotated[str, Choice("tone"), Field(description="how the words sound")]
-    note: Annotated[str, Field(max_length=160, description="anything the writer must know, or empty")]
+    note: Annotated[str, AtMost(20), Field(description="anything the writer must know, or empty")]

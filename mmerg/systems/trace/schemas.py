@@ -6,9 +6,9 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from mmerg.systems.fields import Choice, Quote
+from mmerg.systems.fields import AtMost, Choice, Quote
 
-Reasoning = Annotated[str, Field(min_length=1, max_length=320)]
+Reasoning = Annotated[str, Field(min_length=1), AtMost(40)]
 
 
 class _Record(BaseModel):
@@ -26,7 +26,7 @@ class Cause(_Record):
     """c = (S_trigger, c_sum, c_cat), by CAE: the words that set the emotion off, and why."""
 
     trigger_spans: Annotated[
-        tuple[Annotated[str, Quote(), Field(min_length=1, max_length=320)], ...],
+        tuple[Annotated[str, AtMost(40), Quote(), Field(min_length=1)], ...],
         Field(min_length=1, max_length=2, description="sentences of those who are answered"),
     ]
     global_cause_summary: Annotated[Reasoning, Field(description="the cause in one sentence")]

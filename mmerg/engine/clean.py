@@ -1,0 +1,64 @@
+"""What a model writes around the words that are to be said: a speaker's name, quotation marks, stage directions.
+
+Only a name of the dialogue is taken for one. A direction in asterisks or round brackets stands by itself, before, after
+or between sentences, so that emphasis (*really*) and asides (the old one) stay. Square brackets are never spoken.
+
+    clean('Rachel: "Oh my God!" *laughs*', ["Rachel"])
+    # ("Oh my God!", ("stage directions", "name", "quotation marks"))
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+_DIRECTION = re.compile(r"\[[^\[\]]*\]|\([^()]*\)|(?<!\*)\*(?!\*)[^*\n]+(?<!\*)\*(?!\*)")
+_QUOTES = {'"': '"', "“": "”", "„": "“”", "«": "»", "»": "«", "‘": "’", "'": "'"}
+_APOSTROPHE = re.compile(r"(?<=\w)['’](?=\w)")
+_ENDS = ".!?…"
+_PUNCTUATION = f"{_ENDS},;:"
+
+
+def clean(text: str, names: Iterable[str]) -> tuple[str, tuple[str, ...]]:
+    """The words that are said, and what was taken off, each kind once. What is left may be empty. names: of those who
+    speak in the dialogue; one in front may have a turn's number before it and a direction behind it."""
+    called = "|".join(re.escape(name) for name in names if name)
+    name = re.compile(rf"(\d+\.\s*)?[*_]*({called})[*_]*\s*(\([^()]*\)\s*)?:[*_]*\s*", re.IGNORECASE)
+    taken: dict[str, None] = {}
+    text, before = text.strip(), ""
+    while text != before:
+        before = text
+        for kind, left in (
+            ("stage directions", _without_directions(text)),
+            ("name", text[found.end() :] if called and (found := name.match(text)) else text),
+            ("quotation marks", _without_quotes(text)),
+        ):
+            if left != text:
+                text = left.strip()
+                taken[kind] = None
+                break
+    return text, tuple(taken)
+
+
+def _without_directions(text: str) -> str:
+    left = text
+    while found := next(filter(_is_direction, _DIRECTION.finditer(left)), None):
+        before, after = left[: found.start()].rstrip(), left[found.end() :].lstrip()
+        left = f"{before}{'' if after[:1] in _PUNCTUATION else ' '}{after}".strip(" ,;:")
+    return left if left == text or left.strip(_PUNCTUATION) else ""
+
+
+def _is_direction(found: re.Match[str]) -> bool:
+    before, after = found.string[: found.start()].rstrip(), found.string[found.end() :].lstrip(f" {_PUNCTUATION}")
+    alone = (not before or before[-1] in f'{_ENDS}"”»') and not after[:1].islower()
+    return found[0].startswith("[") or (alone and not re.search(r"[.!?]", found[0]))
+
+
+def _without_quotes(text: str) -> str:
+    """What stands between quotation marks, where they are around the whole text and are no apostrophes."""
+    opening, closing, inner = text[:1], text[-1:], text[1:-1]
+    if len(text) < 2 or closing not in _QUOTES.get(opening, ()):
+        return text
+    inside = _APOSTROPHE.sub("", inner)
+    elided = opening == "'" and inner.rstrip()[-1:] not in _PUNCTUATION
+    return text if opening in inside or closing in inside or elided else inner

@@ -1,0 +1,85 @@
+"""What is taken off a reply, and what is not."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mmerg.engine.clean import clean
+
+NAMES = ("Rachel", "Dr. Green", "Ana", "Ana María", "")
+NAME, QUOTES, DIRECTIONS = "name", "quotation marks", "stage directions"
+
+
+@pytest.mark.parametrize(
+    ("raw", "said", "taken"),
+    [
+        ('Rachel: "Oh my God!" *laughs*', "Oh my God!", {DIRECTIONS, NAME, QUOTES}),
+        ("rachel : No.", "No.", {NAME}),
+        ("4. **Rachel:** Hi.", "Hi.", {NAME}),
+        ("Dr. Green: Fine.", "Fine.", {NAME}),
+        ("Ana María (sighs): Fine.", "Fine.", {NAME}),
+        ("Rachel: Rachel: Hi.", "Hi.", {NAME}),
+        ("“It’s fine.”", "It’s fine.", {QUOTES}),
+        ("‘I’m fine.’", "I’m fine.", {QUOTES}),
+        ("'I'm fine.'", "I'm fine.", {QUOTES}),
+        ("„Na gut.“", "Na gut.", {QUOTES}),
+        ("«Bon.»", "Bon.", {QUOTES}),
+        ('"?!"', "?!", {QUOTES}),
+        ("(Softly) Hey. You okay?", "Hey. You okay?", {DIRECTIONS}),
+        ("Oh no. *sighs* I'm sorry. (pauses)", "Oh no. I'm sorry.", {DIRECTIONS}),
+        ("*sighs* *laughs* Hi.", "Hi.", {DIRECTIONS}),
+        ("I [sighs], no.", "I, no.", {DIRECTIONS}),
+        ("[LAUGHTER], well.", "well.", {DIRECTIONS}),
+        ("Well. [smiles](waves)", "Well.", {DIRECTIONS}),
+        ("*laughs*.", "", {DIRECTIONS}),
+        ('Rachel: ""', "", {NAME, QUOTES}),
+        ("[nods]", "", {DIRECTIONS}),
+    ],
+)
+def test_names_quotation_marks_and_directions_are_taken_off(raw: str, said: str, taken: set[str]) -> None:
+    left, kinds = clean(raw, NAMES)
+    assert (left, set(kinds), len(kinds)) == (said, taken, len(taken))
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "Oh no.",
+        "?!",
+        "Rachel, can you?",
+        "Joey: he is no one here.",
+        "Anabel: nor is she.",
+        "I said Rachel: no.",
+        '"I know," she said, "but no."',
+        'He said "no"',
+        '"Unclosed',
+        "'Cause I'm nothin'",
+        "the boys' and the girls'",
+        "I *really* mean it.",
+        "*You* did that.",
+        "No, *you*.",
+        "**Never** again.",
+        "I know (the old one) now.",
+        "(I was there, too.) It hurts.",
+        "2 * 3 * 4",
+        '"',
+        "",
+    ],
+)
+def test_what_is_said_stays(words: str) -> None:
+    assert clean(words, NAMES) == (words, ())
+
+
+def test_without_names_none_is_taken_off() -> None:
+    assert clean("Rachel: hi", []) == ("Rachel: hi", ())
+    assert clean(": hi", [""]) == (": hi", ())
+
+
+@given(st.text(st.sampled_from("Ana:. \"'“”()[]*!?\nx"), max_size=40))
+def test_what_was_cleaned_is_clean(raw: str) -> None:
+    left, taken = clean(raw, NAMES)
+    assert clean(left, NAMES) == (left, ())
+    assert len(left) <= len(raw)
+    assert bool(taken) == (left != raw.strip())
