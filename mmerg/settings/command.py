@@ -32,6 +32,7 @@ _WITH_VALUE = ("--config-dir", "--cfg", "--package")
 _FLAGS = ("--multirun", "--help", "--version", "--resolve")
 _LINE = re.compile(r"^( *)(\w+):(?: +(?!#)(.+?))??(?: +# (.*))?$")
 _DEFAULT = re.compile(r"^  - (\w+): (\S+)", re.MULTILINE)
+_INSIDE = re.compile(r"^  - /(\w+)@(\w+): (\S+)", re.MULTILINE)  # a page that another includes, and where
 _ELSEWHERE = ("defaults", "hydra", "stages", "vocabulary", "result", "aspects", "reader")  # a page has these for itself
 
 
@@ -160,7 +161,8 @@ def _settings(page: str) -> Iterator[str]:
 def _settings_in(file: str, above: str = "") -> Iterator[str]:
     """A line a setting: what a command line gives to set it as it is, and what its page says of it."""
     parents: list[str] = []
-    for line in (conf_folder() / file).read_text(encoding="utf-8").splitlines():
+    page = (conf_folder() / file).read_text(encoding="utf-8")
+    for line in page.splitlines():
         found = _LINE.match(line)
         if not found:
             continue
@@ -170,3 +172,5 @@ def _settings_in(file: str, above: str = "") -> Iterator[str]:
             continue
         setting = f"  {above}{'.'.join(parents)}={value.replace(', ', ',')}"
         yield f"{setting:<44}  {told}" if told else setting
+    for group, key, name in _INSIDE.findall(page):
+        yield from _settings_in(f"{group}/{name}.yaml", f"{above}{key}.")

@@ -25,8 +25,9 @@ _PLACES = (  # of these paths the last name counts
     "judge.prompts",  # what is in them has a digest of its own
 )
 _CODE = re.compile(r"/.*\.py:\w+")  # what a file of the user's is to give: its digest stands for where it lies
+_SEM = "mmerg.sources.sem.Sem"
 # any other source may need the corpus for exemplars
-_NO_MEMORY = ("mmerg.sources.situation.Situation", "mmerg.sources.sem.Sem")
+_NO_MEMORY = ("mmerg.sources.situation.Situation", _SEM)
 
 
 def how(plain: dict[str, Any]) -> dict[str, Any]:
@@ -131,7 +132,10 @@ def _last(path: Any) -> Any:
 
 
 def _source(node: dict[str, Any]) -> dict[str, Any]:
-    """A source without what decides how it is had, and where."""
+    """A source without what decides how it is had, and where. A small empathetic model's digest, which is a part of a
+    run's identity, tells its embedder."""
+    if node.get("_target_") == _SEM:
+        return {key: value for key, value in node.items() if key not in ("folder", "embedder")}
     embedder = node.get("embedder")
     if isinstance(embedder, dict):
         keys = {key: f"memory.embedder.{key}" for key in embedder if f"memory.embedder.{key}" not in HOW}

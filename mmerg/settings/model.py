@@ -336,6 +336,7 @@ class SemSettings(Part):
     folder: Path | None = None
     k2: Count = 20
     cause_words: bool = True
+    transductive: bool = False
 
 
 class DoctorSettings(Part):
@@ -387,16 +388,25 @@ class DataSettings(RunSettings):
     out: Annotated[JsonFile | None, PLACE, RUNTIME] = None
 
 
+class FeaturesSettings(Part):
+    """What the small empathetic model sees of a history: its words, or with an embedder its embedding."""
+
+    name: Name
+    embedder: EmbedderSettings | None = None
+
+
 class TrainSettings(Part):
     """A training of the small empathetic model: see `conf/train.yaml`, which explains each key."""
 
     dataset: DatasetSettings
     protocol: ProtocolSettings
+    features: FeaturesSettings
     out: Annotated[Path, PLACE, RUNTIME]
     split: Word = "train"
     validation: Word = "valid"
     lexicon: Annotated[Path | None, PLACE] = None
     k1: Positive = 1
+    causes_split: Word | None = None
     l2: Annotated[Number, Field(gt=0)] = 1.0
     max_steps: Positive = 300
 

@@ -37,7 +37,7 @@ def test_every_table_is_whole() -> None:
         "iterations": [(7, 8)],
         "topk": [(6, 7)],
         "backbones": [(6, 7)],
-        "trace": [(5, 6), (1, 4)],
+        "trace": [(16, 6), (1, 4)],
         "hef": [(10, 1), (1, 4)],
     }
 
@@ -49,7 +49,7 @@ DIGESTS = {
     "iterations": "894518c2f38fc339",
     "topk": "ec33596ce0082a2a",
     "backbones": "c36a8c297380b390",
-    "trace": "bcdb92afaaf01420",
+    "trace": "6ddf1f1a479ce49d",
     "trace_wins": "70e5eb433a3e5510",
     "hef": "05b08be4a4e2d20c",
     "hef_sem": "32adebb791a757ff",

@@ -65,7 +65,7 @@ def test_a_backbone_of_the_paper_has_the_settings_of_its_page(row: Published, ma
 def test_the_rows_of_an_experiment_are_those_of_its_table(name: Name, experiment: str) -> None:
     table = published(name)[0]
     rows = OmegaConf.load(ROOT / "conf/experiment" / f"{experiment}.yaml").rows.values()
-    assert sorted(map(str, rows)) == sorted(str(row.fits) for row in table.rows)
+    assert sorted(map(str, rows)) == sorted(str(row.fits) for row in table.rows if row.fits is not None)
 
 
 def test_a_run_of_meld_stands_in_its_table(make: Maker) -> None:
@@ -215,12 +215,12 @@ def test_a_run_that_is_no_row_is_listed_with_what_differs(changes: dict[str, Any
 OTHER_MODEL = "set as its row, but backbone.name is qwen3.5-27b, not gpt-4o"
 
 
-def trace_line(run: Path, *settings: str) -> Line:
-    """Where a run of TRACE stands, `run` with its settings."""
+def line_on_empathetic(table: Name, run: Path, *settings: str) -> Line:
+    """Where a run on EmpatheticDialogues stands, `run` with its settings."""
     manifest = json.loads((run / MANIFEST).read_text(encoding="utf-8"))
     manifest["settings"] = plain_of("dataset=empathetic", "dataset.root=/data", *settings)
     (run / MANIFEST).write_text(json.dumps(manifest), encoding="utf-8")
-    [line] = ours(beside("trace", run))
+    [line] = ours(beside(table, run))
     return line
 
 
@@ -234,7 +234,7 @@ def trace_line(run: Path, *settings: str) -> Line:
 def test_a_run_of_trace_stands_below_its_row_with_another_model_than_the_papers(
     row: str, experiment_row: str, make: Maker
 ) -> None:
-    line = trace_line(make("run"), "+experiment=trace_ablations", f"row={experiment_row}")
+    line = line_on_empathetic("trace", make("run"), "+experiment=trace_ablations", f"row={experiment_row}")
     assert (line.row, line.note) == (row, OTHER_MODEL)
     assert all(cell.inside is None for cell in line.cells)
 
@@ -248,13 +248,34 @@ def test_a_run_of_trace_stands_below_its_row_with_another_model_than_the_papers(
     ],
 )
 def test_what_differs_in_a_source_makes_it_no_row(settings: list[str], told: str, make: Maker) -> None:
-    line = trace_line(make("run"), "system=trace", *settings)
+    line = line_on_empathetic("trace", make("run"), "system=trace", *settings)
     assert line.row == ""
     assert line.note == f"no row of the paper; nearest is TRACE, but backbone.name is qwen3.5-27b, not gpt-4o, {told}"
 
 
 def test_a_setting_of_the_memory_that_trace_never_asks_is_nothing(make: Maker) -> None:
-    assert trace_line(make("run"), "system=trace", "memory.top_k=5").row == "TRACE"
+    assert line_on_empathetic("trace", make("run"), "system=trace", "memory.top_k=5").row == "TRACE"
+
+
+@pytest.mark.parametrize(
+    ("settings", "row", "told"),
+    [
+        (["system=hef"], "ChatGPT with HEF (k2 = 20 and k1 = 1)", "sources.W.transductive is false, not true"),
+        (["system=hef", "sources.W.transductive=true"], "ChatGPT with HEF (k2 = 20 and k1 = 1)", ""),
+        (["system=hef", "sources.W.k2=10", "sources.W.cause_words=false"], "Llama2-7B with HEF (k2 = 10)", ""),
+        (["system=one_pass"], "ChatGPT", ""),
+    ],
+)
+def test_a_run_of_hef_is_told_in_what_it_is_not_the_papers(
+    settings: list[str], row: str, told: str, make: Maker
+) -> None:
+    line = line_on_empathetic("hef", make("run"), *settings)
+    model = {"Llama2-7B with HEF (k2 = 10)": "llama2-7b"}.get(row, "chatgpt")
+    differs = ", ".join(filter(None, (f"backbone.name is qwen3.5-27b, not {model}", told)))
+    assert (line.row, line.note) == ("", f"no row of the paper; nearest is {row}, but {differs}")
+    assert line.cells[0].value is not None
+    assert line.cells[0].low is not None
+    assert line.cells[0].inside is None
 
 
 def test_what_differs_is_cut_where_it_is_much(make: Maker) -> None:

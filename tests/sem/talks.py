@@ -1,13 +1,35 @@
-"""Talks whose emotion shows in planted words, in EmpatheticDialogues' layout."""
+"""Talks whose emotion shows in planted words, in EmpatheticDialogues' layout, and models trained on them."""
 
 from __future__ import annotations
 
+import json
+import os
 import random
+import signal
+from collections.abc import Sequence
 from pathlib import Path
+from zlib import crc32
 
+import numpy as np
+
+from mmerg.memory.vectors import Vectors, unit
 from mmerg.sem.fit import Labelled
+from mmerg.sem.words import words_of
+from mmerg.settings.command import composing
+from mmerg.train import job
 from tests.corpora.empathetic_builder import Builder, Line
 
+EKMAN = ["anger", "disgust", "fear", "happiness", "sadness", "surprise"]
+MOODS = {
+    "anger": "angry",
+    "disgust": "disgusted",
+    "fear": "afraid",
+    "happiness": "joyful",
+    "sadness": "sad",
+    "surprise": "surprised",
+}
+VAD = "".join(f"{mood}word\t{0.0 if mood == 'angry' else 0.5}\t0.9\t0.5\n" for mood in MOODS.values())
+DIMENSIONS = 64
 FILLER = ["and", "then", "I", "told", "them", "in", "the", "end", "what", "it", "had", "been", "for", "me", "really"]
 
 
@@ -36,3 +58,42 @@ def write_talks(root: Path, labels: list[str], each: int = 6) -> Path:
             ]
         Builder(split, lines).write(root)
     return root
+
+
+def train(talks: Path, out: Path, *settings: str) -> int:
+    """`mmerg train sem` on talks of Ekman's six."""
+    line = ["dataset=empathetic", f"dataset.root={talks}", "dataset.label_set=ekman", f"out={out}", *settings]
+    return composing(job, "train", "", line)
+
+
+class Hashed:
+    """An embedder: the sum of a vector a word. salt: makes it another one, below 0 one that is broken. kill_at: at this
+    call it ends its own process, as the system does."""
+
+    def __init__(self, salt: int = 0, kill_at: int | None = None, **_: object) -> None:
+        self._salt, self._left = salt, kill_at
+
+    def identity(self) -> str:
+        return json.dumps({"salt": self._salt})
+
+    def embed(self, texts: Sequence[str]) -> Vectors:
+        if self._left is not None:
+            self._left -= 1
+            if not self._left:
+                os.kill(os.getpid(), signal.SIGKILL)
+        if self._salt < 0:
+            return np.zeros((len(texts), DIMENSIONS), np.float32)
+        return unit([np.sum([self._word(word) for word in words_of(text)], axis=0) for text in texts])
+
+    def _word(self, word: str) -> Vectors:
+        return np.random.default_rng([self._salt, crc32(word.encode())]).normal(size=DIMENSIONS).astype(np.float32)
+
+
+HASHED = ("features=minilm", "features.embedder._target_=tests.sem.talks.Hashed")
+
+
+class Unnamed(Hashed):
+    """The same with an identity in words."""
+
+    def identity(self) -> str:
+        return "hashed"

@@ -24,6 +24,13 @@ def test_intensity_is_the_distance_from_neutral_and_calm() -> None:
     assert intensity(0.1, 0.6) == pytest.approx((0.5 - 0.06467) / 0.607468)  # 0.4, 0.3: a right triangle
 
 
+def test_published_values_are_scaled_from_0_to_1() -> None:
+    """abduction as NRC-VAD (Mohammad, 2018) has it; 0 and 1 are the least and the greatest of its words."""
+    assert intensity(0.062, 0.99) == pytest.approx(0.9816, abs=1e-4)
+    assert intensity(0.5, 2 * 0.06467) == pytest.approx(0)
+    assert intensity(0.5, 2 * (0.06467 + 0.607468)) == pytest.approx(1)
+
+
 def test_both_versions_give_the_same(tmp_path: Path) -> None:
     one = read_lexicon(lexicon(tmp_path, V1))
     two = read_lexicon(lexicon(tmp_path, V2))

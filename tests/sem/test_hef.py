@@ -1,0 +1,107 @@
+"""`system=hef` with a small empathetic model: what its one call sees, and what a run refuses."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from mmerg.errors import ConfigError
+from mmerg.experiment.launch import Task, launch
+from mmerg.runs.events import Called, Supplied
+from mmerg.runs.folder import read_results
+from mmerg.sources.sem import Sem
+from tests.composed import settings_of
+from tests.run_folders import all_events
+from tests.sem.talks import EKMAN, train
+
+
+def hef(talks: Path, sem: Path, tmp_path: Path, *settings: str) -> Path:
+    base = ("dataset=empathetic", f"dataset.root={talks}", "dataset.label_set=ekman", "system=hef", f"sem={sem}")
+    run = settings_of(*base, "backend=dry", "limit=2", f"runs={tmp_path}/runs", *settings)
+    [ended] = launch(run)
+    return Path(ended.run)
+
+
+def test_one_call_sees_the_probable_emotions_and_the_cause_words(talks: Path, sem: Path, tmp_path: Path) -> None:
+    run = hef(talks, sem, tmp_path, "sources.W.k2=3")
+    assert {result.status for result in read_results(run).values()} == {"ok"}
+    assert all(result.calls == 1 and result.emotion and result.response for result in read_results(run).values())
+    [supplied, other] = [event for event in all_events(run) if isinstance(event, Supplied)]
+    [asked, _] = [event for event in all_events(run) if isinstance(event, Called)]
+    [content] = supplied.content
+    mood, word = "anger", "angryword"
+    assert (content["emotions"][0]["label"], len(content["emotions"])) == (mood, 3)
+    assert word in [*content["high"], *content["low"]]
+    assert "disgustedword" in [*other.content[0]["high"], *other.content[0]["low"]]
+    told = asked.messages[-1].text
+    assert f"the most probable first: {', '.join(one['label'] for one in content['emotions'])}\n" in told
+    assert all(f'"{label}"' in told for label in EKMAN)
+    assert f"telling: {word}" in told
+
+
+@pytest.mark.parametrize(
+    ("settings", "gone"),
+    [
+        (("sources.W.k2=0",), "most probable"),
+        (("sources.W.cause_words=false",), "telling"),
+    ],
+)
+def test_a_part_that_is_off_leaves_no_word(
+    settings: tuple[str, ...], gone: str, talks: Path, sem: Path, tmp_path: Path
+) -> None:
+    [asked, _] = [event for event in all_events(hef(talks, sem, tmp_path, *settings)) if isinstance(event, Called)]
+    marks = {"most probable", "telling"}
+    assert {mark for mark in marks if mark in asked.messages[-1].text} == marks - {gone}
+
+
+def test_without_a_lexicon_the_run_says_what_is_off(
+    talks: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    train(talks, tmp_path / "sem")
+    run = hef(talks, tmp_path / "sem", tmp_path)
+    assert "sources W: cause words are off" in " ".join(capsys.readouterr().out.split())
+    assert not any("telling" in event.messages[-1].text for event in all_events(run) if isinstance(event, Called))
+
+
+def test_the_ablation_without_the_model_asks_without_it(talks: Path, tmp_path: Path) -> None:
+    base = ("dataset=empathetic", f"dataset.root={talks}", "+experiment=hef_ablations", "row=without_sem")
+    [ended] = launch(settings_of(*base, "backend=dry", "limit=1", f"runs={tmp_path}/runs"))
+    [asked] = [event for event in all_events(Path(ended.run)) if isinstance(event, Called)]
+    assert "probable" not in asked.messages[-1].text
+
+
+def test_another_model_is_another_run_and_its_place_is_not(talks: Path, sem: Path, tmp_path: Path) -> None:
+    base = ("dataset=empathetic", f"dataset.root={talks}", "dataset.label_set=ekman", "system=hef", "backend=dry")
+    moved, other = tmp_path / "a" / "sem", tmp_path / "b" / "sem"
+    for folder, settings in ((moved, ()), (other, ("k1=2",))):
+        folder.parent.mkdir()
+        train(talks, folder, f"lexicon={talks}/vad.txt", *settings)
+    names = [Task.of(settings_of(*base, f"sem={folder}")).path.name for folder in (sem, moved, other)]
+    assert names[0] == names[1] != names[2]
+
+
+@pytest.mark.parametrize(
+    ("settings", "told"),
+    [
+        (("dataset.label_set=32",), "knows happiness, sadness, .* and the samples have afraid"),
+        (("dataset.split=valid",), "was trained or validated on valid_hit:10_conv:10, which is evaluated"),
+    ],
+)
+def test_a_run_that_does_not_fit_the_model_is_refused_before_the_first_call(
+    settings: tuple[str, ...], told: str, talks: Path, sem: Path, tmp_path: Path
+) -> None:
+    with pytest.raises(ConfigError, match=told):
+        hef(talks, sem, tmp_path, *settings)
+    assert not (tmp_path / "runs").exists() or not list((tmp_path / "runs").glob("*/manifest.json"))
+
+
+def test_a_run_without_a_model_is_refused(talks: Path, tmp_path: Path) -> None:
+    base = ("dataset=empathetic", f"dataset.root={talks}", "system=hef", "backend=dry")
+    with pytest.raises(ConfigError, match="no small empathetic model is named") as caught:
+        Task.of(settings_of(*base))
+    assert "mmerg train sem" in caught.value.hint
+    with pytest.raises(ConfigError, match="there is no small empathetic model"):
+        Task.of(settings_of(*base, f"sem={tmp_path}"))
+    with pytest.raises(ConfigError, match="k2 is -1"):
+        Sem(folder=str(tmp_path), k2=-1)

@@ -1,0 +1,40 @@
+"""Figures of the small empathetic model by hand, with n and interval, and what it takes for what."""
+
+from __future__ import annotations
+
+import pytest
+
+from mmerg.scoring.intervals import wilson
+from mmerg.sem.fit import Labelled
+from mmerg.sem.validation import confusion, figures
+
+CONSTANT = {"a": 0.4, "b": 0.3, "c": 0.2, "d": 0.1}
+TEN = [Labelled(("x",), label) for label in "aabcd" * 2]
+NAMES = [f"talk {number}" for number in range(10)]
+
+
+def test_accuracy_and_calibration_by_hand() -> None:
+    found = figures([CONSTANT] * 10, TEN, NAMES)
+    assert {name: score.value for name, score in found.items()} == pytest.approx({"top1": 40, "top3": 80, "ece": 0})
+    assert {score.n for score in found.values()} == {10}
+    assert found["top3"].interval == pytest.approx([100 * end for end in wilson(0.8, 10)])
+    low, high = found["ece"].interval or (0, 0)
+    assert low == pytest.approx(0)
+    assert 10 < high < 60
+    assert figures([CONSTANT] * 2, TEN[:2], NAMES[:2])["ece"].value == pytest.approx(60)
+
+
+def test_samples_of_one_dialogue_are_no_independent_ones() -> None:
+    apart, together = (figures([CONSTANT] * 10, TEN, names)["top1"] for names in (NAMES, sorted(NAMES[:5] * 2)))
+    assert apart.interval
+    assert together.interval
+    assert together.interval[1] - together.interval[0] > apart.interval[1] - apart.interval[0]
+    assert "effective n" in together.method
+    assert figures([CONSTANT] * 10, TEN, ["one"] * 10)["ece"].why == "no interval: all is from one dialogue"
+
+
+def test_confusion_counts_labels_by_the_most_probable() -> None:
+    other = {"b": 0.6, "a": 0.3, "c": 0.05, "d": 0.05}
+    found = confusion([CONSTANT] * 9 + [other], TEN, "abcd")
+    assert found.counts == ((4, 0, 0, 0), (2, 0, 0, 0), (2, 0, 0, 0), (1, 1, 0, 0))
+    assert found.labels == tuple("abcd")
