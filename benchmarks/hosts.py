@@ -12,12 +12,11 @@ Prints, as medians over rounds with their range, samples a minute and ratios, th
 
 from __future__ import annotations
 
-import argparse
 import sys
 import tempfile
 import time
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, ExitStack, closing
+from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import Any
 
@@ -28,11 +27,14 @@ from benchmarks.parts import (
     experiment,
     ignore,
     keep_nothing,
+    options,
     publish,
     ratio,
     samples,
     seconds,
     spread,
+    stand,
+    whole,
 )
 from mmerg.backends.cache import Cache
 from mmerg.backends.ollama import Ollama
@@ -44,7 +46,7 @@ from mmerg.corpora.dialogue import Sample
 from mmerg.engine.parallel import in_flight
 from mmerg.engine.sample import Experiment
 from mmerg.runs.result import Result
-from tests.scripted_ollama import ScriptedOllama, scripted_ollama
+from tests.scripted_ollama import scripted_ollama
 
 
 def go(run: Experiment, todo: Sequence[Sample], backends: Sequence[Backend], slots: int = 1) -> None:
@@ -61,13 +63,7 @@ def go(run: Experiment, todo: Sequence[Sample], backends: Sequence[Backend], slo
                 return run.sample(sample, leased, ignore, keep_nothing)
 
         for result in in_flight(todo, work, pool.slots, pool.close):
-            if result.status != "ok" or result.calls != 5:
-                raise SystemExit(f"sample {result.id} went wrong: {result.failure_text or result.calls}")
-
-
-def slow_server(latency: float) -> AbstractContextManager[ScriptedOllama]:
-    """An HTTP server that waits `latency` seconds before each answer to a chat call."""
-    return scripted_ollama(lambda _: time.sleep(latency), answer_to)
+            whole(result)
 
 
 def answer_to(body: dict[str, Any]) -> str:
@@ -76,31 +72,18 @@ def answer_to(body: dict[str, Any]) -> str:
     return answer(Request(messages, Sampling()))
 
 
-def serve(latency: float) -> None:
-    """Be a host until standard input ends."""
-    with slow_server(latency) as server:
-        sys.stdout.write(f"{server.url}\n")
-        sys.stdout.flush()
-        sys.stdin.read()
-
-
 def main() -> None:
     """Time every number of hosts, print."""
-    parser = argparse.ArgumentParser(description="Samples a minute over several simulated hosts.")
-    parser.add_argument("--samples", type=int, default=8)
-    parser.add_argument("--latency", type=float, default=0.5, help="seconds a call")
-    parser.add_argument("--hosts", type=int, nargs="+", default=[1, 2, 4])
-    parser.add_argument("--rounds", type=int, default=2)
-    parser.add_argument("--serve", action="store_true", help=argparse.SUPPRESS)
-    options = parser.parse_args()
-    if options.serve:
-        serve(options.latency)
-        return
-    todo = samples(options.samples)
+    if sys.argv[1:2] == ["--serve"]:
+        latency = float(sys.argv[2])
+        with scripted_ollama(lambda _: time.sleep(latency), answer_to) as server:
+            return stand(server.url)
+    given = options(__doc__, samples=8, latency=0.5, hosts=[1, 2, 4], rounds=2)
+    todo = samples(given.samples)
     with tempfile.TemporaryDirectory() as folder, ExitStack() as servers:
         run = experiment(Path(folder))
-        serving = (__file__, "--serve", "--latency", str(options.latency))
-        urls = [servers.enter_context(apart(*serving)) for _ in range(max(options.hosts))]
+        serving = (__file__, "--serve", str(given.latency))
+        urls = [servers.enter_context(apart(*serving)) for _ in range(max(given.hosts))]
 
         def timed(count: int, slots: int = 1) -> Callable[[], float]:
             def work() -> None:
@@ -110,29 +93,23 @@ def main() -> None:
             return lambda: seconds(work)
 
         go(run, todo[:5], [Scripted(answer)])  # takes the keyframes, compiles the prompts
-        variants = {str(count): timed(count) for count in options.hosts} | {"1 x 4": timed(1, 4)}
-        rounds = alternating(variants, options.rounds)
-    rates = {name: spread([60 * options.samples / row[name] for row in rounds]) for name in rounds[0]}
-    first = str(options.hosts[0])
+        variants = {str(count): timed(count) for count in given.hosts} | {"1 x 4": timed(1, 4)}
+        rounds = alternating(variants, given.rounds)
+    rates = {name: spread([60 * given.samples / row[name] for row in rounds]) for name in rounds[0]}
+    first = str(given.hosts[0])
     gain = {name: ratio(rounds, first, name) for name in rounds[0] if name != first}
     publish(
         [
-            f"{options.samples} samples, 5 calls of {options.latency:g} s each, medians of {options.rounds} rounds",
+            f"{given.samples} samples, 5 calls of {given.latency:g} s each, medians of {given.rounds} rounds",
             *(
                 f"  {name} hosts {rate.median:7.0f} samples a minute ({rate.low:.0f} to {rate.high:.0f})"
                 for name, rate in rates.items()
             ),
             *(f"  {name} hosts against {first}: {gained}" for name, gained in gain.items()),
         ],
-        {
-            "benchmark": "hosts",
-            "samples": options.samples,
-            "latency": options.latency,
-            "rounds": options.rounds,
-            "samples_a_minute": {name: rate.rounded() for name, rate in rates.items()},
-            f"ratio_to_{first}": {name: gained.rounded() for name, gained in gain.items()},
-        },
+        {"benchmark": "hosts", "samples_a_minute": rates, f"ratio_to_{first}": gain} | vars(given),
     )
+    return None
 
 
 if __name__ == "__main__":

@@ -21,7 +21,6 @@ Prints milliseconds a call, medians over rounds with their range, then one line 
 
 from __future__ import annotations
 
-import argparse
 import http.client
 import json
 import sys
@@ -39,21 +38,32 @@ from time import perf_counter, process_time
 from typing import Any
 
 from benchmarks.chat_server import MODEL, served
-from benchmarks.parts import alternating, apart, experiment, ignore, keep_nothing, publish, run_folder, samples, spread
+from benchmarks.parts import (
+    CALLS,
+    alternating,
+    apart,
+    experiment,
+    options,
+    publish,
+    requests_of,
+    run_folder,
+    samples,
+    spread,
+    stand,
+    whole,
+)
 from benchmarks.scale import answer
 from mmerg.backends.cache import Cache
 from mmerg.backends.ollama import Ollama
 from mmerg.backends.pool import Host, Pool
 from mmerg.backends.protocol import Request
 from mmerg.backends.retry import Retry
-from mmerg.backends.scripted import Scripted
 from mmerg.corpora.dialogue import Sample
 from mmerg.engine.look import Looker
 from mmerg.engine.sample import Experiment
 from mmerg.frames.store import FrameSettings, FrameStore
 from tests.engine.parts import stage_of
 
-CALLS = 5
 PACKAGES = ("inspect_ai", "openai")
 
 
@@ -127,12 +137,10 @@ class Bench:
             for sample in self.todo[:number]:
                 with pool.lease() as leased:
                     one = partial(self.run.sample, sample, leased, keep_frame=record.keep_frame)
-                    result = record.record(sample.id, one)
-                if result.calls != CALLS:
-                    raise SystemExit(f"sample {sample.id} took {result.calls} calls: {result.failure_text}")
+                    whole(record.record(sample.id, one))
 
     def _inspect_ai(self, number: int) -> None:
-        whole, models = import_module("inspect_ai"), import_module("inspect_ai.model")
+        package, models = import_module("inspect_ai"), import_module("inspect_ai.model")
 
         def five() -> Any:
             async def solve(state: Any, generate: Any) -> Any:
@@ -148,8 +156,8 @@ class Bench:
 
         solver = import_module("inspect_ai.solver").solver(five)
         rows = [import_module("inspect_ai.dataset").Sample(input="-", id=str(place)) for place in range(number)]
-        [log] = whole.eval(
-            whole.Task(dataset=rows, solver=solver()),
+        [log] = package.eval(
+            package.Task(dataset=rows, solver=solver()),
             model=models.get_model(f"ollama/{MODEL}", base_url=f"{self.url}/v1"),
             display="none",
             log_dir=str(self.folder / "logs"),
@@ -197,66 +205,42 @@ def _settings(models: Any, request: Request) -> dict[str, Any]:
     return found
 
 
-def requests_of(run: Experiment, todo: Sequence[Sample]) -> list[Request]:
-    """What mmerg asks for these samples, in order."""
-    backend = Scripted(lambda request: answer(request.schema))
-    for sample in todo:
-        run.sample(sample, backend, ignore, keep_nothing)
-    return backend.requests
-
-
-def serve() -> None:
-    """Be the server until standard input ends."""
-    with served() as url:
-        sys.stdout.write(f"{url}\n")
-        sys.stdout.flush()
-        sys.stdin.read()
-
-
 def main() -> None:
     """Time both, print."""
-    parser = argparse.ArgumentParser(description="mmerg's cost a call beside HTTP, and inspect_ai's.")
-    parser.add_argument("--samples", type=int, default=20)
-    parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--serve", action="store_true", help=argparse.SUPPRESS)
-    options = parser.parse_args()
-    if options.serve:
-        serve()
-        return
+    if sys.argv[1:2] == ["--serve"]:
+        with served() as address:
+            return stand(address)
+    given = options(__doc__, samples=20, rounds=5)
     if missing := [package for package in PACKAGES if find_spec(package) is None]:
         sys.stdout.write(f"not measured: {', '.join(missing)} is not installed (pip install inspect-ai openai)\n")
-        return
+        return None
     with tempfile.TemporaryDirectory() as name, apart(__file__, "--serve") as url:
         folder = Path(name)
         run = experiment(folder, seen_by="none")
         run = replace(run, looker=Looker(FrameSettings(), 8, 0, FrameStore(folder / "frames")))  # opens no clip
-        todo = samples(options.samples)
-        bench = Bench(folder, url, run, todo, requests_of(run, todo))
+        todo = samples(given.samples)
+        bench = Bench(folder, url, run, todo, requests_of(run, todo, lambda request: answer(request.schema)))
         bench = replace(bench, bodies=bench.recorded())
         ways = (bench.mmerg, bench.raw_mmerg, bench.inspect_ai, bench.raw_inspect_ai)
-        rounds = alternating({one.__name__: one for one in ways}, options.rounds)
+        rounds = alternating({one.__name__: one for one in ways}, given.rounds)
     times = {name: spread([row[name] for row in rounds]) for name in rounds[0]}
     beside = {name: spread([row[name] - row[f"raw_{name}"] for row in rounds]) for name in ("mmerg", "inspect_ai")}
     walls = {name: spread(took) for name, took in bench.walls.items()}
     gain = spread([(r["inspect_ai"] - r["raw_inspect_ai"]) / (r["mmerg"] - r["raw_mmerg"]) for r in rounds])
     publish(
         [
-            f"{options.samples} samples of {CALLS} calls, inspect_ai {version('inspect_ai')}: processor ms a call",
+            f"{given.samples} samples of {CALLS} calls, inspect_ai {version('inspect_ai')}: processor ms a call",
             *(f"  {name:<15}{took!s:<24} wall {walls[name]}" for name, took in times.items()),
             *(f"  {name} beside HTTP {took}" for name, took in beside.items()),
             f"  inspect_ai to mmerg, both beside HTTP: {gain}",
         ],
         {
-            "benchmark": "inspect_ai_task",
-            "inspect_ai": version("inspect_ai"),
-            "samples": options.samples,
-            "rounds": options.rounds,
-            "ms_a_call": {name: took.rounded() for name, took in times.items()},
-            "wall_ms_a_call": {name: took.rounded() for name, took in walls.items()},
-            "ms_beside_http": {name: took.rounded() for name, took in beside.items()},
-            "ratio_beside_http": gain.rounded(),
+            **{"benchmark": "inspect_ai_task", "inspect_ai": version("inspect_ai"), "ms_a_call": times},
+            **{"wall_ms_a_call": walls, "ms_beside_http": beside, "ratio_beside_http": gain},
+            **vars(given),
         },
     )
+    return None
 
 
 if __name__ == "__main__":

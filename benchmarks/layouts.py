@@ -31,6 +31,7 @@ from pathlib import Path
 import ollama
 
 from benchmarks.parts import (
+    CALLS,
     alternating,
     answer,
     experiment,
@@ -39,19 +40,20 @@ from benchmarks.parts import (
     options,
     publish,
     ratio,
+    requests_of,
     samples,
     seconds,
     server,
     spread,
+    whole,
 )
 from mmerg.backends.ollama import Ollama
 from mmerg.backends.protocol import Backend, Engine, Finish, Message, Reply, Request, Sampling
-from mmerg.backends.scripted import Scripted
 from mmerg.corpora.dialogue import Sample
 from mmerg.engine.sample import Experiment
 from tests.ollama_server import ROOT, create_from_gguf
 
-MODEL, LOAD, CALLS, TOKENS = "tiny-vision", {"num_ctx": 16384, "num_thread": 1}, 5, 24
+MODEL, LOAD, TOKENS = "tiny-vision", {"num_ctx": 16384, "num_thread": 1}, 24
 OWN_PART = "\n\nYour step:"  # where an agent's own part of the user message begins
 Add = Callable[[str, float], None]  # adds to a figure of the round
 
@@ -78,16 +80,7 @@ class Measured:
 
 def by_mmerg(backend: Backend, run: Experiment, sample: Sample, add: Add) -> None:
     """One sample as the run command goes about it, without a run folder."""
-    result = run.sample(sample, Measured(backend, add), ignore, keep_nothing)
-    if result.status != "ok" or result.calls != CALLS:
-        raise SystemExit(f"sample {sample.id} went wrong: {result.failure_text or result.calls}")
-
-
-def requests_of(run: Experiment, sample: Sample) -> list[Request]:
-    """What mmerg asks for a sample."""
-    scripted = Scripted(answer)
-    run.sample(sample, scripted, ignore, keep_nothing)
-    return scripted.requests
+    whole(run.sample(sample, Measured(backend, add), ignore, keep_nothing))
 
 
 def by_loop(client: ollama.Client, asked: Mapping[str, Sequence[Request]], sample: Sample, add: Add) -> None:
@@ -133,7 +126,7 @@ def main() -> None:
         (Path(name) / "model.gguf").write_bytes(tool["gguf"](tool["metadata"](), named))
         create_from_gguf(started.host, MODEL, Path(name) / "model.gguf")
         paper, everyone = experiment(Path(name), "paper", 0), experiment(Path(name), "all", 0)
-        asked = {sample.id: requests_of(everyone, sample) for sample in todo}
+        asked = {sample.id: requests_of(everyone, [sample], answer) for sample in todo}
         backend = stack.enter_context(closing(Ollama(model=MODEL, load=LOAD, host=started.host)))
         ways = {"paper": partial(by_mmerg, backend, paper), "all": partial(by_mmerg, backend, everyone)}
         ways["naive"] = partial(by_loop, ollama.Client(host=started.host), asked)

@@ -20,7 +20,6 @@ prints what cProfile finds in one of them instead, its own cost added.
 
 from __future__ import annotations
 
-import argparse
 import cProfile
 import pstats
 import tempfile
@@ -32,28 +31,32 @@ from itertools import count
 from pathlib import Path
 
 from benchmarks.parts import (
+    CALLS,
     alternating,
     answer,
     experiment,
     ignore,
     keep_nothing,
+    options,
     processor_seconds,
     publish,
     ratio,
+    requests_of,
     run_folder,
     samples,
     spread,
+    whole,
 )
 from mmerg.backends.cache import Cache, Mode
 from mmerg.backends.pool import Host, Pool
-from mmerg.backends.protocol import Backend, Request, Sampling
+from mmerg.backends.protocol import Backend, Sampling
 from mmerg.backends.retry import Retry
 from mmerg.backends.scripted import Scripted
 from mmerg.corpora.dialogue import Sample
 from mmerg.engine.sample import Experiment, KeepFrame
 from mmerg.runs.folder import Run
 
-CALLS = 5
+PROFILED = ("", "engine", "trace", "off", "miss", "hit")
 
 
 @dataclass
@@ -67,7 +70,7 @@ class Bench:
     numbers: count[int] = field(default_factory=lambda: count(1))  # a name for each run folder, a seed for each miss
 
     def bare(self) -> float:
-        asked = self._requests()
+        asked = requests_of(self.run, self.todo, answer)
         backend = Scripted(answer)
         return self._a_call(lambda: [backend.complete(request) for request in asked])
 
@@ -103,14 +106,7 @@ class Bench:
     def _go(self, backend: Backend, keep_frame: KeepFrame, record: Run | None = None) -> None:
         for sample in self.todo:
             one = partial(self.run.sample, sample, backend, keep_frame=keep_frame)
-            result = record.record(sample.id, one) if record else one(ignore)
-            if result.calls != CALLS:
-                raise SystemExit(f"sample {sample.id} took {result.calls} calls: {result.failure_text}")
-
-    def _requests(self) -> list[Request]:
-        backend = Scripted(answer)
-        self._go(backend, keep_nothing)
-        return backend.requests
+            whole(record.record(sample.id, one) if record else one(ignore))
 
     def _run_folder(self) -> Run:
         return run_folder(self.folder / f"run{next(self.numbers)}")
@@ -128,43 +124,33 @@ def pool(folder: Path, mode: Mode) -> Pool:
 
 def main() -> None:
     """Time the variants and the pieces, print."""
-    parser = argparse.ArgumentParser(description="What the framework costs a call.")
-    parser.add_argument("--samples", type=int, default=20)
-    parser.add_argument("--rounds", type=int, default=7)
-    parser.add_argument("--profile", choices=("engine", "trace", "off", "miss", "hit"))
-    options = parser.parse_args()
+    given = options(__doc__, samples=20, rounds=7, profile=PROFILED)
     with (
         tempfile.TemporaryDirectory() as name,
         closing(pool(Path(name), "off")) as off,
         closing(pool(Path(name), "on")) as on,
     ):
-        bench = Bench(Path(name), samples(options.samples), experiment(Path(name)), {"off": off, "on": on})
+        bench = Bench(Path(name), samples(given.samples), experiment(Path(name)), {"off": off, "on": on})
         variants = {
             one.__name__: one for one in (bench.bare, bench.engine, bench.trace, bench.off, bench.miss, bench.hit)
         }
         alternating(variants, 1)  # takes the keyframes, fills the cache
-        if options.profile:
+        if given.profile:
             profile = cProfile.Profile()
-            profile.runcall(variants[options.profile])
+            profile.runcall(variants[given.profile])
             pstats.Stats(profile).sort_stats("tottime").print_stats(25).sort_stats("cumulative").print_stats(60)
             return
-        rounds = alternating(variants, options.rounds)
+        rounds = alternating(variants, given.rounds)
     times = {name: spread([row[name] for row in rounds]) for name in variants}
     ratios = {name: ratio(rounds, name, "bare") for name in variants}
     publish(
         [
-            f"{options.samples} samples of {CALLS} calls, medians of {options.rounds} rounds (range)",
+            f"{given.samples} samples of {CALLS} calls, medians of {given.rounds} rounds (range)",
             "variant: milliseconds a call, ratio to bare",
             *(f"  {name:<7}{times[name]!s:<24}{ratios[name].median:7.0f}" for name in variants),
             f"  miss against off {ratio(rounds, 'miss', 'off')}, hit against off {ratio(rounds, 'hit', 'off')}",
         ],
-        {
-            "benchmark": "overhead",
-            "samples": options.samples,
-            "rounds": options.rounds,
-            "ms_a_call": {name: took.rounded() for name, took in times.items()},
-            "ratio_to_bare": {name: found.rounded() for name, found in ratios.items()},
-        },
+        {"benchmark": "overhead", "ms_a_call": times, "ratio_to_bare": ratios} | vars(given),
     )
 
 

@@ -23,7 +23,7 @@ from pathlib import Path
 from time import perf_counter, process_time
 
 from mmerg.backends.protocol import Request, Sampling
-from mmerg.backends.scripted import ENGINE
+from mmerg.backends.scripted import ENGINE, Scripted
 from mmerg.corpora.dialogue import Sample
 from mmerg.corpora.folder import Folder, demo_root
 from mmerg.corpora.protocols import Protocol
@@ -34,10 +34,12 @@ from mmerg.frames.store import FrameSettings, FrameStore
 from mmerg.runs.events import Event
 from mmerg.runs.folder import Run
 from mmerg.runs.manifest import Corpus, Manifest, ProtocolSection, Session
+from mmerg.runs.result import Result
 from mmerg.systems.system import FramesSeenBy
 from tests.engine.parts import STAGES, as_text, audit, merg, outputs, stage_of
 from tests.ollama_server import ROOT, Server, start_server
 
+CALLS = 5  # of a sample whose audit passes
 LABELS = ("neutral", "joy", "sadness", "anger", "surprise", "fear", "disgust")
 ANSWERS = {
     **{name: as_text(output) for name, output in outputs().items()},
@@ -95,11 +97,17 @@ def processor_seconds(work: Callable[[], object]) -> float:
     return process_time() - start
 
 
-def options(doc: str | None, **defaults: int) -> argparse.Namespace:
-    """The options of a program: its numbers by name, with their defaults; its help is its documentation."""
+def options(doc: str | None, **defaults: float | list[int] | tuple[str, ...]) -> argparse.Namespace:
+    """The options of a program by name, with their defaults; a list takes several numbers, of a tuple's words one is
+    meant, the first if none is given. The program's help is its documentation."""
     parser = argparse.ArgumentParser(description=doc, formatter_class=argparse.RawDescriptionHelpFormatter)
     for name, default in defaults.items():
-        parser.add_argument("--" + name.replace("_", "-"), type=int, default=default, help=f"default {default}")
+        option = "--" + name.replace("_", "-")
+        if isinstance(default, tuple):
+            parser.add_argument(option, choices=default, default=default[0])
+            continue
+        kind, nargs = (int, "+") if isinstance(default, list) else (type(default), None)
+        parser.add_argument(option, type=kind, nargs=nargs, default=default, help=f"default {default}")
     return parser.parse_args()
 
 
@@ -142,6 +150,20 @@ def run_folder(path: Path) -> Run:
     return Run(path, Manifest(identity={}, engine=ENGINE, corpus=corpus, protocol=protocol, sessions=(Session(),)))
 
 
+def requests_of(run: Experiment, todo: Sequence[Sample], reply: Callable[[Request], str]) -> list[Request]:
+    """What mmerg asks for these samples, in order, where `reply` answers."""
+    backend = Scripted(reply)
+    for sample in todo:
+        whole(run.sample(sample, backend, ignore, keep_nothing))
+    return backend.requests
+
+
+def whole(result: Result) -> None:
+    """Ends the program where a sample did not take its five calls."""
+    if result.status != "ok" or result.calls != CALLS:
+        raise SystemExit(f"sample {result.id} took {result.calls} calls: {result.failure_text or result.status}")
+
+
 def ignore(event: Event) -> None:
     """Throws an event away."""
 
@@ -150,9 +172,16 @@ def keep_nothing(sha256: str, read: Callable[[], bytes]) -> None:
     """Leaves a keyframe where it is."""
 
 
+def stand(url: str) -> None:
+    """Tell the process that began this one where the server is, and wait until standard input ends."""
+    sys.stdout.write(f"{url}\n")
+    sys.stdout.flush()
+    sys.stdin.read()
+
+
 @contextmanager
 def apart(program: str, *arguments: str) -> Iterator[str]:
-    """A server in a process of its own: a program that writes its address and ends with its standard input."""
+    """A server in a process of its own: a program that calls `stand`."""
     command = [sys.executable, program, *arguments]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdin

@@ -1,8 +1,8 @@
 """How long `python -m mmerg.run --help` takes, against a bare `python -c pass` and against `import hydra` alone.
 
 Each is a process of its own with warm bytecode (a cache in a temporary folder, so nothing is left in the source tree),
-in turn within each round. Also says where the time of the imports goes: each package's own time, its modules summed,
-from `python -X importtime`, the smallest of three runs.
+in turn within each round. Also says where the time of the imports goes: each of the `--top` packages' own time, its
+modules summed, from `python -X importtime`, the smallest of three runs.
 
 Prints medians over rounds with their range as text, then one line of JSON.
 
@@ -11,7 +11,6 @@ Prints medians over rounds with their range as text, then one line of JSON.
 
 from __future__ import annotations
 
-import argparse
 import os
 import re
 import subprocess
@@ -19,7 +18,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Mapping
 
-from benchmarks.parts import alternating, publish, ratio, seconds, spread
+from benchmarks.parts import alternating, options, publish, ratio, seconds, spread
 from tests.ollama_server import ROOT
 
 HELP = ("-m", "mmerg.run", "--help", "dataset=demo")
@@ -53,10 +52,7 @@ def own_times(importtime: str) -> dict[str, float]:
 
 def main() -> None:
     """Time the commands, list the imports, print."""
-    parser = argparse.ArgumentParser(description="Time the start of the command line.")
-    parser.add_argument("--rounds", type=int, default=7)
-    parser.add_argument("--top", type=int, default=15, help="how many packages to list")
-    options = parser.parse_args()
+    given = options(__doc__, rounds=7, top=15)
     with tempfile.TemporaryDirectory() as folder:
         environment = {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"}
         environment["PYTHONPYCACHEPREFIX"] = folder
@@ -66,15 +62,15 @@ def main() -> None:
 
         variants = {name: timed(arguments) for name, arguments in COMMANDS.items()}
         alternating(variants, 1)  # bytecode
-        rounds = alternating(variants, options.rounds)
+        rounds = alternating(variants, given.rounds)
         runs = [own_times(launch(("-X", "importtime", *HELP), environment)) for _ in range(3)]
     packages = {name: min(run.get(name, 0.0) for run in runs) for name in runs[0]}
-    heaviest = dict(sorted(packages.items(), key=lambda pair: -pair[1])[: options.top])
+    heaviest = dict(sorted(packages.items(), key=lambda pair: -pair[1])[: given.top])
     times = {name: spread([1000 * row[name] for row in rounds]) for name in COMMANDS}
     to_pass = {name: ratio(rounds, name, "pass") for name in COMMANDS if name != "pass"}
     to_hydra = ratio(rounds, "run --help", "import hydra")
     lines = [
-        f"medians of {options.rounds} rounds (range): milliseconds, ratio to `python -c pass`",
+        f"medians of {given.rounds} rounds (range): milliseconds, ratio to `python -c pass`",
         *(f"  {name:<18}{times[name].median:6.0f}   {to_pass.get(name, 1.0)}" for name in COMMANDS),
         f"  run --help against import hydra: {to_hydra}",
         f"imports of run --help, each package's own milliseconds (sum {sum(packages.values()):.0f}):",
@@ -83,12 +79,9 @@ def main() -> None:
     publish(
         lines,
         {
-            "benchmark": "startup",
-            "rounds": options.rounds,
-            "ms": {name: took.rounded() for name, took in times.items()},
-            "ratio_to_pass": {name: found.rounded() for name, found in to_pass.items()},
-            "ratio_to_hydra": to_hydra.rounded(),
-            "imports_ms": {name: round(took, 1) for name, took in heaviest.items()},
+            **{"benchmark": "startup", "ms": times, "ratio_to_pass": to_pass, "ratio_to_hydra": to_hydra},
+            **{"imports_ms": {name: round(took, 1) for name, took in heaviest.items()}},
+            **vars(given),
         },
     )
 
