@@ -51,8 +51,8 @@ class Memory:
     vectors: Vectors
 
     def nearest(self, query: Query, wanted: MemorySettings) -> Found:
-        """At most `wanted.top_k` entries of at least `min_similarity`, going down the ranking past what guards keep
-        back.
+        """At most `wanted.top_k` entries of at least `min_similarity`, whose replies have `min_words` at least, going
+        down the ranking past what guards keep back.
 
         emotion: prefer puts entries of the query's emotion before all others, require leaves the others out. An entry
         without a label is never of the emotion, and nothing is where the query has none. require_or_any is TRACE's
@@ -82,6 +82,7 @@ class Memory:
         """The entries that may be hits, with their cosines, in the order in which they are taken."""
         scores = cosines(self.vectors, self._vector(query.text))
         near = scores >= (-np.inf if wanted.min_similarity is None else wanted.min_similarity)
+        near &= self._lengths >= wanted.min_words
         same = self._emotions == query.emotion if query.emotion else np.zeros_like(near)
         groups = {"any": (near,), "prefer": (near & same, near & ~same), "require": (near & same,)}
         for group in groups[wanted.emotion]:
@@ -102,6 +103,11 @@ class Memory:
     @cached_property
     def _emotions(self) -> npt.NDArray[np.str_]:
         return np.array([entry.emotion or "" for entry in self.entries])
+
+    @cached_property
+    def _lengths(self) -> npt.NDArray[np.int_]:
+        """The words of each entry's reply, [entries]."""
+        return np.array([len(entry.reply.split()) for entry in self.entries])
 
     @cached_property
     def _vector(self) -> Callable[[str], Vectors]:

@@ -323,6 +323,7 @@ class MemorySettings(Part):
     key: KeySettings = KeySettings()
     emotion: Literal["any", "prefer", "require", "require_or_any"] = "any"
     min_similarity: Similarity | None = None
+    min_words: Positive = 1
     exclude_same_script: bool = True
     exclude_same_scene: bool = True
     exclude_same_reply: bool = True

@@ -1,7 +1,7 @@
 """Exemplars from a memory of dialogues that are never evaluated: the source of M (MERG, arXiv 2604.18988, section 3).
 
 The sample's dialogue and hidden reply go to the guards alone. A prompt shows of an exemplar what its template names
-(`exemplar.reply`); the trace has all of it.
+(`common/exemplars.j2`); the trace has all of it.
 """
 
 from __future__ import annotations

@@ -60,7 +60,9 @@ class Played:
     def __init__(self, changes: dict[str, Any], *faults: str) -> None:
         own = {name: value for name, value in changes.items() if name not in ("seen_by", "top_k")}
         system = system_of({**deepcopy(MERG), **own}).showing_frames_to(changes.get("seen_by", "paper"))
-        exemplars = Supply(tuple({"reply": f"Reply number {k}."} for k in range(1, changes.get("top_k", 0) + 1)))
+        before = {"history": [{"speaker": "Eve", "text": "I failed."}], "emotion": "sadness"}
+        count = changes.get("top_k", 0)
+        exemplars = Supply(tuple({**before, "reply": f"Reply number {k}."} for k in range(1, count + 1)))
         audits = iter([*faults, ""])
         checked = [stage.name for stage in system.stages]
 
@@ -143,7 +145,9 @@ def test_as_many_exemplars_as_were_asked_for_and_nothing_else_differs_before_the
     full, played = Played({}).backend.requests, Played({"top_k": k}).backend.requests
     before = STAGES.index("sgrg")
     assert played[:before] == full[:before]
-    with_three, lines = Played({"top_k": 3}).backend.requests[before], [f"- Reply number {n}.\n" for n in range(1, 6)]
+    with_three = Played({"top_k": 3}).backend.requests[before]
+    shown = "Example {0}\nEve: I failed.\nEmotion: sadness\nNext turn: Reply number {0}.\n\n"
+    lines = [shown.format(n) for n in range(1, 6)]
     told = with_three.messages[1].text.replace("".join(lines[:3]), "".join(lines[:k]))
     assert played[before].messages[1].text == told
     assert played[before + 1 :] == full[before + 1 :]

@@ -158,10 +158,12 @@ def test_an_agent_that_is_told_a_correction_may_have_its_own_temperature(own: fl
 def test_a_source_supplies_what_no_stage_makes() -> None:
     system, backend, log = merg(), Scripted(["Hm."]), list[events.Event]()
     kept_back = events.Excluded(id="d9/2", guard="same reply", similarity=0.9, reply="Leaked.")
-    supply = Supply(({"id": "d7/2", "reply": "I am here for you."},), (kept_back,))
+    said = [{"speaker": "Eve", "text": "I failed."}]
+    exemplar = {"id": "d7/2", "history": said, "emotion": "sadness", "reply": "Hush."}
+    supply = Supply((exemplar,), (kept_back,))
     made = Asker(Prompts(system), backend, Sampling(), log.append, {"M": lambda *_: supply})
     made(system.stages[3], State(with_images().scene), 0)
-    assert "- I am here for you." in backend.requests[0].messages[1].text
+    assert "Eve: I failed.\nEmotion: sadness\nNext turn: Hush.\n" in backend.requests[0].messages[1].text
     assert "Leaked" not in str(backend.requests[0].messages)
     [told] = [event for event in log if isinstance(event, events.Supplied)]
     assert (told.symbol, told.content, told.excluded) == ("M", supply.content, (kept_back,))
@@ -170,7 +172,7 @@ def test_a_source_supplies_what_no_stage_makes() -> None:
 def test_a_source_may_supply_what_a_file_can_hold_though_unicode_cannot() -> None:
     """As the trace writes it, and as models and transcripts do hold it: half of a pair of surrogates."""
     system, backend, log = merg(), Scripted(["Hm."]), list[events.Event]()
-    supply = Supply(({"id": "d7/2", "reply": "Oh \ud83d."},))
+    supply = Supply(({"id": "d7/2", "history": [], "emotion": None, "reply": "Oh \ud83d."},))
     Asker(Prompts(system), backend, Sampling(), log.append, {"M": lambda *_: supply})(
         system.stages[3], State(with_images().scene), 0
     )

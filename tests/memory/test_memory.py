@@ -99,6 +99,14 @@ def test_the_threshold_holds_for_each_emotion(memory: Memory) -> None:
     assert replies(memory, replace(QUERY, text="zzz"), least=0.5) == []
 
 
+@pytest.mark.parametrize(("least", "left"), [(1, [1, 2, 3]), (2, [2, 3]), (3, [3]), (4, [])])
+def test_a_reply_of_too_few_words_is_no_exemplar(least: int, left: list[int], tmp_path: Path) -> None:
+    source = corpus(*(dialogue(f"of {count}", "X: aaaa", f"Y: {'yes ' * count}") for count in (1, 2, 3)))
+    memory, _ = Store(tmp_path, Watching()).open(source, Key(), Letters())
+    found = memory.nearest(QUERY, wanted(top_k=5, min_words=least, **ALL))
+    assert [len(hit.entry.reply.split()) for hit in found.hits] == left
+
+
 def test_similarities_are_cosines_and_fall(memory: Memory) -> None:
     hits = memory.nearest(QUERY, wanted(top_k=5, **ALL)).hits
     assert hits[0].similarity == 1.0

@@ -30,6 +30,7 @@ LEAST = {
     "protocol.history": 1,
     "memory.top_k": 0,
     "memory.key.turns": 1,
+    "memory.min_words": 1,
     "memory.min_similarity": -1,
     "memory.exclude_similarity": -1,
     "memory.embedder.threads": 0,
