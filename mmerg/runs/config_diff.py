@@ -20,11 +20,11 @@ Deciding = Callable[[Mapping[str, object]], Mapping[str, object]]
 _FOLDER = ".embedder.folder"  # a digest stands for what lies there
 _COPIES = ("dataset.reader.", "dataset.memory.reader.", "backend.adapter.", "engine.")  # of settings of other groups
 _RENAMED = {"model": "gguf"}  # last names that a copy and its setting do not share
-_OF_A_SYSTEM = (  # what one of several systems lacks goes without saying, but for samplers and numbers of exemplars
+_OF_A_SYSTEM = (  # what one of several systems lacks goes without saying, but for what `_TOLD` says
     *("system.stages.", "system.auditor.", "system.vocabulary.", "system.result."),
     *("memory.", "sources.", "dataset.memory."),
 )
-_TOLD = re.compile(r"\.sampling\.|\.top_k$")
+_TOLD = re.compile(r"\.sampling\.|\.top_k$|\.transductive$")  # the last: whether a test set was read
 _GONE = ("system.", "sources.", "memory.", "dataset.memory.")  # what agents have that an ablation leaves out
 _FOLLOWS = {  # digests, and the settings that another value of them follows from
     "corpus digest": ("dataset.",),

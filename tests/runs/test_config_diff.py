@@ -121,6 +121,14 @@ def test_what_a_stage_that_is_left_out_had_is_not_told() -> None:
     assert found(run(*trace), run(*trace, "system.without=[srp]")) == {"system.without": (NONE, "srp")}
 
 
+@pytest.mark.parametrize("system", ["hef", "one_pass"])
+def test_what_is_read_of_what_is_evaluated_is_told_beside_any_system(system: str) -> None:
+    base = ("dataset=empathetic", "dataset.root=/ed")
+    other = {"hef": "false", "one_pass": NONE}[system]
+    told = found(run(*base, "system=hef", "sources.W.transductive=true"), run(*base, f"system={system}"))
+    assert told["sources.W.transductive"] == ("true", other)
+
+
 def test_an_argument_of_the_users_has_any_name() -> None:
     name = "system.stages.mpa.by.root"
     by = "system.stages.mpa.by={_target_:x.Own,root:"
