@@ -61,7 +61,8 @@ from mmerg.backends.retry import Retry
 from mmerg.corpora.dialogue import Sample
 from mmerg.engine.look import Looker
 from mmerg.engine.sample import Experiment
-from mmerg.frames.store import FrameSettings, FrameStore
+from mmerg.frames.store import FrameStore
+from mmerg.settings.model import FramesSettings
 from tests.engine.parts import stage_of
 
 PACKAGES = ("inspect_ai", "openai")
@@ -217,7 +218,8 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as name, apart(__file__, "--serve") as url:
         folder = Path(name)
         run = experiment(folder, seen_by="none")
-        run = replace(run, looker=Looker(FrameSettings(), 8, 0, FrameStore(folder / "frames")))  # opens no clip
+        blind = FramesSettings().model_copy(update={"last_turns": 0})  # opens no clip
+        run = replace(run, looker=Looker(blind, FrameStore(folder / "frames")))
         todo = samples(given.samples)
         bench = Bench(folder, url, run, todo, requests_of(run, todo, lambda request: answer(request.schema)))
         bench = replace(bench, bodies=bench.recorded())

@@ -30,7 +30,8 @@ from mmerg.corpora.dialogue import Clip
 from mmerg.errors import ClipError
 from mmerg.frames.extract import extract
 from mmerg.frames.picture import cv2
-from mmerg.frames.store import FrameSettings, FrameStore
+from mmerg.frames.store import FrameStore
+from mmerg.settings.model import FramesSettings
 
 WIDTH, HEIGHT, FPS = 1280, 720, 25
 
@@ -74,7 +75,7 @@ def grab(path: Path, *, read: bool = False) -> None:
 def take(paths: Sequence[Path], scratch: Path) -> None:
     """Extract 4 keyframes a clip into a store of its own."""
     with tempfile.TemporaryDirectory(dir=scratch) as folder:
-        found = extract([Clip(path) for path in paths], FrameSettings(), FrameStore(Path(folder)))
+        found = extract([Clip(path) for path in paths], FramesSettings(), FrameStore(Path(folder)))
     for one in found:
         if isinstance(one, ClipError):
             raise one

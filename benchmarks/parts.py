@@ -26,15 +26,16 @@ from mmerg.backends.protocol import Request, Sampling
 from mmerg.backends.scripted import ENGINE, Scripted
 from mmerg.corpora.dialogue import Sample
 from mmerg.corpora.folder import Folder, demo_root
-from mmerg.corpora.protocols import Protocol
+from mmerg.corpora.protocols import select
 from mmerg.engine.look import Looker
 from mmerg.engine.prompts import Prompts
 from mmerg.engine.sample import Experiment
-from mmerg.frames.store import FrameSettings, FrameStore
+from mmerg.frames.store import FrameStore
 from mmerg.runs.events import Event
 from mmerg.runs.folder import Run
 from mmerg.runs.manifest import Corpus, Manifest, ProtocolSection, Session
 from mmerg.runs.result import Result
+from mmerg.settings.model import FramesSettings, ProtocolSettings
 from mmerg.systems.system import FramesSeenBy
 from tests.engine.parts import STAGES, as_text, audit, merg, outputs, stage_of
 from tests.ollama_server import ROOT, Server, start_server
@@ -126,7 +127,7 @@ def answer(request: Request) -> str:
 
 def samples(count: int) -> list[Sample]:
     """Samples of the demo corpus, over and over, each with a number in its first turn: no two ask the same."""
-    drawn = Protocol().select(Folder(demo_root(), labels=LABELS).load()).samples
+    drawn = select(Folder(demo_root(), labels=LABELS).load(), ProtocolSettings()).samples
     return [_numbered(drawn[number % len(drawn)], number) for number in range(count)]
 
 
@@ -139,7 +140,7 @@ def _numbered(sample: Sample, number: int) -> Sample:
 def experiment(folder: Path, seen_by: FramesSeenBy = "paper", max_iterations: int = 2) -> Experiment:
     """MERG with images as `conf/` sets it up, its frame store in `folder`."""
     system = merg(max_iterations=max_iterations).showing_frames_to(seen_by)
-    looker = Looker(FrameSettings(), 8, 3, FrameStore(folder / "frames"))
+    looker = Looker(FramesSettings(last_turns=3), FrameStore(folder / "frames"))
     return Experiment(Prompts(system), looker, Sampling(), ENGINE, max_images=8)
 
 

@@ -7,11 +7,10 @@ Each module beside this one that has a `main` is a command, and the first line o
 from __future__ import annotations
 
 import sys
-from difflib import get_close_matches
 from importlib import import_module
 
 from mmerg.console.terminal import WRONG, commands, run_command, tolerate_closed_output
-from mmerg.errors import ConfigError
+from mmerg.errors import ConfigError, did_you_mean
 
 USAGE = """mmerg COMMAND …
 
@@ -43,8 +42,8 @@ def main() -> int:
 
 
 def _refuse(name: str) -> int:
-    near = get_close_matches(name, commands(), 1)
-    hint = f"did you mean mmerg {near[0]}?" if near else f"one of {', '.join(commands())}"
+    near = did_you_mean(name, commands()).replace("mean ", "mean mmerg ")
+    hint = near or f"one of {', '.join(commands())}"
     raise ConfigError(f"there is no command {name}", where="command line", hint=hint)
 
 

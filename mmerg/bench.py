@@ -11,7 +11,6 @@ Exit code 0 all fine, 1 a backbone, a sample or a scoring failed, 2 nothing coul
 from __future__ import annotations
 
 import argparse
-import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,7 +25,7 @@ from mmerg.benching.options import check_scorer, spelled, without_models
 from mmerg.benching.rows import Bench, Skipped
 from mmerg.benching.served import look
 from mmerg.benching.table import Table, folder_name, opened, settings_of
-from mmerg.console.terminal import Parser, console, escape, run_command, tolerate_closed_output
+from mmerg.console.terminal import Parser, console, escape, run_command, start
 from mmerg.errors import ConfigError, CorpusError, MmergError
 from mmerg.experiment.wiring import hosts_of
 from mmerg.scoring.arguments import add_arguments, arguments
@@ -124,8 +123,8 @@ def _announce(out: Console, skipped: Sequence[Skipped], fell_back: bool) -> None
     for one in skipped:
         out.print(escape(f"left out: {one.name}: {one.why}; {one.next}"), soft_wrap=True)
     if fell_back:
-        told = f"none of the paper's backbones is there: {backbones.EMBEDDED} runs in this process in their place"
-        out.print(f"{told}; it shows the machinery, not the quality", soft_wrap=True)
+        note = f"none of the paper's backbones is there: {backbones.EMBEDDED} runs in this process in their place"
+        out.print(f"{note}; it shows the machinery, not the quality", soft_wrap=True)
 
 
 def _table(
@@ -187,5 +186,4 @@ def main(given_arguments: Sequence[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
-    tolerate_closed_output()
-    sys.exit(main())
+    start(main)

@@ -17,7 +17,7 @@ from time import monotonic
 from rich.console import Console
 from rich.text import Text
 
-from mmerg.console.terminal import STARTS_OVER, Parser, console, run_command, tolerate_closed_output
+from mmerg.console.terminal import STARTS_OVER, Parser, console, run_command, start
 from mmerg.errors import ConfigError
 from mmerg.runs.labels import own
 from mmerg.runs.manifest import check_runs
@@ -76,5 +76,4 @@ def main(arguments_given: Sequence[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
-    tolerate_closed_output()
-    sys.exit(main())
+    start(main)

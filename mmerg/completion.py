@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from mmerg.console.terminal import run_command, tolerate_closed_output
+from mmerg.console.terminal import run_command, start
 from mmerg.errors import ConfigError
 from mmerg.settings.command import OPTIONS, read_line, setting_keys
 from mmerg.settings.pages import groups, pages_of
@@ -68,5 +68,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    tolerate_closed_output()
-    sys.exit(main())
+    start(main)

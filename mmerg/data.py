@@ -9,25 +9,23 @@ Exit code 0 sound, 1 something is wrong with the data or a run would refuse the 
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from mmerg.console.terminal import run_command, tolerate_closed_output
+from mmerg.console.terminal import run_command, start
 from mmerg.settings.command import composing
 
 if TYPE_CHECKING:
-    from omegaconf import DictConfig
+    from mmerg.settings.model import DataSettings
 
 NO_REPORT = "no report is written, and a check starts over"
 
 
-def job(config: DictConfig) -> int:
+def job(settings: Callable[[], DataSettings]) -> int:
     """The check, its errors printed."""
-    # Only once there is something to check: --help stays quick.
-    from mmerg.checking.check import check_data
-    from mmerg.settings.model import DataSettings
-    from mmerg.settings.parse import parse
+    from mmerg.checking.check import check_data  # only once there is something to check: --help stays quick
 
-    return run_command(lambda: check_data(parse(config, DataSettings)), NO_REPORT)
+    return run_command(lambda: check_data(settings()), NO_REPORT)
 
 
 def main() -> int:
@@ -36,5 +34,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    tolerate_closed_output()
-    sys.exit(main())
+    start(main)

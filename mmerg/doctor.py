@@ -13,18 +13,15 @@ from collections.abc import Callable, Iterator
 from contextlib import closing
 from functools import partial
 
-from omegaconf import DictConfig
-
 from mmerg.backends.ollama_host import OllamaHost
 from mmerg.backends.protocol import Backend, Engine
 from mmerg.checking import probes
 from mmerg.checking.probes import Found, failed_call
-from mmerg.console.terminal import STARTS_OVER, console, escape, run_command, tolerate_closed_output
+from mmerg.console.terminal import STARTS_OVER, console, escape, run_command, start
 from mmerg.errors import CallError, Failure
 from mmerg.experiment.wiring import hosts_of, make
+from mmerg.settings.backbone import BackboneSettings, DoctorSettings
 from mmerg.settings.command import composing
-from mmerg.settings.model import BackboneSettings, DoctorSettings
-from mmerg.settings.parse import parse
 
 MARKS = {"ok": "✓", "failed": "✗", "open": "?"}
 
@@ -97,13 +94,13 @@ def _memory(host: str, engine: Engine) -> Found:
     if now is None:
         return Found("memory", "failed", "the model is not loaded after a call; the server unloads it at once")
     wanted = int(engine.load.get("num_ctx", 0))
-    told = f"{now.size / 2**30:.1f} GiB, context {now.context_length} as loaded"
+    loaded = f"{now.size / 2**30:.1f} GiB, context {now.context_length} as loaded"
     if now.context_length and now.context_length < wanted:
-        return Found("memory", "failed", f"{told}, {wanted} was asked for")
+        return Found("memory", "failed", f"{loaded}, {wanted} was asked for")
     if now.spilled:
         share = f"{100 * (1 - now.size_vram / max(now.size, 1)):.0f} % of it on the CPU"
-        return Found("memory", "open", f"{told}, {share}: slow; a smaller num_ctx may fit the GPU")
-    return Found("memory", "ok", f"{told}, all of it on the GPU")
+        return Found("memory", "open", f"{loaded}, {share}: slow; a smaller num_ctx may fit the GPU")
+    return Found("memory", "ok", f"{loaded}, all of it on the GPU")
 
 
 def _embeddings(host: str, engine: Engine) -> Found:
@@ -117,12 +114,11 @@ def _embeddings(host: str, engine: Engine) -> Found:
 def main() -> int:
     """The command."""
 
-    def job(config: DictConfig) -> int:
-        return run_command(lambda: examine(parse(config, DoctorSettings)), STARTS_OVER)
+    def job(settings: Callable[[], DoctorSettings]) -> int:
+        return run_command(lambda: examine(settings()), STARTS_OVER)
 
     return run_command(lambda: composing(job, "doctor", __doc__, sys.argv[1:]), STARTS_OVER)
 
 
 if __name__ == "__main__":
-    tolerate_closed_output()
-    sys.exit(main())
+    start(main)

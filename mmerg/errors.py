@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import errno
 import traceback
+from collections.abc import Iterable, Sequence
+from difflib import get_close_matches
 from enum import StrEnum
 
 
@@ -93,6 +95,17 @@ class CallError(SampleError):
 
 class ReplyError(SampleError):
     """A whole reply that cannot be used: blank, cut, or not what the schema asks for."""
+
+
+def did_you_mean(word: str, known: Iterable[str]) -> str:
+    """Asks whether the nearest of the words that are known is meant; "" where none is near."""
+    near = get_close_matches(word, list(known), 1)
+    return f"did you mean {near[0]}?" if near else ""
+
+
+def some(names: Sequence[str], most: int = 5) -> str:
+    """The first few of many names, and how many more there are."""
+    return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
 
 
 def described(error: BaseException) -> str:

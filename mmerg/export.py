@@ -7,7 +7,6 @@ sent, which makes the file many times larger.
 
 from __future__ import annotations
 
-import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
@@ -15,10 +14,11 @@ from pathlib import Path
 
 from rich.console import Console
 
-from mmerg.console.terminal import STARTS_OVER, Parser, console, escape, run_command, tolerate_closed_output
+from mmerg.console.terminal import STARTS_OVER, Parser, console, escape, run_command, start
 from mmerg.errors import RunError
 from mmerg.runs.folder import read_run_results
 from mmerg.runs.manifest import About, read_abouts
+from mmerg.runs.samples import gone
 from mmerg.storage.files import private_folder, replacing, writing
 from mmerg.tidy import rows
 from mmerg.tidy.columns import COLUMNS, PROMPTS, schema
@@ -51,10 +51,13 @@ def export(out: Console, paths: Sequence[Path], folder: Path | None, prompts: bo
 
 
 def _rows(out: Console, about: About, prompts: bool) -> Iterator[tuple[str, rows.Row]]:
-    """The rows of a run; what it lacks is told."""
+    """The rows of a run; what it lacks is told. Raises RunError where no sample has events."""
     yield from (("samples", row) for row in rows.samples(about))
     yield from rows.told(about, prompts)
-    if lost := len(read_run_results(about.path).lost):
+    results = read_run_results(about.path)
+    if lost := len(results.lost):
+        if lost == len(results):
+            raise gone(about.path)
         out.print(escape(f"{about.run}: there are no events of {lost} samples: no passes, no calls"))
     for table, rows_of in (("scores", rows.scores), ("verdicts", rows.verdicts)):
         try:
@@ -76,5 +79,4 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
-    tolerate_closed_output()
-    sys.exit(main())
+    start(main)

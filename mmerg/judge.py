@@ -11,15 +11,15 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from mmerg.console.terminal import run_command, tolerate_closed_output
+from mmerg.console.terminal import run_command, start
 from mmerg.settings.command import composing
 
 if TYPE_CHECKING:
-    from omegaconf import DictConfig
+    from mmerg.settings.model import JudgeSettings
 
 
 def split(arguments: Sequence[str]) -> tuple[list[Path], list[str]]:
@@ -35,17 +35,13 @@ def main() -> int:
     """The command."""
     folders, sys.argv[1:] = split(sys.argv[1:])
 
-    def job(config: DictConfig) -> int:
-        # Only once there is something to judge: --help stays quick.
-        from mmerg.judging.launch import launch
-        from mmerg.settings.model import JudgeSettings
-        from mmerg.settings.parse import parse
+    def job(settings: Callable[[], JudgeSettings]) -> int:
+        from mmerg.judging.launch import launch  # only once there is something to judge: --help stays quick
 
-        return run_command(lambda: launch(parse(config, JudgeSettings), folders))
+        return run_command(lambda: launch(settings(), folders))
 
     return run_command(lambda: composing(job, "judge", __doc__, sys.argv[1:]))
 
 
 if __name__ == "__main__":
-    tolerate_closed_output()
-    sys.exit(main())
+    start(main)

@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import argparse
 import keyword
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 
 from rich.console import Console
 
-from mmerg.console.terminal import console, escape, run_command, tolerate_closed_output
+from mmerg.console.terminal import console, escape, run_command, start
 from mmerg.errors import ConfigError, unwritable
 
 EXAMPLES = Path(__file__).parent / "examples"
@@ -67,5 +66,4 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
-    tolerate_closed_output()
-    sys.exit(main())
+    start(main)

@@ -14,7 +14,6 @@ be drawn, 2 where a run cannot be read.
 from __future__ import annotations
 
 import argparse
-import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,7 +21,7 @@ from typing import TYPE_CHECKING
 
 from rich.console import Console
 
-from mmerg.console.terminal import STARTS_OVER, Parser, console, escape, run_command, tolerate_closed_output
+from mmerg.console.terminal import STARTS_OVER, Parser, console, escape, run_command, start
 from mmerg.plots import blame, confusion, curve, dots, matrix, plan, style
 from mmerg.plots.names import caption
 from mmerg.plots.scored import Scored, measured_apart, read_scored, with_any
@@ -146,9 +145,9 @@ def _curve(runs: Sequence[_Run], name: str) -> Drawn:
     if not metrics:
         return Drawn(name, None, _unscored(inside) or "no run has a figure")
     paper = curve.of_paper(scored, setting)
-    told = _with_unscored([run.about for run in inside], inside) + (f" · {paper[1]}" if paper else "")
+    note = _with_unscored([run.about for run in inside], inside) + (f" · {paper[1]}" if paper else "")
     title = f"Figures against {curve.AXES[setting]}, with 95 % intervals"
-    figure = curve.draw(found, metrics, setting, title, told, paper[0] if paper else None)
+    figure = curve.draw(found, metrics, setting, title, note, paper[0] if paper else None)
     outside = ", ".join(run.about.run for run in runs if run not in inside)
     return Drawn(name, figure, f"without {outside}: no other run differs in {path} alone" if outside else "")
 
@@ -189,5 +188,4 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
-    tolerate_closed_output()
-    sys.exit(main())
+    start(main)

@@ -12,14 +12,13 @@ from __future__ import annotations
 
 import hashlib
 import os
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import get_args
 
 from rich.console import Console
 
-from mmerg.console.terminal import STARTS_OVER, Parser, console, escape, run_command, tolerate_closed_output
+from mmerg.console.terminal import STARTS_OVER, Parser, console, escape, run_command, start
 from mmerg.errors import ConfigError
 from mmerg.reporting.frames import Faces
 from mmerg.reporting.write import write_report
@@ -57,5 +56,4 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
-    tolerate_closed_output()
-    sys.exit(main())
+    start(main)

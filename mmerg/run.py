@@ -7,25 +7,23 @@ Exit code 0 all fine, 1 some samples failed, 2 configuration or input wrong, 130
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from mmerg.console.terminal import run_command, tolerate_closed_output
+from mmerg.console.terminal import run_command, start
 from mmerg.errors import MmergError
 from mmerg.settings.command import composing
 
 if TYPE_CHECKING:
-    from omegaconf import DictConfig
-
     from mmerg.runs.result import Ended
+    from mmerg.settings.model import RunSettings
 
 
-def job(config: DictConfig) -> int:
+def job(settings: Callable[[], RunSettings]) -> int:
     """The run, or one a repeat, its errors printed; in a sweep, word of its end is left for the report."""
     # Only once there is something to run: --help stays quick.
     from mmerg.experiment.launch import launch
     from mmerg.experiment.sweep import in_sweep, note
-    from mmerg.settings.model import RunSettings
-    from mmerg.settings.parse import parse
 
     ended: list[Ended] = []
     error = ""
@@ -33,7 +31,7 @@ def job(config: DictConfig) -> int:
     def work() -> int:
         nonlocal error
         try:
-            ended.extend(launch(parse(config, RunSettings)))
+            ended.extend(launch(settings()))
         except MmergError as wrong:
             error = f"{wrong.what}; {wrong.hint}" if wrong.hint else wrong.what
             raise
@@ -51,5 +49,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    tolerate_closed_output()
-    sys.exit(main())
+    start(main)

@@ -7,14 +7,13 @@ Exit code 0 scored, 2 a run or an option is wrong, 130 interrupted.
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 
 from rich.console import Console
 from rich.text import Text
 
-from mmerg.console.terminal import STARTS_OVER, Parser, console, run_command, tolerate_closed_output
+from mmerg.console.terminal import STARTS_OVER, Parser, console, run_command, start
 from mmerg.runs.config_diff import config_diff
 from mmerg.runs.labels import labels
 from mmerg.runs.manifest import check_runs
@@ -52,5 +51,4 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
-    tolerate_closed_output()
-    sys.exit(main())
+    start(main)

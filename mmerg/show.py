@@ -6,7 +6,6 @@ and which pass won. `--prompts` adds every call's prompt and raw reply.
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -15,7 +14,7 @@ from rich.rule import Rule
 
 from mmerg.console.run_tables import Summary, describe_memory, failures
 from mmerg.console.story import heading, lines
-from mmerg.console.terminal import STARTS_OVER, Parser, console, escape, run_command, tolerate_closed_output
+from mmerg.console.terminal import STARTS_OVER, Parser, console, escape, run_command, start
 from mmerg.errors import RunError
 from mmerg.runs.events import Rerun
 from mmerg.runs.facts import repeats
@@ -83,5 +82,4 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
-    tolerate_closed_output()
-    sys.exit(main())
+    start(main)

@@ -19,7 +19,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from mmerg.console.terminal import STARTS_OVER, Parser, console, run_command, shown, tolerate_closed_output
+from mmerg.console.terminal import STARTS_OVER, Parser, console, printable, run_command, start
 from mmerg.errors import ConfigError, RunError
 from mmerg.paper.published import FILES, Name, PaperTable, published
 from mmerg.papertables.as_csv import as_csv
@@ -27,7 +27,7 @@ from mmerg.papertables.as_latex import as_latex
 from mmerg.papertables.as_markdown import as_markdown
 from mmerg.papertables.as_text import as_text
 from mmerg.papertables.beside import Beside, put_beside
-from mmerg.papertables.ours import Ours, dataset_of, read_ours
+from mmerg.papertables.ours import Ours, dataset_of, judged_by, read_ours
 from mmerg.runs.manifest import MANIFEST, check_runs, read_any_manifest
 from mmerg.scoring.score import UnscoredError
 from mmerg.storage.files import write_whole
@@ -49,11 +49,13 @@ def tables(given: argparse.Namespace) -> int:
     left_out: list[str] = []
     if paths:
         check_runs(paths)
-        runs, unscored = _scored(paths, given.judge)
+        runs, unscored = _scored(paths)
         if unscored:
             raise _together(unscored)
     else:
-        runs, left_out = _found(given.runs, {paper.dataset for paper in papers}, given.judge)
+        runs, left_out = _found(given.runs, {paper.dataset for paper in papers})
+    if given.judge:
+        runs = judged_by(runs, given.judge)
     drawn = [put_beside(paper, _of(paper, papers, runs)) for paper in papers]
     if given.out:
         write_whole(given.out, _written(drawn, given.format))
@@ -61,8 +63,8 @@ def tables(given: argparse.Namespace) -> int:
         _print(console(), drawn)
     else:
         print(_written(drawn, given.format), end="")  # noqa: T201 - for programs to read: no wrapping
-    for told in left_out:
-        print(shown(told), file=sys.stderr)  # noqa: T201
+    for line in left_out:
+        print(printable(line), file=sys.stderr)  # noqa: T201
     return 0
 
 
@@ -77,13 +79,13 @@ def _sorted(words: Sequence[str]) -> tuple[list[Name], list[Path]]:
     return names, paths
 
 
-def _scored(paths: Sequence[Path], judge: str | None) -> tuple[list[Ours], dict[Path, UnscoredError]]:
+def _scored(paths: Sequence[Path]) -> tuple[list[Ours], dict[Path, UnscoredError]]:
     """The runs in these folders, and why some of them have no scores that hold. Raises RunError."""
     runs: list[Ours] = []
     unscored: dict[Path, UnscoredError] = {}
     for path in paths:
         try:
-            runs.append(read_ours(path, judge))
+            runs.append(read_ours(path))
         except UnscoredError as error:
             unscored[path] = error
     return runs, unscored
@@ -100,7 +102,7 @@ def _together(unscored: Mapping[Path, UnscoredError]) -> UnscoredError:
     )
 
 
-def _found(folder: Path, datasets: set[str], judge: str | None) -> tuple[list[Ours], list[str]]:
+def _found(folder: Path, datasets: set[str]) -> tuple[list[Ours], list[str]]:
     """The scored runs under `folder` that are of these datasets, and why others of them are left out."""
     runs: list[Ours] = []
     left_out: list[str] = []
@@ -114,7 +116,7 @@ def _found(folder: Path, datasets: set[str], judge: str | None) -> tuple[list[Ou
         try:
             dataset = dataset_of(read_any_manifest(path))
             if dataset in datasets:
-                runs.append(read_ours(path, judge))
+                runs.append(read_ours(path))
             elif dataset:
                 other[dataset] += 1
         except UnscoredError as error:
@@ -167,5 +169,4 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
-    tolerate_closed_output()
-    sys.exit(main())
+    start(main)

@@ -9,26 +9,24 @@ Exit code 0 trained, 2 configuration or input wrong, 130 interrupted.
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from mmerg.console.terminal import STARTS_OVER, run_command, tolerate_closed_output
+from mmerg.console.terminal import STARTS_OVER, run_command, start
 from mmerg.errors import ConfigError
 from mmerg.settings.command import composing
 
 if TYPE_CHECKING:
-    from omegaconf import DictConfig
+    from mmerg.settings.model import TrainSettings
 
 KINDS = ("sem",)
 
 
-def job(config: DictConfig) -> int:
+def job(settings: Callable[[], TrainSettings]) -> int:
     """The training, its errors printed."""
-    # Only once there is something to train: --help stays quick.
-    from mmerg.experiment.training import train
-    from mmerg.settings.model import TrainSettings
-    from mmerg.settings.parse import parse
+    from mmerg.experiment.training import train  # only once there is something to train: --help stays quick
 
-    return run_command(lambda: train(parse(config, TrainSettings)), STARTS_OVER)
+    return run_command(lambda: train(settings()), STARTS_OVER)
 
 
 def command() -> int:
@@ -49,5 +47,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    tolerate_closed_output()
-    sys.exit(main())
+    start(main)

@@ -7,7 +7,7 @@ from typing import Any
 from omegaconf import DictConfig
 
 from mmerg.settings.compose import compose
-from mmerg.settings.model import COMMANDS, RunSettings
+from mmerg.settings.model import COMMANDS, ProtocolSettings, RunSettings
 from mmerg.settings.parse import checked, parse
 
 BASE = ("dataset=folder", "dataset.root=/data")
@@ -34,3 +34,8 @@ def resolve(config: DictConfig) -> dict[str, Any]:
         "judge" if "judge" in config else "data" if "clips" in config else "config" if "system" in config else "doctor"
     )
     return parse(config, COMMANDS[page]).plain()
+
+
+def protocol(targets: str = "last", emotions: str | list[str] = "all", **others: int | None) -> ProtocolSettings:
+    """Which turns are targets: the final ones, and all of these, where nothing else is said."""
+    return ProtocolSettings.model_validate({"targets": targets, "emotions": emotions, **others})

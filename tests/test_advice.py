@@ -9,7 +9,8 @@ import pytest
 from omegaconf import OmegaConf
 
 from mmerg.errors import ConfigError
-from mmerg.experiment.wiring import refuse_idle_repeats
+from mmerg.experiment.wiring import prompts_of, refuse_idle_repeats
+from mmerg.settings.model import RunSettings
 from mmerg.settings.pages import conf_folder
 from tests.composed import BASE, composed, plain_of, resolve, settings_of
 
@@ -17,21 +18,25 @@ BACKBONES = sorted(file.stem for file in conf_folder().glob("backbone/*.yaml"))
 COLD = "backbone.sampling.temperature=0"
 
 
+def refuse(settings: RunSettings) -> None:
+    refuse_idle_repeats(settings, prompts_of(settings).system)
+
+
 @pytest.mark.parametrize("cold", [COLD, f"~{COLD.removesuffix('=0')}"])
 @pytest.mark.parametrize("backbone", BACKBONES)
 def test_a_temperature_for_repeats_composes_with_every_backbone(backbone: str, cold: str) -> None:
     given = (*BASE, f"backbone={backbone}", "repeats=2", cold)
     with pytest.raises(ConfigError, match="the same replies each time") as caught:
-        refuse_idle_repeats(settings_of(*given))
+        refuse(settings_of(*given))
     advised = caught.value.hint.split(",")[0]
-    refuse_idle_repeats(settings_of(*given, advised))
+    refuse(settings_of(*given, advised))
 
 
 @pytest.mark.parametrize("backbone", BACKBONES)
 def test_the_temperature_of_the_page_on_experiments_composes_with_every_backbone(backbone: str) -> None:
     page = (Path(__file__).parents[1] / "docs/experiments.md").read_text(encoding="utf-8")
     [advised] = re.findall(r"`(\S*sampling\.temperature=\S*)`", page)
-    refuse_idle_repeats(settings_of(*BASE, f"backbone={backbone}", "repeats=2", advised))
+    refuse(settings_of(*BASE, f"backbone={backbone}", "repeats=2", advised))
 
 
 @pytest.mark.parametrize("word", ["off", "on"])

@@ -20,7 +20,7 @@ from mmerg.checking.probes import COLOURS
 from mmerg.console.terminal import run_command
 from mmerg.doctor import examine
 from mmerg.frames.picture import from_jpeg
-from mmerg.settings.model import DoctorSettings
+from mmerg.settings.backbone import DoctorSettings
 from mmerg.settings.parse import parse
 from tests.backends.ollama.conftest import LAST, Faulty, faulty_server, json_answer, line, stream
 from tests.composed import composed

@@ -15,11 +15,11 @@ import pytest
 from mmerg.console.run_tables import Summary
 from mmerg.corpora.dialogue import Corpus
 from mmerg.corpora.folder import Folder
+from mmerg.corpora.protocols import select
 from mmerg.engine.state import State
 from mmerg.errors import ConfigError, CorpusError
 from mmerg.experiment.launch import launch
-from mmerg.experiment.wiring import corpus_of, prepared_sources, prompts_of, protocol_of
-from mmerg.memory.store import Store
+from mmerg.experiment.wiring import corpus_of, prepared_sources, prompts_of
 from mmerg.runs.events import Called, Supplied
 from mmerg.runs.folder import read_results
 from mmerg.runs.manifest import read_manifest
@@ -29,7 +29,7 @@ from mmerg.settings.model import MemorySettings, RunSettings
 from mmerg.settings.parse import parse
 from mmerg.settings.wrong import read_part
 from mmerg.show import main as show
-from mmerg.sources.exemplars import Exemplars, Prepared
+from mmerg.sources.exemplars import Exemplars
 from tests.composed import composed, plain_of, settings_of
 from tests.engine.parts import SCENE
 from tests.memory.parts import Letters, Watching, dialogue, wanted
@@ -240,8 +240,8 @@ def test_the_demo_remembers_other_dialogues_than_it_evaluates() -> None:
     settings = settings_of("dataset=demo")
     evaluated = corpus_of(settings.dataset)
     prepared = prepared_sources(settings, prompts_of(settings).system, evaluated)["M"]
-    assert isinstance(prepared, Prepared)
-    source = prepared.corpus
+    assert isinstance(prepared, Exemplars)
+    source = prepared.source
     assert (source.name, source.split, len(source.dialogues), dict(source.notes)) == ("demo", "memory", 8, {})
     assert {turn.emotion for dialogue in source.dialogues for turn in dialogue.turns} == set(evaluated.labels)
     replies = {turn.text for dialogue in evaluated.dialogues for turn in dialogue.turns}
@@ -329,15 +329,14 @@ ASKED = corpus_with(
 
 
 def exemplars(folder: Path, key: Key, asked: MemorySettings, evaluated: Corpus = ASKED) -> Exemplars:
-    memory, left_out = Store(folder, Watching()).open(SITUATIONS, key, Letters())
-    return Exemplars(memory, SITUATIONS, evaluated, asked, left_out)
+    made = Exemplars(asked.model_copy(update={"key": key}), Letters(), SITUATIONS, evaluated, folder)
+    made.open([], Watching())
+    return made
 
 
 def test_the_forecast_decides_what_is_found(tmp_path: Path) -> None:
     made = exemplars(tmp_path, Key(text="situation"), wanted(emotion="prefer", exclude_similarity=None))
-    [sample] = (
-        protocol_of(settings_of("dataset=demo").protocol).select(replace(ASKED, dialogues=ASKED.dialogues[:1])).samples
-    )
+    [sample] = select(replace(ASKED, dialogues=ASKED.dialogues[:1]), settings_of("dataset=demo").protocol).samples
     [by_likeness] = made.supply(sample, State(SCENE), None).content
     assert by_likeness["reply"] == "sad words"
     [of_emotion] = made.supply(sample, State(SCENE), "joy").content
@@ -346,7 +345,7 @@ def test_the_forecast_decides_what_is_found(tmp_path: Path) -> None:
 
 def test_a_sample_without_a_situation_goes_without_exemplars(tmp_path: Path) -> None:
     made = exemplars(tmp_path, Key(text="situation"), wanted())
-    samples = protocol_of(settings_of("dataset=demo").protocol).select(ASKED).samples
+    samples = select(ASKED, settings_of("dataset=demo").protocol).samples
     assert [len(made.supply(sample, State(sample.scene), None).content) for sample in samples] == [1, 0]
     problems = [made.supply(sample, State(sample.scene), None).problem for sample in samples]
     assert problems == ["", "there is no situation to search the memory by"]
@@ -354,7 +353,7 @@ def test_a_sample_without_a_situation_goes_without_exemplars(tmp_path: Path) -> 
 
 def test_a_run_without_any_situation_is_refused(tmp_path: Path) -> None:
     made = exemplars(tmp_path, Key(text="situation"), wanted())
-    samples = protocol_of(settings_of("dataset=demo").protocol).select(ASKED).samples
+    samples = select(ASKED, settings_of("dataset=demo").protocol).samples
     made.refuse_wordless(samples)
     made.refuse_wordless([])
     with pytest.raises(CorpusError, match="none of the 1 samples has a situation to search the memory by"):
@@ -393,7 +392,7 @@ def test_a_sample_without_a_situation_is_run_and_told(
 
 def test_a_query_knows_the_last_turns_and_the_hidden_reply(tmp_path: Path) -> None:
     made = exemplars(tmp_path, Key(turns=2), wanted())
-    query = made.query(protocol_of(settings_of("dataset=demo").protocol).select(ASKED).samples[0])
+    query = made.query(select(ASKED, settings_of("dataset=demo").protocol).samples[0])
     assert (query.text, query.history, query.reply) == ("Oh no.\nIt's fine.", "Oh no.\nIt's fine.", "Sure?")
 
 
@@ -403,15 +402,16 @@ def test_where_a_prompt_shows_fewer_turns_guards_know_them_all(tmp_path: Path) -
     copy_of_it = dialogue("m1", "A: I did not get it!", "B: Oh, no.", "A: It's fine.", "B: Another reply.")
     short = dialogue("m2", "A: It's fine.", "B: Good.")
     source = corpus_with(copy_of_it, short)
-    memory, _ = Store(tmp_path, Watching()).open(source, Key(turns=3), Letters())
-    made = Exemplars(memory, source, evaluated, wanted(top_k=5, exclude_similarity=0.9999), {})
+    asked = wanted(top_k=5, exclude_similarity=0.9999, key=Key(turns=3))
+    made = Exemplars(asked, Letters(), source, evaluated, tmp_path)
+    made.open([], Watching())
     for history in (1, None):
         settings = settings_of("dataset=demo", f"protocol.history={history or 'null'}")
-        [sample] = protocol_of(settings.protocol).select(evaluated).samples
+        [sample] = select(evaluated, settings.protocol).samples
         query = made.query(sample)
         assert query.text == ("It's fine." if history else query.history)
         assert query.history == "I did not get it.\nOh no.\nIt's fine."
-        found = memory.nearest(query, made.wanted)
+        found = made.memory.nearest(query, made.wanted)
         assert [(hit.entry.id, hit.guard) for hit in found.excluded] == [("m1/4", "near duplicate")]
         assert found.hits[0].entry.id == ("m2/2" if history else "m1/3")
 

@@ -20,6 +20,7 @@ MODULES = list(FILES)
 COMMANDS = [
     module for module, file in FILES.items() if 'if __name__ == "__main__":' in file.read_text(encoding="utf-8")
 ]
+SETTINGS = ("mmerg.settings.kinds", "mmerg.settings.backbone", "mmerg.settings.model")  # which all may import
 HEAVY = (
     "PIL",
     "torch",
@@ -105,7 +106,8 @@ def test_arrows_are_found() -> None:
     ("place", "may_import"),
     [
         ("mmerg.errors", ()),
-        ("mmerg.settings.model", ()),
+        ("mmerg.settings.kinds", ()),
+        *((f"mmerg.settings.{tree}", SETTINGS) for tree in ("model", "backbone")),
         ("mmerg.corpora.dialogue", ()),
         ("mmerg.corpora", ("mmerg.corpora", "mmerg.errors", "mmerg.storage")),
         ("mmerg.frames", ("mmerg.frames", "mmerg.corpora.dialogue", "mmerg.errors", "mmerg.storage")),
@@ -169,7 +171,7 @@ def test_arrows_point_one_way(place: str, may_import: tuple[str, ...]) -> None:
         for module, names in ARROWS.items()
         if inside(module, place)
         for name in sorted(names)
-        if not inside(name, *may_import, *(["mmerg.settings.model"] if may_import else []))
+        if not inside(name, *may_import, *(SETTINGS if may_import else ()))
     ]
     assert not wrong
 

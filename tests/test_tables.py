@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from mmerg.compare import main as compare
-from mmerg.papertables.ours import read_ours
+from mmerg.papertables.ours import judged_by, read_ours
 from mmerg.plot import main as plot
 from mmerg.runs.manifest import MANIFEST
 from mmerg.score import main as score
@@ -52,14 +52,25 @@ def test_two_rubrics_of_one_judge_stand_beside_each_other(make: Maker, capsys: p
     run = make("run")
     rate(run, "larger", 3.9).rename(run / "judgement-larger.json")  # as such files were named before
     rate(run, "larger", 2.9, rubric="a-stricter")
-    empathy = {judge: read_ours(run, judge).score("empathy") for judge in ("larger@likert", "larger@a-stricter")}
-    assert [score and score.value for score in empathy.values()] == [3.9, 2.9]
-    for both in ("larger", None):
-        assert read_ours(run, both).score("empathy") is None
+    each = [judged_by([read_ours(run)], f"larger@{rubric}")[0].score("empathy") for rubric in ("likert", "a-stricter")]
+    assert [score and score.value for score in each] == [3.9, 2.9]
+    for both in (judged_by([read_ours(run)], "larger")[0], read_ours(run)):
+        assert both.score("empathy") is None
     capsys.readouterr()
     assert main([str(run), "--judge", "larger"]) == 0
     shown = " ".join(capsys.readouterr().out.split())
     assert "judged by larger@likert, larger@a-stricter: choose one with --judge" in shown
+
+
+def test_a_judge_who_rated_none_of_the_runs_is_refused(make: Maker, capsys: pytest.CaptureFixture[str]) -> None:
+    run = make("run")
+    assert main([str(run), "--judge", "larger"]) == 2
+    assert "none of these runs is judged by larger\n  where: --judge\n  next:  python -m mmerg.judge RUN…" in (
+        capsys.readouterr().err
+    )
+    rate(run, "larger", 3.9)
+    assert main([str(run), "--judge", "larger@likrt"]) == 2
+    assert "did you mean larger@likert? judges: larger@likert" in capsys.readouterr().err
 
 
 def test_ratings_by_the_model_that_wrote_the_replies_are_marked(make: Maker) -> None:

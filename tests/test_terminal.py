@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from mmerg.console.terminal import run_command, shown
+from mmerg.console.terminal import printable, run_command
 from tests.engine.parts import ROOT
 
 TALKS = (
@@ -85,5 +85,5 @@ def test_output_that_nobody_wants_is_no_fault(end: str) -> None:
 
 
 def test_controls_are_spelled_out() -> None:
-    assert shown("a\u061cb\u2028c\x1b[31m") == "a\\u061cb\\u2028c\\u001b[31m"
-    assert shown("wörter\n\tok ✓") == "wörter\n\tok ✓"
+    assert printable("a\u061cb\u2028c\x1b[31m") == "a\\u061cb\\u2028c\\u001b[31m"
+    assert printable("wörter\n\tok ✓") == "wörter\n\tok ✓"

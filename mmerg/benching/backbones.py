@@ -16,13 +16,13 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 from omegaconf import DictConfig
 
 from mmerg.backends.ollama_host import full_name, names
 from mmerg.errors import ConfigError
 from mmerg.settings.compose import compose
+from mmerg.settings.kinds import Plain
 from mmerg.settings.pages import conf_folder
 from mmerg.settings.parse import checked
 
@@ -75,7 +75,7 @@ def near(backbone: Asked, own: Path | None = None) -> str:
 
 
 @cache
-def _pages(own: Path | None) -> dict[str, dict[str, Any]]:
+def _pages(own: Path | None) -> dict[str, Plain]:
     import yaml
 
     folders = [conf_folder(), *([own] if own else [])]

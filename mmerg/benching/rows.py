@@ -5,17 +5,14 @@ Bench.model_validate_json((folder / "bench.json").read_bytes()).rows[0].speed.se
 
 from __future__ import annotations
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import Field
 
 from mmerg.scoring.score import Score
 from mmerg.scoring.spread import Spread
+from mmerg.storage.record import Record
 
 
-class _Plain(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class Skipped(_Plain):
+class Skipped(Record):
     """A backbone that was not run, or not with all its seeds, why, and what would change that."""
 
     name: str
@@ -23,7 +20,7 @@ class Skipped(_Plain):
     next: str = ""
 
 
-class Seconds(_Plain):
+class Seconds(Record):
     """Seconds a sample took, over `n` samples none of whose calls came from the cache; quartiles beside the median."""
 
     n: int
@@ -33,7 +30,7 @@ class Seconds(_Plain):
     p95: float
 
 
-class Speed(_Plain):
+class Speed(Record):
     """Over the `calls` that no cache served. prompt_tokens_s: tokens evaluated over the server's evaluation seconds.
     reply_tokens_s: the median over calls of generated tokens over the rest of the call's time. None: `why` says.
     helped: samples that came out well and are not in `seconds`, as the cache served calls of theirs."""
@@ -46,7 +43,7 @@ class Speed(_Plain):
     why: str = ""
 
 
-class Memory(_Plain):
+class Memory(Record):
     """Bytes, asked right after the run. on_gpu None: not known. context: tokens that the model was loaded with. of:
     whose memory it is."""
 
@@ -56,7 +53,7 @@ class Memory(_Plain):
     of: str
 
 
-class EngineTold(_Plain):
+class EngineTold(Record):
     """What answered. mark: rows with the same letter had the same backend and version. num_ctx: tokens asked for."""
 
     mark: str
@@ -67,7 +64,7 @@ class EngineTold(_Plain):
     num_ctx: int | None
 
 
-class Row(_Plain):
+class Row(Record):
     """A run. No scores: `scores_why` says for what reason; memory None: `memory_why` does. note: what a reader must
     know of the backbone. paper: the paper's figures for it by column; paper_of: their corpus and n."""
 
@@ -83,17 +80,17 @@ class Row(_Plain):
     failures: dict[str, int]
     calls: int
     cached_calls: int
-    scores: dict[str, Score] = {}
+    scores: dict[str, Score] = Field(default_factory=dict)
     scores_why: str = ""
     speed: Speed
     memory: Memory | None
     memory_why: str = ""
     note: str = ""
-    paper: dict[str, float] = {}
+    paper: dict[str, float] = Field(default_factory=dict)
     paper_of: str = ""
 
 
-class Mean(_Plain):
+class Mean(Record):
     """Over the rows of a backbone on one engine that differ in their seeds alone. figures: by column, those that all
     rows have over as many samples, and rates of tokens, which are over the calls of each; uneven: columns of which
     there is no mean, as rows lack them or have them over fewer samples."""
@@ -105,7 +102,7 @@ class Mean(_Plain):
     uneven: tuple[str, ...] = ()
 
 
-class Bench(_Plain):
+class Bench(Record):
     """asked: samples that were asked for; a corpus may have fewer. settings, figures: what the table was asked for,
     beside its backbones. earlier: rows that an earlier call left here. paper: whose figures stand beside."""
 

@@ -11,16 +11,16 @@ from mmerg.checking.clips import HARMLESS, Flaw, Wanted, ended_clips, examine, l
 from mmerg.checking.report import BadClip, Clips, Part, Report, part, targets
 from mmerg.checking.tables import tables
 from mmerg.console.progress import Bar
-from mmerg.console.terminal import console, escape, plural, shown
+from mmerg.console.terminal import console, escape, plural, printable
 from mmerg.corpora.dialogue import Clip, Corpus, Sample
-from mmerg.corpora.protocols import chosen
+from mmerg.corpora.protocols import chosen, select
 from mmerg.corpora.published import known_bad
 from mmerg.corpora.reading import read_corpus
 from mmerg.engine.look import Looker
 from mmerg.errors import ConfigError, CorpusError
-from mmerg.experiment.wiring import looker_of, make, prepared_sources, prompts_of, protocol_of
+from mmerg.experiment.wiring import looker_of, make, prepared_sources, prompts_of
 from mmerg.settings.model import DataSettings
-from mmerg.sources.exemplars import Prepared
+from mmerg.sources.exemplars import Exemplars
 from mmerg.storage.files import write_whole
 from mmerg.systems.system import System
 
@@ -31,8 +31,7 @@ def check_data(settings: DataSettings) -> int:
     out = console()
     reader = make(settings.dataset.reader)
     corpus = read_corpus(reader, settings.dataset.labels)
-    protocol = protocol_of(settings.protocol)
-    selection = protocol.select(corpus)
+    selection = select(corpus, settings.protocol)
     to_draw = chosen(selection.samples, settings.ids, settings.limit)
     looker = looker_of(settings, system)
     last_turns = settings.frames.last_turns
@@ -48,7 +47,7 @@ def check_data(settings: DataSettings) -> int:
                 flaws = examine(wanted, looker.settings, looker.store, bar.at)
         clips = _clips(corpus, own, flaws, settings.clips, settings.dataset.root)
     useless = {clip: flaw.reason for clip, flaw in flaws.items() if flaw.reason not in HARMLESS}
-    taken = targets(protocol, selection, corpus, last_turns, useless)
+    taken = targets(settings.protocol, selection, corpus, last_turns, useless)
     report = Report(part(corpus), clips, taken, *_memory(settings, system, corpus))
 
     for table in tables(report):
@@ -67,7 +66,7 @@ def check_data(settings: DataSettings) -> int:
     out.print(plural(len(problems), "problem") if problems else "sound")
     if settings.sheet:
         _sheet(path.with_suffix(".html"), settings, corpus, to_draw, looker)
-    print(f"report: {shown(str(path))}")  # noqa: T201 - the last line is for programs to read: no wrapping
+    print(f"report: {printable(str(path))}")  # noqa: T201 - the last line is for programs to read: no wrapping
     return 1 if problems else 0
 
 
@@ -107,7 +106,7 @@ def _memory(settings: DataSettings, system: System, corpus: Corpus) -> tuple[Par
     except (CorpusError, ConfigError) as error:
         stops = "a run would stop here: " if isinstance(error, ConfigError) else ""
         return None, stops + "; ".join(filter(None, (error.what, error.where, error.hint)))
-    corpora = [source.corpus for source in sources if isinstance(source, Prepared)]
+    corpora = [source.source for source in sources if isinstance(source, Exemplars)]
     return part(corpora[0]) if corpora else None, ""
 
 
@@ -123,4 +122,4 @@ def _sheet(path: Path, settings: DataSettings, corpus: Corpus, samples: Sequence
     how = ", ".join(f"{key} {getattr(settings.frames, key)}" for key in keys)
     title = f"{corpus.name} {corpus.split}: what {len(drawn)} of {len(samples)} samples show the model ({how})"
     write_whole(path, contact_sheet(title, drawn, looker, settings.backbone.max_images))
-    print(f"sheet: {shown(str(path))}")  # noqa: T201
+    print(f"sheet: {printable(str(path))}")  # noqa: T201

@@ -4,7 +4,7 @@ A header may lie, so it acquits and never convicts: whatever looks wrong by it i
 run's own extractor says what is wrong. What lies behind the first frame of a clip that looks well is not decoded.
 
     wanted = [*wanted_clips(corpus), *ended_clips(corpus, samples, last_turns=2)]
-    examine(wanted, FrameSettings(), store, lambda done, files: None)    # {Clip(…): Flaw("too_long", "…")}
+    examine(wanted, FramesSettings(), store, lambda done, files: None)    # {Clip(…): Flaw("too_long", "…")}
 """
 
 from __future__ import annotations
@@ -25,7 +25,8 @@ from mmerg.errors import ClipError
 from mmerg.frames.decode import MIN_SIDE
 from mmerg.frames.extract import extract
 from mmerg.frames.picture import cropped, cv2, fitted
-from mmerg.frames.store import FrameSettings, FrameStore
+from mmerg.frames.store import FrameStore
+from mmerg.settings.model import FramesSettings
 
 LONG, PAST_END = HARMLESS = "long", "past_end"  # frames are taken, but the clip is worth a look
 _TIMES_AS_LONG, _SECONDS_MORE = 3.0, 5.0  # over this a clip is far longer than its turn
@@ -90,7 +91,7 @@ def listed(wanted: Iterable[Wanted]) -> dict[Clip, Flaw]:
 
 
 def examine(
-    wanted: Iterable[Wanted], settings: FrameSettings, store: FrameStore, progress: Callable[[int, int], None]
+    wanted: Iterable[Wanted], settings: FramesSettings, store: FrameStore, progress: Callable[[int, int], None]
 ) -> dict[Clip, Flaw]:
     """The clips with a flaw. Several files at a time; `progress` gets how many are done, of how many. Raises RunError
     where the store, which keeps what had to be decoded, cannot be written."""
@@ -107,7 +108,7 @@ def examine(
         pool.shutdown(cancel_futures=True)  # where the user stops, only the files in hand are waited for
 
 
-def _examine_file(spans: Sequence[Wanted], settings: FrameSettings, store: FrameStore) -> Mapping[Clip, Flaw]:
+def _examine_file(spans: Sequence[Wanted], settings: FramesSettings, store: FrameStore) -> Mapping[Clip, Flaw]:
     header = _header(spans[0].clip.path)
     doubtful = [one.clip for one in spans if header is None or _doubtful(one.clip, *header, settings)]
     taken = dict(zip(doubtful, extract(doubtful, settings, store), strict=True))
@@ -138,7 +139,7 @@ def _header(path: Path) -> tuple[float | None, int, int] | None:
     return seconds, picture.shape[1], picture.shape[0]
 
 
-def _doubtful(clip: Clip, seconds: float | None, width: int, height: int, settings: FrameSettings) -> bool:
+def _doubtful(clip: Clip, seconds: float | None, width: int, height: int, settings: FramesSettings) -> bool:
     """Whether the header leaves a doubt that a run gets frames."""
     if seconds is None:
         return True

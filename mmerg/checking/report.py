@@ -8,19 +8,24 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 
-from mmerg.console.terminal import shown
+from mmerg.console.terminal import printable
 from mmerg.corpora.dialogue import Clip, Corpus
-from mmerg.corpora.protocols import Protocol, Selection
+from mmerg.corpora.protocols import Selection, describe
 from mmerg.corpora.published import Expected, expected
 from mmerg.engine.look import COULD_SHOW_TARGET, looked_at
+from mmerg.errors import some
+from mmerg.settings.model import ProtocolSettings
 
 DAMAGE = (  # notes that say that a file is not as it was published
     *("rows_malformed", "rows_incomplete", "lines_unreadable", "dialogues_without_turns"),
     *("evaluations_unreadable", "evaluations_without_turn", "labels_missing", "labels_unknown"),
 )
-NAMED = {"last": Protocol(), "last_labelled": Protocol("labelled", max_per_dialogue=1)}  # as in conf/protocol
+NAMED = {  # as in conf/protocol
+    "last": ProtocolSettings(),
+    "last_labelled": ProtocolSettings(targets="labelled", max_per_dialogue=1),
+}
 SOME = 5  # clips that a message names; the JSON has all
 
 
@@ -104,7 +109,7 @@ class Targets:
 
 
 def targets(
-    protocol: Protocol, selection: Selection, corpus: Corpus, last_turns: int, useless: Mapping[Clip, str]
+    protocol: ProtocolSettings, selection: Selection, corpus: Corpus, last_turns: int, useless: Mapping[Clip, str]
 ) -> Targets:
     """`useless`: the clips that give no frames, as samples have them, ended at the target; and why."""
     in_vain: Counter[str] = Counter()
@@ -118,10 +123,10 @@ def targets(
     found = Counter(sample.target.emotion if sample.target else None for sample in selection.samples)
     published = expected(corpus.name, corpus.split)
     known = published.samples if published and published.sample_labels in (None, len(corpus.labels)) else {}
-    asked = replace(protocol, history=None, seed=0)
+    asked = protocol.model_copy(update={"name": "", "history": None, "seed": 0})
     name = next((name for name, one in NAMED.items() if one == asked), "")
     return Targets(
-        told=protocol.describe(selection),
+        told=describe(protocol, selection),
         samples=len(selection.samples),
         left_out=dict(selection.left_out),
         labels={label: found[label] for label in corpus.labels} | ({"": found[None]} if found[None] else {}),
@@ -164,8 +169,7 @@ class Clips:
                 reasons.setdefault(one.reason, {})[one.clip or one.turns[0]] = None
         found = []
         for reason, names in sorted(reasons.items()):
-            more = f" and {len(names) - SOME} more" if len(names) > SOME else ""
-            found.append(f"clips {reason}: {len(names)} ({', '.join(map(shown, list(names)[:SOME]))}{more})")
+            found.append(f"clips {reason}: {len(names)} ({some([*map(printable, names)], SOME)})")
         unnamed = self.missing - sum(len(one.turns) for one in self.bad if one.reason == "missing")
         return found + ([f"clips missing: {unnamed} that cannot be named"] if unnamed > 0 else [])
 

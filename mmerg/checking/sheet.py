@@ -14,7 +14,7 @@ from importlib.resources import files
 
 from jinja2 import Environment, StrictUndefined
 
-from mmerg.console.terminal import shown
+from mmerg.console.terminal import printable
 from mmerg.corpora.dialogue import Sample
 from mmerg.engine.look import COULD_SHOW_TARGET, Looker
 from mmerg.frames.store import Frame
@@ -55,7 +55,7 @@ def contact_sheet(title: str, samples: Sequence[Sample], looker: Looker, max_ima
         return b64encode(looker.store.read(frame.sha256)).decode()
 
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
-    environment.finalize = lambda value: shown(value) if isinstance(value, str) else value
+    environment.finalize = lambda value: printable(value) if isinstance(value, str) else value
     template = environment.from_string((files("mmerg.checking") / "sheet.j2").read_text(encoding="utf-8"))
     pairs = ((sample, taken(sample)) for sample in samples)
-    return template.render(title=title, samples=pairs, last_turns=looker.last_turns, why=WHY, jpeg=jpeg)
+    return template.render(title=title, samples=pairs, last_turns=looker.settings.last_turns, why=WHY, jpeg=jpeg)

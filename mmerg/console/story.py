@@ -70,8 +70,8 @@ def lines(event: events.Event, prompts: bool) -> Iterator[str]:  # noqa: PLR0912
         case events.Judged(verdict=verdict):
             said = verdict.choice if verdict.score is None else verdict.score
             shown = f", run {verdict.order[0] + 1} shown first" if len(verdict.order) > 1 else ""
-            told = said if verdict.usable else f"unusable ({verdict.failure})"
-            yield f"{verdict.aspect}, repeat {verdict.repeat}{shown}: {told}"
+            answer = said if verdict.usable else f"unusable ({verdict.failure})"
+            yield f"{verdict.aspect}, repeat {verdict.repeat}{shown}: {answer}"
             if verdict.reason:
                 yield f"{INDENT}{verdict.reason}"
         case events.SampleFailed():

@@ -39,7 +39,7 @@ class Parser(argparse.ArgumentParser):
         super().__init__(prog=by_name or prog, description=description, formatter_class=formatter_class)
 
     def error(self, message: str) -> NoReturn:
-        super().error(shown(message))
+        super().error(printable(message))
 
 
 class Swept(SystemExit):
@@ -61,14 +61,14 @@ def commands() -> dict[str, str]:
     return found
 
 
-def shown(text: str) -> str:
+def printable(text: str) -> str:
     """Foreign text (transcripts, replies, file names) with control characters spelled out."""
     return _STEERING.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
 def escape(text: str) -> Text:
     """Foreign text for a console: no markup, no control characters."""
-    return Text(shown(text))
+    return Text(printable(text))
 
 
 def plural(count: int, noun: str) -> str:
@@ -89,15 +89,15 @@ def tolerate_closed_output() -> None:
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")
     if sys.stdout is not None:  # `>&-`
-        sys.stdout = _Forgiving(sys.stdout)
+        sys.stdout = _Tolerant(sys.stdout)
 
 
-class _Forgiving(io.TextIOBase):
+class _Tolerant(io.TextIOBase):
     """A text stream that falls silent when it can no longer be written to."""
 
     def __init__(self, stream: TextIO) -> None:
         self._lost: OSError | None = None
-        self._told = False
+        self._said = False
         self._stream = stream
         self.fileno, self.isatty = stream.fileno, stream.isatty  # type: ignore[method-assign]
 
@@ -118,8 +118,8 @@ class _Forgiving(io.TextIOBase):
     def lost(self) -> bool:
         """Whether some of it was lost, though somebody reads on; said once, as a sweep's members share it."""
         self.flush()
-        if self._lost and not self._told:
-            self._told = True
+        if self._lost and not self._said:
+            self._said = True
             what = f"the output cannot be written: {self._lost.strerror or self._lost}"
             hint = "make room, or print elsewhere; files that the command writes itself are whole"
             print(f"error: {MmergError(what, where='standard output', hint=hint)}", file=sys.stderr)  # noqa: T201
@@ -134,21 +134,27 @@ class _Forgiving(io.TextIOBase):
             os.dup2(os.open(os.devnull, os.O_WRONLY), self._stream.fileno())
 
 
+def start(main: Callable[[], int]) -> NoReturn:
+    """What a command does that was begun as `python -m mmerg.NAME`."""
+    tolerate_closed_output()
+    sys.exit(main())
+
+
 def run_command(command: Callable[[], int], interrupted: str = "the same command goes on from here") -> int:
     """The exit code of `command`; our own errors, and a path that the system refuses, are printed and give 2, Ctrl-C
     gives 130 and says what is left. Where what it printed could not be written, which only the end shows, this is said
     and gives 2."""
     try:
         code = command()
-        return WRONG if isinstance(sys.stdout, _Forgiving) and sys.stdout.lost() else code
+        return WRONG if isinstance(sys.stdout, _Tolerant) and sys.stdout.lost() else code
     except MmergError as error:
-        print(shown(f"error: {error}"), file=sys.stderr)  # noqa: T201
+        print(printable(f"error: {error}"), file=sys.stderr)  # noqa: T201
         return WRONG
     except OSError as error:
         if error.errno not in (errno.ENAMETOOLONG, errno.EACCES):
             raise
         what, hint = f"a path cannot be used: {error.strerror}", "give another, or one that you may open"
-        print(shown(f"error: {MmergError(what, where=f'{error.filename!s:.300}', hint=hint)}"), file=sys.stderr)  # noqa: T201
+        print(printable(f"error: {MmergError(what, where=f'{error.filename!s:.300}', hint=hint)}"), file=sys.stderr)  # noqa: T201
         return WRONG
     except KeyboardInterrupt:
         print(f"interrupted; {interrupted}", file=sys.stderr)  # noqa: T201

@@ -1,4 +1,4 @@
 """Datasets as dialogues: a reader for each, whose `load()` gives a `Corpus`; `protocols` says what turns are targets.
 
-samples = Protocol().select(read_corpus(Meld("~/data/MELD", split="test"))).samples
+samples = select(read_corpus(Meld("~/data/MELD", split="test")), ProtocolSettings()).samples
 """

@@ -3,7 +3,7 @@
 Reads `Session{1..5}/dialog/{transcriptions,EmoEvaluation}` of the full release as it is unpacked; no video is opened.
 
     corpus = Iemocap("~/data/IEMOCAP_full_release", sessions=(5,)).load()
-    Protocol("labelled", max_per_dialogue=1).select(corpus)    # 31 samples, one a dialogue
+    select(corpus, ProtocolSettings(targets="labelled", max_per_dialogue=1))    # 31 samples, one a dialogue
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from typing import NamedTuple
 from mmerg.corpora import files
 from mmerg.corpora.dialogue import Clip, Corpus, Crop, Dialogue, Turn
 from mmerg.corpora.files import holdings, is_folder
-from mmerg.errors import ConfigError, CorpusError
+from mmerg.errors import ConfigError, CorpusError, some
 
 LABEL_SETS = {
     "six": ("angry", "happy", "excited", "sad", "frustrated", "neutral"),
@@ -37,7 +37,6 @@ RELEASE = "IEMOCAP_full_release"
 TRANSCRIPTIONS, EVALUATIONS, FILMS = "dialog/transcriptions", "dialog/EmoEvaluation", "dialog/avi/DivX"
 DIALOGUE = re.compile(r"Ses0([1-5])[FM]_(?:impro|script)[0-9]{2}[0-9a-z_]{0,9}")
 ROOT_HINT = f"set dataset.root to {RELEASE}, the folder that holds Session1 to Session5, or to the folder it is in"
-MAX_NAMED = 5
 SECONDS = r"([0-9]{1,6}(?:\.[0-9]{1,9})?)"
 SPOKEN = re.compile(rf"(Ses\w+)_([FM])(\w+)\s*\[\s*{SECONDS}\s*-\s*{SECONDS}\s*\]\s*:\s*(.+)", re.ASCII | re.DOTALL)
 JUDGED = re.compile(rb"\[[^\]]*\]\s+(Ses\w+)\s+([A-Za-z]{3})\b")
@@ -176,8 +175,7 @@ def _listed(session: Path, inner: str) -> set[str]:
 def _refuse_without(session: Path, what: str, names: set[str]) -> None:
     """Raises CorpusError where there are dialogues of which a part is not there (`what`)."""
     if names:
-        more = f" and {len(names) - MAX_NAMED} more" if len(names) > MAX_NAMED else ""
-        what = f"{session.name} is not whole: {what} {', '.join(sorted(names)[:MAX_NAMED])}{more}"
+        what = f"{session.name} is not whole: {what} {some(sorted(names))}"
         hint = f"each dialogue has a .txt file in {TRANSCRIPTIONS} and in {EVALUATIONS}; unpack these folders again"
         raise CorpusError(what, where=str(session), hint=hint)
 

@@ -16,7 +16,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from mmerg.corpora.dialogue import Corpus
 from mmerg.corpora.files import unusable
-from mmerg.errors import ConfigError, CorpusError, MmergError, described, raised_at
+from mmerg.errors import ConfigError, CorpusError, MmergError, described, raised_at, some
 
 CONTRACT = "docs/datasets.md says what a reader returns"
 
@@ -77,7 +77,7 @@ def _contradictions(corpus: Corpus) -> Iterator[str]:
         for name, count in Counter(names).items():
             if count > 1:
                 places = [str(at) for at, other in enumerate(names) if other == name]
-                yield f"{what}s: {count} have the {what} {name!r}: {', '.join(places[:3])}{', …' * (count > 3)}"
+                yield f"{what}s: {count} have the {what} {name!r}: {some(places, 3)}"
     known = frozenset(corpus.labels)
     for at, dialogue in enumerate(corpus.dialogues):
         for number, turn in enumerate(dialogue.turns):

@@ -21,7 +21,7 @@ from mmerg.engine.state import Correction, Output, State
 from mmerg.errors import Failure, MmergError, ReplyError, SampleError, described, raised_at
 from mmerg.runs import events
 from mmerg.runs.events import Emit
-from mmerg.settings.model import SEEDS
+from mmerg.settings.backbone import SEEDS
 from mmerg.systems.schema import Bounds, json_schema, parse
 from mmerg.systems.system import Answerer, Asked, Stage, System
 from mmerg.systems.target import name_of

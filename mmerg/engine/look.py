@@ -20,9 +20,10 @@ from mmerg.errors import ClipError, Failure, SampleError
 from mmerg.frames.describe import measure, sentence
 from mmerg.frames.extract import Found, extract
 from mmerg.frames.picture import montage
-from mmerg.frames.store import Frame, FrameSettings, FrameStore
+from mmerg.frames.store import Frame, FrameStore
 from mmerg.runs import events
 from mmerg.runs.events import OVER_BUDGET, Emit
+from mmerg.settings.model import FramesSettings
 from mmerg.storage.files import Snapshot
 
 COULD_SHOW_TARGET = "could_show_target"  # nothing of the clip is surely before the target
@@ -64,7 +65,7 @@ class Ahead:
         self._taken: set[Path] = set()
         self._failed: dict[Clip, ClipError] = {}
 
-    def extract(self, clips: Sequence[Clip], settings: FrameSettings, store: FrameStore) -> list[Found]:
+    def extract(self, clips: Sequence[Clip], settings: FramesSettings, store: FrameStore) -> list[Found]:
         """As `mmerg.frames.extract.extract`; the first call for a planned file takes all of the plan's clips of it.
 
         Raises SampleError (clip_gone) where a file that was there is gone or has another size.
@@ -78,7 +79,7 @@ class Ahead:
         taken = self._extract([clip for clip in clips if clip not in self._failed], settings, store)
         return [taken[clip] if clip in taken else self._failed[clip] for clip in clips]
 
-    def _extract(self, clips: Sequence[Clip], settings: FrameSettings, store: FrameStore) -> dict[Clip, Found]:
+    def _extract(self, clips: Sequence[Clip], settings: FramesSettings, store: FrameStore) -> dict[Clip, Found]:
         found = dict(zip(clips, extract(clips, settings, store), strict=True))
         for path in self.there.changed({clip.path for clip in clips}):
             what = f"a clip was there when the run began and {'has changed' if path.exists() else 'is gone'}"
@@ -89,26 +90,23 @@ class Ahead:
 
 @dataclass(frozen=True)
 class Looker:
-    """Takes keyframes for samples: at most max_frames of the last turns' clips. `ahead` knows what other samples of the
-    run will look at in the same files."""
+    """Takes keyframes for samples. `ahead` knows what other samples of the run will look at in the same files."""
 
-    settings: FrameSettings
-    max_frames: int
-    last_turns: int
+    settings: FramesSettings
     store: FrameStore
     ahead: Ahead = field(default_factory=Ahead)
 
     def look(self, scene: Scene, dropped: Sequence[int] = (), *, vision: bool, max_images: int, emit: Emit) -> State:
         """The state that a sample's work starts from. `dropped` names turns whose clip could show the target;
         `max_images` is what the model takes in one call."""
-        clips = looked_at(scene, self.last_turns)
+        clips, most = looked_at(scene, self.settings.last_turns), self.settings.max_frames
         with_clip = {n: clip for n, clip in clips.items() if clip}
         found = self.ahead.extract(list(with_clip.values()), self.settings, self.store)
         taken = dict(zip(with_clip, found, strict=True))
         problems = {n: found.reason for n, found in taken.items() if isinstance(found, ClipError)}
         problems |= dict.fromkeys(dropped, COULD_SHOW_TARGET)
         good = {n: frames for n, frames in taken.items() if not isinstance(frames, ClipError)}
-        kept = budget(good, min(self.max_frames, max_images) if vision and max_images > 1 else self.max_frames)
+        kept = budget(good, min(most, max_images) if vision and max_images > 1 else most)
         problems |= dict.fromkeys(good.keys() - kept.keys(), OVER_BUDGET)
 
         keyframes: list[Keyframe] = []

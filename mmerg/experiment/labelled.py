@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from mmerg.corpora.dialogue import Corpus
+from mmerg.corpora.protocols import select
 from mmerg.corpora.reading import read_corpus
 from mmerg.errors import ConfigError, CorpusError
-from mmerg.experiment.wiring import make, protocol_of
+from mmerg.experiment.wiring import make
 from mmerg.sem.artefact import Data, data_of
 from mmerg.sem.fit import Labelled, refuse_unfit
 from mmerg.sem.words import words_of
@@ -43,7 +44,7 @@ def read_split(settings: TrainSettings, name: str) -> Split:
         what = f"dataset={dataset.name} has no splits, and the model is fitted to one and validated on another"
         raise ConfigError(what, where="dataset.reader", hint="dataset=empathetic, dataset=meld, or a reader with split")
     corpus = read_corpus(make(reader, split=name), dataset.labels)
-    targets = protocol_of(settings.protocol).select(corpus).samples
+    targets = select(corpus, settings.protocol).samples
     samples, dialogues, histories = [], [], []
     for target in targets:
         history = tuple(turn.text for turn in target.scene.history)

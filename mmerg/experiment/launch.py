@@ -12,45 +12,41 @@ from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 from rich.console import Console
 
 from mmerg.backends.protocol import Backend, Engine
 from mmerg.console.progress import Building
 from mmerg.console.run_tables import Summary, describe_memory, failures
-from mmerg.console.terminal import console, escape, plural, shown
+from mmerg.console.terminal import console, escape, plural, printable
 from mmerg.corpora.dialogue import Corpus, Sample
-from mmerg.corpora.protocols import Protocol, Selection, chosen
+from mmerg.corpora.protocols import Selection, chosen, describe, select
 from mmerg.corpora.reading import clip_files
 from mmerg.engine.prompts import Prompts
 from mmerg.engine.sources import Source
-from mmerg.errors import CorpusError
+from mmerg.errors import CorpusError, some
 from mmerg.experiment.sweep import in_sweep
 from mmerg.experiment.wiring import (
     answering,
     corpus_of,
     experiment_of,
-    git_commit,
     prepared_sources,
     prompts_of,
-    protocol_of,
     refuse_idle_repeats,
-    versions,
+    session_of,
 )
-from mmerg.experiment.work import carry_out, describe_nothing, describe_wanted, is_new, pending, refusal
+from mmerg.experiment.work import DRY, DRY_RUN, carry_out, describe_nothing, describe_wanted, is_new, pending, refusal
 from mmerg.runs.events import Emit
 from mmerg.runs.folder import Run, read_run_results
 from mmerg.runs.manifest import Corpus as CorpusSection
-from mmerg.runs.manifest import Manifest, MemorySection, ProtocolSection, Session, read_manifest
+from mmerg.runs.manifest import Manifest, MemorySection, ProtocolSection, read_manifest
 from mmerg.runs.result import Ended, Result, Results
-from mmerg.settings.identity import how, identity_hash
+from mmerg.settings.identity import identity_hash
+from mmerg.settings.kinds import Plain
 from mmerg.settings.model import RunSettings
-from mmerg.sources.exemplars import Exemplars, Prepared
+from mmerg.sources.exemplars import Exemplars
 from mmerg.storage.files import Snapshot
 from mmerg.systems.target import by_content, digest_of
-
-DRY = "dry"  # the backend that asks no model
 
 
 @dataclass(frozen=True)
@@ -60,28 +56,27 @@ class Task:
 
     settings: RunSettings
     corpus: Corpus
-    protocol: Protocol
     selection: Selection
     wanted: Sequence[Sample]
     prompts: Prompts
-    sources: Mapping[str, Prepared | Source]
-    files: Mapping[str, Any]
+    sources: Mapping[str, Source]
+    files: Plain
 
     @classmethod
     def of(cls, settings: RunSettings) -> Task:
         """Raises MmergError where the corpus cannot be read, leaves no sample, or settings do not fit each other."""
-        corpus, protocol = corpus_of(settings.dataset), protocol_of(settings.protocol)
-        selection = protocol.select(corpus)
+        corpus = corpus_of(settings.dataset)
+        selection = select(corpus, settings.protocol)
         if not selection.samples:
             raise CorpusError(
-                f"the protocol leaves no sample: {protocol.describe(selection)}",
+                f"the protocol leaves no sample: {describe(settings.protocol, selection)}",
                 where=f"dataset={corpus.name}, {len(corpus.dialogues)} dialogues",
                 hint="see python -m mmerg.run --cfg job -p protocol",
             )
         wanted = chosen(selection.samples, settings.ids, settings.limit)
         prompts = prompts_of(settings)
         sources = prepared_sources(settings, prompts.system, corpus)
-        return cls(settings, corpus, protocol, selection, wanted, prompts, sources, _files(settings, prompts, sources))
+        return cls(settings, corpus, selection, wanted, prompts, sources, _files(settings, prompts, sources))
 
     @cached_property
     def config(self) -> str:
@@ -96,14 +91,16 @@ class Task:
         told = [settings.name] if settings.name else [settings.dataset.name, settings.system.name, answered_by]
         digests = [self.prompts.digest(), self.corpus.fingerprint]
         for symbol, source in sorted(self.sources.items()):
-            digest = source.corpus.fingerprint if isinstance(source, Prepared) else digest_of(source)
+            digest = source.source.fingerprint if isinstance(source, Exemplars) else digest_of(source)
             digests.append(f"{symbol}={digest}")
+        models = map(Path, (settings.backbone.gguf, settings.backbone.mmproj))
+        digests += [str(model.stat().st_size) for model in models if model.is_file()]  # two may share a name
         text = " ".join([self.config, *digests])
         mark = hashlib.sha256(text.encode()).hexdigest()[:8]
         return Path(settings.runs) / "-".join([*told, *settings.tags, mark])
 
 
-def _files(settings: RunSettings, prompts: Prompts, sources: Mapping[str, Prepared | Source]) -> dict[str, Any]:
+def _files(settings: RunSettings, prompts: Prompts, sources: Mapping[str, Source]) -> Plain:
     """The settings of system and sources with digests of files in place of their paths."""
     plain, made = settings.plain(), prompts.system
     system, given = plain["system"], plain["sources"]
@@ -114,21 +111,21 @@ def _files(settings: RunSettings, prompts: Prompts, sources: Mapping[str, Prepar
     if isinstance(system["loop"], dict):
         system["loop"] = by_content(system["loop"], made.loop)
     for symbol, source in sources.items():
-        given[symbol] = by_content(given[symbol], source.embedder if isinstance(source, Prepared) else source)
+        given[symbol] = by_content(given[symbol], source.embedder if isinstance(source, Exemplars) else source)
     return {"system": system, "sources": given}
 
 
 def launch(settings: RunSettings) -> Iterator[Ended]:
     """Runs what the settings say, once a repeat, and tells how each ended. Raises MmergError where nothing can be run,
     and for repeats of which there is nothing to take up once the others have ended."""
-    refuse_idle_repeats(settings)
     task = Task.of(settings)
+    refuse_idle_repeats(settings, task.prompts.system)
     seeds = range(settings.seed, settings.seed + settings.repeats)
     repeats = [replace(task, settings=settings.model_copy(update={"seed": seed})) for seed in seeds]
     new = [repeat for repeat in repeats if settings.only_failed and is_new(repeat.path)]
     for repeat in (repeat for repeat in repeats if repeat not in new):
         ended = _run(repeat, console())
-        print(f"run: {shown(str(repeat.path))}")  # noqa: T201 - the last line is for programs to read: no wrapping
+        print(f"run: {printable(str(repeat.path))}")  # noqa: T201 - the last line is for programs to read: no wrapping
         yield ended
     if new:
         raise refusal(new[0].settings.plain(), new[0].path, len(new))
@@ -153,21 +150,22 @@ def _run(task: Task, out: Console) -> Ended:
         _announce(out, task, asked, engine)
         for host, why in pool.down().items():
             out.print(escape(f"host {host} is left out for now: {why}"))
-        sources: dict[str, Source] = {}
-        if task.sources:
+        memories = {symbol: source for symbol, source in task.sources.items() if isinstance(source, Exemplars)}
+        if memories:
             with Building(out) as watch:
-                for symbol, source in task.sources.items():
-                    sources[symbol] = source.open(wanted, watch) if isinstance(source, Prepared) else source
-        for memory in _memories(sources).values():
+                for source in memories.values():
+                    source.open(wanted, watch)
+        manifest = _manifest(task, clips, engine, memories)
+        for memory in manifest.memories.values():
             out.print(escape(describe_memory(memory)))
-        with Run(path, _manifest(task, clips, engine, sources)) as run:
+        with Run(path, manifest) as run:
             todo = pending(wanted, run.results, settings.only_failed)
-            experiment = experiment_of(settings, task.prompts, engine, sources, todo)
+            experiment = experiment_of(settings, task.prompts, engine, task.sources, todo)
 
             def work(sample: Sample, backend: Backend, emit: Emit) -> Result:
                 return experiment.sample(sample, backend, emit, run.keep_frame)
 
-            progress = carry_out(run, wanted, todo, work, pool, out, sources.values())
+            progress = carry_out(run, wanted, todo, work, pool, out, task.sources.values())
             run.seal([sample.id for sample in task.selection.samples])
             results = run.results.only(sample.id for sample in wanted).values()
             _tell(out, settings, results)
@@ -198,23 +196,22 @@ def _tell(out: Console, settings: RunSettings, results: Collection[Result]) -> N
     if failed := failures(summary.failed):
         out.print(failed)
     if settings.backend.name == DRY:
-        out.print("this was a dry run: no model was asked, and its replies and figures mean nothing")
+        out.print(DRY_RUN.format("replies"))
     elif settings.backbone.note and not in_sweep():
         out.print(escape(settings.backbone.note))
 
 
 def _describe_changed(clips: Sequence[Path]) -> str:
     """Which clips are not as they were when the run began."""
-    files = "clip is" if len(clips) == 1 else "clips are"
-    some = ", ".join(path.name for path in clips[:3]) + (", …" if len(clips) > 3 else "")
+    files, named = "clip is" if len(clips) == 1 else "clips are", some([path.name for path in clips], 3)
     return (
-        f"{len(clips)} {files} gone or changed since the run began ({some}): samples that were to show them failed. "
+        f"{len(clips)} {files} gone or changed since the run began ({named}): samples that were to show them failed. "
         "Put them back, and the same command with only_failed=true does those again"
     )
 
 
-def _manifest(task: Task, clips: Snapshot, engine: Engine, sources: Mapping[str, Source]) -> Manifest:
-    plain, corpus, protocol, selection = task.settings.plain(), task.corpus, task.protocol, task.selection
+def _manifest(task: Task, clips: Snapshot, engine: Engine, memories: Mapping[str, Exemplars]) -> Manifest:
+    corpus, selection = task.corpus, task.selection
     return Manifest(
         identity={
             "config": task.config,
@@ -222,37 +219,30 @@ def _manifest(task: Task, clips: Snapshot, engine: Engine, sources: Mapping[str,
             "clips": clips.digest(),
             "engine": json.dumps(engine.model_dump(mode="json"), sort_keys=True),
             "prompts": task.prompts.digest(),
-            "sources": " ".join(f"{name}={digest_of(source)}" for name, source in sorted(sources.items())) or "none",
+            "sources": " ".join(f"{name}={digest_of(source)}" for name, source in sorted(task.sources.items()))
+            or "none",
         },
         engine=engine,
         corpus=CorpusSection(name=corpus.name, split=corpus.split, labels=corpus.labels, notes=dict(corpus.notes)),
         protocol=ProtocolSection(
-            description=protocol.describe(selection),
+            description=describe(task.settings.protocol, selection),
             samples=len(selection.samples),
             dialogues=len(corpus.dialogues),
             left_out=dict(selection.left_out),
         ),
-        memories=_memories(sources),
-        settings=plain,
+        memories={symbol: MemorySection.model_validate(memory.section()) for symbol, memory in memories.items()},
+        settings=task.settings.plain(),
         name=task.settings.name or "",
         tags=task.settings.tags,
-        sessions=(Session(versions=versions(), git_commit=git_commit(), how=how(plain)),),
+        sessions=(session_of(task.settings),),
     )
-
-
-def _memories(sources: Mapping[str, Source]) -> dict[str, MemorySection]:
-    return {
-        symbol: MemorySection.model_validate(source.section())
-        for symbol, source in sources.items()
-        if isinstance(source, Exemplars)
-    }
 
 
 def _announce(out: Console, task: Task, asked: str, engine: Engine) -> None:
     corpus, settings = task.corpus, task.settings
     notes = "".join(f", {name} {count}" for name, count in corpus.notes.items())
     out.print(escape(f"{corpus.name} {corpus.split}: {plural(len(corpus.dialogues), 'dialogue')}{notes}"))
-    out.print(escape(f"protocol: {task.protocol.describe(task.selection)}; {asked}"))
+    out.print(escape(f"protocol: {describe(settings.protocol, task.selection)}; {asked}"))
     out.print(escape(f"{engine.model} on {engine.backend} {engine.version}, seed {settings.seed}"))
     if not engine.vision and task.prompts.system.sees("V"):
         out.print("this model has no eyes: it gets measured frame descriptions in place of the images")

@@ -18,21 +18,20 @@ from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.experimental.callback import Callback
 from hydra.types import RunMode
 from omegaconf import DictConfig, OmegaConf
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import ValidationError
 from rich.rule import Rule
 from rich.table import Table
 
 from mmerg.console.terminal import INTERRUPTED, WRONG, Swept, console, escape
 from mmerg.runs.result import Ended
+from mmerg.storage.record import Record
 
 ENDED = "ended.json"
 
 
-class Member(BaseModel):
+class Member(Record):
     """One member: which it was, the overrides it was composed with, its exit code, and its runs (one a repeat; none
     where nothing could be run: then `error` says why, and what to do)."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     number: int
     overrides: tuple[str, ...]
@@ -168,9 +167,9 @@ def notes(members: Sequence[Member]) -> Iterator[str]:
 
 
 def cost(members: Sequence[Member]) -> str:
-    """The sweep's calls beside those of as many runs that share nothing; a run that several members are counts once,
-    but for members that took up other samples of it. It reuses nothing where they made more calls than it takes, as
-    when each took up its failed samples again."""
+    """The sweep's calls, beside those of as many runs that share nothing. A run that several members are counts once,
+    unless the members took up other samples of it. Where its members made more calls than it takes, as they did again
+    what had failed, it counts as reusing none."""
     made: Counter[tuple[str, int, int]] = Counter()
     for run in (run for member in members for run in member.runs):
         made[run.run, run.samples, run.calls] += run.made

@@ -10,7 +10,7 @@ import numpy as np
 from rich.console import Console
 
 from mmerg.console.progress import Bar
-from mmerg.console.terminal import console, escape, shown
+from mmerg.console.terminal import console, escape, printable
 from mmerg.errors import ConfigError
 from mmerg.experiment.labelled import Split, read_split, refuse
 from mmerg.experiment.wiring import make
@@ -74,7 +74,7 @@ def train(settings: TrainSettings) -> int:
     out.print(escape(f"{len(causes.words)} words in S{transductive}, {high}"))
     out.print(escape(f"which label is taken for which: {folder / PAGE}"))
     out.print(f"digest {made.card.digest[:16]}")
-    print(f"sem: {shown(str(folder))}")  # noqa: T201 - the last line is for programs to read: no wrapping
+    print(f"sem: {printable(str(folder))}")  # noqa: T201 - the last line is for programs to read: no wrapping
     return 0
 
 

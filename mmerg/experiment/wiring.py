@@ -18,26 +18,21 @@ from mmerg.backends.pool import Host, Pool
 from mmerg.backends.protocol import Engine, Sampling
 from mmerg.backends.retry import Retry
 from mmerg.corpora.dialogue import Corpus, Sample
-from mmerg.corpora.protocols import Protocol
 from mmerg.corpora.reading import read_corpus
 from mmerg.engine.look import Ahead, Looker, clips_by_file, files_there
 from mmerg.engine.prompts import Prompts
 from mmerg.engine.sample import Experiment
 from mmerg.engine.sources import Source
 from mmerg.errors import CallError, ConfigError, CorpusError, MmergError
-from mmerg.frames.store import FrameSettings, FrameStore
+from mmerg.frames.store import FrameStore
 from mmerg.memory.guards import refuse_evaluated
 from mmerg.memory.vectors import Embedder
-from mmerg.settings.model import (
-    AskingSettings,
-    DatasetSettings,
-    DoctorSettings,
-    MemorySourceSettings,
-    ProtocolSettings,
-    RunSettings,
-    Target,
-)
-from mmerg.sources.exemplars import FromMemory, Opened, Prepared
+from mmerg.runs.manifest import Session
+from mmerg.settings.backbone import AskingSettings, DoctorSettings
+from mmerg.settings.identity import runtime_settings
+from mmerg.settings.kinds import Target
+from mmerg.settings.model import DatasetSettings, MemorySourceSettings, RunSettings
+from mmerg.sources.exemplars import FromMemory, Opened
 from mmerg.systems import target
 from mmerg.systems.build import build
 from mmerg.systems.system import System
@@ -56,11 +51,6 @@ def make(node: Target, **more: Any) -> Any:
 def corpus_of(dataset: DatasetSettings) -> Corpus:
     """The corpus, read and checked."""
     return read_corpus(make(dataset.reader), dataset.labels)
-
-
-def protocol_of(protocol: ProtocolSettings) -> Protocol:
-    """Which turns are targets."""
-    return Protocol(**protocol.model_dump(exclude={"name"}))
 
 
 def hosts_of(settings: DoctorSettings) -> tuple[str, ...]:
@@ -138,11 +128,10 @@ def sampling_of(settings: AskingSettings) -> Sampling:
     return Sampling(seed=settings.seed).changed(settings.backbone.sampling.plain())
 
 
-def refuse_idle_repeats(settings: RunSettings) -> None:
+def refuse_idle_repeats(settings: RunSettings, system: System) -> None:
     """Raises ConfigError where runs that differ in their seed alone would say the same."""
-    own = [agent.sampling for agent in prompts_of(settings).system.agents] if settings.repeats > 1 else []
-    warm = [sampling_of(settings).changed(overrides).temperature for overrides in own]
-    if own and not any([*warm, settings.system.rerun_temperature]):
+    warm = [sampling_of(settings).changed(agent.sampling).temperature for agent in system.agents]
+    if settings.repeats > 1 and not any([*warm, settings.system.rerun_temperature]):
         raise ConfigError(
             f"repeats={settings.repeats} would give the same replies each time: every agent's temperature is 0",
             where="configuration",
@@ -156,7 +145,7 @@ def prompts_of(settings: RunSettings) -> Prompts:
     return Prompts(system.showing_frames_to(settings.frames.seen_by), settings.dataset.emotion_of)
 
 
-def prepared_sources(settings: RunSettings, system: System, evaluated: Corpus) -> dict[str, Prepared | Source]:
+def prepared_sources(settings: RunSettings, system: System, evaluated: Corpus) -> dict[str, Source]:
     """What supplies the symbols that some agent sees, with the corpora that it needs read; without what supplies
     nothing. Raises ConfigError where the settings do not fit each other, the system or the corpus that is evaluated."""
 
@@ -166,7 +155,7 @@ def prepared_sources(settings: RunSettings, system: System, evaluated: Corpus) -
 
     opened: Opened = {}
     embedders: dict[str, Embedder | None] = {}
-    found: dict[str, Prepared | Source] = {}
+    found: dict[str, Source] = {}
     for symbol, node in settings.sources.items():
         if node is None or not system.sees(symbol):
             continue
@@ -210,12 +199,9 @@ def _remembered(node: MemorySourceSettings | None, evaluated: Corpus) -> Corpus:
 def looker_of(run: RunSettings, system: System, samples: Sequence[Sample] = ()) -> Looker:
     """What takes frames; a file of which several of `samples` show parts is decoded once for all of them. No clip is
     opened that no agent sees."""
-    frames = run.frames
-    settings = FrameSettings(**frames.model_dump(exclude={"seen_by", "last_turns", "max_frames"}))
-    store = FrameStore(Path(run.cache_dir) / "frames")
-    looked_at = frames.last_turns if system.sees("V") else 0
-    ahead = Ahead(clips_by_file(samples, looked_at), files_there(samples, looked_at))
-    return Looker(settings, frames.max_frames, looked_at, store, ahead)
+    frames = run.frames if system.sees("V") else run.frames.model_copy(update={"last_turns": 0})
+    ahead = Ahead(clips_by_file(samples, frames.last_turns), files_there(samples, frames.last_turns))
+    return Looker(frames, FrameStore(Path(run.cache_dir) / "frames"), ahead)
 
 
 def experiment_of(
@@ -234,6 +220,11 @@ def experiment_of(
         max_images=settings.backbone.max_images,
         sources=sources or {},
     )
+
+
+def session_of(settings: AskingSettings) -> Session:
+    """What a manifest notes of a start."""
+    return Session(versions=versions(), git_commit=git_commit(), how=runtime_settings(settings.plain()))
 
 
 def versions() -> dict[str, str]:

@@ -8,10 +8,10 @@ What runs (`launch.py`) and judgings (`judging/launch.py`) have in common, and w
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from typing import Protocol, TypeVar
 
 from rich.console import Console
 
@@ -27,8 +27,11 @@ from mmerg.runs.events import Emit, Event
 from mmerg.runs.folder import Folder
 from mmerg.runs.manifest import MANIFEST, read_manifest
 from mmerg.runs.result import Results, SampleLine
+from mmerg.settings.kinds import Plain
 
-_FEW = 3  # differences that are told
+DRY = "dry"  # the backend that asks no model
+DRY_RUN = "this was a dry run: no model was asked, and its {} and figures mean nothing"
+_FEW = 3  # differences that are named
 
 
 class Named(Protocol):
@@ -61,14 +64,14 @@ def carry_out(
     sources: Iterable[Source] = (),
 ) -> Progress:
     """Does `todo` and writes events and records as they come: `work` makes a record on a leased backend. The rest of
-    `wanted` is told as kept, and at last which hosts were lost. Raises what `work` raises, and begins no other: the
+    `wanted` counts as kept, and at last which hosts were lost. Raises what `work` raises, and begins no other: the
     pool and `sources` are closed then, so that nothing waits for them."""
     again = {item.id for item in todo}
     kept = folder.results.only(item.id for item in wanted if item.id not in again)
     progress = Progress(out, len(todo), len(kept), sum(record.status == "failed" for record in kept.values()))
 
     def leased(item: Item) -> Line:
-        def told(record: Emit) -> Line:
+        def try_once(record: Emit) -> Line:
             def emit(event: Event) -> None:
                 record(event)
                 progress.event(event)
@@ -76,12 +79,12 @@ def carry_out(
             return work(item, backend, emit)
 
         with pool.lease() as backend:
-            return folder.record(item.id, told)
+            return folder.record(item.id, try_once)
 
     def stop() -> None:
         pool.close()
         for source in sources:
-            with suppress(Exception):  # the user's code: what stops the run is what is told
+            with suppress(Exception):  # the user's code: the error that stops the run is what is raised
                 getattr(source, "close", lambda: None)()
 
     before = pool.down()
@@ -99,7 +102,7 @@ def is_new(path: Path) -> bool:
     return not (path / MANIFEST).exists()
 
 
-def refusal(plain: Mapping[str, Any], path: Path, count: int = 1) -> ConfigError:
+def refusal(plain: Plain, path: Path, count: int = 1) -> ConfigError:
     """What to say where `plain` asks for the failed samples of a run, the first of `count`, that was never begun."""
     would = "this would be a new run" if count == 1 else f"{count} repeats would be new runs"
     return ConfigError(
@@ -109,7 +112,7 @@ def refusal(plain: Mapping[str, Any], path: Path, count: int = 1) -> ConfigError
     )
 
 
-def _nearest(plain: Mapping[str, Any], path: Path) -> str:
+def _nearest(plain: Plain, path: Path) -> str:
     """In what the settings differ from those of the run beside it that is most like it."""
     alike = f"{path.name.rpartition('-')[0]}-"
     found: list[tuple[int, str, list[Setting]]] = []
@@ -118,16 +121,16 @@ def _nearest(plain: Mapping[str, Any], path: Path) -> str:
             continue
         try:
             manifest = read_manifest(folder)
-        except RunError:  # it is told where it is used itself
+        except RunError:  # a command that is given it says so
             continue
         settings = settings_diff([manifest.settings, plain])
         found.append((len(settings), folder.name, settings))
     if not found:
         return f"none is called {alike}… in {path.parent}"
     _, name, settings = min(found)
-    told = [f"{one.name} is {one.values[0]} there and {one.values[1]} here" for one in settings[:_FEW]]
+    parts = [f"{one.name} is {one.values[0]} there and {one.values[1]} here" for one in settings[:_FEW]]
     more = [f"and {len(settings) - _FEW} more"] * (len(settings) > _FEW)
-    return f"its settings differ from those of {name}: {'; '.join([*told, *more]) or 'where the data lie'}"
+    return f"its settings differ from those of {name}: {'; '.join([*parts, *more]) or 'where the data lie'}"
 
 
 def describe_wanted(wanted: Sequence[Named], before: Results[Line]) -> str:

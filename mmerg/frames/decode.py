@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from mmerg.corpora.dialogue import Clip
 from mmerg.errors import ClipError
 from mmerg.frames.picture import Picture, cropped, cv2, fitted, halved
-from mmerg.frames.store import FrameSettings
+from mmerg.settings.model import FramesSettings
 
 MIN_SIDE = 32  # pixels; vision encoders work on patches of 14 to 28
 _USUAL_FPS = 25.0
@@ -30,7 +30,7 @@ class Candidate:
 
 
 def candidates(
-    clips: Sequence[Clip], settings: FrameSettings, threads: int = 1
+    clips: Sequence[Clip], settings: FramesSettings, threads: int = 1
 ) -> Iterator[tuple[Clip, list[Candidate] | ClipError]]:
     """Each of `clips`, which are of one file, as it ends, with evenly spread candidates in order of time, or why there
     are none. A span is half open: it holds no frame at its end.
@@ -87,7 +87,7 @@ class _Gather:
     """What one span has seen so far. Complete once `closed`; `sparse` asks for a second pass with `extent` known, the
     seconds that the span really covers."""
 
-    def __init__(self, clip: Clip, settings: FrameSettings, extent: float | None = None) -> None:
+    def __init__(self, clip: Clip, settings: FramesSettings, extent: float | None = None) -> None:
         self.clip, self.settings, self.extent = clip, settings, extent
         self.opens = -math.inf if clip.start is None else clip.start
         self.begin = clip.start  # without a start: the time of the first frame, once there is one

@@ -2,7 +2,7 @@
 
 The store keeps what was taken until file, span, crop or settings change. A bad clip costs no other clip its frames.
 
-    for found in extract([Clip(Path("dia1_utt0.mp4"))], FrameSettings(), FrameStore(Path("cache/frames"))):
+    for found in extract([Clip(Path("dia1_utt0.mp4"))], FramesSettings(), FrameStore(Path("cache/frames"))):
         if isinstance(found, ClipError): ...  # found.reason: missing, unreadable, empty, too_long, outside, too_small,
         else: ...                             # bad_span; otherwise a tuple of frames in order of time
 """
@@ -27,7 +27,8 @@ from mmerg.corpora.dialogue import Clip
 from mmerg.errors import ClipError
 from mmerg.frames.decode import Candidate, candidates, describe
 from mmerg.frames.picture import cv2, halved, sharpness, shrink, to_jpeg
-from mmerg.frames.store import Frame, FrameSettings, FrameStore
+from mmerg.frames.store import Frame, FrameStore
+from mmerg.settings.model import FramesSettings
 
 Found: TypeAlias = tuple[Frame, ...] | ClipError
 
@@ -40,7 +41,7 @@ _TIME_WEIGHT = 0.02
 _SHARP_ENOUGH = 0.7  # of the sharpest in the segment; below that a frame is only taken where nothing better is
 
 
-def extract(clips: Sequence[Clip], settings: FrameSettings, store: FrameStore) -> list[Found]:
+def extract(clips: Sequence[Clip], settings: FramesSettings, store: FrameStore) -> list[Found]:
     """The keyframes of each clip, or the ClipError of those that have none, in the order given.
 
     At most `settings.per_clip` frames a clip, in order of time, every one in its span [start, end). A file that ends
@@ -65,7 +66,7 @@ def extract(clips: Sequence[Clip], settings: FrameSettings, store: FrameStore) -
     return [found[clip] for clip in placed]
 
 
-def _known(clip: Clip, settings: FrameSettings, store: FrameStore) -> Found | str:
+def _known(clip: Clip, settings: FramesSettings, store: FrameStore) -> Found | str:
     """What can be said without decoding: kept frames, or an error; else all that decides which the frames will be."""
     failed = partial(ClipError, where=describe(clip))
     start, end = clip.start or 0.0, clip.end
@@ -84,14 +85,15 @@ def _known(clip: Clip, settings: FrameSettings, store: FrameStore) -> Found | st
     if clip.start is not None and end is not None and end - start > settings.max_seconds:
         what = f"the span is {end - start:.0f} s long, over {settings.max_seconds:g} s"
         return failed("too_long", what, hint="check its times; or raise frames.max_seconds")
-    asked = {"clip": asdict(clip), "settings": asdict(settings), "method": _METHOD}
+    how = settings.model_dump(exclude={"seen_by", "last_turns", "max_frames"})  # these choose among what was taken
+    asked = {"clip": asdict(clip), "settings": how, "method": _METHOD}
     file = {"bytes": status.st_size, "mtime_ns": status.st_mtime_ns}
     taken_from = json.dumps(asked | file, sort_keys=True, default=str)
     kept = store.find(taken_from)
     return taken_from if kept is None else kept
 
 
-def _take(clips: Mapping[Clip, str], settings: FrameSettings, store: FrameStore, threads: int) -> dict[Clip, Found]:
+def _take(clips: Mapping[Clip, str], settings: FramesSettings, store: FrameStore, threads: int) -> dict[Clip, Found]:
     """Decode one file for all of `clips`, and store what they give."""
     results: dict[Clip, Found] = {}
     for clip, found in candidates(list(clips), settings, threads):
@@ -108,7 +110,7 @@ def _take(clips: Mapping[Clip, str], settings: FrameSettings, store: FrameStore,
     return results
 
 
-def _pick(found: Sequence[Candidate], settings: FrameSettings) -> list[Candidate]:
+def _pick(found: Sequence[Candidate], settings: FramesSettings) -> list[Candidate]:
     """The candidates that become keyframes."""
     times = [candidate.time for candidate in found]
     if settings.method == "uniform":

@@ -1,4 +1,4 @@
-"""Keyframes, how they are taken from a clip, and where they lie: JPEG bytes by content hash, and which a clip gave.
+"""Keyframes, and where they lie: JPEG bytes by content hash, and which of them a clip gave.
 
 folder/jpeg/<sha256>.jpg    the bytes
 folder/taken/<key>.json     what was asked for, and the list of frames it gave
@@ -10,30 +10,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
-from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import ValidationError
 
 from mmerg.errors import ClipError
 from mmerg.storage.files import write_whole
+from mmerg.storage.record import Record
 
 
-@dataclass(frozen=True)
-class FrameSettings:
-    """How keyframes are taken from one clip. per_clip: at most so many. method: `representative` goes by visual change
-    and sharpness. long_side: pixels, never enlarged. max_seconds: a longer clip or span is refused as wrongly cut."""
-
-    per_clip: int = 4
-    method: Literal["representative", "uniform"] = "representative"
-    long_side: int = 448
-    jpeg_quality: int = 85
-    max_seconds: float = 60.0
-
-
-class Frame(BaseModel):
+class Frame(Record):
     """One keyframe. `sha256` is of the JPEG bytes in the store; `time` is seconds from the start of `source`."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     sha256: str
     source: str  # the clip's file name
@@ -42,10 +28,8 @@ class Frame(BaseModel):
     height: int
 
 
-class _Taken(BaseModel):
+class _Taken(Record):
     """What a clip gave, as the store's index has it."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     taken_from: str
     frames: tuple[Frame, ...]

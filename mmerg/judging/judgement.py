@@ -14,7 +14,7 @@ from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import Field
 
 from mmerg.backends.protocol import Engine
 from mmerg.errors import RunError
@@ -24,17 +24,16 @@ from mmerg.runs.result import Result
 from mmerg.scoring.files import read, written
 from mmerg.scoring.score import Score
 from mmerg.storage.files import why
+from mmerg.storage.record import Record
 
 JUDGEMENT, VERDICTS = "judgement.json", "verdicts.jsonl"  # of a judging's folder
 
 
-class _Judged(BaseModel):
+class _Judged(Record):
     """judge: the name of its backbone. judging: the folder with the verdicts. drawn: samples to be judged, of which n
     are, no_reply of them without a call, as a run failed there; failed: those on which a call failed; unjudged: those
     not come to yet. left_out: those that were not to be judged, by reason. verdicts: answers asked for on the n
     samples, of which so many were unusable. identity: what decided the verdicts."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     judge: str
     engine: str
@@ -75,7 +74,7 @@ class Judgement(_Judged):
     protocol: str
     self_judged: bool
     scores: dict[str, Score]
-    replies_alone: dict[str, Score] = {}
+    replies_alone: dict[str, Score] = Field(default_factory=dict)
 
 
 class Match(_Judged):
@@ -87,7 +86,7 @@ class Match(_Judged):
     self_judged: tuple[str, ...]
     aspects: dict[str, dict[str, Score]]
     overall: dict[str, Score]
-    replies_alone: dict[str, dict[str, Score]] = {}
+    replies_alone: dict[str, dict[str, Score]] = Field(default_factory=dict)
     signs: dict[str, Sign]
 
 

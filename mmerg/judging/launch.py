@@ -18,12 +18,11 @@ from rich.console import Console
 from mmerg.backends.pool import Pool
 from mmerg.backends.protocol import Engine
 from mmerg.console.run_tables import failures
-from mmerg.console.terminal import console, escape, shown
+from mmerg.console.terminal import console, escape, printable
 from mmerg.engine.prompts import Prompts
 from mmerg.errors import ConfigError
-from mmerg.experiment.launch import DRY
-from mmerg.experiment.wiring import answering, git_commit, sampling_of, versions
-from mmerg.experiment.work import carry_out, pending
+from mmerg.experiment.wiring import answering, sampling_of, session_of
+from mmerg.experiment.work import DRY, DRY_RUN, carry_out, pending
 from mmerg.judging.items import Lot, pairs, singles
 from mmerg.judging.judge import Judge, judge_system
 from mmerg.judging.judgement import (
@@ -39,11 +38,11 @@ from mmerg.judging.preferences import preferences, signs
 from mmerg.judging.ratings import ratings
 from mmerg.judging.tables import compared, rated
 from mmerg.runs.folder import Folder
-from mmerg.runs.manifest import Judged, JudgingManifest, Session
+from mmerg.runs.manifest import Judged, JudgingManifest
 from mmerg.runs.result import Verdicts
 from mmerg.runs.samples import SAMPLES
 from mmerg.scoring.answers import ScoredRun, read_run
-from mmerg.settings.identity import how, identity_hash
+from mmerg.settings.identity import identity_hash
 from mmerg.settings.model import JudgeSettings, RubricSettings
 
 
@@ -100,7 +99,7 @@ def launch(settings: JudgeSettings, folders: Sequence[Path]) -> int:
             out.print(escape(f"host {host} is left out for now: {why}"))
         codes = [_judged(out, judging, lot, pool) for lot in lots]
     if settings.backend.name == DRY:
-        out.print("this was a dry run: no model was asked, and its verdicts and figures mean nothing")
+        out.print(DRY_RUN.format("verdicts"))
     elif settings.backbone.note:
         out.print(escape(settings.backbone.note))
     return max(codes)
@@ -156,7 +155,7 @@ def _judged(out: Console, judging: Judging, lot: Lot, pool: Pool) -> int:
     _conclude(out, judging, lot, identity, path, found)
     if failed := failures(found):
         out.print(failed)
-    print(f"judging: {shown(str(path))}")  # noqa: T201 - for programs to read: no wrapping
+    print(f"judging: {printable(str(path))}")  # noqa: T201 - for programs to read: no wrapping
     return 1 if failed else 0
 
 
@@ -250,7 +249,7 @@ def _manifest(judging: Judging, lot: Lot, identity: dict[str, str]) -> JudgingMa
         items=len(lot.items),
         left_out=lot.left_out,
         settings=judging.settings.plain(),
-        sessions=(Session(versions=versions(), git_commit=git_commit(), how=how(judging.settings.plain())),),
+        sessions=(session_of(judging.settings),),
     )
 
 

@@ -21,14 +21,13 @@ from collections import defaultdict
 from collections.abc import Callable, Sequence
 from itertools import combinations
 
-from pydantic import BaseModel, ConfigDict
-
 from mmerg.judging.figures import mean, share
 from mmerg.runs.events import Verdict
 from mmerg.runs.result import Verdicts
 from mmerg.scoring.paired import holm
 from mmerg.scoring.power import mcnemar
 from mmerg.scoring.score import Score
+from mmerg.storage.record import Record
 
 A, B = 0, 1
 _WORTH = {A: 100.0, -1: 0.0, B: -100.0}
@@ -113,11 +112,9 @@ def preferences(samples: Sequence[Verdicts], aspects: Sequence[str], signature: 
     }
 
 
-class Sign(BaseModel):
+class Sign(Record):
     """The sign test on one aspect. won, lost: dialogues of which A (B) won more pairs. p_holm: corrected for all
     aspects."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     won: int
     lost: int

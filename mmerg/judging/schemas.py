@@ -5,18 +5,17 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
+from mmerg.storage.record import Record
 from mmerg.systems.fields import AtMost
 
 LEVELS = (1, 2, 3, 4, 5)
 Reason = Annotated[str, Field(min_length=1), AtMost(40)]
 
 
-class Rating(BaseModel):
+class Rating(Record):
     """A level from 1 to 5, as the aspect's anchors describe them."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     reason: Annotated[Reason, Field(description="what in the reply decides the level")]
     score: Annotated[  # not a Literal: to that, true and 1.0 are 1
@@ -30,10 +29,8 @@ class Rating(BaseModel):
     ]
 
 
-class Preference(BaseModel):
+class Preference(Record):
     """The better of two replies, or a tie."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     reason: Annotated[Reason, Field(description="what in the two replies decides it")]
     better: Annotated[

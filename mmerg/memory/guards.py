@@ -5,11 +5,11 @@ Guards are asked from what is surely a leak to what only looks like one. The fir
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from mmerg.corpora.dialogue import Corpus
-from mmerg.errors import ConfigError
+from mmerg.errors import ConfigError, some
 from mmerg.memory.entries import ENOUGH_TURNS, Entry, Origin, plain_words
 from mmerg.settings.model import MemorySettings
 
@@ -82,13 +82,13 @@ def refuse_evaluated(source: Corpus, evaluated: Corpus) -> None:
         raise _evaluated(f"the memory would be made of what is evaluated: {names} has the same files as {tested}")
     known = {dialogue.conversation for dialogue in evaluated.dialogues}
     if shared := dict.fromkeys(d.conversation for d in source.dialogues if d.conversation and d.conversation in known):
-        raise _evaluated(f"{len(shared)} conversations of the memory are evaluated, too: {_some(list(shared))}")
+        raise _evaluated(f"{len(shared)} conversations of the memory are evaluated, too: {some(list(shared), 3)}")
     unknown = any(dialogue.conversation is None for dialogue in (*source.dialogues, *evaluated.dialogues))
     if names == tested and unknown and not set(_passages(source)).isdisjoint(_passages(evaluated)):
         raise _evaluated(f"the memory would be made of what is evaluated: {names}")
     ids = {dialogue.id for dialogue in evaluated.dialogues}
     if same := [dialogue.id for dialogue in source.dialogues if dialogue.id in ids]:
-        what = f"{len(same)} dialogues of the memory have the id of one that is evaluated: {_some(same)}"
+        what = f"{len(same)} dialogues of the memory have the id of one that is evaluated: {some(same, 3)}"
         raise _evaluated(what, "; where they are other dialogues, rename them")
 
 
@@ -103,7 +103,3 @@ def _passages(corpus: Corpus) -> Iterator[tuple[str, ...]]:
         words = [plain_words(turn.text) for turn in dialogue.turns]
         for start in range(max(1, len(words) - ENOUGH_TURNS + 1)):
             yield tuple(words[start : start + ENOUGH_TURNS])
-
-
-def _some(names: Sequence[str]) -> str:
-    return ", ".join(names[:3]) + (", …" if len(names) > 3 else "")

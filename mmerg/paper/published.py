@@ -12,7 +12,10 @@ from __future__ import annotations
 from importlib.resources import files
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, model_validator
+from pydantic import Field, model_validator
+
+from mmerg.settings.kinds import Plain
+from mmerg.storage.record import Record
 
 Name = Literal["main", "ablations", "iterations", "topk", "backbones", "trace", "hef"]
 FILES: dict[Name, tuple[str, ...]] = {
@@ -26,29 +29,25 @@ FILES: dict[Name, tuple[str, ...]] = {
 }
 
 
-class Published(BaseModel):
+class Published(Record):
     """A row as printed; None where the paper has no figure. n: samples, None where the paper does not let us know.
     sure: whether the row is sure to be the one of these settings."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
     name: str
     figures: tuple[float | None, ...]
-    fits: dict[str, Any] | None = None
+    fits: Plain | None = None
     n: int | None = None
     sure: bool = True
 
 
-class PaperTable(BaseModel):
+class PaperTable(Record):
     """A table of one dataset. samples: n of a run with the whole of its data, where that is known. keyframes: whether
     the agents saw any. notes: what a reader must know of its figures."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     source: str
     title: str
     dataset: str
-    fits: dict[str, Any] = {}
+    fits: Plain = Field(default_factory=dict)
     samples: int | None = None
     keyframes: bool = False
     columns: tuple[str, ...]

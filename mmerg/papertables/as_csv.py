@@ -6,7 +6,7 @@ import csv
 import io
 from collections.abc import Sequence
 
-from mmerg.console.terminal import shown
+from mmerg.console.terminal import printable
 from mmerg.papertables.beside import Beside
 
 COLUMNS = (
@@ -38,5 +38,5 @@ def as_csv(tables: Sequence[Beside]) -> str:
 
 def plain(text: str) -> str:
     """Foreign text that no spreadsheet takes for a formula, on one line."""
-    flat = " ".join(shown(text).split())
+    flat = " ".join(printable(text).split())
     return f"'{flat}" if flat.startswith(_FORMULA) else flat

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from mmerg.console.terminal import shown
+from mmerg.console.terminal import printable
 from mmerg.papertables.beside import Beside
 from mmerg.papertables.line import Cell, Line
 
@@ -83,4 +83,4 @@ def _count(cell: Cell) -> str:
 
 def escaped(text: str) -> str:
     """Foreign text in which nothing is a command to LaTeX, on one line."""
-    return "".join(_ESCAPES.get(character, character) for character in " ".join(shown(text).split()))
+    return "".join(_ESCAPES.get(character, character) for character in " ".join(printable(text).split()))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from mmerg.console.terminal import shown
+from mmerg.console.terminal import printable
 from mmerg.papertables.as_text import figure
 from mmerg.papertables.beside import Beside
 from mmerg.papertables.line import Cell
@@ -46,5 +46,5 @@ def _cell(cell: Cell) -> str:
 
 def escaped(text: str) -> str:
     """Foreign text with what Markdown and HTML would take for markup made escape, on one line."""
-    flat = " ".join(shown(text).split())
+    flat = " ".join(printable(text).split())
     return re.sub(r"([\\`*_{}\[\]<>|~#&$])", r"\\\1", flat)

@@ -6,19 +6,19 @@ run.dataset, run.score("acc")
 
 from __future__ import annotations
 
-import json
-from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from mmerg.errors import RunError
+from mmerg.errors import ConfigError, RunError, did_you_mean
 from mmerg.judging.judgement import Judgement, read_judgements
+from mmerg.runs.config_diff import alike_but_for
 from mmerg.runs.folder import read_results
 from mmerg.runs.labels import own
 from mmerg.runs.manifest import About, JudgingManifest, Manifest, read_manifest
 from mmerg.runs.result import Result
 from mmerg.scoring.score import Score, Scores, read_scores
-from mmerg.settings.identity import at, identity_hash
+from mmerg.settings.identity import at
 
 KEYFRAMES = "keyframes"
 MEASURED = "descriptions measured from keyframes"
@@ -80,31 +80,40 @@ class Placed:
         return "; ".join(filter(None, (self.differs, f"rated by the model that wrote the replies: {own}" * bool(own))))
 
 
-def read_ours(path: Path, judge: str | None = None) -> Ours:
-    """The run in folder `path`, judged by `judge` (a backbone, or backbone@rubric) alone if given. Raises UnscoredError
-    where it has no scores, or they are not of its results as they are now, RunError where a file cannot be read."""
+def read_ours(path: Path) -> Ours:
+    """The run in folder `path`. Raises UnscoredError where it has no scores, or they are not of its results as they are
+    now, RunError where a file cannot be read."""
     manifest = read_manifest(path)
     if dataset_of(manifest) is None:
         raise RunError("the manifest does not say of which dataset the run is", where=str(path), hint="see `ls runs/`")
     scores = read_scores(path, manifest.identity)
-    judges = read_judgements(path)
-    if judge is not None:
-        judges = {name: found for name, found in judges.items() if judge in (name, found.judge)}
-    parts = {name: part for name, part in manifest.identity.items() if name != "config"}
-    but_for_seed = f"{identity_hash(manifest.settings | {'seed': 0})} {json.dumps(parts, sort_keys=True)}"
     text = manifest.setting("frames.seen_by") == "none"
     looked = KEYFRAMES if text else seen(read_results(path).values())  # what was asked for, as the settings tell
     return Ours(
         path.resolve().name,
         own(About(path, manifest)),
         manifest.setting("seed", 0),
-        but_for_seed,
+        alike_but_for(manifest, "seed"),
         manifest.settings,
         manifest.protocol.samples,
         looked,
         scores,
-        judges,
+        read_judgements(path),
     )
+
+
+def judged_by(runs: Sequence[Ours], judge: str) -> list[Ours]:
+    """The runs with the ratings of `judge` (a backbone, or backbone@rubric) alone. Raises ConfigError where it judged
+    none of them."""
+    names = {name: found.judge for run in runs for name, found in run.judges.items()}
+    if judge not in (*names, *names.values()):
+        near = did_you_mean(judge, [*names, *names.values()])
+        hint = f"{near} judges: {', '.join(sorted(names))}".strip() if names else "python -m mmerg.judge RUN…"
+        raise ConfigError(f"none of these runs is judged by {judge}", where="--judge", hint=hint)
+    return [
+        replace(run, judges={name: one for name, one in run.judges.items() if judge in (name, one.judge)})
+        for run in runs
+    ]
 
 
 def dataset_of(manifest: Manifest | JudgingManifest) -> str | None:

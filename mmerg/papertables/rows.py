@@ -7,13 +7,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cache
+from itertools import chain
 from typing import Any
 
 from mmerg.paper.published import PaperTable, Published
 from mmerg.papertables.ours import KEYFRAMES, Ours
-from mmerg.runs.config_diff import NONE, Setting, settings_diff
-from mmerg.settings.identity import at, canonical
+from mmerg.runs.config_diff import Setting, settings_diff
+from mmerg.settings.identity import at
+from mmerg.settings.kinds import Plain
 
+PROMPTS = "system.prompts"  # the folder: what lies in it has a digest of its own in a run
 SAMPLES, SEEN = "samples", "seen"  # what no setting tells: the protocol's n, and what agents saw of the clips
 ELSEWHERE = ("dataset.", "protocol.", "backbone.", "backend.", "frames.long_side", SAMPLES, SEEN)
 _BY_NAME = {  # what another page sets beside its name goes without saying, but for samplers
@@ -23,14 +26,10 @@ _BY_NAME = {  # what another page sets beside its name goes without saying, but 
     "backend.name": ("backend.",),
     "memory.name": ("memory.embedder.",),
 }
-_IDLE = {  # what this leaves without effect, and so without a value
-    "frames.seen_by": ("frames.",),
-    "system.without": ("system.max_iterations",),
-}
 _MOST, _LONGEST = 12, 60
 
 
-def asked(table: PaperTable, row: Published) -> Mapping[str, Any]:
+def asked(table: PaperTable, row: Published) -> Plain:
     """The settings of `mmerg run dataset=…` as the row has them: the pages, and on top what table and row say."""
     from omegaconf import OmegaConf
 
@@ -97,32 +96,14 @@ def _in_words(one: Setting) -> str:
 
 
 def _found(*settings: Mapping[str, object]) -> list[Setting]:
-    """In what settings differ, without what follows from others of it."""
-    found = {one.name: one for one in settings_diff(settings, _deciding)}
-    return [one for one in found.values() if not _follows(one, found)]
-
-
-def _deciding(settings: Mapping[str, object]) -> dict[str, Any]:
-    """What decides results but for the seed; with the prompts' folder, and of each source without exemplars that there
-    are none."""
-    kept = canonical(settings)
-    kept.pop("seed", None)
-    if isinstance(kept.get("system"), dict):
-        kept["system"]["prompts"] = at(settings, "system.prompts")
-    for symbol in at(settings, "sources") or ():
-        if symbol not in kept["sources"] and at(settings, f"sources.{symbol}.top_k") is not None:
-            kept["sources"][symbol] = {"top_k": 0}
-    return kept
-
-
-def _follows(one: Setting, found: Mapping[str, Setting]) -> bool:
-    """Whether a difference goes without saying where others are found."""
-    for name, parts in _BY_NAME.items():
-        if name in found and one.name != name and one.name.startswith(parts) and ".sampling." not in one.name:
-            return True
-    counts = [name for name in found if name.startswith(("memory.", "sources.")) and name.endswith(".top_k")]
-    idle = _IDLE | {name: (name.removesuffix("top_k"), "dataset.memory.") for name in counts}
-    for name, parts in idle.items():
-        if name in found and one.name != name and one.name.startswith(parts) and NONE in one.values:
-            return True
-    return False
+    """In what settings differ but for the seed, without what goes without saying where another name is found."""
+    found = [one for one in settings_diff(settings) if one.name != "seed"]
+    prompts = Setting(PROMPTS, tuple(str(at(one, PROMPTS)) for one in settings))
+    if len(set(prompts.values)) > 1:
+        found.append(prompts)
+    parts = {name: parts for name, parts in _BY_NAME.items() if any(one.name == name for one in found)}
+    return [
+        one
+        for one in found
+        if one.name in parts or ".sampling." in one.name or not one.name.startswith(tuple(chain(*parts.values())))
+    ]

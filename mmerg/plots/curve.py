@@ -7,7 +7,6 @@ that it used.
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -16,9 +15,9 @@ from typing import TYPE_CHECKING, Literal
 from mmerg.paper.published import Published, published
 from mmerg.plots import style
 from mmerg.plots.scored import TITLES, Scored
+from mmerg.runs.config_diff import alike_but_for
 from mmerg.runs.labels import labels
 from mmerg.runs.manifest import About
-from mmerg.settings.identity import identity_hash
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -65,11 +64,11 @@ def series(runs: Sequence[Scored], setting: Setting) -> list[Series]:
         x = setting_of(run.about, setting)
         if x is None:
             continue
-        without = _apart_from(run.about, setting, memory=False)
+        without = alike_but_for(run.about.manifest, f"{NODES[setting]}.{setting}", "sources", "dataset.memory")
         if setting == "top_k" and x == 0:
             bare.setdefault(without, []).append((x, run))
         else:
-            key = _apart_from(run.about, setting, memory=True)
+            key = alike_but_for(run.about.manifest, f"{NODES[setting]}.{setting}")
             groups.setdefault(key, []).append((x, run))
             alike[key] = without
     for key, without in alike.items():
@@ -181,19 +180,3 @@ def _told(one: Series) -> str:
     ns = sorted({point.n for points in one.points.values() for point in points if point.n is not None})
     told = f"{ns[0]}" if len(ns) == 1 else f"{ns[0]} to {ns[-1]}" if ns else "?"
     return f"{style.label(one.name)}, n={told}"
-
-
-def _apart_from(about: About, setting: Setting, *, memory: bool) -> str:
-    """What decides a run's results, but for the setting, and with or without what decides its exemplars."""
-    config = json.loads(json.dumps(about.manifest.settings))
-    parts = {name: part for name, part in about.manifest.identity.items() if name != "config"}
-    if setting == "max_iterations":
-        config["system"].pop(setting, None)
-    elif memory:
-        config["sources"] = config.get("sources", {}) | {
-            "M": (about.manifest.setting("sources.M") or {}) | {"top_k": 1}
-        }
-    else:
-        config["sources"] = {}
-        parts.pop("sources", None)
-    return f"{identity_hash(config)} {json.dumps(parts, sort_keys=True)}"

@@ -22,7 +22,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from mmerg.console.terminal import shown
+from mmerg.console.terminal import printable
 from mmerg.storage.files import write_whole
 
 if TYPE_CHECKING:
@@ -148,7 +148,7 @@ def _long(text: str, font: Any) -> float:
 def label(text: str, longest: int = LONGEST) -> str:
     """Foreign text as it can be drawn: on one line, what the font lacks spelled out, cut to `longest` characters."""
     known = _known()
-    plain = shown(" ".join(text.split()))
+    plain = printable(" ".join(text.split()))
     drawn = "".join(letter if ord(letter) in known else f"\\u{ord(letter):04x}" for letter in plain)
     return drawn if len(drawn) <= longest else drawn[: longest - 1] + "…"
 

@@ -12,7 +12,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 from mmerg.console.run_tables import Summary
 from mmerg.errors import RunError
@@ -158,5 +157,5 @@ def _papers(about: About) -> tuple[Beside, ...]:
     return tuple(found)
 
 
-def _described(how: Mapping[str, Any]) -> str:
+def _described(how: Mapping[str, object]) -> str:
     return ", ".join(f"{name}={how[name]}" for name in _HOW if how.get(name) not in (None, False, [], ()))

@@ -20,7 +20,7 @@ _NAME, _DIGITS = 40, 20
 def spelled_out(value: object) -> object:
     """What a template prints for `value`: control, bidirectional and unpaired characters as visible escapes. Markup
     that templates made themselves stays."""
-    return terminal.shown(value) if isinstance(value, str) and not isinstance(value, Markup) else value
+    return terminal.printable(value) if isinstance(value, str) and not isinstance(value, Markup) else value
 
 
 def file_name(id: str) -> str:

@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from mmerg.runs.manifest import Started, short
-from mmerg.settings.identity import canonical
+from mmerg.settings.identity import but_for, canonical
 
 NONE = "–"
-Deciding = Callable[[Mapping[str, object]], Mapping[str, object]]
 
 _FOLDER = ".embedder.folder"  # a digest stands for what lies there
 _COPIES = ("dataset.reader.", "dataset.memory.reader.", "backend.adapter.", "engine.")  # of settings of other groups
@@ -25,7 +24,10 @@ _OF_A_SYSTEM = (  # what one of several systems lacks goes without saying, but f
     *("memory.", "sources.", "dataset.memory."),
 )
 _TOLD = re.compile(r"\.sampling\.|\.top_k$|\.transductive$")  # the last: whether a test set was read
-_GONE = ("system.", "sources.", "memory.", "dataset.memory.")  # what agents have that an ablation leaves out
+_IDLE = {  # what a run may lack where it has another value of this
+    "system.without": ("system.", "sources.", "memory.", "dataset.memory."),
+    "frames.seen_by": ("frames.",),
+}
 _FOLLOWS = {  # digests, and the settings that another value of them follows from
     "corpus digest": ("dataset.",),
     "clips digest": ("dataset.",),
@@ -54,9 +56,15 @@ def config_diff(manifests: Sequence[Started]) -> list[Setting]:
     )
 
 
-def settings_diff(settings: Sequence[Mapping[str, object]], deciding: Deciding = canonical) -> list[Setting]:
-    """The same of settings alone, of what `deciding` leaves of them."""
-    return _differing([_settings(one, deciding) for one in settings])
+def settings_diff(settings: Sequence[Mapping[str, object]]) -> list[Setting]:
+    """The same of settings alone."""
+    return _differing([_settings(one) for one in settings])
+
+
+def alike_but_for(manifest: Started, *settings: str) -> str:
+    """The same text for runs that differ in nothing that decides results but the settings at these dotted paths."""
+    digests = {name: part for name, part in manifest.identity.items() if name not in ("config", *settings)}
+    return json.dumps([but_for(manifest.settings, *settings), digests], sort_keys=True)
 
 
 def _differing(*parts: Sequence[Mapping[str, str]]) -> list[Setting]:
@@ -70,7 +78,7 @@ def _differing(*parts: Sequence[Mapping[str, str]]) -> list[Setting]:
             own = by_system and NONE in values and len(set(values)) == 2
             if len(set(values)) > 1 and not own and not _follows(name, values, found):
                 found.append(Setting(name, values))
-    return found
+    return [one for one in found if not _is_idle(one, found)]
 
 
 def _follows(name: str, values: tuple[str, ...], found: Sequence[Setting]) -> bool:
@@ -79,8 +87,15 @@ def _follows(name: str, values: tuple[str, ...], found: Sequence[Setting]) -> bo
     names = (last, _RENAMED.get(last))
     copied = any(one.values == values and one.name.split(".")[-1] in names for one in found)
     named = any(one.name.startswith(_FOLLOWS.get(name, ())) for one in found)
-    gone = NONE in values and name.startswith(_GONE) and any(one.name == "system.without" for one in found)
-    return (name.startswith(_COPIES) and copied) or named or gone
+    return (name.startswith(_COPIES) and copied) or named
+
+
+def _is_idle(setting: Setting, found: Sequence[Setting]) -> bool:
+    """Whether a run lacks this because of another setting that is among those found."""
+    counts = {one.name: one.name.removesuffix("top_k") for one in found if one.name.endswith(".top_k")}
+    idle = _IDLE | {name: (above, "dataset.memory.") for name, above in counts.items()}
+    causes = (parts for name, parts in idle.items() if name != setting.name and any(one.name == name for one in found))
+    return NONE in setting.values and any(map(setting.name.startswith, causes))
 
 
 def _digests(manifest: Started) -> dict[str, str]:
@@ -89,9 +104,9 @@ def _digests(manifest: Started) -> dict[str, str]:
     return digests | {"model digest": short(engine.pop("digest") or NONE)} | dict(_leaves(engine, "engine."))
 
 
-def _settings(settings: Mapping[str, object], deciding: Deciding = canonical) -> dict[str, str]:
+def _settings(settings: Mapping[str, object]) -> dict[str, str]:
     """What decides results, by the names that users give: the source M is set as `memory`."""
-    leaves = dict(_leaves(deciding(settings)))
+    leaves = dict(_leaves(canonical(settings)))
     if settings.get("memory"):
         leaves = {name.replace("sources.M.", "memory.", 1): text for name, text in leaves.items()}
     return leaves

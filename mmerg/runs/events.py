@@ -9,11 +9,12 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
+from pydantic import BaseModel, Field, TypeAdapter
 
 from mmerg.backends.protocol import Reply
 from mmerg.errors import Failure
 from mmerg.frames.store import Frame
+from mmerg.storage.record import Record
 from mmerg.systems.audit import Audit
 
 Form = Literal["images", "montage", "descriptions", "none"]
@@ -34,13 +35,7 @@ Seconds = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 OVER_BUDGET = "over_budget"  # the turn's frames are good, later turns took all that a sample may have
 
 
-class Fact(BaseModel):
-    """What stands in a run's files: as it was written, or it is refused."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class _Event(Fact):
+class _Event(Record):
     sample: str
     at: datetime = Field(default_factory=lambda: datetime.now(UTC))
 
@@ -53,7 +48,7 @@ class SampleStarted(_Event):
     labels: tuple[str, ...]
 
 
-class TurnFrames(Fact):
+class TurnFrames(Record):
     """The keyframes of one history turn; `problem` says why there are none (missing, unreadable, …), if known."""
 
     turn: int
@@ -70,7 +65,7 @@ class FramesTaken(_Event):
     turns: tuple[TurnFrames, ...]
 
 
-class TracedMessage(Fact):
+class TracedMessage(Record):
     """A message as sent, images by hash."""
 
     role: str
@@ -115,7 +110,7 @@ class Cleaned(_Event):
     taken: tuple[str, ...]
 
 
-class Excluded(Fact):
+class Excluded(Record):
     """What a source would have given but for a guard against leaks."""
 
     id: str
@@ -198,7 +193,7 @@ class Selected(_Event):
     by: Literal["lexicographic", "last"] = "lexicographic"
 
 
-class Verdict(Fact):
+class Verdict(Record):
     """One answer of the judge on one aspect. order: the judged runs by number, as their replies were shown; round
     counts from 0 over orders and repeats. One reply gets a `score`, of two one is the `choice`, by its place; an answer
     that could not be used has neither, and a `failure`."""

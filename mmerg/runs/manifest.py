@@ -16,18 +16,19 @@ from pydantic import AfterValidator, Field, InstanceOf, ValidationError
 
 from mmerg.backends.protocol import SHOWN_DIGEST, Engine
 from mmerg.errors import RunError
-from mmerg.runs.events import Count, Fact
+from mmerg.runs.events import Count
 from mmerg.runs.samples import SAMPLES
 from mmerg.settings.identity import at
+from mmerg.settings.kinds import Plain
 from mmerg.settings.model import JudgeSettings, RunSettings
 from mmerg.storage.files import open_regular, why
+from mmerg.storage.record import Record
 
 MANIFEST, REPORT = "manifest.json", ".mmerg-report"  # what a run and a report are known by
 FORMAT = 2
 AGAIN = "rename or remove the folder and run the same again: its calls come from the reply cache"
 _FEW = 3
 
-Plain = dict[str, Any]
 Word = InstanceOf[str]  # pydantic's own type refuses a lone surrogate, which names from file systems may hold
 
 
@@ -42,7 +43,7 @@ def _checked(settings: Plain) -> Plain:
     return settings
 
 
-class Split(Fact):
+class Split(Record):
     name: Word
     split: Word
 
@@ -54,7 +55,7 @@ class Corpus(Split):
     notes: dict[Word, Any] = Field(default_factory=dict)
 
 
-class ProtocolSection(Fact):
+class ProtocolSection(Record):
     """What the protocol came to: its n, and why dialogues were left out."""
 
     description: Word
@@ -63,7 +64,7 @@ class ProtocolSection(Fact):
     left_out: dict[Word, Count] = Field(default_factory=dict)
 
 
-class MemorySection(Fact):
+class MemorySection(Record):
     """Where exemplars come from."""
 
     corpus: Split
@@ -74,7 +75,7 @@ class MemorySection(Fact):
     digest: Word
 
 
-class Session(Fact):
+class Session(Record):
     """A start of the run. how: settings that decide no result."""
 
     at: Word = ""
@@ -83,7 +84,7 @@ class Session(Fact):
     how: dict[Word, Any] = Field(default_factory=dict)
 
 
-class Started(Fact):
+class Started(Record):
     """What any manifest says. identity: digests, which decide who may go on in the folder."""
 
     format: Literal[2] = 2
@@ -119,7 +120,7 @@ class Manifest(Started):
         return str(self.setting("backbone.name", "?"))
 
 
-class Judged(Fact):
+class Judged(Record):
     run: Word
     identity: dict[Word, Word]
     engine: Engine

@@ -14,14 +14,16 @@ from typing import Annotated, Generic, Literal, TypeVar
 from pydantic import Field, ValidationError
 
 from mmerg.errors import Failure, RunError
-from mmerg.runs.events import Count, Fact, Form, Seconds, Verdict
+from mmerg.runs.events import Count, Form, Seconds, Verdict
 from mmerg.runs.events import Ended as LoopEnd
 from mmerg.storage.files import SAFE, open_regular, why
+from mmerg.storage.record import Record
 
-HOW = frozenset({"cached_calls", "seconds", "timing"})
+_BEGIN = b'{"id": "'  # of every line
+RUNTIME_FIELDS = frozenset({"cached_calls", "seconds", "timing"})
 
 
-class SampleLine(Fact):
+class SampleLine(Record):
     """How a sample's line is written and compared, whatever else it holds."""
 
     id: str
@@ -33,10 +35,10 @@ class SampleLine(Fact):
 
     def comparable(self) -> dict[str, object]:
         """What two runs with the same replies share."""
-        return self.model_dump(mode="json", exclude=set(HOW))
+        return self.model_dump(mode="json", exclude=set(RUNTIME_FIELDS))
 
 
-class Timing(Fact):
+class Timing(Record):
     """How fast a model answered the calls that no cache had. prompt_tokens: without those that the server's prefix
     cache served; prompt_seconds: their evaluation; reply_rates: tokens a second, one a call whose server tells it."""
 
@@ -109,7 +111,7 @@ class Verdicts(SampleLine):
     failure_text: str | None = None
 
 
-class Ended(Fact):
+class Ended(Record):
     """How one start of a run ended. samples, failed, unaudited: of those asked for. kept: finished before. calls: what
     the samples took; made: those that this start had to make."""
 
@@ -196,6 +198,12 @@ class Results(Mapping[str, Line], Generic[Line]):
         return sample in self.lines
 
 
+def _is_cut(line: bytes) -> bool:
+    """Whether this may be the begin of a line of ours, with what a file system fills up a file with."""
+    text = line.rstrip(b"\0")
+    return text.startswith(_BEGIN) or _BEGIN.startswith(text)
+
+
 def read_lines(path: Path, record: type[Line]) -> Results[Line]:
     """The records of a file, none where there is none. A later line of a sample takes the place of an earlier one; a
     last line that is cut off is passed over. Raises RunError where it cannot be read or a line is no record."""
@@ -207,7 +215,7 @@ def read_lines(path: Path, record: type[Line]) -> Results[Line]:
                 try:
                     sample = found.parse(line).id
                 except (ValueError, RecursionError) as error:
-                    if whole:
+                    if whole or not _is_cut(line):
                         what = f"line {number} is not a record of this version: {why(error)}"
                         raise RunError(what, where=str(path)) from error
                     found.clean = False

@@ -66,10 +66,15 @@ def read_events(run: Path, sample: str) -> list[Event]:
     if path.exists():
         return list(_events(path, sample, whole=True))
     if not path.parent.is_dir():
-        hint = "put them back, or run the same again: finished calls come from the reply cache"
-        raise RunError("the events of this run are gone", where=str(path.parent), hint=hint)
+        raise gone(run)
     part = next(path.parent.glob(f"{path.stem}.????????{PART}"), None)
     return list(_events(part, sample, whole=False)) if part else []
+
+
+def gone(run: Path) -> RunError:
+    """What to raise where the events of all samples are not there."""
+    hint = "put them back, or run the same again: finished calls come from the reply cache"
+    return RunError("the events of this run are gone", where=str(run / SAMPLES), hint=hint)
 
 
 def _events(path: Path, sample: str, *, whole: bool) -> Iterator[Event]:

@@ -11,11 +11,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from mmerg.errors import some
 from mmerg.runs.folder import read_results
 from mmerg.runs.manifest import Manifest, read_manifest
 from mmerg.runs.result import Result
-
-NAMED = 5  # samples, where many could be named
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,17 +68,12 @@ def told_apart(runs: Sequence[ScoredRun]) -> list[ScoredRun]:
     return [replace(run, label=str(run.path)) if names[run.name] > 1 else run for run in runs]
 
 
-def named(samples: Sequence[str]) -> str:
-    """The first few of many samples."""
-    return ", ".join(samples[:NAMED]) + (f" and {len(samples) - NAMED} more" if len(samples) > NAMED else "")
-
-
 def describe_improper(samples: Sequence[str]) -> str:
     """Of which samples self_ppl cannot be had, and why; "" for none."""
     if not samples:
         return ""
     return (
-        f"self_ppl is without {named(samples)}: the server gave a token a probability above 1, or none that is a number"
+        f"self_ppl is without {some(samples)}: the server gave a token a probability above 1, or none that is a number"
     )
 
 

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from mmerg.errors import RunError
+from mmerg.errors import RunError, some
 from mmerg.runs.manifest import Manifest
 from mmerg.runs.result import Result
-from mmerg.scoring.answers import ScoredRun, describe_improper, named
+from mmerg.scoring.answers import ScoredRun, describe_improper
 from mmerg.scoring.paired import Pairing
 
 
@@ -31,7 +31,7 @@ def must_have_one_target(pairing: Pairing, a: ScoredRun, b: ScoredRun) -> None:
     if apart:
         raise RunError(
             f"the runs disagree on the data's own labels or replies, in {len(apart)} of the {len(pairing.a)} samples "
-            f"that both finished: {named(apart)}",
+            f"that both finished: {some(apart)}",
             where=f"{a.path} and {b.path}",
             hint="one of them was made of another version of the data, or its results were changed: run it again; "
             "its calls come from the cache where nothing that is asked has changed",

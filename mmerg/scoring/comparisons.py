@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from pydantic import BaseModel, ConfigDict
-
 from mmerg.errors import ConfigError, RunError
 from mmerg.runs.config_diff import config_diff
 from mmerg.scoring.answers import ScoredRun
@@ -18,25 +16,22 @@ from mmerg.scoring.metric import Metric, deciding
 from mmerg.scoring.paired import Comparison, Pairing, compare, holm, pair
 from mmerg.scoring.power import LEVEL
 from mmerg.scoring.standard import Options, standard_metrics
+from mmerg.storage.record import Record
 
 DRAWS = 2000
 PRIMARY = ("acc", "dist2", "bert_f1")  # what is tested unless it was declared otherwise: few, so that p means something
 
 
-class Differs(BaseModel):
+class Differs(Record):
     """A setting that differs between two runs, its values as texts (see `records.differing`)."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     name: str
     a: str
     b: str
 
 
-class Pair(BaseModel):
+class Pair(Record):
     """Two runs: how many samples both finished, how many one of them alone, and in which settings they differ."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     a: str
     b: str
@@ -46,10 +41,8 @@ class Pair(BaseModel):
     settings: tuple[Differs, ...] = ()
 
 
-class Compared(BaseModel):
+class Compared(Record):
     """Comparisons by figure, then by run, in the order given; the first run is A in all of them."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     protocol: str
     draws: int

@@ -23,13 +23,13 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict
 
 from mmerg.scoring.answers import Answer, ScoredRun
 from mmerg.scoring.intervals import ONE_DIALOGUE, ROUNDING, Dialogues, effective, resampled
 from mmerg.scoring.metric import Floats, Indices, IntervalBy, Metric, Value
 from mmerg.scoring.newcombe import newcombe
 from mmerg.scoring.power import DETECTABLE, mcnemar, smallest_shift
+from mmerg.storage.record import Record
 
 
 @dataclass(frozen=True)
@@ -42,13 +42,11 @@ class Pairing:
     b_alone: int
 
 
-class Comparison(BaseModel):
+class Comparison(Record):
     """One figure of two runs. n: pairs that it is over, from so many dialogues; left_out: pairs that one side has
     nothing for. a_right, b_right: of shares, pairs that A (McNemar's b) or B (c) alone has right. p: None for what is
     not tested; p_holm: corrected for all that is tested in one command. None where there is no such figure or interval;
     `why` says for what reason."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     metric: str
     a: str

@@ -11,22 +11,21 @@ import json
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import Field
 
 from mmerg.errors import RunError
 from mmerg.runs.folder import read_results
 from mmerg.runs.result import Result
 from mmerg.scoring.files import read
 from mmerg.storage.files import why
+from mmerg.storage.record import Record
 
 SCORES = "scores.json"
 
 
-class Score(BaseModel):
+class Score(Record):
     """One figure. n: samples it is over. interval: 95 %, by `method` (wilson, bootstrap, …). value None: there is no
     figure, or interval None: `why` says for what reason. Percentages are ×100."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     name: str
     value: float | None
@@ -38,24 +37,20 @@ class Score(BaseModel):
     why: str = ""
 
 
-class Confusion(BaseModel):
+class Confusion(Record):
     """counts[i][j]: samples whose gold label is labels[i] and whose forecast is labels[j]; failed: without forecast,
     by gold label."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     labels: tuple[str, ...]
     counts: tuple[tuple[int, ...], ...]
     failed: tuple[int, ...]
 
 
-class Scores(BaseModel):
+class Scores(Record):
     """All figures of a run. `n` counts its finished samples, `failed` those of them that failed, `unaudited` those of
     which an audit could not be read, `unfinished` those of the protocol that have no result yet; `improper` are samples
     whose log-probabilities cannot be, left out of self_ppl. identity is the manifest's, results a digest of its results
     (see `results_digest`), answers one of all that was scored, times among it."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     run: str
     corpus: str
@@ -68,7 +63,7 @@ class Scores(BaseModel):
     scores: dict[str, Score]
     confusion: Confusion | None = None
     improper: tuple[str, ...] = ()
-    identity: dict[str, str] = {}
+    identity: dict[str, str] = Field(default_factory=dict)
     results: str = ""
     answers: str = ""
 

@@ -12,18 +12,15 @@ from collections.abc import Callable, Hashable, Iterable, Sequence
 from statistics import fmean, stdev
 from typing import TypeVar
 
-from pydantic import BaseModel, ConfigDict
-
 from mmerg.scoring.metric import deciding
 from mmerg.scoring.score import Score
+from mmerg.storage.record import Record
 
 Run = TypeVar("Run")
 
 
-class Spread(BaseModel):
+class Spread(Record):
     """A figure over seeds: its mean and its standard deviation (with n − 1)."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     mean: float
     sd: float

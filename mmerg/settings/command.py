@@ -10,16 +10,16 @@ import re
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeAlias
 
-from mmerg.errors import ConfigError
+from mmerg.errors import ConfigError, did_you_mean
 from mmerg.settings.pages import conf_folder, pages_of
 
 if TYPE_CHECKING:
     from omegaconf import DictConfig
 
+Job: TypeAlias = Callable[[Callable[[], Any]], int]
 OPTIONS = {
     "--help": "this page",
     "--version": "mmerg's version",
@@ -66,8 +66,7 @@ def read_line(arguments: Sequence[str]) -> Line:
             found[name] = "yes"
         else:
             names = [option.split()[0] for option in OPTIONS]
-            near = get_close_matches(name, names, 1)
-            hint = f"did you mean {near[0]}?" if near else f"options: {', '.join(names)}"
+            hint = did_you_mean(name, names) or f"options: {', '.join(names)}"
             raise ConfigError(f"there is no option {name}", where="command line", hint=hint)
     if found.get("--cfg", "job") != "job":
         raise ConfigError(f"--cfg is {found['--cfg']!r}", where="command line", hint="--cfg job")
@@ -85,9 +84,10 @@ def folder_of_pages(given: str) -> Path:
     return folder.absolute()
 
 
-def composing(job: Callable[[DictConfig], int], page: str, usage: str | None, arguments: Sequence[str]) -> int:
-    """Runs `job` on what the command line composes of `page`; its exit code, of a sweep the worst. usage: what --help
-    begins with. Raises ConfigError for a command line that is wrong."""
+def composing(job: Job, page: str, usage: str | None, arguments: Sequence[str]) -> int:
+    """Runs `job` on what the command line composes of `page`; its exit code, of a sweep the worst. job: is given what
+    reads its settings, which raises ConfigError for all that is wrong with them. usage: what --help begins with.
+    Raises ConfigError for a command line that is wrong."""
     line = read_line(arguments)
     if line.help:
         print(help_of(page, usage or "", line.own))  # noqa: T201
@@ -98,17 +98,20 @@ def composing(job: Callable[[DictConfig], int], page: str, usage: str | None, ar
         print(f"mmerg {version('mmerg')}")  # noqa: T201
         return 0
     from mmerg.settings.compose import compose, notes, sweep
-    from mmerg.settings.parse import checked, with_defaults
+    from mmerg.settings.kinds import PASSWORD
+    from mmerg.settings.model import COMMANDS
+    from mmerg.settings.parse import checked, parse, with_defaults
+
+    def member(config: DictConfig) -> int:
+        return job(lambda: parse(config, COMMANDS[page]))
 
     settings = checked(line.settings, page, line.own, sweep=line.sweep)
     if line.sweep:
-        return sweep(job, page, settings, line.own)
+        return sweep(member, page, settings, line.own)
     composed = compose(page, settings, line.own)
     if line.cfg:
         from omegaconf import OmegaConf
         from omegaconf.errors import OmegaConfBaseException
-
-        from mmerg.settings.model import COMMANDS, PASSWORD
 
         config = with_defaults(composed.config, COMMANDS[page]) if line.resolve else composed.config
         node = OmegaConf.select(config, line.package) if line.package else config
@@ -123,7 +126,7 @@ def composing(job: Callable[[DictConfig], int], page: str, usage: str | None, ar
         return 0
     for note in notes(composed, line.own):
         print(note, file=sys.stderr)  # noqa: T201
-    return job(composed.config)
+    return member(composed.config)
 
 
 def help_of(page: str, usage: str, own: Path | None = None) -> str:

@@ -27,7 +27,7 @@ from yaml import YAMLError
 
 from mmerg.console.terminal import Swept
 from mmerg.errors import ConfigError
-from mmerg.settings.model import PASSWORD
+from mmerg.settings.kinds import PASSWORD
 from mmerg.settings.pages import conf_folder, no_page, ollama_host
 from mmerg.settings.wrong import COMMAND_LINE, CONFIGURATION
 

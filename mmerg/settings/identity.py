@@ -1,4 +1,4 @@
-"""Which settings decide results: a run goes on with those of `HOW` changed, everything else makes it another run.
+"""Which settings decide results: with those of RUNTIME_KEYS changed a run goes on, all else makes it another.
 
 Two configs that ask for the same are one run: what has no effect is left out, and order that means nothing is put in
 order. Knows plain values only.
@@ -15,10 +15,11 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from mmerg.settings.model import LOOPS, PLACE, RUNTIME, JudgeSettings, RunSettings
+from mmerg.settings.kinds import PLACE, RUNTIME, Plain
+from mmerg.settings.model import LOOPS, JudgeSettings, RunSettings
 from mmerg.settings.tree import marked
 
-HOW = tuple(dict.fromkeys(key for kind in (RunSettings, JudgeSettings) for key in marked(kind, RUNTIME)))
+RUNTIME_KEYS = tuple(dict.fromkeys(key for kind in (RunSettings, JudgeSettings) for key in marked(kind, RUNTIME)))
 _PLACES = (  # of these paths the last name counts
     *marked(RunSettings, PLACE),
     *("backend.adapter.model", "backend.adapter.mmproj"),  # copies of the backbone's
@@ -28,23 +29,33 @@ _CODE = re.compile(r"/.*\.py:\w+")  # what a file of the user's is to give: its 
 _SEM = "mmerg.sources.sem.Sem"
 # any other source may need the corpus for exemplars
 _NO_MEMORY = ("mmerg.sources.situation.Situation", _SEM)
+_IDLE = {"top_k": 0}
 
 
-def how(plain: dict[str, Any]) -> dict[str, Any]:
-    """What a resolved config sets of HOW, by dotted path: what a start notes beside what decides results."""
-    return {path: value for path in HOW if (value := at(plain, path)) is not None}
+def runtime_settings(plain: Plain) -> Plain:
+    """What a resolved config sets of RUNTIME_KEYS, by dotted path: what a start notes beside what decides results."""
+    return {path: value for path in RUNTIME_KEYS if (value := at(plain, path)) is not None}
 
 
-def identity_hash(plain: Mapping[str, Any]) -> str:
+def but_for(plain: Mapping[str, object], *paths: str) -> Plain:
+    """What decides results, without the settings at these dotted paths."""
+    kept = canonical(plain)
+    for path in paths:
+        above, last = _above(kept, path)
+        above.pop(last, None)
+    return kept
+
+
+def identity_hash(plain: Mapping[str, object]) -> str:
     """SHA-256 (hex) of what decides results in a resolved config."""
     return hashlib.sha256(json.dumps(canonical(plain), sort_keys=True).encode()).hexdigest()
 
 
-def canonical(plain: Mapping[str, Any]) -> dict[str, Any]:
+def canonical(plain: Mapping[str, object]) -> Plain:
     """What decides results, spelled in one way. A setting that is not there, as in the manifest of an older run, is one
     that is off."""
-    kept: dict[str, Any] = _anywhere(json.loads(json.dumps(plain)))
-    for path in HOW:
+    kept: Plain = _anywhere(json.loads(json.dumps(plain)))
+    for path in RUNTIME_KEYS:
         above, last = _above(kept, path)
         above.pop(last, None)
     if isinstance(kept.get("dataset"), dict):
@@ -59,17 +70,17 @@ def canonical(plain: Mapping[str, Any]) -> dict[str, Any]:
     seen = _seen(kept)
     if isinstance(kept.get("frames"), dict):
         _frames(kept["frames"], seen)
-    sources = {name: node for name, node in (kept.get("sources") or {}).items() if node and name in seen}
-    kept["sources"] = {name: _source(node) for name, node in sources.items() if at(node, "top_k") != 0}
+    sources = kept.get("sources") or {}
+    kept["sources"] = {name: _source(node) for name, node in sources.items() if node and name in seen}
     for name in ("memory", "sem"):  # they are what sources name of them
         kept.pop(name, None)
-    if all(at(node, "_target_") in _NO_MEMORY for node in kept["sources"].values()):
+    if all(node == _IDLE or at(node, "_target_") in _NO_MEMORY for node in kept["sources"].values()):
         above, last = _above(kept, "dataset.memory")
         above[last] = None
     return kept
 
 
-def _protocol(protocol: dict[str, Any]) -> None:
+def _protocol(protocol: Plain) -> None:
     protocol.pop("name", None)
     if protocol.get("sample") is None:
         protocol.pop("seed", None)
@@ -77,7 +88,7 @@ def _protocol(protocol: dict[str, Any]) -> None:
         protocol["emotions"] = sorted(set(protocol["emotions"]))
 
 
-def _system(system: dict[str, Any]) -> None:
+def _system(system: Plain) -> None:
     system.pop("label_sets", None)  # the dataset has the one that was taken
     system.pop("prompts", None)  # what is in them has a digest of its own, wherever they lie
     without = system["without"] = sorted(set(system.get("without") or ()))
@@ -97,7 +108,7 @@ def _system(system: dict[str, Any]) -> None:
         system["final_selection"] = "last"  # without a score there is no other choice
 
 
-def _frames(frames: dict[str, Any], seen: set[str]) -> None:
+def _frames(frames: Plain, seen: set[str]) -> None:
     if frames.get("seen_by") == "paper" and seen and "V" not in seen:
         frames["seen_by"] = "none"
     if frames.get("seen_by") == "none":
@@ -105,7 +116,7 @@ def _frames(frames: dict[str, Any], seen: set[str]) -> None:
             del frames[name]
 
 
-def _seen(kept: dict[str, Any]) -> set[str]:
+def _seen(kept: Plain) -> set[str]:
     """What the agents see that are not left out, by symbol."""
     stages = at(kept, "system.stages")
     agents = [*(stages.values() if isinstance(stages, dict) else ()), at(kept, "system.auditor")]
@@ -131,20 +142,22 @@ def _last(path: Any) -> Any:
     return os.path.basename(os.path.normpath(path)) if whole else path  # noqa: PTH119
 
 
-def _source(node: dict[str, Any]) -> dict[str, Any]:
-    """A source without what decides how it is had, and where. A small empathetic model's digest, which is a part of a
-    run's identity, tells its embedder."""
+def _source(node: Plain) -> Plain:
+    """A source without what decides how it is had, and where; of one without exemplars that there are none. A small
+    empathetic model's digest, which is a part of a run's identity, tells its embedder."""
+    if at(node, "top_k") == 0:
+        return _IDLE
     if node.get("_target_") == _SEM:
         return {key: value for key, value in node.items() if key not in ("folder", "embedder")}
     embedder = node.get("embedder")
     if isinstance(embedder, dict):
-        keys = {key: f"memory.embedder.{key}" for key in embedder if f"memory.embedder.{key}" not in HOW}
+        keys = {key: f"memory.embedder.{key}" for key in embedder if f"memory.embedder.{key}" not in RUNTIME_KEYS}
         kept = {key: _last(embedder[key]) if path in _PLACES else embedder[key] for key, path in keys.items()}
         return {**node, "embedder": kept}
     return node
 
 
-def _above(plain: dict[str, Any], path: str) -> tuple[dict[str, Any], str]:
+def _above(plain: Plain, path: str) -> tuple[Plain, str]:
     """The settings among which the last name of a dotted path stands, empty where there are none, and that name."""
     above, _, last = path.rpartition(".")
     node = at(plain, above) if above else plain

@@ -1,152 +1,44 @@
 """Everything that can be set, with its type, its bounds, and whether it decides results.
 
 Hydra composes the pages of `conf/`; these classes say what may stand there. A new setting is a line of YAML, which
-explains it, and a line here. Every package may import this module; it imports none of them.
+explains it, and a line here or in `backbone.py`. Every package may import these modules; they import none of them.
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Mapping
-from typing import Annotated, Any, Literal, TypeVar
+from collections.abc import Mapping
+from typing import Annotated, Literal
 
-from pydantic import (
-    AfterValidator,
-    BaseModel,
-    ConfigDict,
-    Field,
-    PlainValidator,
-    SerializerFunctionWrapHandler,
-    ValidationInfo,
-    field_validator,
-    model_serializer,
+from pydantic import Field, ValidationInfo, field_validator
+
+from mmerg.settings.backbone import SEEDS, AskingSettings, DoctorSettings, SamplingSettings, Seed
+from mmerg.settings.kinds import (
+    PLACE,
+    RUNTIME,
+    Count,
+    Emotions,
+    Hosts,
+    JsonFile,
+    Name,
+    Number,
+    Numbers,
+    Part,
+    Path,
+    Positive,
+    Seconds,
+    Side,
+    Similarity,
+    Target,
+    Text,
+    Texts,
+    Word,
+    Words,
 )
 
-RUNTIME = "decides no result"  # it says how results are had, not what they are: a run goes on with it changed
-PLACE = "a path"  # where a file or folder lies, which decides no result either
-PASSWORD = re.compile(r"://[^/\s]*@")  # in an address
-NO_PASSWORD = "no name and no password, which a run's files would show: reach the server through a tunnel or a proxy"
 LOOPS = ("audit", "single", "refine")  # of our own; another is the user's
 TEXT = "text"  # an output that is no record
-SEEDS = 2**31  # those there are, from 0
-Value = TypeVar("Value")
-
-
-def _where(holds: Callable[[Value], object], else_told: str) -> Callable[[Value], Value]:
-    """Passes on a value for which `holds`."""
-
-    def checked(value: Value) -> Value:
-        if not holds(value):
-            raise ValueError(else_told)
-        return value
-
-    return checked
-
-
-def _text(value: Any) -> str:
-    """Takes what pydantic's own type refuses, as names of files may hold it, and numbers, as in `ids=[5]`."""
-    if type(value) in (int, float):
-        return str(value)
-    if not isinstance(value, str):
-        raise ValueError("a text")  # noqa: TRY004 - as pydantic takes it
-    return value
-
-
-def _is_text(value: object) -> bool:
-    return isinstance(value, str)
-
-
-def _is_emotions(value: object) -> bool:
-    labels = value if isinstance(value, list | tuple) else ()
-    return value in ("all", "nonneutral") or (len(labels) > 0 and all(map(_is_text, labels)))
-
-
-Text = Annotated[str, PlainValidator(_text)]
-Word = Annotated[str, PlainValidator(_where(lambda value: _is_text(value) and value, "a text that is not empty"))]
-Name = Annotated[  # becomes a part of a folder's name
-    Text,
-    AfterValidator(_where(re.compile(r"[\w.+-]*\w[\w.+-]*").fullmatch, "letters, digits, '.', '_', '+' and '-' only")),
-]
-Path = Annotated[str, PlainValidator(_where(_is_text, "a path; in quotes where it looks like something else"))]
-JsonFile = Annotated[
-    Path,
-    AfterValidator(_where(lambda file: file.endswith(".json"), "a file that ends in .json; the sheet goes beside it")),
-]
-Texts = Annotated[tuple[Text, ...], Field(strict=False)]
-Words = Annotated[tuple[Word, ...], Field(strict=False, min_length=1)]
-Hosts = Annotated[
-    tuple[Word, ...],
-    Field(strict=False),
-    AfterValidator(_where(lambda hosts: not any(map(PASSWORD.search, hosts)), NO_PASSWORD)),
-]
-Numbers = Annotated[tuple[int, ...], Field(strict=False)]
-Count = Annotated[int, Field(ge=0)]
-Positive = Annotated[int, Field(ge=1)]
-Seed = Annotated[int, Field(ge=0, lt=SEEDS)]
-Number = Annotated[float, Field(allow_inf_nan=False)]
-Seconds = Annotated[Number, Field(gt=0, le=10_000_000)]
-Similarity = Annotated[Number, Field(ge=-1, le=1)]
-Side = Annotated[int, Field(ge=32)]  # pixels
 FinalSelection = Literal["lexicographic", "last"]
 EmotionOf = Literal["responder", "speaker"]
-
-
-class Part(BaseModel):
-    """A node of the settings. `plain` is what YAML has, keys as they are set."""
-
-    model_config = ConfigDict(frozen=True, strict=True, extra="forbid", defer_build=True)
-
-    def plain(self) -> dict[str, Any]:
-        return self.model_dump(mode="json", by_alias=True)
-
-
-class Given(Part):
-    """A node of which only what was set counts: for the rest, what it is handed to has defaults of its own."""
-
-    @model_serializer(mode="wrap")
-    def _given(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        names = {info.alias or name: name for name, info in type(self).model_fields.items()}
-        return {key: value for key, value in handler(self).items() if names.get(key, key) in self.model_fields_set}
-
-
-class Target(Given):
-    """A class of anybody's (`_target_`) and what it is made with."""
-
-    model_config = ConfigDict(extra="allow")
-
-    target: Word = Field(alias="_target_")
-
-
-class SamplingSettings(Given):
-    """Samplers, over those of `mmerg.backends.protocol.Sampling`. The seed is the run's."""
-
-    num_predict: int | None = None
-    temperature: Annotated[Number | None, Field(ge=0)] = None
-    top_p: Number | None = None
-    top_k: int | None = None
-    min_p: Number | None = None
-    repeat_penalty: Number | None = None
-    repeat_last_n: int | None = None
-    presence_penalty: Number | None = None
-    frequency_penalty: Number | None = None
-    stop: Words | None = None
-
-    @field_validator("*", mode="before")
-    @classmethod
-    def _given_a_value(cls, value: Any, info: ValidationInfo) -> Any:
-        if value is None:
-            raise ValueError("a value; left out, it is the default")
-        return [value] if info.field_name == "stop" and isinstance(value, str) else value
-
-
-class LoadSettings(Given):
-    """Options with which a server loads the model."""
-
-    model_config = ConfigDict(extra="allow")
-
-    num_ctx: Positive | None = None
-    parallel: Annotated[int | None, RUNTIME] = None  # what a model is loaded with is the engine's identity as well,
-    threads: Annotated[int | None, RUNTIME] = None  # which a run checks itself
 
 
 class MemorySourceSettings(Part):
@@ -165,7 +57,7 @@ class DatasetSettings(Part):
 
     name: Name
     root: Annotated[Path | None, PLACE] = None
-    split: Text = "test"
+    split: Text | None = None
     sessions: Numbers | None = None
     variant: Text | None = None
     label_set: Text | None = None
@@ -176,11 +68,14 @@ class DatasetSettings(Part):
 
 
 class ProtocolSettings(Part):
-    """Which turns are targets: see `mmerg.corpora.protocols.Protocol`."""
+    """Which turns are targets. targets: last (the final turn, or the reply after it where `respond_as` asks for one),
+    all (every turn that has a history), labelled (those of them that carry a label). emotions: all, nonneutral, or the
+    labels that a target may have. max_per_dialogue: the latest so many. sample: so many of all, drawn with `seed`.
+    history: turns shown."""
 
-    name: Text
+    name: Text = ""
     targets: Literal["last", "all", "labelled"] = "last"
-    emotions: Annotated[Any, PlainValidator(_where(_is_emotions, "all, nonneutral, or a list: [joy,anger]"))] = "all"
+    emotions: Emotions = "all"
     max_per_dialogue: Positive | None = None
     sample: Positive | None = None
     seed: Seed = 0
@@ -228,55 +123,9 @@ class SystemSettings(Part):
     rerun_temperature: Annotated[Number | None, Field(ge=0)] = None
     stages: Annotated[dict[Word, StageSettings], Field(min_length=1)]
     auditor: AuditorSettings | None = None
-    vocabulary: dict[Word, Words] = {}
-    label_sets: dict[Word, Word] = {}
+    vocabulary: dict[Word, Words] = Field(default_factory=dict)
+    label_sets: dict[Word, Word] = Field(default_factory=dict)
     result: dict[Word, Word]
-
-
-class BackboneSettings(Part):
-    """A model: Ollama's name for it, or a GGUF file (with mmproj for vision) for the embedded backend, of which
-    `workers` names each copy and `threads` (0: all cores but one) counts those of a copy. concurrency: calls that one
-    host takes at once. note: printed after the replies."""
-
-    name: Name
-    model: Text
-    gguf: Annotated[Path, PLACE] = ""
-    mmproj: Annotated[Path, PLACE] = ""
-    workers: Annotated[Texts, RUNTIME] = ("in process",)
-    threads: Annotated[Count, RUNTIME] = 0
-    load: LoadSettings = LoadSettings()
-    think: bool = False
-    max_images: Positive = 8
-    image_side: Side = 448
-    concurrency: Annotated[Positive, RUNTIME] = 1
-    sampling: SamplingSettings = SamplingSettings()
-    note: Annotated[Text, RUNTIME] = ""
-
-
-class DeadlineSettings(Target):
-    """Seconds by the names of `mmerg.backends.http.Deadlines`, which has the defaults."""
-
-    __pydantic_extra__: dict[str, Seconds] = Field(init=False)
-
-
-class AdapterSettings(Target):
-    """What asks one host. An adapter of one's own has settings of its own beside these."""
-
-    model: Text
-    load: LoadSettings = LoadSettings()
-    keep_alive: Annotated[Text | int, RUNTIME] = "30m"
-    deadlines: Annotated[DeadlineSettings | None, RUNTIME] = None
-    total: Annotated[Seconds | None, RUNTIME] = None
-
-
-class BackendSettings(Part):
-    """Where calls go: an adapter, made for each host. revive_after: seconds until a host that died is tried again."""
-
-    name: Name
-    hosts: Annotated[Hosts, RUNTIME]
-    adapter: AdapterSettings
-    attempts: Annotated[Positive, RUNTIME] = 3
-    revive_after: Annotated[Number, Field(ge=0), RUNTIME] = 60.0
 
 
 class FramesSettings(Part):
@@ -340,24 +189,6 @@ class SemSettings(Part):
     transductive: bool = False
 
 
-class DoctorSettings(Part):
-    """A backbone and where it is served."""
-
-    backbone: BackboneSettings
-    backend: BackendSettings
-
-
-class AskingSettings(DoctorSettings):
-    """What every command takes that asks a model for many samples."""
-
-    seed: Seed = 0
-    limit: Annotated[Positive | None, RUNTIME] = None
-    only_failed: Annotated[bool, RUNTIME] = False
-    cache: Annotated[Literal["off", "read", "on"], RUNTIME] = "on"
-    runs: Annotated[Path, PLACE, RUNTIME] = "runs"
-    cache_dir: Annotated[Path, PLACE, RUNTIME]
-
-
 class RunSettings(AskingSettings):
     """All of a run: see `conf/config.yaml`, which explains each key."""
 
@@ -366,7 +197,7 @@ class RunSettings(AskingSettings):
     system: SystemSettings
     frames: FramesSettings
     memory: MemorySettings
-    sources: dict[Word, Target | None] = {}
+    sources: dict[Word, Target | None] = Field(default_factory=dict)
     sem: Annotated[Path | None, PLACE] = None
     name: Annotated[Name | None, RUNTIME] = None
     tags: Annotated[tuple[Name, ...], Field(strict=False), RUNTIME] = ()

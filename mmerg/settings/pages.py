@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import os
 import re
-from difflib import get_close_matches
 from pathlib import Path
+
+from mmerg.errors import did_you_mean
 
 OLLAMA = "http://127.0.0.1:11434"
 
@@ -35,16 +36,18 @@ def pages_of(group: str, own: Path | None = None) -> list[str]:
 def no_page(group: str, choice: str | None, own: Path | None = None) -> str:
     """What to say where `choice` is no page of a group: those there are, and which is meant."""
     pages = pages_of(group, own)
-    told = f"one of {', '.join(pages)}"
+    all_of = f"one of {', '.join(pages)}"
     if group == "dataset" and not choice:
         return "dataset=demo, or dataset=meld, iemocap, empathetic or folder with dataset.root=…"
     if choice and group == "backbone" and (page := next((page for page in pages if _model(page, own) == choice), None)):
         return f"{choice} is the model of backbone={page}"
     if choice and group == "backbone" and ":" in choice:
         name = re.sub(r"[^\w.+-]+", "-", choice)
-        return f"a model that no page is of: backbone=qwen2.5vl-7b backbone.model={choice} backbone.name={name}; {told}"
-    near = get_close_matches(choice or "", pages, 1)
-    return f"did you mean {group}={near[0]}? {told}" if near else told
+        return (
+            f"a model that no page is of: backbone=qwen2.5vl-7b backbone.model={choice} backbone.name={name}; {all_of}"
+        )
+    near = did_you_mean(choice or "", pages).replace("mean ", f"mean {group}=")
+    return f"{near} {all_of}" if near else all_of
 
 
 def _model(page: str, own: Path | None) -> str:

@@ -1,4 +1,4 @@
-"""From a command line to typed settings, with all that is wrong told at once.
+"""From a command line to typed settings, all that is wrong named at once.
 
 overrides = checked(["dataset=meld", "limit=3"], "config")    # ConfigError for what is misspelt
 settings = parse(compose("config", overrides).config, RunSettings)
@@ -22,22 +22,14 @@ from pydantic import ValidationError
 from mmerg.errors import ConfigError
 from mmerg.settings.compose import compose, leaves, own_folder, use
 from mmerg.settings.identity import at
-from mmerg.settings.model import (
-    COMMANDS,
-    NO_PASSWORD,
-    PASSWORD,
-    PLACE,
-    RUNTIME,
-    DataSettings,
-    Given,
-    Part,
-    TrainSettings,
-)
+from mmerg.settings.kinds import NO_PASSWORD, PASSWORD, PLACE, RUNTIME, Given, Part, Plain
+from mmerg.settings.model import COMMANDS, DataSettings, TrainSettings
 from mmerg.settings.pages import groups, no_page, pages_of
 from mmerg.settings.tree import bare, fields_of, is_part, kind_at, marked
-from mmerg.settings.wrong import COMMAND_LINE, CONFIGURATION, Wrong, of_validation, refusal, shown, unknown
+from mmerg.settings.wrong import COMMAND_LINE, CONFIGURATION, Wrong, as_typed, of_validation, refusal, unknown
 
 PATHS = tuple({key: None for kind in (DataSettings, TrainSettings) for key in marked(kind, PLACE)})
+_PASSED_ON = ("root", "split", "sessions", "variant", "label_set")  # by a dataset's page, to its reader
 _AS_TYPED = tuple(key for key in PATHS if key in marked(DataSettings, RUNTIME))  # the others are made absolute
 _KEY = re.compile(r"(?!hydra\b|rows?\b)\w+(\.\w+)*")
 Settings = TypeVar("Settings", bound=Part)
@@ -51,10 +43,10 @@ def checked(arguments: Sequence[str], page: str, own: Path | None = None, *, swe
     good = [_for_hydra(argument, own) for argument, found in checks if not found]
     wrongs = [wrong for _, found in checks for wrong in found]
     if wrongs and not sweep:
-        told = {wrong.key for wrong in wrongs}
+        named = {wrong.key for wrong in wrongs}
         with suppress(ConfigError):
             others = _parsed(compose(page, good, own).config, kind)[1]
-            wrongs += [wrong for wrong in others if wrong.key.partition(".")[0] not in told]
+            wrongs += [wrong for wrong in others if wrong.key.partition(".")[0] not in named]
     if wrongs:
         raise refusal(wrongs)
     return good
@@ -68,11 +60,14 @@ def _wrong(argument: str, kind: type[Part], own: Path | None, sweep: bool) -> It
     except (HydraException, ValueError):
         near = [f"{group}={argument}" for group in groups(own) if argument in pages_of(group, own)]
         how = f"did you mean {near[0]}?" if near else "key=value; in quotes where it has brackets: \"key='a [b]'\""
-        yield Wrong(key, f"{shown(argument)} cannot be read as a setting", how, COMMAND_LINE)
+        yield Wrong(key, f"{as_typed(argument)} cannot be read as a setting", how, COMMAND_LINE)
         return
     if PASSWORD.search(value) and key not in PATHS:
         yield Wrong(key, f"{key} holds a password", NO_PASSWORD, COMMAND_LINE)
     elif key in _groups(kind, own):
+        if value.startswith("[") and key != "experiment":
+            how = f"one page: {key}={pages_of(key, own)[0]}; -m {key}={','.join(pages_of(key, own)[:2])} runs each"
+            yield Wrong(key, f"{key}={value} mixes pages", how, COMMAND_LINE)
         words = [] if prefixed[0] == "~" or re.search(r"[\[(]", value) else value.split(",") if sweep else [value]
         for word in (word.strip("'\" ") for word in words):
             if word not in pages_of(key, own):
@@ -84,7 +79,7 @@ def _wrong(argument: str, kind: type[Part], own: Path | None, sweep: bool) -> It
             yield unknown(kind, key)
         else:
             if not sweep and key not in PATHS and "," in value and value[:1] not in ("'", '"', "[", "{"):
-                yield Wrong(key, f"{key} is {shown(value)}", f"one value; -m {argument} runs each", COMMAND_LINE)
+                yield Wrong(key, f"{key} is {as_typed(value)}", f"one value; -m {argument} runs each", COMMAND_LINE)
     if sweep and key in PATHS and "," in value and quoted(argument) != argument:
         how = f"rows of a page can each have their own (docs/experiments.md); one path: \"{key}='{value}'\""
         yield Wrong(key, f"a path cannot be swept over, and {key} is {value}", how, COMMAND_LINE)
@@ -145,16 +140,31 @@ def _parsed(config: DictConfig, kind: type[Settings]) -> tuple[Settings | None, 
     if isinstance(reader, dict) and reader.get("root", "given") in (None, "") and "dataset.root" not in missing:
         missing.append("dataset.root")
     wrongs = [Wrong(key, f"{key} has no value", f"set it on the command line: {key}=…") for key in missing]
+    wrongs += _unread(raw, where)
     settings, found = None, []
     try:
         settings = kind.model_validate(plain)
     except ValidationError as error:
-        told = of_validation(error, kind, where)
-        found = [wrong for wrong in told if not _is_below(wrong.key, [*missing, *skipped])]
+        invalid = of_validation(error, kind, where)
+        found = [wrong for wrong in invalid if not _is_below(wrong.key, [*missing, *skipped])]
     # What takes its value from another setting has the same wrong with it.
     copies = [key for key, value in leaves(raw) if isinstance(value, str) and "${" in value]
     wrongs += [wrong for wrong in found if not _is_below(wrong.key, copies)]
     return settings, wrongs or ([failed] if failed else found)
+
+
+def _unread(raw: Any, where: str) -> Iterator[Wrong]:
+    """What is set of a dataset, and its page passes on to no reader. raw: the settings, references not followed."""
+    texts = (value for _, value in leaves(raw) if isinstance(value, str) and "${" in value)
+    read = set(re.findall(r"\bdataset\.(?:memory\.)?\w+", " ".join(texts)))
+    for above in ("dataset", "dataset.memory"):
+        node, reader = at(raw, above), at(raw, f"{above}.reader")
+        for key in _PASSED_ON if isinstance(reader, dict) else ():
+            path, value = f"{above}.{key}", at(node, key)
+            if value is not None and path not in read and isinstance(reader.get(key), dict | type(None)):
+                takes = ", ".join(sorted(one for one in read if one.rpartition(".")[0] == above)) or "none"
+                what = f"{path} is {as_typed(value)}, and dataset={at(raw, 'dataset.name')} passes it to no reader"
+                yield Wrong(path, what, f"leave it out; its page takes {takes}", where)
 
 
 def _absent(config: DictConfig, kind: type[Part]) -> list[str]:
@@ -174,14 +184,15 @@ def with_defaults(config: DictConfig, kind: type[Part]) -> DictConfig:
     return merged
 
 
-def _defaults(kind: type[Part]) -> dict[str, Any]:
-    found: dict[str, Any] = {}
+def _defaults(kind: type[Part]) -> Plain:
+    found: Plain = {}
     for key, info in fields_of(kind).items():
         node = bare(info.annotation)
         if is_part(node) and not issubclass(node, Given) and (info.is_required() or info.default is not None):
             found[key] = _defaults(node)
         elif not info.is_required() and not is_part(node):
-            found[key] = list(info.default) if isinstance(info.default, tuple) else info.default
+            default = info.get_default(call_default_factory=True)
+            found[key] = list(default) if isinstance(default, tuple) else default
     return found
 
 

@@ -12,7 +12,7 @@ from typing import Annotated, Any, get_args, get_origin
 
 from pydantic.fields import FieldInfo
 
-from mmerg.settings.model import Part
+from mmerg.settings.kinds import Part
 
 
 def fields_of(kind: type[Part]) -> dict[str, FieldInfo]:

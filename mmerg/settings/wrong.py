@@ -14,8 +14,8 @@ from typing import Any, TypeVar
 
 from pydantic import ValidationError
 
-from mmerg.errors import ConfigError
-from mmerg.settings.model import PASSWORD, Part
+from mmerg.errors import ConfigError, did_you_mean
+from mmerg.settings.kinds import PASSWORD, Part
 from mmerg.settings.tree import every_key, keys_of, kind_at
 
 Node = TypeVar("Node", bound=Part)
@@ -77,7 +77,7 @@ def _several(kind: type[Part], key: str, value: Any, where: str) -> Wrong:
     """A value where there are settings by name, as where a row chooses a page of a group."""
     names = f"its settings by name: {', '.join(keys_of(kind) or ['_target_, a class, and what it is made with'])}"
     hint = names if value is None or "." in key else f"{names}; {key}={value} goes on the command line"
-    return Wrong(key, f"{key} is {shown(value)}, and it holds several settings", hint, where)
+    return Wrong(key, f"{key} is {as_typed(value)}, and it holds several settings", hint, where)
 
 
 def of_validation(error: ValidationError, kind: type[Part], where: str = CONFIGURATION) -> Iterator[Wrong]:
@@ -107,10 +107,10 @@ def of_validation(error: ValidationError, kind: type[Part], where: str = CONFIGU
             case other:
                 bounds = (text.format(context[bound]) for bound, text in _BOUNDS.items() if bound in context)
                 hint = next(bounds, "") or _KINDS.get(other, found["msg"])
-        yield Wrong(key, f"{key} is {shown(value)}", hint, where)
+        yield Wrong(key, f"{key} is {as_typed(value)}", hint, where)
 
 
-def read_part(kind: type[Node], plain: Mapping[str, Any], where: str) -> Node:
+def read_part(kind: type[Node], plain: Mapping[str, object], where: str) -> Node:
     """A part by itself. Raises ConfigError, naming `where`, with all that is wrong."""
     try:
         return kind.model_validate(plain)
@@ -123,11 +123,10 @@ def one_of(value: Any, allowed: Sequence[str]) -> str:
     words = f"one of {', '.join(allowed)}"
     if isinstance(value, bool) and "off" in allowed:
         return f'{words}; in YAML on and off are true and false: write "on" or "off", in quotes'
-    near = get_close_matches(str(value).lower(), allowed, 1)
-    return f"{words}; did you mean {near[0]}?" if near else words
+    return "; ".join(filter(None, (words, did_you_mean(str(value).lower(), allowed))))
 
 
-def shown(value: Any) -> str:
+def as_typed(value: Any) -> str:
     """A value as a command line has it; a long one is cut, and a password is not shown."""
     if value is None or isinstance(value, bool):
         return {None: "null", True: "true", False: "false"}[value]

@@ -7,7 +7,6 @@ The sample's dialogue and hidden reply go to the guards alone. A prompt shows of
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -44,8 +43,8 @@ class FromMemory:
         remembered: Callable[[], Corpus],
         cache: Path,
         opened: Opened,
-    ) -> Prepared | None:
-        """The memory's corpus, read; None where no exemplars are wanted. symbol: how stages see it; remembered: reads
+    ) -> Exemplars | None:
+        """The source, its corpus read; None where no exemplars are wanted. symbol: how stages see it; remembered: reads
         the corpus that exemplars come from; opened: shared by a run's sources. Raises ConfigError where the settings do
         not fit each other, the system or the corpus that is evaluated."""
         if not self.settings.top_k:
@@ -56,7 +55,7 @@ class FromMemory:
             what = f"{key}={self.settings.name} has no embedder" if symbol == "M" else f"{key} has no embedder"
             raise ConfigError(what, where=f"{key}.top_k", hint=f"{one}, or {key}.top_k=0")
         self._refuse_without_forecast(key, symbol, system)
-        return Prepared(self.settings, self.embedder, remembered(), evaluated, cache, opened)
+        return Exemplars(self.settings, self.embedder, remembered(), evaluated, cache, opened)
 
     def _refuse_without_forecast(self, key: str, symbol: str, system: System) -> None:
         """To require an emotion or to search by it, all stages that ask must see the forecast; else one of them."""
@@ -76,50 +75,47 @@ class FromMemory:
                 raise ConfigError(what, where=f"system={system.name}", hint=hint)
 
 
-@dataclass(frozen=True)
-class Prepared:
-    """A memory whose corpus is read and whose settings fit; it is built when it is opened."""
+class Exemplars:
+    """A memory as a source: its corpus is read when it is made, and it can be asked once it is open. source: its
+    corpus; evaluated: that of the samples."""
 
-    settings: MemorySettings
-    embedder: Embedder
-    corpus: Corpus
-    evaluated: Corpus
-    cache: Path
-    opened: Opened
+    memory: Memory
+    digest: str
+
+    def __init__(
+        self,
+        wanted: MemorySettings,
+        embedder: Embedder,
+        source: Corpus,
+        evaluated: Corpus,
+        cache: Path,
+        opened: Opened | None = None,
+    ) -> None:
+        self.wanted, self.embedder, self.source = wanted, embedder, source
+        self._cache, self._opened = cache, {} if opened is None else opened
+        self._dialogues = {dialogue.id: dialogue for dialogue in evaluated.dialogues}
+        self._origins = {dialogue.id: origin_of(dialogue) for dialogue in evaluated.dialogues}
+
+    def open(self, samples: Sequence[Sample], watch: Watch) -> None:
+        """Open the memory, built where it is not there yet. Raises CorpusError where not one of `samples` can be
+        searched for."""
+        key = self.wanted.key, id(self.embedder)
+        if key not in self._opened:
+            store = Store(self._cache / "memory", watch)
+            self._opened[key] = store.open(self.source, self.wanted.key, self.embedder)
+        self.memory, self._left_out = self._opened[key]
+        self.digest = self.memory.digest
+        self.refuse_wordless(samples)
 
     def missing(self, samples: Sequence[Sample]) -> str:
         """Which situations are not there to search by; "" where all are, or the last turns were meant."""
-        key, named = self.settings.key, f"{self.corpus.name} {self.corpus.split}"
+        key, named = self.wanted.key, f"{self.source.name} {self.source.split}"
         lacking = sum(not sample.situation for sample in samples)
-        untold = sum(not dialogue.situation for dialogue in self.corpus.dialogues)
+        untold = sum(not dialogue.situation for dialogue in self.source.dialogues)
         if key.text != "situation_or_history" or not (lacking or untold):
             return ""
-        told = f"{lacking} of {len(samples)} samples and {untold} of {len(self.corpus.dialogues)} dialogues of {named}"
+        told = f"{lacking} of {len(samples)} samples and {untold} of {len(self.source.dialogues)} dialogues of {named}"
         return f"{told} have no situation: they are compared by their last {key.turns} turns"
-
-    def open(self, samples: Sequence[Sample], watch: Watch) -> Exemplars:
-        """The memory, built where it is not there yet. Raises CorpusError where not one of `samples` can be searched
-        for."""
-        key = self.settings.key, id(self.embedder)
-        if key not in self.opened:
-            store = Store(self.cache / "memory", watch)
-            self.opened[key] = store.open(self.corpus, self.settings.key, self.embedder)
-        memory, left_out = self.opened[key]
-        exemplars = Exemplars(memory, self.corpus, self.evaluated, self.settings, left_out)
-        exemplars.refuse_wordless(samples)
-        return exemplars
-
-
-class Exemplars:
-    """An open memory as a source. source: its corpus; evaluated: that of the samples."""
-
-    def __init__(
-        self, memory: Memory, source: Corpus, evaluated: Corpus, wanted: MemorySettings, left_out: Mapping[str, int]
-    ) -> None:
-        self.memory, self.wanted, self.digest = memory, wanted, memory.digest
-        self._source, self._left_out = source, left_out
-        self._dialogues = {dialogue.id: dialogue for dialogue in evaluated.dialogues}
-        self._origins = {dialogue.id: origin_of(dialogue) for dialogue in evaluated.dialogues}
 
     def supply(self, sample: Sample, state: State, forecast: str | None) -> Supply:  # noqa: ARG002 - for other sources
         """The exemplars for a sample of the evaluated corpus."""
@@ -145,7 +141,7 @@ class Exemplars:
 
     def close(self) -> None:
         """Break off what the embedder waits for, where it can."""
-        getattr(self.memory.embedder, "close", lambda: None)()
+        getattr(self.embedder, "close", lambda: None)()
 
     def refuse_wordless(self, samples: Sequence[Sample]) -> None:
         """Raises CorpusError where not one of the samples has a text to search the memory by; a single one without goes
@@ -159,11 +155,11 @@ class Exemplars:
     def section(self) -> dict[str, object]:
         """What a manifest says of the memory."""
         return {
-            "corpus": {"name": self._source.name, "split": self._source.split},
+            "corpus": {"name": self.source.name, "split": self.source.split},
             "entries": len(self.memory.entries),
             "left_out": dict(self._left_out),
             "top_k": self.wanted.top_k,
-            "embedder": self.memory.embedder.identity(),
+            "embedder": self.embedder.identity(),
             "digest": self.digest,
         }
 
@@ -171,7 +167,7 @@ class Exemplars:
         entry = hit.entry
         shown = {
             "id": entry.id,
-            "from": f"{self._source.name} {self._source.split}",
+            "from": f"{self.source.name} {self.source.split}",
             "similarity": hit.similarity,
             "history": [{"speaker": speaker, "text": text} for speaker, text in entry.history],
             "reply": entry.reply,

@@ -6,9 +6,7 @@ another's output. An auditor keeps seeing what it audits.
 
 from __future__ import annotations
 
-from difflib import get_close_matches
-
-from mmerg.errors import ConfigError
+from mmerg.errors import ConfigError, did_you_mean
 from mmerg.settings.model import SystemSettings
 
 
@@ -21,8 +19,8 @@ def ablated(node: SystemSettings, where: str) -> SystemSettings:
     agents = [*node.stages, *([auditor.name] if auditor else [])]
     if unknown := [name for name in without if name not in agents]:
         what = f"{', '.join(unknown)} is no agent of this system"
-        near = [f"did you mean {name}? " for name in get_close_matches(unknown[0], agents, 1)]
-        raise ConfigError(what, where=place, hint=f"{''.join(near)}its agents: {', '.join(agents)}")
+        hint = f"{did_you_mean(unknown[0], agents)} its agents: {', '.join(agents)}"
+        raise ConfigError(what, where=place, hint=hint.strip())
     gone = {stage.gives: name for name, stage in node.stages.items() if name in without}
     unseen = {stage.gives for stage in node.stages.values()} if node.organization == "independent" else gone.keys()
     stages = {}

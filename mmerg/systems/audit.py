@@ -6,17 +6,14 @@ from __future__ import annotations
 from functools import cache
 from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, Field, create_model, model_validator
+from pydantic import BaseModel, Field, create_model, model_validator
 
+from mmerg.storage.record import Record
 from mmerg.systems.fields import AtMost
 
-STRICT = ConfigDict(frozen=True, extra="forbid")
 
-
-class Finding(BaseModel):
+class Finding(Record):
     """The auditor's word on one stage: reason first, then the verdict, then what to do better."""
-
-    model_config = STRICT
 
     reason: Annotated[str, AtMost(30), Field(min_length=1, description="what you checked and what you found")]
     passed: Annotated[bool, Field(description="true if the check holds, false if it fails")]
@@ -31,10 +28,8 @@ class Finding(BaseModel):
         return self
 
 
-class Audit(BaseModel):
+class Audit(Record):
     """The findings of one pass, in stage order."""
-
-    model_config = STRICT
 
     findings: dict[str, Finding]
 
@@ -53,7 +48,7 @@ class Audit(BaseModel):
 def audit_class(stages: tuple[str, ...]) -> type[BaseModel]:
     """The class of an auditor's reply: a `Finding` for each stage."""
     fields: dict[str, tuple[type[Finding], object]] = dict.fromkeys(stages, (Finding, ...))
-    model: type[BaseModel] = create_model("AuditReply", __config__=STRICT, **fields)  # type: ignore[call-overload]
+    model: type[BaseModel] = create_model("AuditReply", __base__=Record, **fields)  # type: ignore[call-overload]
     return model
 
 

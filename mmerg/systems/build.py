@@ -11,7 +11,8 @@ from typing import cast
 from pydantic import BaseModel, RootModel
 
 from mmerg.errors import ConfigError
-from mmerg.settings.model import LOOPS, TEXT, AuditorSettings, StageSettings, SystemSettings, Target
+from mmerg.settings.kinds import Target
+from mmerg.settings.model import LOOPS, TEXT, AuditorSettings, StageSettings, SystemSettings
 from mmerg.storage.files import locate_folder
 from mmerg.systems.ablate import ablated
 from mmerg.systems.audit import audit_class

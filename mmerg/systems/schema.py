@@ -217,8 +217,8 @@ def _lines(properties: Mapping[str, Node], indent: str) -> list[str]:
     lines = []
     for node, alike in groupby(properties, key=lambda name: properties[name]):
         names = list(alike)
-        told = "; ".join(filter(None, (node.description, node.items.description if node.items else None)))
-        about = f" ({told})" if told else ""
+        words = "; ".join(filter(None, (node.description, node.items.description if node.items else None)))
+        about = f" ({words})" if words else ""
         quoted = ", ".join(f'"{name}"' for name in names)
         lines.append(f"{indent}- {quoted}: {'each ' if len(names) > 1 else ''}{_kind(node)}{about}")
         inner = node.items or node

@@ -5,16 +5,16 @@ from __future__ import annotations
 import importlib.util
 import inspect
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from types import FunctionType, ModuleType
-from typing import Any, cast
+from typing import cast
 
 from pydantic import ValidationError
 
 from mmerg.errors import ConfigError, MmergError, described, raised_at
-from mmerg.settings.model import Target
+from mmerg.settings.kinds import Target
 from mmerg.storage.files import open_regular, sha256_of
 
 
@@ -30,10 +30,11 @@ def _made(node: object, where: str) -> object:
         return [_made(inner, where) for inner in node]
     if not isinstance(node, dict):
         return node
-    given: dict[str, Any] = {key: _made(inner, where) for key, inner in node.items()}
+    given = {str(key): _made(inner, where) for key, inner in node.items()}
     if "_target_" not in given:
         return given
-    dotted, unnamed, later = given.pop("_target_"), given.pop("_args_", ()), given.pop("_partial_", False)
+    dotted, later = str(given.pop("_target_")), given.pop("_partial_", False)
+    unnamed = cast(Sequence[object], given.pop("_args_", ()))
     thing = cast(Callable[..., object], named(dotted, where, "_target_ is the dotted name of a class or function"))
     try:
         return partial(thing, *unnamed, **given) if later else thing(*unnamed, **given)

@@ -11,13 +11,15 @@ from hypothesis import strategies as st
 
 from mmerg.checking.clips import LONG, PAST_END, Flaw, Wanted, ended_clips, examine, listed, wanted_clips
 from mmerg.corpora.dialogue import Clip, Corpus, Crop, Dialogue, Turn
-from mmerg.corpora.protocols import Protocol
+from mmerg.corpora.protocols import select
 from mmerg.errors import ClipError
 from mmerg.frames.extract import extract
-from mmerg.frames.store import FrameSettings, FrameStore
+from mmerg.frames.store import FrameStore
+from mmerg.settings.model import FramesSettings
+from tests.composed import protocol
 from tests.frames.clips import moov_first, numbered
 
-SETTINGS = FrameSettings(max_seconds=10.0)
+SETTINGS = FramesSettings(max_seconds=10.0)
 
 
 @pytest.fixture
@@ -64,7 +66,7 @@ def test_every_defect(tmp_path: Path, clip: Path, long_clip: Path, store: FrameS
 
 
 def test_a_clip_far_longer_than_its_turn_is_named_and_harmless(clip: Path, long_clip: Path, store: FrameStore) -> None:
-    wide = FrameSettings(max_seconds=60.0)
+    wide = FramesSettings(max_seconds=60.0)
     wanted = [
         Wanted(Clip(long_clip), ("a/1",), 2.0, timed=True),
         Wanted(Clip(long_clip, 0.0, 15.0), ("a/2",), 2.0, timed=False),
@@ -141,7 +143,7 @@ def test_turns_of_one_clip_are_named_together(clip: Path) -> None:
 def test_clips_that_end_where_the_reply_starts_are_wanted_as_samples_show_them(clip: Path) -> None:
     turns = tuple(Turn("ab"[n % 2], f"turn {n}", None, Clip(clip, n, n + 1.5), n, n + 1.5) for n in range(4))
     made = Corpus("mine", "all", (), (Dialogue("d", (*turns, Turn("a", "alone"))),), "0")
-    samples = Protocol("all").select(made).samples
+    samples = select(made, protocol("all")).samples
     assert ended_clips(made, samples, 1) == [
         Wanted(Clip(clip, 0, 1.0), ("d/2, turn 1",), math.inf, timed=False),
         Wanted(Clip(clip, 1, 2.0), ("d/3, turn 2",), math.inf, timed=False),

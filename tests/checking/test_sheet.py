@@ -18,7 +18,8 @@ from mmerg.checking.sheet import contact_sheet, spread
 from mmerg.corpora.dialogue import Clip, Dialogue, Sample, Turn, cut
 from mmerg.engine.look import Looker
 from mmerg.frames.picture import from_jpeg
-from mmerg.frames.store import FrameSettings, FrameStore
+from mmerg.frames.store import FrameStore
+from mmerg.settings.model import FramesSettings
 from tests.frames.clips import COLOURS, numbered
 
 LABELS = ("joy", "anger")
@@ -26,7 +27,7 @@ LABELS = ("joy", "anger")
 
 @pytest.fixture
 def looker(tmp_path: Path) -> Looker:
-    return Looker(FrameSettings(per_clip=2), 8, 2, FrameStore(tmp_path / "frames"))
+    return Looker(FramesSettings(per_clip=2), FrameStore(tmp_path / "frames"))
 
 
 @pytest.fixture(scope="module")
@@ -83,6 +84,10 @@ def test_the_reply_changes_nothing(scenes: list[Path], looker: Looker) -> None:
     assert "SECRET" not in one.source
 
 
+def changed(looker: Looker, **frames: int) -> Looker:
+    return replace(looker, settings=looker.settings.model_copy(update=frames))
+
+
 def test_the_same_samples_give_the_same_page(scenes: list[Path], looker: Looker, tmp_path: Path) -> None:
     fresh = replace(looker, store=FrameStore(tmp_path / "other"))
     assert len({Page(sample(*scenes), looker=one).source for one in (looker, looker, fresh)}) == 1
@@ -90,7 +95,7 @@ def test_the_same_samples_give_the_same_page(scenes: list[Path], looker: Looker,
 
 def test_as_many_frames_as_a_run_would_send(scenes: list[Path], looker: Looker) -> None:
     """Two frames in all: the latest turn takes them, the other one's place says so."""
-    page = Page(sample(*scenes), looker=replace(looker, max_frames=2))
+    page = Page(sample(*scenes), looker=changed(looker, max_frames=2))
     assert page.pictures == [("turn 3", 2)] * 2
     assert "no frames: later turns take all frames (frames.max_frames)" in page.words
     assert Page(sample(*scenes), looker=looker, max_images=2).source == page.source
@@ -106,7 +111,7 @@ def test_turns_without_frames_say_why(tmp_path: Path, looker: Looker) -> None:
         assert f"no frames: {why}" in page.words
     hidden = replace(sample(None, None), dropped=(1,))
     assert "left out: the clip could show the reply" in Page(hidden, looker=looker).words
-    blind = Page(sample(None, None), looker=replace(looker, last_turns=0))
+    blind = Page(sample(None, None), looker=changed(looker, last_turns=0))
     assert "frames.seen_by=none: no agent sees frames" in blind.words
     assert (page.pictures, blind.pictures) == ([], [])
 

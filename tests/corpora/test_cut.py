@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mmerg.corpora.dialogue import Clip, Corpus, Dialogue, Turn, cut
-from mmerg.corpora.protocols import Protocol
+from mmerg.corpora.protocols import select
+from tests.composed import protocol
 
 LABELS = ("joy", "sadness")
 FILM, OTHER = Path("film.mp4"), Path("other.mp4")
@@ -115,8 +116,9 @@ def corpus(*dialogues: Dialogue) -> Corpus:
 
 def test_one_sample_a_dialogue_and_those_without_history_are_counted() -> None:
     one, two = Turn("Ana", "one", "joy", Clip(FILM)), Turn("Ben", "two", "sadness")
-    selection = Protocol().select(
-        corpus(Dialogue("a", (one, two)), Dialogue("b", (one,)), Dialogue("c", (one,), "Cem"), Dialogue("d", ()))
+    selection = select(
+        corpus(Dialogue("a", (one, two)), Dialogue("b", (one,)), Dialogue("c", (one,), "Cem"), Dialogue("d", ())),
+        protocol(),
     )
     hidden, asked = selection.samples
     assert selection.left_out == {"dialogues without a history": 2}

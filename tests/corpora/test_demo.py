@@ -11,7 +11,8 @@ import pytest
 
 from mmerg.corpora.dialogue import Clip
 from mmerg.corpora.folder import Folder, demo_root
-from mmerg.corpora.protocols import Protocol
+from mmerg.corpora.protocols import select
+from tests.composed import protocol
 
 CLIPS = sorted(path.name for path in demo_root().glob("*.mp4"))
 CASCADE = Path(cv2.__file__).parent / "data" / "haarcascade_frontalface_default.xml"
@@ -43,7 +44,7 @@ def test_it_loads_clean() -> None:
 
 
 def test_every_dialogue_gives_a_sample_with_a_gold_reply() -> None:
-    selection = Protocol().select(Folder(demo_root()).load())
+    selection = select(Folder(demo_root()).load(), protocol())
     assert selection.left_out == {}
     assert all(sample.target and sample.target.emotion for sample in selection.samples)
     assert all(sample.dropped == () for sample in selection.samples)
@@ -51,7 +52,7 @@ def test_every_dialogue_gives_a_sample_with_a_gold_reply() -> None:
 
 
 def test_the_shared_clip_is_shown_up_to_the_hidden_reply() -> None:
-    (sample,) = (s for s in Protocol().select(Folder(demo_root()).load()).samples if s.dialogue_id == "fine")
+    (sample,) = (s for s in select(Folder(demo_root()).load(), protocol()).samples if s.dialogue_id == "fine")
     spans = [(turn.clip.path.name, turn.clip.start, turn.clip.end) for turn in sample.scene.history if turn.clip]
     assert spans == [("fine_1.mp4", None, None), ("fine_talk.mp4", 0.0, 3.0), ("fine_talk.mp4", 3.0, 6.5)]
     assert sample.scene.history[2].clip is None

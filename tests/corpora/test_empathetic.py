@@ -9,11 +9,11 @@ import pytest
 
 from mmerg.corpora.dialogue import Corpus
 from mmerg.corpora.empathetic import EKMAN, LABEL_SETS, Empathetic
-from mmerg.corpora.protocols import Protocol
+from mmerg.corpora.protocols import select
 from mmerg.corpora.published import expected
 from mmerg.errors import ConfigError
 from mmerg.experiment.wiring import corpus_of
-from tests.composed import plain_of, settings_of
+from tests.composed import plain_of, protocol, settings_of
 
 from .empathetic_builder import COLUMNS, Builder, Line, of_size, two_conversations
 
@@ -65,7 +65,7 @@ def test_the_emotion_of_the_conversation_is_that_of_each_turn(tmp_path: Path) ->
 
 def test_listeners_turns_alone_are_targets(tmp_path: Path) -> None:
     corpus = load(tmp_path, Builder())
-    samples = Protocol(targets="all").select(corpus).samples
+    samples = select(corpus, protocol(targets="all")).samples
     assert [sample.id for sample in samples] == [
         "test_hit:0_conv:1/2",
         "test_hit:0_conv:1/4",
@@ -77,7 +77,7 @@ def test_listeners_turns_alone_are_targets(tmp_path: Path) -> None:
 
 
 def test_the_situation_reaches_no_scene(tmp_path: Path) -> None:
-    for sample in Protocol(targets="all").select(load(tmp_path, Builder())).samples:
+    for sample in select(load(tmp_path, Builder()), protocol(targets="all")).samples:
         assert "cellar" not in repr((sample.scene, sample.target))
         assert "again." not in repr((sample.scene, sample.target))
 
@@ -100,7 +100,7 @@ def test_numbers_are_ordered_as_numbers_and_may_have_gaps(tmp_path: Path) -> Non
 
 def test_a_listener_who_begins_has_nothing_to_reply_to(tmp_path: Path) -> None:
     lines = [Line("hit:0_conv:1", number, f"turn {number}") for number in (2, 3, 4)]
-    samples = Protocol(targets="all").select(load(tmp_path, Builder(lines=lines))).samples
+    samples = select(load(tmp_path, Builder(lines=lines)), protocol(targets="all")).samples
     assert [sample.id for sample in samples] == ["test_hit:0_conv:1/3"]
 
 
@@ -220,7 +220,7 @@ def test_a_copy_of_official_size_has_the_official_counts(tmp_path: Path, split: 
     corpus = load(tmp_path, Builder(split=split, lines=lines))
     assert len(corpus.dialogues) == figures.dialogues
     assert sum(len(dialogue.turns) for dialogue in corpus.dialogues) == figures.turns
-    assert len(Protocol(targets="all").select(corpus).samples) == figures.replies
+    assert len(select(corpus, protocol(targets="all")).samples) == figures.replies
     assert corpus.notes == {}
 
 

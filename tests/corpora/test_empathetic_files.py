@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 
 from mmerg.corpora.dialogue import Corpus
 from mmerg.corpora.empathetic import LABEL_SETS, Empathetic
-from mmerg.corpora.protocols import Protocol
+from mmerg.corpora.protocols import select
 from mmerg.errors import ConfigError, CorpusError, MmergError
+from tests.composed import protocol
 
 from .empathetic_builder import COLUMNS, EMOTIONS, Builder, Line, of_size, two_conversations
 
@@ -200,5 +201,5 @@ def test_what_is_written_is_what_is_read(data: st.DataObject) -> None:
     assert read == {f"test_hit:{at}_conv:{at}": talk for at, talk in enumerate(talks)}
     assert {dialogue.situation for dialogue in corpus.dialogues} == {f"situation {at}" for at in range(len(talks))}
     replies = sum(len(talk) // 2 for talk in talks)
-    assert len(Protocol(targets="all").select(corpus).samples) == replies
+    assert len(select(corpus, protocol(targets="all")).samples) == replies
     assert corpus.notes == {}

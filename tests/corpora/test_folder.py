@@ -18,8 +18,9 @@ from hypothesis import strategies as st
 
 from mmerg.corpora.dialogue import Clip, Corpus
 from mmerg.corpora.folder import EXAMPLE, DialogueLine, Folder, _lines
-from mmerg.corpora.protocols import Protocol
+from mmerg.corpora.protocols import select
 from mmerg.errors import CorpusError, MmergError
+from tests.composed import protocol
 
 ANA = {"speaker": "Ana", "text": "I failed again."}
 BEN = {"speaker": "Ben", "text": "That must hurt.", "emotion": "sadness"}
@@ -56,7 +57,7 @@ def test_a_dialogue_as_written(tmp_path: Path) -> None:
 def test_the_example_in_the_messages_is_right(tmp_path: Path) -> None:
     corpus = Folder(write(tmp_path, EXAMPLE, clips=("ana.mp4",))).load()
     assert corpus.notes == {}
-    assert len(Protocol().select(corpus).samples) == 1
+    assert len(select(corpus, protocol()).samples) == 1
 
 
 def test_windows_files_are_read(tmp_path: Path) -> None:
@@ -238,7 +239,7 @@ def test_a_hard_link_is_known_to_be_the_same_file(tmp_path: Path) -> None:
         {"speaker": "Ben", "text": "hidden", "clip": "v.mp4", "start": 2},
     ]
     (tmp_path / "dialogues.jsonl").write_text(json.dumps({"id": "d", "turns": turns}) + "\n", encoding="utf-8")
-    [sample] = Protocol().select(Folder(tmp_path).load()).samples
+    [sample] = select(Folder(tmp_path).load(), protocol()).samples
     [turn] = sample.scene.history
     assert turn.clip is not None
     assert turn.clip.end == 2.0

@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 
 from mmerg.corpora.dialogue import Corpus, Dialogue
 from mmerg.corpora.iemocap import LABEL_SETS, Iemocap, read_evaluation, read_transcription
-from mmerg.corpora.protocols import Protocol
+from mmerg.corpora.protocols import select
 from mmerg.errors import ConfigError, MmergError
 from mmerg.experiment.wiring import corpus_of, make
-from tests.composed import plain_of, settings_of
+from tests.composed import plain_of, protocol, settings_of
 
 from .iemocap_builder import (
     DIALOGUES,
@@ -223,7 +223,7 @@ def test_the_fingerprint_covers_every_file(tmp_path: Path, folder: str) -> None:
 
 def test_the_target_is_the_last_turn_with_a_label(tmp_path: Path) -> None:
     corpus = load(tmp_path, *session5(undecided=5))
-    selection = Protocol("labelled", max_per_dialogue=1).select(corpus)
+    selection = select(corpus, protocol("labelled", max_per_dialogue=1))
     assert len(selection.samples) == len(corpus.dialogues) == 31
     assert corpus.notes == {"labels_xxx": 5}
     targets = [sample.target.text for sample in selection.samples if sample.target]
@@ -282,7 +282,7 @@ def test_any_bytes_give_samples_or_our_error(spoken: bytes, judged: bytes) -> No
     assert all(turn.text.strip() and turn.speaker in ("Woman", "Man") for turn in turns)
     assert [turn.start for turn in turns] == sorted(turn.start or 0.0 for turn in turns)
     assert all(turn.emotion in (*SIX, None) for turn in turns)
-    samples = Protocol("all").select(outcome).samples
+    samples = select(outcome, protocol("all")).samples
     assert len(samples) == len(turns) - 1
 
 

@@ -13,11 +13,13 @@ import pytest
 
 from mmerg.corpora.dialogue import Clip, Corpus, Crop, Sample
 from mmerg.corpora.iemocap import LEFT, RIGHT, Iemocap
-from mmerg.corpora.protocols import Protocol
+from mmerg.corpora.protocols import select
 from mmerg.engine.look import Ahead, Looker, clips_by_file
 from mmerg.frames.picture import cv2, from_jpeg
-from mmerg.frames.store import FrameSettings, FrameStore
+from mmerg.frames.store import FrameStore
 from mmerg.runs import events
+from mmerg.settings.model import FramesSettings
+from tests.composed import protocol
 from tests.frames.clips import FPS, code, picture
 from tests.frames.clips import RIGHT as RIGHT_CODE
 
@@ -114,10 +116,12 @@ def look(sample: Sample, looker: Looker) -> tuple[dict[int, list[int]], dict[int
 
 def test_every_sample_sees_the_speakers_half_inside_the_turn_and_before_the_target(drawn: Path, tmp_path: Path) -> None:
     corpus = Iemocap(drawn).load()
-    samples = Protocol("all").select(corpus).samples
+    samples = select(corpus, protocol("all")).samples
     assert len(samples) == len(DRAWN) - 1
     planned = clips_by_file(samples, last_turns=9)
-    looker = Looker(FrameSettings(per_clip=4, long_side=320), 99, 9, FrameStore(tmp_path), Ahead(planned))
+    looker = Looker(
+        FramesSettings(per_clip=4, long_side=320, max_frames=99, last_turns=9), FrameStore(tmp_path), Ahead(planned)
+    )
     together = 0
     for sample in samples:
         assert sample.target
@@ -142,10 +146,10 @@ def test_every_sample_sees_the_speakers_half_inside_the_turn_and_before_the_targ
 
 def test_the_target_of_the_default_protocol_is_not_seen(drawn: Path, tmp_path: Path) -> None:
     """Its turn starts inside the one before it, and a turn without a label comes after it."""
-    [sample] = Protocol("labelled", max_per_dialogue=1).select(Iemocap(drawn).load()).samples
+    [sample] = select(Iemocap(drawn).load(), protocol("labelled", max_per_dialogue=1)).samples
     assert sample.target
     assert (sample.target.emotion, sample.target.start) == ("angry", 11.75)
-    seen, problems = look(sample, Looker(FrameSettings(long_side=320), 8, 2, FrameStore(tmp_path)))
+    seen, problems = look(sample, Looker(FramesSettings(long_side=320), FrameStore(tmp_path)))
     assert problems == {}
     assert sorted(seen) == [4, 5]
     assert min(seen[5]) >= 9.0 * FPS

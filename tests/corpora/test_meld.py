@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 
 from mmerg.corpora.dialogue import Corpus
 from mmerg.corpora.meld import Meld
-from mmerg.corpora.protocols import Protocol
+from mmerg.corpora.protocols import select
 from mmerg.errors import ConfigError, CorpusError, MmergError
+from tests.composed import protocol
 
 from .meld_builder import COLUMNS, Builder, Line, three_dialogues
 
@@ -281,7 +282,7 @@ def test_the_real_csv(split: str, rows: int, dialogues: int, with_history: int) 
     corpus = Meld(REAL, split).load()
     assert len(corpus.dialogues) == dialogues
     assert sum(len(dialogue.turns) for dialogue in corpus.dialogues) == rows
-    selection = Protocol().select(corpus)
+    selection = select(corpus, protocol())
     assert len(selection.samples) == with_history
     assert selection.left_out == {"dialogues without a history": dialogues - with_history}
     assert corpus.notes["clips_missing"] == rows
@@ -306,5 +307,5 @@ def test_the_real_test_split_in_detail() -> None:
     assert corpus.notes == {"spans_reversed": 1}  # dialogue 155, utterance 3 ends when it starts
     ends = {dialogue.id: [turn.end for turn in dialogue.turns] for dialogue in corpus.dialogues}
     assert ends["test_dia187"][2] == 311.82
-    last = [(sample.target, sample.scene.history[-1]) for sample in Protocol().select(corpus).samples]
+    last = [(sample.target, sample.scene.history[-1]) for sample in select(corpus, protocol()).samples]
     assert sum(target is not None and target.speaker != before.speaker for target, before in last) == 218

@@ -10,8 +10,9 @@ import pytest
 
 from mmerg.corpora.dialogue import Clip, Turn
 from mmerg.corpora.meld import Meld
-from mmerg.corpora.protocols import Protocol
+from mmerg.corpora.protocols import select
 from mmerg.errors import CorpusError
+from tests.composed import protocol
 
 from .meld_builder import RELEASE_FOLDERS, Builder, Line
 
@@ -99,7 +100,7 @@ def test_a_clip_that_is_the_targets_file_under_another_name_is_not_shown(
     Builder(lines=lines, clip_folder="test").write(tmp_path)
     (tmp_path / "test/dia0_utt0.mp4").unlink()
     linked(tmp_path / "test/dia0_utt0.mp4", tmp_path / "test/dia0_utt2.mp4")
-    [sample] = Protocol().select(Meld(tmp_path).load()).samples
+    [sample] = select(Meld(tmp_path).load(), protocol()).samples
     assert clips(sample.scene.history) == [None, "dia0_utt1.mp4"]
     assert sample.dropped == (1,)
 

@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 
 from mmerg.corpora.dialogue import Clip, Corpus
 from mmerg.corpora.meld import Meld
-from mmerg.corpora.protocols import Protocol
+from mmerg.corpora.protocols import select
 from mmerg.corpora.published import expected
 from mmerg.errors import ConfigError, CorpusError, MmergError
-from tests.composed import plain_of
+from tests.composed import plain_of, protocol
 
 from .meld_builder import COLUMNS, DYADIC_COLUMNS, Builder, Line, three_dialogues, two_dyads
 
@@ -49,7 +49,7 @@ def test_the_plain_layout(tmp_path: Path) -> None:
         ["Rachel", "Ross"],
     ]
     assert corpus.dialogues[1].turns[0].text == corpus.dialogues[0].turns[1].text
-    assert [sample.id for sample in Protocol().select(corpus).samples] == ["test_dyad0/2", "test_dyad1/2"]
+    assert [sample.id for sample in select(corpus, protocol()).samples] == ["test_dyad0/2", "test_dyad1/2"]
 
 
 def test_no_id_of_a_dyad_is_one_of_a_dialogue(tmp_path: Path) -> None:

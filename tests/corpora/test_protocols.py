@@ -11,8 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mmerg.corpora.dialogue import Corpus, Dialogue, Sample, Turn
-from mmerg.corpora.protocols import Protocol, Selection, chosen
+from mmerg.corpora.protocols import Selection, chosen, describe, select
 from mmerg.errors import ConfigError
+from mmerg.settings.model import ProtocolSettings
+from tests.composed import protocol
 
 LABELS = ("neutral", "joy", "anger")
 
@@ -39,54 +41,54 @@ SOME = corpus(FOUR, THREE, ONE, ASKED)
 
 
 @pytest.mark.parametrize(
-    ("protocol", "taken", "left_out"),
+    ("asked", "taken", "left_out"),
     [
-        (Protocol(), ["four/4", "three/3", "asked/3"], {"dialogues without a history": 1}),
+        (protocol(), ["four/4", "three/3", "asked/3"], {"dialogues without a history": 1}),
         (
-            Protocol("all"),
+            protocol("all"),
             ["four/2", "four/3", "four/4", "three/2", "three/3", "asked/2", "asked/3"],
             {"dialogues without a history": 1},
         ),
         (
-            Protocol("labelled"),
+            protocol("labelled"),
             ["four/2", "four/4", "three/2", "asked/2"],
             {"dialogues without a history": 1},
         ),
         (
-            Protocol("labelled", max_per_dialogue=1),
+            protocol("labelled", max_per_dialogue=1),
             ["four/4", "three/2", "asked/2"],
             {"dialogues without a history": 1, "targets over max_per_dialogue": 1},
         ),
         (
-            Protocol("all", max_per_dialogue=2),
+            protocol("all", max_per_dialogue=2),
             ["four/3", "four/4", "three/2", "three/3", "asked/2", "asked/3"],
             {"dialogues without a history": 1, "targets over max_per_dialogue": 1},
         ),
         (
-            Protocol("all", emotions="nonneutral"),
+            protocol("all", emotions="nonneutral"),
             ["four/4", "three/2", "asked/2"],
             {"dialogues without a history": 1, "targets of other emotions": 4},
         ),
         (
-            Protocol(emotions=["anger"]),
+            protocol(emotions=["anger"]),
             ["four/4"],
             {"dialogues without a history": 1, "targets of other emotions": 2},
         ),
         (
-            Protocol("all", emotions=["joy", "anger"], max_per_dialogue=1),
+            protocol("all", emotions=["joy", "anger"], max_per_dialogue=1),
             ["four/4", "three/2", "asked/2"],
             {"dialogues without a history": 1, "targets of other emotions": 4},
         ),
     ],
 )
-def test_what_is_taken(protocol: Protocol, taken: list[str], left_out: dict[str, int]) -> None:
-    selection = protocol.select(SOME)
+def test_what_is_taken(asked: ProtocolSettings, taken: list[str], left_out: dict[str, int]) -> None:
+    selection = select(SOME, asked)
     assert ids(selection) == taken
     assert selection.left_out == left_out
 
 
 def test_a_dialogue_whose_turns_carry_no_label_has_no_target() -> None:
-    selection = Protocol("labelled").select(corpus(talk("d", None, None), talk("e", "joy", None, None)))
+    selection = select(corpus(talk("d", None, None), talk("e", "joy", None, None)), protocol("labelled"))
     assert ids(selection) == []
     assert selection.left_out == {"dialogues without a target": 2}
 
@@ -103,67 +105,67 @@ def test_only_responders_turns_are_targets(targets: Any, taken: list[str], witho
     even = talk("even", *["joy"] * 4, responders=("Ben",))
     odd = talk("odd", *["joy"] * 3, responders=("Ben",))
     nobody = talk("nobody", *["joy"] * 3, responders=("Cem",))
-    selection = Protocol(targets).select(corpus(even, odd, nobody))
+    selection = select(corpus(even, odd, nobody), protocol(targets))
     assert ids(selection) == taken
     assert selection.left_out == {"dialogues without a target": without}
 
 
 def test_a_responder_who_begins_has_nothing_to_reply_to() -> None:
-    selection = Protocol("all").select(corpus(talk("d", "joy", "joy", responders=("Ana",))))
+    selection = select(corpus(talk("d", "joy", "joy", responders=("Ana",))), protocol("all"))
     assert selection.left_out == {"dialogues without a target": 1}  # it has a history: Ana's own turn before Ben's
 
 
 @pytest.mark.parametrize(("respond_as", "taken"), [("Ben", ["d/2"]), ("Ana", [])])
 def test_a_reply_that_is_asked_for_is_one_of_a_responder(respond_as: str, taken: list[str]) -> None:
-    selection = Protocol().select(corpus(talk("d", "joy", responders=("Ben",), respond_as=respond_as)))
+    selection = select(corpus(talk("d", "joy", responders=("Ben",), respond_as=respond_as)), protocol())
     assert ids(selection) == taken
 
 
 def test_the_reply_after_the_last_turn_has_no_label() -> None:
     asked = corpus(ASKED)
-    assert ids(Protocol().select(asked)) == ["asked/3"]
-    assert Protocol().select(asked).samples[0].target is None
-    assert Protocol(emotions=["anger"]).select(asked).left_out == {"targets of other emotions": 1}
+    assert ids(select(asked, protocol())) == ["asked/3"]
+    assert select(asked, protocol()).samples[0].target is None
+    assert select(asked, protocol(emotions=["anger"])).left_out == {"targets of other emotions": 1}
 
 
 @pytest.mark.parametrize(("history", "shown"), [(None, 3), (1, 1), (2, 2), (3, 3), (9, 3)])
 def test_so_many_turns_are_shown(history: int | None, shown: int) -> None:
-    (sample,) = Protocol(history=history).select(corpus(FOUR)).samples
+    (sample,) = select(corpus(FOUR), protocol(history=history)).samples
     assert [turn.text for turn in sample.scene.history] == [f"words {at}" for at in (1, 2, 3)][-shown:]
     assert sample.id == "four/4"
 
 
 def test_a_draw_keeps_the_order_and_follows_the_seed() -> None:
     many = corpus(*(talk(f"d{number}", "joy", "anger") for number in range(60)))
-    order = ids(Protocol().select(many))
-    drawn = [ids(Protocol(sample=20, seed=seed).select(many)) for seed in (0, 0, 1)]
+    order = ids(select(many, protocol()))
+    drawn = [ids(select(many, protocol(sample=20, seed=seed))) for seed in (0, 0, 1)]
     assert drawn[0] == drawn[1] != drawn[2]
     for taken in drawn:
         assert len(taken) == 20
         assert taken == sorted(taken, key=order.index)
-    assert Protocol(sample=20).select(many).left_out == {"targets not drawn": 40}
+    assert select(many, protocol(sample=20)).left_out == {"targets not drawn": 40}
 
 
 def test_a_draw_of_more_than_there_are_takes_all() -> None:
-    selection = Protocol(sample=99).select(SOME)
-    assert ids(selection) == ids(Protocol().select(SOME))
+    selection = select(SOME, protocol(sample=99))
+    assert ids(selection) == ids(select(SOME, protocol()))
     assert "targets not drawn" not in selection.left_out
 
 
 @pytest.mark.parametrize(
-    ("protocol", "told"),
+    ("asked", "told"),
     [
-        (Protocol(), "targets=last emotions=all, n=3, 1 dialogues without a history"),
+        (protocol(), "targets=last emotions=all, n=3, 1 dialogues without a history"),
         (
-            Protocol("all", ["joy", "anger"], max_per_dialogue=1, sample=2, seed=7, history=4),
+            protocol("all", ["joy", "anger"], max_per_dialogue=1, sample=2, seed=7, history=4),
             "targets=all emotions=joy+anger max_per_dialogue=1 sample=2 history=4 seed=7, n=2, "
             "1 dialogues without a history, 4 targets of other emotions, 1 targets not drawn",
         ),
-        (Protocol("labelled", seed=7), "targets=labelled emotions=all, n=4, 1 dialogues without a history"),
+        (protocol("labelled", seed=7), "targets=labelled emotions=all, n=4, 1 dialogues without a history"),
     ],
 )
-def test_what_is_told_names_the_settings_and_n(protocol: Protocol, told: str) -> None:
-    assert protocol.describe(protocol.select(SOME)) == told
+def test_what_is_told_names_the_settings_and_n(asked: ProtocolSettings, told: str) -> None:
+    assert describe(asked, select(SOME, asked)) == told
 
 
 @pytest.mark.parametrize(
@@ -175,13 +177,13 @@ def test_what_is_told_names_the_settings_and_n(protocol: Protocol, told: str) ->
 )
 def test_emotions_that_the_corpus_does_not_have(emotions: Any, labels: tuple[str, ...], what: str) -> None:
     with pytest.raises(ConfigError) as caught:
-        Protocol(emotions=emotions).select(replace(SOME, labels=labels))
+        select(replace(SOME, labels=labels), protocol(emotions=emotions))
     assert (caught.value.what, caught.value.where) == (what, "protocol.emotions")
     assert ", ".join(labels) in caught.value.hint
 
 
 def samples_of(count: int) -> list[Sample]:
-    return list(Protocol().select(corpus(*(talk(f"d{number}", "joy", "joy") for number in range(count)))).samples)
+    return list(select(corpus(*(talk(f"d{number}", "joy", "joy") for number in range(count))), protocol()).samples)
 
 
 @pytest.mark.parametrize(
@@ -220,12 +222,16 @@ def corpora(draw: st.DrawFn) -> Corpus:
     return corpus(*dialogues)
 
 
+def changed(protocol: ProtocolSettings, **settings: object) -> ProtocolSettings:
+    return protocol.model_copy(update=settings)
+
+
 def limits(most: int) -> st.SearchStrategy[int | None]:
     return st.none() | st.integers(1, most)
 
 
 PROTOCOLS = st.builds(
-    Protocol,
+    ProtocolSettings,
     targets=st.sampled_from(["last", "all", "labelled"]),
     emotions=st.one_of(st.sampled_from(["all", "nonneutral"]), st.lists(st.sampled_from(LABELS), min_size=1)),
     max_per_dialogue=limits(3),
@@ -236,9 +242,9 @@ PROTOCOLS = st.builds(
 
 
 @given(corpora(), PROTOCOLS)
-def test_every_target_is_one_that_the_protocol_allows(made: Corpus, protocol: Protocol) -> None:
+def test_every_target_is_one_that_the_protocol_allows(made: Corpus, asked: ProtocolSettings) -> None:
     by_id = {dialogue.id: dialogue for dialogue in made.dialogues}
-    selection = protocol.select(made)
+    selection = select(made, asked)
     for sample in selection.samples:
         dialogue, target = by_id[sample.dialogue_id], int(sample.id.rpartition("/")[2]) - 1
         assert 1 <= target <= len(dialogue.turns)
@@ -247,47 +253,47 @@ def test_every_target_is_one_that_the_protocol_allows(made: Corpus, protocol: Pr
         if target == len(dialogue.turns):
             assert sample.scene.responder == dialogue.respond_as
         assert not dialogue.responders or sample.scene.responder in dialogue.responders
-        assert protocol.targets != "labelled" or emotion
-        assert protocol.targets != "last" or target == len(dialogue.turns) - (dialogue.respond_as is None)
-        assert protocol.emotions != "nonneutral" or emotion in {"joy", "anger"}
-        assert isinstance(protocol.emotions, str) or emotion in protocol.emotions
-        assert len(sample.scene.history) == min(target, protocol.history or target)
+        assert asked.targets != "labelled" or emotion
+        assert asked.targets != "last" or target == len(dialogue.turns) - (dialogue.respond_as is None)
+        assert asked.emotions != "nonneutral" or emotion in {"joy", "anger"}
+        assert isinstance(asked.emotions, str) or emotion in asked.emotions
+        assert len(sample.scene.history) == min(target, asked.history or target)
         assert all(turn.emotion is None for turn in sample.scene.history)
 
 
 @given(corpora(), PROTOCOLS)
-def test_order_and_limits_hold_and_a_second_time_gives_the_same(made: Corpus, protocol: Protocol) -> None:
-    selection = protocol.select(made)
-    assert protocol.select(made) == selection
+def test_order_and_limits_hold_and_a_second_time_gives_the_same(made: Corpus, asked: ProtocolSettings) -> None:
+    selection = select(made, asked)
+    assert select(made, asked) == selection
     place = {dialogue.id: at for at, dialogue in enumerate(made.dialogues)}
     order = [(place[sample.dialogue_id], int(sample.id.rpartition("/")[2])) for sample in selection.samples]
     assert order == sorted(set(order))
-    assert len(order) <= (protocol.sample or len(order))
+    assert len(order) <= (asked.sample or len(order))
     each = Counter(sample.dialogue_id for sample in selection.samples)
-    assert all(count <= (protocol.max_per_dialogue or count) for count in each.values())
+    assert all(count <= (asked.max_per_dialogue or count) for count in each.values())
 
 
 @given(corpora(), PROTOCOLS)
-def test_what_is_taken_and_what_is_left_out_come_to_all_there_was(made: Corpus, protocol: Protocol) -> None:
-    selection = protocol.select(made)
-    everything = replace(protocol, emotions="all", max_per_dialogue=None, sample=None).select(made)
+def test_what_is_taken_and_what_is_left_out_come_to_all_there_was(made: Corpus, asked: ProtocolSettings) -> None:
+    selection = select(made, asked)
+    everything = select(made, changed(asked, emotions="all", max_per_dialogue=None, sample=None))
     of_targets = [count for reason, count in selection.left_out.items() if reason.startswith("targets")]
     assert len(selection.samples) + sum(of_targets) == len(everything.samples)
     without = [count for reason, count in selection.left_out.items() if reason.startswith("dialogues")]
     assert sum(without) + len({sample.dialogue_id for sample in everything.samples}) == len(made.dialogues)
     assert all(selection.left_out.values())
-    assert protocol.describe(selection).count(f"n={len(selection.samples)}") == 1
+    assert describe(asked, selection).count(f"n={len(selection.samples)}") == 1
 
 
 @given(corpora(), PROTOCOLS)
-def test_a_narrower_protocol_takes_no_more(made: Corpus, protocol: Protocol) -> None:
-    taken = set(ids(protocol.select(made)))
+def test_a_narrower_protocol_takes_no_more(made: Corpus, asked: ProtocolSettings) -> None:
+    taken = set(ids(select(made, asked)))
     for wider in (
-        replace(protocol, sample=None),
-        replace(protocol, sample=None, max_per_dialogue=None),
-        replace(protocol, sample=None, max_per_dialogue=None, emotions="all"),
-        replace(protocol, sample=None, max_per_dialogue=None, emotions="all", targets="all"),
+        changed(asked, sample=None),
+        changed(asked, sample=None, max_per_dialogue=None),
+        changed(asked, sample=None, max_per_dialogue=None, emotions="all"),
+        changed(asked, sample=None, max_per_dialogue=None, emotions="all", targets="all"),
     ):
-        more = set(ids(wider.select(made)))
+        more = set(ids(select(made, wider)))
         assert taken <= more
         taken = more

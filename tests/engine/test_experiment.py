@@ -23,9 +23,10 @@ from mmerg.engine.sample import Experiment
 from mmerg.engine.sources import Supply
 from mmerg.engine.state import State
 from mmerg.errors import CallError, Failure
-from mmerg.frames.store import FrameSettings, FrameStore
+from mmerg.frames.store import FrameStore
 from mmerg.runs import events
 from mmerg.runs.result import Result
+from mmerg.settings.model import FramesSettings
 from mmerg.systems.system import System
 from tests.engine.parts import SCENE, STAGES, as_text, audit, merg, outputs, stage_of
 from tests.frames.clips import numbered
@@ -68,7 +69,7 @@ class Lab:
         system = system or merg()
         self.experiment = Experiment(
             prompts=Prompts(system),
-            looker=Looker(FrameSettings(per_clip=2, long_side=96), 8, 3, FrameStore(folder / "frames")),
+            looker=Looker(FramesSettings(per_clip=2, long_side=96, last_turns=3), FrameStore(folder / "frames")),
             sampling=Sampling(seed=3),
             engine=ENGINE,
             max_images=8,

@@ -15,8 +15,9 @@ from mmerg.engine.look import Looker, budget
 from mmerg.engine.prompts import form
 from mmerg.engine.state import State
 from mmerg.frames.picture import from_jpeg
-from mmerg.frames.store import Frame, FrameSettings, FrameStore
+from mmerg.frames.store import Frame, FrameStore
 from mmerg.runs import events
+from mmerg.settings.model import FramesSettings
 from tests.frames.clips import numbered
 
 
@@ -76,13 +77,15 @@ def sample(*paths: Path | None, dropped: tuple[int, ...] = ()) -> Sample:
     return Sample(Scene("d/9", turns, "Ben", ("joy",)), "d", Turn("Ben", "hidden"), dropped)
 
 
+_FEW = {"per_clip": 2, "long_side": 96, "last_turns": 3}
+
+
 class Looked:
     """What a look gave: the state and its one event."""
 
     def __init__(self, sample: Sample, folder: Path, *, vision: bool = True, max_images: int = 8, **own: int) -> None:
         log: list[events.Event] = []
-        settings = FrameSettings(per_clip=own.get("per_clip", 2), long_side=96)
-        looker = Looker(settings, own.get("max_frames", 8), own.get("last_turns", 3), FrameStore(folder))
+        looker = Looker(FramesSettings.model_validate(_FEW | own), FrameStore(folder))
         self.store = looker.store
         self.state: State = looker.look(
             sample.scene, sample.dropped, vision=vision, max_images=max_images, emit=log.append

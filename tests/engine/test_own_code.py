@@ -18,7 +18,8 @@ from mmerg.engine.sources import Supply
 from mmerg.engine.state import Pass, State
 from mmerg.errors import ConfigError, Failure, SampleError
 from mmerg.runs import events
-from mmerg.settings.model import SystemSettings, Target
+from mmerg.settings.kinds import Target
+from mmerg.settings.model import SystemSettings
 from mmerg.settings.wrong import read_part
 from mmerg.systems.build import build
 from mmerg.systems.schema import Bounds, parse

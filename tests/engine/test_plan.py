@@ -17,14 +17,15 @@ from mmerg.engine.state import State
 from mmerg.errors import Failure, SampleError
 from mmerg.experiment.wiring import looker_of
 from mmerg.frames.picture import from_jpeg
-from mmerg.frames.store import Frame, FrameSettings, FrameStore
+from mmerg.frames.store import Frame, FrameStore
+from mmerg.settings.model import FramesSettings
 from mmerg.systems.system import FramesSeenBy
 from tests.composed import BASE, settings_of
 from tests.engine.parts import merg
 from tests.frames.clips import FPS, code, numbered
 
 SECONDS = 12
-SETTINGS = FrameSettings(per_clip=2, long_side=320)
+SETTINGS = FramesSettings(per_clip=2, long_side=320)
 TWO = (Turn("a", "3"), Turn("b", "4"))
 
 
@@ -57,7 +58,7 @@ def look(looker: Looker, sample: Sample) -> State:
 
 
 def looker(store: FrameStore, samples: Sequence[Sample]) -> Looker:
-    return Looker(SETTINGS, 8, 2, store, Ahead(clips_by_file(samples, 2)))
+    return Looker(SETTINGS, store, Ahead(clips_by_file(samples, 2)))
 
 
 def spoil(film: Path) -> None:
@@ -96,7 +97,7 @@ def test_only_the_last_turns_are_looked_at() -> None:
 
 def test_the_first_sample_takes_what_the_others_need(film: Path, tmp_path: Path) -> None:
     samples = all_samples(talk(film))
-    apart = [look(Looker(SETTINGS, 8, 2, FrameStore(tmp_path / "apart")), sample) for sample in samples]
+    apart = [look(Looker(SETTINGS, FrameStore(tmp_path / "apart")), sample) for sample in samples]
     together = looker(FrameStore(tmp_path / "together"), samples)
     last = look(together, samples[-1])
     spoil(film)
@@ -135,7 +136,7 @@ def test_a_span_that_failed_is_not_decoded_again(film: Path, tmp_path: Path) -> 
     assert not state.keyframes
     numbered(film, (SECONDS + 3) * FPS, "MJPG")
     assert look(together, samples[-1]) == state
-    assert look(Looker(SETTINGS, 8, 2, together.store), samples[-1]).keyframes
+    assert look(Looker(SETTINGS, together.store), samples[-1]).keyframes
 
 
 @pytest.mark.parametrize("shared", [True, False])
@@ -165,7 +166,7 @@ def test_a_turns_own_file_is_shown_however_long_after_it_the_reply_comes(tmp_pat
     """MELD: a turn's file takes three seconds, and its reply comes 75 s later on the episode's clock."""
     turn = Turn("a", "one", "joy", Clip(numbered(tmp_path / "dia0_utt0.mp4", 3 * FPS)), 10.0, 13.0)
     sample = cut(Dialogue("d", (turn, Turn("b", "two", "joy", None, 85.0, 87.0))), 1, ("joy",))
-    state = look(Looker(FrameSettings(per_clip=4), 8, 2, FrameStore(tmp_path / "frames")), sample)
+    state = look(Looker(FramesSettings(per_clip=4), FrameStore(tmp_path / "frames")), sample)
     assert len(state.keyframes) == 4
 
 
@@ -184,5 +185,5 @@ def test_no_clip_is_opened_that_no_agent_sees() -> None:
     for frames in ("paper", "none"):
         samples = all_samples(talk(Path("film.avi")))[:3]
         looker = looker_of(settings_of(*BASE, f"frames={frames}"), merg_of_text, samples)
-        assert (looker.last_turns, looker.ahead.planned) == (0, {})
-    assert looker_of(settings_of(*BASE, "frames=all"), merg().showing_frames_to("all"), []).last_turns == 2
+        assert (looker.settings.last_turns, looker.ahead.planned) == (0, {})
+    assert looker_of(settings_of(*BASE, "frames=all"), merg().showing_frames_to("all"), []).settings.last_turns == 2

@@ -16,10 +16,11 @@ from hypothesis import strategies as st
 from mmerg.corpora.dialogue import Clip, Crop
 from mmerg.errors import ClipError
 from mmerg.frames.extract import extract
-from mmerg.frames.store import FrameSettings, FrameStore
+from mmerg.frames.store import FrameStore
+from mmerg.settings.model import FramesSettings
 from tests.frames.clips import codes, moov_first, numbered
 
-SETTINGS = FrameSettings()
+SETTINGS = FramesSettings()
 
 
 def reason(found: object) -> str:
@@ -137,21 +138,21 @@ def test_a_crop_that_leaves_too_little_is_too_small(clip100: Path, store: FrameS
 
 
 def test_a_picture_shrunk_too_far_is_too_small(clip100: Path, store: FrameStore) -> None:
-    (found,) = extract([Clip(clip100)], FrameSettings(long_side=52), store)  # 52 x 31
+    (found,) = extract([Clip(clip100)], FramesSettings(long_side=52), store)  # 52 x 31
     assert reason(found) == "too_small"
-    (found,) = extract([Clip(clip100)], FrameSettings(long_side=54), store)  # 54 x 32
+    (found,) = extract([Clip(clip100)], FramesSettings(long_side=54), store)  # 54 x 32
     assert isinstance(found, tuple)
 
 
 @pytest.mark.parametrize(("limit", "expected"), [(1.0, "too_long"), (3.0, "too_long"), (3.96, "too_long"), (4.0, "")])
 def test_a_clip_longer_than_the_limit_is_refused(clip100: Path, store: FrameStore, limit: float, expected: str) -> None:
-    (found,) = extract([Clip(clip100)], FrameSettings(max_seconds=limit), store)
+    (found,) = extract([Clip(clip100)], FramesSettings(max_seconds=limit), store)
     assert (reason(found) if isinstance(found, ClipError) else "") == expected
 
 
 def test_the_limit_is_for_spans_not_for_the_file(clip100: Path, store: FrameStore) -> None:
     clips = [Clip(clip100, 0.0, 1.5), Clip(clip100, 2.5), Clip(clip100, 0.0, 2.5), Clip(clip100, 1.0)]
-    found = extract(clips, FrameSettings(max_seconds=2.0), store)
+    found = extract(clips, FramesSettings(max_seconds=2.0), store)
     assert all(0 <= number < 38 for number in codes(found[0], store))
     assert all(63 <= number < 100 for number in codes(found[1], store))
     assert [reason(one) for one in found[2:]] == ["too_long", "too_long"]
@@ -162,11 +163,11 @@ def test_a_whole_file_is_as_long_as_it_is_wherever_it_may_be_ended(
     clip100: Path, store: FrameStore, end: float
 ) -> None:
     """MELD: the reply may come minutes after a turn whose own file takes seconds."""
-    whole, ended = extract([Clip(clip100), Clip(clip100, None, end)], FrameSettings(max_seconds=4.0), store)
+    whole, ended = extract([Clip(clip100), Clip(clip100, None, end)], FramesSettings(max_seconds=4.0), store)
     assert len(codes(ended, store)) == 4
     assert (codes(ended, store) == codes(whole, store)) is (end >= 4.0)
     assert all(number < 25 * end for number in codes(ended, store))
-    (found,) = extract([Clip(clip100, None, end)], FrameSettings(max_seconds=2.0), store)
+    (found,) = extract([Clip(clip100, None, end)], FramesSettings(max_seconds=2.0), store)
     assert isinstance(found, tuple) is (end < 2.0)
     if isinstance(found, ClipError):
         assert found.reason == "too_long"
@@ -211,9 +212,9 @@ def test_damaged_files_print_nothing(tmp_path: Path, clip100: Path) -> None:
     (tmp_path / "cut.mp4").write_bytes(data[:middle])
     script = (
         "import sys; from pathlib import Path; from mmerg.corpora.dialogue import Clip;"
-        "from mmerg.frames.extract import extract; from mmerg.frames.store import FrameSettings;"
-        "from mmerg.frames.store import FrameStore;"
-        "found = extract([Clip(Path(p)) for p in sys.argv[2:]], FrameSettings(), FrameStore(Path(sys.argv[1])));"
+        "from mmerg.frames.extract import extract; from mmerg.frames.store import FrameStore;"
+        "from mmerg.settings.model import FramesSettings;"
+        "found = extract([Clip(Path(p)) for p in sys.argv[2:]], FramesSettings(), FrameStore(Path(sys.argv[1])));"
         "print([getattr(one, 'reason', 'frames') for one in found])"
     )
     ran = subprocess.run(

@@ -14,11 +14,12 @@ from mmerg.errors import ClipError
 from mmerg.frames.decode import candidates
 from mmerg.frames.extract import extract
 from mmerg.frames.picture import from_jpeg
-from mmerg.frames.store import Frame, FrameSettings, FrameStore
+from mmerg.frames.store import Frame, FrameStore
+from mmerg.settings.model import FramesSettings
 from tests.frames.clips import FPS, RIGHT, codes, numbered, picture, write
 
 LEFT_HALF, RIGHT_HALF = Crop(0.0, 0.0, 0.5, 1.0), Crop(0.5, 0.0, 0.5, 1.0)
-SETTINGS = FrameSettings()
+SETTINGS = FramesSettings()
 # Hundredths of a second: frames of the shared clip stand at every fourth.
 hundredths = st.none() | st.integers(0, 450)
 
@@ -51,7 +52,7 @@ def test_a_span_is_half_open_and_gives_as_many_frames_as_it_can(
     clip100: Path, tmp_path_factory: pytest.TempPathFactory, start: int | None, end: int | None, method: str, k: int
 ) -> None:
     store = fresh(tmp_path_factory)
-    kept = FrameSettings(per_clip=k, method="uniform" if method == "uniform" else "representative")
+    kept = FramesSettings(per_clip=k, method="uniform" if method == "uniform" else "representative")
     (found,) = extract([Clip(clip100, seconds(start), seconds(end))], kept, store)
     inside = [n for n in range(100) if (start or 0) <= 4 * n and (end is None or 4 * n < end)]
     if end is not None and end <= (start or 0):
@@ -99,7 +100,7 @@ def test_a_crop_takes_its_half(clip100: Path, store: FrameStore) -> None:
 
 def test_frames_are_shrunk_to_the_long_side_and_never_enlarged(clip100: Path, store: FrameStore) -> None:
     for long_side, size in ((100, (100, 60)), (319, (319, 191)), (2000, (320, 192))):
-        (found,) = extract([Clip(clip100)], FrameSettings(long_side=long_side), store)
+        (found,) = extract([Clip(clip100)], FramesSettings(long_side=long_side), store)
         assert isinstance(found, tuple)
         for frame in found:
             shown = from_jpeg(store.read(frame.sha256))
@@ -126,7 +127,7 @@ def test_every_scene_of_a_clip_with_cuts_is_shown_and_blurred_frames_are_avoided
 
 
 def test_uniform_frames_stand_near_the_middles_of_equal_windows(clip100: Path, store: FrameStore) -> None:
-    (found,) = extract([Clip(clip100)], FrameSettings(method="uniform"), store)
+    (found,) = extract([Clip(clip100)], FramesSettings(method="uniform"), store)
     spacing = 100 / 16  # of the candidates, in frames
     assert codes(found, store) == pytest.approx([12.5, 37.5, 62.5, 87.5], abs=spacing)
 
@@ -138,7 +139,7 @@ def test_a_short_clip_gives_all_its_frames(tmp_path: Path, store: FrameStore) ->
 
 
 def test_more_frames_than_usual_can_be_asked_for(clip100: Path, store: FrameStore) -> None:
-    (found,) = extract([Clip(clip100)], FrameSettings(per_clip=60), store)
+    (found,) = extract([Clip(clip100)], FramesSettings(per_clip=60), store)
     numbers = codes(found, store)
     assert len(numbers) == 60
     assert numbers == sorted(set(numbers))
@@ -155,7 +156,7 @@ def test_a_long_file_with_many_spans_keeps_to_each_of_them(tmp_path: Path, store
 
 
 def test_candidates_of_a_span_stay_few_and_small(clip100: Path) -> None:
-    ((_, found),) = candidates([Clip(clip100)], FrameSettings(long_side=64))
+    ((_, found),) = candidates([Clip(clip100)], FramesSettings(long_side=64))
     assert isinstance(found, list)
     assert 12 <= len(found) <= 32
     assert all(max(candidate.picture.shape) < 128 for candidate in found)

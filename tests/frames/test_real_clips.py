@@ -9,7 +9,8 @@ import pytest
 from mmerg.corpora.dialogue import Clip
 from mmerg.frames.describe import measure
 from mmerg.frames.extract import extract
-from mmerg.frames.store import Frame, FrameSettings, FrameStore
+from mmerg.frames.store import Frame, FrameStore
+from mmerg.settings.model import FramesSettings
 
 FOLDER = Path(__file__).parents[2] / ".." / "shared" / "data" / "video"
 
@@ -18,7 +19,7 @@ def frames_of(name: str, store: FrameStore, per_clip: int = 4) -> tuple[Frame, .
     path = FOLDER / name
     if not path.is_file():
         pytest.skip(f"the real clip {name} is not on this machine")
-    (found,) = extract([Clip(path)], FrameSettings(per_clip=per_clip), store)
+    (found,) = extract([Clip(path)], FramesSettings(per_clip=per_clip), store)
     assert isinstance(found, tuple), found
     return found
 

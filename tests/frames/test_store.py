@@ -13,13 +13,14 @@ import pytest
 from mmerg.corpora.dialogue import Clip, Crop
 from mmerg.errors import ClipError, RunError
 from mmerg.frames.extract import extract
-from mmerg.frames.store import Frame, FrameSettings, FrameStore
+from mmerg.frames.store import Frame, FrameStore
+from mmerg.settings.model import FramesSettings
 from tests.frames.clips import numbered
 
-SETTINGS = FrameSettings()
+SETTINGS = FramesSettings()
 
 
-def taken(clip: Clip, store: FrameStore, settings: FrameSettings = SETTINGS) -> tuple[Frame, ...]:
+def taken(clip: Clip, store: FrameStore, settings: FramesSettings = SETTINGS) -> tuple[Frame, ...]:
     (found,) = extract([clip], settings, store)
     assert isinstance(found, tuple), found
     return found
@@ -57,11 +58,11 @@ def test_span_crop_and_every_setting_are_part_of_the_key(clip100: Path, store: F
         (replace(clip, start=0.04), SETTINGS),
         (replace(clip, end=1.0), SETTINGS),
         (replace(clip, crop=Crop(0.5, 0.0, 0.5, 1.0)), SETTINGS),
-        (clip, replace(SETTINGS, per_clip=3)),
-        (clip, replace(SETTINGS, method="uniform")),
-        (clip, replace(SETTINGS, long_side=200)),
-        (clip, replace(SETTINGS, jpeg_quality=50)),
-        (clip, replace(SETTINGS, max_seconds=30.0)),
+        (clip, FramesSettings(per_clip=3)),
+        (clip, FramesSettings(method="uniform")),
+        (clip, FramesSettings(long_side=200)),
+        (clip, FramesSettings(jpeg_quality=50)),
+        (clip, FramesSettings(max_seconds=30.0)),
     ]
     frames = [taken(one, store, settings) for one, settings in asked]
     assert len(list((store.folder / "taken").iterdir())) == len(asked)

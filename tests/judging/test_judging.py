@@ -19,7 +19,8 @@ from mmerg.judging.schemas import Preference, Rating
 from mmerg.runs import events
 from mmerg.runs.result import Verdicts
 from mmerg.scoring.answers import read_run
-from mmerg.settings.model import SamplingSettings, StageSettings
+from mmerg.settings.backbone import SamplingSettings
+from mmerg.settings.model import StageSettings
 from tests.composed import composed
 from tests.judging.parts import ITEM, PAIR, always_first, asked, judge, longer, node, rating, user_of
 from tests.scoring.run_builder import build_run, result

@@ -13,11 +13,10 @@ import pytest
 
 from mmerg.corpora.dialogue import Corpus
 from mmerg.corpora.meld import Meld
-from mmerg.corpora.protocols import Protocol
+from mmerg.corpora.protocols import select
 from mmerg.memory.onnx import Onnx
-from mmerg.memory.store import Store
-from mmerg.settings.model import KeySettings
 from mmerg.sources.exemplars import Exemplars
+from tests.composed import protocol
 from tests.memory.parts import Watching, wanted
 from tests.memory.test_onnx import MODEL, TOKENIZER
 
@@ -42,7 +41,7 @@ def kept_back(exemplars: Exemplars, corpus: Corpus, top_k: int) -> dict[str, Any
     """Over the last turns of the test split: samples with an exclusion, exclusions by guard, exemplars found."""
     guards: Counter[str] = Counter()
     samples = touched = found = 0
-    for sample in Protocol().select(corpus).samples:
+    for sample in select(corpus, protocol()).samples:
         answer = exemplars.memory.nearest(exemplars.query(sample), wanted(top_k=top_k))
         guards.update(hit.guard for hit in answer.excluded)
         samples, touched, found = samples + 1, touched + bool(answer.excluded), found + len(answer.hits)
@@ -52,9 +51,9 @@ def kept_back(exemplars: Exemplars, corpus: Corpus, top_k: int) -> dict[str, Any
 
 def test_what_is_found_and_kept_back(corpora: tuple[Corpus, Corpus], tmp_path: Path) -> None:
     test, dev = corpora
-    memory, left_out = Store(tmp_path, Watching()).open(dev, KeySettings(), Onnx(MODEL, TOKENIZER))
-    exemplars = Exemplars(memory, dev, test, wanted(), left_out)
-    measured: dict[str, Any] = {"entries": len(memory.entries), "left_out": dict(left_out)}
+    exemplars = Exemplars(wanted(), Onnx(MODEL, TOKENIZER), dev, test, tmp_path)
+    exemplars.open([], Watching())
+    measured = {name: exemplars.section()[name] for name in ("entries", "left_out")}
     measured |= {f"top_{top_k}": kept_back(exemplars, test, top_k) for top_k in (1, 5)}
     if os.environ.get("MMERG_WRITE_GOLDEN"):
         GOLDEN.write_text(json.dumps(measured, indent=2) + "\n", encoding="utf-8")

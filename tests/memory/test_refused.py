@@ -53,7 +53,7 @@ def test_a_conversation_of_both_is_refused_and_told() -> None:
     with pytest.raises(ConfigError, match=r"1 conversations of the memory are evaluated, too: c0\n"):
         refuse_evaluated(named(corpus(*parts, name="other", fingerprint="o"), *names), evaluated)
     whole = named(corpus(*(replace(one, id=f"whole{one.id}") for one in parts), split="test"), *names)
-    with pytest.raises(ConfigError, match=r"5 conversations of the memory are evaluated, too: c0, c1, c2, …\n"):
+    with pytest.raises(ConfigError, match=r"5 conversations of the memory are evaluated, too: c0, c1, c2 and 2 more\n"):
         refuse_evaluated(named(corpus(*parts, fingerprint="o"), *names), whole)
 
 

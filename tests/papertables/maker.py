@@ -33,7 +33,8 @@ MELD = {"name": "meld"}
 
 @cache
 def page(dataset: str) -> dict[str, Any]:
-    return plain_of(f"dataset={dataset}", "dataset.root=/data", "backend=ollama", "backbone=qwen3.5-27b")
+    root = () if dataset == "demo" else ("dataset.root=/data",)
+    return plain_of(f"dataset={dataset}", *root, "backend=ollama", "backbone=qwen3.5-27b")
 
 
 def config(**changes: Any) -> dict[str, Any]:

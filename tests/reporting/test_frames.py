@@ -13,11 +13,12 @@ from mmerg.corpora.folder import demo_root
 from mmerg.frames.describe import Face, measure
 from mmerg.frames.extract import extract
 from mmerg.frames.picture import from_jpeg
-from mmerg.frames.store import FrameSettings, FrameStore
+from mmerg.frames.store import FrameStore
 from mmerg.reporting.folder import ReportFolder
 from mmerg.reporting.frames import Faces, Frames, blurred
 from mmerg.reporting.write import write_report
 from mmerg.runs.folder import read_results
+from mmerg.settings.model import FramesSettings
 from tests.reporting.conftest import say_nothing
 from tests.reporting.parts import Told, build, jpeg, sha
 
@@ -26,7 +27,7 @@ from tests.reporting.parts import Told, build, jpeg, sha
 def face(tmp_path_factory: pytest.TempPathFactory) -> bytes:
     """A frame of the demo corpus with a face that is found."""
     store = FrameStore(tmp_path_factory.mktemp("store"))
-    [found] = extract([Clip(demo_root() / "fine_1.mp4")], FrameSettings(per_clip=1), store)
+    [found] = extract([Clip(demo_root() / "fine_1.mp4")], FramesSettings(per_clip=1), store)
     assert isinstance(found, tuple), found
     data = store.read(found[0].sha256)
     assert measure([data], [0.0])[0].faces

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from mmerg.runs.config_diff import NONE, Setting, config_diff, settings_diff
 from mmerg.runs.manifest import Manifest
-from mmerg.settings.identity import HOW
+from mmerg.settings.identity import RUNTIME_KEYS
 from tests.composed import BASE, plain_of
 from tests.scoring.run_builder import manifest_of
 
@@ -76,7 +76,7 @@ def test_a_line_feed_in_a_setting_is_no_line_of_its_own() -> None:
 def test_how_results_were_had_and_where_files_lie_is_left_out() -> None:
     ways = ("limit=3", "backend.hosts=[http://a:1]", "cache_dir=/x", "runs=/x", "dataset.root=/elsewhere")
     assert found(run(), run(*ways)) == {}
-    assert not {setting for setting in found(run("seed=1"), run("seed=2", *ways)) if setting.startswith(HOW)}
+    assert not {setting for setting in found(run("seed=1"), run("seed=2", *ways)) if setting.startswith(RUNTIME_KEYS)}
 
 
 @pytest.mark.parametrize(

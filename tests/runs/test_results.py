@@ -53,11 +53,12 @@ def test_a_last_line_without_its_line_feed_is_read(tmp_path: Path) -> None:
     assert not found.clean
 
 
-@pytest.mark.parametrize("cut", [1, 40, -2])
+@pytest.mark.parametrize("cut", [1, 7, 40, -2])
 def test_a_last_line_that_is_cut_off_is_passed_over(cut: int, tmp_path: Path) -> None:
-    found = read(tmp_path, result("a").line(), result("b").line()[:cut])
-    assert list(found) == ["a"]
-    assert not found.clean
+    for filled_up in (b"", b"\0" * 9):
+        found = read(tmp_path, result("a").line(), result("b").line()[:cut].encode() + filled_up)
+        assert list(found) == ["a"]
+        assert not found.clean
 
 
 @pytest.mark.parametrize(
@@ -67,13 +68,27 @@ def test_a_last_line_that_is_cut_off_is_passed_over(cut: int, tmp_path: Path) ->
         (b"\xff\xfe rubbish\n", "it is not UTF-8"),
         (b"rubbish\n", "it is no JSON"),
         (b"\n", "it is no JSON"),
+        (b"rubbish without a line feed", "it is no JSON"),
+        (b'{"idea', "it is no JSON"),
         (b"[" * 100_000 + b"\n", "recursion"),
         (b'{"id": "a", "status": "ok", "seconds": NaN}\n', "seconds: "),
         (b'{"id": "a", "status": "ok", "calls": -1}\n', "calls: "),
         (b'{"id": "a", "status": "ok", "passes": 99999999999999999999}\n', "passes: "),
         (b'{"id": "a", "status": "ok", "unheard": 1}\n', "unheard: Extra inputs"),
     ],
-    ids=["id", "not utf-8", "rubbish", "blank", "deep", "NaN", "negative", "huge", "unknown"],
+    ids=[
+        "id",
+        "not utf-8",
+        "rubbish",
+        "blank",
+        "no line feed",
+        "not cut",
+        "deep",
+        "NaN",
+        "negative",
+        "huge",
+        "unknown",
+    ],
 )
 def test_a_line_that_is_no_record_is_named_with_what_is_wrong(line: bytes, told: str, tmp_path: Path) -> None:
     with pytest.raises(RunError, match="line 2 is not a record of this version") as caught:

@@ -23,7 +23,7 @@ from mmerg.experiment.work import pending
 from mmerg.runs import events
 from mmerg.runs.folder import RESULTS, Run, read_results
 from mmerg.runs.manifest import MANIFEST, Corpus, Manifest, ProtocolSection, Session, read_manifest
-from mmerg.runs.result import HOW, Result
+from mmerg.runs.result import RUNTIME_FIELDS, Result
 from mmerg.runs.samples import events_file, read_events, recording
 
 MADE = Manifest(
@@ -297,7 +297,7 @@ def test_how_an_answer_was_had_is_not_compared() -> None:
     other = result("a", seconds=1.0, cached_calls=3, timing={"calls": 2, "reply_rates": [3.5]})
     assert other.comparable() == result("a").comparable()
     assert result("a", calls=3).comparable() != result("a").comparable()
-    assert set(Result.model_fields) >= HOW
+    assert set(Result.model_fields) >= RUNTIME_FIELDS
 
 
 def test_a_frame_is_kept_once(tmp_path: Path) -> None:

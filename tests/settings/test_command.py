@@ -61,6 +61,13 @@ def test_every_command_has_a_line() -> None:
         (("run", "dataset=demo", f"backbone.gguf={LONG}"), "a path cannot be used: File name too long"),
         (("run", "dataset=demo", f"limit={'9' * 5000}"), "cannot be read as a setting"),
         (("run", "dataset=demo", "frames=null"), "there is no frames=null"),
+        (
+            ("run", "dataset=meld", "dataset.root=/x", "dataset.sessions=[2]", "dataset.memory.sessions=[1]"),
+            "dataset.sessions is [2], and dataset=meld passes it to no reader; leave it out; its page takes "
+            "dataset.labels, dataset.root, dataset.split, dataset.variant\n  dataset.memory.sessions is [1], and ",
+        ),
+        (("run", "dataset=demo", "dataset.root=/x"), "leave it out; its page takes none"),
+        (("run", "dataset=[meld,demo]"), "dataset=[meld,demo] mixes pages\n  where: command line\n  next:  one page: "),
         (("run", "dataset=demo", "protocol=null"), "there is no protocol=null"),
         (("run", "dataset=demo", "+dataset.reader.file=5"), "Folder cannot be made: file is 5"),
         (("run", "dataset=demo", "system.without=[mpaa]"), "did you mean mpa?"),

@@ -19,9 +19,10 @@ from mmerg.corpora.iemocap import Iemocap
 from mmerg.corpora.meld import Meld
 from mmerg.errors import ConfigError, CorpusError
 from mmerg.experiment.wiring import corpus_of, experiment_of, hosts_of, make, pool_of, prompts_of, sampling_of
+from mmerg.settings.backbone import DoctorSettings
 from mmerg.settings.identity import at as settings_at
-from mmerg.settings.identity import how
-from mmerg.settings.model import DoctorSettings, Target
+from mmerg.settings.identity import runtime_settings
+from mmerg.settings.kinds import Target
 from mmerg.settings.pages import conf_folder
 from mmerg.settings.parse import PATHS, parse, quoted
 from tests.composed import BASE, composed, plain_of, settings_of
@@ -208,7 +209,7 @@ def test_no_clip_is_opened_that_nobody_sees(option: str, turns: int) -> None:
     settings = settings_of(*BASE, f"frames={option}")
     experiment = experiment_of(settings, prompts_of(settings), ENGINE)
     seeing = [stage.name for stage in experiment.prompts.system.stages if "V" in stage.sees]
-    assert (experiment.looker.last_turns, bool(seeing)) == (turns, turns > 0)
+    assert (experiment.looker.settings.last_turns, bool(seeing)) == (turns, turns > 0)
 
 
 def test_a_stop_text_stays_whole() -> None:
@@ -222,11 +223,11 @@ def test_the_home_of_nobody_is_no_path(key: str) -> None:
 
 
 def test_how_is_told_by_path(base: dict[str, Any]) -> None:
-    told = how(base)
+    told = runtime_settings(base)
     assert told["backend.hosts"] == base["backend"]["hosts"]
     assert told["backend.adapter.deadlines"]["connect"] == 5.0
     assert not {"limit", "seed", "backend.adapter.total"} & set(told)  # none is set, or it decides results
-    assert how(plain_of(*BASE, "limit=3"))["limit"] == 3
+    assert runtime_settings(plain_of(*BASE, "limit=3"))["limit"] == 3
 
 
 def test_frames_differ_in_who_sees_them_alone() -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from mmerg.settings.identity import HOW, canonical, identity_hash
+from mmerg.settings.identity import RUNTIME_KEYS, canonical, identity_hash
 from tests.composed import BASE, plain_of
 
 
@@ -55,7 +55,7 @@ def test_only_how_results_are_had_leaves_the_identity_alone(base: dict[str, Any]
         node[last] = other(node[last])
         if identity_hash(changed) == before:
             unmoved.add(path)
-    keys = [key.replace("memory.", "sources.M.") for key in HOW]
+    keys = [key.replace("memory.", "sources.M.") for key in RUNTIME_KEYS]
     ours = {path for path in leaves(base) if any(path == key or path.startswith(f"{key}.") for key in keys)}
     places = {path for path in leaves(base) if path.endswith(".root")}
     assert unmoved == ours | places | {"protocol.name", "system.prompts", "system.label_sets"}

@@ -17,7 +17,7 @@ from mmerg.experiment.launch import Task, launch
 from mmerg.runs import events
 from mmerg.runs.events import Called, Supplied
 from mmerg.runs.folder import read_results
-from mmerg.sources.exemplars import Prepared
+from mmerg.sources.exemplars import Exemplars
 from tests.composed import settings_of
 from tests.corpora.empathetic_builder import Builder, Line
 from tests.engine.parts import SCENE
@@ -137,8 +137,10 @@ def test_its_two_sources_share_a_memory_where_they_search_alike(
 ) -> None:
     base = ("dataset=empathetic", f"dataset.root={run.parents[1]}", "system=trace", "backend=dry", *setting)
     task = Task.of(settings_of(*base, f"cache_dir={run.parents[1]}/cache"))
-    prepared = [source for source in task.sources.values() if isinstance(source, Prepared)]
-    one, other = (source.open(task.wanted, Watching()).memory for source in prepared)
+    prepared = [source for source in task.sources.values() if isinstance(source, Exemplars)]
+    for source in prepared:
+        source.open(task.wanted, Watching())
+    one, other = (source.memory for source in prepared)
     assert (one is other, one.embedder is other.embedder) == (shared, True)
 
 

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
+from mmerg.storage.record import Record
 from mmerg.systems.fields import AtMost, Choice
 
 
-class _Record(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class Answer(_Record):
+class Answer(Record):
     """A: an emotion, of whom the dataset says, and the next turn's words."""
 
     emotion: Annotated[str, Choice("emotion"), Field(description="the emotion that is asked for")]
@@ -23,7 +20,7 @@ class Answer(_Record):
 Points = Annotated[int, Field(ge=0, le=3)]
 
 
-class Feedback(_Record):
+class Feedback(Record):
     """The critic's word on a draft: what to do better, then ten traits of a reply in a dialogue, 0 to 3 points each
     (Madaan et al., 2023, arXiv 2303.17651, on dialogue responses)."""
 

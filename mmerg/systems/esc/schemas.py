@@ -5,19 +5,16 @@ from __future__ import annotations
 from collections import Counter
 from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
+from mmerg.storage.record import Record
 from mmerg.systems.fields import AtMost, Choice
 
 Text = Annotated[str, Field(min_length=1), AtMost(40)]
 Vote = Annotated[int, Field(ge=1, le=3, description="the number of a proposal")]
 
 
-class _Record(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class Proposal(_Record):
+class Proposal(Record):
     """A strategy, why it helps now, and a reply that follows it."""
 
     reasoning: Text
@@ -25,13 +22,13 @@ class Proposal(_Record):
     reply: Text
 
 
-class Proposals(_Record):
+class Proposals(Record):
     """p: three, of different strategies."""
 
     proposals: Annotated[tuple[Proposal, ...], Field(min_length=3, max_length=3)]
 
 
-class Votes(_Record):
+class Votes(Record):
     """v: a vote of each judge."""
 
     empathy: Vote
@@ -44,7 +41,7 @@ class Votes(_Record):
         return Counter((self.empathy, self.helpfulness, self.naturalness)).most_common(1)[0][0]
 
 
-class Reflection(_Record):
+class Reflection(Record):
     """R: what the reply lacks, and the reply as it is to be said."""
 
     reflection: Text

@@ -10,40 +10,37 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
+from mmerg.storage.record import Record
 from mmerg.systems.fields import AtMost, Choice, Index, needs
 
 Sentence = Annotated[str, Field(min_length=1), AtMost(20)]
 Reasoning = Annotated[str, Field(min_length=1), AtMost(40)]
 
 
-class _Record(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class TextualCue(_Record):
+class TextualCue(Record):
     """A cue in the words of one turn."""
 
     turn: Annotated[int, Index("turn"), Field(description="the number of the turn it stands in")]
     cue: Annotated[Sentence, Field(description="the words, quoted, and what stands out in them")]
 
 
-class VisualCue(_Record):
+class VisualCue(Record):
     """A cue in one keyframe."""
 
     frame: Annotated[int, Index("frame"), Field(description="the number of the frame it is seen in")]
     cue: Annotated[Sentence, Field(description="what is seen: face, gaze, posture, movement, distance")]
 
 
-class Evidence(_Record):
+class Evidence(Record):
     """E, by MPA: concrete cues, each grounded in a turn or a frame; observations, no conclusions."""
 
     textual_cues: Annotated[tuple[TextualCue, ...], Field(min_length=1, max_length=4)]
     visual_cues: Annotated[tuple[VisualCue, ...], Field(max_length=4, json_schema_extra=needs("V"))] = ()
 
 
-class Forecast(_Record):
+class Forecast(Record):
     """e, by CAEF: the emotion that the dataset's labels name, with agreement or conflict of the cues made explicit."""
 
     textual: Annotated[Sentence, Field(description="what the words say of the feeling")]
@@ -58,7 +55,7 @@ class Forecast(_Record):
     emotion: Annotated[str, Choice("emotion"), Field(description="the emotion that is asked for")]
 
 
-class Plan(_Record):
+class Plan(Record):
     """P = (goal, stance, tactic, tone), by PSP, with a free note."""
 
     reasoning: Annotated[Reasoning, Field(description="what the other person needs now, and why this plan fits")]

@@ -4,25 +4,22 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
+from mmerg.storage.record import Record
 from mmerg.systems.fields import AtMost, Choice, Quote
 
 Reasoning = Annotated[str, Field(min_length=1), AtMost(40)]
 
 
-class _Record(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class Emotion(_Record):
+class Emotion(Record):
     """e, by ASI: the emotion that the dataset's labels name; on EmpatheticDialogues one of Ekman's six."""
 
     reasoning: Annotated[Reasoning, Field(description="which words show the feeling")]
     final_emotion: Annotated[str, Choice("emotion")]
 
 
-class Cause(_Record):
+class Cause(Record):
     """c = (S_trigger, c_sum, c_cat), by CAE: the words that set the emotion off, and why."""
 
     trigger_spans: Annotated[
@@ -33,7 +30,7 @@ class Cause(_Record):
     cause_category: Annotated[str, Choice("cause")]
 
 
-class Strategy(_Record):
+class Strategy(Record):
     """s, by SRP: how the reply communicates empathy; a second strategy may blend with the first."""
 
     reasoning_for_choice: Annotated[Reasoning, Field(description="what the other person needs now")]

@@ -1,0 +1,125 @@
+"""Settings of what is asked: a backbone, where it is served, and what every command takes that asks it."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import ConfigDict, Field, ValidationInfo, field_validator
+
+from mmerg.settings.kinds import (
+    PLACE,
+    RUNTIME,
+    Count,
+    Given,
+    Hosts,
+    Name,
+    Number,
+    Part,
+    Path,
+    Positive,
+    Seconds,
+    Side,
+    Target,
+    Text,
+    Texts,
+    Words,
+)
+
+SEEDS = 2**31  # those there are, from 0
+Seed = Annotated[int, Field(ge=0, lt=SEEDS)]
+
+
+class SamplingSettings(Given):
+    """Samplers, over those of `mmerg.backends.protocol.Sampling`. The seed is the run's."""
+
+    num_predict: int | None = None
+    temperature: Annotated[Number | None, Field(ge=0)] = None
+    top_p: Number | None = None
+    top_k: int | None = None
+    min_p: Number | None = None
+    repeat_penalty: Number | None = None
+    repeat_last_n: int | None = None
+    presence_penalty: Number | None = None
+    frequency_penalty: Number | None = None
+    stop: Words | None = None
+
+    @field_validator("*", mode="before")
+    @classmethod
+    def _given_a_value(cls, value: Any, info: ValidationInfo) -> Any:
+        if value is None:
+            raise ValueError("a value; left out, it is the default")
+        return [value] if info.field_name == "stop" and isinstance(value, str) else value
+
+
+class LoadSettings(Given):
+    """Options with which a server loads the model."""
+
+    model_config = ConfigDict(extra="allow")
+
+    num_ctx: Positive | None = None
+    parallel: Annotated[int | None, RUNTIME] = None  # what a model is loaded with is the engine's identity as well,
+    threads: Annotated[int | None, RUNTIME] = None  # which a run checks itself
+
+
+class BackboneSettings(Part):
+    """A model: Ollama's name for it, or a GGUF file (with mmproj for vision) for the embedded backend, of which
+    `workers` names each copy and `threads` (0: all cores but one) counts those of a copy. concurrency: calls that one
+    host takes at once. note: printed after the replies."""
+
+    name: Name
+    model: Text
+    gguf: Annotated[Path, PLACE] = ""
+    mmproj: Annotated[Path, PLACE] = ""
+    workers: Annotated[Texts, RUNTIME] = ("in process",)
+    threads: Annotated[Count, RUNTIME] = 0
+    load: LoadSettings = LoadSettings()
+    think: bool = False
+    max_images: Positive = 8
+    image_side: Side = 448
+    concurrency: Annotated[Positive, RUNTIME] = 1
+    sampling: SamplingSettings = SamplingSettings()
+    note: Annotated[Text, RUNTIME] = ""
+
+
+class DeadlineSettings(Target):
+    """Seconds by the names of `mmerg.backends.http.Deadlines`, which has the defaults."""
+
+    __pydantic_extra__: dict[str, Seconds] = Field(init=False)
+
+
+class AdapterSettings(Target):
+    """What asks one host. An adapter of one's own has settings of its own beside these."""
+
+    model: Text
+    load: LoadSettings = LoadSettings()
+    keep_alive: Annotated[Text | int, RUNTIME] = "30m"
+    deadlines: Annotated[DeadlineSettings | None, RUNTIME] = None
+    total: Annotated[Seconds | None, RUNTIME] = None
+
+
+class BackendSettings(Part):
+    """Where calls go: an adapter, made for each host. revive_after: seconds until a host that died is tried again."""
+
+    name: Name
+    hosts: Annotated[Hosts, RUNTIME]
+    adapter: AdapterSettings
+    attempts: Annotated[Positive, RUNTIME] = 3
+    revive_after: Annotated[Number, Field(ge=0), RUNTIME] = 60.0
+
+
+class DoctorSettings(Part):
+    """A backbone and where it is served."""
+
+    backbone: BackboneSettings
+    backend: BackendSettings
+
+
+class AskingSettings(DoctorSettings):
+    """What every command takes that asks a model for many samples."""
+
+    seed: Seed = 0
+    limit: Annotated[Positive | None, RUNTIME] = None
+    only_failed: Annotated[bool, RUNTIME] = False
+    cache: Annotated[Literal["off", "read", "on"], RUNTIME] = "on"
+    runs: Annotated[Path, PLACE, RUNTIME] = "runs"
+    cache_dir: Annotated[Path, PLACE, RUNTIME]
