@@ -167,7 +167,7 @@ class Ollama:
         logprobs: list[TokenLogprob] = []
         last = None
         for raw in lines:
-            last = self._server.parsed(_Line, raw)
+            last = self._server.parsed(_Line.model_validate_json, raw)
             if last.error is not None:
                 raise classify(200, raw.decode(errors="replace"), model=self.model, where=self.host)
             text.append(last.message.content)

@@ -11,9 +11,10 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import lru_cache
 from types import MappingProxyType
 from typing import Annotated, Self, TypeVar
 
@@ -34,7 +35,8 @@ LOAD_OPTIONS: Mapping[str, type] = MappingProxyType(
 
 Load = Mapping[str, int | str | bool | float]
 Count = Annotated[int, Field(ge=0, le=2**62)]
-Told = TypeVar("Told", bound=BaseModel)
+Told = TypeVar("Told")
+Read = Callable[[bytes], Told]
 
 
 class _Version(BaseModel):
@@ -89,10 +91,8 @@ class OllamaHost:
 
     def serves(self, model: str) -> tuple[str, str]:
         """The server's version, and the digest of the manifest of `model`. Raises CallError, as all here."""
-        version = self._told(_Version, "/api/version").version
-        digests = {
-            full_name(entry.model or ""): entry.digest or "" for entry in self._told(ListResponse, "/api/tags").models
-        }
+        version = self._told(_Version.model_validate_json, "/api/version").version
+        digests = self._told(_digests, "/api/tags")
         wanted = next((name for name in names(model) if name in digests), None)
         if wanted is None:
             raise classify(404, f"model '{model}' not found", model=model, where=self.host)
@@ -101,7 +101,7 @@ class OllamaHost:
     def describe(self, model: str, load: Load) -> Engine:
         """The engine behind `model`: version, manifest digest, capabilities, context length."""
         version, digest = self.serves(model)
-        shown = self._told(ShowResponse, "/api/show", {"model": model}, model)
+        shown = self._told(ShowResponse.model_validate_json, "/api/show", {"model": model}, model)
         info = shown.modelinfo or {}
         length = info.get(f"{info.get('general.architecture', '')}.context_length", 0)
         try:
@@ -126,7 +126,7 @@ class OllamaHost:
 
     def loaded(self, model: str) -> Loaded | None:
         """How `model` sits in the host's memory now; None where it is not loaded."""
-        listed = self._told(ProcessResponse, "/api/ps").models
+        listed = self._told(ProcessResponse.model_validate_json, "/api/ps").models
         entries = {full_name(entry.model or ""): entry for entry in listed}
         entry = next((entries[name] for name in names(model) if name in entries), None)
         if entry is None:
@@ -142,7 +142,7 @@ class OllamaHost:
             return []
         options = {name: value for name, value in (load or {}).items() if name in LOAD_OPTIONS}
         asked = {"model": model, "input": list(texts), "truncate": False, "options": options, "keep_alive": "30m"}
-        told = self._told(EmbedResponse, "/api/embed", asked, model, brief=False)
+        told = self._told(EmbedResponse.model_validate_json, "/api/embed", asked, model, brief=False)
         vectors = [list(vector) for vector in told.embeddings]
         whole = all(len(v) == len(vectors[0]) > 0 and all(map(math.isfinite, v)) for v in vectors)
         if len(vectors) != len(texts) or not whole:
@@ -151,20 +151,27 @@ class OllamaHost:
             raise CallError(Failure.SERVER_ERROR, what, where=where, hint="use an embedding model")
         return vectors
 
-    def _told(self, kind: type[Told], path: str, body: object = None, model: str = "", brief: bool = True) -> Told:
+    def _told(self, read: Read[Told], path: str, body: object = None, model: str = "", brief: bool = True) -> Told:
         with self.ask(path, body, model, brief=brief) as answer:
-            return self.parsed(kind, answer.body())
+            return self.parsed(read, answer.body())
 
-    def parsed(self, kind: type[Told], told: bytes) -> Told:
-        """An answer, or a line of one, as `kind`. Raises CallError where it is none."""
+    def parsed(self, read: Read[Told], told: bytes) -> Told:
+        """What `read` makes of an answer, or of a line of one. Raises CallError where it raises ValidationError."""
         try:
-            return kind.model_validate_json(told)
+            return read(told)
         except ValidationError as error:
             raise self.not_ollama(f"the answer cannot be read: {error.errors()[0]['msg']}: {told[:100]!r}") from error
 
     def not_ollama(self, what: str) -> CallError:
         """Something answers that is no Ollama server, or one gone wrong."""
         return CallError(Failure.SERVER_ERROR, what, where=self.host, hint=ADDRESS)
+
+
+@lru_cache(maxsize=8)  # it is asked for after every reply, and is mostly the same
+def _digests(tags: bytes) -> Mapping[str, str]:
+    """The digest of each model that a host lists, by full name."""
+    models = ListResponse.model_validate_json(tags).models
+    return {full_name(entry.model or ""): entry.digest or "" for entry in models}
 
 
 def full_name(model: str) -> str:
