@@ -26,6 +26,8 @@ ROOM = 12  # characters a word: about twice what a word takes, so that few texts
 _SENTENCE = re.compile(r"[.!?…][\"'”’)\]]*(?=\s|$)")
 _BLANK = re.compile(r"\S(?=\s)")
 LEAST = 3  # words of a quote: fewer are found anywhere
+# Chinese and Japanese, where no blank tells words apart: each character counts as one
+UNSPACED = re.compile("[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]")
 QUOTED = f"copied word for word from one turn, {LEAST} words or more, or the whole turn"
 
 
@@ -73,7 +75,8 @@ class Quote(_Mark):
     def complaint(self, value: str, bound: tuple[str, ...]) -> str:
         if not any(_says(turn, value) for turn in bound):
             return f"{value!r} was not said so: copy from one turn of those who are answered, word for word"
-        if len(list(filter(_words, value.split()))) >= LEAST or any(_words(turn) == _words(value) for turn in bound):
+        words = list(filter(_words, _spaced(value).split()))
+        if len(words) >= LEAST or any(_words(turn) == _words(value) for turn in bound):
             return ""
         return f"{value!r} is under {LEAST} words: copy more of that turn, {LEAST} words or more, or the whole turn"
 
@@ -115,7 +118,12 @@ def _says(turn: str, quote: str) -> bool:
 
 
 def _words(text: str) -> str:
-    return " ".join(re.findall(r"\w+", unicodedata.normalize("NFKC", text).casefold()))
+    return " ".join(re.findall(r"\w+", _spaced(text).casefold()))
+
+
+def _spaced(text: str) -> str:
+    """A text with blanks between all words."""
+    return UNSPACED.sub(r" \g<0> ", unicodedata.normalize("NFKC", text))
 
 
 def needs(symbol: str) -> dict[str, str]:

@@ -412,4 +412,14 @@ def test_a_quote_is_words_of_those_who_are_answered() -> None:
         with pytest.raises(ReplyError, match="is under 3 words: copy more of that turn"):
             parse(Cause, bounds, cause(quote))
     jsonschema.validate(json.loads(cause(said[0])), sent(Cause, bounds))
+    unspaced = Bounds(frozenset("D"), {"cause": ("loss",)}, {}, ("昨日、仕事をクビになった。", "我丢了工作,很难过。"))
+    for quote in ("仕事をクビになった", "昨日、仕事", "我丢了", "ｸﾋﾞになった", "很难过。"):
+        assert parse(Cause, unspaced, cause(quote)).trigger_spans == (quote,)
+    for quote, told in (
+        ("仕事", "is under 3 words"),
+        ("仕事がなくなった", "was not said so"),
+        ("丢了了", "was not said so"),
+    ):
+        with pytest.raises(ReplyError, match=told):
+            parse(Cause, unspaced, cause(quote))
     assert Cause.model_validate_json(cause("read back from a file, it is not checked again"))
