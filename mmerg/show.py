@@ -53,15 +53,16 @@ def show_sample(out: Console, path: Path, sample: str, prompts: bool) -> int:
     if not found:
         known = ", ".join(list(results)[:8]) or "none yet"
         raise RunError(f"the run has no sample {sample!r}", where=str(path), hint=f"samples: {known}")
-    as_before = repeats(found)
+    as_before, begun = repeats(found), 0
     for event in found:
-        if title := heading(event):
+        if title := heading(event, begun):
             out.print(Rule(escape(title)))
         if isinstance(event, Rerun) and event.t in as_before:
             same = f"pass {event.t} is pass {event.t - 1} again: {as_before[event.t]} answered as before"
             out.print(escape(same), soft_wrap=True)
         for line in lines(event, prompts):
             out.print(escape(line), soft_wrap=True)
+        begun = getattr(event, "t", begun)
     result = results.get(sample)
     if result and (result.gold_response or result.gold_emotion):
         out.print(Rule(escape("the data's own reply, never shown to the model")))

@@ -78,7 +78,8 @@ def scripted_ollama(
             state.on_call(number)
             text = state.answer(body)
             counts = {"prompt_eval_count": 10, "eval_count": len(text.split()), "prompt_eval_duration": 1000}
-            tokens = [{"token": word, "logprob": -0.5} for word in text.split()] if body.get("logprobs") else []
+            words = re.findall(r"\s*\S+", text) if body.get("logprobs") else []
+            tokens = [{"token": word, "logprob": -0.5} for word in words]
             said = {"message": {"role": "assistant", "content": text}, "logprobs": tokens, "done": False}
             done = {"message": {"role": "assistant", "content": ""}, "done": True, "done_reason": "stop", **counts}
             self._send(said, done)

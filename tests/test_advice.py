@@ -9,7 +9,7 @@ import pytest
 from omegaconf import OmegaConf
 
 from mmerg.errors import ConfigError
-from mmerg.experiment.wiring import prompts_of, refuse_idle_repeats
+from mmerg.experiment.wiring import prompts_of, refuse_idle_seeds
 from mmerg.settings.model import RunSettings
 from mmerg.settings.pages import conf_folder
 from tests.composed import BASE, composed, plain_of, resolve, settings_of
@@ -19,7 +19,7 @@ COLD = "backbone.sampling.temperature=0"
 
 
 def refuse(settings: RunSettings) -> None:
-    refuse_idle_repeats(settings, prompts_of(settings).system)
+    refuse_idle_seeds(settings, prompts_of(settings).system)
 
 
 @pytest.mark.parametrize("cold", [COLD, f"~{COLD.removesuffix('=0')}"])
@@ -30,6 +30,14 @@ def test_a_temperature_for_repeats_composes_with_every_backbone(backbone: str, c
         refuse(settings_of(*given))
     advised = caught.value.hint.split(",")[0]
     refuse(settings_of(*given, advised))
+
+
+def test_a_temperature_for_draws_is_that_of_the_stage_which_has_one() -> None:
+    given = (*BASE, "system=best_of_n", "system.stages.answer.sampling.temperature=0")
+    with pytest.raises(ConfigError, match=r"system\.draws=10 would give the same replies each time") as caught:
+        refuse(settings_of(*given))
+    for advised in caught.value.hint.split(", or "):
+        refuse(settings_of(*given, advised))
 
 
 @pytest.mark.parametrize("backbone", BACKBONES)

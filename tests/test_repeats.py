@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from mmerg.backends.protocol import Request
 from mmerg.console.run_tables import Summary
 from mmerg.engine.loops.audit import audit as refine
-from mmerg.engine.state import Correction, Output, State
+from mmerg.engine.state import Correction, Draw, Output, State
 from mmerg.errors import Failure, ReplyError
 from mmerg.experiment.launch import launch
 from mmerg.runs import events
@@ -41,7 +41,9 @@ class Answers:
     says: Sequence[Mapping[str, int]]
     unreadable: int | None = None
 
-    def __call__(self, stage: Stage, state: State, t: int, correction: Correction | None = None) -> Output:
+    def __call__(
+        self, stage: Stage, state: State, t: int, correction: Correction | None = None, draw: Draw | None = None
+    ) -> Output:
         if stage.name == "gra":
             if t == self.unreadable:
                 raise ReplyError(Failure.SCHEMA_INVALID, "not an audit")

@@ -9,6 +9,7 @@ and does not look at schemas: what the script says is what comes back.
 
 from __future__ import annotations
 
+import re
 import threading
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -68,8 +69,8 @@ class Scripted:
 
 
 def worded(request: Request, text: str, host: str, logprob: float, seconds: float = 0.0) -> Reply:
-    """A whole reply of `text`, with words for tokens."""
-    words = text.split()
+    """A whole reply of `text`, with words for tokens, each with the blanks before it."""
+    words = re.findall(r"\s*\S+", text)
     return Reply(
         text=text,
         finish=Finish.STOP,

@@ -15,11 +15,13 @@ _FORMS = {
 }
 
 
-def heading(event: events.Event) -> str:
-    """The pass that an event begins; "" for other events."""
+def heading(event: events.Event, begun: int) -> str:
+    """The pass that an event begins, of which the last before it is `begun`; "" for other events."""
     if isinstance(event, events.Rerun):
         return f"pass {event.t}: again from {event.stage}"
-    return "pass 0" if isinstance(event, events.FramesTaken) else ""
+    if isinstance(event, events.FramesTaken):
+        return "pass 0"
+    return f"pass {event.t}" if isinstance(event, events.Called | events.Supplied) and event.t > begun else ""
 
 
 def lines(event: events.Event, prompts: bool) -> Iterator[str]:  # noqa: PLR0912, PLR0915 - a short branch an event
@@ -58,7 +60,7 @@ def lines(event: events.Event, prompts: bool) -> Iterator[str]:  # noqa: PLR0912
             yield f"unaudited ({event.failure}): {event.what}; the loop ends"
             yield from [f"{INDENT}{event.hint}"] if event.hint else ()
         case events.PassLost():
-            yield f"pass {event.t} could not be finished ({event.failure}): {event.what}; the loop ends"
+            yield f"pass {event.t} could not be finished ({event.failure}): {event.what}"
         case events.Rerun():
             yield f"why: {event.reason}"
             yield f"correction: {event.correction}"

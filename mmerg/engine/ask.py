@@ -17,7 +17,7 @@ from mmerg.backends.protocol import Backend, Finish, Message, Reply, Request, Sa
 from mmerg.engine.clean import clean
 from mmerg.engine.prompts import Inputs, Prompts, visible
 from mmerg.engine.sources import Ready, Supply
-from mmerg.engine.state import Correction, Output, State
+from mmerg.engine.state import Correction, Draw, Output, State
 from mmerg.errors import Failure, MmergError, ReplyError, SampleError, described, raised_at
 from mmerg.runs import events
 from mmerg.runs.events import Emit
@@ -48,7 +48,9 @@ class Asker:
     emit: Emit
     sources: Mapping[str, Ready] = field(default_factory=dict)
 
-    def __call__(self, stage: Stage, state: State, t: int, correction: Correction | None = None) -> Output:
+    def __call__(
+        self, stage: Stage, state: State, t: int, correction: Correction | None = None, draw: Draw | None = None
+    ) -> Output:
         system, sample = self.prompts.system, state.scene.id
         bounds = bounds_of(system, stage, state)
         supplied = self._supplied(stage, state, t)
@@ -61,14 +63,16 @@ class Asker:
         if correction and system.rerun_temperature is not None:  # another seed: a later pass may ask the very same
             seed = (samplers.seed + APART * t) % SEEDS
             samplers = replace(samplers, temperature=system.rerun_temperature, seed=seed)
+        if draw:
+            samplers = replace(samplers, seed=(samplers.seed + APART * draw.number) % SEEDS)
         answer_schema = schema.text if schema else ""
         for attempt in range(system.max_repairs + 1):
             request = Request(messages, samplers, answer_schema, stage.logprobs)
             reply = self.backend.complete(request)
             self.emit(_called(sample, t, stage.name, attempt, request, reply))
             try:
-                output, taken = _accepted(stage, bounds, reply)
-                output, around = _said(system, stage, state, output)
+                written, taken = _accepted(stage, bounds, reply)
+                output, around = _said(system, stage, state, written)
             except ReplyError as error:
                 failure, what = error.failure, error.what
                 refused = events.Refused(
@@ -83,6 +87,8 @@ class Asker:
             else:
                 if taken := (*taken, *around):
                     self.emit(events.Cleaned(sample=sample, t=t, stage=stage.name, attempt=attempt, taken=taken))
+                if draw:
+                    draw.replies[stage.gives] = reply, written
                 return output
         raise AssertionError("the loop above returns or raises")
 

@@ -15,6 +15,7 @@ from mmerg.corpora.dialogue import Sample
 from mmerg.engine.ask import Asker, code_of_the_user
 from mmerg.engine.look import Looker
 from mmerg.engine.loops.audit import audit, refine
+from mmerg.engine.loops.draws import draws
 from mmerg.engine.loops.loop import Loop, Outcome, single
 from mmerg.engine.prompts import Prompts
 from mmerg.engine.sources import Ready, Source
@@ -26,7 +27,7 @@ from mmerg.runs.result import Result
 from mmerg.systems.system import System
 from mmerg.systems.target import name_of
 
-LOOPS: Mapping[str, Loop] = {"audit": audit, "single": single, "refine": refine}
+LOOPS: Mapping[str, Loop] = {"audit": audit, "single": single, "refine": refine, "draws": draws}
 Fields = dict[str, object]  # of a result
 
 

@@ -5,11 +5,11 @@ A `State` holds the scene, never the target, so nothing that renders prompts can
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from pydantic import BaseModel
 
-from mmerg.backends.protocol import Image
+from mmerg.backends.protocol import Image, Reply
 from mmerg.corpora.dialogue import Scene
 from mmerg.frames.store import Frame
 from mmerg.systems.audit import Audit
@@ -81,19 +81,28 @@ class Correction:
 
 
 @dataclass(frozen=True)
+class Draw:
+    """One of several independent draws, whose number, from 0, changes the seed. replies: by symbol, the reply of a
+    model, and the stage's output as it stands there, before it is cleaned."""
+
+    number: int
+    replies: dict[str, tuple[Reply, Output]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
 class Pass:
-    """Pass t: a complete state, the correction that led to it, and what its auditor said: an audit, or a score for free
-    feedback; neither where there is no auditor, or what it said could not be read."""
+    """Pass t: a complete state, the correction that led to it, and what it is ranked by: an audit, or a score, whose
+    first place counts most. It has neither where there is no auditor, or what ranks it could not be read."""
 
     t: int
     state: State
     audit: Audit | None = None
     correction: Correction | None = None
-    score: int | None = None
+    score: tuple[float, ...] | None = None
 
-    def rank(self) -> tuple[int, ...]:
-        """(c1, c2, …, -t), or (score, -t): the highest wins, the earlier pass in a tie. () for an unaudited pass, which
+    def rank(self) -> tuple[float, ...]:
+        """(c1, c2, …, -t), or (*score, -t): the highest wins, the earlier pass in a tie. () for a pass without, which
         is below all others."""
         if self.audit:
             return (*self.audit.checks, -self.t)
-        return () if self.score is None else (self.score, -self.t)
+        return () if self.score is None else (*self.score, -self.t)

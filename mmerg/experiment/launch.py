@@ -32,7 +32,7 @@ from mmerg.experiment.wiring import (
     experiment_of,
     prepared_sources,
     prompts_of,
-    refuse_idle_repeats,
+    refuse_idle_seeds,
     session_of,
 )
 from mmerg.experiment.work import DRY, DRY_RUN, carry_out, describe_nothing, describe_wanted, is_new, pending, refusal
@@ -119,7 +119,7 @@ def launch(settings: RunSettings) -> Iterator[Ended]:
     """Runs what the settings say, once a repeat, and tells how each ended. Raises MmergError where nothing can be run,
     and for repeats of which there is nothing to take up once the others have ended."""
     task = Task.of(settings)
-    refuse_idle_repeats(settings, task.prompts.system)
+    refuse_idle_seeds(settings, task.prompts.system)
     seeds = range(settings.seed, settings.seed + settings.repeats)
     repeats = [replace(task, settings=settings.model_copy(update={"seed": seed})) for seed in seeds]
     new = [repeat for repeat in repeats if settings.only_failed and is_new(repeat.path)]

@@ -128,14 +128,18 @@ def sampling_of(settings: AskingSettings) -> Sampling:
     return Sampling(seed=settings.seed).changed(settings.backbone.sampling.plain())
 
 
-def refuse_idle_repeats(settings: RunSettings, system: System) -> None:
-    """Raises ConfigError where runs that differ in their seed alone would say the same."""
+def refuse_idle_seeds(settings: RunSettings, system: System) -> None:
+    """Raises ConfigError where runs, or the draws of a sample, that differ in their seed alone would say the same."""
+    asked = {"repeats": settings.repeats, "system.draws": system.draws}
+    many = next((name for name, count in asked.items() if count > 1), None)
     warm = [sampling_of(settings).changed(agent.sampling).temperature for agent in system.agents]
-    if settings.repeats > 1 and not any([*warm, settings.system.rerun_temperature]):
+    if many and not any([*warm, system.auditor and system.rerun_temperature]):
+        cold = all("temperature" in agent.sampling for agent in system.agents)  # whatever the backbone's is
+        hot = f"system.stages.{system.stages[0].name}" if cold else "backbone"
         raise ConfigError(
-            f"repeats={settings.repeats} would give the same replies each time: every agent's temperature is 0",
+            f"{many}={asked[many]} would give the same replies each time: every agent's temperature is 0",
             where="configuration",
-            hint="backbone.sampling.temperature=0.7, or one run",
+            hint=f"{hot}.sampling.temperature=0.7, or {many}=1",
         )
 
 

@@ -5,17 +5,19 @@ outcome(result)    # 'corrected'
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from mmerg.runs.events import DRAWN
 from mmerg.runs.result import Result
 
-Outcome = Literal["passed", "corrected", "kept", "failed"]
+Outcome = Literal["passed", "corrected", "kept", "drawn", "failed"]
 OUTCOMES: dict[Outcome, str] = {
     "passed": "first pass",
     "corrected": "corrected",
     "kept": "rerun, first kept",
+    "drawn": "one of several draws",
     "failed": "failed",
 }
 
@@ -32,12 +34,19 @@ class Ways:
 
 def outcome(result: Result) -> Outcome:
     """passed: one pass was enough or all there was. corrected: a later pass won. kept: there was a later one, and the
-    first won all the same."""
+    first won all the same. drawn: the passes were independent of each other."""
     if result.status == "failed":
         return "failed"
+    if result.ended in DRAWN:
+        return "drawn"
     if result.selected_pass:
         return "corrected"
     return "kept" if result.passes > 1 else "passed"
+
+
+def outcomes(found: Collection[Outcome]) -> dict[Outcome, str]:
+    """Those that a page counts, with their names: of draws it speaks only where there are some."""
+    return {name: said for name, said in OUTCOMES.items() if name != "drawn" or name in found}
 
 
 def wrong_emotion(result: Result) -> bool:

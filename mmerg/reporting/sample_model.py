@@ -108,7 +108,7 @@ class PassHead:
 
     t: int
     selected: bool
-    rank: tuple[int, ...] | None
+    rank: tuple[float, ...] | None
     again: events.Rerun | None
     lost: events.PassLost | None
     repeats: bool

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from mmerg.runs.events import ENDED, Selected
+from mmerg.runs.events import DRAWN, ENDED, Selected
 
 
 def why_selected(selected: Selected, checks: Sequence[str]) -> str:
     """From the tuples that the passes were compared by. checks: the names of their places but the last,
-    which is −t; none where passes have points in place of checks."""
+    which is −t; none where passes have points in place of checks, or are draws."""
     mine = selected.ranks.get(selected.t)
     others = {t: rank for t, rank in selected.ranks.items() if t != selected.t}
     if mine is None:
@@ -22,16 +22,20 @@ def why_selected(selected: Selected, checks: Sequence[str]) -> str:
             return f"Pass {selected.t} is the last one"
         return f"Pass {selected.t} is the latest that could be audited (final_selection=last), whatever its checks"
     if not others:
-        return f"Pass {selected.t} is the only one that could be audited: {told(mine)}"
+        return f"Pass {selected.t} is the only one that could be {'audited' if checks else 'ranked'}: {told(mine)}"
     second = max(others, key=lambda t: others[t])
     differing = (at for at, (one, other) in enumerate(zip(mine, others[second], strict=False)) if one != other)
     place = next(differing, len(mine) - 1)
     beats = f"Pass {selected.t} won: {told(mine)} beats {told(others[second])} of pass {second}"
+    drawn = selected.ended in DRAWN
     if place == len(mine) - 1:
-        return f"{beats}: {'the same checks hold' if checks else 'it has as many points'}, and the earlier pass wins"
-    return f"{beats} at the check of {checks[place]}" if place < len(checks) else f"{beats} by its points"
+        same = "the same checks hold" if checks else "it is as likely" if drawn else "it has as many points"
+        return f"{beats}: {same}, and the earlier pass wins"
+    places = [f"at the check of {name}" for name in checks]
+    places = places or (["by its votes", "by its likelihood"] if drawn else ["by its points"])
+    return f"{beats} {places[min(place, len(places) - 1)]}"
 
 
-def told(rank: Sequence[int]) -> str:
+def told(rank: Sequence[float]) -> str:
     """A tuple with true minus signs."""
     return f"({', '.join(str(value) for value in rank)})".replace("-", "−")

@@ -15,7 +15,7 @@ from mmerg.console.run_tables import describe_memory
 from mmerg.plots import style
 from mmerg.reporting.folder import ReportFolder
 from mmerg.reporting.frames import Faces, Frames
-from mmerg.reporting.navigation import OUTCOMES, outcome, ways, wrong_emotion
+from mmerg.reporting.navigation import OUTCOMES, outcome, outcomes, ways, wrong_emotion
 from mmerg.reporting.overview import Overview, read_overview
 from mmerg.reporting.pictures import Picture, of_run, of_runs, svg
 from mmerg.reporting.render import ASSETS, asset, render
@@ -61,7 +61,8 @@ def write_report(paths: Sequence[Path], out: Path, *, faces: Faces, say: Say) ->
             pictures = _drawn(folder, "", of_runs(overviews))
             say("comparing the runs")
             beside = side_by_side(overviews)
-            shared = {"top": "", "up": "", "faces": faces, "outcomes": OUTCOMES}
+            found = outcomes({name for overview in overviews for name in overview.outcomes})
+            shared = {"top": "", "up": "", "faces": faces, "outcomes": found}
             page = render("runs.j2", **shared, runs=list(where.items()), pictures=pictures, **beside)
             folder.write("index.html", page)
     return out / "index.html"
@@ -89,7 +90,8 @@ class _Run:
         stages = stages_of(overview.manifest).named
         agents = [*(name for name in stages if name in blamed), *sorted(blamed - set(stages))]
         top = "../" if self.prefix else ""
-        shared: dict[str, object] = {"top": top, "up": "", "faces": self.faces, "outcomes": OUTCOMES}
+        found = outcomes(overview.outcomes)
+        shared: dict[str, object] = {"top": top, "up": "", "faces": self.faces, "outcomes": found}
         samples = render(
             "samples.j2",
             **shared,

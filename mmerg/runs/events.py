@@ -20,6 +20,10 @@ from mmerg.systems.audit import Audit
 Form = Literal["images", "montage", "descriptions", "none"]
 Choice = Literal["first", "second", "tie"]
 Ended = str  # one of these, or what a loop of the user's says
+DRAWN = {
+    "drawn": "every draw could be used",
+    "draws lost": "not every draw could be used",
+}
 ENDED = {
     "passed": "all checks passed",
     "good enough": "the critic found nothing to improve",
@@ -27,11 +31,13 @@ ENDED = {
     "unaudited": "an audit could not be read",
     "unusable": "a later pass could not be finished",
     "no auditor": "the system has no auditor",
+    **DRAWN,
 }
 # Bounds are far beyond what occurs: a file that was damaged or made up must not cost its reader memory or time.
 Count = Annotated[int, Field(ge=0, le=2**53)]
 Pass = Annotated[int, Field(ge=0, le=10_000)]
 Seconds = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+Likelihood = Annotated[float, Field(allow_inf_nan=False)]
 OVER_BUDGET = "over_budget"  # the turn's frames are good, later turns took all that a sample may have
 
 
@@ -165,7 +171,7 @@ class Unaudited(_Event):
 
 
 class PassLost(_Event):
-    """A later pass could not be finished: it ends the loop, earlier passes stay candidates."""
+    """A later pass, or a draw, could not be finished: the others stay candidates. It ends every loop but draws."""
 
     kind: Literal["pass_lost"] = "pass_lost"
     t: Pass
@@ -188,7 +194,7 @@ class Selected(_Event):
 
     kind: Literal["selected"] = "selected"
     t: Pass
-    ranks: dict[Pass, tuple[int, ...]]
+    ranks: dict[Pass, tuple[int | Likelihood, ...]]
     ended: Ended
     by: Literal["lexicographic", "last"] = "lexicographic"
 

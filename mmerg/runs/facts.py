@@ -65,10 +65,16 @@ def _logprobs(told: Sequence[events.Event], response: str, place: str) -> dict[s
     calls = [call for call in calls if selected and call.t <= selected[-1]]
     if not (calls and response):
         return {}
-    reply = calls[-1].reply
+    logprob, tokens = likelihood(calls[-1].reply, response, field)
+    return {"logprob": logprob, "logprob_tokens": tokens}
+
+
+def likelihood(reply: Reply, response: str, field: str = "") -> tuple[float | None, int]:
+    """The sum of the natural logarithms of the response's own tokens in the reply, and how many they are. None where
+    they cannot be told from the others, or one is no logarithm of a probability."""
     own = of_response(reply.logprobs, reply.text, response, field) or ()
     proper = bool(own) and all(logprob <= ROUNDING for logprob in own)  # NaN is not
-    return {"logprob": sum(own) if proper else None, "logprob_tokens": len(own)}
+    return sum(own) if proper else None, len(own)
 
 
 def _timing(replies: Iterable[Reply]) -> Timing:

@@ -104,6 +104,8 @@ def _system(system: Plain) -> None:
     if not isinstance(auditor, dict) and loop in LOOPS:  # a loop of the user's may do anything
         for name in ("max_iterations", "rerun_temperature"):  # without an audit there is one pass
             system.pop(name, None)
+    if loop in LOOPS and loop != "draws":
+        system.pop("draws", None)
     if loop == "refine" and not at(auditor, "score") and "final_selection" in system:
         system["final_selection"] = "last"  # without a score there is no other choice
 

@@ -35,7 +35,7 @@ from mmerg.settings.kinds import (
     Words,
 )
 
-LOOPS = ("audit", "single", "refine")  # of our own; another is the user's
+LOOPS = ("audit", "single", "refine", "draws")  # of our own; another is the user's
 TEXT = "text"  # an output that is no record
 FinalSelection = Literal["lexicographic", "last"]
 EmotionOf = Literal["responder", "speaker"]
@@ -109,13 +109,15 @@ class AuditorSettings(Part):
 
 
 class SystemSettings(Part):
-    """A system. prompts: the folder of its templates. loop: audit, single, refine, a dotted name, or a `_target_`.
-    label_sets: the label set that it takes, by the name of a dataset that has several."""
+    """A system. prompts: the folder of its templates. loop: audit, single, refine, draws, a dotted name, or a
+    `_target_`. draws: how many independent passes loop=draws makes. label_sets: the label set that it takes, by the
+    name of a dataset that has several."""
 
     name: Name
     prompts: Word
     loop: Target | Word = "audit"
     max_iterations: Count = 2
+    draws: Positive = 1
     max_repairs: Count = 2
     without: Texts = ()
     organization: Literal["cascaded", "independent"] = "cascaded"

@@ -53,9 +53,11 @@ def build(node: SystemSettings, given: Collection[str] = (), group: str = "syste
         loop=_loop(node.loop, f"{where}, loop"),
         stop=auditor.stop if auditor else "",
         score=auditor.score if auditor else "",
+        draws=node.draws,
     )
     if auditor:  # where an ablation took it out, every loop of ours is one pass
         _check_loop(system, auditor, where)
+    _check_draws(system, where)
     _check_inputs(system, {*ALWAYS, *given}, where)
     _check_results(system, where)
     return system
@@ -129,8 +131,9 @@ def _check_sources(node: SystemSettings, given: Collection[str], where: str) -> 
 
 def _check_loop(system: System, node: AuditorSettings, where: str) -> None:
     """Whether the auditor fits the loop."""
-    if system.loop == "single":
-        raise ConfigError("loop=single never asks the auditor", where=where, hint="auditor: null, or loop: audit")
+    if system.loop in ("single", "draws"):
+        what = f"loop={system.loop} never asks the auditor"
+        raise ConfigError(what, where=where, hint="auditor: null, or loop: audit")
     place = f"{where}, auditor"
     if system.loop == "audit" and (node.output or node.stop or node.score):
         what = "in loop=audit the auditor answers the stages' checks, and has no output, stop or score of its own"
@@ -145,6 +148,19 @@ def _check_loop(system: System, node: AuditorSettings, where: str) -> None:
         if name and not (output and (name in output.model_fields or isinstance(getattr(output, name, None), property))):
             has = f"fields: {', '.join(output.model_fields)}" if output else "give it a class as output"
             raise ConfigError(f"{setting} is {name}, which the auditor's output does not have", where=where, hint=has)
+
+
+def _check_draws(system: System, where: str) -> None:
+    """Whether there is something to choose draws by, and whether they are asked for where none is made."""
+    if system.loop != "draws":
+        if system.draws > 1 and isinstance(system.loop, str):
+            what = f"system.draws={system.draws} has no effect in loop={system.loop}"
+            raise ConfigError(what, where=where, hint="system=best_of_n, or loop: draws")
+        return
+    symbol = system.result.get("response", "").split(".")[0]
+    if not any(stage.gives == symbol and stage.logprobs for stage in system.stages):
+        what = "loop=draws takes the likeliest response, and no stage that gives it has log-probabilities"
+        raise ConfigError(what, where=where, hint="result: {response: …}, and logprobs: true at its stage")
 
 
 def _check_inputs(system: System, known: set[str], where: str) -> None:

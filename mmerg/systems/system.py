@@ -65,7 +65,7 @@ class System:
     """prompts: folders of templates, of one name the first folder's counts. vocabulary: the words that schemas choose
     from. result: where response, emotion and plan stand among the outputs ("R", "e.emotion", "P"). loop: the name of
     one of ours, or a function of the user's. stop, score: fields of the auditor's output. rerun_temperature: of a stage
-    that is told a correction; None: its own."""
+    that is told a correction; None: its own. draws: passes of loop=draws."""
 
     name: str
     prompts: tuple[Path, ...]
@@ -80,6 +80,7 @@ class System:
     loop: str | Callable[..., object] = "audit"
     stop: str = ""
     score: str = ""
+    draws: int = 1
 
     @property
     def agents(self) -> tuple[Stage, ...]:

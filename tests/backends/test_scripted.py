@@ -45,7 +45,7 @@ def test_a_list_answers_in_order_raises_its_exceptions_and_runs_out() -> None:
 def test_logprobs_come_one_a_word_and_only_when_asked_for() -> None:
     backend = Scripted(lambda request: "that sounds hard")
     assert backend.complete(ask("x")).logprobs == ()
-    assert [entry.token for entry in backend.complete(ask("x", logprobs=True)).logprobs] == ["that", "sounds", "hard"]
+    assert [entry.token for entry in backend.complete(ask("x", logprobs=True)).logprobs] == ["that", " sounds", " hard"]
 
 
 def test_it_describes_the_engine_it_was_given() -> None:

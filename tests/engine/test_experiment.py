@@ -109,6 +109,7 @@ def test_a_finished_sample(lab: Lab) -> None:
         "gold_response": "SECRET words",
         "gold_emotion": "sadness",
         "repeated_passes": 0,
+        "cleaned": {},
         "turns_looked_at": 3,
         "frames": 0,
         "frames_form": "none",
@@ -127,7 +128,7 @@ def test_a_finished_sample(lab: Lab) -> None:
     }
     assert result.seconds >= 0
     assert result.timing.calls == 5
-    assert (result.logprob, result.logprob_tokens) == (None, 0)  # the scripted engine gives none
+    assert (result.logprob, result.logprob_tokens) == (-3.0, 3)  # the scripted engine gives -1 a word
     assert [stage_of(request) for request in backend.requests] == [*STAGES, "gra"]
     assert lab.kinds() == [
         *("sample_started", "frames_taken"),

@@ -10,7 +10,7 @@ import pytest
 
 from mmerg.engine.loops.audit import audit as refine
 from mmerg.engine.loops.loop import select
-from mmerg.engine.state import Correction, Output, Pass, State
+from mmerg.engine.state import Correction, Draw, Output, Pass, State
 from mmerg.errors import CallError, Failure, ReplyError
 from mmerg.runs import events
 from mmerg.settings.model import FinalSelection
@@ -31,7 +31,9 @@ class Answers:
     asked: list[tuple[int, str, Correction | None]] = field(default_factory=list)
     seen: list[State] = field(default_factory=list)
 
-    def __call__(self, stage: Stage, state: State, t: int, correction: Correction | None = None) -> Output:
+    def __call__(
+        self, stage: Stage, state: State, t: int, correction: Correction | None = None, draw: Draw | None = None
+    ) -> Output:
         self.asked.append((t, stage.name, correction))
         self.seen.append(state)
         if error := self.breaks.get((stage.name, t)):

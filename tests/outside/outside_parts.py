@@ -64,5 +64,5 @@ class Feedback(BaseModel):
 
 def twice(system: System, state: State, ask: Ask, emit: Emit) -> Outcome:
     """A loop: two passes, the second of which is taken."""
-    passes = [Pass(t, complete(system, state, ask, emit, t), score=t) for t in (0, 1)]
+    passes = [Pass(t, complete(system, state, ask, emit, t), score=(t,)) for t in (0, 1)]
     return finish(state.scene.id, passes, "two passes", "lexicographic", emit)

@@ -219,6 +219,29 @@ def test_why_a_pass_without_checks_was_selected(ranks: dict[int, tuple[int, ...]
     assert why_selected(event, []) == told
 
 
+@pytest.mark.parametrize(
+    ("ranks", "t", "told"),
+    [
+        ({0: (1, -0.5, 0)}, 0, "Pass 0 is the only one that could be ranked: (1, −0.5, 0)"),
+        ({0: (1, -0.1, 0), 2: (2, -0.5, -2)}, 2, "Pass 2 won: (2, −0.5, −2) beats (1, −0.1, 0) of pass 0 by its votes"),
+        (
+            {0: (2, -0.5, 0), 2: (2, -0.1, -2)},
+            2,
+            "Pass 2 won: (2, −0.1, −2) beats (2, −0.5, 0) of pass 0 by its likelihood",
+        ),
+        (
+            {1: (2, -0.5, -1), 2: (2, -0.5, -2)},
+            1,
+            "Pass 1 won: (2, −0.5, −1) beats (2, −0.5, −2) of pass 2: it is as likely, and the earlier pass wins",
+        ),
+    ],
+)
+def test_why_a_draw_was_selected(ranks: dict[int, tuple[float, ...]], t: int, told: str) -> None:
+    event = events.Selected.model_validate({"sample": "a", "t": t, "ranks": ranks, "ended": "draws lost"})
+    assert events.EVENT.validate_json(event.model_dump_json()) == event
+    assert why_selected(event, []) == told
+
+
 def test_results_and_pages_agree_on_what_is_corrected() -> None:
     from mmerg.reporting.navigation import outcome, ways, wrong_emotion
 

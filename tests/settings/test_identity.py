@@ -58,7 +58,7 @@ def test_only_how_results_are_had_leaves_the_identity_alone(base: dict[str, Any]
     keys = [key.replace("memory.", "sources.M.") for key in RUNTIME_KEYS]
     ours = {path for path in leaves(base) if any(path == key or path.startswith(f"{key}.") for key in keys)}
     places = {path for path in leaves(base) if path.endswith(".root")}
-    assert unmoved == ours | places | {"protocol.name", "system.prompts", "system.label_sets"}
+    assert unmoved == ours | places | {"protocol.name", "system.prompts", "system.label_sets", "system.draws"}
     assert identity_hash(copy.deepcopy(base)) == before
 
 
@@ -158,6 +158,8 @@ OWN_LOOP = ("system.auditor=null", "system.loop=my_loops.vote")
         (("system=hef", "sem=s"), ("system=hef", "sem=s", "dataset.memory.split=valid")),
         ((*TRACE, *NO_RAG), (*TRACE, *NO_RAG, "dataset.memory.split=valid")),
         ((*TRACE, "system.without=[srp]"), (*TRACE, "system.without=[srp]", "sources.K.top_k=3")),
+        ((), ("system.draws=5",)),
+        (("system=best_of_n",), ("system=best_of_n", "system.max_iterations=5")),
     ],
 )
 def test_configs_that_ask_for_the_same_are_one_run(one: tuple[str, ...], other: tuple[str, ...]) -> None:
@@ -185,6 +187,8 @@ def test_configs_that_ask_for_the_same_are_one_run(one: tuple[str, ...], other: 
         (TRACE, (*TRACE, "dataset.memory.split=valid")),
         ((*REFINED,), (*REFINED, "system.final_selection=last")),
         ((), ("system.organization=independent",)),
+        (("system=best_of_n",), ("system=best_of_n", "system.draws=5")),
+        (OWN_LOOP, (*OWN_LOOP, "system.draws=5")),
     ],
 )
 def test_configs_that_do_not_are_two(one: tuple[str, ...], other: tuple[str, ...]) -> None:

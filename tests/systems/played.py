@@ -8,13 +8,13 @@ from functools import partial
 
 from mmerg.backends.dry import TEXT, least, quotable
 from mmerg.backends.protocol import Request, Sampling
-from mmerg.backends.scripted import Scripted
+from mmerg.backends.scripted import Answer, Scripted
 from mmerg.engine.ask import Asker
 from mmerg.engine.loops.loop import Outcome
 from mmerg.engine.prompts import Prompts
 from mmerg.engine.sample import loop_of
 from mmerg.engine.sources import Supply
-from mmerg.engine.state import Correction, Output, State
+from mmerg.engine.state import Correction, Draw, Output, State
 from mmerg.runs import events
 from mmerg.systems.build import build
 from mmerg.systems.system import Stage
@@ -30,7 +30,7 @@ PREDICTED = (
     {"emotions": [{"label": "sadness", "p": 0.6}, {"label": "neutral", "p": 0.3}], "high": ["job"], "low": ["fine"]},
 )
 SUPPLIED: dict[str, tuple[Mapping[str, object], ...]] = {"S": SITUATION, "W": PREDICTED}
-Script = Callable[[str, Request], str]
+Script = Callable[[str, Request], Answer]
 
 
 def plainly(stage: str, request: Request) -> str:
@@ -68,9 +68,11 @@ class Played:
             Prompts(self.system, run.dataset.emotion_of), self.backend, Sampling(seed=7), self.events.append, sources
         )
 
-        def ask(stage: Stage, state: State, t: int, correction: Correction | None = None) -> Output:
+        def ask(
+            stage: Stage, state: State, t: int, correction: Correction | None = None, draw: Draw | None = None
+        ) -> Output:
             asking.append(stage.name)
-            return asker(stage, state, t, correction)
+            return asker(stage, state, t, correction, draw)
 
         scene = with_images() if state is None else state
         self.outcome: Outcome = loop_of(self.system)(self.system, scene, ask, self.events.append)

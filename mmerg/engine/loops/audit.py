@@ -59,7 +59,7 @@ def refine(system: System, state: State, ask: Ask, emit: Emit) -> Outcome:
 
     def read(reply: Output, this: Pass) -> tuple[Pass, Correction | str]:
         emit(events.Produced.of(state.scene.id, this.t, critic.name, critic.gives, reply))
-        looked_at = replace(this, score=int(getattr(reply, system.score)) if system.score else 0)
+        looked_at = replace(this, score=(int(getattr(reply, system.score)) if system.score else 0,))
         if system.stop and getattr(reply, system.stop):
             return looked_at, "good enough"
         draft = this.state.get(writer.gives)
@@ -92,7 +92,7 @@ def _audited_passes(
         try:
             state = complete(system, state, ask, emit, t, correction)
         except SampleError as error:
-            if not passes or not _final(error):
+            if not passes or not is_final(error):
                 raise
             emit(events.PassLost(sample=sample, t=t, failure=error.failure, what=error.what))
             return finish(sample, passes, "unusable", by, emit)
@@ -100,7 +100,7 @@ def _audited_passes(
         try:
             reply = ask(auditor, state, t)
         except SampleError as error:
-            if not _final(error) or (isinstance(error, CallError) and not passes):
+            if not is_final(error) or (isinstance(error, CallError) and not passes):
                 raise
             emit(events.Unaudited(sample=sample, t=t, failure=error.failure, what=error.what, hint=error.hint))
             return finish(sample, [*passes, this], "unaudited", by, emit)
@@ -112,6 +112,6 @@ def _audited_passes(
     return finish(sample, passes, "max_iterations", by, emit)
 
 
-def _final(error: SampleError) -> bool:
+def is_final(error: SampleError) -> bool:
     """Whether asking again cannot help: the model's own reply, or a prompt that grew over what the server takes."""
     return isinstance(error, ReplyError) or error.failure in REFUSED

@@ -4,8 +4,9 @@ A loop decides which stages are asked, how often, and which pass the result come
 `(system, state, ask, emit) -> Outcome` and knows nothing of prompts, backends or the names of systems.
 
     def two_drafts(system: System, state: State, ask: Ask, emit: Emit) -> Outcome:
-        first, second = (complete(system, state, ask, emit, t) for t in (0, 1))
-        return finish(state.scene.id, [Pass(0, first, score=0), Pass(1, second, score=1)], "two drafts", "last", emit)
+        first, second = (complete(system, state, ask, emit, t, draw=Draw(t)) for t in (0, 1))
+        passes = [Pass(0, first, score=(0,)), Pass(1, second, score=(1,))]
+        return finish(state.scene.id, passes, "two drafts", "last", emit)
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from mmerg.engine.state import Correction, Output, Pass, State
+from mmerg.engine.state import Correction, Draw, Output, Pass, State
 from mmerg.runs import events
 from mmerg.runs.events import Emit
 from mmerg.settings.model import FinalSelection
@@ -22,10 +23,12 @@ from mmerg.systems.system import Stage, System
 
 
 class Ask(Protocol):
-    """Answers for one stage in pass t. Raises ReplyError where no usable answer could be had, CallError where the
-    backend failed."""
+    """Answers for one stage in pass t; with a draw, by the seed of its number, and notes the reply there. Raises
+    ReplyError where no usable answer could be had, CallError where the backend failed."""
 
-    def __call__(self, stage: Stage, state: State, t: int, correction: Correction | None = None) -> Output: ...
+    def __call__(
+        self, stage: Stage, state: State, t: int, correction: Correction | None = None, draw: Draw | None = None
+    ) -> Output: ...
 
 
 @dataclass(frozen=True)
@@ -43,11 +46,19 @@ class Loop(Protocol):
     def __call__(self, system: System, state: State, ask: Ask, emit: Emit) -> Outcome: ...
 
 
-def complete(system: System, state: State, ask: Ask, emit: Emit, t: int, correction: Correction | None = None) -> State:
+def complete(
+    system: System,
+    state: State,
+    ask: Ask,
+    emit: Emit,
+    t: int,
+    correction: Correction | None = None,
+    draw: Draw | None = None,
+) -> State:
     """Ask every stage whose output is not there yet; `correction` is shown to the stage that it names."""
     for stage in system.stages:
         if state.get(stage.gives) is None:
-            output = ask(stage, state, t, correction if correction and correction.stage == stage.name else None)
+            output = ask(stage, state, t, correction if correction and correction.stage == stage.name else None, draw)
             state = state.with_(stage.gives, output)
             emit(events.Produced.of(state.scene.id, t, stage.name, stage.gives, output))
     return state

@@ -1,0 +1,199 @@
+"""Best of n: which draw is taken, what a draw costs that cannot be used, and that each has a seed of its own."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from mmerg.backends.protocol import Request
+from mmerg.backends.scripted import Answer, worded
+from mmerg.engine.ask import APART
+from mmerg.errors import CallError, ConfigError, Failure, SampleError
+from mmerg.experiment.launch import launch
+from mmerg.runs import events
+from mmerg.runs.folder import read_results
+from mmerg.runs.result import Ended
+from tests.composed import settings_of
+from tests.run_folders import held
+from tests.systems.played import Played, Script
+
+SEED = 7  # of what is played
+Drawn = tuple[str, float] | Answer | None
+
+
+def number(asked: Request) -> int:
+    """Which draw asks."""
+    return (asked.sampling.seed - SEED) // APART
+
+
+def drawn(*draws: Drawn) -> Script:
+    """By draw: its emotion and the log-probability of each of its words, None for no JSON, or what is answered."""
+
+    def answer(stage: str, asked: Request) -> Answer:
+        this = draws[number(asked)]
+        if isinstance(this, tuple):
+            text = json.dumps({"emotion": this[0], "response": f"Draft {number(asked)}."})
+            return worded(asked, text, "here", this[1])
+        return this or "no JSON"
+
+    return answer
+
+
+def played(*draws: Drawn) -> Played:
+    return Played("best_of_n", f"system.draws={len(draws)}", script=drawn(*draws))
+
+
+def selected(this: Played) -> events.Selected:
+    [event] = [event for event in this.events if isinstance(event, events.Selected)]
+    return event
+
+
+@pytest.mark.parametrize(
+    ("draws", "taken"),
+    [
+        ([("joy", -2.0)], 0),
+        ([("joy", -2.0), ("joy", -1.0), ("joy", -3.0)], 1),
+        ([("joy", -1.0), ("joy", -1.0)], 0),
+        ([("joy", -0.1), ("sadness", -2.0), ("sadness", -1.0)], 2),  # the likeliest has an emotion of its own
+        ([("sadness", -3.0), ("joy", -1.0), ("joy", -2.0), ("sadness", -0.5)], 3),  # as many votes: the likelier
+    ],
+)
+def test_of_the_draws_with_the_emotion_of_most_the_likeliest_is_taken(
+    draws: Sequence[tuple[str, float]], taken: int
+) -> None:
+    this = played(*draws)
+    state = this.outcome.selected.state
+    assert (state.at("A.response"), state.at("A.emotion")) == (f"Draft {taken}.", draws[taken][0])
+    assert (this.outcome.ended, len(this.outcome.passes), selected(this).t) == ("drawn", len(draws), taken)
+
+
+def test_every_draw_asks_the_same_by_a_seed_of_its_own_and_is_in_the_trace() -> None:
+    draws = [("joy", -2.0), ("sadness", -1.0), ("joy", -1.5)]
+    this = played(*draws)
+    assert [call.t for call in this.calls] == [0, 1, 2]
+    assert [call.sampling["seed"] for call in this.calls] == [SEED, SEED + APART, SEED + 2 * APART]
+    assert len({call.digest for call in this.calls}) == 3
+    assert len({call.messages for call in this.calls}) == 1
+    assert [event.t for event in this.events if isinstance(event, events.Produced)] == [0, 1, 2]
+    assert selected(this).ranks == {0: (2, -2.0, 0), 1: (1, -1.0, -1), 2: (2, -1.5, -2)}
+    assert this.calls[0].messages == Played("one_pass").calls[0].messages
+
+
+def test_likelihood_is_that_of_the_response_by_the_token() -> None:
+    """Not of the emotion before it, nor the lower for more words."""
+
+    def answer(stage: str, asked: Request) -> Answer:
+        long = number(asked) == 1
+        text = json.dumps({"emotion": "joy", "response": "Oh no, not that again." if long else "Oh."})
+        reply = worded(asked, text, "here", -1.0 if long else -1.5)
+        named, *rest = reply.logprobs[:2]
+        assert '"joy"' in rest[0].token
+        sure = rest[0].model_copy(update={"logprob": -9.0 if long else 0.0})
+        return reply.model_copy(update={"logprobs": (named, sure, *reply.logprobs[2:])})
+
+    this = Played("best_of_n", "system.draws=2", script=answer)
+    assert selected(this).ranks == {0: (2, -1.5, 0), 1: (2, -1.0, -1)}
+
+
+def test_a_response_is_as_likely_as_it_was_written_before_it_was_cleaned() -> None:
+    def answer(stage: str, asked: Request) -> Answer:
+        said = "Oh no. (sighs) Sit down." if number(asked) else "Oh no. Sit down."
+        return worded(asked, json.dumps({"emotion": "joy", "response": said}), "here", -1.0 if number(asked) else -2.0)
+
+    this = Played("best_of_n", "system.draws=2", script=answer)
+    assert selected(this).ranks == {0: (2, -2.0, 0), 1: (2, -1.0, -1)}
+    assert this.outcome.selected.state.at("A.response") == "Oh no. Sit down."
+    assert [event.t for event in this.events if isinstance(event, events.Cleaned)] == [1]
+
+
+@pytest.mark.parametrize(
+    ("draws", "lost", "taken"),
+    [([None, ("joy", -1.0)], [0], 1), ([("joy", -1.0), None, None, ("joy", -2.0)], [1, 2], 0)],
+)
+def test_a_draw_that_cannot_be_used_costs_that_draw(draws: Sequence[Drawn], lost: list[int], taken: int) -> None:
+    this = played(*draws)
+    assert [event.t for event in this.events if isinstance(event, events.PassLost)] == lost
+    assert (selected(this).t, this.outcome.ended) == (taken, "draws lost")
+    assert len(this.outcome.passes) == len(draws) - len(lost)
+    attempts = this.system.max_repairs + 1
+    assert len(this.calls) == len(draws) - len(lost) + attempts * len(lost)
+
+
+def test_a_draw_is_repaired_by_its_own_seed() -> None:
+    left = iter(["no JSON"])
+
+    def answer(stage: str, asked: Request) -> Answer:
+        good = drawn(("joy", -1.0), ("joy", -2.0))(stage, asked)
+        return next(left, good) if number(asked) == 1 else good
+
+    this = Played("best_of_n", "system.draws=2", script=answer)
+    assert [(call.t, call.attempt, call.sampling["seed"]) for call in this.calls] == [
+        *((0, 0, SEED), (1, 0, SEED + APART), (1, 1, SEED + APART)),
+    ]
+    assert (this.outcome.ended, len(selected(this).ranks)) == ("drawn", 2)
+
+
+def test_where_no_draw_can_be_used_the_sample_fails_as_the_last_did() -> None:
+    with pytest.raises(SampleError, match="no draw of 3 can be used; the last: ") as caught:
+        played(None, None, " ")
+    assert caught.value.failure is Failure.EMPTY
+    assert caught.value.where == "answer, pass 2"
+
+
+def test_a_failed_call_fails_the_sample_and_a_refused_prompt_costs_its_draw() -> None:
+    with pytest.raises(CallError, match="late"):
+        played(("joy", -1.0), CallError(Failure.TIMEOUT, "late"))
+    this = played(("joy", -1.0), CallError(Failure.CONTEXT_OVERFLOW, "too long"))
+    assert (selected(this).t, this.outcome.ended) == (0, "draws lost")
+
+
+def test_a_backend_without_log_probabilities_ends_the_run_at_its_first_reply() -> None:
+    script = drawn(*[("joy", -1.0)] * 3)
+    asked: list[Request] = []
+
+    def bare(stage: str, request: Request) -> Answer:
+        asked.append(request)
+        reply = script(stage, request)
+        assert not isinstance(reply, str | Exception)
+        return reply.model_copy(update={"logprobs": ()})
+
+    with pytest.raises(ConfigError, match="the backend gives no log-probabilities"):
+        Played("best_of_n", "system.draws=3", script=bare)
+    assert len(asked) == 1
+
+
+def test_a_draw_without_a_likelihood_of_its_own_is_lost() -> None:
+    this = played(("joy", -9.0), ("sadness", 0.5), ("sadness", -1.0))  # over 0: no logarithm of a probability
+    assert (selected(this).ranks, this.outcome.ended) == ({0: (1, -9.0, 0), 2: (1, -1.0, -2)}, "draws lost")
+    with pytest.raises(SampleError, match="its log-probabilities are not those of its text"):
+        played(("joy", 0.5))
+
+
+def dry(folder: Path, *more: str) -> Ended:
+    given = ("dataset=demo", "backend=dry", "system=best_of_n", "frames=none", f"cache_dir={folder / 'cache'}")
+    [ended] = launch(settings_of(*given, *more))
+    return ended
+
+
+def test_draws_are_cached_replayed_and_resumed_each_by_itself(tmp_path: Path) -> None:
+    whole = dry(tmp_path, f"runs={tmp_path / 'a'}", "limit=2", "system.draws=3")
+    assert (whole.calls, whole.made) == (6, 6)
+    more = dry(tmp_path, f"runs={tmp_path / 'a'}", "limit=2", "system.draws=5")
+    assert (more.calls, more.made, more.run != whole.run) == (10, 4, True)  # the first three are those of before
+    replayed = dry(tmp_path, f"runs={tmp_path / 'b'}", "limit=2", "system.draws=3", "cache=read")
+    resumed = [dry(tmp_path, f"runs={tmp_path / 'c'}", f"limit={limit}", "system.draws=3") for limit in (1, 2)]
+    assert [(one.kept, one.samples) for one in resumed] == [(0, 1), (1, 2)]
+    files = [held(Path(one.run)) for one in (whole, replayed, resumed[1])]
+    for each in files:
+        each.pop("manifest.json")  # how it was had
+    assert files[1:] == files[:1] * 2
+    assert all(result.passes == 3 for result in read_results(Path(whole.run)).values())
+
+
+def test_repeats_share_no_draw(tmp_path: Path) -> None:
+    given = ("dataset=demo", "backend=dry", "system=best_of_n", "limit=1", "system.draws=3", "repeats=2")
+    runs = list(launch(settings_of(*given, f"runs={tmp_path}")))
+    assert [(one.calls, one.made) for one in runs] == [(3, 3)] * 2
