@@ -2,13 +2,14 @@
 
 tone, stance   the plan of the selected pass by forecast emotion; goal and tactic where --only names them
 blame          which agent the auditor blames, by pass
+planted        how often it passes what is clean, and finds planted faults
 confusion      gold label against forecast
 scores         the runs' figures with their intervals
 iterations     figures against max_iterations, for runs that differ in it alone
 top_k          figures against the number of exemplars, for runs that differ in it alone
 
-The last four need what `python -m mmerg.score RUN` writes. docs/plots.md says more. Exit code: 0, 1 where nothing could
-be drawn, 2 where a run cannot be read.
+The last four need what `python -m mmerg.score RUN` writes, planted what `python -m mmerg.audit RUN` does.
+docs/plots.md says more. Exit code: 0, 1 where nothing could be drawn, 2 where a run cannot be read.
 """
 
 from __future__ import annotations
@@ -21,8 +22,10 @@ from typing import TYPE_CHECKING
 
 from rich.console import Console
 
+from mmerg.auditing.planted import read_planted
 from mmerg.console.terminal import STARTS_OVER, Parser, console, escape, run_command, start
-from mmerg.plots import blame, confusion, curve, dots, matrix, plan, style
+from mmerg.errors import RunError
+from mmerg.plots import blame, confusion, curve, dots, matrix, plan, planted, style
 from mmerg.plots.names import caption
 from mmerg.plots.scored import Scored, measured_apart, read_scored, with_any
 from mmerg.runs.config_diff import config_diff
@@ -34,7 +37,7 @@ from mmerg.runs.result import Result
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-USUAL = ("tone", "stance", "blame", "confusion", "scores", "iterations", "top_k")
+USUAL = ("tone", "stance", "blame", "planted", "confusion", "scores", "iterations", "top_k")
 PLANS = ("tone", "stance", "goal", "tactic")
 CURVES: dict[str, curve.Setting] = {"iterations": "max_iterations", "top_k": "top_k"}
 FEW = 4  # settings that are named
@@ -91,7 +94,7 @@ def _drawn(runs: Sequence[_Run], only: Sequence[str]) -> Iterator[Drawn]:
                 if name in PLANS:
                     yield _plan(run, name, own)
                 else:
-                    yield _blame(run, own) if name == "blame" else _confusion(run, own)
+                    yield {"blame": _blame, "planted": _planted, "confusion": _confusion}[name](run, own)
 
 
 def _plan(run: _Run, dimension: str, name: str) -> Drawn:
@@ -109,6 +112,16 @@ def _blame(run: _Run, name: str) -> Drawn:
     if not any(found.audited(t) or found.passes[t].get(blame.UNAUDITED) for t in range(len(found.passes))):
         return Drawn(name, None, f"no pass of {run.about.run} came to an audit")
     return Drawn(name, blame.draw(found, "The earliest agent whose check failed, by pass", caption([run.about])))
+
+
+def _planted(run: _Run, name: str) -> Drawn:
+    try:
+        found = read_planted(run.about.path, run.about.manifest.identity)
+    except RunError as error:
+        return Drawn(name, None, f"{run.about.run}: {error.what}: {error.hint}")
+    if not found:
+        return Drawn(name, None, f"no faults were planted in {run.about.run}: python -m mmerg.audit {run.about.path}")
+    return Drawn(name, planted.draw(found, caption([run.about])))
 
 
 def _confusion(run: _Run, name: str) -> Drawn:

@@ -30,7 +30,7 @@ def rated(found: Judgement) -> Iterator[RenderableType]:
         more = (_cell(beside[name], 2), str(beside[name].n)) if beside else ()
         table.add_row(escape(name), _cell(score, 2), str(score.n), *more)
     yield table
-    yield from _methods(found.scores.values())
+    yield from methods(found.scores.values())
     if found.self_judged:
         yield escape(f"judged by itself: {found.judge} wrote these replies")
 
@@ -41,28 +41,28 @@ def compared(found: Match) -> Iterator[RenderableType]:
     yield escape(_counts(found))
     by_aspect = {**found.aspects, "all": found.overall}
     ends, margin = {"win": "A wins", "tie": "tie", "lose": "B wins"}, {"margin": "margin"}
-    yield _figures("A against B, % of pairs [95 %]", by_aspect, ends)
+    yield table("A against B, % of pairs [95 %]", by_aspect, ends)
     yield escape(RULE)
-    yield _figures("A over B: pairs won less pairs lost, % of pairs [95 %]", by_aspect, margin)
+    yield table("A over B: pairs won less pairs lost, % of pairs [95 %]", by_aspect, margin)
     if found.replies_alone:
-        yield _figures("the same of pairs that have both replies", found.replies_alone, ends | margin)
+        yield table("the same of pairs that have both replies", found.replies_alone, ends | margin)
     for aspect, sign in found.signs.items():
         yield escape(
             f"{aspect}: A wins {sign.won} dialogues, B {sign.lost}; sign test p {sign.p:.2g}, "
             f"{sign.p_holm:.2g} corrected for {len(found.signs)} aspects (Holm)"
         )
     raw = {"raw_win": "for A", "raw_tie": "tie", "raw_lose": "for B"}
-    yield _figures("single verdicts, %, whatever the order", by_aspect, raw)
+    yield table("single verdicts, %, whatever the order", by_aspect, raw)
     trust = {
         "first": "for the first shown",
         "flips": "flips with the order",
         "agree_orders": "agrees over orders",
         "agree_repeats": "agrees over repeats",
     }
-    yield _figures(
+    yield table(
         "the judge itself, % (for the first shown: of verdicts that are no tie, 50 is no bias)", by_aspect, trust
     )
-    yield from _methods(found.overall.values())
+    yield from methods(found.overall.values())
     for run in found.self_judged:
         yield escape(f"judged by itself: {found.judge} wrote the replies of {run}")
 
@@ -82,9 +82,10 @@ def _counts(found: Judgement | Match) -> str:
     return "; ".join(parts)
 
 
-def _figures(title: str, by_aspect: dict[str, dict[str, Score]], columns: dict[str, str]) -> Table:
+def table(title: str, by_aspect: dict[str, dict[str, Score]], columns: dict[str, str], first: str = "aspect") -> Table:
+    """A row an aspect, a column a figure by its heading, n at the end."""
     table = Table(title=title, title_justify="left")
-    table.add_column("aspect")
+    table.add_column(first)
     for heading in columns.values():
         table.add_column(heading, justify="right")
     table.add_column("n", justify="right")
@@ -103,6 +104,7 @@ def _cell(score: Score, places: int, n: int | None = None) -> Text:
     return Text(f"{score.value:.{places}f}{ends}{own}")
 
 
-def _methods(scores: Iterable[Score]) -> Iterator[Text]:
+def methods(scores: Iterable[Score]) -> Iterator[Text]:
+    """How intervals were had, a line each."""
     told = dict.fromkeys(score.method for score in scores if score.method)
     yield from (escape(f"interval: {method}") for method in told)

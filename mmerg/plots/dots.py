@@ -1,51 +1,57 @@
-"""Figures of several runs side by side: a dot with its 95 % interval, a panel a metric, its n beside each."""
+"""Figures side by side, of runs or else: a dot with its 95 % interval, a panel a figure, its n beside each."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from mmerg.plots import style
 from mmerg.plots.scored import TITLES, Scored, with_any
+from mmerg.scoring.score import Score
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-ROW, PANEL = 0.17, 1.15  # inches: a run's height, and a panel's least width with its column of n
+ROW, PANEL = 0.17, 1.15  # inches: a row's height, and a panel's least width with its column of n
 
 
 def draw(runs: Sequence[Scored], names: Sequence[str], title: str, caption: str) -> Figure:
-    """The figure; `names` in the order of `runs`. A run without a figure has an empty row in that panel."""
-    metrics = with_any(list(runs))
-    lines = math.ceil(len(metrics) / 2)
+    """The metrics that any run has a figure of; `names` in the order of `runs`."""
+    found = {name: [run.score(name) for run in runs] for name in with_any(list(runs))}
+    scores = {TITLES[name]: [one and one[1] for one in of] for name, of in found.items()}
+    return panels(scores, names, title, caption)
+
+
+def panels(scores: Mapping[str, Sequence[Score | None]], names: Sequence[str], title: str, caption: str) -> Figure:
+    """A panel for each heading, in it a row for each name; one without a score, or without its value, is empty."""
+    lines = math.ceil(len(scores) / 2)
     labels = [style.label(name) for name in names]
     width = max(style.WIDTH, max(map(style.long, labels)) + 2 * PANEL + 0.15)
-    figure = style.new(lines * (ROW * len(runs) + 0.5) + 0.1, width)
+    figure = style.new(lines * (ROW * len(names) + 0.5) + 0.1, width)
     grid = figure.add_gridspec(lines, 2)
-    for place, metric in enumerate(metrics):
+    for place, (heading, found) in enumerate(scores.items()):
         axes = figure.add_subplot(grid[place // 2, place % 2])
-        _panel(axes, metric, runs)
-        axes.set_yticks(range(len(runs)), labels if place % 2 == 0 else [""] * len(runs))
-        axes.set_ylim(len(runs) - 0.4, -0.6)
+        _panel(axes, heading, found)
+        axes.set_yticks(range(len(names)), labels if place % 2 == 0 else [""] * len(names))
+        axes.set_ylim(len(names) - 0.4, -0.6)
     style.head(figure, title, caption)
     return figure
 
 
-def _panel(axes: Axes, metric: str, runs: Sequence[Scored]) -> None:
+def _panel(axes: Axes, heading: str, scores: Sequence[Score | None]) -> None:
     from matplotlib.ticker import MaxNLocator
 
-    axes.set_title(TITLES[metric], fontsize=style.SMALL, pad=3)
+    axes.set_title(heading, fontsize=style.SMALL, pad=3)
     axes.text(1.04, -0.75, "n", transform=axes.get_yaxis_transform(), color="#555555", style="italic")
-    for row, run in enumerate(runs):
+    for row, score in enumerate(scores):
         axes.axhline(row, color=style.FAINT, lw=0.5, zorder=0)
-        if found := run.score(metric):
-            value, score = found
+        if score and score.value is not None:
             if score.interval:
                 axes.hlines(row, *score.interval, color=style.INK, lw=1.0)
-            axes.plot(value, row, style.MARKERS[0], color=style.INK, ms=3.5)
-        n = str(found[1].n) if found else "–"
+            axes.plot(score.value, row, style.MARKERS[0], color=style.INK, ms=3.5)
+        n = str(score.n) if score and score.value is not None else "–"
         axes.text(1.04, row, n, transform=axes.get_yaxis_transform(), va="center_baseline", color="#555555")
     axes.xaxis.set_major_locator(MaxNLocator(2, min_n_ticks=2))
     axes.margins(x=0.12)

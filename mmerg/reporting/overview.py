@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
+from mmerg.auditing.planted import Planted, read_planted
 from mmerg.console.run_tables import Summary
 from mmerg.errors import RunError
 from mmerg.paper.published import FILES, published
@@ -49,12 +50,15 @@ class Cost:
 
 @dataclass(frozen=True)
 class Overview:
-    """A run as its folder tells it. papers: tables of papers of which this run is a row."""
+    """A run as its folder tells it. papers: tables of papers of which this run is a row. planted: planted faults, None
+    where there are none; unplanted: why those that were written do not count."""
 
     about: About
     results: tuple[Result, ...]
     scored: Scored
     papers: tuple[Beside, ...]
+    planted: Planted | None = None
+    unplanted: str = ""
 
     @property
     def name(self) -> str:
@@ -138,7 +142,12 @@ def read_overview(path: Path) -> Overview:
     except RunError as error:
         scored = Scored(about, None, error.what)
     scored = replace(scored, why=scored.why.replace(str(path), about.run))  # a report names no folder of its maker
-    return Overview(about, results, scored, _papers(about) if scored.scores else ())
+    planted, unplanted = None, ""
+    try:
+        planted = read_planted(path, about.manifest.identity)
+    except RunError as error:
+        unplanted = error.what
+    return Overview(about, results, scored, _papers(about) if scored.scores else (), planted, unplanted)
 
 
 def _papers(about: About) -> tuple[Beside, ...]:

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from mmerg.plots import blame, dots, matrix, plan
+from mmerg.plots import blame, dots, matrix, plan, planted
 from mmerg.plots.names import caption
 from mmerg.plots.scored import Scored, with_any
 from mmerg.runs.labels import labels
@@ -52,6 +52,9 @@ def of_run(overview: Overview) -> Iterator[Picture]:
     if any(found.audited(t) for t in range(len(found.passes))):
         title = "The earliest agent whose check failed, by pass"
         yield Picture("blame", f"{title}; the table beside it has the counts", blame.draw(found, title, told))
+    if overview.planted:
+        alt = f"{planted.TITLE}; the table beside it has the same numbers"
+        yield Picture("planted", alt, planted.draw(overview.planted, told))
     yield from of_runs([overview])
 
 

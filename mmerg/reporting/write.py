@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from mmerg.auditing.planted import COLUMNS
 from mmerg.console.run_tables import describe_memory
 from mmerg.plots import style
 from mmerg.reporting.folder import ReportFolder
@@ -116,6 +117,7 @@ class _Run:
             frames=frames,
             file_name=file_name,
             describe_improper=describe_improper,
+            planted_columns=COLUMNS,
         )
         self.folder.write(f"{self.prefix}index.html", run)
 

@@ -102,7 +102,7 @@ def compare(
     )
     if not len(kept):
         return known.model_copy(update={"why": f"no pair has, on both sides, {metric.needs}"})
-    pairs = _Pairs(metric.ready((*a, *b)), [_dialogue(answer) for answer in a])
+    pairs = Pairs(metric.ready((*a, *b)), [_dialogue(answer) for answer in a])
     if not np.isfinite(pairs.observed):
         return known.model_copy(update={"why": "it is not finite over these pairs"})
     shares = metric.interval_by == "wilson"
@@ -124,7 +124,7 @@ def _dialogue(answer: Answer) -> str:
 
 
 @dataclass(frozen=True)
-class _Pairs:
+class Pairs:
     """n answers of A, then those of B, ready to be valued; `names` are the dialogues of A's."""
 
     value: Value

@@ -1,0 +1,106 @@
+"""The first passes of a finished run as its folder tells them, and what can be planted in them. No corpus is read.
+
+Pass 0 is taken, as every finished sample has one and no audit had a hand in it: the selected pass is the one that the
+auditor itself ranked first.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from hashlib import sha256
+from pathlib import Path
+
+from mmerg.backends.protocol import Image
+from mmerg.corpora.dialogue import Scene, Turn
+from mmerg.engine.ask import bounds_of
+from mmerg.engine.sources import Supply
+from mmerg.engine.state import Keyframe, State
+from mmerg.errors import RunError
+from mmerg.runs import events
+from mmerg.runs.folder import FRAMES
+from mmerg.runs.samples import events_file, read_events
+from mmerg.systems.schema import json_schema, parse
+from mmerg.systems.system import Stage, System
+
+AGAIN = "make the run again under another runs=…: its calls and frames come from the caches"
+
+
+@dataclass(frozen=True)
+class FirstPass:
+    """What the auditor was shown of a sample, the state still without images. images: the hashes of those that were
+    sent. supplied: what sources gave the auditor, by symbol."""
+
+    started: events.SampleStarted
+    state: State
+    images: tuple[str, ...]
+    supplied: Mapping[str, Supply]
+
+
+class FirstPasses:
+    """dialogues: the dialogue of each finished sample of the run in folder `run`."""
+
+    def __init__(self, run: Path, system: System, dialogues: Mapping[str, str]) -> None:
+        self.run, self.system, self.dialogues = run, system, dialogues
+        self.read = cache(self._read)
+
+    def donor(self, sample: str, stage: Stage, seed: int) -> State | None:
+        """The state of another dialogue, drawn with the seed, in which `stage` gave something else: another emotion,
+        where it gives the emotion of `system.result`. None where there is none."""
+        emotion = self.system.result.get("emotion", "")
+        place = emotion if emotion.split(".")[0] == stage.gives else stage.gives
+        own = self.read(sample).state.at(place)
+        others = sorted(other for other, name in self.dialogues.items() if name != self.dialogues[sample])
+        random.Random(f"{seed} {stage.name} {sample!a}").shuffle(others)
+        states = (self.read(other).state for other in others)
+        return next((state for state in states if state.at(place) != own), None)
+
+    def images(self, sample: str) -> tuple[Image, ...]:
+        """Those that were sent. Raises RunError where one is gone or another."""
+        found = []
+        for digest in self.read(sample).images:
+            path = self.run / FRAMES / f"{digest}.jpg"
+            found.append(Image(digest, path.read_bytes() if path.is_file() else b""))
+            if sha256(found[-1].data).hexdigest() != digest:
+                raise RunError(f"an image that was sent for {sample} is gone or changed", where=str(path), hint=AGAIN)
+        return tuple(found)
+
+    def _read(self, sample: str) -> FirstPass:
+        told = read_events(self.run, sample)
+        started = next((one for one in told if isinstance(one, events.SampleStarted)), None)
+        outputs = {one.symbol: one.output for one in told if isinstance(one, events.Produced) and one.t == 0}
+        if started is None or not outputs.keys() >= {stage.gives for stage in self.system.stages}:
+            place = str(events_file(self.run, sample))
+            raise RunError(f"the events of {sample} do not hold a whole first pass", where=place, hint=AGAIN)
+        taken = next((one for one in told if isinstance(one, events.FramesTaken)), None)
+        keyframes = tuple(
+            Keyframe(turn.turn, frame, description)
+            for turn in (taken.turns if taken else ())
+            for frame, description in zip(turn.frames, turn.descriptions or [""] * len(turn.frames), strict=True)
+        )
+        history = tuple(Turn(speaker, text) for speaker, text in started.history)
+        state = State(Scene(sample, history, started.responder, started.labels), keyframes)
+        for stage in self.system.stages:
+            state = self._with(state, stage, outputs[stage.gives])
+        sent = [m.images for one in told if isinstance(one, events.Called) for m in one.messages if m.images]
+        if taken and taken.form == "images":  # also where classes of the user's alone saw them
+            sent.append(tuple(keyframe.frame.sha256 for keyframe in keyframes))
+        auditor = self.system.agents[-1].name
+        supplied = {
+            one.symbol: Supply(one.content)
+            for one in told
+            if isinstance(one, events.Supplied) and (one.t, one.stage) == (0, auditor)
+        }
+        return FirstPass(started, state, sent[0] if sent else (), supplied)
+
+    def _with(self, state: State, stage: Stage, output: object) -> State:
+        """The state with what `stage` gave: those fields alone that it was asked for, which prompts may show."""
+        if stage.output is None or not isinstance(output, dict):
+            return state.with_(stage.gives, str(output))
+        bounds = bounds_of(self.system, stage, state)
+        asked = json_schema(stage.output, bounds).required or ()
+        given = json.dumps({name: value for name, value in output.items() if name in asked})
+        return state.with_(stage.gives, parse(stage.output, bounds, given)[0])

@@ -1,0 +1,86 @@
+"""Runs whose outputs name the dialogue that they are of, so that a scripted auditor can know what is planted."""
+
+from __future__ import annotations
+
+import json
+import random
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from mmerg.auditing.planted import PLANTED, Planted
+from mmerg.experiment.launch import launch
+from mmerg.scoring.files import read
+from tests.composed import settings_of
+from tests.engine.parts import as_text, audit
+from tests.scripted_ollama import PLAN
+
+LABELS = ("joy", "anger", "sadness")
+DIALOGUES = 6
+MARK = re.compile(r"mark-(\w+)")
+Auditor = Callable[[list[bool]], list[bool]]  # from which stages are planted to which checks fail
+
+
+def finds_all(planted: list[bool]) -> list[bool]:
+    return planted
+
+
+def passes_all(planted: list[bool]) -> list[bool]:
+    return [False for _ in planted]
+
+
+def answers(auditor: Auditor | None) -> Callable[[dict[str, Any]], str]:
+    """A server's answers; each output repeats the mark of the dialogue. auditor None: one that draws its verdicts by
+    the request, whatever is planted."""
+
+    def answer(body: dict[str, Any]) -> str:
+        prompt = next(message["content"] for message in body["messages"] if message["role"] == "user")
+        talk, *others = MARK.findall(prompt)
+        told = f"mark-{talk}" + " anew" * ("You have done this step before" in prompt)
+        fields = body["format"]["properties"] if body.get("format") else ()
+        emotion = LABELS[int(talk[1:]) % len(LABELS)]
+        if "textual_cues" in fields:
+            cues: dict[str, Any] = {"textual_cues": [{"turn": 1, "cue": told}]}
+            return json.dumps(cues | ({"visual_cues": []} if "visual_cues" in fields else {}))
+        if "textual" in fields:
+            forecast = {"textual": "t", "visual": "v", "consistency": "agree", "reasoning": told, "emotion": emotion}
+            return json.dumps({name: forecast[name] for name in fields})
+        if "goal" in fields:
+            return json.dumps({"reasoning": told, **PLAN})
+        if "response" in fields:
+            return json.dumps({"emotion": emotion, "response": told})
+        if not fields:
+            return f"I hear you, {told}."
+        planted = [mark != talk for mark in others][: len(fields)]
+        drawn = random.Random(json.dumps(body, sort_keys=True))
+        fails = auditor(planted) if auditor else [drawn.random() < 0.4 for _ in fields]
+        return as_text(audit({name: not failed for name, failed in zip(fields, fails, strict=True)}))
+
+    return answer
+
+
+def corpus(root: Path, clips: bool = False) -> Path:
+    """Dialogues of three turns; with `clips` their second turn has one, which is to be made."""
+    lines = []
+    for number in range(DIALOGUES):
+        shown = {"clip": "clip.mp4"} if clips else {}
+        said = [("Ana", f"I lost my keys, mark-d{number}.", {}), ("Ben", "Again?", {}), ("Ana", "Again.", shown)]
+        turns = [{"speaker": speaker, "text": text, **more} for speaker, text, more in said]
+        turns.append({"speaker": "Ben", "text": "Oh no.", "emotion": "joy"})
+        lines.append(json.dumps({"id": f"d{number}", "turns": turns}) + "\n")
+    root.mkdir(exist_ok=True)
+    (root / "dialogues.jsonl").write_text("".join(lines), encoding="utf-8")
+    return root
+
+
+def run(folder: Path, url: str, *more: str) -> Path:
+    """A run over the corpus in folder/data, asked of the server at `url`."""
+    where = (f"backend.hosts=[{url}]", f"runs={folder}/runs", f"dataset.root={folder}/data", "dataset=folder")
+    [ended] = launch(settings_of(*where, "backbone=qwen2.5vl-7b", *more))
+    assert ended.failed == 0
+    return Path(ended.run)
+
+
+def planted_of(path: Path) -> Planted:
+    return read(path / PLANTED, Planted)

@@ -1,0 +1,150 @@
+"""What cannot be audited is refused with what, where and what next; what was audited is shown, or is stale."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mmerg.audit import main
+from mmerg.auditing.planted import PLANTED
+from mmerg.plot import main as plot
+from mmerg.report import main as report
+from mmerg.runs.folder import RESULTS
+from mmerg.runs.manifest import MANIFEST
+from tests.auditing.parts import DIALOGUES, answers, corpus, finds_all, planted_of, run
+from tests.composed import BASE, plain_of
+from tests.engine.parts import ROOT
+from tests.scripted_ollama import ScriptedOllama, scripted_ollama
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[ScriptedOllama]:
+    with scripted_ollama(answer=answers(finds_all)) as made:
+        yield made
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory, server: ScriptedOllama) -> Path:
+    """A run whose templates are a copy in templates/ beside runs/."""
+    folder = tmp_path_factory.mktemp("made")
+    corpus(folder / "data")
+    shutil.copytree(ROOT / "mmerg/systems/merg/prompts", folder / "templates")
+    return run(folder, server.url, f"system.prompts={folder}/templates")
+
+
+@pytest.fixture
+def path(made: Path) -> Iterator[Path]:
+    """A copy of that run, which a test may change, as the one beside it whose cache it has."""
+    copy = made.with_name("copy")
+    shutil.copytree(made, copy)
+    yield copy
+    shutil.rmtree(copy)
+
+
+def edit(path: Path, change: Callable[[dict[str, Any]], object]) -> None:
+    manifest = json.loads((path / MANIFEST).read_bytes())
+    change(manifest)
+    (path / MANIFEST).write_text(json.dumps(manifest), encoding="utf-8")
+
+
+def refused(capsys: pytest.CaptureFixture[str], path: Path, *more: str) -> str:
+    assert main([str(path), *more]) == 2
+    assert not (path / PLANTED).exists()
+    told = capsys.readouterr().err
+    assert "\n  where: " in told
+    assert "\n  next:  " in told
+    return told
+
+
+@pytest.mark.parametrize(
+    ("system", "told"), [("one_pass", "it has no auditor"), ("self_refine", "critic gives free feedback")]
+)
+def test_a_run_of_a_system_that_does_not_audit_its_stages(
+    path: Path, capsys: pytest.CaptureFixture[str], system: str, told: str
+) -> None:
+    edit(path, lambda manifest: manifest["settings"].update(system=plain_of(*BASE, f"system={system}")["system"]))
+    assert f"system={system} cannot be audited: {told}" in refused(capsys, path)
+
+
+def test_a_run_that_is_not_finished_and_one_of_one_dialogue(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    next((path / "samples").iterdir()).unlink()
+    assert f"not finished: {DIALOGUES - 1} of {DIALOGUES} samples are done" in refused(capsys, path)
+    first = (path / RESULTS).read_bytes().splitlines(keepends=True)[0]
+    (path / RESULTS).write_bytes(first)
+    assert "not finished" in refused(capsys, path)
+    edit(path, lambda manifest: manifest["sessions"][-1]["how"].update(limit=1))
+    sample = json.loads(first)["id"].replace("/", "%2F")
+    (path / "samples" / f"{sample}.jsonl").touch()
+    assert "1 sample with a reply, all of one dialogue" in refused(capsys, path)
+
+
+def test_templates_or_settings_that_are_not_what_they_were(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    template = path.parents[1] / "templates" / "mpa.j2"
+    before = template.read_bytes()
+    template.write_bytes(before + b"\nBe brief.")
+    try:
+        told = refused(capsys, path)
+    finally:
+        template.write_bytes(before)
+    assert "templates or classes of the run's system have changed" in told
+    assert str(template.parent) in told
+    edit(path, lambda manifest: manifest["settings"].pop("frames"))
+    assert "the run's settings are of another version: frames" in refused(capsys, path)
+
+
+def test_a_server_that_is_away_or_serves_another_model(
+    path: Path, capsys: pytest.CaptureFixture[str], server: ScriptedOllama
+) -> None:
+    here = server.url
+    nowhere = "http://127.0.0.1:9"
+    told = refused(capsys, path, "--host", nowhere)
+    assert "the run's model cannot be asked" in told
+    assert nowhere in told
+    assert "--host" in told
+    edit(path, lambda manifest: manifest["sessions"][-1]["how"].update({"backend.hosts": [nowhere]}))
+    assert "--host" in refused(capsys, path)
+    server.version = "0.99.0"
+    try:
+        assert "version 0.99.0 in place of" in refused(capsys, path, "--host", here)
+    finally:
+        server.version = "0.24.0"
+    assert main([str(path), "--host", here, "--n", "2"]) == 0
+    assert len(planted_of(path).cases) == 2 * 5
+
+
+def test_options_that_mean_nothing(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([str(path), "--n", "0"]) == 2
+    assert "n must be 1 or more" in capsys.readouterr().err
+    told = refused(capsys, path, "--stages", "mpa", "caff")
+    assert "gra sees no output of a stage caff" in told
+    assert "mpa, caef, psp, sgrg" in told
+
+
+def test_report_and_plot_show_them_until_the_run_changes(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    def page() -> str:
+        assert report([str(path)]) == 0
+        return (path / "report" / "index.html").read_text(encoding="utf-8")
+
+    assert "Planted faults" not in page()
+    assert plot([str(path), "--only", "planted"]) == 1
+    assert f"python -m mmerg.audit {path}" in capsys.readouterr().out
+    assert main([str(path), "--n", "3"]) == 0
+    shown = page()
+    assert "gra audited 3 clean passes and 12 with a planted fault" in shown
+    assert "Youden’s J" in shown
+    assert (path / "report" / "plots" / "planted.svg").is_file()
+    assert plot([str(path), "--only", "planted"]) == 0
+    assert (path / "plots" / "planted.png").is_file()
+    lines = (path / RESULTS).read_bytes().splitlines(keepends=True)
+    (path / RESULTS).write_bytes(b"".join(lines[:-1]))
+    assert "the planted faults are stale" in page()
+    assert not (path / "report" / "plots" / "planted.svg").exists()
+    (path / PLANTED).write_text("{", encoding="utf-8")
+    assert "cannot be read, or are of another version" in page()
+    assert plot([str(path), "--only", "planted"]) == 1
+    assert "cannot be read" in capsys.readouterr().out
