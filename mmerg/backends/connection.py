@@ -72,14 +72,15 @@ class Connection:
         self.enter("stall" if brief else "first_token")
         try:
             with self.naming():
-                self._write(self.protocol.send(request) + self.protocol.send(h11.Data(data=content)))
-                while not isinstance(head := self.event(), h11.Response):
+                head = self.protocol.send(request)
+                self._write(head + self.protocol.send(h11.Data(data=content)) if content else head)
+                while not isinstance(response := self.event(), h11.Response):
                     pass
         except BaseException:
             self.close()
             raise
         self.room = self.received + room
-        return Answer(self, head)
+        return Answer(self, response)
 
     def event(self) -> object:
         """What comes next: a head, a part of the body, or its end."""
