@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from mmerg.runs.manifest import Started, short
-from mmerg.settings.identity import but_for, canonical
+from mmerg.settings.identity import canonical
 
 NONE = "–"
 
@@ -64,7 +64,7 @@ def settings_diff(settings: Sequence[Mapping[str, object]]) -> list[Setting]:
 def alike_but_for(manifest: Started, *settings: str) -> str:
     """The same text for runs that differ in nothing that decides results but the settings at these dotted paths."""
     digests = {name: part for name, part in manifest.identity.items() if name not in ("config", *settings)}
-    return json.dumps([but_for(manifest.settings, *settings), digests], sort_keys=True)
+    return json.dumps([canonical(manifest.settings, *settings), digests], sort_keys=True)
 
 
 def _differing(*parts: Sequence[Mapping[str, str]]) -> list[Setting]:

@@ -12,7 +12,7 @@ import hashlib
 import json
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from mmerg.settings.kinds import PLACE, RUNTIME, Plain
@@ -37,27 +37,15 @@ def runtime_settings(plain: Plain) -> Plain:
     return {path: value for path in RUNTIME_KEYS if (value := at(plain, path)) is not None}
 
 
-def but_for(plain: Mapping[str, object], *paths: str) -> Plain:
-    """What decides results, without the settings at these dotted paths."""
-    kept = canonical(plain)
-    for path in paths:
-        above, last = _above(kept, path)
-        above.pop(last, None)
-    return kept
-
-
 def identity_hash(plain: Mapping[str, object]) -> str:
     """SHA-256 (hex) of what decides results in a resolved config."""
     return hashlib.sha256(json.dumps(canonical(plain), sort_keys=True).encode()).hexdigest()
 
 
-def canonical(plain: Mapping[str, object]) -> Plain:
-    """What decides results, spelled in one way. A setting that is not there, as in the manifest of an older run, is one
-    that is off."""
-    kept: Plain = _anywhere(json.loads(json.dumps(plain)))
-    for path in RUNTIME_KEYS:
-        above, last = _above(kept, path)
-        above.pop(last, None)
+def canonical(plain: Mapping[str, object], *but_for: str) -> Plain:
+    """What decides results, spelled in one way, without the settings at the dotted paths `but_for`. A setting that is
+    not there, as in the manifest of an older run, is one that is off."""
+    kept = _without(_anywhere(json.loads(json.dumps(plain))), RUNTIME_KEYS)
     if isinstance(kept.get("dataset"), dict):
         kept["dataset"] = _anywhere(kept["dataset"], read=True)
     for path in _PLACES:
@@ -72,12 +60,10 @@ def canonical(plain: Mapping[str, object]) -> Plain:
         _frames(kept["frames"], seen)
     sources = kept.get("sources") or {}
     kept["sources"] = {name: _source(node) for name, node in sources.items() if node and name in seen}
-    for name in ("memory", "sem"):  # they are what sources name of them
-        kept.pop(name, None)
     if all(node == _IDLE or at(node, "_target_") in _NO_MEMORY for node in kept["sources"].values()):
         above, last = _above(kept, "dataset.memory")
         above[last] = None
-    return kept
+    return _without(kept, ("memory", "sem", *but_for))  # the first two are what sources name of them
 
 
 def _protocol(protocol: Plain) -> None:
@@ -157,6 +143,13 @@ def _source(node: Plain) -> Plain:
         kept = {key: _last(embedder[key]) if path in _PLACES else embedder[key] for key, path in keys.items()}
         return {**node, "embedder": kept}
     return node
+
+
+def _without(plain: Plain, paths: Iterable[str]) -> Plain:
+    for path in paths:
+        above, last = _above(plain, path)
+        above.pop(last, None)
+    return plain
 
 
 def _above(plain: Plain, path: str) -> tuple[Plain, str]:
