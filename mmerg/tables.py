@@ -3,7 +3,8 @@
 Tables: main (the default), ablations, iterations, topk, backbones (MERG), trace, hef. Without RUN all scored runs under
 `--runs` that are of a table's dataset. Each figure of ours has its 95 % interval and n, and a mark whether the paper's
 lies in the interval. A run of a row's system on other data or another model stands with it, without marks; runs that
-fit no row are listed below. What differs is told. Reads scores.json and judgement-*.json.
+fit no row are listed below. What differs is told. Reads scores.json and judgement-*.json. A small empathetic model, the
+folder that `mmerg train sem` makes, stands with HEF's own.
 Exit code 0 printed, 2 a run or an option is wrong, 130 interrupted.
 """
 
@@ -27,6 +28,7 @@ from mmerg.papertables.as_latex import as_latex
 from mmerg.papertables.as_markdown import as_markdown
 from mmerg.papertables.as_text import as_text
 from mmerg.papertables.beside import Beside, put_beside
+from mmerg.papertables.models import COLUMN, is_model, with_models
 from mmerg.papertables.ours import Ours, dataset_of, judged_by, read_ours
 from mmerg.runs.manifest import MANIFEST, check_runs, read_any_manifest
 from mmerg.scoring.score import UnscoredError
@@ -47,16 +49,21 @@ def tables(given: argparse.Namespace) -> int:
             hint="; ".join(f"{name}: {', '.join(sorted({t.dataset for t in published(name)}))}" for name in names),
         )
     left_out: list[str] = []
+    models = [path for path in paths if is_model(path)]
+    if models and not any(COLUMN in paper.columns for paper in papers):
+        what = f"{models[0]} is a small empathetic model, and none of these tables is of such models"
+        raise ConfigError(what, where="arguments", hint=f"mmerg tables hef {models[0]}")
     if paths:
-        check_runs(paths)
-        runs, unscored = _scored(paths)
+        folders = [path for path in paths if path not in models]
+        check_runs(folders)
+        runs, unscored = _scored(folders)
         if unscored:
             raise _together(unscored)
     else:
         runs, left_out = _found(given.runs, {paper.dataset for paper in papers})
     if given.judge:
         runs = judged_by(runs, given.judge)
-    drawn = [put_beside(paper, _of(paper, papers, runs)) for paper in papers]
+    drawn = [with_models(put_beside(paper, _of(paper, papers, runs)), models) for paper in papers]
     if given.out:
         write_whole(given.out, _written(drawn, given.format))
     elif given.format == "text":
