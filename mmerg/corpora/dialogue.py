@@ -97,13 +97,15 @@ class Scene:
 @dataclass(frozen=True, slots=True)
 class Sample:
     """A scene and its hidden target turn (None where the data holds no reply). dropped: the history turns (numbered
-    from 1) whose clip was left out because it could show the target. situation: the dialogue's, for sources."""
+    from 1) whose clip was left out because it could show the target. situation, for sources: the dialogue's.
+    conversation, for sources: the dialogue's, its id where it has none."""
 
     scene: Scene
     dialogue_id: str
     target: Turn | None = None
     dropped: tuple[int, ...] = ()
     situation: str | None = None
+    conversation: str = ""
 
     @property
     def id(self) -> str:
@@ -125,7 +127,7 @@ def cut(dialogue: Dialogue, target: int, labels: tuple[str, ...], history: int |
     dropped = tuple(number for number, turn in enumerate(turns, start=1) if turn.clip and not clips[number - 1])
     responder = gold.speaker if gold else (dialogue.respond_as or "")
     scene = Scene(f"{dialogue.id}/{target + 1}", kept, responder, labels)
-    return Sample(scene, dialogue.id, gold, dropped, dialogue.situation)
+    return Sample(scene, dialogue.id, gold, dropped, dialogue.situation, dialogue.conversation or dialogue.id)
 
 
 def _before_target(turn: Turn, clip: Clip, target: Turn) -> Clip | None:

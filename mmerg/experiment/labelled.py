@@ -17,8 +17,8 @@ from mmerg.settings.model import TrainSettings
 
 @dataclass(frozen=True)
 class Split:
-    """samples: those with a label and words in their history. dialogues: of each its dialogue's id. histories: all with
-    words, labelled or not. left_out: how many targets are no samples."""
+    """samples: those with a label and words in their history. dialogues: of each its conversation's name. histories:
+    all with words, labelled or not. left_out: how many targets are no samples."""
 
     corpus: Corpus
     samples: tuple[Labelled, ...]
@@ -53,7 +53,7 @@ def read_split(settings: TrainSettings, name: str) -> Split:
         histories.append(history)
         if target.target and target.target.emotion:
             samples.append(Labelled(history, target.target.emotion))
-            dialogues.append(target.dialogue_id)
+            dialogues.append(target.conversation)
     return Split(corpus, tuple(samples), tuple(dialogues), tuple(histories), len(targets) - len(samples))
 
 

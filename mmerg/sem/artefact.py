@@ -66,7 +66,7 @@ class Card(_Record):
     """`sem.json`. words: of the IDF table, in order. embedder: its identity, None where probabilities are by tf-idf.
     figures: on the validation split. weights: SHA-256 (hex) of `weights.npz`. digest: of all the rest here."""
 
-    format: Literal[2] = 2
+    format: Literal[3] = 3  # earlier ones know dialogues by their ids, which splits do not share
     labels: Annotated[tuple[str, ...], Field(strict=False, min_length=2)]
     words: Annotated[tuple[str, ...], Field(strict=False, min_length=1)]
     embedder: str | None = None
@@ -86,8 +86,8 @@ class Card(_Record):
 
 @dataclass(frozen=True)
 class Artefact:
-    """dense: what probabilities are by where the card names an embedder. dialogues: digests of the ids of the dialogues
-    that the models were fitted to or validated on."""
+    """dense: what probabilities are by where the card names an embedder. dialogues: digests of the names of the
+    conversations that the models were fitted to or validated on."""
 
     card: Card
     model: Model
@@ -104,9 +104,9 @@ class Artefact:
         said = dict.fromkeys(word for text in history for word in words_of(text) if word in self._s)
         return [word for word in said if word in self._high], [word for word in said if word not in self._high]
 
-    def knows(self, dialogue: str) -> bool:
-        """Whether the dialogue was there when the model was made."""
-        return id_digest(dialogue) in self.dialogues
+    def knows(self, conversation: str) -> bool:
+        """Whether the conversation was there when the model was made."""
+        return id_digest(conversation) in self.dialogues
 
     @cached_property
     def _s(self) -> frozenset[str]:
@@ -137,8 +137,8 @@ def data_of(corpus: str, split: str, taken: Sequence[Labelled] | Sequence[Sequen
     return Data(corpus=corpus, split=split, samples=len(taken), digest=hashlib.sha256(lines.encode()).hexdigest())
 
 
-def id_digest(dialogue: str) -> int:
-    return int.from_bytes(hashlib.sha256(dialogue.encode(errors="surrogateescape")).digest()[:8])
+def id_digest(conversation: str) -> int:
+    return int.from_bytes(hashlib.sha256(conversation.encode(errors="surrogateescape")).digest()[:8])
 
 
 def prepare(folder: Path) -> None:

@@ -57,12 +57,13 @@ class Sem:
                 raise ConfigError(
                     f"{what}, and the samples have {', '.join(sample.scene.labels)}", where="sem", hint=hint
                 )
-            if self._artefact.knows(sample.dialogue_id):
+            if self._artefact.knows(sample.conversation):
                 what = (
                     f"the small empathetic model was trained or validated on {sample.dialogue_id}, which is evaluated"
                 )
                 where = f"sem, made from {card.trained_on.corpus} {card.trained_on.split} and {card.validated_on.split}"
-                raise ConfigError(what, where=where, hint="evaluate another split, as dataset.split=test")
+                hint = "evaluate another split, as dataset.split=test; where it is another dialogue, rename it"
+                raise ConfigError(what, where=where, hint=hint)
         if not self._with_causes:
             without = "cause words are off: the model was trained without an intensity lexicon (lexicon=…)"
             return without if self.settings.cause_words else ""

@@ -42,8 +42,8 @@ def test_the_artefact_says_what_it_was_made_from(sem: Path) -> None:
     assert (card.trained_on.split, card.trained_on.samples, card.validated_on.split) == ("train", 36, "valid")
     assert card.causes.words == tuple(sorted(f"{mood}word" for mood in MOODS.values()))
     assert card.causes.lexicon is not None
-    assert {made.knows("train_hit:00_conv:00"), made.knows("valid_hit:10_conv:10")} == {True}
-    assert not made.knows("test_hit:20_conv:20")
+    assert {made.knows("hit:00_conv:00"), made.knows("hit:10_conv:10")} == {True}
+    assert not made.knows("hit:20_conv:20")
 
 
 def test_a_word_of_s_is_high_where_intensity_and_idf_are_over_the_means(sem: Path) -> None:

@@ -46,7 +46,7 @@ def test_the_artefact_and_the_command_say_it(
     assert (made.transductive, read(sem).transductive) == (True, False)
     assert made.card.causes.over.split == "test"
     assert made.card.trained_on == read(sem).card.trained_on
-    assert not made.knows("test_hit:20_conv:20")  # whose label was not looked at
+    assert not made.knows("hit:20_conv:20")  # whose label was not looked at
     train(talks, tmp_path / "again", "causes_split=test")
     assert "words in S of empathetic test (transductive)" in capsys.readouterr().out
 
