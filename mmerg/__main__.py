@@ -8,14 +8,15 @@ from __future__ import annotations
 
 import sys
 from importlib import import_module
+from keyword import iskeyword
 
 from mmerg.console.terminal import WRONG, commands, run_command, tolerate_closed_output
 from mmerg.errors import ConfigError, did_you_mean
 
 USAGE = """mmerg COMMAND …
 
-Commands that compose settings (run, data, doctor, judge, train) take them as key=value; the others take --options, and
-bench both. `mmerg COMMAND --help` lists what a command takes.
+Commands that compose settings (run, data, doctor, import, judge, train) take them as key=value; the others take
+--options, and bench both. `mmerg COMMAND --help` lists what a command takes.
 
 Commands:
 {commands}
@@ -38,7 +39,7 @@ def main() -> int:
     if name not in commands():
         return run_command(lambda: _refuse(name))
     sys.argv[:] = [f"mmerg {name}", *rest]
-    return int(import_module(f"mmerg.{name}").main())
+    return int(import_module(f"mmerg.{name}{'_' * iskeyword(name)}").main())
 
 
 def _refuse(name: str) -> int:

@@ -35,6 +35,7 @@ class Failure(StrEnum):
     CLIP_GONE = "clip_gone"  # a clip was there when the run began and is gone
     INTERRUPTED = "interrupted"  # the user stopped the run
     NOT_CACHED = "not_cached"  # a replay without a server, and the call is not in the cache
+    ABSENT = "absent"  # a file of replies that another system wrote has none for the sample
     CODE_ERROR = "code_error"  # a class that answers a stage raised an exception
 
 

@@ -30,7 +30,7 @@ def show_run(out: Console, path: Path) -> int:
         what = "this is the folder of a judging, which has no table of replies"
         hint = f"its figures are in judgement.json; python -m mmerg.show {path} SAMPLE tells how a sample was judged"
         raise RunError(what, where=str(path), hint=hint)
-    summary, engine = Summary(read_results(path).values()), manifest.engine
+    summary, engine = Summary(read_results(path).values(), imported=manifest.imported), manifest.engine
     out.print(escape(f"{path}: {engine.model} on {engine.backend} {engine.version}"))
     out.print(escape(f"protocol: {manifest.protocol.description}"))
     out.print(summary.replies())
@@ -64,6 +64,9 @@ def show_sample(out: Console, path: Path, sample: str, prompts: bool) -> int:
             out.print(escape(line), soft_wrap=True)
         begun = getattr(event, "t", begun)
     result = results.get(sample)
+    if result and result.response and not result.passes:
+        out.print(Rule(escape("the reply, which another system wrote")))
+        out.print(escape(f"{result.response} ({result.emotion or 'no label'})"))
     if result and (result.gold_response or result.gold_emotion):
         out.print(Rule(escape("the data's own reply, never shown to the model")))
         out.print(escape(f"{result.gold_response} ({result.gold_emotion or 'no label'})"))

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator
 from rich.table import Table
 
 from mmerg.console.terminal import escape, plural
+from mmerg.errors import Failure
 from mmerg.runs.manifest import MemorySection
 from mmerg.runs.result import Result, Verdicts
 
@@ -18,9 +19,10 @@ WORD = 40  # characters: what is longer is a sentence
 class Summary:
     """Results added up in one pass; the first `rows` of them are kept for the table. guards: by guard, in how many
     samples it kept back how many exemplars; problems: why the memory could not be searched, and for how many; cleaned:
-    what was taken off how many replies."""
+    what was taken off how many replies. imported: another system wrote the replies, so that no call is known."""
 
-    def __init__(self, results: Iterable[Result], rows: int = ROWS) -> None:
+    def __init__(self, results: Iterable[Result], rows: int = ROWS, imported: bool = False) -> None:
+        self.imported = imported
         self.first: list[Result] = []
         self.failed: list[Result] = []
         self.counts: Counter[str] = Counter()
@@ -52,6 +54,8 @@ class Summary:
         samples, failed = plural(self.counts["samples"], "sample"), len(self.failed)
         unaudited = f" ({self.counts['unaudited']} unaudited)" if self.counts["unaudited"] else ""
         ended = f"{samples}: {self.counts['samples'] - failed} ok{unaudited}, {failed} failed"
+        if self.imported:
+            return ended
         cached = f"{plural(self.counts['calls'], 'call')}, {self.counts['cached']} of them cached"
         helped = f" in {self.counts['helped']} of {samples}, which figures of seconds leave out"
         return f"{ended}; {cached}{helped * (self.counts['helped'] > 0)}"
@@ -68,7 +72,7 @@ class Summary:
             cells = [*"–––––", f"failed: {result.failure}"]
             if result.status == "ok":
                 audit = "".join("✓" if check else "✗" for check in (result.audit or {}).values()) or "–"
-                passes = str(result.passes), str(result.selected_pass)
+                passes = (str(result.passes), str(result.selected_pass)) if result.passes else ("–", "–")
                 cells = [result.emotion or "–", plan(result), audit, *passes, result.response or ""]
             table.add_row(*map(escape, (result.id, *cells)))
         return table
@@ -124,8 +128,9 @@ def failures(results: Iterable[Result | Verdicts]) -> Table | None:
             failed.setdefault(str(result.failure), []).append(result)
     if not failed:
         return None
-    again = "only_failed=true takes them up again, with cache=off where the model's own replies were the fault"
-    table = Table(title=f"{sum(map(len, failed.values()))} failed; {again}", title_justify="left")
+    again = "; only_failed=true takes them up again, with cache=off where the model's own replies were the fault"
+    told = f"{sum(map(len, failed.values()))} failed{again * (failed.keys() != {Failure.ABSENT})}"
+    table = Table(title=told, title_justify="left")
     table.add_column("failure")
     table.add_column("samples", justify="right")
     table.add_column("first", ratio=1, overflow="fold")

@@ -51,13 +51,14 @@ class Swept(SystemExit):
 
 
 def commands() -> dict[str, str]:
-    """The modules at the top of the package that have a `main`, each with the first line of what it says of itself."""
+    """The modules at the top of the package that have a `main`, each with the first line of what it says of itself;
+    that of `import`, which is a word of Python's, is `import_`."""
     found = {}
     for file in sorted(Path(__file__).parents[1].glob("[!_]*.py")):
         source = file.read_text(encoding="utf-8")
         if "\ndef main(" in source:
             docs = ast.get_docstring(ast.parse(source)) or ""
-            found[file.stem] = docs.partition("\n")[0].partition(": `")[0].rstrip(".:")
+            found[file.stem.rstrip("_")] = docs.partition("\n")[0].partition(": `")[0].rstrip(".:")
     return found
 
 

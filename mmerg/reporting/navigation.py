@@ -12,12 +12,13 @@ from typing import Literal
 from mmerg.runs.events import DRAWN
 from mmerg.runs.result import Result
 
-Outcome = Literal["passed", "corrected", "kept", "drawn", "failed"]
+Outcome = Literal["passed", "corrected", "kept", "drawn", "replied", "failed"]
 OUTCOMES: dict[Outcome, str] = {
     "passed": "first pass",
     "corrected": "corrected",
     "kept": "rerun, first kept",
     "drawn": "one of several draws",
+    "replied": "replied",
     "failed": "failed",
 }
 
@@ -34,9 +35,12 @@ class Ways:
 
 def outcome(result: Result) -> Outcome:
     """passed: one pass was enough or all there was. corrected: a later pass won. kept: there was a later one, and the
-    first won all the same. drawn: the passes were independent of each other."""
+    first won all the same. drawn: the passes were independent of each other.
+    replied: another system wrote the reply, so that no pass is known."""
     if result.status == "failed":
         return "failed"
+    if not result.passes:
+        return "replied"
     if result.ended in DRAWN:
         return "drawn"
     if result.selected_pass:
@@ -45,8 +49,12 @@ def outcome(result: Result) -> Outcome:
 
 
 def outcomes(found: Collection[Outcome]) -> dict[Outcome, str]:
-    """Those that a page counts, with their names: of draws it speaks only where there are some."""
-    return {name: said for name, said in OUTCOMES.items() if name != "drawn" or name in found}
+    """Those that a page counts, with their names: of draws and imported replies it speaks only where there are some, of
+    passes not where all replies are imported."""
+    left_out = {"drawn", "replied"} - set(found)
+    if "replied" in found and set(found) <= {"replied", "failed"}:
+        left_out = set(OUTCOMES) - {"replied", "failed"}
+    return {name: said for name, said in OUTCOMES.items() if name not in left_out}
 
 
 def wrong_emotion(result: Result) -> bool:

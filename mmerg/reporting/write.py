@@ -151,6 +151,7 @@ class _Run:
                     total=len(results),
                     href=file_name,
                     outcome=outcome(result),
+                    made_here=not self.overview.manifest.imported,
                     told=OUTCOMES[outcome(result)],
                     wrong=wrong_emotion(result),
                     forms=FORMS,

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from mmerg.runs.manifest import Started, short
+from mmerg.runs.manifest import Manifest, Started, short
 from mmerg.settings.identity import canonical
 
 NONE = "–"
@@ -24,6 +24,7 @@ _OF_A_SYSTEM = (  # what one of several systems lacks goes without saying, but f
     *("memory.", "sources.", "dataset.memory."),
 )
 _TOLD = re.compile(r"\.sampling\.|\.top_k$|\.transductive$")  # the last: whether a test set was read
+_OF_REPLIES = ("system.name", "dataset.", "protocol.", "corpus digest")
 _IDLE = {  # what a run may lack where it has another value of this
     "system.without": ("system.", "sources.", "memory.", "dataset.memory."),
     "frames.seen_by": ("frames.",),
@@ -48,12 +49,14 @@ class Setting:
 
 def config_diff(manifests: Sequence[Started]) -> list[Setting]:
     """What differs between the runs, in the order of the settings; then the digests of what they read, the engine, and
-    the commit."""
-    return _differing(
+    the commit. Of replies that another system wrote, no more is known than who wrote them, and to what."""
+    found = _differing(
         [_settings(one.settings) for one in manifests],
         [_digests(one) for one in manifests],
         [{"commit": short(one.sessions[0].git_commit or NONE) if one.sessions else NONE} for one in manifests],
     )
+    imported = any(isinstance(one, Manifest) and one.imported for one in manifests)
+    return [one for one in found if one.name.startswith(_OF_REPLIES)] if imported else found
 
 
 def settings_diff(settings: Sequence[Mapping[str, object]]) -> list[Setting]:

@@ -26,6 +26,7 @@ from mmerg.storage.record import Record
 
 MANIFEST, REPORT = "manifest.json", ".mmerg-report"  # what a run and a report are known by
 FORMAT = 2
+IMPORTED = "import"  # the backend of replies that another system wrote
 AGAIN = "rename or remove the folder and run the same again: its calls come from the reply cache"
 _FEW = 3
 
@@ -112,12 +113,17 @@ class Manifest(Started):
     tags: tuple[Word, ...] = ()
 
     @property
+    def imported(self) -> bool:
+        """Whether another system wrote the replies: nothing is known of passes, calls, tokens and times."""
+        return self.engine.backend == IMPORTED
+
+    @property
     def system(self) -> str:
-        return str(self.setting("system.name", "?"))
+        return str(self.setting("system.name", "–"))
 
     @property
     def backbone(self) -> str:
-        return str(self.setting("backbone.name", "?"))
+        return str(self.setting("backbone.name", "–"))
 
 
 class Judged(Record):

@@ -64,14 +64,14 @@ class Seconds:
         return value
 
 
-def descriptive(words: Words, words_signature: str) -> list[Rate | Seconds]:
+def descriptive(words: Words, words_signature: str, imported: bool = False) -> list[Rate | Seconds]:
     """length in tokens of the reply; passes; selected, the mean number of the selected pass from 0 (the "Avg." of
     MERG's table on iterations); rerun, the share of samples with more than one pass, ×100; idle, the share of passes
     after the first that say what the one before said, ×100; cleaned, the share of samples with a reply of
     which something was taken off, ×100; calls and the server's token counts, failed samples
     included; seconds; excluded, the share of exemplars that guards kept back, ×100."""
     reply, sample, found = "a reply", "a result", "exemplars found"
-    return [
+    rates: list[Rate | Seconds] = [
         Rate(
             "length",
             f"mean|{words_signature}|failed:left-out",
@@ -96,6 +96,9 @@ def descriptive(words: Words, words_signature: str) -> list[Rate | Seconds]:
         Seconds(),
         Rate("excluded", "kept-back/found|failed:in|scale:100", found, lambda a: 100.0 * _kept_back(a), _found),
     ]
+    unknown = "passes and calls of ours: another system wrote the replies"
+    known = 1 if imported else len(rates)
+    return rates[:known] + [Rate(rate.name, "made-elsewhere", unknown, _none, _none) for rate in rates[known:]]
 
 
 def _ok(answer: Answer) -> float:
@@ -116,6 +119,10 @@ def _later(answer: Answer) -> float:
 
 def _one(_: Answer) -> float:
     return 1.0
+
+
+def _none(_: Answer) -> float:
+    return 0.0
 
 
 def _kept_back(answer: Answer) -> float:

@@ -62,7 +62,8 @@ def standard_metrics(run: ScoredRun, options: Options = DEFAULTS) -> list[Metric
     metrics += [ExpectationAdjusted(n, options.vocabulary, words, lower) for n in (1, 2)]
     if options.bert is not None:
         metrics += [BertScore(part, options.bert, options.bert_layers) for part in PARTS]
-    metrics += descriptive(tokenizer(words, lower=lower), tokenizer_signature(words, lower=lower))
+    said = tokenizer(words, lower=lower), tokenizer_signature(words, lower=lower)
+    metrics += descriptive(*said, run.manifest.imported)
     for reference in options.metrics:
         own = _own(reference)
         if own.name in [metric.name for metric in metrics]:

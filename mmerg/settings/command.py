@@ -124,7 +124,7 @@ def composing(job: Job, page: str, usage: str | None, arguments: Sequence[str]) 
             raise ConfigError(what, where="configuration", hint="set it, or leave --resolve away") from error
         print(PASSWORD.sub("://***@", text), end="")  # noqa: T201
         return 0
-    for note in notes(composed, line.own):
+    for note in notes(composed, line.own, COMMANDS[page].model_fields):
         print(note, file=sys.stderr)  # noqa: T201
     return member(composed.config)
 

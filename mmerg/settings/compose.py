@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -134,9 +134,9 @@ def _files(own: Path | None, page: str) -> list[Path]:
     return [file for file in files if file.is_file()]
 
 
-def notes(composed: Composed, own: Path | None) -> Iterator[str]:
+def notes(composed: Composed, own: Path | None, known: Collection[str]) -> Iterator[str]:
     """What a run says of its pages: those of the user's own in place of ours, and what a dataset's page sets beside
-    the dataset."""
+    the dataset, of what is `known` to the command."""
     for group, page in composed.choices.items():
         files = _files(own, f"{group}/{page}")
         if len(files) > 1:
@@ -146,7 +146,7 @@ def notes(composed: Composed, own: Path | None) -> Iterator[str]:
             kept = [
                 f"{key}={value}"
                 for key, value in leaves(OmegaConf.to_container(sets))
-                if key.partition(".")[0] not in ("defaults", "dataset", "hydra")
+                if key.partition(".")[0] in set(known) - {"dataset"}
                 and OmegaConf.select(composed.config, key) == OmegaConf.select(sets, key)
             ]
             if kept:

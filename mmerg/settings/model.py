@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Literal
 
-from pydantic import Field, ValidationInfo, field_validator
+from pydantic import ConfigDict, Field, ValidationInfo, field_validator
 
 from mmerg.settings.backbone import SEEDS, AskingSettings, DoctorSettings, SamplingSettings, Seed
 from mmerg.settings.kinds import (
@@ -245,6 +245,19 @@ class TrainSettings(Part):
     max_steps: Positive = 300
 
 
+class ImportSettings(Part):
+    """Replies that another system wrote, and what they are of: see `conf/import.yaml`. What a dataset's page sets for
+    runs is left out."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    dataset: DatasetSettings
+    protocol: ProtocolSettings
+    replies: Annotated[Path, PLACE]
+    name: Name
+    runs: Annotated[Path, PLACE, RUNTIME] = "runs"
+
+
 class RubricSettings(Part):
     """How replies are judged: see `conf/judge/likert.yaml`, which explains each key."""
 
@@ -269,6 +282,7 @@ COMMANDS: Mapping[str, type[Part]] = {  # by the page of conf/ that a command co
     "config": RunSettings,
     "data": DataSettings,
     "doctor": DoctorSettings,
+    "import": ImportSettings,
     "judge": JudgeSettings,
     "train": TrainSettings,
 }

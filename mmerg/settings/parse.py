@@ -23,12 +23,12 @@ from mmerg.errors import ConfigError
 from mmerg.settings.compose import compose, leaves, own_folder, use
 from mmerg.settings.identity import at
 from mmerg.settings.kinds import NO_PASSWORD, PASSWORD, PLACE, RUNTIME, Given, Part, Plain
-from mmerg.settings.model import COMMANDS, DataSettings, TrainSettings
+from mmerg.settings.model import COMMANDS, DataSettings, ImportSettings, TrainSettings
 from mmerg.settings.pages import groups, no_page, pages_of
 from mmerg.settings.tree import bare, fields_of, is_part, kind_at, marked
 from mmerg.settings.wrong import COMMAND_LINE, CONFIGURATION, Wrong, as_typed, of_validation, refusal, unknown
 
-PATHS = tuple({key: None for kind in (DataSettings, TrainSettings) for key in marked(kind, PLACE)})
+PATHS = tuple({key: None for kind in (DataSettings, TrainSettings, ImportSettings) for key in marked(kind, PLACE)})
 _PASSED_ON = ("root", "split", "sessions", "variant", "label_set")  # by a dataset's page, to its reader
 _AS_TYPED = tuple(key for key in PATHS if key in marked(DataSettings, RUNTIME))  # the others are made absolute
 _KEY = re.compile(r"(?!hydra\b|rows?\b)\w+(\.\w+)*")
@@ -124,6 +124,8 @@ def parse(config: DictConfig, kind: type[Settings]) -> Settings:
 def _parsed(config: DictConfig, kind: type[Settings]) -> tuple[Settings | None, list[Wrong]]:
     """The settings of a config, and what is wrong with them but that no page of a group is chosen."""
     use(own_folder())
+    if kind.model_config["extra"] == "ignore":  # before it is resolved: what is left out may refer to what is not there
+        config = OmegaConf.masked_copy(config, [key for key in config if key in fields_of(kind)])
     skipped = _absent(config, kind)
     config, where = _with_row(with_defaults(config, kind))
     raw: Any = OmegaConf.to_container(config)

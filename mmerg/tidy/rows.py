@@ -18,7 +18,7 @@ from mmerg.runs.manifest import About
 from mmerg.runs.result import Result, Verdicts, read_lines
 from mmerg.runs.samples import read_events
 from mmerg.scoring.score import Score, read_scores
-from mmerg.tidy.columns import NOT_OF_CALLS, NOT_OF_SAMPLES, Given, KeptBack, Pass
+from mmerg.tidy.columns import NOT_OF_CALLS, NOT_OF_SAMPLES, Given, KeptBack, Pass, of
 
 Row: TypeAlias = dict[str, Any]
 
@@ -37,7 +37,10 @@ def run_of(about: About) -> Row:
 
 
 def samples(about: About) -> Iterator[Row]:
-    """A row a finished sample, in the order of the results. Raises RunError where they cannot be read."""
+    """A row a finished sample, in the order of the results; of replies that another system wrote nothing is counted.
+    Raises RunError where they cannot be read."""
+    counted = [name for name, kind in of(Result).items() if kind in (int, float)]
+    unknown = dict.fromkeys(counted) if about.manifest.imported else {}
     for result in read_results(about.path).values():
         yield {
             "sample": result.id,
@@ -47,6 +50,7 @@ def samples(about: About) -> Iterator[Row]:
             "checks": None if result.audit is None else {name: bool(check) for name, check in result.audit.items()},
             "history": [{"speaker": speaker, "text": text} for speaker, text in result.history],
             "labels": about.manifest.corpus.labels,
+            **unknown,
         }
 
 

@@ -14,13 +14,14 @@ from mmerg.completion import words
 from mmerg.errors import ConfigError
 from mmerg.settings.command import composing, help_of, read_line, setting_keys
 from mmerg.settings.compose import compose, notes
-from mmerg.settings.model import COMMANDS
+from mmerg.settings.model import COMMANDS, RunSettings
 from mmerg.settings.pages import ollama_host
 from mmerg.settings.parse import checked
 from mmerg.settings.tree import every_key
 from tests.engine.parts import ROOT
 
 LONG = "x" * 5000
+NO_MODEL = ("import", "train")  # commands that ask none
 ENVIRONMENT = {**os.environ, "PYTHONPATH": str(ROOT)}
 
 
@@ -109,8 +110,10 @@ def test_help_lists_settings_that_there_are(page: str) -> None:
     listed = setting_keys(page)
     extras = ("backend.adapter.", "memory.embedder.", "backbone.load", "system.auditor", "sources", "row", "experiment")
     assert [key for key in listed if key not in known and not key.startswith(extras)] == []
-    assert ({"backbone", "backend", "backbone.model", "backend.attempts"} <= set(listed)) == (page != "train")
-    assert ("dataset" in listed) == ("dataset.root" in listed) == (page in ("config", "data", "train"))
+    assert ({"backbone", "backend", "backbone.model", "backend.attempts"} <= set(listed)) == (
+        page not in ("train", "import")
+    )
+    assert ("dataset" in listed) == ("dataset.root" in listed) == (page in ("config", "data", "import", "train"))
     assert "--config-dir" in help_of(page, "")
 
 
@@ -128,7 +131,7 @@ def test_a_page_of_ones_own_wins_and_is_told(tmp_path: Path, monkeypatch: pytest
     assert own == tmp_path / "mine"
     made = compose("config", checked(["dataset=meld"], "config", own), own)
     assert made.config.frames.seen_by == "all"
-    assert list(notes(made, own)) == [f"frames=paper is {page}, in place of mmerg's own"]
+    assert list(notes(made, own, RunSettings.model_fields)) == [f"frames=paper is {page}, in place of mmerg's own"]
     assert compose("config", checked(["dataset=meld"], "config")).config.frames.seen_by == "paper"
 
 
@@ -198,7 +201,8 @@ def test_a_second_memory_is_composed_as_the_page_on_building_ones_own_says(tmp_p
 
 def test_what_the_demo_sets_beside_its_dataset_is_told() -> None:
     def told(*more: str) -> list[str]:
-        return list(notes(compose("config", checked(["dataset=demo", *more], "config")), None))
+        made = compose("config", checked(["dataset=demo", *more], "config"))
+        return list(notes(made, None, RunSettings.model_fields))
 
     assert told() == ["dataset=demo sets limit=3, system.max_iterations=1, frames.per_clip=2, frames.max_frames=4"]
     assert told("system.max_iterations=2", "limit=null") == ["dataset=demo sets frames.per_clip=2, frames.max_frames=4"]

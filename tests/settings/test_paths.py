@@ -15,7 +15,7 @@ from mmerg.settings.identity import at
 from mmerg.settings.parse import PATHS, checked, quoted
 from tests.composed import BASE, composed, plain_of, resolve
 
-OF_A_RUN = [key for key in PATHS if key not in ("out", "lexicon")]  # those are of mmerg.data and mmerg.train
+OF_A_RUN = [key for key in PATHS if key not in ("out", "lexicon", "replies")]  # those are of other commands
 PAGES = ("memory=minilm", "backbone=smollm2-135m")
 
 

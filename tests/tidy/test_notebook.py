@@ -29,4 +29,4 @@ def test_the_notebook_goes_from_a_run_to_a_figure(tmp_path: Path) -> None:
     assert "Oh no." in "".join(samples[0]["data"]["text/html"])
     assert "macro_f1" in "".join(scores[0]["data"]["text/plain"])
     assert any("image/png" in output.get("data", {}) for output in figure)
-    assert (page.parent / "seconds.pdf").read_bytes().startswith(b"%PDF")
+    assert (page.parent / "tokens.pdf").read_bytes().startswith(b"%PDF")

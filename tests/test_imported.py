@@ -1,0 +1,183 @@
+"""The command `import`: replies of another system become a run like any other, or are refused line by line."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import mmerg
+from mmerg.compare import main as compare
+from mmerg.console.terminal import commands
+from mmerg.errors import Failure
+from mmerg.export import main as export
+from mmerg.import_ import job
+from mmerg.judging.launch import launch as judge
+from mmerg.report import main as report
+from mmerg.run import job as run_job
+from mmerg.runs.folder import read_results
+from mmerg.score import main as score
+from mmerg.settings.command import composing
+from mmerg.settings.model import JudgeSettings
+from mmerg.settings.parse import parse
+from mmerg.show import main as show
+from mmerg.tables import main as tables
+from tests.composed import composed
+
+GOOD = [
+    {"id": "letter/5", "response": "That must hurt.", "emotion": "sadness"},
+    {"id": "fine/5", "response": "Are you sure?", "emotion": "joy"},
+    {"id": "noise/4", "response": "I am with you.", "emotion": "fear"},
+]
+
+
+def write(file: Path, lines: list[Any]) -> Path:
+    parts = (one if isinstance(one, bytes) else json.dumps(one).encode() for one in lines)
+    file.write_bytes(b"\n".join(parts) + b"\n")
+    return file
+
+
+def imported(folder: Path, lines: list[Any], *more: str) -> int:
+    file = write(folder / "replies.jsonl", lines)
+    return composing(job, "import", "", [f"replies={file}", "dataset=demo", f"runs={folder}/runs", "name=CEM", *more])
+
+
+def only_run(folder: Path) -> Path:
+    [run] = (folder / "runs").iterdir()
+    return run
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Path:
+    assert imported(tmp_path, GOOD) == 1
+    return only_run(tmp_path)
+
+
+def test_it_is_a_command() -> None:
+    assert "Makes a run of replies" in commands()["import"]
+
+
+def test_a_run_has_each_sample(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert imported(tmp_path, GOOD) == 1
+    run = only_run(tmp_path)
+    results = read_results(run)
+    assert list(results) == ["letter/5", "fine/5", "noise/4", "fridge/6", "bicycle/4"]
+    first, absent = results["letter/5"], results["fridge/6"]
+    assert (first.status, first.response, first.emotion, first.gold_emotion) == (
+        *("ok", "That must hurt.", "sadness", "sadness"),
+    )
+    assert first.history[0][0] == first.responder == "Tom"
+    assert (absent.status, absent.failure, absent.response, absent.gold_emotion) == (
+        "failed",
+        Failure.ABSENT,
+        None,
+        "joy",
+    )
+    told = capsys.readouterr().out
+    assert "2 samples without a reply, counted as failed: fridge/6, bicycle/4\n" in told
+    assert told.endswith(f"run: {run}\n")
+    assert "call" not in told
+
+
+def test_a_file_with_all_replies_gives_0(tmp_path: Path) -> None:
+    rest = [{"id": id, "response": "Oh."} for id in ("fridge/6", "bicycle/4")]
+    assert imported(tmp_path, [*GOOD, *rest]) == 0
+
+
+def test_nothing_is_written_over(run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    before = {file: file.read_bytes() for file in run.rglob("*") if file.is_file()}
+    assert imported(tmp_path, GOOD) == 2
+    assert "these replies were imported before" in capsys.readouterr().err
+    assert {file: file.read_bytes() for file in run.rglob("*") if file.is_file()} == before
+    assert imported(tmp_path, [{**GOOD[0], "response": "Oh."}]) == 1
+    assert len(list((tmp_path / "runs").iterdir())) == 2
+
+
+@pytest.mark.parametrize(
+    ("lines", "told"),
+    [
+        ([GOOD[0], {"id": "letter/4", "response": "Oh."}], "line 2: 'letter/4' is the id of no sample"),
+        ([GOOD[0], GOOD[1], {**GOOD[0], "response": "No."}], "line 3: line 1 has the id 'letter/5', too"),
+        ([{"id": "letter/5", "reply": "Oh."}], "line 1: response: Field required"),
+        ([{"response": "Oh."}], "line 1: id: Field required"),
+        ([{**GOOD[0], "emtion": "joy"}], "line 1: emtion: Extra inputs are not permitted"),
+        ([{**GOOD[0], "response": "x" * 102_400}], "line 1: response: String should have at most 10000 characters"),
+        ([{**GOOD[0], "response": " \n"}], "line 1: response: String should match pattern"),
+        ([GOOD[0], b'{"id": "fine/5", "response": "\xff"}'], "line 2: it is not UTF-8"),
+        ([b"letter/5\tOh."], "line 1: it is no JSON"),
+        ([b"[" * 100_000], "line 1: "),
+        ([{**GOOD[0], "emotion": "happy"}], "line 1: the emotion 'happy' is none of neutral, joy, sadness"),
+        ([b""], "there is no line"),
+    ],
+)  # fmt: skip
+def test_what_is_wrong_is_told_with_its_line(
+    lines: list[Any], told: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert imported(tmp_path, lines) == 2
+    error = capsys.readouterr().err
+    assert told in error
+    assert f"where: {tmp_path / 'replies.jsonl'}" in error
+    assert 'a line is {"id": "test_dia0/3"' in error
+    assert "ids of this dataset and protocol: letter/5, fine/5, noise/4" in error
+    assert len(error) < 2000
+    assert not (tmp_path / "runs").exists()
+
+
+def test_all_lines_that_are_wrong_are_told_at_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert imported(tmp_path, [{"id": str(number), "response": "Oh."} for number in range(12)]) == 2
+    error = capsys.readouterr().err
+    assert "line 10: '9'" in error
+    assert "and 2 more" in error
+
+
+def test_a_file_that_is_not_there(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    line = [f"replies={tmp_path}/none.jsonl", "dataset=demo", f"runs={tmp_path}/runs", "name=CEM"]
+    assert composing(job, "import", "", line) == 2
+    assert "the replies cannot be read: No such file or directory" in capsys.readouterr().err
+
+
+def test_replies_without_emotions_among_others_are_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert imported(tmp_path, [GOOD[0], {"id": "fine/5", "response": "Oh."}]) == 1
+    assert "1 of the replies have no emotion, which counts as a wrong one" in capsys.readouterr().out
+
+
+def test_what_it_cannot_know_is_not_counted(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert score([str(run), "--resamples", "50"]) == 0
+    scores = mmerg.load(run).scores.set_index("metric")
+    assert (scores.loc["acc"].value, scores.loc["acc"].n, scores.loc["length"].n) == (pytest.approx(40), 5, 3)
+    for name in ("self_ppl", "passes", "selected", "rerun", "calls", "prompt_tokens", "response_tokens", "seconds"):
+        assert (scores.loc[name].isna()["value"], scores.loc[name].n) == (True, 0)
+    samples = mmerg.load(run).samples
+    assert samples[["passes", "calls", "prompt_tokens", "seconds", "selected_pass"]].isna().all(axis=None)
+    assert mmerg.load(run).calls.empty
+    capsys.readouterr()
+    assert show([str(run)]) == 0
+    assert "│ letter/5  │ sadness │ –    │ –     │ –      │ –        │ That must hurt." in capsys.readouterr().out
+    assert show([str(run), "letter/5"]) == 0
+    assert "That must hurt. (sadness)" in capsys.readouterr().out
+
+
+def test_it_stands_beside_a_run_of_ours(run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    line = ["dataset=demo", "backend=dry", "frames=none", "memory=none", "limit=null", f"runs={tmp_path}/ours"]
+    assert composing(run_job, "config", "", line) == 0
+    ours = Path(capsys.readouterr().out.splitlines()[-1].removeprefix("run: "))
+    both = [str(ours), str(run)]
+    assert score([*both, "--resamples", "50"]) == 0
+    told = capsys.readouterr().out
+    assert "settings that differ\n  system.name: merg in 1; CEM in 2\n┏" in told
+    assert compare([*both, "--draws", "50"]) == 0
+    told = capsys.readouterr().out
+    assert "3 samples in both" not in told
+    assert "5 samples in both" in told
+    assert "calls, prompt_tokens, response_tokens: not one figure" in told
+    assert tables(["main", *both]) == 0
+    assert export([*both, "--out", str(tmp_path / "export")]) == 0
+    for rubric, runs in (("likert", [run]), ("pairwise", [ours, run])):
+        settings = composed(f"judge={rubric}", "backend=dry", f"runs={tmp_path}/judged", name="judge")
+        assert judge(parse(settings, JudgeSettings), runs) == 0
+    assert report([*both, "--out", str(tmp_path / "report")]) == 0
+    overview = (tmp_path / "report/run-2/index.html").read_text(encoding="utf-8")
+    assert ">replied</dt><dd>" in overview
+    assert "tokens read" not in overview
