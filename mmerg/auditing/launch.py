@@ -61,6 +61,9 @@ def launch(
     if len(failed) == len(found):
         raise RunError(f"a call failed for every sample, first {failed[0].failure_text}", where=str(run))
     cases = [case for one in sorted(found, key=lambda one: one.id) for case in one.cases]
+    if not any(case.stage for case in cases):
+        what = "there is no fault to plant: each stage gave the same output, or emotion, in every dialogue"
+        raise RunError(what, where=str(run), hint="take a run of more dialogues")
     signature = f"auditor:{auditor.name}|pass:0|swap:other-dialogue|unreadable:wrong|seed:{seed}"
     planted = Planted(
         run=About(run, manifest).run,

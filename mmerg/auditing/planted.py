@@ -73,7 +73,10 @@ class Planted(Record):
         unread = sum(case.audit is None for case in self.cases)
         passes = f"{len(clean)} clean passes and {len(self.cases) - len(clean)} with a planted fault"
         bare = ", ".join(stage for stage in self.stages if stage not in self.figures)
-        alike = f"; there is no fault to plant in {bare}, which gave the same in all dialogues" * bool(bare)
+        alike = (
+            f"; there is no fault to plant in {bare}, which gave the same output or emotion in all dialogues"
+            * bool(bare)
+        )
         failed = f"; {self.failed} samples are left out, as a call failed" * bool(self.failed)
         return f"{self.auditor} audited {passes}; {unread} of the audits cannot be read{alike}{failed}"
 

@@ -163,6 +163,15 @@ def test_any_system_that_audits_its_stages(tmp_path: Path) -> None:
     assert found.figures["answer"]["j"].value == 100
 
 
+def test_dialogues_of_one_emotion_have_no_fault_to_plant(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    corpus(tmp_path / "data")
+    with scripted_ollama(answer=answers(finds_all)) as server:
+        path = run(tmp_path, server.url, "system=direct_audit", "ids=[d0/4,d3/4]")
+        assert main([str(path)]) == 2
+    assert "there is no fault to plant" in capsys.readouterr().err
+    assert not (path / PLANTED).exists()
+
+
 def test_audits_that_cannot_be_read_are_counted_and_never_a_pass(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
