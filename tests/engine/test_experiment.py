@@ -141,7 +141,7 @@ def test_what_several_sources_supply(lab: Lab) -> None:
     """The reply's writer sees three: of two the items have ids and are counted, equal or not; of one none has."""
     system = lab.experiment.prompts.system
     stages = [replace(stage, sees=(*stage.sees, "K", "N")) if "M" in stage.sees else stage for stage in system.stages]
-    exemplar = {"id": "x/2", "reply": "I am here."}
+    exemplar: dict[str, object] = {"id": "x/2", "history": (), "reply": "I am here.", "emotion": None}
     lab.experiment = replace(
         lab.experiment,
         prompts=Prompts(replace(system, stages=tuple(stages))),
