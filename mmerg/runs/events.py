@@ -5,7 +5,7 @@ Frames go by hash. `at` is the only field that differs between two runs that did
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from typing import Annotated, Any, Literal
 
@@ -194,7 +194,7 @@ class Selected(_Event):
 
     kind: Literal["selected"] = "selected"
     t: Pass
-    ranks: dict[Pass, tuple[int | Likelihood, ...]]
+    ranks: Mapping[Pass, tuple[int | Likelihood, ...]]
     ended: Ended
     by: Literal["lexicographic", "last"] = "lexicographic"
 

@@ -62,7 +62,7 @@ BAD = [
     rating("4"),
     rating(4.5),
     '{"score": 4}',
-    '{"score": 4, "reason": "after"} and more',
+    '{"score": 4, "reason": "one"} {"score": 2, "reason": "other"}',
 ]
 
 

@@ -12,10 +12,13 @@ from omegaconf import OmegaConf
 
 from mmerg.errors import ConfigError
 from mmerg.settings.identity import at
-from mmerg.settings.parse import PATHS, checked, quoted
+from mmerg.settings.kinds import PLACE
+from mmerg.settings.model import RunSettings
+from mmerg.settings.parse import checked, quoted
+from mmerg.settings.tree import marked
 from tests.composed import BASE, composed, plain_of, resolve
 
-OF_A_RUN = [key for key in PATHS if key not in ("out", "lexicon", "replies")]  # those are of other commands
+OF_A_RUN = marked(RunSettings, PLACE)
 PAGES = ("memory=minilm", "backbone=smollm2-135m")
 
 
