@@ -51,7 +51,8 @@ def outcome(result: Result) -> Outcome:
 def outcomes(found: Collection[Outcome]) -> dict[Outcome, str]:
     """Those that a page counts, with their names: of draws and imported replies it speaks only where there are some, of
     passes not where all replies are imported."""
-    left_out = {"drawn", "replied"} - set(found)
+    left_out: set[Outcome] = {"drawn", "replied"}
+    left_out -= set(found)
     if "replied" in found and set(found) <= {"replied", "failed"}:
         left_out = set(OUTCOMES) - {"replied", "failed"}
     return {name: said for name, said in OUTCOMES.items() if name not in left_out}
