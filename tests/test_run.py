@@ -400,7 +400,11 @@ def test_what_is_wrong_is_said_without_a_traceback(
 
 
 def test_a_full_disk_ends_the_run_and_the_same_command_goes_on(run: Runner) -> None:
-    limited = "import resource, runpy; resource.setrlimit(resource.RLIMIT_FSIZE, (51_400, resource.RLIM_INFINITY)); "
+    """The limit lies between the sizes of the two largest files of a sample."""
+    assert run("cache=off", "name=whole").returncode == 0
+    *_, less, most = sorted(file.stat().st_size for file in run.runs.glob("whole-*/samples/*"))
+    limit = f"({(less + most) // 2}, resource.RLIM_INFINITY)"
+    limited = f"import resource, runpy; resource.setrlimit(resource.RLIMIT_FSIZE, {limit}); "
     limited += "runpy.run_module('mmerg.run', run_name='__main__', alter_sys=True)"
     command = [sys.executable, "-c", limited, *run.arguments("cache=off")[3:]]
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
