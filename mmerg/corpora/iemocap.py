@@ -70,7 +70,7 @@ class Iemocap:
 
     def load(self) -> Corpus:
         """Read the sessions. What is damaged is left out and counted in `notes`. Raises ConfigError for a session,
-        label set or side that there is not, CorpusError for what stops a run (docs/datasets.md lists both)."""
+        label set or side that there is not, CorpusError for what stops a run."""
         asked = self.sessions or ()
         if not asked or any(type(session) is not int or session not in range(1, 6) for session in asked):
             given = ", ".join(map(str, asked)) or "none"

@@ -1,6 +1,6 @@
 """Memories on disk: each is built once, whole or not at all, and opened only as what it was built from.
 
-The folder, which docs/memory.md shows, is named by a digest over the entries, the key, the embedder and this format.
+The folder is named by a digest over the entries, the key, the embedder and this format.
 What is there is opened without writing anything, so a cache may be read-only.
 """
 
