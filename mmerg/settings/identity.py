@@ -134,7 +134,7 @@ def _source(node: Plain) -> Plain:
     """A source without what decides how it is had, and where; of one without exemplars that there are none. A small
     empathetic model's digest, which is a part of a run's identity, tells its embedder."""
     if at(node, "top_k") == 0:
-        return _IDLE
+        return dict(_IDLE)
     if node.get("_target_") == _SEM:
         return {key: value for key, value in node.items() if key not in ("folder", "embedder")}
     embedder = node.get("embedder")

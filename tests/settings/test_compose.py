@@ -22,13 +22,17 @@ from mmerg.experiment.wiring import corpus_of, experiment_of, hosts_of, make, po
 from mmerg.settings.backbone import DoctorSettings
 from mmerg.settings.identity import at as settings_at
 from mmerg.settings.identity import runtime_settings
-from mmerg.settings.kinds import Target
+from mmerg.settings.kinds import PLACE, Target
+from mmerg.settings.model import COMMANDS, TrainSettings
 from mmerg.settings.pages import conf_folder
 from mmerg.settings.parse import PATHS, parse, quoted
+from mmerg.settings.tree import marked
 from tests.composed import BASE, composed, plain_of, settings_of
 
 CONF = conf_folder()
-OPTIONS = sorted((f.parent.name, f.stem) for f in CONF.glob("*/*.yaml") if f.parent.name not in ("experiment", "judge"))
+OF_OTHERS = ("experiment", "judge", "features", "embedder")  # of rows, of other commands, of pages alone
+OPTIONS = sorted((f.parent.name, f.stem) for f in CONF.glob("*/*.yaml") if f.parent.name not in OF_OTHERS)
+TRAINED = ("dataset=meld", "dataset.root=/data", "out=sem")
 
 
 @pytest.fixture(scope="module")
@@ -62,6 +66,12 @@ def test_every_backbone_composes_for_the_doctor(option: str) -> None:
     settings = parse(composed(f"backbone={option}", name="doctor"), DoctorSettings)
     with closing(make(settings.backend.adapter, host="http://127.0.0.1:11434")) as backend:
         assert (backend.model, backend.load) == (settings.backbone.model, settings.backbone.load.plain())
+
+
+@pytest.mark.parametrize("option", sorted(file.stem for file in (CONF / "features").glob("*.yaml")))
+def test_all_features_compose_for_training(option: str) -> None:
+    settings = parse(composed(*TRAINED, f"features={option}", name="train"), TrainSettings)
+    assert settings.features.name == option
 
 
 @pytest.mark.parametrize(
@@ -216,10 +226,12 @@ def test_a_stop_text_stays_whole() -> None:
     assert sampling_of(settings_of(*BASE, "+backbone.sampling.stop=STOP")).stop == ("STOP",)
 
 
-@pytest.mark.parametrize("key", [key for key in PATHS if key not in ("out", "lexicon")])  # of other commands
+@pytest.mark.parametrize("key", PATHS)
 def test_the_home_of_nobody_is_no_path(key: str) -> None:
+    name, kind = next(((name, kind) for name, kind in COMMANDS.items() if key in marked(kind, PLACE)))
+    base = {"config": (*BASE, "memory=minilm"), "train": (*TRAINED, "features=minilm")}.get(name, BASE)
     with pytest.raises(ConfigError, match=f"{key} is ~nosuchuser/x, and there is no such user"):
-        plain_of(*BASE, "memory=minilm", f"{key}='~nosuchuser/x'")
+        parse(composed(*base, f"{key}='~nosuchuser/x'", name=name), kind)
 
 
 def test_how_is_told_by_path(base: dict[str, Any]) -> None:

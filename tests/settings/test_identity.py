@@ -228,3 +228,10 @@ def test_a_config_without_a_setting_is_as_if_it_were_off() -> None:
         "seed": None,
         "targets": plain["protocol"]["targets"],
     }
+
+
+def test_leaving_a_setting_out_once_leaves_it_in_the_next_time() -> None:
+    off = plain_of(*MELD, "memory=none")
+    before = identity_hash(off)
+    assert "top_k" not in canonical(off, "sources.M.top_k")["sources"]["M"]
+    assert identity_hash(off) == before
