@@ -10,7 +10,6 @@ import random
 from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
-from typing import Any
 
 from pydantic import ValidationError
 
@@ -31,7 +30,7 @@ from mmerg.runs.manifest import About, Manifest, read_manifest
 from mmerg.runs.result import Result, Results
 from mmerg.scoring.files import written
 from mmerg.scoring.score import results_digest
-from mmerg.settings.identity import at
+from mmerg.settings.identity import with_runtime_settings
 from mmerg.settings.model import RunSettings
 from mmerg.storage.files import why
 from mmerg.systems.system import Stage, System
@@ -92,13 +91,9 @@ def launch(
 def settings_of(run: Path, manifest: Manifest, hosts: Sequence[str] = ()) -> RunSettings:
     """The settings of the run as it was last started, asking `hosts` where they are given, with the reply cache on: the
     audits that the run made itself are in it. Raises RunError where they are of another version."""
-    plain: dict[str, Any] = manifest.model_copy(deep=True).settings
-    for path, value in (manifest.sessions[-1].how if manifest.sessions else {}).items():
-        above, _, last = path.rpartition(".")
-        if isinstance(node := at(plain, above) if above else plain, dict):
-            node[last] = value
+    how = manifest.sessions[-1].how if manifest.sessions else {}
     try:
-        settings = RunSettings.model_validate(plain)
+        settings = RunSettings.model_validate(with_runtime_settings(manifest.settings, how))
     except ValidationError as error:
         raise RunError(
             f"the run's settings are of another version: {why(error)}", where=str(run), hint=AGAIN

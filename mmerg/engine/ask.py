@@ -60,11 +60,12 @@ class Asker:
         words = schema.outline if schema else ""
         messages = self.prompts.messages(stage, state, supplied, words, correction)
         samplers = self.sampling.changed(stage.sampling)
-        if correction and system.rerun_temperature is not None:  # another seed: a later pass may ask the very same
-            seed = (samplers.seed + APART * t) % SEEDS
-            samplers = replace(samplers, temperature=system.rerun_temperature, seed=seed)
-        if draw:
-            samplers = replace(samplers, seed=(samplers.seed + APART * draw.number) % SEEDS)
+        number = draw.number if draw else 0
+        if correction and system.rerun_temperature is not None:
+            samplers = replace(samplers, temperature=system.rerun_temperature)
+            number += t  # a later pass may ask the very same
+        if number:
+            samplers = replace(samplers, seed=(samplers.seed + APART * number) % SEEDS)
         answer_schema = schema.text if schema else ""
         for attempt in range(system.max_repairs + 1):
             request = Request(messages, samplers, answer_schema, stage.logprobs)

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import cast
 
-import numpy as np
 from rich.console import Console
 
 from mmerg.console.progress import Bar
@@ -14,7 +13,7 @@ from mmerg.console.terminal import console, escape, printable
 from mmerg.errors import ConfigError
 from mmerg.experiment.labelled import Split, read_split, refuse
 from mmerg.experiment.wiring import make
-from mmerg.memory.vectors import Embedder, Vectors, checked
+from mmerg.memory.vectors import Embedder, Vectors, checked, embedded
 from mmerg.paper.published import published
 from mmerg.reporting.render import ASSETS, asset, render
 from mmerg.scoring.score import Score
@@ -28,7 +27,6 @@ from mmerg.sem.words import text_of
 from mmerg.settings.model import TrainSettings
 
 PAGE = "validation.html"
-AT_ONCE = 128  # texts between two reports of progress
 
 
 def train(settings: TrainSettings) -> int:
@@ -100,12 +98,8 @@ def _by_embedding(out: Console, settings: TrainSettings, embedder: Embedder, spl
 def _embedded(out: Console, embedder: Embedder, split: Split) -> Vectors:
     """The histories of the samples: [samples, dimensions]."""
     texts = [text_of(sample.history) for sample in split.samples]
-    parts = []
     with Bar(out, f"embedding {split.corpus.split}: histories") as bar:
-        for start in range(0, len(texts), AT_ONCE):
-            parts.append(embedder.embed(texts[start : start + AT_ONCE]))
-            bar.at(min(start + AT_ONCE, len(texts)), len(texts))
-    return checked(np.concatenate(parts), split.dialogues)
+        return checked(embedded(embedder, texts, bar.at), split.dialogues)
 
 
 def _page(

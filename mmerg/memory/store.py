@@ -20,16 +20,15 @@ import numpy as np
 from filelock import FileLock, Timeout
 
 from mmerg.corpora.dialogue import Corpus
-from mmerg.errors import ConfigError, RunError, unwritable
+from mmerg.errors import RunError, unwritable
 from mmerg.memory.entries import Entry, entries_of, line_of, text_of
 from mmerg.memory.memory import Memory
-from mmerg.memory.vectors import HINT, WHERE, Embedder, Vectors, checked
+from mmerg.memory.vectors import Embedder, Vectors, checked, embedded
 from mmerg.settings.model import KeySettings
 from mmerg.storage.files import private_folder, sha256_of, write_whole
 
 FORMAT = 2  # raise it with every change of what a memory holds for the same entries
 VECTORS, ENTRIES, MANIFEST = "vectors.npy", "entries.jsonl", "manifest.json"
-AT_ONCE = 128  # texts between two reports of progress
 
 
 class Watch(Protocol):
@@ -99,14 +98,8 @@ class Store:
         texts = [text_of(key, entry.history, entry.situation, entry.emotion) for entry in entries]
         distinct = list(dict.fromkeys(texts))
         row = {text: number for number, text in enumerate(distinct)}
-        parts = []
-        for start in range(0, len(distinct), AT_ONCE):
-            parts.append(embedder.embed(distinct[start : start + AT_ONCE]))
-            if parts[-1].shape[1:] != parts[0].shape[1:]:
-                what = f"the embedder gave arrays of shapes {parts[0].shape} and {parts[-1].shape}"
-                raise ConfigError(what, where=WHERE, hint=HINT)
-            self.watch.embedded(min(start + AT_ONCE, len(distinct)), len(distinct))
-        return checked(np.concatenate(parts)[[row[text] for text in texts]], [entry.id for entry in entries])
+        vectors = embedded(embedder, distinct, self.watch.embedded)
+        return checked(vectors[[row[text] for text in texts]], [entry.id for entry in entries])
 
 
 def _built(path: Path, vectors: Vectors, lines: bytes, made_of: Mapping[str, object]) -> Vectors:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Protocol, cast
 
 import numpy as np
@@ -12,6 +12,7 @@ from mmerg.errors import ConfigError
 
 WHERE, HINT = "memory.embedder", "use a model that gives every text a vector"
 PLACES = 6  # of a cosine, so that a text's with itself is 1
+AT_ONCE = 128  # texts between two reports of progress
 FIRST = 256  # so many are sorted first: mostly they are enough
 Vectors = npt.NDArray[np.float32]
 Cosines = npt.NDArray[np.float64]
@@ -38,6 +39,19 @@ def unit(vectors: npt.ArrayLike) -> Vectors:
     with np.errstate(invalid="ignore", divide="ignore"):
         scaled: Vectors = (array / np.linalg.norm(array, axis=-1, keepdims=True)).astype(np.float32)
     return scaled
+
+
+def embedded(embedder: Embedder, texts: Sequence[str], done: Callable[[int, int], None]) -> Vectors:
+    """What the embedder gives for the texts, not checked yet: [texts, dimensions]. done: is told how many of how many
+    have theirs. Raises ConfigError where the arrays do not belong together."""
+    parts: list[Vectors] = []
+    for start in range(0, len(texts), AT_ONCE):
+        parts.append(embedder.embed(texts[start : start + AT_ONCE]))
+        if parts[-1].shape[1:] != parts[0].shape[1:]:
+            what = f"the embedder gave arrays of shapes {parts[0].shape} and {parts[-1].shape}"
+            raise ConfigError(what, where=WHERE, hint=HINT)
+        done(min(start + AT_ONCE, len(texts)), len(texts))
+    return np.concatenate(parts)
 
 
 def checked(vectors: Vectors, names: Sequence[str]) -> Vectors:

@@ -37,6 +37,15 @@ def runtime_settings(plain: Plain) -> Plain:
     return {path: value for path in RUNTIME_KEYS if (value := at(plain, path)) is not None}
 
 
+def with_runtime_settings(plain: Plain, runtime: Plain) -> Plain:
+    """A config with what `runtime_settings` gave of another start in place of its own."""
+    kept: Plain = json.loads(json.dumps(plain))
+    for path, value in runtime.items():
+        above, last = _above(kept, path)
+        above[last] = value
+    return kept
+
+
 def identity_hash(plain: Mapping[str, object]) -> str:
     """SHA-256 (hex) of what decides results in a resolved config."""
     return hashlib.sha256(json.dumps(canonical(plain), sort_keys=True).encode()).hexdigest()

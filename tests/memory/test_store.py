@@ -18,8 +18,8 @@ from mmerg.errors import ConfigError, RunError
 from mmerg.memory.entries import Origin
 from mmerg.memory.guards import Query
 from mmerg.memory.memory import Memory
-from mmerg.memory.store import AT_ONCE, Store
-from mmerg.memory.vectors import unit
+from mmerg.memory.store import Store
+from mmerg.memory.vectors import AT_ONCE, unit
 from mmerg.settings.model import KeySettings as Key
 from tests.memory.parts import Broken, Letters, Watching, corpus, dialogue, wanted
 
