@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from rich.text import Text
@@ -16,7 +17,7 @@ from mmerg.corpora.dialogue import Clip, Corpus, Sample
 from mmerg.corpora.protocols import chosen, select
 from mmerg.corpora.published import known_bad
 from mmerg.corpora.reading import read_corpus
-from mmerg.engine.look import Looker
+from mmerg.engine.look import Looker, shown
 from mmerg.errors import ConfigError, CorpusError
 from mmerg.experiment.wiring import looker_of, make, prepared_sources, prompts_of
 from mmerg.settings.model import DataSettings
@@ -32,6 +33,7 @@ def check_data(settings: DataSettings) -> int:
     reader = make(settings.dataset.reader)
     corpus = read_corpus(reader, settings.dataset.labels)
     selection = select(corpus, settings.protocol)
+    selection = replace(selection, samples=shown(selection.samples, settings.frames))
     to_draw = chosen(selection.samples, settings.ids, settings.limit)
     looker = looker_of(settings, system)
     last_turns = settings.frames.last_turns

@@ -57,15 +57,16 @@ class Iemocap:
     """Sessions of IEMOCAP. `root` is IEMOCAP_full_release or a folder that holds it.
 
     label_set: six, or four, which counts excited as happy; turns with a label outside the set have none. speaker_side:
-    what a turn's clip shows of the two, filmed side by side. auto: the left half for who wears the markers (the letter
-    in the dialogue's name), the right one for the other; swapped: the opposite. `clips=False` reads the words alone.
+    what a turn's clip shows of the two, filmed side by side: full is both, as the one whose emotion is asked for may be
+    the one who listens. auto: the left half for who wears the markers (the letter in the dialogue's name), the right
+    one for the other; swapped: the opposite. `clips=False` reads the words alone.
     Times are seconds on the clock of the dialogue's avi.
     """
 
     root: str | Path
     sessions: Sequence[int] | None = (5,)
     label_set: str = "six"
-    speaker_side: str = "auto"
+    speaker_side: str = "full"
     clips: bool = True
 
     def load(self) -> Corpus:

@@ -1,25 +1,28 @@
 """From a scene's clips to what the agents see: keyframes of the last turns, as images or as measured descriptions.
 
 A model with eyes gets JPEGs (all in one grid if it takes one image only), one without gets what image processing
-measures. A turn whose clip is missing or bad goes on as text, and the trace says why.
+measures. A turn whose clip is missing or bad goes on as text, and the trace says why. Whether a model looks at all is
+told by showing it grey pictures, or those of another conversation.
 """
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from pathlib import Path
+
+import numpy as np
 
 from mmerg.backends.protocol import Image
 from mmerg.corpora.dialogue import Clip, Sample, Scene
 from mmerg.engine.prompts import form
 from mmerg.engine.state import Keyframe, State
-from mmerg.errors import ClipError, Failure, SampleError
+from mmerg.errors import ClipError, ConfigError, Failure, SampleError
 from mmerg.frames.describe import measure, sentence
 from mmerg.frames.extract import Found, extract
-from mmerg.frames.picture import montage
+from mmerg.frames.picture import captioned, montage, to_jpeg
 from mmerg.frames.store import Frame, FrameStore
 from mmerg.runs import events
 from mmerg.runs.events import OVER_BUDGET, Emit
@@ -33,6 +36,34 @@ def looked_at(scene: Scene, last_turns: int) -> dict[int, Clip | None]:
     """The clips of the last turns, by turn number from 1; None for a turn that has none."""
     first = max(0, len(scene.history) - last_turns)
     return {number: turn.clip for number, turn in enumerate(scene.history[first:], start=first + 1)}
+
+
+def shown(samples: Sequence[Sample], settings: FramesSettings) -> tuple[Sample, ...]:
+    """The samples with the clips that they show. With `show=shuffled` each of the last turns that has a clip gets one
+    of the last turns of another conversation's sample, the latest the latest; who gets whose hangs on the ids alone.
+    Raises ConfigError where there is no other conversation with clips."""
+    if settings.show != "shuffled":
+        return tuple(samples)
+    seen = {sample.id: _clips(sample, settings.last_turns) for sample in samples}
+    ring = sorted((one for one in samples if seen[one.id]), key=lambda one: sha256(one.id.encode()).digest())
+    if len({one.conversation for one in ring}) == 1:
+        what, hint = "the frames of one conversation alone cannot be shuffled", "frames=blank needs no other"
+        raise ConfigError(what, where="frames.show=shuffled", hint=hint)
+    given: dict[str, Sample] = {}
+    for place, one in enumerate(ring):
+        others = (*ring[place + 1 :], *ring[:place])
+        donor = next(other for other in others if other.conversation != one.conversation)
+        theirs = list(seen[donor.id].values())
+        clips = {turn: theirs[-1 - n % len(theirs)] for n, turn in enumerate(reversed(seen[one.id]))}
+        history = tuple(
+            replace(turn, clip=clips.get(number, turn.clip)) for number, turn in enumerate(one.scene.history, start=1)
+        )
+        given[one.id] = replace(one, scene=replace(one.scene, history=history))
+    return tuple(given.get(one.id, one) for one in samples)
+
+
+def _clips(sample: Sample, last_turns: int) -> dict[int, Clip]:
+    return {number: clip for number, clip in looked_at(sample.scene, last_turns).items() if clip}
 
 
 def clips_by_file(samples: Iterable[Sample], last_turns: int) -> dict[Path, tuple[Clip, ...]]:
@@ -111,7 +142,9 @@ class Looker:
 
         keyframes: list[Keyframe] = []
         images: list[Image] = []
-        for number, frames in kept.items():
+        captions: list[str] = []
+        for number, own in kept.items():
+            frames = own if self.settings.show != "blank" else tuple(map(self._blank, own))
             try:
                 jpegs = [self.store.read(frame.sha256) for frame in frames]
             except ClipError as error:  # the store was emptied in this moment
@@ -120,23 +153,42 @@ class Looker:
             texts = [""] * len(frames) if vision else map(sentence, measure(jpegs, [frame.time for frame in frames]))
             keyframes += [Keyframe(number, frame, text) for frame, text in zip(frames, texts, strict=True)]
             images += [Image(frame.sha256, data) for frame, data in zip(frames, jpegs, strict=True)]
+            captions += [scene.history[number - 1].speaker] * len(frames) if self.settings.captions else []
+        captions = [f"{number} {speaker}" for number, speaker in enumerate(captions, start=1)]
+        quality = self.settings.jpeg_quality
         if vision and len(images) > max_images:
-            grid = montage([image.data for image in images], self.settings.long_side * 2, self.settings.jpeg_quality)
-            images = [Image(sha256(grid).hexdigest(), grid)]
+            grid = montage([image.data for image in images], self.settings.long_side * 2, quality, captions)
+            images = [_image(grid)]
+        elif vision and captions:
+            pairs = zip(images, captions, strict=True)
+            images = [_image(captioned(image.data, caption, quality)) for image, caption in pairs]
         state = State(scene, tuple(keyframes), tuple(images) if vision else ())
         turns = tuple(_told(n, keyframes, problems.get(n, "")) for n in sorted(clips.keys() | problems.keys()))
         emit(events.FramesTaken(sample=scene.id, form=form(state), turns=turns))
         return state
 
+    def _blank(self, frame: Frame) -> Frame:
+        """A grey picture of the frame's size in its place."""
+        grey = np.full((frame.height, frame.width, 3), 128, np.uint8)
+        return frame.model_copy(update={"sha256": self.store.write(to_jpeg(grey, self.settings.jpeg_quality))})
+
+
+def _image(data: bytes) -> Image:
+    return Image(sha256(data).hexdigest(), data)
+
 
 def budget(frames: dict[int, tuple[Frame, ...]], bound: int) -> dict[int, tuple[Frame, ...]]:
-    """At most `bound` frames in all, the latest turns served first; a turn cut short keeps an even spread."""
+    """At most `bound` frames in all, the latest turns served first; a turn cut short keeps its apex and an even spread
+    of the others."""
     kept: dict[int, tuple[Frame, ...]] = {}
     for number in sorted(frames, reverse=True):
         have = frames[number]
         take = min(len(have), bound - sum(map(len, kept.values())))
+        apex = [frame for frame in have if frame.role.startswith("apex")][:take]
+        rest = [frame for frame in have if frame not in apex]
+        spread = [rest[(2 * i + 1) * len(rest) // (2 * n)] for n in [take - len(apex)] for i in range(n)]
         if take > 0:
-            kept[number] = tuple(have[(2 * i + 1) * len(have) // (2 * take)] for i in range(take))
+            kept[number] = tuple(sorted(apex + spread, key=lambda frame: frame.time))
     return dict(sorted(kept.items()))
 
 

@@ -91,7 +91,8 @@ class _Gather:
         self.clip, self.settings, self.extent = clip, settings, extent
         self.opens = -math.inf if clip.start is None else clip.start
         self.begin = clip.start  # without a start: the time of the first frame, once there is one
-        self.density = max(16, 4 * settings.per_clip)  # candidates to aim for; more cost more than they improve
+        # Candidates to aim for: more cost more than they improve, but a short expression must not fall between two.
+        self.density = max(40 if settings.method == "apex" else 16, 4 * settings.per_clip)
         self.step = 1.0 / _USUAL_FPS
         self.slot = -1
         self.kept: list[Candidate] = []

@@ -1,20 +1,18 @@
 """Measurements of keyframes in plain words, for models that take no images: never an expression, a mood or an action.
 
-The face finder (OpenCV's frontal-face cascade) misses turned faces and sometimes sees one where there is none.
-
-    [sentence(measured) for measured in measure(jpegs, times)]
+[sentence(measured) for measured in measure(jpegs, times)]
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mmerg.errors import ConfigError
+from mmerg.frames.faces import boxes, finder
 from mmerg.frames.picture import cv2, from_jpeg, sharpness
 
 _GRID = (64, 36)  # pixels; on it frames are compared, so that noise does not count as motion
@@ -51,11 +49,9 @@ class Measures(NamedTuple):
 def measure(jpegs: Sequence[bytes], times: Sequence[float]) -> tuple[Measures, ...]:
     """Measures of the frames of one clip, in order of time (seconds). Raises ClipError `unreadable` where bytes are no
     picture, ConfigError where OpenCV's face cascade is not installed."""
-    file = Path(cv2.data.haarcascades) / "haarcascade_frontalface_default.xml"
-    finder = cv2.CascadeClassifier(str(file)) if file.is_file() else None
-    if finder is None or finder.empty():
+    if finder() is None:
         hint = "install opencv-python-headless, whose wheel holds it"
-        raise ConfigError("OpenCV's face cascade is not installed", where=str(file), hint=hint)
+        raise ConfigError("OpenCV's face cascade is not installed", where=cv2.data.haarcascades, hint=hint)
     measured: list[Measures] = []
     before: NDArray[np.float64] | None = None
     for data, time in zip(jpegs, times, strict=True):
@@ -64,10 +60,8 @@ def measure(jpegs: Sequence[bytes], times: Sequence[float]) -> tuple[Measures, .
         motion = None if before is None else _percent(np.abs(grid - before).mean())
         before = grid
         height, width = grey.shape
-        least = max(24, min(height, width) // 12)
-        # Several threads report into one list, so its order is not fixed.
-        boxes = sorted(map(tuple, finder.detectMultiScale(grey, 1.1, 6, minSize=(least, least))))
-        shares = np.round(100 * np.array(boxes).reshape(-1, 4) / (width, height, width, height), 1).tolist()
+        found = boxes(grey, least=max(24, min(height, width) // 12), sure=6)
+        shares = np.round(100 * np.array(found).reshape(-1, 4) / (width, height, width, height), 1).tolist()
         faces = tuple(Face(*box) for box in shares)
         light = _percent(grey.mean()), _percent(grey.std())
         measured.append(Measures(round(time, 2), *light, round(sharpness(grey), 1), motion, faces))

@@ -25,9 +25,10 @@ from numpy.typing import NDArray
 
 from mmerg.corpora.dialogue import Clip
 from mmerg.errors import ClipError
+from mmerg.frames.apex import LOOK_UNDER, apex
 from mmerg.frames.decode import Candidate, candidates, describe
 from mmerg.frames.picture import cv2, halved, sharpness, shrink, to_jpeg
-from mmerg.frames.store import Frame, FrameStore
+from mmerg.frames.store import Frame, FrameStore, Role
 from mmerg.settings.model import FramesSettings
 
 Found: TypeAlias = tuple[Frame, ...] | ClipError
@@ -85,7 +86,8 @@ def _known(clip: Clip, settings: FramesSettings, store: FrameStore) -> Found | s
     if clip.start is not None and end is not None and end - start > settings.max_seconds:
         what = f"the span is {end - start:.0f} s long, over {settings.max_seconds:g} s"
         return failed("too_long", what, hint="check its times; or raise frames.max_seconds")
-    how = settings.model_dump(exclude={"seen_by", "last_turns", "max_frames"})  # these choose among what was taken
+    # These choose among what was taken, or how it is shown.
+    how = settings.model_dump(exclude={"seen_by", "last_turns", "max_frames", "captions", "show"})
     asked = {"clip": asdict(clip), "settings": how, "method": _METHOD}
     file = {"bytes": status.st_size, "mtime_ns": status.st_mtime_ns}
     taken_from = json.dumps(asked | file, sort_keys=True, default=str)
@@ -101,27 +103,38 @@ def _take(clips: Mapping[Clip, str], settings: FramesSettings, store: FrameStore
             results[clip] = found
             continue
         frames = []
-        for choice in _pick(found, settings):
+        for choice, role in _pick(found, settings):
             sha256 = store.write(to_jpeg(shrink(choice.picture, choice.size), settings.jpeg_quality))
             width, height = choice.size
-            frames.append(Frame(sha256=sha256, source=clip.path.name, time=choice.time, width=width, height=height))
+            source, time = clip.path.name, choice.time
+            frames.append(Frame(sha256=sha256, source=source, time=time, width=width, height=height, role=role))
         store.remember(clips[clip], frames)
         results[clip] = tuple(frames)
     return results
 
 
-def _pick(found: Sequence[Candidate], settings: FramesSettings) -> list[Candidate]:
-    """The candidates that become keyframes."""
-    times = [candidate.time for candidate in found]
+def _pick(found: Sequence[Candidate], settings: FramesSettings) -> list[tuple[Candidate, Role]]:
+    """The candidates that become keyframes, and as what. With `method=apex` one is where a face differs most from its
+    usual look, or the region that moves most where no face is found; the others are those that represent the rest."""
+    times, k = [candidate.time for candidate in found], settings.per_clip
     if settings.method == "uniform":
-        return [found[i] for i in uniform(times, settings.per_clip)]
+        return [(found[i], "") for i in uniform(times, k)]
     thumbs, sharp = [], []
     for candidate in found:
         small = halved(candidate.picture, _LOOK_UNDER)
         thumb = cv2.resize(halved(small, _LOOK_UNDER // 2), _THUMB, interpolation=cv2.INTER_AREA)
         thumbs.append(thumb.astype(np.float32) / 255.0)
         sharp.append(sharpness(cv2.cvtColor(small, cv2.COLOR_BGR2GRAY)))
-    return [found[i] for i in representative(times, thumbs, sharp, settings.per_clip)]
+    if settings.method == "representative":
+        return [(found[i], "") for i in representative(times, thumbs, sharp, k)]
+    greys = [cv2.cvtColor(halved(candidate.picture, LOOK_UNDER), cv2.COLOR_BGR2GRAY) for candidate in found]
+    peak = apex(greys, thumbs)
+    roles: dict[int, Role] = {peak[0]: peak[1]} if peak else {}
+    rest = [i for i in range(len(found)) if i not in roles]
+    if k > len(roles):
+        parts = ([part[i] for i in rest] for part in (times, thumbs, sharp))
+        roles |= {rest[i]: "context" for i in representative(*parts, k - len(roles))}
+    return [(found[i], role) for i, role in sorted(roles.items())]
 
 
 def uniform(times: Sequence[float], k: int) -> list[int]:

@@ -9,6 +9,7 @@ import importlib
 import math
 import os
 import threading
+import unicodedata
 from collections.abc import Sequence
 from typing import Any, TypeAlias, cast
 
@@ -92,11 +93,19 @@ def sharpness(grey: NDArray[np.uint8]) -> float:
     return float(deviation[0][0]) ** 2
 
 
-def montage(jpegs: Sequence[bytes], long_side: int, quality: int) -> bytes:
+def captioned(data: bytes, caption: str, quality: int) -> bytes:
+    """A JPEG with a caption in its top left corner. Raises ClipError `unreadable` where the bytes are no picture."""
+    picture = from_jpeg(data)
+    _write(picture, caption)
+    return to_jpeg(picture, quality)
+
+
+def montage(jpegs: Sequence[bytes], long_side: int, quality: int, captions: Sequence[str] = ()) -> bytes:
     """One JPEG of at most `long_side` pixels that holds all frames, for models that take a single image.
 
-    They stand in a grid, left to right and top to bottom, never enlarged, each with its number (from 1) in its top left
-    corner. Raises ClipError: empty where there are no frames, unreadable where bytes are no picture.
+    They stand in a grid, left to right and top to bottom, never enlarged, each with its caption, or else its number
+    (from 1), in its top left corner. Raises ClipError: empty where there are no frames, unreadable where bytes are no
+    picture.
     """
     if not jpegs:
         raise ClipError("empty", "a montage needs at least one frame", hint="leave out turns without frames")
@@ -116,16 +125,22 @@ def montage(jpegs: Sequence[bytes], long_side: int, quality: int) -> bytes:
         small = shrink(picture, (max(1, round(picture.shape[1] * scale)), max(1, round(picture.shape[0] * scale))))
         top, left = (height - small.shape[0]) // 2, (width - small.shape[1]) // 2
         cell[top : top + small.shape[0], left : left + small.shape[1]] = small
-        _number(cell, str(index + 1))
+        _write(cell, captions[index] if captions else str(index + 1))
     return to_jpeg(sheet, quality)
 
 
-def _number(cell: Picture, text: str) -> None:
-    """Burn `text` in white on a black box, about a ninth of the cell's height but never under 14 pixels."""
+def _write(cell: Picture, text: str) -> None:
+    """Burn `text` in white on a black box, about a ninth of the cell's height but never under 14 pixels, and narrower
+    than the cell. The font has plain Latin letters alone: accents fall away, and other letters with them."""
+    text = unicodedata.normalize("NFKD", text).encode("ascii", "ignore").decode().strip()
     tall = max(14, cell.shape[0] // 9)
-    scale = cv2.getFontScaleFromHeight(cv2.FONT_HERSHEY_SIMPLEX, tall, 2)
-    (wide, _), _ = cv2.getTextSize(text, cv2.FONT_HERSHEY_SIMPLEX, scale, 2)
     edge = max(3, tall // 4)
+    while True:
+        scale = cv2.getFontScaleFromHeight(cv2.FONT_HERSHEY_SIMPLEX, tall, 2)
+        (wide, _), _ = cv2.getTextSize(text, cv2.FONT_HERSHEY_SIMPLEX, scale, 2)
+        if wide + 2 * edge <= cell.shape[1] or not text:
+            break
+        tall, text = (tall - 1, text) if tall > 14 else (tall, text[:-1])
     cell[: tall + 2 * edge, : wide + 2 * edge] = 0
     label = np.ascontiguousarray(cell)  # putText wants an array of its own, and the cell is a view into the sheet
     cv2.putText(label, text, (edge, tall + edge), cv2.FONT_HERSHEY_SIMPLEX, scale, (255, 255, 255), 2, cv2.LINE_AA)

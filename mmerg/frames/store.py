@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
+from typing import Literal
 
 from pydantic import ValidationError
 
@@ -17,15 +18,19 @@ from mmerg.errors import ClipError
 from mmerg.storage.files import write_whole
 from mmerg.storage.record import Record
 
+Role = Literal["", "apex of a face", "apex of motion", "context"]
+
 
 class Frame(Record):
-    """One keyframe. `sha256` is of the JPEG bytes in the store; `time` is seconds from the start of `source`."""
+    """One keyframe. `sha256` is of the JPEG bytes in the store; `time` is seconds from the start of `source`. role: as
+    what `frames.method=apex` took it."""
 
     sha256: str
     source: str  # the clip's file name
     time: float
     width: int
     height: int
+    role: Role = ""
 
 
 class _Taken(Record):

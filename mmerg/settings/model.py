@@ -131,16 +131,18 @@ class SystemSettings(Part):
 
 
 class FramesSettings(Part):
-    """Keyframes: which agents see them, and how they are taken; see `conf/frames/paper.yaml`."""
+    """Keyframes: which agents see them, and how they are taken and shown; see `conf/frames/paper.yaml`."""
 
     seen_by: Literal["paper", "all", "none"] = "paper"
     last_turns: Positive = 2
     max_frames: Positive = 8
     per_clip: Positive = 4
-    method: Literal["representative", "uniform"] = "representative"
+    method: Literal["representative", "uniform", "apex"] = "representative"
     long_side: Side = 448
     jpeg_quality: Annotated[int, Field(ge=1, le=100)] = 85
     max_seconds: Seconds = 60.0
+    captions: bool = False
+    show: Literal["own", "blank", "shuffled"] = "own"
 
 
 class KeySettings(Part):

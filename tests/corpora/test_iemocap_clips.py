@@ -65,7 +65,7 @@ def test_a_clip_is_a_span_of_the_dialogues_film(tmp_path: Path) -> None:
     base = Builder().write(tmp_path)
     first = Iemocap(base).load().dialogues[0].turns[0]
     film = base / "Session5/dialog/avi/DivX/Ses05F_impro01.avi"
-    assert first.clip == Clip(film, 6.2901, 8.2357, LEFT)
+    assert first.clip == Clip(film, 6.2901, 8.2357)  # both people
     assert (first.start, first.end) == (6.2901, 8.2357)
 
 

@@ -11,9 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mmerg.corpora.dialogue import Clip, Sample, Scene, Turn
-from mmerg.engine.look import Looker, budget
+from mmerg.engine.look import Looker, budget, shown
 from mmerg.engine.prompts import form
 from mmerg.engine.state import State
+from mmerg.errors import ConfigError
 from mmerg.frames.picture import from_jpeg
 from mmerg.frames.store import Frame, FrameStore
 from mmerg.runs import events
@@ -83,7 +84,9 @@ _FEW = {"per_clip": 2, "long_side": 96, "last_turns": 3}
 class Looked:
     """What a look gave: the state and its one event."""
 
-    def __init__(self, sample: Sample, folder: Path, *, vision: bool = True, max_images: int = 8, **own: int) -> None:
+    def __init__(
+        self, sample: Sample, folder: Path, *, vision: bool = True, max_images: int = 8, **own: int | str
+    ) -> None:
         log: list[events.Event] = []
         looker = Looker(FramesSettings.model_validate(_FEW | own), FrameStore(folder))
         self.store = looker.store
@@ -222,3 +225,68 @@ def test_a_turn_whose_frames_later_turns_took_is_said_to_be_over_budget(clips: d
     told = {turn.turn: turn.problem for turn in looked.event.turns}
     assert "over_budget" in told.values()
     assert told[max(told)] == ""
+
+
+def test_an_apex_outlasts_the_budget() -> None:
+    frames = tuple(
+        frame.model_copy(update={"role": "apex of a face" if n == 3 else "context"}) for n, frame in enumerate(taken(4))
+    )
+    assert budget({1: frames}, 1) == {1: frames[3:]}
+    assert frames[3] in budget({1: frames}, 2)[1]
+
+
+def test_captions_are_drawn_into_what_travels_and_not_into_the_store(clips: dict[str, Path], tmp_path: Path) -> None:
+    looked = Looked(sample(clips["one"], clips["two"]), tmp_path, captions=1)
+    own = [looked.store.read(keyframe.frame.sha256) for keyframe in looked.state.keyframes]
+    assert len({image.sha256 for image in looked.state.images} | {k.frame.sha256 for k in looked.state.keyframes}) == 8
+    assert all(image.data != data for image, data in zip(looked.state.images, own, strict=True))
+    assert looked.event.form == "images"
+    grid, told = (Looked(sample(clips["one"]), tmp_path, max_images=1, captions=n).state.images for n in (0, 1))
+    assert (len(grid), len(told), grid == told) == (1, 1, False)
+
+
+@pytest.mark.parametrize("vision", [True, False])
+def test_blank_frames_are_grey_and_as_many(clips: dict[str, Path], tmp_path: Path, vision: bool) -> None:
+    own = Looked(sample(clips["one"], clips["two"]), tmp_path, vision=vision)
+    blank = Looked(sample(clips["one"], clips["two"]), tmp_path, vision=vision, show="blank")
+    assert blank.turns == own.turns
+    assert [k.frame.time for k in blank.state.keyframes] == [k.frame.time for k in own.state.keyframes]
+    for keyframe in blank.state.keyframes:
+        picture = from_jpeg(blank.store.read(keyframe.frame.sha256))
+        assert picture.shape == (keyframe.frame.height, keyframe.frame.width, 3)
+        assert picture.min() == picture.max() == 128
+
+
+SHUFFLED = FramesSettings(show="shuffled", last_turns=2)
+
+
+def talks(*counts: int) -> list[Sample]:
+    """A sample a conversation, with so many clips in its turns."""
+    found = []
+    for number, count in enumerate(counts):
+        paths = [Path(f"/{number}/{turn}.mp4") for turn in range(count)]
+        one = sample(*paths, None)
+        scene = Scene(f"d{number}/9", one.scene.history, "Ben", ("joy",))
+        found.append(Sample(scene, f"d{number}", one.target, conversation=f"d{number}"))
+    return found
+
+
+def test_shuffled_clips_are_of_another_conversation_whoever_else_is_asked_for() -> None:
+    own = talks(3, 1, 0, 2, 4)
+    given = shown(own, SHUFFLED)
+    assert [one.id for one in given] == [one.id for one in own]
+    for before, after in zip(own, given, strict=True):
+        places = [turn.clip is None for turn in before.scene.history]
+        assert [turn.clip is None for turn in after.scene.history] == places
+        last, new = (one.scene.history[-2:] for one in (before, after))
+        changed = [turn.clip for turn in new if turn.clip]
+        assert not {clip.path.parent for clip in changed} & {turn.clip.path.parent for turn in last if turn.clip}
+        assert [turn.text for turn in after.scene.history] == [turn.text for turn in before.scene.history]
+    assert shown(own, SHUFFLED) == given
+    assert shown(own, FramesSettings()) == tuple(own)
+
+
+def test_one_conversation_cannot_be_shuffled() -> None:
+    with pytest.raises(ConfigError, match="one conversation alone"):
+        shown(talks(2), SHUFFLED)
+    assert shown(talks(0, 0), SHUFFLED) == tuple(talks(0, 0))

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mmerg.errors import ClipError
-from mmerg.frames.picture import from_jpeg, montage, to_jpeg
+from mmerg.frames.picture import captioned, from_jpeg, montage, to_jpeg
 
 COLOURS = ((200, 40, 40), (40, 200, 40), (40, 40, 200), (200, 200, 40))
 
@@ -52,6 +52,20 @@ def test_frames_of_other_proportions_stand_in_the_middle_on_black() -> None:
     assert second[60, 80].min() > 180
     assert second[60, 20].max() < 20
     assert second[60, 140].max() < 20
+
+
+def test_captions_say_who_speaks_and_stay_within_the_frame() -> None:
+    frame = flat((200, 200, 200))
+    plain, told = (from_jpeg(montage([frame] * 2, 896, 95, captions)) for captions in ((), ("1 Joey", "2 Rachel")))
+    assert (plain[:20, 40:80] > 180).all()  # the number alone is narrower
+    assert (told[:20, 40:80] < 60).any()
+    for name in ("Zoë", "王小明", "A name far too long for the corner of a small picture"):
+        one = from_jpeg(captioned(frame, f"1 {name}", 95))
+        assert one.shape == (120, 160, 3)
+        assert one[:20, :10].min() < 60
+        assert one[60:].min() > 180
+    long, short = (captioned(frame, caption, 95) for caption in ("1 Zoë", "1 Zoe"))
+    assert long == short
 
 
 def test_nothing_to_show_is_refused() -> None:

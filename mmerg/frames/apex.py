@@ -1,0 +1,125 @@
+"""The frame where a face differs most from its usual look: the apex of an expression, which may last half a second.
+
+A face is followed through a shot by the finder, and where the finder misses it by its place before and after. Its
+usual look is the median of its pictures. A frame is like it by the best normalised correlation over small shifts, so
+that neither light nor a swaying head counts. Without a face the region that changes most is taken for one.
+
+    apex(greys, thumbs)    # (17, "apex of a face"); None where nothing moves
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mmerg.frames.faces import boxes
+from mmerg.frames.picture import cv2, sharpness
+from mmerg.frames.store import Role
+
+Grey = NDArray[np.uint8]
+Floats = NDArray[np.float32]
+
+LOOK_UNDER = 480  # pixels: faces are sought in pictures halved until they are narrower
+_FEWEST = 4  # pictures of a face that make a usual look
+_CUT = 0.03  # mean squared difference of two thumbnails (values 0 to 1); somebody talking makes 0.001
+_SIDE, _MARGIN = 48, 8  # pixels: of a region as looked at, and by how much it may lie elsewhere
+_INNER = slice(_MARGIN + 6, _MARGIN + _SIDE), slice(_MARGIN + 8, _MARGIN + _SIDE - 8)  # brows to chin, no background
+_BLURRED = 0.5  # of the usual sharpness; below it a face is not looked at
+_STILL = 3.0  # of 255: less change than that is noise
+_SURE = 4
+
+
+class Track(NamedTuple):
+    """A region through consecutive frames: its middle in each (x, y; pixels), and its width."""
+
+    frames: range
+    middles: NDArray[np.float64]  # (frames, 2)
+    width: float
+    seen: list[int]  # where it was found; elsewhere its place is between those before and after
+
+
+def apex(greys: Sequence[Grey], thumbs: Sequence[Floats]) -> tuple[int, Role] | None:
+    """The frame where a face, or else the region that moves most, differs most from its usual look.
+
+    greys: frames of one clip in order, of one size, some 240 to 480 pixels wide. thumbs: the same as small pictures of
+    values 0 to 1, from which cuts are told. None where no shot is long enough for a usual look, or nothing moves.
+    """
+    cuts = [0, *(n for n, (a, b) in enumerate(pairwise(thumbs), start=1) if ((a - b) ** 2).mean() > _CUT), len(greys)]
+    shots = [range(*ends) for ends in pairwise(cuts) if ends[1] - ends[0] >= _FEWEST]
+    kinds: tuple[tuple[Role, list[Track]], ...] = (
+        ("apex of a face", [track for shot in shots for track in _faces(greys, shot)]),
+        ("apex of motion", [track for shot in shots for track in _moving(greys, shot)]),
+    )
+    for role, tracks in kinds:
+        most = max((len(track.seen) * track.width**2 for track in tracks), default=0.0)
+        # A face in the background, or a shadow that was taken for one, is no peer of the one that the clip shows.
+        peaks = [_peak(greys, track) for track in tracks if len(track.seen) * track.width**2 >= most / 4]
+        if peaks:
+            return max(peaks)[1], role
+    return None
+
+
+def _faces(greys: Sequence[Grey], shot: range) -> Iterator[Track]:
+    """The faces of a shot. A face is the same where its middle has moved by less than half its width."""
+    least = max(20, min(greys[0].shape) // 10)
+    tracks: list[list[tuple[int, float, float, float]]] = []
+    for n in shot[::2]:  # between two, a place is their mean; the finder is what takes time
+        for x, y, width, height in boxes(greys[n], least, _SURE, step=1.2):
+            middle = x + width / 2, y + height / 2
+            near = [
+                one
+                for one in tracks
+                if one[-1][0] < n and max(abs(one[-1][1] - middle[0]), abs(one[-1][2] - middle[1])) < width / 2
+            ]
+            track = max(near, key=len, default=None)
+            if track is None:
+                tracks.append(track := [])
+            track.append((n, *middle, width))
+    for track in tracks:
+        if len(track) >= max(_FEWEST, len(shot) // 8):
+            at, xs, ys, widths = map(list, zip(*track, strict=True))
+            middles = np.stack([np.interp(shot, at, xs), np.interp(shot, at, ys)], axis=1)
+            yield Track(shot, middles, float(np.median(widths)), at)
+
+
+def _moving(greys: Sequence[Grey], shot: range) -> Iterator[Track]:
+    """The square, a third of the short side wide, that changes most in a shot; none where nothing does."""
+    stack = np.stack([greys[n] for n in shot]).astype(np.float32)
+    change = (stack - stack.mean(axis=(1, 2), keepdims=True)).std(axis=0)
+    width = min(change.shape) // 3
+    blurred = cv2.boxFilter(change, -1, (width, width), borderType=cv2.BORDER_CONSTANT)
+    if blurred.max() >= _STILL:
+        y, x = np.unravel_index(int(blurred.argmax()), blurred.shape)
+        yield Track(shot, np.tile([float(x), float(y)], (len(shot), 1)), float(width), list(shot))
+
+
+def _peak(greys: Sequence[Grey], track: Track) -> tuple[float, int]:
+    """How much more than usual the region differs where it does most, and in which frame."""
+    wide = [_window(greys[n], middle, track.width) for n, middle in zip(track.frames, track.middles, strict=True)]
+    usual = np.median([_even(wide[n - track.frames[0]][_INNER]) for n in track.seen], axis=0).astype(np.float32)
+    alike = [cv2.matchTemplate(one.astype(np.float32), usual, cv2.TM_CCOEFF_NORMED).max() for one in wide]
+    unlike = 1.0 - np.array(alike)
+    clear = np.array([sharpness(one) for one in wide])
+    unlike[clear < _BLURRED * np.median(clear)] = -np.inf
+    best = int(unlike.argmax())
+    return float(unlike[best] - np.median(unlike[np.isfinite(unlike)])), track.frames[best]
+
+
+def _window(grey: Grey, middle: NDArray[np.float64], width: float) -> Grey:
+    """The region with its margin, at the size that is compared; the picture's edge goes on outside of it."""
+    size = _SIDE + 2 * _MARGIN
+    side = round(width * size / _SIDE)
+    whole = cv2.copyMakeBorder(grey, side, side, side, side, cv2.BORDER_REPLICATE)
+    left, top = (round(float(at) + side / 2) for at in middle)
+    part = whole[top : top + side, left : left + side]
+    return np.asarray(cv2.resize(part, (size, size), interpolation=cv2.INTER_AREA))
+
+
+def _even(picture: Grey) -> Floats:
+    """The picture with a mean of 0 and a standard deviation of 1, whatever its light."""
+    values = picture.astype(np.float32)
+    return (values - values.mean()) / max(float(values.std()), 1.0)

@@ -1,0 +1,73 @@
+"""The frame where a face differs most: on drawn faces with a planted expression, and where there is no face."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from benchmarks.apex import talk
+from mmerg.corpora.dialogue import Clip
+from mmerg.frames import apex as module
+from mmerg.frames.apex import apex
+from mmerg.frames.extract import extract
+from mmerg.frames.picture import Picture, from_jpeg
+from mmerg.frames.store import Frame, FrameStore
+from mmerg.settings.model import FramesSettings
+from tests.frames.clips import HEIGHT, WIDTH, write
+
+SETTINGS = FramesSettings(method="apex", per_clip=2)
+
+
+def taken(path: Path, store: FrameStore, settings: FramesSettings = SETTINGS) -> tuple[Frame, ...]:
+    (found,) = extract([Clip(path)], settings, store)
+    assert isinstance(found, tuple), found
+    return found
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_a_planted_expression_is_shown_beside_the_usual_look(tmp_path: Path, store: FrameStore, seed: int) -> None:
+    begins, ends = talk(tmp_path / "talk.mp4", seed)
+    frames = taken(tmp_path / "talk.mp4", store)
+    assert sorted(frame.role for frame in frames) == ["apex of a face", "context"]
+    assert [frame.time for frame in frames] == sorted(frame.time for frame in frames)
+    [peak] = [frame for frame in frames if frame.role == "apex of a face"]
+    assert begins <= peak.time < ends
+    assert taken(tmp_path / "talk.mp4", store) == frames  # as the store has them
+
+
+def test_without_a_face_the_region_that_moves_is_looked_at(
+    tmp_path: Path, store: FrameStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def scene(number: int) -> Picture:
+        image = np.full((HEIGHT, WIDTH, 3), 90, np.uint8)
+        image[60:120, 100:160] = np.indices((60, 60)).sum(axis=0)[..., None] * 2 + number % 3  # a still thing
+        if 30 <= number < 42:
+            image[75:105, 115:145] = 240
+        return image
+
+    path = write(tmp_path / "thing.mp4", map(scene, range(75)))
+    monkeypatch.setattr(module, "boxes", lambda *_, **__: [])  # as where OpenCV's build has no cascade
+    [peak] = [frame for frame in taken(path, store) if frame.role == "apex of motion"]
+    assert 30 <= peak.time * 25 < 42
+
+
+def test_where_nothing_moves_frames_are_taken_as_ever(tmp_path: Path, store: FrameStore) -> None:
+    grey = np.full((HEIGHT, WIDTH, 3), 90, np.uint8)
+    path = write(tmp_path / "still.mp4", [grey] * 50)
+    still = taken(path, store)
+    assert [frame.role for frame in still] == ["context", "context"]
+    one = taken(write(tmp_path / "short.mp4", [grey] * 2), store)
+    assert [frame.role for frame in one] == ["context", "context"]
+
+
+def test_one_frame_is_the_apex(tmp_path: Path, store: FrameStore) -> None:
+    talk(tmp_path / "talk.mp4", 2)
+    [frame] = taken(tmp_path / "talk.mp4", store, FramesSettings(method="apex", per_clip=1))
+    assert frame.role == "apex of a face"
+    assert from_jpeg(store.read(frame.sha256)).shape == (frame.height, frame.width, 3)
+
+
+def test_no_frames_have_no_apex() -> None:
+    assert apex([], []) is None
