@@ -1,7 +1,8 @@
 """Checks that a backbone is served as a run needs it: `python -m mmerg.doctor backbone=qwen2.5vl-7b`.
 
 For every host: reachable, version, digest, capabilities; a reply, a schema, log-probabilities; with eyes two images and
-parallel calls; on Ollama also the context as loaded, what spills to the CPU, and embeddings. A line each.
+parallel calls; on Ollama also the context as loaded, what spills to the CPU, and embeddings. A line each. With a
+dataset (dataset=iemocap dataset.root=…, and what else a run is given) also whether its longest dialogue fits.
 A host that is away or lacks the model is a failed check while another can be examined.
 Exit code 0 nothing failed, 1 a check failed, 2 configuration wrong, no server or no such model.
 """
@@ -17,11 +18,13 @@ from mmerg.backends.ollama_host import OllamaHost
 from mmerg.backends.protocol import Backend, Engine
 from mmerg.checking import probes
 from mmerg.checking.probes import Found, failed_call
+from mmerg.checking.room import room
 from mmerg.console.terminal import STARTS_OVER, console, escape, run_command, start
 from mmerg.errors import CallError, Failure
 from mmerg.experiment.wiring import hosts_of, make
-from mmerg.settings.backbone import BackboneSettings, DoctorSettings
+from mmerg.settings.backbone import DoctorSettings
 from mmerg.settings.command import composing
+from mmerg.settings.model import RunSettings
 
 MARKS = {"ok": "✓", "failed": "✗", "open": "?"}
 
@@ -47,18 +50,20 @@ def _findings(settings: DoctorSettings, host: str, absent: list[CallError]) -> I
     """What is found of a host; where there is no server, or it has no such model, `absent` gets why."""
     with closing(make(settings.backend.adapter, host=host)) as backend:
         try:
-            yield from report(backend, host, settings.backbone)
+            yield from report(backend, host, settings)
         except CallError as error:
             absent.append(error)
             yield failed_call("model" if error.failure is Failure.MODEL_NOT_FOUND else "server", error)
 
 
-def report(backend: Backend, host: str, backbone: BackboneSettings) -> Iterator[Found]:
+def report(backend: Backend, host: str, settings: DoctorSettings) -> Iterator[Found]:
     """The findings for one host, as they come. Raises CallError where there is no server or no such model."""
-    engine = backend.describe()
+    engine, backbone = backend.describe(), settings.backbone
     yield Found("server", "ok", f"{engine.backend} {engine.version}")
     yield Found("model", "ok", f"{engine.model}, digest {engine.digest[:12]}, {', '.join(engine.capabilities)}")
     yield _context(engine)
+    if isinstance(settings, RunSettings):
+        yield room(settings, engine)
     checks: dict[str, Callable[[], Found]] = {
         "reply": partial(probes.answers, backend),
         "schema": partial(probes.schema, backend),
@@ -117,7 +122,10 @@ def main() -> int:
     def job(settings: Callable[[], DoctorSettings]) -> int:
         return run_command(lambda: examine(settings()), STARTS_OVER)
 
-    return run_command(lambda: composing(job, "doctor", __doc__, sys.argv[1:]), STARTS_OVER)
+    given = sys.argv[1:]
+    with_dataset = any(word.startswith("dataset=") for word in given) and not {"-h", "--help"} & set(given)
+    page = "config" if with_dataset else "doctor"  # a run's settings, as the same command line gives them
+    return run_command(lambda: composing(job, page, __doc__, given), STARTS_OVER)
 
 
 if __name__ == "__main__":

@@ -1,0 +1,79 @@
+"""Whether the longest dialogue of a corpus fits a model's context, told before a run meets it.
+
+Every prompt of one pass is rendered by the run's own code, a stand-in answering. Tokens are estimated. Added are what
+earlier agents will have said, exemplars, images as the backbone's page counts them, and repairs, each a refused reply
+with a complaint.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from mmerg.backends.dry import Dry
+from mmerg.backends.protocol import Engine
+from mmerg.checking.probes import Found
+from mmerg.corpora.dialogue import Sample
+from mmerg.corpora.protocols import chosen, select
+from mmerg.experiment.wiring import corpus_of, experiment_of, prompts_of
+from mmerg.runs.events import Called, Event
+from mmerg.settings.model import RunSettings
+
+CHARACTERS = 3.5  # a token; English prose has more
+OUTPUT = 250  # tokens of an agent's output as later ones are shown it, and of a refused reply with its complaint
+EXEMPLAR, FRAME, DESCRIPTION = (
+    120,
+    20,
+    60,
+)  # tokens of an exemplar, and of what is said of a frame, with eyes or without
+
+
+def room(settings: RunSettings, engine: Engine) -> Found:
+    """What the longest call takes of `num_ctx` for the dialogue with the most words. Raises MmergError where the corpus
+    cannot be read."""
+    corpus = corpus_of(settings.dataset)
+    samples = chosen(select(corpus, settings.protocol).samples, settings.ids, settings.limit)
+    limit = int(engine.load.get("num_ctx", 0)) or engine.context_length
+    if not samples or not limit:
+        return Found("room", "open", "no sample is asked for" if limit else "the context's length is not known")
+    longest = max(samples, key=_characters)
+    takes = max(_calls(settings, engine, longest), default=0)
+    turns, told = len(longest.scene.history), f"of its longest dialogue ({longest.id})"
+    text = f"{corpus.name}: a call takes up to about {takes} of {limit} tokens, the {turns} turns {told} included"
+    if takes <= limit:
+        return Found("room", "ok", text)
+    fewer = int(turns * (1 - (takes - limit) * CHARACTERS / _characters(longest)))
+    hint = (
+        f"protocol.history={fewer} shows that many turns" if fewer > 1 else "frames=none, or a model with more context"
+    )
+    larger = "; or a larger backbone.load.num_ctx" if limit < engine.context_length else ""
+    return Found("room", "failed", f"{text}: {hint}{larger}")
+
+
+def _characters(sample: Sample) -> int:
+    return sum(len(f"{turn.speaker}: {turn.text}\n") for turn in sample.scene.history)
+
+
+def _calls(settings: RunSettings, engine: Engine, sample: Sample) -> Iterator[int]:
+    """The tokens of each call of one pass, its reply and the repairs before it included."""
+    frames, backbone, told = settings.frames, settings.backbone, list[Event]()
+    experiment = experiment_of(settings, prompts_of(settings), engine)
+    blind = replace(experiment.looker, settings=frames.model_copy(update={"last_turns": 0}))  # decodes nothing
+    replace(experiment, looker=blind).sample(sample, Dry(), told.append, lambda sha256, read: None)
+    shown = min(frames.max_frames, frames.per_clip * frames.last_turns)
+    if engine.vision:
+        images = 1 if backbone.max_images == 1 else min(shown, backbone.max_images)
+        seen = images * backbone.image_tokens + shown * FRAME
+    else:
+        seen = shown * DESCRIPTION
+    system = experiment.prompts.system
+    agents = {agent.name: agent for agent in (*system.stages, *([system.auditor] if system.auditor else []))}
+    for call in told:
+        if isinstance(call, Called):
+            sees = agents[call.stage].sees
+            written = sum(len(message.text) for message in call.messages) / CHARACTERS
+            earlier = sum(stage.gives in sees for stage in system.stages) + system.max_repairs
+            exemplars = EXEMPLAR * settings.memory.top_k * ("M" in sees)
+            reply = call.sampling["num_predict"]
+            assert isinstance(reply, int | float)
+            yield round(written + seen * ("V" in sees) + OUTPUT * earlier + exemplars + reply)
