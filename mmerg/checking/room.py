@@ -7,7 +7,7 @@ with a complaint.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 from mmerg.backends.dry import Dry
@@ -21,11 +21,7 @@ from mmerg.settings.model import RunSettings
 
 CHARACTERS = 3.5  # a token; English prose has more
 OUTPUT = 250  # tokens of an agent's output as later ones are shown it, and of a refused reply with its complaint
-EXEMPLAR, FRAME, DESCRIPTION = (
-    120,
-    20,
-    60,
-)  # tokens of an exemplar, and of what is said of a frame, with eyes or without
+EXEMPLAR, FRAME, DESCRIPTION = 120, 20, 60  # tokens of an exemplar; of words on a frame, with eyes and without
 
 
 def room(settings: RunSettings, engine: Engine) -> Found:
@@ -43,9 +39,7 @@ def room(settings: RunSettings, engine: Engine) -> Found:
     if takes <= limit:
         return Found("room", "ok", text)
     fewer = int(turns * (1 - (takes - limit) * CHARACTERS / _characters(longest)))
-    hint = (
-        f"protocol.history={fewer} shows that many turns" if fewer > 1 else "frames=none, or a model with more context"
-    )
+    hint = f"protocol.history={fewer} shows that many turns" if fewer > 1 else "frames=none, or another model"
     larger = "; or a larger backbone.load.num_ctx" if limit < engine.context_length else ""
     return Found("room", "failed", f"{text}: {hint}{larger}")
 
@@ -59,7 +53,7 @@ def _calls(settings: RunSettings, engine: Engine, sample: Sample) -> Iterator[in
     frames, backbone, told = settings.frames, settings.backbone, list[Event]()
     experiment = experiment_of(settings, prompts_of(settings), engine)
     blind = replace(experiment.looker, settings=frames.model_copy(update={"last_turns": 0}))  # decodes nothing
-    replace(experiment, looker=blind).sample(sample, Dry(), told.append, lambda sha256, read: None)
+    replace(experiment, looker=blind).sample(sample, Dry(), told.append, _keep_nothing)
     shown = min(frames.max_frames, frames.per_clip * frames.last_turns)
     if engine.vision:
         images = 1 if backbone.max_images == 1 else min(shown, backbone.max_images)
@@ -77,3 +71,7 @@ def _calls(settings: RunSettings, engine: Engine, sample: Sample) -> Iterator[in
             reply = call.sampling["num_predict"]
             assert isinstance(reply, int | float)
             yield round(written + seen * ("V" in sees) + OUTPUT * earlier + exemplars + reply)
+
+
+def _keep_nothing(sha256: str, read: Callable[[], bytes]) -> None:
+    """There is no run folder."""

@@ -236,12 +236,14 @@ def test_an_apex_outlasts_the_budget() -> None:
 
 
 def test_captions_are_drawn_into_what_travels_and_not_into_the_store(clips: dict[str, Path], tmp_path: Path) -> None:
-    looked = Looked(sample(clips["one"], clips["two"]), tmp_path, captions=1)
+    looked = Looked(sample(clips["one"], clips["two"]), tmp_path, captions=True)
     own = [looked.store.read(keyframe.frame.sha256) for keyframe in looked.state.keyframes]
     assert len({image.sha256 for image in looked.state.images} | {k.frame.sha256 for k in looked.state.keyframes}) == 8
     assert all(image.data != data for image, data in zip(looked.state.images, own, strict=True))
     assert looked.event.form == "images"
-    grid, told = (Looked(sample(clips["one"]), tmp_path, max_images=1, captions=n).state.images for n in (0, 1))
+    grid, told = (
+        Looked(sample(clips["one"]), tmp_path, max_images=1, captions=on).state.images for on in (False, True)
+    )
     assert (len(grid), len(told), grid == told) == (1, 1, False)
 
 
