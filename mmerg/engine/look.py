@@ -21,6 +21,7 @@ from mmerg.engine.prompts import form
 from mmerg.engine.state import Keyframe, State
 from mmerg.errors import ClipError, ConfigError, Failure, SampleError
 from mmerg.frames.describe import measure, sentence
+from mmerg.frames.expression import reader
 from mmerg.frames.extract import Found, extract
 from mmerg.frames.picture import captioned, montage, to_jpeg
 from mmerg.frames.store import Frame, FrameStore
@@ -150,7 +151,10 @@ class Looker:
             except ClipError as error:  # the store was emptied in this moment
                 problems[number] = error.reason
                 continue
-            texts = [""] * len(frames) if vision else map(sentence, measure(jpegs, [frame.time for frame in frames]))
+            times, file = [frame.time for frame in frames], self.settings.face_reader
+            texts = [""] * len(frames)
+            if not vision:
+                texts = list(map(sentence, measure(jpegs, times, reader(Path(file)) if file else None)))
             keyframes += [Keyframe(number, frame, text) for frame, text in zip(frames, texts, strict=True)]
             images += [Image(frame.sha256, data) for frame, data in zip(frames, jpegs, strict=True)]
             captions += [scene.history[number - 1].speaker] * len(frames) if self.settings.captions else []

@@ -1,4 +1,5 @@
-"""Measurements of keyframes in plain words, for models that take no images: never an expression, a mood or an action.
+"""Measurements of keyframes in plain words, for models that take no images: never a mood or an action, and what a face
+shows only where a reader for it was set, with a warning.
 
 [sentence(measured) for measured in measure(jpegs, times)]
 """
@@ -12,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mmerg.errors import ConfigError
+from mmerg.frames.expression import Reader
 from mmerg.frames.faces import boxes, finder
 from mmerg.frames.picture import cv2, from_jpeg, sharpness
 
@@ -19,12 +21,14 @@ _GRID = (64, 36)  # pixels; on it frames are compared, so that noise does not co
 
 
 class Face(NamedTuple):
-    """A face found: its box as percentages of the picture's width and height, from the top left corner."""
+    """A face found: its box as percentages of the picture's width and height, from the top left corner. look: what a
+    reader took it for."""
 
     x: float
     y: float
     width: float
     height: float
+    look: str = ""
 
     def place(self) -> str:
         """Where its middle lies and how wide it is, as in `left, upper third, 22% of the width`."""
@@ -46,7 +50,7 @@ class Measures(NamedTuple):
     faces: tuple[Face, ...]
 
 
-def measure(jpegs: Sequence[bytes], times: Sequence[float]) -> tuple[Measures, ...]:
+def measure(jpegs: Sequence[bytes], times: Sequence[float], reader: Reader | None = None) -> tuple[Measures, ...]:
     """Measures of the frames of one clip, in order of time (seconds). Raises ClipError `unreadable` where bytes are no
     picture, ConfigError where OpenCV's face cascade is not installed."""
     if finder() is None:
@@ -62,7 +66,8 @@ def measure(jpegs: Sequence[bytes], times: Sequence[float]) -> tuple[Measures, .
         height, width = grey.shape
         found = boxes(grey, least=max(24, min(height, width) // 12), sure=6)
         shares = np.round(100 * np.array(found).reshape(-1, 4) / (width, height, width, height), 1).tolist()
-        faces = tuple(Face(*box) for box in shares)
+        looks = [reader.read(grey, box) for box in found] if reader else [""] * len(found)
+        faces = tuple(Face(*box, look) for box, look in zip(shares, looks, strict=True))
         light = _percent(grey.mean()), _percent(grey.std())
         measured.append(Measures(round(time, 2), *light, round(sharpness(grey), 1), motion, faces))
     return tuple(measured)
@@ -77,7 +82,9 @@ def sentence(measured: Measures) -> str:
     places = "; ".join(face.place() for face in measured.faces)
     found = {0: "no face found", 1: "one face found"}.get(len(measured.faces), f"{len(measured.faces)} faces found")
     parts.append(f"{found} ({places})" if places else found)
-    return f"At {measured.time:.1f} s: {', '.join(parts)}."
+    looks = [f"face {number}: {face.look}" for number, face in enumerate(measured.faces, start=1) if face.look]
+    read = f" {'; '.join(looks)} (a small reader, often wrong)." if looks else ""
+    return f"At {measured.time:.1f} s: {', '.join(parts)}.{read}"
 
 
 def _percent(luma: float) -> float:

@@ -87,7 +87,7 @@ def _known(clip: Clip, settings: FramesSettings, store: FrameStore) -> Found | s
         what = f"the span is {end - start:.0f} s long, over {settings.max_seconds:g} s"
         return failed("too_long", what, hint="check its times; or raise frames.max_seconds")
     # These choose among what was taken, or how it is shown.
-    how = settings.model_dump(exclude={"seen_by", "last_turns", "max_frames", "captions", "show"})
+    how = settings.model_dump(exclude={"seen_by", "last_turns", "max_frames", "captions", "show", "face_reader"})
     asked = {"clip": asdict(clip), "settings": how, "method": _METHOD}
     file = {"bytes": status.st_size, "mtime_ns": status.st_mtime_ns}
     taken_from = json.dumps(asked | file, sort_keys=True, default=str)

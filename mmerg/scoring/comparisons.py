@@ -13,6 +13,7 @@ from mmerg.runs.config_diff import config_diff
 from mmerg.scoring.answers import ScoredRun
 from mmerg.scoring.comparable import must_compare, must_have_one_target, warnings
 from mmerg.scoring.metric import Metric, deciding
+from mmerg.scoring.moved import Moved, moved
 from mmerg.scoring.paired import Comparison, Pairing, compare, holm, pair
 from mmerg.scoring.power import LEVEL
 from mmerg.scoring.standard import Options, standard_metrics
@@ -39,6 +40,7 @@ class Pair(Record):
     a_alone: int
     b_alone: int
     settings: tuple[Differs, ...] = ()
+    forecasts: Moved | None = None
 
 
 class Compared(Record):
@@ -74,6 +76,7 @@ def compared_with(
             a_alone=found.a_alone,
             b_alone=found.b_alone,
             settings=_settings(baseline, other),
+            forecasts=moved(found),
         )
         for other, found in zip(others, pairings, strict=True)
     ]

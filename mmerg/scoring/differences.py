@@ -31,6 +31,8 @@ def shown(compared: Compared, labels: Sequence[str]) -> Iterator[RenderableType]
         yield escape(_heading(pair, labels[0], labels[number + 1]))
         yield _table([one for one in found if one.difference is not None])
         yield from (escape(told) for told in _shares(found))
+        if pair.forecasts and pair.forecasts.samples:
+            yield pair.forecasts.told()
         yield from (escape(f"{', '.join(names)}: {why}") for why, names in _absent(found).items())
     yield from (escape(f"warning: {told}") for told in compared.warnings)
     yield Text(_how(compared))

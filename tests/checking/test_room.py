@@ -1,0 +1,49 @@
+"""Whether the longest dialogue fits: counted from the prompts that a run would send, with no model and no clip."""
+
+from __future__ import annotations
+
+from mmerg.backends.protocol import Engine
+from mmerg.checking.probes import Found
+from mmerg.checking.room import room
+from mmerg.settings.model import RunSettings
+from mmerg.settings.parse import parse
+from tests.composed import composed
+
+
+def found(num_ctx: int, *settings: str, eyes: bool = True, own: int = 0) -> Found:
+    capabilities = ("completion", "vision") if eyes else ("completion",)
+    engine = Engine(
+        backend="ollama",
+        version="1",
+        model="m",
+        digest="d",
+        capabilities=capabilities,
+        context_length=own or num_ctx,
+        load={"num_ctx": num_ctx},
+    )
+    return room(parse(composed("dataset=demo", "memory=none", "backbone=llava-13b", *settings), RunSettings), engine)
+
+
+def tokens(one: Found) -> int:
+    return int(one.text.split(" up to about ")[1].split()[0])
+
+
+def test_what_does_not_fit_is_told_with_what_to_do() -> None:
+    assert found(30_000).status == "ok"
+    small = found(3_000, own=30_000)
+    assert small.status == "failed"
+    assert "or a larger backbone.load.num_ctx" in small.text
+    assert "larger" not in found(3_000).text
+    assert found(1_000).text.endswith("frames=none, or another model")
+
+
+def test_images_replies_and_repairs_are_counted() -> None:
+    plain = tokens(found(30_000))
+    assert tokens(found(30_000, "backbone.image_tokens=1576")) == plain + 1000  # one grid
+    several = ("backbone.max_images=8", "frames.per_clip=2")
+    more = tokens(found(30_000, *several, "backbone.image_tokens=1576")) - tokens(found(30_000, *several))
+    assert more == 4 * 1000  # two clips
+    assert tokens(found(30_000, "system.max_repairs=0")) < plain
+    assert tokens(found(30_000, "frames=none")) < plain
+    assert tokens(found(30_000, eyes=False)) < plain
+    assert tokens(found(30_000, "protocol.history=1")) < plain
