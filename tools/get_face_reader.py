@@ -59,7 +59,8 @@ def converted(layers: Sequence[dict[str, Any]], weights: Weights) -> bytes:
     """The model as ONNX: from `face` (n, 1, height, width; -1 to 1) to `shares` (n, classes)."""
     from onnx import TensorProto, checker, helper, numpy_helper
 
-    nodes, constants = [], []
+    nodes: list[Any] = []
+    constants: list[Any] = []
 
     def add(kind: str, name: str, given: Sequence[str], *values: NDArray[np.float32], **options: Any) -> None:
         names = [f"{name}/{place}" for place in range(len(values))]

@@ -122,4 +122,4 @@ def _window(grey: Grey, middle: NDArray[np.float64], width: float) -> Grey:
 def _even(picture: Grey) -> Floats:
     """The picture with a mean of 0 and a standard deviation of 1, whatever its light."""
     values = picture.astype(np.float32)
-    return (values - values.mean()) / max(float(values.std()), 1.0)
+    return np.asarray((values - values.mean()) / max(float(values.std()), 1.0), np.float32)

@@ -67,7 +67,7 @@ def measure(jpegs: Sequence[bytes], times: Sequence[float], reader: Reader | Non
         found = boxes(grey, least=max(24, min(height, width) // 12), sure=6)
         shares = np.round(100 * np.array(found).reshape(-1, 4) / (width, height, width, height), 1).tolist()
         looks = [reader.read(grey, box) for box in found] if reader else [""] * len(found)
-        faces = tuple(Face(*box, look) for box, look in zip(shares, looks, strict=True))
+        faces = tuple(Face(*box)._replace(look=look) for box, look in zip(shares, looks, strict=True))
         light = _percent(grey.mean()), _percent(grey.std())
         measured.append(Measures(round(time, 2), *light, round(sharpness(grey), 1), motion, faces))
     return tuple(measured)

@@ -132,8 +132,8 @@ def _pick(found: Sequence[Candidate], settings: FramesSettings) -> list[tuple[Ca
     roles: dict[int, Role] = {peak[0]: peak[1]} if peak else {}
     rest = [i for i in range(len(found)) if i not in roles]
     if k > len(roles):
-        parts = ([part[i] for i in rest] for part in (times, thumbs, sharp))
-        roles |= {rest[i]: "context" for i in representative(*parts, k - len(roles))}
+        own = [times[i] for i in rest], [thumbs[i] for i in rest], [sharp[i] for i in rest]
+        roles |= {rest[i]: "context" for i in representative(*own, k - len(roles))}
     return [(found[i], role) for i, role in sorted(roles.items())]
 
 

