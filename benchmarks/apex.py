@@ -39,7 +39,7 @@ def talk(path: Path, seed: int) -> tuple[float, float]:
     """Draw a clip. Gives the seconds in which the planted expression begins and ends."""
     rng = np.random.default_rng(seed)
     width, height = SIZE
-    count, lasts = int(rng.integers(3 * FPS, 6 * FPS)), int(rng.integers(0.4 * FPS, 0.8 * FPS))
+    count, lasts = int(rng.integers(3 * FPS, 6 * FPS)), int(rng.integers(2 * FPS // 5, 4 * FPS // 5))
     begins = int(rng.integers(0, count - lasts))
     brows, opened, corners, eyes = list(LOOKS.values())[seed % len(LOOKS)]
     tall = rng.uniform(0.3, 0.6) * height
@@ -107,7 +107,7 @@ def main() -> None:
     """Draw clips, take frames of each, print."""
     given = options(__doc__, clips=100, frames=2, faces=("found", "hidden"))
     if given.faces == "hidden":
-        apex.boxes = lambda *_, **__: []  # type: ignore[assignment]
+        vars(apex)["boxes"] = lambda *_, **__: []
     methods = [FramesSettings(method=method, per_clip=given.frames) for method in ("apex", "representative", "uniform")]
     shown: Counter[str] = Counter({method.method: 0 for method in methods})
     roles: Counter[str] = Counter()
