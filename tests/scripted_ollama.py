@@ -79,7 +79,9 @@ def scripted_ollama(
             text = state.answer(body)
             counts = {"prompt_eval_count": 10, "eval_count": len(text.split()), "prompt_eval_duration": 1000}
             words = re.findall(r"\s*\S+", text) if body.get("logprobs") else []
-            tokens = [{"token": word, "logprob": -0.5} for word in words]
+            tokens: list[dict[str, Any]] = [{"token": word, "logprob": -0.5} for word in words]
+            if body.get("top_logprobs"):
+                tokens = [{**token, "top_logprobs": [token]} for token in tokens]
             said = {"message": {"role": "assistant", "content": text}, "logprobs": tokens, "done": False}
             done = {"message": {"role": "assistant", "content": ""}, "done": True, "done_reason": "stop", **counts}
             self._send(said, done)

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from mmerg.auditing.comparison import Comparison
 from mmerg.auditing.first_passes import FirstPasses
 from mmerg.auditing.planted import Case
 from mmerg.backends.protocol import Backend, Sampling
 from mmerg.engine.ask import Asker
 from mmerg.engine.loops.audit import is_final
+from mmerg.engine.loops.loop import Ask
 from mmerg.engine.prompts import Prompts
 from mmerg.engine.state import State
 from mmerg.errors import Failure, SampleError
@@ -43,12 +45,14 @@ class Auditing:
         first, dialogue = self.passes.read(sample), self.passes.dialogues[sample]
         emit(first.started)
         sources = {symbol: lambda *_, supply=supply: supply for symbol, supply in first.supplied.items()}
-        ask = Asker(self.prompts, backend, self.sampling, emit, sources)
+        ask: Ask = Asker(self.prompts, backend, self.sampling, emit, sources)
+        if isinstance(self.prompts.system.loop, Comparison):
+            ask = self.prompts.system.loop.asking(self.prompts.system, ask)
         clean = replace(first.state, images=self.passes.images(sample))
         try:
             cases = [self._case(ask, clean, Case(sample=sample, dialogue=dialogue))]
             for stage in self.stages:
-                if donor := self.passes.donor(sample, stage, self.seed):
+                if donor := next(self.passes.donors(first.state, stage, self.seed), None):
                     outputs = {**dict(clean.outputs), stage.gives: dict(donor.outputs)[stage.gives]}
                     case = Case(sample=sample, dialogue=dialogue, stage=stage.name, donor=donor.scene.id)
                     cases.append(self._case(ask, replace(clean, outputs=tuple(outputs.items())), case))
@@ -58,7 +62,7 @@ class Auditing:
             return Audits(id=sample, status="failed", dialogue=dialogue, failure_text=str(error))
         return Audits(id=sample, status="ok", dialogue=dialogue, cases=tuple(cases))
 
-    def _case(self, ask: Asker, state: State, case: Case) -> Case:
+    def _case(self, ask: Ask, state: State, case: Case) -> Case:
         """The case with its audit, or why that cannot be read."""
         try:
             reply = ask(self.auditor, state, 0)

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from hashlib import sha256
 from pathlib import Path
 
 from mmerg.backends.protocol import Image
+from mmerg.console.terminal import plural
 from mmerg.corpora.dialogue import Scene, Turn
 from mmerg.engine.ask import bounds_of
 from mmerg.engine.sources import Supply
@@ -22,6 +23,8 @@ from mmerg.engine.state import Keyframe, State
 from mmerg.errors import RunError
 from mmerg.runs import events
 from mmerg.runs.folder import FRAMES
+from mmerg.runs.manifest import Manifest
+from mmerg.runs.result import Result, Results
 from mmerg.runs.samples import events_file, read_events
 from mmerg.systems.schema import json_schema, parse
 from mmerg.systems.system import Stage, System
@@ -47,16 +50,16 @@ class FirstPasses:
         self.run, self.system, self.dialogues = run, system, dialogues
         self.read = cache(self._read)
 
-    def donor(self, sample: str, stage: Stage, seed: int) -> State | None:
-        """The state of another dialogue, drawn with the seed, in which `stage` gave something else: another emotion,
-        where it gives the emotion of `system.result`. None where there is none."""
+    def donors(self, own: State, stage: Stage, seed: int) -> Iterator[State]:
+        """States of other dialogues than that of `own`, in an order by the seed, in which `stage` gave something else:
+        another emotion, where it gives the emotion of `system.result`."""
         emotion = self.system.result.get("emotion", "")
         place = emotion if emotion.split(".")[0] == stage.gives else stage.gives
-        own = self.read(sample).state.at(place)
-        others = sorted(other for other, name in self.dialogues.items() if name != self.dialogues[sample])
+        sample = own.scene.id
+        others = sorted(other for other, name in self.dialogues.items() if name != self.dialogues.get(sample))
         random.Random(f"{seed} {stage.name} {sample!a}").shuffle(others)
         states = (self.read(other).state for other in others)
-        return next((state for state in states if state.at(place) != own), None)
+        return (state for state in states if state.at(place) != own.at(place))
 
     def images(self, sample: str) -> tuple[Image, ...]:
         """Those that were sent. Raises RunError where one is gone or another."""
@@ -104,3 +107,18 @@ class FirstPasses:
         asked = json_schema(stage.output, bounds).required or ()
         given = json.dumps({name: value for name, value in output.items() if name in asked})
         return state.with_(stage.gives, parse(stage.output, bounds, given)[0])
+
+
+def finished(run: Path, manifest: Manifest, results: Results[Result]) -> dict[str, str]:
+    """The dialogue of each sample with a reply. Raises RunError where samples that the run was last started for are not
+    done, or no other dialogue is there to take a fault from."""
+    how = next((one.how for one in reversed(manifest.sessions) if not one.how.get("only_failed")), {})
+    asked = len(how.get("ids") or ()) or min(how.get("limit") or manifest.protocol.samples, manifest.protocol.samples)
+    if (done := len(results) - len(results.lost)) < asked:
+        what = f"this run is not finished: {done} of {asked} samples are done"
+        raise RunError(what, where=str(run), hint="give the run's command again; it goes on from there")
+    finished = {one.id: one.dialogue or one.id for one in results.values() if one.status == "ok"}
+    if len(set(finished.values())) < 2:
+        what = f"there is no dialogue to take faults from: {plural(len(finished), 'sample')} with a reply, all of one"
+        raise RunError(f"{what} dialogue", where=str(run), hint="take a run of several dialogues")
+    return finished

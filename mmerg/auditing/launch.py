@@ -14,12 +14,12 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from mmerg.auditing.audits import Auditing, Audits
-from mmerg.auditing.first_passes import AGAIN, FirstPasses
+from mmerg.auditing.first_passes import AGAIN, FirstPasses, finished
 from mmerg.auditing.planted import ALL, COLUMNS, PLANTED, Planted, figures
 from mmerg.backends.pool import Pool
 from mmerg.backends.protocol import changed
 from mmerg.console.progress import Progress
-from mmerg.console.terminal import console, escape, plural
+from mmerg.console.terminal import console, escape
 from mmerg.engine.parallel import in_flight
 from mmerg.engine.prompts import Prompts
 from mmerg.errors import CallError, ConfigError, RunError
@@ -27,7 +27,6 @@ from mmerg.experiment.wiring import answering, prompts_of, sampling_of
 from mmerg.judging.tables import methods, table
 from mmerg.runs.folder import read_run_results
 from mmerg.runs.manifest import About, Manifest, read_manifest
-from mmerg.runs.result import Result, Results
 from mmerg.scoring.files import written
 from mmerg.scoring.score import results_digest
 from mmerg.settings.identity import with_runtime_settings
@@ -49,7 +48,7 @@ def launch(
     auditor = _auditor(run, settings, prompts, manifest)
     planted_in = _planted_in(prompts.system, auditor, stages)
     results = read_run_results(run)
-    dialogues = _finished(run, manifest, results)
+    dialogues = finished(run, manifest, results)
     samples = sorted(dialogues)
     random.Random(seed).shuffle(samples)  # so that a larger n keeps the samples of a smaller one
     passes = FirstPasses(run, prompts.system, dialogues)
@@ -126,21 +125,6 @@ def _planted_in(system: System, auditor: Stage, wanted: Sequence[str]) -> list[S
         what = f"{auditor.name} sees no output of a stage {', '.join(unknown)}"
         raise ConfigError(what, where="--stages", hint=f"those that it sees: {', '.join(seen)}")
     return [stage for name, stage in seen.items() if name in wanted or not wanted]
-
-
-def _finished(run: Path, manifest: Manifest, results: Results[Result]) -> dict[str, str]:
-    """The dialogue of each sample with a reply. Raises RunError where samples that the run was last started for are not
-    done, or no other dialogue is there to take a fault from."""
-    how = next((one.how for one in reversed(manifest.sessions) if not one.how.get("only_failed")), {})
-    asked = len(how.get("ids") or ()) or min(how.get("limit") or manifest.protocol.samples, manifest.protocol.samples)
-    if (done := len(results) - len(results.lost)) < asked:
-        what = f"this run is not finished: {done} of {asked} samples are done"
-        raise RunError(what, where=str(run), hint="give the run's command again; it goes on from there")
-    finished = {one.id: one.dialogue or one.id for one in results.values() if one.status == "ok"}
-    if len(set(finished.values())) < 2:
-        what = f"there is no dialogue to take faults from: {plural(len(finished), 'sample')} with a reply, all of one"
-        raise RunError(f"{what} dialogue", where=str(run), hint="take a run of several dialogues")
-    return finished
 
 
 def _pool(run: Path, settings: RunSettings, manifest: Manifest) -> Pool:

@@ -140,7 +140,7 @@ def _body(request: Request) -> dict[str, object]:
     if request.schema:
         body["grammar"] = _grammar(request.schema)
     if request.logprobs:
-        body |= {"logprobs": True, "top_logprobs": 1}
+        body |= {"logprobs": True, "top_logprobs": max(request.alternatives, 1)}
     return body
 
 
@@ -181,7 +181,7 @@ def _reply(request: Request, answer: Mapping[str, Any], model: str, seconds: flo
         text=text,
         finish=finish,
         thinking=choice["message"].get("reasoning_content") or "",
-        logprobs=tuple(TokenLogprob(token=entry["token"], logprob=entry["logprob"]) for entry in logprobs),
+        logprobs=tuple(_token(entry, request.alternatives) for entry in logprobs),
         prompt_tokens=usage["prompt_tokens"],
         reused_tokens=timings["cache_n"],
         response_tokens=usage["completion_tokens"],
@@ -189,6 +189,11 @@ def _reply(request: Request, answer: Mapping[str, Any], model: str, seconds: flo
         seconds=seconds,
         host=host,
     )
+
+
+def _token(entry: Mapping[str, Any], alternatives: int) -> TokenLogprob:
+    top = entry["top_logprobs"] if alternatives else ()  # one is told even so
+    return TokenLogprob.model_validate({**entry, "top_logprobs": top})
 
 
 def _failure(answer: Mapping[str, Any], model: str) -> CallError:

@@ -149,6 +149,7 @@ class Ollama:
             "options": self.load | samplers,
             **({"format": json.loads(request.schema)} if request.schema else {}),
             **({"logprobs": True} if request.logprobs else {}),
+            **({"top_logprobs": request.alternatives} if request.alternatives else {}),
         }
 
     def _check_images(self, request: Request) -> None:

@@ -16,7 +16,7 @@ from enum import StrEnum
 from functools import cached_property
 from typing import Annotated, Any, Literal, Protocol
 
-from pydantic import AfterValidator, BaseModel, ConfigDict
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from mmerg.errors import CallError, Failure
 
@@ -68,12 +68,13 @@ class Sampling:
 @dataclass(frozen=True)
 class Request:
     """A chat call. schema: a JSON schema as canonical JSON text, empty for free text. logprobs: asks for the
-    log-probability of each generated token."""
+    log-probability of each generated token, and of so many of the likeliest in its place (`alternatives`)."""
 
     messages: tuple[Message, ...]
     sampling: Sampling
     schema: str = ""
     logprobs: bool = False
+    alternatives: int = 0
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "messages", tuple(self.messages))  # the digest is made once
@@ -89,6 +90,7 @@ class Request:
             "sampling": vars(self.sampling),
             "schema": self.schema,
             "logprobs": self.logprobs,
+            **({"alternatives": self.alternatives} if self.alternatives else {}),
         }
         text = json.dumps(content, sort_keys=True, ensure_ascii=False)
         return hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()
@@ -115,12 +117,14 @@ Text = Annotated[str, AfterValidator(_readable)]
 
 
 class TokenLogprob(BaseModel):
-    """A generated token and its natural-log probability."""
+    """A generated token and its natural-log probability. top_logprobs: the likeliest in its place, where a request asks
+    for alternatives."""
 
     model_config = ConfigDict(frozen=True)
 
     token: Text
     logprob: float
+    top_logprobs: tuple[TokenLogprob, ...] = Field(default=(), exclude_if=lambda told: not told)
 
 
 class Reply(BaseModel):

@@ -55,7 +55,7 @@ class Asker:
         bounds = bounds_of(system, stage, state)
         supplied = self._supplied(stage, state, t)
         if stage.by:
-            return _answered(stage, stage.by, bounds, _asked(system, stage, state, t, supplied, correction))
+            return _answered(stage, stage.by, bounds, _asked(stage, state, t, supplied, correction))
         schema = json_schema(stage.output, bounds) if stage.output else None
         words = schema.outline if schema else ""
         messages = self.prompts.messages(stage, state, supplied, words, correction)
@@ -68,7 +68,7 @@ class Asker:
             samplers = replace(samplers, seed=(samplers.seed + APART * number) % SEEDS)
         answer_schema = schema.text if schema else ""
         for attempt in range(system.max_repairs + 1):
-            request = Request(messages, samplers, answer_schema, stage.logprobs)
+            request = Request(messages, samplers, answer_schema, stage.logprobs, stage.alternatives)
             reply = self.backend.complete(request)
             self.emit(_called(sample, t, stage.name, attempt, request, reply))
             try:
@@ -120,7 +120,7 @@ def bounds_of(system: System, stage: Stage, state: State) -> Bounds:
     """What a reply of `stage` may refer to in `state`."""
     others = [turn.text for turn in state.scene.history if turn.speaker != state.scene.responder]
     return Bounds(
-        seen=frozenset(visible(system, stage, state)),
+        seen=frozenset(visible(stage, state)),
         choices={**system.vocabulary, "emotion": state.scene.labels},
         counts={"turn": len(state.scene.history), "frame": len(state.keyframes)},
         quotable=tuple(others or [turn.text for turn in state.scene.history]),
@@ -187,10 +187,8 @@ def _called(sample: str, t: int, stage: str, attempt: int, request: Request, rep
     )
 
 
-def _asked(
-    system: System, stage: Stage, state: State, t: int, supplied: Inputs, correction: Correction | None
-) -> Asked:
-    inputs = visible(system, stage, state) | supplied
+def _asked(stage: Stage, state: State, t: int, supplied: Inputs, correction: Correction | None) -> Asked:
+    inputs = visible(stage, state) | supplied
     return Asked(
         sample=state.scene.id,
         t=t,

@@ -74,6 +74,7 @@ class Prompts:
             auto_reload=False,
         )
         own = [f"{stage.name}.j2" for stage in system.agents if stage.by is None]
+        own += getattr(system.loop, "templates", ())
         for name in (*BASE, *own, *self._checks):
             try:
                 self._env.get_template(name)
@@ -90,14 +91,13 @@ class Prompts:
         self, stage: Stage, state: State, supplied: Mapping[str, object], outline: str, correction: Correction | None
     ) -> tuple[Message, ...]:
         """The messages that open a call of `stage`. supplied: inputs from sources other than stages (M)."""
-        seen = visible(self.system, stage, state) | {k: v for k, v in supplied.items() if k in stage.sees}
+        seen = visible(stage, state) | {k: v for k, v in supplied.items() if k in stage.sees}
         outputs = [(maker.name, seen[maker.gives]) for maker in self.system.stages if maker.gives in seen]
         scene = state.scene
         known = {"responder": _line(scene.responder), "labels": scene.labels, "emotion_of": self.emotion_of}
         scope = {**known, **seen}
         shared = self._render("shared.j2", {**scope, "outputs": outputs})
-        auditor = self.system.auditor
-        audited = self.system.stages if auditor and stage.name == auditor.name else ()
+        audited = [one for one in self.system.stages if one.name in stage.audits]
         checks = [(one.name, self._render(_check(one), scope)) for one in audited]
         own_scope = {**scope, "outline": outline, "correction": correction, "checks": checks}
         own = self._render(f"{stage.name}.j2", own_scope)
@@ -162,7 +162,7 @@ def _check(stage: Stage) -> str:
     return f"stages.{stage.name}.check"
 
 
-def visible(system: System, stage: Stage, state: State) -> Inputs:
+def visible(stage: Stage, state: State) -> Inputs:
     """The inputs of `state` that `stage` sees, by symbol, as templates get them; what is absent leaves no trace."""
     seen: Inputs = {}
     turns = [TurnView(n, _line(turn.speaker), _line(turn.text)) for n, turn in enumerate(state.scene.history, start=1)]
@@ -174,8 +174,7 @@ def visible(system: System, stage: Stage, state: State) -> Inputs:
         seen["V"] = FramesView(form(state), tuple(views))
     if "D" in stage.sees:
         seen["D"] = tuple(turns)
-    made = [maker.gives for maker in system.stages if maker.gives in stage.sees]
-    return seen | {symbol: output for symbol in made if (output := state.get(symbol)) is not None}
+    return seen | {symbol: output for symbol, output in state.outputs if symbol in stage.sees}
 
 
 def form(state: State) -> Form:

@@ -72,7 +72,7 @@ def canonical(plain: Mapping[str, object], *but_for: str) -> Plain:
     if all(node == _IDLE or at(node, "_target_") in _NO_MEMORY for node in kept["sources"].values()):
         above, last = _above(kept, "dataset.memory")
         above[last] = None
-    return _without(kept, ("memory", "sem", *but_for))  # the first two are what sources name of them
+    return _without(kept, ("memory", "sem", "decoys", *but_for))  # the first three are what others name of them
 
 
 def _protocol(protocol: Plain) -> None:

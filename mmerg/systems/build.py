@@ -87,7 +87,8 @@ def _auditor(node: AuditorSettings, stages: list[str], where: str) -> Stage:
         sees=node.sees, gives="audit", output=node.output or TEXT, by=node.by, sampling=node.sampling
     )
     auditor = _stage(node.name, as_stage, f"{where}, auditor")
-    return auditor if node.output else replace(auditor, output=audit_class(tuple(stages)))
+    output = auditor.output if node.output else audit_class(tuple(stages))
+    return replace(auditor, output=output, audits=tuple(stages))
 
 
 def _answerer(target: Target, where: str) -> Answerer:

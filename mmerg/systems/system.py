@@ -48,7 +48,8 @@ class Answerer(Protocol):
 @dataclass(frozen=True)
 class Stage:
     """One agent. output: a frozen pydantic class, or None for plain text. by: answers in place of a model. check: what
-    the auditor asks of it, a template. sampling: overrides of the backbone's samplers."""
+    the auditor asks of it, a template; audits: the stages whose checks it is shown. alternatives: how many of the
+    likeliest tokens are told beside each. sampling: overrides of the backbone's samplers."""
 
     name: str
     gives: str
@@ -56,7 +57,9 @@ class Stage:
     output: type[BaseModel] | None = None
     by: Answerer | None = None
     check: str = ""
+    audits: tuple[str, ...] = ()
     logprobs: bool = False
+    alternatives: int = 0
     sampling: Mapping[str, object] = field(default_factory=dict)
 
 

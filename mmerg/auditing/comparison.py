@@ -1,0 +1,165 @@
+"""A loop whose auditor compares: MERG's audit loop (arXiv 2604.18988, section 3), but for how a check is answered.
+
+Small models tell the better of two outputs where they cannot say whether one is good. A decoy is what another dialogue
+got from the same stage, in a finished run. `conf/audit/comparison.yaml` is its page.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from itertools import islice
+from pathlib import Path
+from statistics import fmean
+from threading import Lock
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from mmerg.auditing.first_passes import FirstPasses, finished
+from mmerg.backends.protocol import TokenLogprob
+from mmerg.engine.loops.audit import audit
+from mmerg.engine.loops.loop import Ask, Outcome
+from mmerg.engine.state import Correction, Draw, Output, State
+from mmerg.errors import ConfigError, Failure, ReplyError, RunError
+from mmerg.runs.events import Emit
+from mmerg.runs.folder import read_run_results
+from mmerg.runs.manifest import read_manifest
+from mmerg.scoring.score import results_digest
+from mmerg.storage.record import Record
+from mmerg.systems.audit import Finding
+from mmerg.systems.fields import AtMost
+from mmerg.systems.system import Stage, System
+
+LIKELIEST = 10  # tokens that are told in the place of the letter
+FLOOR = -20.0  # log-probability of a letter that is not among them
+
+
+class Better(Record):
+    """Which of two outputs was made for the scene."""
+
+    better: Annotated[Literal["A", "B"], Field(description="the letter of the one that belongs here")]
+
+
+class Mend(Record):
+    """Why a check failed, and what to do better."""
+
+    reason: Annotated[str, AtMost(30), Field(min_length=1, description="what is wrong with it")]
+    correction: Annotated[str, AtMost(30), Field(min_length=1, description="the instruction that mends it")]
+
+
+class Comparison:
+    """run: the finished run that decoys are from. per_check: how many each output is held against, drawn with `seed`.
+    Raises RunError where the run is not finished, ConfigError for a wrong argument."""
+
+    templates = ("compare.j2", "mend.j2")
+
+    def __init__(self, run: str | None, per_check: int = 2, seed: int = 0) -> None:
+        if not run:
+            raise ConfigError(
+                "no run is named that decoys are from", where="decoys", hint="decoys=runs/…, a finished one"
+            )
+        if per_check < 1:
+            raise ConfigError(f"per_check is {per_check}", where="system.loop.per_check", hint="1 or more")
+        self._run, self._per_check, self._seed = Path(run).expanduser(), per_check, seed
+        manifest, results = read_manifest(self._run), read_run_results(self._run)
+        self._dialogues = finished(self._run, manifest, results)
+        self.digest = f"{results_digest(results.values())} {per_check} {seed}"
+        self._lock = Lock()
+        self._passes: FirstPasses | None = None
+
+    def __call__(self, system: System, state: State, ask: Ask, emit: Emit) -> Outcome:
+        """As `engine.loops.audit.audit`."""
+        return audit(system, state, self.asking(system, ask), emit)
+
+    def asking(self, system: System, ask: Ask) -> Ask:
+        """`ask`, but that the auditor's findings come from comparisons."""
+        with self._lock:
+            self._passes = self._passes or FirstPasses(self._run, system, self._dialogues)
+        return Comparing(system, ask, self._passes, self._per_check, self._seed)
+
+
+@dataclass(frozen=True)
+class Comparing:
+    """Implements `loops.loop.Ask`."""
+
+    system: System
+    ask: Ask
+    passes: FirstPasses
+    per_check: int
+    seed: int
+
+    def __call__(
+        self, stage: Stage, state: State, t: int, correction: Correction | None = None, draw: Draw | None = None
+    ) -> Output:
+        auditor = self.system.auditor
+        if auditor is None or stage.name != auditor.name:
+            return self.ask(stage, state, t, correction, draw)
+        assert auditor.output is not None
+        return auditor.output(**{one.name: self._finding(auditor, one, state, t) for one in self.system.stages})
+
+    def _finding(self, auditor: Stage, audited: Stage, state: State, t: int) -> Finding:
+        """Passed where the output is preferred to the decoys, by the mean of its log-odds. Raises RunError where there
+        is no decoy."""
+        decoys = [
+            dict(one.outputs)[audited.gives]
+            for one in islice(self.passes.donors(state, audited, self.seed), self.per_check)
+        ]
+        if not decoys:
+            what = f"there is no decoy for {audited.name}: it gave the same in every dialogue"
+            raise RunError(what, where=str(self.passes.run), hint="decoys= a run of more dialogues")
+        before, own = state.before(audited.gives), dict(state.outputs)[audited.gives]
+        shown = replace(auditor, audits=(audited.name,), by=None)
+        odds = [self._preferred(shown, before, own, decoy, t) for decoy in decoys]
+        told = f"preferred to {sum(one > 0 for one in odds)} of {len(odds)} decoys, mean log-odds {fmean(odds):+.2f}"
+        if fmean(odds) > 0:
+            return Finding(reason=told, passed=True, correction="")
+        mend = self.ask(replace(shown, name="mend", output=Mend), before.with_(audited.gives, own), t)
+        assert isinstance(mend, Mend)
+        return Finding(reason=f"{told}: {mend.reason}", passed=False, correction=mend.correction)
+
+    def _preferred(self, shown: Stage, before: State, own: Output, decoy: Output, t: int) -> float:
+        """The log-odds that `own` is the better, over both orders. Raises ReplyError where the server does not tell the
+        log-probability of the letter."""
+        stage = replace(
+            shown,
+            name="compare",
+            gives="better",
+            sees=(*shown.sees, "A", "B"),
+            output=Better,
+            logprobs=True,
+            alternatives=LIKELIEST,
+            sampling={**shown.sampling, "num_predict": 16},
+        )
+        total = 0.0
+        for first, second, sign in ((own, decoy, 1), (decoy, own, -1)):
+            draw = Draw(0)
+            self.ask(stage, before.with_("A", _text(first)).with_("B", _text(second)), t, draw=draw)
+            reply, _ = draw.replies["better"]
+            letters = letter_logprobs(reply.logprobs)
+            if not letters:
+                what = "the server does not tell the log-probabilities of the letters"
+                raise ReplyError(Failure.SERVER_ERROR, what, where=reply.host, hint="leave +audit=comparison out")
+            total += sign * (letters.get("A", FLOOR) - letters.get("B", FLOOR))
+        return total
+
+
+def letter_logprobs(logprobs: tuple[TokenLogprob, ...]) -> Mapping[str, float]:
+    """The log-probabilities of A and B where the answer has its letter; {} where no token is one."""
+    for entry in logprobs:
+        if _bare(entry.token) in ("A", "B"):
+            told = sorted((*entry.top_logprobs, entry), key=lambda one: one.logprob)
+            return {_bare(one.token): one.logprob for one in told if _bare(one.token) in ("A", "B")}
+    return {}
+
+
+def _bare(token: str) -> str:
+    return token.strip(' "}')
+
+
+def _text(output: Output) -> str:
+    """As it is shown: both sides alike, whatever template a stage's output has."""
+    if isinstance(output, str):
+        return output
+    return json.dumps(output.model_dump(mode="json", exclude_unset=True), ensure_ascii=False)
