@@ -36,6 +36,8 @@ def kind_at(kind: type[Part], key: str) -> type[Part] | None:
             node = bare(fields_of(node)[name].annotation)
         elif get_origin(node) is dict:
             node = bare(get_args(node)[1])
+        elif any(is_part(one) and one.model_config.get("extra") == "allow" for one in get_args(node)):
+            return None  # a word, or a class of anybody's
         else:
             raise KeyError(name)
     return node if is_part(node) else None
