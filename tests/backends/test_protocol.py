@@ -69,6 +69,7 @@ def test_every_other_part_of_a_request_is_in_the_digest() -> None:
     changed = [
         replace(REQUEST, schema="{}"),
         replace(REQUEST, logprobs=True),
+        replace(REQUEST, alternatives=2),
         replace(REQUEST, messages=(user,)),
         replace(REQUEST, messages=(user, system)),
         replace(REQUEST, messages=(system, replace(user, role="assistant"))),
@@ -78,7 +79,7 @@ def test_every_other_part_of_a_request_is_in_the_digest() -> None:
         replace(REQUEST, messages=(replace(system, images=(IMAGE,)), replace(user, images=()))),
     ]
     assert len({request.digest() for request in [REQUEST, *changed]}) == len(changed) + 1
-    assert {field.name for field in fields(Request)} == {"messages", "sampling", "schema", "logprobs"}
+    assert {field.name for field in fields(Request)} == {"messages", "sampling", "schema", "logprobs", "alternatives"}
 
 
 texts = st.lists(st.text(max_size=4), max_size=3)
