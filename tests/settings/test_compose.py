@@ -30,7 +30,13 @@ from mmerg.settings.tree import marked
 from tests.composed import BASE, composed, plain_of, settings_of
 
 CONF = conf_folder()
-OF_OTHERS = ("experiment", "judge", "features", "embedder")  # of rows, of other commands, of pages alone
+OF_OTHERS = (
+    "experiment",
+    "audit",
+    "judge",
+    "features",
+    "embedder",
+)  # of rows, beside a system, of other commands, of pages alone
 OPTIONS = sorted((f.parent.name, f.stem) for f in CONF.glob("*/*.yaml") if f.parent.name not in OF_OTHERS)
 TRAINED = ("dataset=meld", "dataset.root=/data", "out=sem")
 
