@@ -62,7 +62,8 @@ def least(schema: dict[str, JsonValue], pick: int, quote: str = TEXT) -> JsonVal
             return {name: least(inner, pick, quote) for name, inner in properties.items() if isinstance(inner, dict)}
         case {"type": "array", "items": dict(inner)}:
             least_items = schema.get("minItems", 0)
-            return [least(inner, pick, quote)] * (least_items if isinstance(least_items, int) else 0)
+            count = least_items if isinstance(least_items, int) else 0
+            return [least(inner, pick + number, quote) for number in range(count)]  # of three choices no two alike
         case {"type": "string"}:
             most = schema.get("maxLength")
             text = quote if QUOTED in str(schema.get("description")) else TEXT

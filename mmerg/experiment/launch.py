@@ -233,11 +233,19 @@ def _manifest(task: Task, clips: Snapshot, engine: Engine, memories: Mapping[str
             left_out=dict(selection.left_out),
         ),
         memories={symbol: MemorySection.model_validate(memory.section()) for symbol, memory in memories.items()},
-        settings=task.settings.plain(),
+        settings=_with_facts(task),
         name=task.settings.name or "",
         tags=task.settings.tags,
         sessions=(session_of(task.settings),),
     )
+
+
+def _with_facts(task: Task) -> Plain:
+    """The settings, with what sources say of the files that they name."""
+    plain = task.settings.plain()
+    for symbol, source in task.sources.items():
+        plain["sources"][symbol] |= getattr(source, "facts", {})
+    return plain
 
 
 def _announce(out: Console, task: Task, asked: str, engine: Engine) -> None:

@@ -16,6 +16,7 @@ import zipfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from math import fsum
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -31,6 +32,7 @@ from mmerg.sem.words import words_of
 from mmerg.storage.files import PART, private_folder, sha256_of, why, write_whole, writing
 
 CARD, WEIGHTS = "sem.json", "weights.npz"
+ROUNDING = 1e-9
 HINT = "mmerg train sem dataset=… dataset.root=… out=DIR makes one"
 Words = Annotated[tuple[str, ...], Field(strict=False)]
 Sha256 = Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
@@ -118,15 +120,16 @@ class Artefact:
 
 
 def causes_of(model: Model, histories: Sequence[Sequence[str]], over: Data, k1: int, lexicon: Lexicon | None) -> Causes:
-    """S over the histories, which are `over`, which of it is high, and the means; the IDF is over them, too."""
+    """S over the histories, which are `over`, which of it is high, and the means; the IDF is over them, too. What equals
+    a mean is not above it, whatever the sum was rounded to."""
     top = {word for history in histories for _, word, weight in model.salience(history)[:k1] if weight}
     words, seen = tuple(sorted(top)), seen_in(histories)
     table = {word: idf(len(histories), seen[word]) for word in words}
-    mean_idf = sum(table.values()) / max(len(words), 1)
+    mean_idf = fsum(table.values()) / max(len(words), 1)
     if not lexicon:
         return Causes(over=over, k1=k1, words=words, mean_idf=mean_idf)
-    mean = sum(map(lexicon.of, words)) / max(len(words), 1)
-    high = tuple(word for word in words if lexicon.of(word) > mean and table[word] > mean_idf)
+    mean = fsum(map(lexicon.of, words)) / max(len(words), 1)
+    high = tuple(word for word in words if min(lexicon.of(word) - mean, table[word] - mean_idf) > ROUNDING)
     means = {"mean_idf": mean_idf, "mean_intensity": mean}
     return Causes(over=over, k1=k1, words=words, high=high, lexicon=lexicon.digest, **means)
 

@@ -54,7 +54,11 @@ def read_lexicon(path: Path) -> Lexicon:
         values[" ".join(words_of(word))] = (valence, arousal)
     if not values:
         raise ConfigError("the lexicon has no words", where=str(path), hint=HINT)
-    signed = any(value < 0 for pair in values.values() for value in pair)
+    below = sum(value < 0 for pair in values.values() for value in pair)
+    if 0 < below < len(values) / 20:  # in version 2 it is about half of them
+        what = f"{below} of {2 * len(values)} values are below 0: it is neither version 1, from 0 to 1, nor version 2"
+        raise ConfigError(what, where=str(path), hint=HINT)
+    signed = below > 0
     scaled = {word: [(one + 1) / 2 if signed else one for one in pair] for word, pair in values.items()}
     return Lexicon({word: intensity(*pair) for word, pair in scaled.items()}, hashlib.sha256(data).hexdigest())
 

@@ -145,7 +145,8 @@ def _source(node: Plain) -> Plain:
     if at(node, "top_k") == 0:
         return dict(_IDLE)
     if node.get("_target_") == _SEM:
-        return {key: value for key, value in node.items() if key not in ("folder", "embedder")}
+        idle = () if node.get("cause_words", True) else ("transductive", "k1", "lexicon")
+        return {key: value for key, value in node.items() if key not in ("folder", "embedder", *idle)}
     embedder = node.get("embedder")
     if isinstance(embedder, dict):
         keys = {key: f"memory.embedder.{key}" for key in embedder if f"memory.embedder.{key}" not in RUNTIME_KEYS}

@@ -39,6 +39,13 @@ class Sem:
         self._refuse_other_embedder()
         self._refuse_other_causes()
 
+    @property
+    def facts(self) -> dict[str, object]:
+        """What of the model decides which row of the paper a run is, beside the settings."""
+        causes = self._artefact.card.causes
+        features = "embedding" if self._artefact.dense else "tf-idf"
+        return {"k1": causes.k1, "lexicon": causes.high is not None, "features": features}
+
     def supply(self, sample: Sample, state: State, forecast: str | None) -> Supply:  # noqa: ARG002 - for other sources
         """emotions: the k2 most probable, with probabilities; high, low: cause words."""
         history = [turn.text for turn in sample.scene.history]
@@ -97,7 +104,7 @@ class Sem:
     def _refuse_other_causes(self) -> None:
         """S over what is evaluated is no S over the training split: who runs it has to say so, and tables tell it."""
         over, transductive = self._artefact.card.causes.over, self._artefact.transductive
-        if self.settings.transductive == transductive:
+        if self.settings.transductive == transductive or not self._with_causes:
             return
         is_over = f"the small empathetic model has its S from {over.corpus} {over.split}"
         what = f"{is_over}, {'not from' if transductive else 'which is'} what it was trained on"

@@ -24,6 +24,7 @@ QUOTE = "x-quote"
 TAKEN = "taken off"  # where validation notes, in pydantic's context, what it cut
 ROOM = 12  # characters a word: about twice what a word takes, so that few texts are cut
 _SENTENCE = re.compile(r"[.!?…][\"'”’)\]]*(?=\s|$)")
+_SPEAKER = re.compile(r"^(?:\d+\. )?[^:]{1,40}: ")  # as turns stand in a prompt
 _BLANK = re.compile(r"\S(?=\s)")
 LEAST = 3  # words of a quote: fewer are found anywhere
 # Chinese and Japanese, where no blank tells words apart: each character counts as one
@@ -68,9 +69,17 @@ class Index(_Mark):
 @dataclass(frozen=True)
 class Quote(_Mark):
     """Three words or more, or a whole turn, of those who are answered (of anybody where nobody else has spoken), case
-    and punctuation aside."""
+    and punctuation aside. A speaker's name that was copied with them is taken off."""
 
     of: str = QUOTE
+
+    def _checked(self, value: Any, info: ValidationInfo) -> Any:
+        said = _SPEAKER.sub("", value)
+        if not info.context or said == value or not self.complaint(value, info.context[self.of]):
+            return super()._checked(value, info)
+        super()._checked(said, info)
+        info.context[TAKEN].append("speaker's name before a quote")
+        return said
 
     def complaint(self, value: str, bound: tuple[str, ...]) -> str:
         if not any(_says(turn, value) for turn in bound):

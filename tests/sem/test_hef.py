@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from mmerg.engine.sources import Supply
 from mmerg.errors import ConfigError
 from mmerg.experiment.launch import Task, launch
 from mmerg.runs.events import Called, Supplied
@@ -14,6 +15,7 @@ from mmerg.sources.sem import Sem
 from tests.composed import settings_of
 from tests.run_folders import all_events
 from tests.sem.talks import EKMAN, train
+from tests.systems.played import Played
 
 
 def hef(talks: Path, sem: Path, tmp_path: Path, *settings: str) -> Path:
@@ -38,6 +40,12 @@ def test_one_call_sees_the_probable_emotions_and_the_cause_words(talks: Path, se
     assert f"the most probable first: {', '.join(one['label'] for one in content['emotions'])}\n" in told
     assert all(f'"{label}"' in told for label in EKMAN)
     assert f"telling: {word}" in told
+
+
+def test_high_and_low_words_are_told_apart() -> None:
+    says = {"emotions": [{"label": "joy", "p": 0.5}], "high": ["fury", "rage"], "low": ["chair"]}
+    told = Played("hef", "sem=none", supplied={"W": Supply((says,))}).prompt(0)
+    assert "Most telling: fury, rage\nLess telling: chair\n" in told
 
 
 @pytest.mark.parametrize(

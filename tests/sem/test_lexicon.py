@@ -10,6 +10,7 @@ from mmerg.errors import ConfigError
 from mmerg.sem.lexicon import intensity, read_lexicon
 
 V1 = "Word\tValence\tArousal\tDominance\ngrief\t0.1\t0.8\t0.3\nchair\t0.5\t0.1\t0.4\n"
+STRAY = "".join(f"{'w' * (number + 1)}\t0.5\t{-0.1 if number == 7 else 0.5}\t0.5\n" for number in range(40))
 V2 = "term\tvalence\tarousal\tdominance\ngrief\t-0.8\t0.6\t-0.4\nchair\t0\t-0.8\t-0.2\n"
 
 
@@ -48,6 +49,7 @@ def test_both_versions_give_the_same(tmp_path: Path) -> None:
         (V1 + "joy\t0.9\n", "no valence and arousal", "line 4"),
         ("Word\tValence\tArousal\tDominance\n", "has no words", ""),
         ("joy,0.9,0.8,0.7\n", "no valence and arousal", "line 1"),
+        (STRAY, "1 of 80 values are below 0: it is neither version", "vad.txt"),
     ],
 )
 def test_a_file_of_another_kind_is_refused(tmp_path: Path, text: str, told: str, line: str) -> None:

@@ -9,6 +9,7 @@ import pytest
 
 from mmerg.backends.protocol import Request
 from mmerg.errors import ReplyError
+from mmerg.runs import events
 from mmerg.systems.esc.schemas import Votes
 from tests.systems.played import Played, Script, plainly
 
@@ -42,6 +43,23 @@ def test_a_winner_is_always_one_that_was_voted_for() -> None:
     for votes in product((1, 2, 3), repeat=3):
         winner = Votes.model_validate(dict(zip(Votes.model_fields, votes, strict=True))).winner
         assert all(votes.count(winner) >= votes.count(other) for other in votes)
+
+
+def test_proposals_of_one_strategy_are_asked_for_again() -> None:
+    asked: list[str] = []
+
+    def script(asking: str, request: Request) -> str:
+        asked.append(asking)
+        if asking != "proposals" or asked.count(asking) > 1:
+            return plainly(asking, request)
+        reply = json.loads(plainly(asking, request))
+        reply["proposals"][1]["strategy"] = reply["proposals"][0]["strategy"]
+        return json.dumps(reply)
+
+    played = Played("multi_agent_esc", script=script)
+    assert asked.count("proposals") == 2
+    [refused] = [event.complaint for event in played.events if isinstance(event, events.Refused)]
+    assert "two proposals have the same strategy" in refused
 
 
 @pytest.mark.parametrize("stage", ["emotion", "proposals", "vote", "reflection"])

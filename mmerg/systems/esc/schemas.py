@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import Annotated
 
-from pydantic import Field
+from pydantic import Field, ValidationInfo, field_validator
 
 from mmerg.storage.record import Record
 from mmerg.systems.fields import AtMost, Choice
@@ -26,6 +26,13 @@ class Proposals(Record):
     """p: three, of different strategies."""
 
     proposals: Annotated[tuple[Proposal, ...], Field(min_length=3, max_length=3)]
+
+    @field_validator("proposals")
+    @classmethod
+    def _differ(cls, proposals: tuple[Proposal, ...], info: ValidationInfo) -> tuple[Proposal, ...]:
+        if info.context and len({one.strategy for one in proposals}) < len(proposals):
+            raise ValueError("two proposals have the same strategy: give each another one")
+        return proposals
 
 
 class Votes(Record):
