@@ -120,8 +120,8 @@ class Artefact:
 
 
 def causes_of(model: Model, histories: Sequence[Sequence[str]], over: Data, k1: int, lexicon: Lexicon | None) -> Causes:
-    """S over the histories, which are `over`, which of it is high, and the means; the IDF is over them, too. What equals
-    a mean is not above it, whatever the sum was rounded to."""
+    """S over the histories, which are `over`, which of it is high, and the means; the IDF is over them, too. What
+    equals a mean is not above it, whatever the sum was rounded to."""
     top = {word for history in histories for _, word, weight in model.salience(history)[:k1] if weight}
     words, seen = tuple(sorted(top)), seen_in(histories)
     table = {word: idf(len(histories), seen[word]) for word in words}
