@@ -1,4 +1,4 @@
-"""Draws runs: `python -m mmerg.plot RUN… [--out DIR] [--only NAME…] [--format png|svg|both]`.
+"""Draws runs: `python -m mmerg.plot RUN… [--out DIR] [--only NAME…] [--format png|svg|pdf|both]`.
 
 tone, stance   the plan of the selected pass by forecast emotion; goal and tactic where --only names them
 blame          which agent the auditor blames, by pass
@@ -9,12 +9,14 @@ iterations     figures against max_iterations, for runs that differ in it alone
 top_k          figures against the number of exemplars, for runs that differ in it alone
 
 The last four need what `python -m mmerg.score RUN` writes, planted what `python -m mmerg.audit RUN` does.
+`--labels` says what the runs are called, else by what tells them apart; `--no-title` leaves the title out.
 docs/plots.md says more. Exit code: 0, 1 where nothing could be drawn, 2 where a run cannot be read.
 """
 
 from __future__ import annotations
 
 import argparse
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,7 +26,7 @@ from rich.console import Console
 
 from mmerg.auditing.planted import read_planted
 from mmerg.console.terminal import STARTS_OVER, Parser, console, escape, run_command, start
-from mmerg.errors import RunError
+from mmerg.errors import ConfigError, RunError
 from mmerg.plots import blame, confusion, curve, dots, matrix, plan, planted, style
 from mmerg.plots.names import caption
 from mmerg.plots.scored import Scored, measured_apart, read_scored, with_any
@@ -41,7 +43,8 @@ USUAL = ("tone", "stance", "blame", "planted", "confusion", "scores", "iteration
 PLANS = ("tone", "stance", "goal", "tactic")
 CURVES: dict[str, curve.Setting] = {"iterations": "max_iterations", "top_k": "top_k"}
 FEW = 4  # settings that are named
-ENDINGS = {"png": (".png",), "svg": (".svg",), "both": (".png", ".svg")}
+ENDINGS = {"png": (".png",), "svg": (".svg",), "pdf": (".pdf",), "both": (".png", ".svg")}
+_UNSAFE = re.compile(r"[^\w.=+-]+")
 
 
 @dataclass(frozen=True)
@@ -55,20 +58,43 @@ class Drawn:
 
 @dataclass(frozen=True)
 class _Run:
+    """label: what it is called in figures; file: the same as part of a file's name."""
+
     about: About
+    label: str
+    file: str
     results: Mapping[str, Result]
     scored: Scored
 
 
-def plot(out: Console, paths: Sequence[Path], folder: Path | None, only: Sequence[str], endings: Sequence[str]) -> int:
-    """Draws and writes. Raises RunError where a run cannot be read or a file cannot be written."""
+def plot(
+    out: Console,
+    paths: Sequence[Path],
+    folder: Path | None,
+    only: Sequence[str],
+    endings: Sequence[str],
+    called: Sequence[str] = (),
+    titles: bool = True,
+) -> int:
+    """Draws and writes. called: what the runs are to be called. Raises RunError where a run cannot be read or a file
+    cannot be written, ConfigError where there is not one name a run."""
+    if called and (len(called), len(set(called))) != (len(paths), len(paths)):
+        what = f"{len(called)} names for {len(paths)} runs" if len(called) != len(paths) else "two runs have one name"
+        raise ConfigError(what, where="--labels", hint="give each run a name of its own, in the order of the runs")
     target = folder or (paths[0] / "plots" if len(paths) == 1 else Path("plots"))
+    abouts = read_abouts(paths)
     runs = []
-    for about in read_abouts(paths):
-        runs.append(_Run(about, read_results(about.path), read_scored(about)))
+    files: dict[str, int] = {}
+    for about, label in zip(abouts, called or labels(abouts), strict=True):
+        file = _UNSAFE.sub("-", label).strip("-.")
+        files[file] = files.get(file, 0) + 1
+        file += f"-{files[file]}" * (files[file] > 1 or not file)
+        runs.append(_Run(about, label, file, read_results(about.path), read_scored(about)))
     written = 0
     with style.styled():
-        for drawn in _drawn(runs, only):
+        for drawn in _drawn(runs, only, bool(called)):
+            if drawn.figure and not titles:
+                style.untitled(drawn.figure)
             if drawn.figure is None:
                 out.print(escape(f"{drawn.name} is not drawn: {drawn.why}"), soft_wrap=True)
                 continue
@@ -82,15 +108,15 @@ def plot(out: Console, paths: Sequence[Path], folder: Path | None, only: Sequenc
     return 0 if written else 1
 
 
-def _drawn(runs: Sequence[_Run], only: Sequence[str]) -> Iterator[Drawn]:
+def _drawn(runs: Sequence[_Run], only: Sequence[str], called: bool) -> Iterator[Drawn]:
     for name in only:
         if name in CURVES:
-            yield _curve(runs, name)
+            yield _curve(runs, name, {run.about.run: run.label for run in runs} if called else {})
         elif name == "scores":
             yield _scores(runs)
         else:
             for run in runs:
-                own = name if len(runs) == 1 else f"{name}-{run.about.run}"
+                own = name if len(runs) == 1 else f"{name}-{run.file}"
                 if name in PLANS:
                     yield _plan(run, name, own)
                 else:
@@ -139,17 +165,17 @@ def _scores(runs: Sequence[_Run]) -> Drawn:
     if not with_any(scored):
         return Drawn("scores", None, _unscored(runs) or "no run has a figure")
     abouts = [run.about for run in runs]
-    title = "Figures with 95 % intervals" if len(runs) > 1 else f"Figures of {abouts[0].run}, with 95 % intervals"
-    return Drawn("scores", dots.draw(scored, labels(abouts), title, _with_unscored(abouts, runs)))
+    title = "Figures with 95 % intervals"
+    return Drawn("scores", dots.draw(scored, [run.label for run in runs], title, _with_unscored(abouts, runs)))
 
 
-def _curve(runs: Sequence[_Run], name: str) -> Drawn:
+def _curve(runs: Sequence[_Run], name: str, called: Mapping[str, str]) -> Drawn:
     setting = CURVES[name]
     values = {curve.setting_of(run.about, setting) for run in runs} - {None}
     if len(values) < 2:
         return Drawn(name, None, f"it takes runs that differ in {setting}")
     path = f"{curve.NODES[setting]}.{setting}"
-    found = curve.curves(curve.series([run.scored for run in runs], setting), setting)
+    found = curve.curves(curve.series([run.scored for run in runs], setting, called), setting)
     if not found:
         return Drawn(name, None, f"no two runs differ in {path} alone{_apart(runs, path)}")
     scored = [one for made in found for one in made.runs]
@@ -194,10 +220,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument(
         "--only", nargs="+", metavar="NAME", choices=sorted({*USUAL, *PLANS}), default=USUAL, help="these plots alone"
     )
-    parser.add_argument("--format", choices=sorted(ENDINGS), default="both", help="of the files; both if not given")
+    parser.add_argument("--format", choices=sorted(ENDINGS), default="both", help="both, the default: PNG and SVG")
+    parser.add_argument(
+        "--labels", nargs="+", metavar="LABEL", default=(), help="what to call the runs, in their order"
+    )
+    parser.add_argument("--no-title", action="store_true", help="leave the title to the paper's own caption")
     given = parser.parse_args(arguments)
     only = list(dict.fromkeys(given.only))
-    return run_command(lambda: plot(console(), given.runs, given.out, only, ENDINGS[given.format]), STARTS_OVER)
+    settings = (only, ENDINGS[given.format], given.labels, not given.no_title)
+    return run_command(lambda: plot(console(), given.runs, given.out, *settings), STARTS_OVER)
 
 
 if __name__ == "__main__":

@@ -1,7 +1,8 @@
-"""Prints a run, or the whole story of one of its samples: `python -m mmerg.show RUN [SAMPLE] [--prompts]`.
+"""Prints runs, or the whole story of one of their samples: `python -m mmerg.show RUN… [SAMPLE] [--prompts]`.
 
 Reads the run folder alone: frames, evidence, emotion, plan, reply and audit of every pass, what was run again and why,
-and which pass won. `--prompts` adds every call's prompt and raw reply.
+and which pass won. `--prompts` adds every call's prompt and raw reply. Several runs stand side by side, a row a sample:
+what each forecast and replied, + where a run has the label right and the first has not, - the other way round.
 """
 
 from __future__ import annotations
@@ -11,15 +12,19 @@ from pathlib import Path
 
 from rich.console import Console
 from rich.rule import Rule
+from rich.table import Table
 
-from mmerg.console.run_tables import Summary, describe_memory, failures
+from mmerg.console.run_tables import ROWS, Summary, describe_memory, failures, plan
 from mmerg.console.story import heading, lines
-from mmerg.console.terminal import STARTS_OVER, Parser, console, escape, run_command, start
+from mmerg.console.terminal import STARTS_OVER, Parser, console, escape, plural, run_command, start
 from mmerg.errors import RunError
 from mmerg.runs.events import Rerun
 from mmerg.runs.facts import repeats
 from mmerg.runs.folder import read_results
-from mmerg.runs.manifest import JudgingManifest, read_any_manifest
+from mmerg.runs.labels import labels
+from mmerg.runs.manifest import MANIFEST, JudgingManifest, read_abouts, read_any_manifest
+from mmerg.runs.matrix import JUDGED, matrix
+from mmerg.runs.result import Result
 from mmerg.runs.samples import read_events
 
 
@@ -73,16 +78,54 @@ def show_sample(out: Console, path: Path, sample: str, prompts: bool) -> int:
     return 0
 
 
+def show_runs(out: Console, paths: Sequence[Path], sample: str | None) -> int:
+    """Runs side by side, a row a sample, or all about one sample, a row a fact. Raises RunError where one cannot be
+    read, or none has the sample."""
+    abouts = read_abouts(paths)
+    lines = matrix([read_results(about.path) for about in abouts])
+    if sample is not None:
+        lines = [line for line in lines if line.sample == sample]
+        if not lines:
+            raise RunError(f"none of these runs has a sample {sample!r}", hint="without it, all samples are shown")
+    counts = ", ".join(f"{name} {sum(getattr(line, name) for line in lines)}" for name in JUDGED)
+    more = f"; the first {ROWS}" if len(lines) > ROWS else ""
+    table = Table(title=f"{plural(len(lines), 'sample')}: {counts}{more}", title_justify="left", show_lines=True)
+    for name in ("sample", "gold", *labels(abouts)):
+        table.add_column(escape(name), ratio=None if name in ("sample", "gold") else 1, overflow="fold")
+    for line in lines[:ROWS]:
+        cells = [_told(result, line.gold, sample is not None) for result in line.results]
+        table.add_row(*map(escape, (line.sample, f"{line.gold or '–'} {'+' * line.better}{'-' * line.worse}", *cells)))
+    out.print(table)
+    return 0
+
+
+def _told(result: Result | None, gold: str, all_of_it: bool) -> str:
+    """A result as a cell: the label, right or not, and the reply; with the plan and the passes where asked for."""
+    if result is None:
+        return "–"
+    if result.status == "failed":
+        return f"failed: {result.failure}" + f"\n{result.failure_text}" * all_of_it
+    label = f"{result.emotion or 'no label'}{' ✓' if gold and gold == result.emotion else ' ✗' if gold else ''}"
+    more = f"\n\nplan: {plan(result)}\n\nchosen: pass {result.selected_pass}, passes: {result.passes}"
+    return f"{label}\n{result.response or ''}" + more * all_of_it
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """The command."""
     parser = Parser(prog="python -m mmerg.show", description=__doc__)
     parser.add_argument("run", type=Path, metavar="RUN", help="a run folder, such as runs/demo-merg-smollm2-135m-…")
-    parser.add_argument("sample", nargs="?", metavar="SAMPLE", help="a sample's id; without it the table of the run")
+    parser.add_argument(
+        "more", nargs="*", metavar="RUN… SAMPLE", help="further runs to put beside it; last, a sample's id"
+    )
     parser.add_argument("--prompts", action="store_true", help="print every call's prompt and raw reply, too")
     given = parser.parse_args(arguments)
-    if given.sample is None:
+    last = given.more[-1:]
+    sample = None if not last or (Path(last[0]) / MANIFEST).exists() else given.more.pop()
+    if given.more:
+        return run_command(lambda: show_runs(console(), [given.run, *map(Path, given.more)], sample), STARTS_OVER)
+    if sample is None:
         return run_command(lambda: show_run(console(), given.run), STARTS_OVER)
-    return run_command(lambda: show_sample(console(), given.run, given.sample, given.prompts), STARTS_OVER)
+    return run_command(lambda: show_sample(console(), given.run, sample, given.prompts), STARTS_OVER)
 
 
 if __name__ == "__main__":

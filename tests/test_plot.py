@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from PIL import Image
 
 from mmerg.plot import USUAL, main
 from mmerg.scoring.score import Confusion
@@ -74,7 +75,7 @@ def test_runs_are_compared(run: Path, tmp_path: Path, capsys: pytest.CaptureFixt
     score(run, {"acc": (50.0, 2)}, CONFUSION)
     score(other, {"acc": (100.0, 1)})
     given = [str(run), str(other), str(third), "--format", "svg", "--out", str(tmp_path / "out")]
-    assert main(given) == 0
+    assert main([*given, "--labels", "run", "other", "third"]) == 0
     each = [f"{name}-{folder}.svg" for name in ("blame", "stance", "tone") for folder in ("other", "run", "third")]
     assert names(tmp_path / "out") == sorted([*each, "confusion-run.svg", "iterations.svg", "scores.svg"])
     said = capsys.readouterr().out
@@ -83,6 +84,29 @@ def test_runs_are_compared(run: Path, tmp_path: Path, capsys: pytest.CaptureFixt
     assert "iterations: without third: no other run differs in system.max_iterations alone" in said
     assert main([*given[:3], str(run)]) == 2
     assert "a run is given twice" in capsys.readouterr().err
+
+
+def test_files_are_named_by_what_tells_runs_apart(
+    run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    other = build(tmp_path / "other-0123abcd", [(planned("a/1"), [PASSED])], config={"seed": 7})
+    command = [str(run), str(other), "--only", "tone", "--format", "pdf", "--out", str(tmp_path / "out")]
+    assert main(command) == 0
+    assert names(tmp_path / "out") == ["tone-tiny-seed-0.pdf", "tone-tiny-seed-7.pdf"]
+    assert main([*command, "--labels", "a/b", "a b"]) == 0  # one name as files, yet two files
+    assert {"tone-a-b.pdf", "tone-a-b-2.pdf"} < set(names(tmp_path / "out"))
+    for labels, told in ((["one"], "1 names for 2 runs"), (["one", "one"], "two runs have one name")):
+        capsys.readouterr()
+        assert main([*command, "--labels", *labels]) == 2
+        assert told in capsys.readouterr().err
+
+
+def test_a_figure_without_its_title_is_lower(run: Path, tmp_path: Path) -> None:
+    for name, more in (("with", []), ("without", ["--no-title"])):
+        assert main([str(run), "--only", "tone", "--format", "png", "--out", str(tmp_path / name), *more]) == 0
+    sizes = [Image.open(tmp_path / name / "tone.png").size for name in ("with", "without")]
+    assert sizes[0][0] == sizes[1][0]
+    assert 40 < sizes[0][1] - sizes[1][1] < 60  # a line of 8 points at 300 dots an inch
 
 
 MEMORY = {"top_k": 1, "emotion": "any"}

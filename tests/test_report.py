@@ -63,7 +63,7 @@ def test_the_overview_counts_what_happened(tmp_path: Path) -> None:
     run = build(tmp_path / "run", USUAL)
     assert main([str(run)]) == 0
     page = (run / "report" / "index.html").read_text(encoding="utf-8")
-    for outcome, count in (("corrected", 2), ("kept", 2), ("passed", 1), ("failed", 2)):
+    for outcome, count in (("later", 2), ("kept", 2), ("passed", 1), ("failed", 2)):
         assert f'<a href="samples.html#outcome={outcome}">{count}</a>' in page
     assert "truncated" in page
     assert "same reply" in page

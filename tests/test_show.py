@@ -17,6 +17,7 @@ from mmerg.show import main
 from tests.composed import composed
 from tests.engine.parts import STAGES, TASKS, as_text, audit
 from tests.frames.clips import numbered
+from tests.scoring.run_builder import build_run, result
 from tests.scripted_ollama import ScriptedOllama, merg_answer, scripted_ollama
 
 TURNS = [
@@ -233,8 +234,32 @@ def test_a_run_without_results_yet(show: Shown, tmp_path: Path, capsys: pytest.C
 
 
 def test_arguments_that_are_wrong(capsys: pytest.CaptureFixture[str]) -> None:
-    for arguments in ([], ["run", "sample", "more"], ["run", "--unheard-of"]):
+    for arguments in ([], ["run", "--unheard-of"]):
         with pytest.raises(SystemExit) as caught:
             main(arguments)
         assert caught.value.code == 2
         assert "usage: python -m mmerg.show" in capsys.readouterr().err
+
+
+def test_several_runs_stand_side_by_side(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    one = build_run(
+        tmp_path / "one", [result("a/1", "Oh.", "joy", gold="joy"), result("a/2", "Oh.", "joy", gold="joy")]
+    )
+    changed = [result("a/1", "No.", "fear", gold="joy", plan={"tone": "warm"}), result("a/3", None)]
+    two = build_run(tmp_path / "two", changed, config={"seed": 7})
+    assert main([str(one), str(two)]) == 0
+    said = capsys.readouterr().out
+    assert "3 samples: changed 1, better 0, worse 1" in said
+    assert "tiny seed 0" in said
+    assert "tiny seed 7" in said
+    [row] = [line for line in said.splitlines() if "a/1" in line]
+    assert [cell.strip() for cell in row.strip("│").split("│")] == ["a/1", "joy -", "joy ✓", "fear ✗"]
+    assert "failed: truncated" in said
+    assert main([str(one), str(two), "a/1"]) == 0
+    said = capsys.readouterr().out
+    assert "plan: warm" in said
+    assert "a/2" not in said
+    assert main([str(one), str(two), "a/9"]) == 2
+    assert "none of these runs has a sample 'a/9'" in capsys.readouterr().err
+    assert main([str(one), "nowhere", "a/1"]) == 2
+    assert "nowhere" in capsys.readouterr().err

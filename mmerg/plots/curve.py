@@ -8,7 +8,7 @@ that it used.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
@@ -55,8 +55,9 @@ def setting_of(about: About, setting: Setting) -> int | None:
     return value if type(value) is int else None
 
 
-def series(runs: Sequence[Scored], setting: Setting) -> list[Series]:
-    """The runs that have the setting, grouped, each group named by what tells it from the others."""
+def series(runs: Sequence[Scored], setting: Setting, called: Mapping[str, str] | None = None) -> list[Series]:
+    """The runs that have the setting, grouped, each group named by what tells it from the others; called: as the user
+    calls a run, by its name."""
     groups: dict[str, list[tuple[int, Scored]]] = {}
     bare: dict[str, list[tuple[int, Scored]]] = {}  # without exemplars, what sets the memory apart is idle
     alike: dict[str, str] = {}  # of each group, its key without the memory
@@ -76,7 +77,7 @@ def series(runs: Sequence[Scored], setting: Setting) -> list[Series]:
     groups |= {without: group for without, group in bare.items() if without not in alike.values()}
     found = []
     for name, group in zip(labels([group[0][1].about for group in groups.values()]), groups.values(), strict=True):
-        made = Series(name)
+        made = Series((called or {}).get(group[0][1].about.run, name))
         for x, run in sorted(group, key=lambda pair: (pair[0], pair[1].about.run)):
             made.runs.append(run)
             for metric in TITLES:
@@ -131,16 +132,16 @@ def draw(
         for number, one in enumerate(found):
             _line(axes, one, metrics[place], number, spread * (number - (len(found) - 1) / 2))
         if paper:
-            points = paper.points.get(metrics[place], [])
-            axes.plot(
-                [p.x for p in points], [p.value for p in points], "--s", color=style.PALE, mfc="white", ms=3, lw=0.8
-            )
+            told = paper.points.get(metrics[place], [])
+            axes.plot([p.x for p in told], [p.value for p in told], "--s", color=style.PALE, mfc="white", ms=3, lw=0.8)
         axes.set_title(TITLES[metrics[place]], fontsize=style.SMALL, pad=3)
         axes.xaxis.set_major_locator(MaxNLocator(integer=True))
         axes.yaxis.set_major_locator(MaxNLocator(4))
         if place + 2 >= len(metrics):
             axes.set_xlabel(AXES[setting])
-        axes.margins(x=0.1, y=0.15)
+        axes.margins(x=0.1)
+        points = [p for one in (*found, *([paper] if paper else [])) for p in one.points.get(metrics[place], [])]
+        axes.set_ylim(style.limits([end for p in points for end in (p.value, *(p.interval or ()))]))
         style.bare(axes)
     style.head(figure, title, caption)
     return figure

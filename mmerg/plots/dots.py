@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from mmerg.plots import style
 from mmerg.plots.scored import TITLES, Scored, with_any
+from mmerg.scoring.paired import Comparison
 from mmerg.scoring.score import Score
 
 if TYPE_CHECKING:
@@ -24,8 +25,29 @@ def draw(runs: Sequence[Scored], names: Sequence[str], title: str, caption: str)
     return panels(scores, names, title, caption)
 
 
-def panels(scores: Mapping[str, Sequence[Score | None]], names: Sequence[str], title: str, caption: str) -> Figure:
-    """A panel for each heading, in it a row for each name; one without a score, or without its value, is empty."""
+def forest(compared: Mapping[str, Sequence[Comparison]], title: str, caption: str) -> Figure | None:
+    """Differences from a first run: a panel for each other run by its name, a row for each figure that is a share; None
+    where none was compared."""
+    rows = [name for name, told in TITLES.items() if told.endswith("%")]
+    found = {run: {one.metric: one for one in all} for run, all in compared.items()}
+    rows = [name for name in rows if any(of[name].difference is not None for of in found.values() if name in of)]
+    if not rows:
+        return None
+    scores = {
+        f"{run}, points": [
+            of.get(name) and Score(name=name, value=of[name].difference, interval=of[name].interval, n=of[name].n)
+            for name in rows
+        ]
+        for run, of in found.items()
+    }
+    return panels(scores, [TITLES[name].removesuffix(", %") for name in rows], title, caption, zero=True)
+
+
+def panels(
+    scores: Mapping[str, Sequence[Score | None]], names: Sequence[str], title: str, caption: str, zero: bool = False
+) -> Figure:
+    """A panel for each heading, in it a row for each name; one without a score, or without its value, is empty. zero:
+    draw a line there, from which differences are read."""
     lines = math.ceil(len(scores) / 2)
     labels = [style.label(name) for name in names]
     width = max(style.WIDTH, max(map(style.long, labels)) + 2 * PANEL + 0.15)
@@ -33,17 +55,19 @@ def panels(scores: Mapping[str, Sequence[Score | None]], names: Sequence[str], t
     grid = figure.add_gridspec(lines, 2)
     for place, (heading, found) in enumerate(scores.items()):
         axes = figure.add_subplot(grid[place // 2, place % 2])
-        _panel(axes, heading, found)
+        _panel(axes, heading, found, zero)
         axes.set_yticks(range(len(names)), labels if place % 2 == 0 else [""] * len(names))
         axes.set_ylim(len(names) - 0.4, -0.6)
     style.head(figure, title, caption)
     return figure
 
 
-def _panel(axes: Axes, heading: str, scores: Sequence[Score | None]) -> None:
+def _panel(axes: Axes, heading: str, scores: Sequence[Score | None], zero: bool) -> None:
     from matplotlib.ticker import MaxNLocator
 
-    axes.set_title(heading, fontsize=style.SMALL, pad=3)
+    if zero:
+        axes.axvline(0, color=style.PALE, lw=0.8, zorder=0)
+    axes.set_title(style.label(heading), fontsize=style.SMALL, pad=3)
     axes.text(1.04, -0.75, "n", transform=axes.get_yaxis_transform(), color="#555555", style="italic")
     for row, score in enumerate(scores):
         axes.axhline(row, color=style.FAINT, lw=0.5, zorder=0)
@@ -53,8 +77,9 @@ def _panel(axes: Axes, heading: str, scores: Sequence[Score | None]) -> None:
             axes.plot(score.value, row, style.MARKERS[0], color=style.INK, ms=3.5)
         n = str(score.n) if score and score.value is not None else "–"
         axes.text(1.04, row, n, transform=axes.get_yaxis_transform(), va="center_baseline", color="#555555")
-    axes.xaxis.set_major_locator(MaxNLocator(2, min_n_ticks=2))
-    axes.margins(x=0.12)
+    axes.xaxis.set_major_locator(MaxNLocator(3 if zero else 2, min_n_ticks=2))
+    shown = [end for one in scores if one and one.value is not None for end in (one.value, *(one.interval or ()))]
+    axes.set_xlim(style.limits([*shown, *[0.0] * zero]))
     axes.tick_params(axis="y", length=0)
     style.bare(axes)
     axes.spines["left"].set_visible(False)

@@ -36,6 +36,7 @@ FONT = "DejaVu Sans"  # comes with matplotlib, so that a figure is the same ever
 LONGEST = 24  # characters of a label
 INK, PALE, FAINT = "#1a1a1a", "#8a8a8a", "#d9d9d9"
 MARKERS = "osD^vP*X<>hd"
+_NAMED = {"png": ("Software",), "svg": ("Date", "Creator"), "pdf": ("CreationDate", "Creator", "Producer")}
 HATCHES = ("", "////", "....", "xxxx", "\\\\\\\\", "++++", "oooo")
 SETTINGS: dict[str, object] = {
     "font.family": FONT,
@@ -61,6 +62,7 @@ SETTINGS: dict[str, object] = {
     "ytick.color": INK,
     "svg.hashsalt": "mmerg",
     "svg.fonttype": "path",
+    "pdf.fonttype": 42,  # type 3, the default, is refused by many a publisher
     "savefig.dpi": 300,
     "figure.constrained_layout.h_pad": 0.03,
     "figure.constrained_layout.w_pad": 0.03,
@@ -160,6 +162,14 @@ def _known() -> frozenset[int]:
     return frozenset(get_font(findfont(FontProperties(family=FONT))).get_charmap())
 
 
+def limits(shown: Sequence[float]) -> tuple[float, float]:
+    """The ends of an axis that shows these values with room beside them, also where they are all equal."""
+    low, high = min(shown, default=0.0), max(shown, default=1.0)
+    size = max(abs(low), abs(high))
+    room = 0.12 * (high - low) if high - low > 1e-9 * size else 0.05 * size or 1.0
+    return low - room, high + room
+
+
 def on(value: float) -> str:
     """The colour of text on a map's colour, whose share is 0 to 1."""
     return "white" if value > 0.55 else INK
@@ -184,11 +194,20 @@ def bare(axes: Axes) -> None:
     axes.spines[["top", "right"]].set_visible(False)
 
 
-def write(figure: Figure, path: Path) -> None:
-    """Write a PNG or SVG by the name's ending, whole or not at all. Raises RunError where it cannot be written."""
+def untitled(figure: Figure) -> None:
+    """Take the title off again, as a paper has a caption of its own; the figure shrinks by it."""
+    width, height = figure.get_size_inches()
+    figure.set_size_inches(width, height - 1.2 * LINE * (1 + figure.get_suptitle().count("\n")))
+    figure.suptitle("")
+
+
+def drawn(figure: Figure, ending: str) -> bytes:
+    """A figure as a file of this ending: the same bytes for the same figure, without a date or a program's name."""
     data = io.BytesIO()
-    if path.suffix == ".svg":
-        figure.savefig(data, format="svg", metadata={"Date": None, "Creator": None})
-    else:
-        figure.savefig(data, format="png", metadata={"Software": None})
-    write_whole(path, data.getvalue())
+    figure.savefig(data, format=ending, metadata=dict.fromkeys(_NAMED[ending]))
+    return data.getvalue()
+
+
+def write(figure: Figure, path: Path) -> None:
+    """Write a PNG, SVG or PDF by the name's ending, whole or not at all. Raises RunError where it cannot be written."""
+    write_whole(path, drawn(figure, path.suffix[1:]))

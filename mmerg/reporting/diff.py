@@ -12,6 +12,7 @@ from difflib import SequenceMatcher
 from typing import Literal
 
 Kind = Literal["same", "ins", "del"]
+ALIKE = 0.4  # share of the words that two texts must have in common for their words to be compared
 LONG = 1500  # words; comparing grows with the square, and nobody reads a longer diff
 _CRUMB = 2  # words
 _WORD = re.compile(r"\w+\s*|[^\w\s]\s*|\s+")
@@ -27,14 +28,23 @@ class Span:
 
 def diff(old: str, new: str) -> tuple[Span, ...]:
     """`new` with what it put in marked, and what it took out of `old` where it stood. White space does not count, and
-    is no part of what is marked: it stands between. A text of more than LONG words is taken out and put in as a whole.
+    is no part of what is marked: it stands between. A text of more than LONG words, or one that shares less than ALIKE of
+    its words with the other, is taken out and put in as a whole.
     """
     if old == new:
         return plain(new)
     before, after = _WORD.findall(old), _WORD.findall(new)
     if max(len(before), len(after)) > LONG:
         return tuple(_marked(old, new))
-    return tuple(_joined(before, after))
+    matcher = SequenceMatcher(None, [word.strip() for word in before], [word.strip() for word in after], autojunk=False)
+    if matcher.ratio() < ALIKE:
+        return tuple(_marked(old, new))
+    return tuple(_joined(before, after, _runs(matcher)))
+
+
+def rewritten(spans: tuple[Span, ...]) -> bool:
+    """Whether nothing of a text of several words was left: before and after are then easier to read apart."""
+    return [span.kind for span in spans] == ["del", "ins"] and all(" " in span.text for span in spans)
 
 
 def plain(text: str) -> tuple[Span, ...]:
@@ -42,9 +52,9 @@ def plain(text: str) -> tuple[Span, ...]:
     return (Span("same", text),) if text else ()
 
 
-def _joined(before: list[str], after: list[str]) -> Iterator[Span]:
+def _joined(before: list[str], after: list[str], runs: list[tuple[bool, int, int, int, int]]) -> Iterator[Span]:
     gone, new = "", ""
-    for same, a, b, c, d in _runs(before, after):
+    for same, a, b, c, d in runs:
         if not same:
             gone, new = gone + "".join(before[a:b]), new + "".join(after[c:d])
             continue
@@ -71,10 +81,9 @@ def _apart(kind: Kind, text: str) -> Iterator[Span]:
     yield from (span for span in parts if span.text)
 
 
-def _runs(before: list[str], after: list[str]) -> list[tuple[bool, int, int, int, int]]:
+def _runs(matcher: SequenceMatcher[str]) -> list[tuple[bool, int, int, int, int]]:
     """Runs of words with whether they stayed. One or two words that stayed between two changes count as changed:
     sentences that were written anew share an "it" and a comma, and a diff of crumbs cannot be read."""
-    matcher = SequenceMatcher(None, [word.strip() for word in before], [word.strip() for word in after], autojunk=False)
     found = matcher.get_opcodes()
     last = len(found) - 1
     return [

@@ -1,6 +1,6 @@
-"""Which sample comes before and after, the next one that was corrected or failed, and what became of each.
+"""Which sample comes before and after, the next that a later pass decided or that failed, and what became of each.
 
-outcome(result)    # 'corrected'
+outcome(result)    # 'later'
 """
 
 from __future__ import annotations
@@ -12,10 +12,11 @@ from typing import Literal
 from mmerg.runs.events import DRAWN
 from mmerg.runs.result import Result
 
-Outcome = Literal["passed", "corrected", "kept", "drawn", "replied", "failed"]
+Outcome = Literal["passed", "later", "kept", "drawn", "replied", "failed"]
+Became = Literal["", "right", "wrong"]
 OUTCOMES: dict[Outcome, str] = {
     "passed": "first pass",
-    "corrected": "corrected",
+    "later": "a later pass was chosen",
     "kept": "rerun, first kept",
     "drawn": "one of several draws",
     "replied": "replied",
@@ -29,12 +30,12 @@ class Ways:
 
     before: str | None
     after: str | None
-    corrected: str | None
+    later: str | None
     failed: str | None
 
 
 def outcome(result: Result) -> Outcome:
-    """passed: one pass was enough or all there was. corrected: a later pass won. kept: there was a later one, and the
+    """passed: one pass was enough or all there was. later: a later one was chosen. kept: there was a later one, and the
     first won all the same. drawn: the passes were independent of each other.
     replied: another system wrote the reply, so that no pass is known."""
     if result.status == "failed":
@@ -44,7 +45,7 @@ def outcome(result: Result) -> Outcome:
     if result.ended in DRAWN:
         return "drawn"
     if result.selected_pass:
-        return "corrected"
+        return "later"
     return "kept" if result.passes > 1 else "passed"
 
 
@@ -63,15 +64,23 @@ def wrong_emotion(result: Result) -> bool:
     return None not in (result.gold_emotion, result.emotion) and result.gold_emotion != result.emotion
 
 
+def became(result: Result, first: str | None) -> Became:
+    """What choosing a later pass made of the label, by the data's own. first: the label of pass 0."""
+    before, after = (label == result.gold_emotion for label in (first, result.emotion))
+    if not result.selected_pass or outcome(result) != "later" or first is None or before == after:
+        return ""
+    return "right" if after else "wrong"
+
+
 def ways(results: Sequence[Result]) -> Iterator[Ways]:
     """For each result in order."""
     found: list[Ways] = []
-    corrected = failed = None
+    later = failed = None
     for at in range(len(results) - 1, -1, -1):
         before = results[at - 1].id if at else None
         after = results[at + 1].id if at + 1 < len(results) else None
-        found.append(Ways(before, after, corrected, failed))
+        found.append(Ways(before, after, later, failed))
         became = outcome(results[at])
-        corrected = results[at].id if became == "corrected" else corrected
+        later = results[at].id if became == "later" else later
         failed = results[at].id if became == "failed" else failed
     return reversed(found)

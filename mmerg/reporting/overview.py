@@ -9,13 +9,14 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 
 from mmerg.auditing.planted import Planted, read_planted
 from mmerg.console.run_tables import Summary
 from mmerg.errors import RunError
+from mmerg.judging.judgement import Judgement, read_judgements
 from mmerg.paper.published import FILES, published
 from mmerg.papertables.beside import Beside, put_beside
 from mmerg.papertables.ours import read_ours
@@ -51,7 +52,8 @@ class Cost:
 @dataclass(frozen=True)
 class Overview:
     """A run as its folder tells it. papers: tables of papers of which this run is a row. planted: planted faults, None
-    where there are none; unplanted: why those that were written do not count."""
+    where there are none; unplanted: why those that were written do not count. judged: what judges said, by judge and
+    rubric; unjudged: why what they said does not count."""
 
     about: About
     results: tuple[Result, ...]
@@ -59,6 +61,8 @@ class Overview:
     papers: tuple[Beside, ...]
     planted: Planted | None = None
     unplanted: str = ""
+    judged: Mapping[str, Judgement] = field(default_factory=dict)
+    unjudged: str = ""
 
     @property
     def name(self) -> str:
@@ -147,7 +151,13 @@ def read_overview(path: Path) -> Overview:
         planted = read_planted(path, about.manifest.identity)
     except RunError as error:
         unplanted = error.what
-    return Overview(about, results, scored, _papers(about) if scored.scores else (), planted, unplanted)
+    judged, unjudged = dict[str, Judgement](), ""
+    try:
+        judged = read_judgements(path)
+    except RunError as error:
+        unjudged = f"{error.what}: {error.hint}".replace(str(path), about.run)
+    papers = _papers(about) if scored.scores else ()
+    return Overview(about, results, scored, papers, planted, unplanted, judged, unjudged)
 
 
 def _papers(about: About) -> tuple[Beside, ...]:

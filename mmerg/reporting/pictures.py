@@ -5,7 +5,6 @@ Drawn by `mmerg.plots`; here is only which, from what, and under which name.
 
 from __future__ import annotations
 
-import io
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -19,6 +18,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from mmerg.reporting.overview import Overview
+    from mmerg.scoring.comparisons import Pair
+    from mmerg.scoring.paired import Comparison
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,18 +59,17 @@ def of_run(overview: Overview) -> Iterator[Picture]:
     yield from of_runs([overview])
 
 
-def of_runs(overviews: Sequence[Overview]) -> Iterator[Picture]:
-    """Figures side by side, where there are any."""
+def of_runs(
+    overviews: Sequence[Overview], compared: Sequence[tuple[Pair, Sequence[Comparison]]] = ()
+) -> Iterator[Picture]:
+    """Figures side by side, and differences from the first run, where there are any."""
+    abouts = [overview.about for overview in overviews]
+    short = labels(abouts)
+    differences = {label: found for label, (_, found) in zip(short[1:], compared, strict=False)}
+    if figure := dots.forest(differences, f"Differences from {short[0]}, with 95 % intervals", caption(abouts)):
+        yield Picture("differences", "Differences with 95 % intervals; the tables below have the same numbers", figure)
     scored: list[Scored] = [overview.scored for overview in overviews]
     if not with_any(scored):
         return
-    abouts = [overview.about for overview in overviews]
-    figure = dots.draw(scored, labels(abouts), "Figures with 95 % intervals", caption(abouts))
+    figure = dots.draw(scored, short, "Figures with 95 % intervals", caption(abouts))
     yield Picture("scores", "Figures with 95 % intervals; the table of figures has the same numbers", figure)
-
-
-def svg(figure: Figure) -> bytes:
-    """The same bytes for the same figure, drawn within `style.styled()`."""
-    data = io.BytesIO()
-    figure.savefig(data, format="svg", metadata={"Date": None, "Creator": None})
-    return data.getvalue()

@@ -12,8 +12,8 @@ from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
+from mmerg.reporting.diff import rewritten
 from mmerg.reporting.text import clipped, duration, figure, signed, spelled_out
-from mmerg.reporting.won import told
 from mmerg.runs.manifest import short
 
 ASSETS = ("report.css", "report.js")
@@ -30,8 +30,8 @@ def _environment() -> Environment:
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    made.filters |= {"pretty": pretty, "figure": figure, "duration": duration, "clipped": clipped, "rank": told}
-    made.filters |= {"counted": counted, "signed": signed, "short": short}
+    made.filters |= {"pretty": pretty, "figure": figure, "duration": duration, "clipped": clipped}
+    made.filters |= {"rewritten": rewritten, "counted": counted, "signed": signed, "short": short}
     return made
 
 

@@ -80,11 +80,10 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A stage over all passes. title: what it gives, in words. sees: what it was shown, in words with symbols."""
+    """A stage over all passes. title: what it gives, in words. sees: what it was shown, in words."""
 
     stage: str
     title: str
-    symbol: str
     sees: tuple[str, ...]
     cells: tuple[Cell, ...]
 
@@ -102,13 +101,13 @@ class Checked:
 
 @dataclass(frozen=True, slots=True)
 class PassHead:
-    """A pass; rank: the tuple that it was compared by; lost: why it could not be finished. repeats: it says what
-    the pass before said, word for word; cached: the reply cache served all calls but those of the agent that was asked
-    again."""
+    """A pass; rank: what it was compared by, in words, "" for checks, which its audit tells; lost: why it could not be
+    finished. repeats: it says what the pass before said, word for word; cached: the reply cache served all calls but
+    those of the agent that was asked again."""
 
     t: int
     selected: bool
-    rank: tuple[float, ...] | None
+    rank: str
     again: events.Rerun | None
     lost: events.PassLost | None
     repeats: bool
@@ -117,7 +116,7 @@ class PassHead:
 
 @dataclass(frozen=True, slots=True)
 class SamplePage:
-    """All that a sample's page shows but for its links."""
+    """All that a sample's page shows but for its links. first_label: what pass 0 forecast."""
 
     dialogue: str
     responder: str
@@ -132,6 +131,7 @@ class SamplePage:
     why: str
     ended: str
     failed: events.SampleFailed | None
+    first_label: str | None
     others: tuple[Mapping[str, object], ...]
     sent: tuple[str, ...]
 

@@ -7,7 +7,7 @@ Stages are what the run's config and its events name; nothing here knows MERG.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -16,7 +16,7 @@ from mmerg.reporting.calls import calls
 from mmerg.reporting.sample_model import Call, Cell, Checked, PassHead, Row, SamplePage, Shot, Spoken
 from mmerg.reporting.stages import Stages, agent
 from mmerg.reporting.values import fields
-from mmerg.reporting.won import why_selected
+from mmerg.reporting.won import describe, why_selected
 from mmerg.runs import events
 from mmerg.runs.facts import repeats
 
@@ -66,6 +66,7 @@ class _Story:
             why=why_selected(selected, self.checks) if selected else "",
             ended=selected.ended if selected else "",
             failed=self.last(events.SampleFailed),
+            first_label=self._first_label(),
             others=tuple(event.model_dump(mode="json") for event in self.found if not isinstance(event, _SHOWN)),
             sent=tuple(dict.fromkeys(image for call in self.calls for part in call.parts for image in part.images)),
         )
@@ -98,12 +99,20 @@ class _Story:
             yield PassHead(
                 t=t,
                 selected=selected is not None and selected.t == t,
-                rank=selected.ranks.get(t) if selected else None,
+                rank=describe(selected.ranks[t], selected.ended in events.DRAWN)
+                if selected and t in selected.ranks and not self.checks
+                else "",
                 again=again.get(t),
                 lost=lost.get(t),
                 repeats=t in repeated,
                 cached=t in repeated and self._cached(t, repeated[t]),
             )
+
+    def _first_label(self) -> str | None:
+        symbol, field = self.stages.emotion
+        first = [event.output for event in self.of(events.Produced) if (event.t, event.symbol) == (0, symbol)]
+        label = first[-1].get(field) if first and isinstance(first[-1], Mapping) else None
+        return label if isinstance(label, str) else None
 
     def _cached(self, t: int, but: str) -> bool:
         """Whether the reply cache served all calls of pass t but those of one agent."""
@@ -119,7 +128,6 @@ class _Story:
         return Row(
             stage=stage,
             title=known.title or stage,
-            symbol=known.symbol,
             sees=self._told(stage, known.sees),
             cells=tuple(replace(cell, into=selected.t) if cell.t == origin and selected else cell for cell in cells),
         )

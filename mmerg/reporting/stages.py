@@ -1,4 +1,4 @@
-"""The agents of a run as its config sets them: what each gives and what it is shown, symbols with their meaning.
+"""The agents of a run as its config sets them: what each gives and what it is shown, symbols by their meaning.
 
 A symbol means what the stage that gives it is said to give; those that no stage gives are the sample's and the memory's
 (MERG, arXiv 2604.18988, section 3). One that nobody explains stands as it is. Ablations are taken into account: who is
@@ -6,7 +6,7 @@ left out is not there, and nobody sees what is not made.
 
     stages = stages_of(manifest)
     stages.named["caef"].sees    # ("D", "V", "E")
-    stages.told("E")             # "evidence (E)"
+    stages.told("E")             # "evidence"
 """
 
 from __future__ import annotations
@@ -30,17 +30,18 @@ class Agent:
 
 @dataclass(frozen=True, slots=True)
 class Stages:
-    """The stages that a config names, in order, by name; the auditor's name, or "" for a system without one."""
+    """The stages that a config names, in order, by name; the auditor's name, or "" for a system without one; emotion:
+    the symbol and the field of it that hold the forecast label."""
 
     named: Mapping[str, Agent]
     auditor: str = ""
     audits: tuple[str, ...] = ()
+    emotion: tuple[str, str] = ("", "")
 
     def told(self, symbol: str) -> str:
-        """What a symbol stands for, with the symbol."""
+        """What a symbol stands for, in words where there are any."""
         titles = {agent.symbol: agent.title.lower() for agent in self.named.values() if agent.title != agent.symbol}
-        word = titles.get(symbol) or GIVEN.get(symbol)
-        return f"{word} ({symbol})" if word else symbol
+        return titles.get(symbol) or GIVEN.get(symbol, symbol)
 
 
 def stages_of(manifest: Manifest) -> Stages:
@@ -58,8 +59,11 @@ def stages_of(manifest: Manifest) -> Stages:
         if name not in without
     }
     auditor = manifest.setting("system.auditor", {})
+    symbol, _, label = str(manifest.setting("system.result.emotion", "")).partition(".")
     name = str(auditor.get("name") or "")
-    return Stages(named) if name in without else Stages(named, name, _sees(auditor.get("sees"), gone, seen_by))
+    if name in without:
+        return Stages(named, emotion=(symbol, label))
+    return Stages(named, name, _sees(auditor.get("sees"), gone, seen_by), (symbol, label))
 
 
 def agent(gives: object, output: object, sees: tuple[str, ...] = ()) -> Agent:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, field
 
-from mmerg.reporting.navigation import Outcome, outcome, wrong_emotion
+from mmerg.reporting.navigation import Became, Outcome, became, outcome, wrong_emotion
 from mmerg.reporting.sample_model import SamplePage
 from mmerg.reporting.text import clipped, file_name
 from mmerg.runs.result import Result
@@ -21,7 +21,8 @@ _FOUND = 2000  # characters of each that the table's search looks through
 
 @dataclass(frozen=True, slots=True)
 class TableRow:
-    """A sample in the table. failure: its class, "" where it did not fail. repaired: whether a reply was refused and a
+    """A sample in the table. failure: its class, "" where it did not fail. became: what choosing a
+    later pass did to the label. repaired: whether a reply was refused and a
     later one taken. blamed: agents that audits found at fault. last: what it answers. name, last and text are clipped;
     whole: what was clipped in full, for the search."""
 
@@ -34,6 +35,7 @@ class TableRow:
     emotion: str
     gold: str
     wrong: bool
+    became: Became
     blamed: tuple[str, ...]
     passes: int
     last: str
@@ -54,6 +56,11 @@ class Tally:
     given_up: Counter[tuple[str, str]] = field(default_factory=Counter)
     forms: Counter[str] = field(default_factory=Counter)
     missing_frames: int = 0
+
+    @property
+    def became(self) -> Counter[str]:
+        """Labels that choosing a later pass made right, and wrong."""
+        return Counter(row.became for row in self.rows)
 
     @property
     def repaired(self) -> int:
@@ -77,6 +84,7 @@ class Tally:
                 emotion=result.emotion or "",
                 gold=result.gold_emotion or "",
                 wrong=wrong_emotion(result),
+                became=became(result, page.first_label),
                 blamed=page.blamed,
                 passes=result.passes,
                 last=clipped(last, _TEXT),

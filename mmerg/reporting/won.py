@@ -1,6 +1,6 @@
 """Why a pass was selected, in a sentence that names the check that decided.
 
-why_selected(event, ["mpa", "caef"])    # 'Pass 1 won: (1, 1, −1) beats (1, 0, 0) of pass 0 at the check of caef'
+why_selected(event, ["mpa", "caef"])    # 'Pass 1 won: it passed the check of caef, which pass 0 did not'
 """
 
 from __future__ import annotations
@@ -18,24 +18,29 @@ def why_selected(selected: Selected, checks: Sequence[str]) -> str:
     if mine is None:
         return f"Pass {selected.t} is the only one: {ENDED.get(selected.ended, selected.ended)}"
     if selected.by == "last":
-        if not checks:
-            return f"Pass {selected.t} is the last one"
-        return f"Pass {selected.t} is the latest that could be audited (final_selection=last), whatever its checks"
-    if not others:
-        return f"Pass {selected.t} is the only one that could be {'audited' if checks else 'ranked'}: {told(mine)}"
-    second = max(others, key=lambda t: others[t])
-    differing = (at for at, (one, other) in enumerate(zip(mine, others[second], strict=False)) if one != other)
-    place = next(differing, len(mine) - 1)
-    beats = f"Pass {selected.t} won: {told(mine)} beats {told(others[second])} of pass {second}"
+        latest = "the latest that could be audited (final_selection=last), whatever its checks"
+        return f"Pass {selected.t} is {latest if checks else 'the last one'}"
     drawn = selected.ended in DRAWN
-    if place == len(mine) - 1:
-        same = "the same checks hold" if checks else "it is as likely" if drawn else "it has as many points"
-        return f"{beats}: {same}, and the earlier pass wins"
-    places = [f"at the check of {name}" for name in checks]
-    places = places or (["by its votes", "by its likelihood"] if drawn else ["by its points"])
-    return f"{beats} {places[min(place, len(places) - 1)]}"
+    if not others:
+        failed = [name for name, value in zip(checks, mine, strict=False) if not value]
+        had = f"{' and '.join(failed)} failed" if failed else describe(mine, drawn, checks)
+        return f"Pass {selected.t} is the only one that could be {'audited' if checks else 'ranked'}: {had}"
+    second = max(others, key=lambda t: others[t])
+    differing = [at for at, (one, other) in enumerate(zip(mine, others[second], strict=False)) if one != other]
+    if not differing or differing[0] == len(mine) - 1:
+        same = "passed the same checks" if checks else "is as likely" if drawn else "has as many points"
+        why = f": pass {second} {same}, and the earlier pass wins"
+    elif checks:
+        why = f": it passed the check of {checks[min(differing[0], len(checks) - 1)]}, which pass {second} did not"
+    else:
+        why = f" with {describe(mine, drawn)}; pass {second} has {describe(others[second], drawn)}"
+    return f"Pass {selected.t} won{why}"
 
 
-def told(rank: Sequence[float]) -> str:
-    """A tuple with true minus signs."""
-    return f"({', '.join(str(value) for value in rank)})".replace("-", "−")
+def describe(rank: Sequence[float], drawn: bool, checks: Sequence[str] = ()) -> str:
+    """What a pass was compared by: its checks, its points, or how many draws agree with it and how likely it is."""
+    if checks:
+        return f"all {len(checks)} checks passed"
+    counted = f"{rank[0]:g} {'vote' if drawn else 'point'}{'s' * (rank[0] != 1)}"
+    likely = "".join(f", mean log-probability {value:.4g}" for value in rank[1:-1]) if drawn else ""
+    return f"{counted}{likely}".replace("-", "−").replace("log−", "log-")

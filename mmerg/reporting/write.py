@@ -10,15 +10,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from mmerg.auditing.planted import COLUMNS
 from mmerg.console.run_tables import describe_memory
 from mmerg.plots import style
 from mmerg.reporting.folder import ReportFolder
 from mmerg.reporting.frames import Faces, Frames
-from mmerg.reporting.navigation import OUTCOMES, outcome, outcomes, ways, wrong_emotion
+from mmerg.reporting.navigation import OUTCOMES, became, outcome, outcomes, ways, wrong_emotion
 from mmerg.reporting.overview import Overview, read_overview
-from mmerg.reporting.pictures import Picture, of_run, of_runs, svg
+from mmerg.reporting.pictures import Picture, of_run, of_runs
 from mmerg.reporting.render import ASSETS, asset, render
 from mmerg.reporting.sample_model import SamplePage
 from mmerg.reporting.sample_page import sample_page
@@ -59,13 +60,14 @@ def write_report(paths: Sequence[Path], out: Path, *, faces: Faces, say: Say) ->
                 say(f"{name}: {overview.name}")
                 others = {other: one for other, one in where.items() if other != name}
                 _Run(overview, folder, f"{name}/", faces, others).write(say)
-            pictures = _drawn(folder, "", of_runs(overviews))
             say("comparing the runs")
             beside = side_by_side(overviews)
+            pictures = _drawn(folder, "", of_runs(overviews, beside["compared"]))
             found = outcomes({name for overview in overviews for name in overview.outcomes})
-            shared = {"top": "", "up": "", "faces": faces, "outcomes": found}
-            page = render("runs.j2", **shared, runs=list(where.items()), pictures=pictures, **beside)
-            folder.write("index.html", page)
+            shared: dict[str, Any] = {"top": "", "up": "", "faces": faces, "outcomes": found}
+            shared |= {"runs": list(where.items()), **beside}
+            folder.write("index.html", render("runs.j2", **shared, pictures=pictures))
+            folder.write("samples.html", render("matrix.j2", **shared, step=STEP, href=file_name))
     return out / "index.html"
 
 
@@ -154,6 +156,7 @@ class _Run:
                     made_here=not self.overview.manifest.imported,
                     told=OUTCOMES[outcome(result)],
                     wrong=wrong_emotion(result),
+                    became=became(result, page.first_label),
                     forms=FORMS,
                     ended=ENDED,
                     images=self._images(page, frames),
@@ -174,6 +177,6 @@ def _drawn(folder: ReportFolder, prefix: str, pictures: Iterator[Picture]) -> li
     found = []
     with style.styled():
         for picture in pictures:
-            folder.write(f"{prefix}plots/{picture.name}.svg", svg(picture.figure))
+            folder.write(f"{prefix}plots/{picture.name}.svg", style.drawn(picture.figure, "svg"))
             found.append(picture)
     return found

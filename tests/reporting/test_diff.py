@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mmerg.reporting.diff import LONG, Span, diff, plain
+from mmerg.reporting.diff import LONG, Span, diff, plain, rewritten
 
 TEXTS = st.text(alphabet="ab ,.\n\u00e9", max_size=60)
 
@@ -41,6 +41,14 @@ def test_white_space_does_not_count() -> None:
     assert diff("one  two\nthree", "one two three") == plain("one two three")
     assert {span.kind for span in diff("one two", "  one two\n")} == {"same"}
     assert {span.kind for span in diff("one two  ", "one two")} == {"same"}
+
+
+def test_texts_that_share_little_stand_before_and_after() -> None:
+    old, new = "That is fine then, let us go and eat.", "That must hurt. Do you want to talk about it?"
+    assert rewritten(diff(old, new))
+    assert diff(old, new) == (Span("del", old), Span("ins", new))
+    assert not rewritten(diff("one two three four five", "one two three six seven"))
+    assert not rewritten(diff("joy", "sadness"))  # labels stay on one line
 
 
 def test_one_shared_word_between_changes_counts_as_changed() -> None:

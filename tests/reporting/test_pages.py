@@ -89,19 +89,38 @@ def test_a_keyframe_is_enlarged_and_left_again_by_keyboard(browser: Browser, rep
         view.check()
 
 
-def test_a_link_to_a_folded_call_opens_it(browser: Browser, report: Path) -> None:
+def test_a_call_opens_in_a_drawer(browser: Browser, report: Path) -> None:
     with watched(browser) as view:
         page = view.open(sample(report, "d0/4"), "#call-2")
-        assert page.locator("#call-2").get_attribute("open") is not None
-        assert page.locator("#call-1").get_attribute("open") is None
-        page.locator("#call-2 a[href='#call-1']").first.click()
-        page.locator("#call-1[open]").wait_for()
+        drawer = page.locator("dialog.drawer")
+        assert drawer.locator("h2").inner_text().startswith("Call 2")
+        assert drawer.get_by_text('{\n  "type": "object"\n}').count() == 1  # laid out to be read
+        page.evaluate("navigator.clipboard.writeText = (text) => { window.__copied = text; return Promise.resolve(); }")
+        drawer.locator("pre:has-text('object') + button").click()
+        assert page.evaluate("window.__copied") == '{"type":"object"}'  # as it was sent
+        assert drawer.get_by_role("meter").count() == 3
+        drawer.locator("a[href='#call-1']").first.click()
+        page.locator("dialog.drawer h2:has-text('Call 1')").wait_for()
+        page.keyboard.press("Escape")
+        assert not drawer.is_visible()
+        page.locator("#call-3 summary").click()
+        assert drawer.locator("h2").inner_text().startswith("Call 3")
+        view.check()
+
+
+def test_what_cannot_be_copied_is_selected(browser: Browser, report: Path) -> None:
+    with watched(browser) as view:
+        page = view.open(sample(report, "d0/4"), "#call-1")
+        page.evaluate("navigator.clipboard.writeText = () => Promise.reject(new Error('no'))")
+        page.locator("dialog.drawer .copy").first.click()
+        page.get_by_role("button", name="Selected").wait_for()
+        assert page.evaluate("getSelection().toString()")
 
 
 def test_a_page_says_why(browser: Browser, report: Path) -> None:
     with watched(browser) as view:
         text = view.open(sample(report, "d0/4")).locator("main").inner_text()
-        assert "Pass 2 won: (1, 1, 1, 1, −2) beats (1, 1, 0, 1, −1) of pass 1 at the check of psp" in text
+        assert "Pass 2 won: it passed the check of psp, which pass 1 did not" in text
         assert "Never shown to the model" in text
         assert "the same reply" not in text
         assert view.page.locator("ins").count() > 2
@@ -109,7 +128,8 @@ def test_a_page_says_why(browser: Browser, report: Path) -> None:
         assert text.count("kept in selected pass 2") == 2
         view.page.locator(".cell.kept.chosen a").first.click()
         view.page.wait_for_url("**#stage-1-pass-1")
-        assert "by caef, which sees dialogue (D), keyframes (V) and evidence (E)" in text
+        assert "by caef, which sees dialogue, keyframes and evidence" in text
+        assert text.index("That must hurt.") < text.index("The human’s reply") < text.index("Dialogue")
         assert view.page.locator(".chip.conflict").count() == 2
         assert "same reply" in view.page.locator("details.unfold").first.text_content()  # type: ignore[operator]
         failed = view.open(sample(report, "d1/5")).locator("main").inner_text()

@@ -28,25 +28,23 @@ def states(page: SamplePage) -> dict[str, list[str]]:
 
 def test_stages_come_from_the_config() -> None:
     page = page_of(Told("a"))
-    assert [(row.stage, row.title, row.symbol, row.sees) for row in page.rows] == [
-        ("mpa", "Evidence", "E", ("dialogue (D)", "keyframes (V)")),
-        ("caef", "Forecast", "e", ("dialogue (D)", "keyframes (V)", "evidence (E)")),
-        ("psp", "Plan", "P", ("dialogue (D)", "evidence (E)", "forecast (e)")),
-        ("sgrg", "Response", "R", ("dialogue (D)", "evidence (E)", "forecast (e)", "plan (P)", "exemplars (M)")),
+    assert [(row.stage, row.title, row.sees) for row in page.rows] == [
+        ("mpa", "Evidence", ("dialogue", "keyframes")),
+        ("caef", "Forecast", ("dialogue", "keyframes", "evidence")),
+        ("psp", "Plan", ("dialogue", "evidence", "forecast")),
+        ("sgrg", "Response", ("dialogue", "evidence", "forecast", "plan", "exemplars")),
     ]
     assert page.auditor == "gra"
-    assert page.audits_what == (
-        *("dialogue (D)", "keyframes (V)", "evidence (E)", "forecast (e)", "plan (P)", "response (R)"),
-    )
+    assert page.audits_what == (*("dialogue", "keyframes", "evidence", "forecast", "plan", "response"),)
 
 
 def test_an_agent_is_not_said_to_see_what_the_sample_had_none_of() -> None:
     found = [event for event in events_of(Told("a")) if not isinstance(event, events.Supplied | events.FramesTaken)]
     page = sample_page(found, MERG, lambda _: True)
-    assert page.rows[0].sees == ("dialogue (D)",)
-    assert page.rows[3].sees[-1] == "plan (P)"
+    assert page.rows[0].sees == ("dialogue",)
+    assert page.rows[3].sees[-1] == "plan"
     blind = events.FramesTaken(sample="a", at=AT, form="descriptions", turns=())
-    assert sample_page([*found, blind], MERG, lambda _: True).rows[0].sees[1] == "descriptions of keyframes (V)"
+    assert sample_page([*found, blind], MERG, lambda _: True).rows[0].sees[1] == "descriptions of keyframes"
 
 
 def test_outputs_that_the_selected_pass_kept_are_marked_where_they_were_made() -> None:
@@ -96,7 +94,7 @@ def test_what_was_kept_and_what_was_made_anew() -> None:
     assert [cell.again is not None for cell in page.rows[1].cells] == [False, True, False]
     assert page.blamed == ("caef", "psp")
     assert [head.selected for head in page.passes] == [False, False, True]
-    assert [head.rank for head in page.passes] == [(1, 0, 1, 1, 0), (1, 1, 0, 1, -1), (1, 1, 1, 1, -2)]
+    assert [head.rank for head in page.passes] == ["", "", ""]  # the checks say it
 
 
 def test_each_output_is_compared_with_the_one_before_it() -> None:
@@ -140,7 +138,7 @@ def test_an_audit_that_could_not_be_read() -> None:
     page = page_of(Told("a", ("1101", "x")))
     assert [bool(audit.findings) for audit in page.audits] == [True, False]
     assert page.audits[1].unread
-    assert page.why == "Pass 0 is the only one that could be audited: (1, 1, 0, 1, 0)"
+    assert page.why == "Pass 0 is the only one that could be audited: psp failed"
 
 
 def test_a_system_without_auditor_or_config_is_shown_by_its_events() -> None:
@@ -152,7 +150,7 @@ def test_a_system_without_auditor_or_config_is_shown_by_its_events() -> None:
     ]
     page = sample_page(found, Stages({}), lambda _: False)
     assert states(page) == {"writer": ["made"]}
-    assert (page.rows[0].title, page.rows[0].symbol) == ("R", "R")
+    assert page.rows[0].title == "R"
     assert page.audits == ()
     assert page.why == "Pass 0 is the only one: the system has no auditor"
 
@@ -174,19 +172,19 @@ def test_a_large_pass_number_costs_nothing() -> None:
             {0: (1, 0, 0), 1: (1, 1, -1)},
             1,
             "lexicographic",
-            "Pass 1 won: (1, 1, −1) beats (1, 0, 0) of pass 0 at the check of caef",
+            "Pass 1 won: it passed the check of caef, which pass 0 did not",
         ),
         (
             {0: (1, 0, 0), 1: (1, 0, -1)},
             0,
             "lexicographic",
-            "Pass 0 won: (1, 0, 0) beats (1, 0, −1) of pass 1: the same checks hold, and the earlier pass wins",
+            "Pass 0 won: pass 1 passed the same checks, and the earlier pass wins",
         ),
         (
             {0: (1, 1, 0), 1: (0, 1, -1), 2: (1, 0, -2)},
             0,
             "lexicographic",
-            "Pass 0 won: (1, 1, 0) beats (1, 0, −2) of pass 2 at the check of caef",
+            "Pass 0 won: it passed the check of caef, which pass 2 did not",
         ),
         (
             {0: (1, 1, 0), 1: (0, 1, -1)},
@@ -204,12 +202,12 @@ def test_why_a_pass_was_selected(ranks: dict[int, tuple[int, ...]], t: int, by: 
 @pytest.mark.parametrize(
     ("ranks", "t", "by", "told"),
     [
-        ({0: (9, 0), 1: (12, -1)}, 1, "lexicographic", "Pass 1 won: (12, −1) beats (9, 0) of pass 0 by its points"),
+        ({0: (9, 0), 1: (12, -1)}, 1, "lexicographic", "Pass 1 won with 12 points; pass 0 has 9 points"),
         (
             {0: (9, 0), 1: (9, -1)},
             0,
             "lexicographic",
-            "Pass 0 won: (9, 0) beats (9, −1) of pass 1: it has as many points, and the earlier pass wins",
+            "Pass 0 won: pass 1 has as many points, and the earlier pass wins",
         ),
         ({0: (0, 0), 1: (0, -1)}, 1, "last", "Pass 1 is the last one"),
     ],
@@ -222,17 +220,21 @@ def test_why_a_pass_without_checks_was_selected(ranks: dict[int, tuple[int, ...]
 @pytest.mark.parametrize(
     ("ranks", "t", "told"),
     [
-        ({0: (1, -0.5, 0)}, 0, "Pass 0 is the only one that could be ranked: (1, −0.5, 0)"),
-        ({0: (1, -0.1, 0), 2: (2, -0.5, -2)}, 2, "Pass 2 won: (2, −0.5, −2) beats (1, −0.1, 0) of pass 0 by its votes"),
+        ({0: (1, -0.5, 0)}, 0, "Pass 0 is the only one that could be ranked: 1 vote, mean log-probability −0.5"),
+        (
+            {0: (1, -0.1, 0), 2: (2, -0.5, -2)},
+            2,
+            "Pass 2 won with 2 votes, mean log-probability −0.5; pass 0 has 1 vote, mean log-probability −0.1",
+        ),
         (
             {0: (2, -0.5, 0), 2: (2, -0.1, -2)},
             2,
-            "Pass 2 won: (2, −0.1, −2) beats (2, −0.5, 0) of pass 0 by its likelihood",
+            "Pass 2 won with 2 votes, mean log-probability −0.1; pass 0 has 2 votes, mean log-probability −0.5",
         ),
         (
             {1: (2, -0.5, -1), 2: (2, -0.5, -2)},
             1,
-            "Pass 1 won: (2, −0.5, −1) beats (2, −0.5, −2) of pass 2: it is as likely, and the earlier pass wins",
+            "Pass 1 won: pass 2 is as likely, and the earlier pass wins",
         ),
     ],
 )
@@ -242,7 +244,7 @@ def test_why_a_draw_was_selected(ranks: dict[int, tuple[float, ...]], t: int, to
     assert why_selected(event, []) == told
 
 
-def test_results_and_pages_agree_on_what_is_corrected() -> None:
+def test_results_and_pages_agree_on_what_became_of_each() -> None:
     from mmerg.reporting.navigation import outcome, ways, wrong_emotion
 
     results = [
@@ -251,11 +253,29 @@ def test_results_and_pages_agree_on_what_is_corrected() -> None:
         result("c", emotion="joy", passes=2),
         result("d", None),
     ]
-    assert [outcome(one) for one in results] == ["passed", "corrected", "kept", "failed"]
+    assert [outcome(one) for one in results] == ["passed", "later", "kept", "failed"]
     assert [wrong_emotion(one) for one in results] == [False, True, False, False]
-    assert [(way.before, way.after, way.corrected, way.failed) for way in ways(results)] == [
+    assert [(way.before, way.after, way.later, way.failed) for way in ways(results)] == [
         (None, "b", "b", "d"),
         ("a", "c", None, "d"),
         ("b", "d", None, "d"),
         ("c", None, None, None),
     ]
+
+
+@pytest.mark.parametrize(
+    ("first", "final", "passes", "told"),
+    [("joy", "anger", 2, "right"), ("anger", "joy", 2, "wrong"), ("joy", "fear", 2, ""), ("anger", "anger", 2, "")],
+)
+def test_what_a_later_pass_did_to_the_label(first: str, final: str, passes: int, told: str) -> None:
+    from mmerg.reporting.navigation import became
+
+    assert became(result("a", emotion=final, gold="anger", selected_pass=1, passes=passes), first) == told
+    assert became(result("a", emotion=final, gold=None, selected_pass=1, passes=passes), first) == ""
+    assert became(result("a", emotion=final, gold="anger", selected_pass=0, passes=passes), first) == ""
+
+
+def test_the_first_label_is_that_of_pass_0() -> None:
+    page = page_of(Told("a", ("1011", "1111")))
+    assert page.first_label == "joy"
+    assert page.rows[1].cells[1].fields[-1].text == "sadness"

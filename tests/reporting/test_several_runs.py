@@ -20,7 +20,7 @@ def test_two_runs_side_by_side(browser: Browser, two_runs: Path) -> None:
         row = page.get_by_role("row", name="acc ").last
         assert "6" in row.inner_text()
         page.get_by_role("link", name="demo-merg-tiny-1").click()
-        page.get_by_role("link", name="Samples").click()
+        page.get_by_role("link", name="Samples", exact=True).click()
         page.get_by_role("link", name="d0/5").click()
         page.get_by_role("link", name="In demo-merg-tiny-2").click()
         page.wait_for_url((two_runs / "run-2" / "samples" / file_name("d0/5")).as_uri())
@@ -42,7 +42,29 @@ def test_it_says_first_how_the_runs_differ_and_then_by_how_much(browser: Browser
         row = differences.get_by_role("row", name="passes").inner_text().split()
         assert row[1] != row[2]
         assert row[3] == "\u22121.00"  # 2 passes in the first run, 1 in the second, over the five samples of both
+        assert page.locator("img").count() == 2  # figures, and differences from the first run
         assert page.locator("img").first.evaluate("(image) => image.complete && image.naturalWidth > 0")
+        view.check()
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+def test_runs_sample_by_sample(browser: Browser, two_runs: Path, width: int) -> None:
+    with watched(browser, width=width) as view:
+        page = view.open(two_runs / "index.html")
+        page.get_by_role("link", name="worse in 3").click()
+        rows = page.locator("#samples tbody tr:visible")
+        assert rows.locator("th").all_inner_texts() == ["d0/4", "d1/4", "d2/5"]
+        assert "That must hurt." in rows.first.inner_text()
+        assert "That is fine then" in rows.first.inner_text()
+        page.get_by_label("worse").uncheck()
+        page.get_by_label("changed").check()
+        assert rows.count() == 5
+        page.get_by_label("better").check()
+        assert page.get_by_text("No sample is like that.").is_visible()
+        page.get_by_role("button", name="Clear").click()
+        assert page.locator("#samples tbody tr").count() == 7
+        page.locator("#samples td.text a").nth(1).click()
+        page.wait_for_url((two_runs / "run-2" / "samples" / file_name("d0/4")).as_uri())
         view.check()
 
 

@@ -81,13 +81,13 @@ def test_what_is_told_of_a_config_is_what_its_system_does(row: str, frames: str)
 def test_symbols_have_a_meaning_where_somebody_gives_them_one() -> None:
     stages = stages_of(manifest())
     assert [stages.told(symbol) for symbol in ("D", "V", "M", "E", "R", "K")] == [
-        *("dialogue (D)", "keyframes (V)", "exemplars (M)", "evidence (E)", "response (R)"),
+        *("dialogue", "keyframes", "exemplars", "evidence", "response"),
         "K",
     ]
     other = stages_of(
         manifest_of([], config={"system": {"stages": {"a": {"gives": "D", "output": "mine.Draft"}, "b": {}}}})
     )
-    assert (other.told("D"), other.named["b"].sees) == ("draft (D)", ())
+    assert (other.told("D"), other.named["b"].sees) == ("draft", ())
 
 
 def test_a_manifest_without_a_system_names_no_agent() -> None:

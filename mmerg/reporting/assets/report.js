@@ -40,10 +40,56 @@ addEventListener("DOMContentLoaded", () => {
     });
   }
 
+  // Calls open in a drawer: what is JSON is laid out, and each text can be copied as it was sent or came.
+  const folded = all("details.call");
+  const drawer = make("dialog", { className: "drawer" });
+  const pretty = (text) => { try { return JSON.stringify(JSON.parse(text), null, 2); } catch { return text; } };
+  const copying = (pre, raw) => {
+    const button = make("button", { type: "button", className: "copy", textContent: "Copy" });
+    button.addEventListener("click", async () => {
+      try {
+        await navigator.clipboard.writeText(raw);
+        button.textContent = "Copied";
+      } catch { // not allowed: what is selected can be copied by hand
+        getSelection().selectAllChildren(pre);
+        button.textContent = "Selected";
+      }
+    });
+    const code = make("div", { className: "code" });
+    pre.replaceWith(code);
+    code.append(pre, button);
+  };
+  const draw = (fold) => {
+    const title = make("h2", { id: "drawer-title" }, ...one("summary", fold).cloneNode(true).childNodes);
+    const close = make("button", { type: "button", className: "close", textContent: "Close", onclick: () => drawer.close() });
+    const rest = Array.from(fold.children).slice(1).map((part) => part.cloneNode(true));
+    drawer.replaceChildren(make("div", { className: "top" }, title, close), ...rest);
+    for (const pre of all("pre", drawer)) {
+      const raw = pre.textContent;
+      pre.textContent = pretty(raw);
+      copying(pre, raw);
+    }
+    drawer.scrollTop = 0;
+    if (!drawer.open) drawer.showModal();
+  };
+  if (folded.length) {
+    drawer.setAttribute("aria-labelledby", "drawer-title");
+    drawer.addEventListener("click", (event) => {
+      const link = event.target.closest("a[href^='#call-']");
+      if (event.target === drawer) drawer.close();
+      if (link && link.hash === location.hash) draw(document.getElementById(link.hash.slice(1)));
+    });
+    document.body.append(drawer);
+  }
+  for (const fold of folded) {
+    one("summary", fold).addEventListener("click", (event) => { event.preventDefault(); draw(fold); });
+  }
+
   // A link into a fold opens it.
   const unfold = () => {
     const target = document.getElementById(location.hash.slice(1));
-    if (target instanceof HTMLDetailsElement) target.open = true;
+    if (folded.includes(target)) draw(target);
+    else if (target instanceof HTMLDetailsElement) target.open = true;
   };
   addEventListener("hashchange", unfold);
   unfold();
@@ -234,7 +280,7 @@ addEventListener("DOMContentLoaded", () => {
   const off = () => { try { return localStorage.getItem(OFF) === "1"; } catch { return here; } };
   const turn = (wanted) => { here = wanted; try { localStorage.setItem(OFF, wanted ? "1" : "0"); } catch { /* here */ } };
   const list = [
-    ["j", "next sample, or row"], ["k", "previous sample, or row"], ["c", "next corrected sample"], ["f", "next failed sample"],
+    ["j", "next sample, or row"], ["k", "previous sample, or row"], ["c", "next sample of which a later pass was chosen"], ["f", "next failed sample"],
     ["s", "the samples of this run"], ["u", "up: from a sample to its table, from there to the run"],
     ["/", "search the samples"], ["?", "this list"],
   ];
