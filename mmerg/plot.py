@@ -135,7 +135,7 @@ def _plan(run: _Run, dimension: str, name: str) -> Drawn:
 
 def _blame(run: _Run, name: str) -> Drawn:
     found = blame.read(run.about.path, run.results, tuple(run.about.manifest.setting("system.stages", ())))
-    if not any(found.audited(t) or found.passes[t].get(blame.UNAUDITED) for t in range(len(found.passes))):
+    if not found.audits and not any(counts.get(blame.UNAUDITED) for counts in found.passes):
         return Drawn(name, None, f"no pass of {run.about.run} came to an audit")
     return Drawn(name, blame.draw(found, "The earliest agent whose check failed, by pass", caption([run.about])))
 

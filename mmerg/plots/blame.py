@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from mmerg.plots import style
 from mmerg.runs import events
@@ -20,6 +20,7 @@ from mmerg.runs.samples import read_events
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+Verdict: TypeAlias = tuple[int, str, tuple[str, ...]]  # a pass, what was said of it, the stages that were looked at
 PASSED, UNAUDITED, UNFINISHED = "passed all", "unaudited", "not finished"
 
 
@@ -34,28 +35,36 @@ class Blame:
         """Samples that began pass t."""
         return sum(self.passes[t].values())
 
+    @property
+    def audits(self) -> int:
+        """Passes that have an audit."""
+        return sum(self.audited(t) for t in range(len(self.passes)))
+
     def audited(self, t: int) -> int:
         """Samples whose pass t has an audit."""
         return self.n(t) - self.passes[t].get(UNAUDITED, 0) - self.passes[t].get(UNFINISHED, 0)
 
 
 def read(run: Path, samples: Iterable[str], stages: Sequence[str] = ()) -> Blame:
-    """The verdicts on the passes of `samples` of a run folder. stages: in the order in which they run. Raises RunError
-    where events cannot be read."""
+    """The verdicts on the passes of `samples` of a run folder. Raises RunError where events cannot be read."""
+    return count((one for sample in samples for one in verdicts(read_events(run, sample))), stages)
+
+
+def count(found: Iterable[Verdict], stages: Sequence[str] = ()) -> Blame:
+    """The verdicts on passes, counted. stages: in the order in which they run."""
     counts: dict[int, Counter[str]] = {}
     order: dict[str, None] = dict.fromkeys(stages)
-    for sample in samples:
-        for t, verdict, audited in _verdicts(read_events(run, sample)):
-            counts.setdefault(t, Counter())[verdict] += 1
-            order |= dict.fromkeys(audited)
-    found = {verdict for counted in counts.values() for verdict in counted}
-    verdicts = (*order, PASSED, *(verdict for verdict in (UNAUDITED, UNFINISHED) if verdict in found))
+    for t, verdict, audited in found:
+        counts.setdefault(t, Counter())[verdict] += 1
+        order |= dict.fromkeys(audited)
+    given = {verdict for counted in counts.values() for verdict in counted}
+    every = (*order, PASSED, *(verdict for verdict in (UNAUDITED, UNFINISHED) if verdict in given))
     last = max(counts, default=-1)
-    passes = tuple({verdict: counts.get(t, Counter())[verdict] for verdict in verdicts} for t in range(last + 1))
-    return Blame(verdicts, passes)
+    passes = tuple({verdict: counts.get(t, Counter())[verdict] for verdict in every} for t in range(last + 1))
+    return Blame(every, passes)
 
 
-def _verdicts(told: Iterable[events.Event]) -> Iterator[tuple[int, str, tuple[str, ...]]]:
+def verdicts(told: Iterable[events.Event]) -> Iterator[Verdict]:
     """Pass, verdict, and the stages that were audited. A sample without an auditor, or that failed before a pass could
     be audited, has none or one that was not finished."""
     decided = -1

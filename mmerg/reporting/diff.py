@@ -28,8 +28,8 @@ class Span:
 
 def diff(old: str, new: str) -> tuple[Span, ...]:
     """`new` with what it put in marked, and what it took out of `old` where it stood. White space does not count, and
-    is no part of what is marked: it stands between. A text of more than LONG words, or one that shares less than ALIKE of
-    its words with the other, is taken out and put in as a whole.
+    is no part of what is marked: it stands between. A text of more than LONG words, or one that shares less than ALIKE
+    of its words with the other, is taken out and put in as a whole.
     """
     if old == new:
         return plain(new)

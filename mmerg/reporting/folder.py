@@ -1,7 +1,7 @@
-"""A folder that holds a report and nothing else of ours: written file by file, whole or not at all.
+"""A folder that holds a report: written beside what is there, and put in its place when all of it is written.
 
-A marker names every file that was written, so that a later report takes away those it no longer has, and never a file
-of somebody else. A folder that holds anything and has no marker is refused.
+A marker names every file of ours, so that a later report takes away those it no longer has, and never a file of
+somebody else. A folder that holds anything and has no marker is refused. After an error the earlier report stands.
 
     with ReportFolder(Path("runs/demo/report")) as folder:
         folder.write("index.html", text)
@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+import shutil
 from contextlib import suppress
 from pathlib import Path, PurePosixPath
 from types import TracebackType
@@ -18,8 +19,8 @@ from types import TracebackType
 from mmerg.errors import RunError, unwritable
 from mmerg.storage.files import private_folder
 
-MARKER = ".mmerg-report"
-_FIRST = "mmerg report 1\n"
+MARKER, PART = ".mmerg-report", ".mmerg-report.part"
+_FIRST = "mmerg report 1"
 
 
 class ReportFolder:
@@ -27,9 +28,9 @@ class ReportFolder:
 
     def __init__(self, path: Path) -> None:
         self.path = path
+        self._part = path / PART
         self._old: set[str] = set()
         self._new: set[str] = set()
-        self._safe: set[Path] = set()
 
     def __enter__(self) -> ReportFolder:
         try:
@@ -40,7 +41,8 @@ class ReportFolder:
         try:
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             self._old = self._claimed()
-            self._mark(self._old)  # anew, whatever stood there: a torn line, or a link
+            shutil.rmtree(self._part, ignore_errors=True)  # of a killed process
+            self._part.mkdir(mode=0o700)
         except BaseException as error:
             os.close(self._lock)
             if isinstance(error, BlockingIOError):
@@ -52,19 +54,13 @@ class ReportFolder:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
-        """Take away what an earlier report had and this one has not; after an error, only note what is there."""
         try:
             if kind is None:
-                for stale in sorted(self._old - self._new):
-                    with suppress(OSError, RunError):
-                        _part(self._place(stale)).unlink(missing_ok=True)  # of a killed process
-                        self._place(stale).unlink()
-                self._mark(self._new)
-                self._drop_empty()
-            else:
-                with suppress(RunError):
-                    self._mark(self._old | self._new)
+                self._put_in_place()
+        except OSError as failed:
+            raise unwritable(failed, self.path) from failed
         finally:
+            shutil.rmtree(self._part, ignore_errors=True)
             os.close(self._lock)
 
     def write(self, name: str, content: str | bytes) -> None:
@@ -72,111 +68,74 @@ class ReportFolder:
         data = _encoded(content) if isinstance(content, str) else content
         path = self._ready(name)
         try:
-            _fresh(path, data).replace(path)
+            with open(path, "wb", opener=lambda path, flags: os.open(path, flags, 0o600)) as file:
+                file.write(data)
         except OSError as error:
             raise unwritable(error, path) from error
 
     def link(self, name: str, source: Path) -> None:
         """Put a file there that shares its bytes with `source`, or a copy where they cannot be shared."""
-        path = self._ready(name)
         try:
-            part = _part(path)
-            part.unlink(missing_ok=True)
-            try:
-                os.link(source, part)
-            except OSError:  # another file system, or one without links
-                part = _fresh(path, source.read_bytes())
-            # To rename a link to the same file does nothing.
-            if path.exists() and path.samefile(part) and not path.is_symlink():
-                part.unlink()
-            else:
-                part.replace(path)
-        except OSError as error:
-            raise unwritable(error, path) from error
+            os.link(source, self._ready(name))
+        except OSError:  # another file system, or one without links
+            self.write(name, source.read_bytes())
 
     def _ready(self, name: str) -> Path:
-        path = self._place(name)
-        if name not in self._new:
-            if name not in self._old:
-                if path.exists():
-                    hint = "move it away, or choose --out"
-                    raise RunError("this file is not of a report", where=str(path), hint=hint)
-                self._note(name)
-            self._new.add(name)
-        return path
-
-    def _place(self, name: str) -> Path:
-        """Where a file of ours is: below the folder, through real folders alone. They are made."""
         parts = PurePosixPath(name).parts
         if not parts or name.startswith("/") or ".." in parts:
             raise RunError(f"this is not the name of a report's file: {name!r}", where=str(self.path))
-        folder = self.path
-        for part in parts[:-1]:
-            folder /= part
-            if folder not in self._safe:
-                if folder.is_symlink():
-                    raise RunError("a report does not write through links", where=str(folder), hint="remove the link")
-                try:
-                    folder.mkdir(mode=0o700, exist_ok=True)
-                except OSError as error:
-                    raise unwritable(error, folder) from error
-                self._safe.add(folder)
-        return folder / parts[-1]
+        self._new.add(name)
+        path = self._part / name
+        with suppress(OSError):  # what is wrong, writing the file tells
+            private_folder(path.parent)
+            path.unlink(missing_ok=True)  # it may share its bytes with a frame of a run
+        return path
+
+    def _put_in_place(self) -> None:
+        """Take away the earlier report and move this one there; first see that nothing of somebody else is in its way.
+        The marker names the files of both until all is done, so that what a killed process leaves is known as ours."""
+        for name in sorted(self._new):
+            path = self.path / name
+            if self._through_link(name):
+                raise RunError("a report does not write through links", where=str(path.parent), hint="remove the link")
+            if name not in self._old and os.path.lexists(path):
+                raise RunError("this file is not of a report", where=str(path), hint="move it away, or choose --out")
+        self._mark(self._old | self._new)
+        folders = {folder for name in self._old for folder in PurePosixPath(name).parents if folder.parts}
+        for name in self._old:
+            with suppress(OSError):
+                (self.path / name).unlink()
+        for name in sorted(self._new):
+            private_folder((self.path / name).parent)
+            (self._part / name).rename(self.path / name)
+        for folder in sorted(folders, key=lambda one: -len(one.parts)):
+            with suppress(OSError):  # it is not empty
+                (self.path / folder).rmdir()
+        self._mark(self._new)
 
     def _claimed(self) -> set[str]:
-        """What an earlier report wrote here."""
+        """What an earlier report wrote here, but for names that no report has and what lies behind links."""
         marker = self.path / MARKER
         if marker.is_file():
-            first, *names = marker.read_text(encoding="utf-8", errors="replace").splitlines(keepends=True)
+            first, *names = marker.read_text(encoding="utf-8", errors="replace").split("\n")
             if first == _FIRST:
-                return {name.rstrip("\n") for name in names}
-        if any(self.path.iterdir()):
+                kept = (name for name in names if name and not name.startswith("/"))
+                return {name for name in kept if ".." not in PurePosixPath(name).parts and not self._through_link(name)}
+        if any(file.name != PART for file in self.path.iterdir()):
             raise RunError(
                 "the folder holds files that are not a report's", where=str(self.path), hint="choose another --out"
             )
         return set()
 
-    def _note(self, name: str) -> None:
-        """Name a file before it is there, so that what a killed process leaves is known to be ours, too."""
-        try:
-            with open(self.path / MARKER, "ab", opener=_unfollowed) as file:
-                file.write(_encoded(f"{name}\n"))
-        except OSError as error:
-            raise unwritable(error, self.path) from error
+    def _through_link(self, name: str) -> bool:
+        return any((self.path / folder).is_symlink() for folder in PurePosixPath(name).parents if folder.parts)
 
     def _mark(self, names: set[str]) -> None:
-        try:
-            marker = self.path / MARKER
-            _fresh(marker, _encoded(_FIRST + "".join(f"{name}\n" for name in sorted(names)))).replace(marker)
-        except OSError as error:
-            raise unwritable(error, self.path) from error
-
-    def _drop_empty(self) -> None:
-        """Folders that held files of ours and hold nothing now."""
-        folders = {parent for name in self._old - self._new for parent in PurePosixPath(name).parents}
-        for folder in sorted(folders, key=lambda one: -len(one.parts)):
-            with suppress(OSError):
-                if folder.parts and ".." not in folder.parts:
-                    (self.path / folder).rmdir()
-
-
-def _part(path: Path) -> Path:
-    """Where a file is written before it is moved into place."""
-    return path.with_name(path.name + ".part")
-
-
-def _fresh(path: Path, data: bytes) -> Path:
-    """The part of `path`, as a new file: one that is there already may be a link, or share its bytes with a frame of a
-    run, which must not be written to."""
-    part = _part(path)
-    part.unlink(missing_ok=True)
-    with open(part, "xb", opener=_unfollowed) as file:
-        file.write(data)
-    return part
-
-
-def _unfollowed(path: str, flags: int) -> int:
-    return os.open(path, flags | os.O_NOFOLLOW, 0o600)
+        """Anew, whatever stood there: a torn line, or a link."""
+        part = self._part / MARKER
+        part.write_bytes(_encoded("\n".join([_FIRST, *sorted(names), ""])))
+        part.chmod(0o600)
+        part.replace(self.path / MARKER)
 
 
 def _encoded(text: str) -> bytes:

@@ -37,9 +37,9 @@ class Picture:
         return round(96 * width), round(96 * height)
 
 
-def of_run(overview: Overview) -> Iterator[Picture]:
+def of_run(overview: Overview, blamed: blame.Blame) -> Iterator[Picture]:
     """Those that the run has something for; what a table of its page holds in full is not drawn again."""
-    about, results = overview.about, {result.id: result for result in overview.results}
+    about = overview.about
     told = caption([about])
     settings = about.manifest.setting
     for dimension in ("tone", "stance"):
@@ -49,10 +49,9 @@ def of_run(overview: Overview) -> Iterator[Picture]:
             title = f"{dimension.capitalize()} by forecast emotion, n={table.n.sum()}"
             figure = matrix.draw(table, title, told, "forecast emotion", dimension)
             yield Picture(dimension, f"How often each {dimension} was planned for each forecast emotion", figure)
-    found = blame.read(about.path, results, tuple(settings("system.stages", ())))
-    if any(found.audited(t) for t in range(len(found.passes))):
+    if blamed.audits:
         title = "The earliest agent whose check failed, by pass"
-        yield Picture("blame", f"{title}; the table beside it has the counts", blame.draw(found, title, told))
+        yield Picture("blame", f"{title}; the table beside it has the counts", blame.draw(blamed, title, told))
     if overview.planted:
         alt = f"{planted.TITLE}; the table beside it has the same numbers"
         yield Picture("planted", alt, planted.draw(overview.planted, told))

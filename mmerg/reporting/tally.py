@@ -1,18 +1,21 @@
 """What is counted while the pages of a run's samples are made: a row of the table each, and sums for its overview.
 
 tally = Tally()
-tally.add(result, page)
+tally.add(result, page, events)
 tally.rows[0].blamed, tally.problems
 """
 
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from mmerg.plots.blame import Verdict, verdicts
 from mmerg.reporting.navigation import Became, Outcome, became, outcome, wrong_emotion
 from mmerg.reporting.sample_model import SamplePage
 from mmerg.reporting.text import clipped, file_name
+from mmerg.runs.events import Event
 from mmerg.runs.result import Result
 
 _ID, _TEXT = 80, 220  # characters of an id and of a turn in the table; the sample's page has all of them
@@ -45,12 +48,12 @@ class TableRow:
 
 @dataclass
 class Tally:
-    """faults: by pass, which agent was blamed first ("" none). problems: history turns without frames, by reason.
+    """verdicts: what audits said of passes. problems: history turns without frames, by reason.
     asked_again, given_up: refused replies by stage and reason, those that another call of the stage in the same pass
     followed and those that none did. repaired: samples with a refused reply and a later one that was taken."""
 
     rows: list[TableRow] = field(default_factory=list)
-    faults: dict[int, Counter[str]] = field(default_factory=dict)
+    verdicts: list[Verdict] = field(default_factory=list)
     problems: Counter[str] = field(default_factory=Counter)
     asked_again: Counter[tuple[str, str]] = field(default_factory=Counter)
     given_up: Counter[tuple[str, str]] = field(default_factory=Counter)
@@ -66,8 +69,9 @@ class Tally:
     def repaired(self) -> int:
         return sum(row.repaired for row in self.rows)
 
-    def add(self, result: Result, page: SamplePage) -> None:
-        """A sample that has its page."""
+    def add(self, result: Result, page: SamplePage, found: Sequence[Event]) -> None:
+        """A sample that has its page, which was made from the events that were found."""
+        self.verdicts += verdicts(found)
         text = result.failure_text or "" if result.status == "failed" else result.response or ""
         last = page.turns[-1].text if page.turns else ""
         shown = ((result.id, _ID), (last, _TEXT), (text, _TEXT))
@@ -92,9 +96,6 @@ class Tally:
                 whole=" ".join(one[:_FOUND] for one, room in shown if len(one) > room),
             )
         )
-        for audit in page.audits:
-            if audit.findings:
-                self.faults.setdefault(audit.t, Counter())[audit.fault or ""] += 1
         self.problems.update(turn.problem for turn in page.turns if turn.problem)
         self.forms[page.form] += 1
         self.missing_frames += sum(not shot.held for shot in page.shots)

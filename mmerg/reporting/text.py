@@ -20,7 +20,9 @@ _NAME, _DIGITS = 40, 20
 def spelled_out(value: object) -> object:
     """What a template prints for `value`: control, bidirectional and unpaired characters as visible escapes. Markup
     that templates made themselves stays."""
-    return terminal.printable(value) if isinstance(value, str) and not isinstance(value, Markup) else value
+    if not isinstance(value, str) or isinstance(value, Markup) or value.isprintable():
+        return value
+    return terminal.printable(value)
 
 
 def file_name(id: str) -> str:

@@ -14,7 +14,7 @@ from typing import Any
 
 from mmerg.auditing.planted import COLUMNS
 from mmerg.console.run_tables import describe_memory
-from mmerg.plots import style
+from mmerg.plots import blame, style
 from mmerg.reporting.folder import ReportFolder
 from mmerg.reporting.frames import Faces, Frames
 from mmerg.reporting.navigation import OUTCOMES, became, outcome, outcomes, ways, wrong_emotion
@@ -89,9 +89,9 @@ class _Run:
             self.folder.write(*page)
             if count % EVERY == 0:
                 say(f"{count} of {len(overview.results)} samples")
-        blamed = {name for counts in tally.faults.values() for name in counts if name}
-        stages = stages_of(overview.manifest).named
-        agents = [*(name for name in stages if name in blamed), *sorted(blamed - set(stages))]
+        blamed = blame.count(tally.verdicts, tuple(overview.manifest.setting("system.stages", ())))
+        others = (blame.PASSED, blame.UNAUDITED, blame.UNFINISHED)
+        agents = [one for one in blamed.verdicts if one not in others and any(counts[one] for counts in blamed.passes)]
         top = "../" if self.prefix else ""
         found = outcomes(overview.outcomes)
         shared: dict[str, object] = {"top": top, "up": "", "faces": self.faces, "outcomes": found}
@@ -105,13 +105,15 @@ class _Run:
             passes=sorted({row.passes for row in tally.rows}),
         )
         self.folder.write(f"{self.prefix}samples.html", samples)
-        pictures = _drawn(self.folder, self.prefix, of_run(overview)) if overview.results else []
+        pictures = _drawn(self.folder, self.prefix, of_run(overview, blamed)) if overview.results else []
         run = render(
             "run.j2",
             **shared,
             o=overview,
             tally=tally,
             agents=agents,
+            blamed=blamed,
+            passed=blame.PASSED,
             pictures=pictures,
             memory="; ".join(map(describe_memory, overview.manifest.memories.values())),
             forms=FORMS,
@@ -129,8 +131,9 @@ class _Run:
         stages = stages_of(self.overview.manifest)
         known = {name: {result.id for result in other.results} for name, other in self.others.items()}
         for number, (result, way) in enumerate(zip(results, ways(results), strict=True), start=1):
-            page = sample_page(read_events(path, result.id), stages, frames.held)
-            tally.add(result, page)
+            found = read_events(path, result.id)
+            page = sample_page(found, stages, frames.held)
+            tally.add(result, page, found)
             name = file_name(result.id)
             elsewhere = [
                 (other.name, f"../../{folder}/samples/{name}")

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from mmerg.errors import RunError
-from mmerg.reporting.folder import MARKER, ReportFolder
+from mmerg.reporting.folder import MARKER, PART, ReportFolder
 
 
 def files(folder: Path) -> dict[str, str]:
@@ -103,42 +103,25 @@ def test_a_frame_shares_its_bytes_with_the_run_and_can_be_replaced(tmp_path: Pat
     assert {file.name for file in (out / "frames").iterdir()} == {"f.jpg"}
 
 
-def test_what_stands_where_a_part_is_written_is_replaced_and_not_written_through(tmp_path: Path) -> None:
-    """A process killed in the middle of a frame leaves the run's own file there, under a second name."""
-    source, mine, out = tmp_path / "f.jpg", tmp_path / "mine.txt", tmp_path / "report"
-    source.write_bytes(b"whole")
+def test_files_that_only_look_like_ours_are_left_alone(tmp_path: Path) -> None:
+    mine, out = tmp_path / "mine.txt", tmp_path / "report"
     mine.write_text("mine", encoding="utf-8")
-    with ReportFolder(out) as folder:
-        folder.link("frames/f.jpg", source)
-    (out / "frames/f.jpg.part").hardlink_to(source)
-    (out / "index.html.part").symlink_to(mine)
-    (out / f"{MARKER}.part").symlink_to(mine)
-    with ReportFolder(out) as folder:
-        folder.write("frames/f.jpg", b"blurred")
-        folder.write("index.html", "two")
-    assert (source.read_bytes(), mine.read_text(encoding="utf-8")) == (b"whole", "mine")
-    assert files(out) == {"frames/f.jpg": "blurred", "index.html": "two"}
-
-
-def test_a_part_that_a_killed_process_left_goes_with_its_file(tmp_path: Path) -> None:
-    out = tmp_path / "report"
-    with ReportFolder(out) as folder:
-        folder.write("frames/f.jpg", b"whole")
-    (out / "frames/f.jpg.part").write_bytes(b"wh")
     write_all(out, "index.html")
-    assert files(out) == {"index.html": "a"}
-    assert not (out / "frames").exists()
+    (out / MARKER).unlink()
+    (out / MARKER).symlink_to(mine)
+    with pytest.raises(RunError, match="not a report's"):
+        write_all(out, "index.html")
+    assert mine.read_text(encoding="utf-8") == "mine"
 
 
-def test_a_marker_that_becomes_a_link_is_not_written_through(tmp_path: Path) -> None:
+def test_a_marker_that_becomes_a_link_is_replaced_and_not_written_through(tmp_path: Path) -> None:
     mine, out = tmp_path / "mine.txt", tmp_path / "report"
     mine.write_text("mine", encoding="utf-8")
     with ReportFolder(out) as folder:
-        (out / MARKER).unlink()
+        folder.write("index.html", "one")
         (out / MARKER).symlink_to(mine)
-        with pytest.raises(RunError, match="cannot be written"):
-            folder.write("index.html", "one")
     assert mine.read_text(encoding="utf-8") == "mine"
+    assert not (out / MARKER).is_symlink()
 
 
 def test_a_link_to_the_very_frame_becomes_a_file(tmp_path: Path) -> None:
@@ -154,13 +137,16 @@ def test_a_link_to_the_very_frame_becomes_a_file(tmp_path: Path) -> None:
     assert (out / "f.jpg").samefile(source)
 
 
-def test_after_an_error_everything_that_is_there_is_ours_still(tmp_path: Path) -> None:
+def test_after_an_error_the_earlier_report_stands(tmp_path: Path) -> None:
     out = tmp_path / "report"
     with pytest.raises(RunError, match="not the name"):
         write_all(out, "samples/a.html", "/samples/b.html")
+    assert files(out) == {}
     with ReportFolder(out) as folder:
         folder.write("index.html", "one")
-    assert files(out) == {"index.html": "one"}
+    with pytest.raises(RunError, match="not the name"):
+        write_all(out, "index.html", "../b.html")
+    assert files(out) == {"index.html": "one"}  # the earlier report stands
 
 
 def test_what_a_killed_process_leaves_is_ours(tmp_path: Path) -> None:
@@ -172,6 +158,21 @@ def test_what_a_killed_process_leaves_is_ours(tmp_path: Path) -> None:
     with ReportFolder(out) as folder:
         folder.write("index.html", "one")
     assert files(out) == {"index.html": "one"}
+
+
+def test_a_process_killed_while_it_puts_files_in_place_leaves_them_known(tmp_path: Path) -> None:
+    out = tmp_path / "report"
+    write_all(out, "index.html", "samples/a.html")
+    killed = ReportFolder(out)
+    killed.__enter__()
+    killed.write("samples/b.html", "b")
+    (out / "index.html").rename(out / PART / "other")  # as if it were half done
+    killed._mark(killed._old | killed._new)
+    (out / PART / "samples/b.html").rename(out / "samples/b.html")
+    os.close(killed._lock)
+    write_all(out, "index.html")
+    assert files(out) == {"index.html": "a"}
+    assert not (out / PART).exists()
 
 
 def test_a_folder_that_cannot_be_made_is_our_own_error(tmp_path: Path) -> None:

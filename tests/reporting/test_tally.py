@@ -15,7 +15,8 @@ from tests.scoring.run_builder import manifest_of
 
 def tally_of(told: Told, found: list[events.Event] | None = None) -> Tally:
     tally = Tally()
-    tally.add(result_of(told), sample_page(found or events_of(told), stages_of(manifest_of([])), lambda _: True))
+    found = found or events_of(told)
+    tally.add(result_of(told), sample_page(found, stages_of(manifest_of([])), lambda _: True), found)
     return tally
 
 
