@@ -99,9 +99,9 @@ def plot(
                 out.print(escape(f"{drawn.name} is not drawn: {drawn.why}"), soft_wrap=True)
                 continue
             for ending in endings:
-                file = target / f"{drawn.name}{ending}"
-                style.write(drawn.figure, file)
-                out.print(escape(str(file)), soft_wrap=True)
+                path = target / f"{drawn.name}{ending}"
+                style.write(drawn.figure, path)
+                out.print(escape(str(path)), soft_wrap=True)
                 written += 1
             if drawn.why:
                 out.print(escape(f"{drawn.name}: {drawn.why}"), soft_wrap=True)

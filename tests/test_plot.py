@@ -104,9 +104,9 @@ def test_files_are_named_by_what_tells_runs_apart(
 def test_a_figure_without_its_title_is_lower(run: Path, tmp_path: Path) -> None:
     for name, more in (("with", []), ("without", ["--no-title"])):
         assert main([str(run), "--only", "tone", "--format", "png", "--out", str(tmp_path / name), *more]) == 0
-    sizes = [Image.open(tmp_path / name / "tone.png").size for name in ("with", "without")]
-    assert sizes[0][0] == sizes[1][0]
-    assert 40 < sizes[0][1] - sizes[1][1] < 60  # a line of 8 points at 300 dots an inch
+    with Image.open(tmp_path / "with/tone.png") as one, Image.open(tmp_path / "without/tone.png") as other:
+        assert one.width == other.width
+        assert 40 < one.height - other.height < 60  # a line of 8 points at 300 dots an inch
 
 
 MEMORY = {"top_k": 1, "emotion": "any"}

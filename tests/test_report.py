@@ -65,13 +65,18 @@ def test_the_overview_counts_what_happened(tmp_path: Path) -> None:
     page = (run / "report" / "index.html").read_text(encoding="utf-8")
     for outcome, count in (("later", 2), ("kept", 2), ("passed", 1), ("failed", 2)):
         assert f'<a href="samples.html#outcome={outcome}">{count}</a>' in page
+    tiles = page[: page.index("<section")]
+    leading = ["accuracy of the label, %", "failed", "minutes", "tokens", "first pass"]
+    assert [tile.partition("<")[0] for tile in tiles.split("<dt>")[1:]][:5] == leading
+    assert 'label became right in <a href="samples.html#became=right">1</a>, wrong in 0' in page
     assert "truncated" in page
     assert "same reply" in page
     assert '<th scope="row">missing</th><td class="n">7</td>' in page
     assert "0000000000000000000000000000000000000000" in page  # the commit
     assert "<dt>python</dt><dd>3.11.0</dd>" in page
     heads = [part.partition("<")[0] for part in page.split('<h2 id="')]
-    assert [head.partition('">')[2] for head in heads][1] == "What was run"
+    told = [head.partition('">')[2] for head in heads]
+    assert (told[1], told[-1]) == ("Figures", "What was run")
     assert '<a href="samples.html#failure=truncated">truncated</a>' in page
     assert "The keyframes were sent as images (7 samples).</p>" in page
 

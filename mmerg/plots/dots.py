@@ -28,18 +28,16 @@ def draw(runs: Sequence[Scored], names: Sequence[str], title: str, caption: str)
 def forest(compared: Mapping[str, Sequence[Comparison]], title: str, caption: str) -> Figure | None:
     """Differences from a first run: a panel for each other run by its name, a row for each figure that is a share; None
     where none was compared."""
-    rows = [name for name, told in TITLES.items() if told.endswith("%")]
-    found = {run: {one.metric: one for one in all} for run, all in compared.items()}
-    rows = [name for name in rows if any(of[name].difference is not None for of in found.values() if name in of)]
+    found = {(run, one.metric): one for run, all in compared.items() for one in all if one.difference is not None}
+    rows = [name for name, told in TITLES.items() if told.endswith("%") and any(name == metric for _, metric in found)]
     if not rows:
         return None
-    scores = {
-        f"{run}, points": [
-            of.get(name) and Score(name=name, value=of[name].difference, interval=of[name].interval, n=of[name].n)
-            for name in rows
-        ]
-        for run, of in found.items()
-    }
+
+    def score(run: str, name: str) -> Score | None:
+        one = found.get((run, name))
+        return Score(name=name, value=one.difference, interval=one.interval, n=one.n) if one else None
+
+    scores = {f"{style.label(run)}, points": [score(run, name) for name in rows] for run in compared}
     return panels(scores, [TITLES[name].removesuffix(", %") for name in rows], title, caption, zero=True)
 
 
@@ -67,7 +65,7 @@ def _panel(axes: Axes, heading: str, scores: Sequence[Score | None], zero: bool)
 
     if zero:
         axes.axvline(0, color=style.PALE, lw=0.8, zorder=0)
-    axes.set_title(style.label(heading), fontsize=style.SMALL, pad=3)
+    axes.set_title(heading, fontsize=style.SMALL, pad=3)
     axes.text(1.04, -0.75, "n", transform=axes.get_yaxis_transform(), color="#555555", style="italic")
     for row, score in enumerate(scores):
         axes.axhline(row, color=style.FAINT, lw=0.5, zorder=0)

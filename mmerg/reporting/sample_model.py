@@ -5,6 +5,7 @@ Plain records without behaviour worth a name; `sample_page` makes them, template
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
@@ -59,6 +60,13 @@ class Call:
     schema: Part | None
     refused: events.Refused | None
     cleaned: events.Cleaned | None
+
+    @property
+    def sampling(self) -> str:
+        """The settings of the call in words."""
+        settings = sorted(self.event.sampling.items())
+        told = ((name, json.dumps(" ".join(one)) if isinstance(one, tuple) else one) for name, one in settings)
+        return ", ".join(f"{name} {value}" for name, value in told)
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,7 @@ from matplotlib.figure import Figure
 from mmerg.plots import blame, confusion, curve, dots, matrix, style
 from mmerg.plots.scored import TITLES, Scored, measured_apart
 from mmerg.runs.manifest import About
+from mmerg.scoring.paired import Comparison
 from mmerg.scoring.score import Confusion, Score, Scores
 from tests.plots.boxes import outside, overlaps, smallest
 from tests.scoring.run_builder import LABELS, manifest_of
@@ -124,6 +125,23 @@ def test_dots_of_any_number_of_runs(count: int, metrics: tuple[str, ...], value:
         check(dots.draw([*runs, bare], names, "Figures with 95 % intervals", CAPTION))
 
 
+def test_differences_are_read_from_a_line_at_zero() -> None:
+    def compared(metric: str, difference: float | None) -> Comparison:
+        return Comparison(metric=metric, a="a", b="b", n=5, dialogues=5, left_out=0, difference=difference)
+
+    figure = dots.forest({"b": [compared("acc", -10.0), compared("self_ppl", 3.0)], "c": []}, "title", "caption")
+    assert figure
+    [left, right] = figure.axes
+    assert [label.get_text() for label in left.get_yticklabels()] == ["Accuracy"]  # a perplexity has another unit
+    assert all(axes.get_xlim()[0] < 0 < axes.get_xlim()[1] for axes in (left, right))
+    assert dots.forest({"b": [compared("acc", None)]}, "title", "caption") is None
+
+
+@pytest.mark.parametrize(("shown", "low", "high"), [([50.0, 50.0], 47.5, 52.5), ([0.0], -1, 1), ([0, 10], -1.2, 11.2)])
+def test_an_axis_has_room_also_where_all_values_are_equal(shown: list[float], low: float, high: float) -> None:
+    assert style.limits(shown) == pytest.approx((low, high))
+
+
 def test_dots_with_odd_names() -> None:
     with style.styled():
         check(dots.draw([scored(str(k)) for k in range(len(HOSTILE))], HOSTILE, "\n$x$ " * 30, " ".join(HOSTILE)))
@@ -193,7 +211,7 @@ def test_the_paper_stands_beside_runs_of_its_corpus_alone() -> None:
     assert curve.of_paper([other], "top_k") is None
 
 
-@pytest.mark.parametrize("ending", [".png", ".svg"])
+@pytest.mark.parametrize("ending", [".png", ".svg", ".pdf"])
 def test_the_same_figure_gives_the_same_bytes_and_names_no_program_or_time(ending: str, tmp_path: Path) -> None:
     table = matrix.Matrix(("joy",), ("gentle",), np.array([[3]]))
     for name in "ab":
@@ -201,7 +219,11 @@ def test_the_same_figure_gives_the_same_bytes_and_names_no_program_or_time(endin
             style.write(matrix.draw(table, "t", CAPTION, "r", "c"), tmp_path / f"{name}{ending}")
     data = (tmp_path / f"a{ending}").read_bytes()
     assert data == (tmp_path / f"b{ending}").read_bytes()
-    assert not [word for word in (b"dc:date", b"dc:creator", b"Software", b"tIME") if word in data]
+    assert not [
+        word
+        for word in (b"dc:date", b"dc:creator", b"Software", b"tIME", b"CreationDate", b"/Producer", b"/Creator")
+        if word in data
+    ]
     assert sorted(path.name for path in tmp_path.iterdir()) == [f"a{ending}", f"b{ending}"]
 
 

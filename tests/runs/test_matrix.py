@@ -1,0 +1,46 @@
+"""Several runs sample by sample."""
+
+from __future__ import annotations
+
+from mmerg.runs.matrix import matrix
+from mmerg.runs.result import Result
+from tests.scoring.run_builder import result
+
+
+def run(*results: Result) -> dict[str, Result]:
+    return {one.id: one for one in results}
+
+
+def test_what_became_of_each_sample() -> None:
+    first = run(
+        result("same", "Oh.", "joy", gold="joy"),
+        result("better", "Oh.", "fear", gold="joy"),
+        result("worse", "Oh.", "joy", gold="joy"),
+        result("lost", "Oh.", "joy", gold="joy"),
+        result("words", "Oh.", "joy"),
+        result("alone", "Oh.", "joy", gold="joy"),
+    )
+    second = run(
+        result("same", "Oh.", "joy", gold="joy"),
+        result("better", "Oh.", "joy", gold="joy"),
+        result("worse", "Oh.", "fear", gold="joy"),
+        result("lost", None, gold="joy"),
+        result("words", "No.", "joy"),
+        result("new", "Oh.", "joy", gold="joy"),
+    )
+    found = {line.sample: (line.changed, line.better, line.worse) for line in matrix([first, second])}
+    assert found == {
+        "same": (False, False, False),
+        "better": (True, True, False),
+        "worse": (True, False, True),
+        "lost": (True, False, True),  # a failed sample has no label right
+        "words": (True, False, False),  # without a gold label neither better nor worse
+        "alone": (False, False, False),
+        "new": (False, False, False),  # the first run has nothing to hold it against
+    }
+
+
+def test_a_third_run_can_be_better_where_the_second_is_not() -> None:
+    runs = [run(result("a", "Oh.", label, gold="joy")) for label in ("fear", "fear", "joy")]
+    [line] = matrix(runs)
+    assert (line.changed, line.better, line.worse, line.first, line.gold) == (True, True, False, 0, "joy")
