@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING
 
 from mmerg.plots import style
 from mmerg.plots.scored import TITLES, Scored, with_any
-from mmerg.scoring.paired import Comparison
 from mmerg.scoring.score import Score
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+
+    from mmerg.scoring.paired import Comparison
 
 ROW, PANEL = 0.17, 1.15  # inches: a row's height, and a panel's least width with its column of n
 
