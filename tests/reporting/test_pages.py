@@ -93,18 +93,18 @@ def test_a_call_opens_in_a_drawer(browser: Browser, report: Path) -> None:
     with watched(browser) as view:
         page = view.open(sample(report, "d0/4"), "#call-2")
         drawer = page.locator("dialog.drawer")
-        assert drawer.locator("h2").inner_text().startswith("Call 2")
+        assert drawer.locator("h3").inner_text().startswith("Call 2")
         assert drawer.get_by_text('{\n  "type": "object"\n}').count() == 1  # laid out to be read
         page.evaluate("navigator.clipboard.writeText = (text) => { window.__copied = text; return Promise.resolve(); }")
         drawer.locator("pre:has-text('object') + button").click()
         assert page.evaluate("window.__copied") == '{"type":"object"}'  # as it was sent
         assert drawer.get_by_role("meter").count() == 3
         drawer.locator("a[href='#call-1']").first.click()
-        page.locator("dialog.drawer h2:has-text('Call 1')").wait_for()
+        page.locator("dialog.drawer h3:has-text('Call 1')").wait_for()
         page.keyboard.press("Escape")
         assert not drawer.is_visible()
         page.locator("#call-3 summary").click()
-        assert drawer.locator("h2").inner_text().startswith("Call 3")
+        assert drawer.locator("h3").inner_text().startswith("Call 3")
         view.check()
 
 

@@ -60,7 +60,7 @@ addEventListener("DOMContentLoaded", () => {
     code.append(pre, button);
   };
   const draw = (fold) => {
-    const title = make("h2", { id: "drawer-title" }, ...one("summary", fold).cloneNode(true).childNodes);
+    const title = make("h3", { id: "drawer-title" }, ...one("summary", fold).cloneNode(true).childNodes);
     const close = make("button", { type: "button", className: "close", textContent: "Close", onclick: () => drawer.close() });
     const rest = Array.from(fold.children).slice(1).map((part) => part.cloneNode(true));
     drawer.replaceChildren(make("div", { className: "top" }, title, close), ...rest);
