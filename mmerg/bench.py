@@ -18,8 +18,9 @@ from pathlib import Path
 from rich.console import Console
 from rich.rule import Rule
 
-from mmerg.benching import backbones, written
+from mmerg.benching import backbones
 from mmerg.benching.backbones import Asked
+from mmerg.benching.drawn import sheet
 from mmerg.benching.measure import paper_table, scored, timed
 from mmerg.benching.options import check_scorer, spelled, without_models
 from mmerg.benching.rows import Bench, Skipped
@@ -28,8 +29,8 @@ from mmerg.benching.table import Table, folder_name, opened, settings_of
 from mmerg.console.terminal import Parser, console, escape, run_command, start
 from mmerg.errors import ConfigError, CorpusError, MmergError
 from mmerg.experiment.wiring import hosts_of
-from mmerg.scoring.arguments import add_arguments, arguments
-from mmerg.scoring.standard import DEFAULTS, Options
+from mmerg.scoring.arguments import add_arguments, options_of
+from mmerg.scoring.standard import Options
 from mmerg.settings.command import folder_of_pages
 from mmerg.settings.model import RunSettings
 from mmerg.settings.parse import checked, parse
@@ -81,8 +82,7 @@ def bench(out: Console, given: argparse.Namespace, settings: Sequence[str], opti
     failed = failed or any(row.failed or row.scores_why for row in table.new())
     files = table.close()
     out.print(Rule("bench"))
-    for part in written.shown(table.bench):
-        out.print(part)
+    out.print(sheet(table.bench))
     for file in files:
         out.print(escape(str(file)), soft_wrap=True)
     return 1 if failed else 0
@@ -164,9 +164,6 @@ def main(given_arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--config-dir", metavar="DIR", help="pages of your own, by group: DIR/backbone/mine.yaml")
     parser.add_argument("settings", nargs="*", metavar="key=value", help="for every run: dataset.root=~/MELD")
     add_arguments(parser)
-    draws = parser.add_argument_group("intervals")
-    draws.add_argument("--resamples", type=int, metavar="N", default=DEFAULTS.resamples, help="default: %(default)s")
-    draws.add_argument("--seed", type=int, metavar="N", default=DEFAULTS.seed, help="default: %(default)s")
     given = parser.parse_intermixed_args(given_arguments)
     # `--backbones a b key=value`: what has a "=" is no name of a model
     settings = [word for word in (*(given.backbones or ()), *given.settings) if "=" in word]
@@ -176,11 +173,10 @@ def main(given_arguments: Sequence[str] | None = None) -> int:
             parser.error("--backbones names none")
     if stray := [word for word in given.settings if "=" not in word]:
         parser.error(f"{stray[0]} is no setting: key=value")
-    options = Options(**arguments(given), resamples=given.resamples, seed=given.seed)
 
     def command() -> int:
         given.config_dir = folder_of_pages(given.config_dir) if given.config_dir is not None else None
-        return bench(console(), given, settings, options)
+        return bench(console(), given, settings, options_of(given))
 
     return run_command(command)
 

@@ -1,9 +1,10 @@
 """Compares finished runs, sample by sample: `python -m mmerg.compare RUN_A RUN_B [RUN …]`.
 
-Each run is held against the first. Prints the settings that differ, the difference of every figure with its 95 %
-interval, and the smallest difference that so many pairs can show. Only the primary figures (acc, dist2, bert_f1, or
-those named by --primary) are tested: p by McNemar's exact test (shares) or a permutation test, corrected by Holm for
-all that is tested. Calls no model that wrote replies and writes nothing but `--json FILE`.
+Each run is held against the first; runs that differ in their seeds alone are one setting, and a figure their mean.
+Prints the settings that differ, the difference of every figure with its 95 % interval, the smallest difference that so
+many pairs can show, and the samples that improved and got worse, with both replies. Only the primary figures (acc,
+dist2, bert_f1, or those named by --primary) are tested: p by McNemar's exact test (shares) or a permutation test,
+corrected by Holm for all that is tested. Calls no model that wrote replies and writes nothing but `--json FILE`.
 Exit code 0 compared, 2 runs that cannot be compared or a wrong option, 130 interrupted.
 """
 
@@ -22,8 +23,8 @@ from mmerg.errors import ConfigError
 from mmerg.runs.labels import own
 from mmerg.runs.manifest import check_runs
 from mmerg.scoring.answers import read_run, told_apart
-from mmerg.scoring.arguments import add_arguments, arguments
-from mmerg.scoring.comparisons import DRAWS, PRIMARY, compared_with
+from mmerg.scoring.arguments import add_arguments, options_of
+from mmerg.scoring.comparisons import DRAWS, PRIMARY, by_setting, compared_with
 from mmerg.scoring.differences import shown
 from mmerg.scoring.files import written
 from mmerg.scoring.standard import Options
@@ -31,16 +32,17 @@ from mmerg.scoring.standard import Options
 PATIENCE = 5.0  # seconds without a word
 
 
-def compare(out: Console, paths: Sequence[Path], options: Options, json: Path | None) -> int:
+def compare(out: Console, paths: Sequence[Path], options: Options, json: Path | None, verbose: bool) -> int:
     """Compare all runs with the first, print, and keep as JSON. Raises RunError and ConfigError."""
     if len(paths) < 2:
         raise ConfigError("one run alone cannot be compared", where="arguments", hint="give two runs or more")
     if options.resamples < 1:
         raise ConfigError(f"draws is {options.resamples}, it must be 1 or more", where="--draws")
-    called = [own(about) for about in check_runs(paths)]
-    baseline, *others = told_apart([read_run(path) for path in paths])
-    compared = compared_with(baseline, others, options, telling(PATIENCE))
-    for part in shown(compared, called):
+    runs = told_apart([read_run(path) for path in paths])
+    called = {run.name: own(about) for run, about in zip(runs, check_runs(paths), strict=True)}
+    first, *others = by_setting(runs)
+    compared = compared_with(first, others, options, telling(PATIENCE))
+    for part in shown(compared, called, verbose):
         out.print(part, soft_wrap=isinstance(part, Text))
     if json:
         written(json, compared)
@@ -63,16 +65,12 @@ def main(arguments_given: Sequence[str] | None = None) -> int:
     parser = Parser(prog="python -m mmerg.compare", description=__doc__)
     parser.add_argument("run", type=Path, nargs="+", metavar="RUN", help="run folders; the first is the baseline")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write all comparisons there, too")
-    draws = parser.add_argument_group("intervals and tests")
-    draws.add_argument("--draws", type=int, metavar="N", default=DRAWS, help="default: %(default)s")
+    parser.add_argument("--verbose", action="store_true", help="print all samples that changed, and signatures")
     primary = "a figure to test; may be given several times, default: " + ", ".join(PRIMARY)
-    draws.add_argument("--primary", metavar="NAME", action="append", default=[], help=primary)
-    draws.add_argument("--seed", type=int, metavar="N", default=0, help="default: %(default)s")
-    add_arguments(parser)
+    parser.add_argument("--primary", metavar="NAME", action="append", default=[], help=primary)
+    add_arguments(parser, "--draws", DRAWS)
     given = parser.parse_args(arguments_given)
-    known = arguments(given)
-    options = Options(**known, resamples=given.draws, seed=given.seed, primary=tuple(given.primary))
-    return run_command(lambda: compare(console(), given.run, options, given.json), STARTS_OVER)
+    return run_command(lambda: compare(console(), given.run, options_of(given), given.json, given.verbose), STARTS_OVER)
 
 
 if __name__ == "__main__":

@@ -11,30 +11,23 @@ Exit code 0 printed, 2 a run or an option is wrong, 130 interrupted.
 from __future__ import annotations
 
 import argparse
-import io
 import shlex
 import sys
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from rich.console import Console
-
-from mmerg.console.terminal import STARTS_OVER, Parser, console, printable, run_command, start
+from mmerg.console.tables import FORMATS, deliver
+from mmerg.console.terminal import STARTS_OVER, Parser, printable, run_command, start
 from mmerg.errors import ConfigError, RunError
 from mmerg.paper.published import FILES, Name, PaperTable, published
-from mmerg.papertables.as_csv import as_csv
-from mmerg.papertables.as_latex import as_latex
-from mmerg.papertables.as_markdown import as_markdown
-from mmerg.papertables.as_text import as_text
-from mmerg.papertables.beside import Beside, put_beside
+from mmerg.papertables.beside import put_beside
+from mmerg.papertables.drawn import facts, sheet
 from mmerg.papertables.models import COLUMN, is_model, with_models
 from mmerg.papertables.ours import Ours, dataset_of, judged_by, read_ours
 from mmerg.runs.manifest import MANIFEST, check_runs, read_any_manifest
 from mmerg.scoring.score import UnscoredError
-from mmerg.storage.files import write_whole
 
-FORMATS = ("text", "markdown", "latex", "csv")
 DATASETS = ("iemocap", "meld", "empathetic")
 
 
@@ -64,12 +57,8 @@ def tables(given: argparse.Namespace) -> int:
     if given.judge:
         runs = judged_by(runs, given.judge)
     drawn = [with_models(put_beside(paper, _of(paper, papers, runs)), models) for paper in papers]
-    if given.out:
-        write_whole(given.out, _written(drawn, given.format))
-    elif given.format == "text":
-        _print(console(), drawn)
-    else:
-        print(_written(drawn, given.format), end="")  # noqa: T201 - for programs to read: no wrapping
+    sheets = [sheet(table, given.verbose or given.format != "text") for table in drawn]
+    deliver(given.format, given.out, sheets, sheets, (fact for table in drawn for fact in facts(table)))
     for line in left_out:
         print(printable(line), file=sys.stderr)  # noqa: T201
     return 0
@@ -145,23 +134,6 @@ def _of(paper: PaperTable, papers: Sequence[PaperTable], runs: Sequence[Ours]) -
     return [run for run in runs if run.dataset == paper.dataset or run.dataset not in datasets]
 
 
-def _print(out: Console, drawn: Sequence[Beside]) -> None:
-    for table in drawn:
-        for part in as_text(table):
-            out.print(part)
-        out.print()
-
-
-def _written(drawn: Sequence[Beside], form: str) -> str:
-    if form == "csv":
-        return as_csv(drawn)
-    if form == "text":
-        out = io.StringIO()
-        _print(Console(file=out, width=120, highlight=False), drawn)
-        return out.getvalue()
-    return "\n".join((as_markdown if form == "markdown" else as_latex)(table) for table in drawn)
-
-
 def main(arguments: Sequence[str] | None = None) -> int:
     """The command."""
     parser = Parser(prog="python -m mmerg.tables", description=__doc__)
@@ -170,6 +142,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--format", choices=FORMATS, default="text", help="default: text")
     parser.add_argument("--judge", metavar="NAME", help="whose ratings count where several judged a run: MODEL@RUBRIC")
     parser.add_argument("--runs", type=Path, default=Path("runs"), help="where runs are; default: runs")
+    parser.add_argument("--verbose", action="store_true", help="print signatures, too")
     parser.add_argument("--out", type=Path, metavar="FILE", help="write there in place of printing")
     given = parser.parse_intermixed_args(arguments)
     return run_command(lambda: tables(given), STARTS_OVER)

@@ -6,6 +6,7 @@ import io
 import re
 import shutil
 from pathlib import Path
+from statistics import fmean
 
 import pytest
 from rich.console import Console
@@ -64,20 +65,20 @@ def test_two_runs(pair: tuple[str, str], tmp_path: Path, capsys: pytest.CaptureF
     assert row(shown, "acc") == f"acc ↑ 50.00 70.00 +20.00 {ends} 0.6250 1.0000 {acc.detectable:.2f} 10"
     [dist] = of(compared, "dist1")
     assert (dist.n, dist.left_out, dist.test) == (8, 2, "permutation, 60 draws, seed 0")
-    assert row(shown, "dist1").endswith(" 8 2")
+    assert row(shown, "dist1").endswith(" 8 (2 left out)")
     assert "tok:nltk" in dist.signature
 
 
 def test_the_table_stays_within_120_columns(pair: tuple[str, str], capsys: pytest.CaptureFixture[str]) -> None:
     main([*pair, *FEW])
     shown = capsys.readouterr().out
-    table = [line for line in shown.splitlines() if " ↑ " in line or line.startswith(" ─")]
+    table = [line for line in shown.splitlines() if " ↑ " in line]
     assert len(table) > 5
     assert max(map(len, table)) <= 120
 
 
 def test_it_says_how_each_number_was_had(pair: tuple[str, str], capsys: pytest.CaptureFixture[str]) -> None:
-    main([*pair, *FEW, "--seed", "4"])
+    main([*pair, *FEW, "--seed", "4", "--verbose"])
     shown = capsys.readouterr().out
     for part in (
         "McNemar's exact test for shares",
@@ -96,7 +97,6 @@ def test_several_runs_are_held_against_the_first_and_corrected(
     shown = capsys.readouterr().out
     assert "A: first\nB: second\n" in shown
     assert "A: first\nB: third\n" in shown
-    assert "corrected for all that is tested here together (2)" in shown
     found = of(kept(tmp_path / "out.json"), "acc")
     assert [one.b for one in found] == ["second", "third"]
     assert [one.p for one in found] == [0.625, 0.0625]
@@ -189,10 +189,10 @@ def test_a_copy_of_a_run_does_not_differ_from_it(
 
 def test_a_long_comparison_names_each_figure(pair: tuple[str, str], capsys: pytest.CaptureFixture[str]) -> None:
     baseline, other = (read_run(Path(one)) for one in pair)
-    compared = compared_with(baseline, [other], Options(resamples=5), telling(0.0))
+    compared = compared_with([baseline], [[other]], Options(resamples=5), telling(0.0))
     told = capsys.readouterr().err.splitlines()
     assert told == [f"comparing {one.metric} …" for one in compared.comparisons]
-    compared_with(baseline, [other], Options(resamples=5), telling(9999.0))
+    compared_with([baseline], [[other]], Options(resamples=5), telling(9999.0))
     assert capsys.readouterr().err == ""
 
 
@@ -248,16 +248,16 @@ def test_log_probabilities_that_cannot_be_are_told(tmp_path: Path, capsys: pytes
     assert main([str(first), str(second), *FEW]) == 0
     shown = capsys.readouterr().out
     assert "warning: second: self_ppl is without d2/3: the server gave a token a probability above 1" in shown
-    assert row(shown, "self_ppl").endswith(" 3 1")
+    assert row(shown, "self_ppl").endswith(" 3 (1 left out)")
 
 
 @pytest.mark.parametrize("columns", [40, 60, 80, 100, 160])
 def test_no_number_is_cut_on_any_terminal(pair: tuple[str, str], columns: int) -> None:
     first, second = (read_run(Path(one)) for one in pair)
-    compared = compared_with(first, [second], Options(resamples=60))
+    compared = compared_with([first], [[second]], Options(resamples=60))
     out = io.StringIO()
     console = Console(file=out, width=columns)
-    for part in shown_parts(compared, ["mine", ""]):
+    for part in shown_parts(compared, {first.name: "mine", second.name: ""}):
         console.print(part, soft_wrap=isinstance(part, Text))
     shown = out.getvalue()
     assert f"A: mine, {first.name}\nB: {second.name}\n" in shown
@@ -268,5 +268,81 @@ def test_no_number_is_cut_on_any_terminal(pair: tuple[str, str], columns: int) -
             assert any(ends in line for line in rows)
             assert any(f"{one.difference:+.2f} " in f"{line} " for line in rows)
     assert "…" not in shown
-    tables = [line for line in shown.splitlines() if " ↑ " in line or line.startswith(" ─")]
+    tables = [line for line in shown.splitlines() if re.match(r"\w+ ↑ ", line)]
     assert max(map(len, tables)) <= columns
+
+
+def test_samples_that_improved_and_got_worse_are_listed_with_both_replies(
+    pair: tuple[str, str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([*pair, *FEW, "--json", str(tmp_path / "out.json")]) == 0
+    shown = capsys.readouterr().out
+    changes = kept(tmp_path / "out.json").changes
+    assert {(one.sample, one.better) for one in changes} == {
+        ("d4/3", True),
+        ("d5/3", True),
+        ("d8/3", True),
+        ("d9/3", False),
+    }
+    assert {one.metric for one in changes} == {"acc"}  # no sample has distinct n-grams by itself
+    assert "acc: 3 samples improved\n" in shown
+    assert "acc: 1 sample got worse\n  d9/3: 100.00 → 0.00, label joy\n    A: (joy) well 1.\n    B: failed\n" in shown
+
+
+def test_of_many_samples_that_changed_a_few_are_listed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    pair = run(tmp_path / "first", results("." * 9)), run(tmp_path / "second", results("x" * 9))
+    main([*pair, *FEW])
+    few = capsys.readouterr().out
+    main([*pair, *FEW, "--verbose"])
+    assert "acc: 9 samples improved, the first 3\n" in few
+    assert [text.count(": 0.00 → 100.00") for text in (few, capsys.readouterr().out)] == [3, 9]
+
+
+def seeds(folder: Path, name: str, *patterns: str, first: int = 0) -> list[str]:
+    """A run a pattern, alike but for the seed."""
+    made = []
+    for seed, pattern in enumerate(patterns, start=first):
+        made.append(run(folder / f"{name}{seed}", results(pattern)))
+        edit(
+            made[-1],
+            lambda manifest, seed=seed: manifest["settings"].update(seed=seed, system={"max_iterations": len(name)}),
+        )
+    return made
+
+
+def test_seeds_of_one_setting_are_compared_as_such(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    a = seeds(tmp_path, "a", "xxxx....", "xxx.....")
+    b = seeds(tmp_path, "bb", "xxxxxx..", "xxxxx...")
+    out = tmp_path / "out.json"
+    assert main([a[0], b[1], a[1], b[0], *FEW, "--json", str(out)]) == 0
+    [pair] = kept(out).pairs
+    assert (pair.a_runs, pair.b_runs, pair.samples) == (("a0", "a1"), ("bb0", "bb1"), 8)
+    [acc] = of(kept(out), "acc")
+    assert (acc.n, acc.dialogues, acc.a_value, acc.b_value, acc.difference) == (8, 8, 43.75, 68.75, 25.0)
+    assert acc.a_sd == pytest.approx(8.8388, abs=1e-3)
+    assert (acc.test, acc.p_mcnemar) == ("permutation, 60 draws, seed 0", None)
+    [dist] = of(kept(out), "dist1")
+    sides = [[[read_run(Path(one))] for one in side] for side in (a, b)]
+    alone = [compared_with(one, [other], Options(resamples=5)) for one, other in zip(*sides, strict=True)]
+    assert dist.a_value == pytest.approx(fmean(of(one, "dist1")[0].a_value or 0 for one in alone))
+    shown = capsys.readouterr().out
+    assert "A: a0; a1\nB: bb0; bb1\n8 samples in both, each figure the mean over 2 seeds\n" in shown
+    assert "seed: " not in shown
+    assert row(shown, "acc").startswith("acc ↑ 43.75 ± 8.84 68.75 ± 8.84 +25.00 ")
+
+
+def test_a_side_with_fewer_seeds_decides_how_many_are_compared(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    a, b = seeds(tmp_path, "a", "xx..", "x..."), seeds(tmp_path, "bb", "xxx.", first=1)
+    assert main([*a, *b, *FEW]) == 0
+    shown = capsys.readouterr().out
+    assert "A: a1\nB: bb1\n" in shown
+    assert "warning: not compared, as the other side has fewer seeds: a0" in shown
+
+
+def test_seeds_of_one_setting_alone_are_held_against_each_other(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([*seeds(tmp_path, "a", "xx..", "x..."), *FEW]) == 0
+    assert "A: a0\nB: a1\n4 samples in both\nsettings that differ, A → B\n  seed: 0 → 1\n" in capsys.readouterr().out

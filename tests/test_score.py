@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import csv
 import io
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -12,11 +14,12 @@ import pytest
 from rich.console import Console
 from rich.text import Text
 
+from mmerg.console.tables import between
 from mmerg.score import main
 from mmerg.scoring.answers import read_run
 from mmerg.scoring.score import SCORES, Scores
 from mmerg.scoring.scorer import score_run
-from mmerg.scoring.shown import figure
+from mmerg.scoring.shown import Named, chosen
 from mmerg.scoring.shown import shown as shown_parts
 from mmerg.scoring.standard import Options
 from tests.scoring.run_builder import build_run, result
@@ -44,10 +47,10 @@ def test_the_table_and_the_file(folder: Path, capsys: pytest.CaptureFixture[str]
     assert "protocol targets=last emotions=all, n=5; 3 samples scored" in shown.out
     assert "3 samples scored, 1 of them failed, 1 unaudited; unfinished" in shown.out
     assert "unfinished: 2 of the protocol's samples have no result yet" in shown.out
-    assert "33.33" in shown.out
-    assert "n=3" in shown.out
+    assert re.search(r"^acc ↑ +33.33 +6.15–79.23 +3$", shown.out, re.MULTILINE)
     assert "self_ppl ↓" in shown.out
-    assert "acc: label:target|failed:wrong|scale:100 (wilson)" in shown.out
+    assert "label:target" not in shown.out
+    assert max(len(line) for line in shown.out.splitlines() if re.match(r"\w+ [↑↓] ", line)) <= 100
     assert "1: excluded: no sample has exemplars found" in shown.out
     scores = Scores.model_validate_json((folder / SCORES).read_bytes())
     assert scores.scores["acc"].value == pytest.approx(100 / 3)
@@ -63,7 +66,7 @@ def test_foreign_text_steers_no_terminal(folder: Path, capsys: pytest.CaptureFix
 
 def test_runs_side_by_side(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     other = build_run(tmp_path / "two", [result("a/1", "oh dear", "joy", gold="joy")], logprobs={"a/1": [-1.0]})
-    assert main([str(folder), str(other), *QUICK]) == 0
+    assert main([str(folder), str(other), *QUICK, "--verbose"]) == 0
     shown = capsys.readouterr().out
     assert "1: one: " in shown
     assert "2: two: tiny on scripted 1" in shown
@@ -103,18 +106,19 @@ def test_no_number_is_cut_on_any_terminal(folder: Path, columns: int) -> None:
     scores = score_run(read_run(folder), Options(resamples=20))
     out = io.StringIO()
     console = Console(file=out, width=columns)
-    for part in shown_parts([scores]):
+    named = [Named("one", [scores]), Named("other", [scores])]
+    for part in shown_parts(named, chosen([scores], ""), ["one", "other"]):
         console.print(part, soft_wrap=isinstance(part, Text))
     shown = out.getvalue()
     for score in scores.scores.values():
         if score.interval:
-            assert f"[{figure(score.interval[0])}, {figure(score.interval[1])}]" in shown
-    assert max(len(line) for line in shown.splitlines() if line[:1] in "┏┃│└┡") <= columns
+            assert shown.count(f"[{between(*score.interval)}]") >= 2
+    assert max(len(line) for line in shown.splitlines() if re.match(r"\w+ [↑↓] ", line)) <= columns
 
 
 def test_options_reach_the_figures(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     options = ["--tokenizer", "whitespace", "--level", "response", "--keep-case", "--vocabulary", "9", "--seed", "3"]
-    assert main([str(folder), *options, *QUICK]) == 0
+    assert main([str(folder), *options, *QUICK, "--verbose"]) == 0
     shown = capsys.readouterr().out
     assert "dist1: n:1|tok:whitespace|case:keep|level:response|failed:left-out|scale:100\n" in shown
     assert "self_ppl: lm:" in shown
@@ -151,6 +155,7 @@ def test_a_run_of_an_older_version(folder: Path, capsys: pytest.CaptureFixture[s
 def test_default_figures_load_no_torch(folder: Path) -> None:
     code = f"""
 import sys
+from mmerg.console.tables import between
 from mmerg.score import main
 heavy = lambda: [name for name in ("torch", "transformers", "bert_score", "nltk", "scipy") if name in sys.modules]
 before = heavy()
@@ -162,3 +167,66 @@ print(before, [name for name in heavy() if name not in ("nltk", "scipy")])
     )
     assert done.stdout.endswith("[] []\n")
     assert done.stderr == ""
+
+
+def scored(folder: Path, name: str, right: int, seed: int = 0, iterations: int = 2) -> str:
+    """A run with so many of twelve forecasts right."""
+    lines = [
+        result(f"d{number}/1", f"so it is {number}.", "joy" if number < right else "fear", gold="joy")
+        for number in range(12)
+    ]
+    config = {"seed": seed, "name": name.partition("-")[0], "system": {"max_iterations": iterations}}
+    return str(build_run(folder / name, lines, config=config))
+
+
+def test_a_table_for_a_paper_has_the_users_rows_and_figures(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    runs = [scored(tmp_path, "full", 9), scored(tmp_path, "bare", 6, iterations=0)]
+    asked = (
+        "--columns",
+        "acc,dist1",
+        "--label",
+        "tab:mine",
+        "--caption",
+        "Mine & ours",
+        "--names",
+        "Full, Without audit",
+    )
+    assert main([*runs, *asked, "--format", "latex", *QUICK]) == 0
+    text = capsys.readouterr().out
+    assert r"\caption{Mine \& ours}" in text
+    assert r"\label{tab:mine}" in text
+    assert r" & acc $\uparrow$ & dist1 $\uparrow$ \\" in text
+    assert re.search(r"^Full & \\textbf{75.00} & \\textbf{", text, re.MULTILINE)
+    assert re.search(r"^Without audit & 50.00 & ", text, re.MULTILINE)
+    assert "MERG" not in text
+    assert main([*runs, "--columns", "acc", "--format", "markdown", "--out", str(tmp_path / "t.md"), *QUICK]) == 0
+    assert "**75.00**<br>" in (tmp_path / "t.md").read_text(encoding="utf-8")
+
+
+def test_seeds_of_one_setting_are_one_row(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    runs = [scored(tmp_path, "a", 9), scored(tmp_path, "a-1", 6, seed=1), scored(tmp_path, "b", 3, iterations=0)]
+    assert main([*runs, "--columns", "acc", "--format", "markdown", *QUICK]) == 0
+    shown = capsys.readouterr().out
+    assert "**62.50 ± 17.68**" in shown
+    assert "mean ± standard deviation over 2 seeds" in shown
+    assert main([*runs, "--columns", "acc", *QUICK]) == 0
+    assert re.search(r"^acc ↑ .* 62.50 ± 17.68 +12$", capsys.readouterr().out, re.MULTILINE)
+    assert main([*runs, "--names", "one", *QUICK]) == 2
+    assert "1 names for 2 settings; seeds of one setting are one" in capsys.readouterr().err
+
+
+def test_a_csv_has_a_figure_a_row_with_all_that_stands_beside_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = scored(tmp_path, "full", 9)
+    assert main([run, "--columns", "acc,length", "--format", "csv", *QUICK]) == 0
+    acc, length = csv.DictReader(io.StringIO(capsys.readouterr().out))
+    assert (acc["run"], acc["metric"], float(acc["value"]), acc["n"]) == ("full", "acc", 75.0, "12")
+    assert float(acc["low"]) < 75 < float(acc["high"])
+    assert "label:target" in acc["signature"]
+    assert length["metric"] == "length"
+
+
+def test_a_figure_that_is_not_there_is_asked_about(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([scored(tmp_path, "full", 9), "--columns", "acc,dist3", *QUICK]) == 2
+    assert "there is no figure 'dist3'\n  where: --columns\n  next:  did you mean dist" in capsys.readouterr().err

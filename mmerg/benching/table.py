@@ -17,16 +17,19 @@ from contextlib import suppress
 from pathlib import Path
 
 from mmerg.benching import picture
+from mmerg.benching.drawn import sheet
 from mmerg.benching.measure import marked
 from mmerg.benching.rows import Bench, Row, Skipped
 from mmerg.benching.seeds import means
-from mmerg.benching.written import JSON, write
+from mmerg.console.tables import as_markdown
 from mmerg.errors import ConfigError, RunError
 from mmerg.plots import style
 from mmerg.runs.folder import read_results
 from mmerg.runs.manifest import read_manifest
-from mmerg.scoring.files import read
+from mmerg.scoring.files import read, written
+from mmerg.storage.files import write_whole
 
+JSON, MARKDOWN = "bench.json", "bench.md"
 PLOTS = ("bench.png", "bench.svg")
 
 
@@ -86,7 +89,11 @@ class Table:
         new = {"rows": rows, "means": means(rows), "skipped": tuple(self.skipped), "earlier": earlier}
         self.bench = self.bench.model_copy(update=new)
         # a table without rows is not worth a file, but takes the place of one that says what is no longer so
-        return write(self.bench, self.folder) if rows or (self.folder / JSON).exists() else []
+        if not rows and not (self.folder / JSON).exists():
+            return []
+        written(self.folder / JSON, self.bench)
+        write_whole(self.folder / MARKDOWN, as_markdown(sheet(self.bench)))
+        return [self.folder / JSON, self.folder / MARKDOWN]
 
 
 def _whole(row: Row) -> bool:

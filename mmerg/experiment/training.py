@@ -9,6 +9,7 @@ from typing import cast
 from rich.console import Console
 
 from mmerg.console.progress import Bar
+from mmerg.console.tables import figure
 from mmerg.console.terminal import console, escape, printable
 from mmerg.errors import ConfigError
 from mmerg.experiment.labelled import Split, read_split, refuse
@@ -17,7 +18,6 @@ from mmerg.memory.vectors import Embedder, Vectors, checked, embedded
 from mmerg.paper.published import published
 from mmerg.reporting.render import ASSETS, asset, render
 from mmerg.scoring.score import Score
-from mmerg.scoring.shown import figure
 from mmerg.sem.artefact import causes_of, data_of, id_digest, prepare, write
 from mmerg.sem.fit import fit, fit_dense
 from mmerg.sem.lexicon import read_lexicon

@@ -13,6 +13,7 @@ import json
 from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
+from typing import TypeVar
 
 from pydantic import Field
 
@@ -20,12 +21,14 @@ from mmerg.backends.protocol import Engine
 from mmerg.errors import RunError
 from mmerg.judging.preferences import Sign
 from mmerg.runs.folder import read_results
+from mmerg.runs.manifest import About, JudgingManifest, read_any_manifest
 from mmerg.runs.result import Result
 from mmerg.scoring.files import read, written
 from mmerg.scoring.score import Score
 from mmerg.storage.files import why
 from mmerg.storage.record import Record
 
+Kind = TypeVar("Kind", bound=Record)
 JUDGEMENT, VERDICTS = "judgement.json", "verdicts.jsonl"  # of a judging's folder
 
 
@@ -78,11 +81,12 @@ class Judgement(_Judged):
 
 
 class Match(_Judged):
-    """Run A against run B: figures by aspect (see `preferences`), and over all aspects; signs: tests by aspect.
+    """Run A against run B; replies: see `Judgement`, of each. Figures by aspect (see `preferences`), and over all aspects; signs: tests by aspect.
     replies_alone: the figures without samples that failed in a run, if any did. self_judged: the runs whose replies the
     judge itself wrote."""
 
     runs: tuple[str, str]
+    replies: tuple[str, ...] = ()
     self_judged: tuple[str, ...]
     aspects: dict[str, dict[str, Score]]
     overall: dict[str, Score]
@@ -99,7 +103,7 @@ def replies_digest(results: Iterable[Result]) -> str:
 def read_judgement(file: Path, run: Path) -> Judgement:
     """The judgement in `file`, of the run in folder `run`. Raises RunError where it cannot be read as one, or is not of
     the run's replies as they are now."""
-    found = _read(file)
+    found = _read(file, Judgement)
     if found.replies != replies_digest(read_results(run).values()):
         what = "this judgement is stale: the run's replies are not those that were judged"
         raise RunError(what, **_again(file, run, f" judge={found.rubric} backbone={found.judge}"))
@@ -112,13 +116,34 @@ def read_judgements(run: Path) -> dict[str, Judgement]:
     return {judgement.name: judgement for judgement in found}
 
 
+def read_matches(about: About) -> list[Match]:
+    """The pairwise judgements beside a run in which it is run A. Raises RunError where one cannot be read, or is not of
+    the run's replies as they are now."""
+    found = []
+    for file in sorted(about.path.resolve().parent.glob(f"judge-*/{JUDGEMENT}")):
+        with suppress(RunError):  # a folder that is damaged, or of another version, is nobody's
+            manifest = read_any_manifest(file.parent)
+            [first, *others] = manifest.judged if isinstance(manifest, JudgingManifest) else [None]
+            if others and first and (first.run, first.identity) == (about.run, about.manifest.identity):
+                found.append(file)
+    return [_match(file, about) for file in found]
+
+
+def _match(file: Path, about: About) -> Match:
+    match = _read(file, Match)
+    if match.replies and match.replies[0] != replies_digest(read_results(about.path).values()):
+        what = "this judgement is stale: the run's replies are not those that were judged"
+        raise RunError(what, where=str(file), hint=f"judge both again: python -m mmerg.judge {' '.join(match.runs)}")
+    return match
+
+
 def keep(judgement: Judgement, run: Path) -> tuple[Path, Judgement] | None:
     """Write `judgement` beside the run in folder `run`, in place of an earlier one by the same judge and rubric. One of
     the same replies over more samples stays: it is returned. Raises RunError where the file cannot be written."""
     file, older = run / judgement_file(judgement.name), run / judgement_file(judgement.judge)
     for place in (file, older):  # older: as files were named that any rubric replaced
         try:
-            before = _read(place)
+            before = _read(place, Judgement)
         except RunError:
             continue  # there is none, or it is damaged and worth nothing to any reader
         if before.name != judgement.name:
@@ -132,9 +157,9 @@ def keep(judgement: Judgement, run: Path) -> tuple[Path, Judgement] | None:
     return None
 
 
-def _read(file: Path) -> Judgement:
+def _read(file: Path, kind: type[Kind]) -> Kind:
     try:
-        return read(file, Judgement)
+        return read(file, kind)
     except OSError as error:
         raise RunError(f"this judgement cannot be read: {error.strerror}", where=str(file)) from error
     except ValueError as error:

@@ -211,6 +211,7 @@ def _conclude(
         over = {**{aspect: [aspect] for aspect in judging.aspects}, "all": judging.aspects} if some_failed else {}
         match = Match(
             runs=(a.name, b.name),
+            replies=tuple(replies_digest(answer.result for answer in run.answers) for run in lot.runs),
             self_judged=tuple(run.name for run in own),
             aspects={aspect: preferences(judged, [aspect], signature) for aspect in judging.aspects},
             overall=preferences(judged, judging.aspects, signature),

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from rich.console import RenderableType
-from rich.table import Table
 from rich.text import Text
 
+from mmerg.console.tables import Sheet, between, figure
 from mmerg.console.terminal import escape
 from mmerg.judging.judgement import Judgement, Match
 from mmerg.scoring.score import Score
@@ -22,14 +22,13 @@ def rated(found: Judgement) -> Iterator[RenderableType]:
     """The ratings of a run."""
     yield escape(f"{found.run}, {found.corpus}, protocol {found.protocol}")
     yield escape(_counts(found))
-    table = Table(title="1 to 5, mean over samples [95 %]", title_justify="left")
     beside = found.replies_alone
-    for name in ("aspect", "rating", "n", *(("of replies alone", "n") if beside else ())):
-        table.add_column(name, justify="left" if name == "aspect" else "right")
-    for name, score in found.scores.items():
-        more = (_cell(beside[name], 2), str(beside[name].n)) if beside else ()
-        table.add_row(escape(name), _cell(score, 2), str(score.n), *more)
-    yield table
+    heads = ("aspect", "rating", "n", *(("of replies alone", "n alone") if beside else ()))
+    rows = [
+        (name, _cell(score), str(score.n), *((_cell(beside[name]), str(beside[name].n)) if beside else ()))
+        for name, score in found.scores.items()
+    ]
+    yield Sheet("1 to 5, mean over samples [95 %]", heads, rows)
     yield from methods(found.scores.values())
     if found.self_judged:
         yield escape(f"judged by itself: {found.judge} wrote these replies")
@@ -82,26 +81,20 @@ def _counts(found: Judgement | Match) -> str:
     return "; ".join(parts)
 
 
-def table(title: str, by_aspect: dict[str, dict[str, Score]], columns: dict[str, str], first: str = "aspect") -> Table:
+def table(title: str, by_aspect: dict[str, dict[str, Score]], columns: dict[str, str], first: str = "aspect") -> Sheet:
     """A row an aspect, a column a figure by its heading, n at the end."""
-    table = Table(title=title, title_justify="left")
-    table.add_column(first)
-    for heading in columns.values():
-        table.add_column(heading, justify="right")
-    table.add_column("n", justify="right")
+    rows = []
     for aspect, scores in by_aspect.items():
         n = max(scores[name].n for name in columns)
-        table.add_row(escape(aspect), *(_cell(scores[name], 1, n) for name in columns), str(n))
-    return table
+        rows.append((aspect, *(_cell(scores[name], n) for name in columns), str(n)))
+    return Sheet(title, (first, *columns.values(), "n"), rows)
 
 
-def _cell(score: Score, places: int, n: int | None = None) -> Text:
+def _cell(score: Score, n: int | None = None) -> str:
     """A figure with its interval; with its own n where that is not the row's `n`."""
-    if score.value is None:
-        return Text("–")
-    ends = f" [{score.interval[0]:.{places}f}, {score.interval[1]:.{places}f}]" if score.interval else ""
-    own = f" n={score.n}" if n is not None and score.n != n else ""
-    return Text(f"{score.value:.{places}f}{ends}{own}")
+    ends = f" [{between(*score.interval)}]" if score.interval else ""
+    own = f" n={score.n}" if n is not None and score.n != n and score.value is not None else ""
+    return f"{figure(score.value)}{ends}{own}"
 
 
 def methods(scores: Iterable[Score]) -> Iterator[Text]:

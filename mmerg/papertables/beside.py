@@ -49,7 +49,8 @@ _PRINTED = 0.005  # a paper's figure stands for all that round to it
 
 @dataclass(frozen=True)
 class Beside:
-    """A table to draw. caveats: what a reader must know of the paper's figures; notes: of ours, and of the marks."""
+    """A table to draw. caveats: what a reader must know of the paper's figures; notes: of ours, and of the marks;
+    details: those of the notes that only say how ours were had."""
 
     title: str
     source: str
@@ -58,15 +59,21 @@ class Beside:
     lines: tuple[Line, ...]
     caveats: tuple[str, ...]
     notes: tuple[str, ...]
+    details: tuple[str, ...] = ()
 
     @property
     def told(self) -> list[str]:
-        """All that stands below the table: what is to be said of runs, once for all it holds of; caveats, notes."""
+        """All that stands below the table: what is to be said of runs, once for all it holds of; then the rest."""
         of_runs: dict[str, list[str]] = {}
         for line in self.lines:
             if line.note:
                 of_runs.setdefault(line.note, []).append(line.name)
-        return [*(f"{', '.join(names)}: {note}" for note, names in of_runs.items()), *self.caveats, *self.notes]
+        return [
+            *(f"{', '.join(names)}: {note}" for note, names in of_runs.items()),
+            *self.caveats,
+            *self.notes,
+            *self.details,
+        ]
 
     @property
     def heads(self) -> list[str]:
@@ -99,7 +106,8 @@ def put_beside(table: PaperTable, runs: Sequence[Ours]) -> Beside:
         others = [Placed(number, run, rows.why_not(run)) for number, run in numbered if number not in placed]
         lines += _of_runs(table, others, None)
     notes = tuple(_notes(table, numbered)) if numbered else ()
-    return Beside(table.title, table.source, table.dataset, table.columns, tuple(lines), table.notes, notes)
+    details = tuple(_signatures(table, runs)) if numbered else ()
+    return Beside(table.title, table.source, table.dataset, table.columns, tuple(lines), table.notes, notes, details)
 
 
 def _of_paper(table: PaperTable, row: Published) -> Line:
@@ -164,8 +172,11 @@ def _notes(table: PaperTable, numbered: Sequence[tuple[int, Ours]]) -> Iterator[
     for number, run in numbered:
         which.setdefault(_of_what(table, run), []).append(f"run {number} is {run.called}")
     yield from (f"{', '.join(runs)}: {what}" for what, runs in which.items())
+
+
+def _signatures(table: PaperTable, runs: Sequence[Ours]) -> Iterator[str]:
     for column in table.columns:
-        told = {score.signature: None for _, run in numbered if (score := run.score(column)) and score.signature}
+        told = {score.signature: None for run in runs if (score := run.score(column)) and score.signature}
         if column not in PPL:
             yield from (f"ours, {HEADS[column]}: {signature}" for signature in told)
 

@@ -37,7 +37,7 @@ def side_by_side(overviews: Sequence[Overview]) -> dict[str, Any]:
     }
     try:
         baseline, *others = (read_run(overview.about.path) for overview in overviews)
-        compared = compared_with(baseline, others, Options(resamples=DRAWS))
+        compared = compared_with([baseline], [[other] for other in others], Options(resamples=DRAWS))
     except RunError as error:
         return found | {"refused": f"These runs are not compared: {error.what}. {error.hint}".strip()}
     pairs = len(compared.pairs)

@@ -10,8 +10,7 @@ import re
 
 from markupsafe import Markup
 
-from mmerg.console import terminal
-from mmerg.scoring import shown
+from mmerg.console import tables, terminal
 
 _UNSAFE = re.compile("[^a-z0-9]+")
 _NAME, _DIGITS = 40, 20
@@ -40,12 +39,12 @@ def clipped(text: str, length: int = 200) -> str:
 
 def figure(value: float | None) -> str:
     """As on a terminal, with a true minus."""
-    return shown.figure(value).replace("-", "−")
+    return tables.figure(value).replace("-", "−")
 
 
 def signed(value: float | None) -> str:
     """A difference: as on a terminal, with a true minus."""
-    return shown.signed(value).replace("-", "−")
+    return tables.signed(value).replace("-", "−")
 
 
 def duration(seconds: float) -> str:

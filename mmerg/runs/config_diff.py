@@ -9,10 +9,14 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from functools import cache
 
+from mmerg.errors import ConfigError
 from mmerg.runs.manifest import Manifest, Started, short
 from mmerg.settings.identity import canonical
+from mmerg.settings.model import RunSettings
 
 NONE = "–"
 
@@ -23,6 +27,8 @@ _OF_A_SYSTEM = (  # what one of several systems lacks goes without saying, but f
     *("system.stages.", "system.auditor.", "system.vocabulary.", "system.result."),
     *("memory.", "sources.", "dataset.memory."),
 )
+_PAGES = ("system.name", "dataset.name", "backbone.name", "backend.name")
+_BY_PAGE = ("system.", "memory.", "sources.", "dataset.memory.", "frames.")  # what naming a system decides
 _TOLD = re.compile(r"\.sampling\.|\.top_k$|\.transductive$")  # the last: whether a test set was read
 _OF_REPLIES = ("system.name", "dataset.", "protocol.", "corpus digest")
 _IDLE = {  # what a run may lack where it has another value of this
@@ -33,7 +39,7 @@ _FOLLOWS = {  # digests, and the settings that another value of them follows fro
     "corpus digest": ("dataset.",),
     "clips digest": ("dataset.",),
     "prompts digest": ("system.prompts", "system.name"),
-    "sources digest": ("memory.", "dataset.memory.", "sources."),
+    "sources digest": ("memory.", "dataset.memory.", "sources.", "system.name"),
     "model digest": ("backbone.model", "backbone.gguf"),
 }
 
@@ -75,13 +81,30 @@ def _differing(*parts: Sequence[Mapping[str, str]]) -> list[Setting]:
     found: list[Setting] = []
     for runs in parts:
         several = len({leaves.get("system.name") for leaves in runs}) > 1
+        usual = [_usual(*(leaves.get(name, "") for name in _PAGES)) for leaves in runs] if several else []
         for name in dict.fromkeys(name for leaves in runs for name in leaves):
             values = tuple(leaves.get(name, NONE) for leaves in runs)
             by_system = several and name.startswith(_OF_A_SYSTEM) and not _TOLD.search(name)
             own = by_system and NONE in values and len(set(values)) == 2
+            pages = (one.get(name, NONE) if one else None for one in usual)
+            own |= several and name.startswith(_BY_PAGE) and name != "system.name" and values == tuple(pages)
             if len(set(values)) > 1 and not own and not _follows(name, values, found):
                 found.append(Setting(name, values))
     return [one for one in found if not _is_idle(one, found)]
+
+
+@cache
+def _usual(*pages: str) -> Mapping[str, str]:
+    """What these pages set where the user sets nothing: what follows from naming them. Empty where they do not compose,
+    as those of the user's own."""
+    from mmerg.settings.compose import compose
+    from mmerg.settings.parse import parse
+
+    named = [f"{name.partition('.')[0]}={page}" for name, page in zip(_PAGES, pages, strict=True)]
+    for root in (["dataset.root=/"], []):  # where a corpus lies decides nothing; the demo lies in the package
+        with suppress(ConfigError):
+            return _settings(parse(compose("config", [*named, *root]).config, RunSettings).plain())
+    return {}
 
 
 def _follows(name: str, values: tuple[str, ...], found: Sequence[Setting]) -> bool:

@@ -1,35 +1,22 @@
 """The options of figures as arguments of a command: what differs by tokeniser, level, case, V, and models to ask.
 
 add_arguments(parser)
-Options(**arguments(parser.parse_args()), resamples=1000, seed=0)
+options_of(parser.parse_args())
 """
 
 from __future__ import annotations
 
 import argparse
-from typing import TypedDict, get_args
+from typing import get_args
 
 from mmerg.scoring.distinct import Level
-from mmerg.scoring.standard import DEFAULTS
+from mmerg.scoring.standard import DEFAULTS, Options
 from mmerg.scoring.words import Tokenizer
 
 
-class Arguments(TypedDict):
-    """Of `Options`, what decides a figure and not its interval."""
-
-    tokenizer: Tokenizer
-    level: Level
-    lower: bool
-    vocabulary: int
-    bert: str | None
-    bert_layers: int | None
-    ref_ppl: str | None
-    ref_context: bool
-    metrics: tuple[str, ...]
-
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Two groups of options: of figures that count words, and of those by another model."""
+def add_arguments(parser: argparse.ArgumentParser, resamples: str = "--resamples", most: int = 1000) -> None:
+    """Options in groups: of figures that count words, of those by another model, of intervals, whose draws are called
+    `resamples`, `most` of them unless told otherwise."""
     words = parser.add_argument_group("words (dist, ead, length)")
     words.add_argument("--tokenizer", choices=get_args(Tokenizer), default=DEFAULTS.tokenizer, help="default: nltk")
     words.add_argument("--level", choices=get_args(Level), default=DEFAULTS.level, help="of dist; default: corpus")
@@ -47,11 +34,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     reference = "perplexity by a causal model: a folder, .gguf file or hub name"
     models.add_argument("--ref-ppl", metavar="MODEL", help=reference)
     models.add_argument("--ref-context", action="store_true", help="with the dialogue before the reply")
+    draws = parser.add_argument_group("intervals")
+    draws.add_argument(resamples, dest="resamples", type=int, metavar="N", default=most, help="default: %(default)s")
+    draws.add_argument("--seed", type=int, metavar="N", default=DEFAULTS.seed, help="default: %(default)s")
 
 
-def arguments(given: argparse.Namespace) -> Arguments:
+def options_of(given: argparse.Namespace) -> Options:
     """What was given of them."""
-    return Arguments(
+    return Options(
         tokenizer=given.tokenizer,
         level=given.level,
         lower=not given.keep_case,
@@ -60,5 +50,8 @@ def arguments(given: argparse.Namespace) -> Arguments:
         bert_layers=given.bert_layers,
         ref_ppl=given.ref_ppl,
         ref_context=given.ref_context,
+        resamples=given.resamples,
+        seed=given.seed,
         metrics=tuple(given.metric),
+        primary=tuple(getattr(given, "primary", ())),
     )

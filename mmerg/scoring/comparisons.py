@@ -1,16 +1,20 @@
-"""Several runs held against a first one, on all figures, with what a reader must be warned of.
+"""Several runs held against a first one, on all figures, with what a reader must be warned of. Runs that differ in
+their seeds alone are compared as one setting, unless no other is there.
 
-compared = compared_with(read_run(a), [read_run(b)], Options(resamples=2000))
+compared = compared_with([read_run(a)], [[read_run(b)]], Options(resamples=2000))
 compared.comparisons[0].difference, compared.warnings
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import chain
+from typing import TypeAlias
 
 from mmerg.errors import ConfigError, RunError
-from mmerg.runs.config_diff import config_diff
+from mmerg.runs.config_diff import alike_but_for, config_diff
 from mmerg.scoring.answers import ScoredRun
+from mmerg.scoring.changed import Change, changes
 from mmerg.scoring.comparable import must_compare, must_have_one_target, warnings
 from mmerg.scoring.metric import Metric, deciding
 from mmerg.scoring.moved import Moved, moved
@@ -19,6 +23,7 @@ from mmerg.scoring.power import LEVEL
 from mmerg.scoring.standard import Options, standard_metrics
 from mmerg.storage.record import Record
 
+Side: TypeAlias = Sequence[ScoredRun]
 DRAWS = 2000
 PRIMARY = ("acc", "dist2", "bert_f1")  # what is tested unless it was declared otherwise: few, so that p means something
 
@@ -32,10 +37,13 @@ class Differs(Record):
 
 
 class Pair(Record):
-    """Two runs: how many samples both finished, how many one of them alone, and in which settings they differ."""
+    """Two runs, or two settings with as many seeds: how many samples both finished, how many one of them alone, and in
+    which settings they differ."""
 
     a: str
     b: str
+    a_runs: tuple[str, ...]
+    b_runs: tuple[str, ...]
     samples: int
     a_alone: int
     b_alone: int
@@ -52,45 +60,55 @@ class Compared(Record):
     pairs: tuple[Pair, ...]
     comparisons: tuple[Comparison, ...]
     warnings: tuple[str, ...]
+    changes: tuple[Change, ...] = ()
 
 
 def compared_with(
-    baseline: ScoredRun,
-    others: Sequence[ScoredRun],
+    first: Sequence[ScoredRun],
+    others: Sequence[Sequence[ScoredRun]],
     options: Options,
     begun: Callable[[str], None] | None = None,
 ) -> Compared:
-    """All figures of `options`, whose resamples are the draws; `begun` is told the name of each before it. Raises
-    RunError where runs cannot be compared or share no sample, ConfigError for an option that means nothing. Only the
-    primary figures have a p, corrected for all of them and all runs together."""
+    """All figures of `options`, whose resamples are the draws; `begun` is told the name of each before it. A side is a
+    run, or the seeds of one setting (see `by_setting`). Raises RunError where runs cannot be compared or share no
+    sample, ConfigError for an option that means nothing. Only the primary figures have a p, corrected for all of them
+    and all sides together."""
     told: dict[str, None] = {}
-    for other in others:
+    baseline = first[0]
+    for other in chain(*others):
         must_compare(baseline, other)
         told |= dict.fromkeys(warnings(baseline, other))
-    pairings = [_pairing(baseline, other) for other in others]
+    sides = [_as_many(first, other) for other in others]
+    for side, (a, b) in zip(others, sides, strict=True):
+        told |= dict.fromkeys(_left_out((first, a), (side, b)))
+    pairings = [_pairing(a, b) for a, b in sides]
     pairs = [
         Pair(
-            a=baseline.name,
-            b=other.name,
-            samples=len(found.a),
+            a=", ".join(run.name for run in a),
+            b=", ".join(run.name for run in b),
+            a_runs=tuple(run.name for run in a),
+            b_runs=tuple(run.name for run in b),
+            samples=found.samples,
             a_alone=found.a_alone,
             b_alone=found.b_alone,
-            settings=_settings(baseline, other),
+            settings=_settings(a[0], b[0]),
             forecasts=moved(found),
         )
-        for other, found in zip(others, pairings, strict=True)
+        for (a, b), found in zip(sides, pairings, strict=True)
     ]
     ours = standard_metrics(baseline, options)
-    theirs = [standard_metrics(other, options) for other in others]
+    theirs = [standard_metrics(b[0], options) for _, b in sides]
     primary = _primary(ours, options)
-    found = []
+    found: list[Comparison] = []
+    changed: list[Change] = []
     for place, metric in enumerate(ours):
         if begun:
             begun(metric.name)
-        for number, other in enumerate(others):
-            names = (baseline.name, other.name)
-            tested = metric.name in primary
+        for number, one in enumerate(pairs):
+            names, tested = (one.a, one.b), metric.name in primary
             found.append(_compared(metric, theirs[number][place], pairings[number], names, options, tested))
+            if tested and found[-1].difference is not None:
+                changed += changes(metric, pairings[number], names)
     ps = iter(holm([one.p for one in found if one.p is not None]))
     corrected = [one if one.p is None else one.model_copy(update={"p_holm": next(ps)}) for one in found]
     return Compared(
@@ -100,18 +118,50 @@ def compared_with(
         pairs=tuple(pairs),
         comparisons=tuple(corrected),
         warnings=(*told, *_too_few(corrected), *_dependent(corrected)),
+        changes=tuple(changed),
     )
 
 
-def _pairing(a: ScoredRun, b: ScoredRun) -> Pairing:
+def by_setting(runs: Sequence[ScoredRun]) -> list[list[ScoredRun]]:
+    """The runs that differ in their seeds alone together; each by itself where that leaves one setting, or a seed is
+    there twice."""
+    found: dict[str, list[ScoredRun]] = {}
+    for run in sorted(runs, key=_seed):
+        found.setdefault(alike_but_for(run.manifest, "seed"), []).append(run)
+    seeds = [{_seed(run) for run in group} for group in found.values()]
+    whole = all(len(one) == len(group) for one, group in zip(seeds, found.values(), strict=True))
+    if len(found) < 2 or not whole:
+        return [[run] for run in runs]
+    return sorted(found.values(), key=lambda group: min(map(runs.index, group)))
+
+
+def _seed(run: ScoredRun) -> int:
+    return int(run.manifest.setting("seed", 0))
+
+
+def _as_many(a: Side, b: Side) -> tuple[Side, Side]:
+    """As many runs of either side, those of the same seeds where both have some."""
+    shared = set(map(_seed, a)) & set(map(_seed, b))
+    of_shared = [[run for run in side if _seed(run) in shared] for side in (a, b)]
+    most = min(len(a), len(b))
+    return (of_shared[0], of_shared[1]) if len(shared) == most else (a[:most], b[:most])
+
+
+def _left_out(*sides: tuple[Side, Side]) -> list[str]:
+    left_out = [run.name for all_of_them, taken in sides for run in all_of_them if run not in taken]
+    return [f"not compared, as the other side has fewer seeds: {', '.join(left_out)}"] * bool(left_out)
+
+
+def _pairing(a: Side, b: Side) -> Pairing:
     found = pair(a, b)
     if not found.a:
+        one, other = (", ".join(str(len(run.answers)) for run in side) for side in (a, b))
         raise RunError(
-            f"no sample was finished by both runs: {len(a.answers)} by the one, {len(b.answers)} by the other",
-            where=f"{a.path} and {b.path}",
+            f"no sample was finished by both runs: {one} by the one, {other} by the other",
+            where=" and ".join(str(run.path) for run in (*a, *b)),
             hint="run one of them on the ids of the other: ids=[…]",
         )
-    must_have_one_target(found, a, b)
+    must_have_one_target(found, a[0], b[0])
     return found
 
 
@@ -131,7 +181,7 @@ def _compared(
             b=names[1],
             n=0,
             dialogues=0,
-            left_out=len(pairing.a),
+            left_out=pairing.samples,
             higher_is_better=metric.higher_is_better,
             why=f"not one figure: {metric.signature} and {other.signature}",
         )

@@ -12,7 +12,10 @@ It is for figures that judge and were declared before; what describes a run, suc
 detectable: the smallest difference that so many pairs find with 80 % power at 5 %: of McNemar's test at the observed
 discordance, or 2.8 standard errors.
 
-    pairing = pair(read_run(a), read_run(b))
+Where both sides have several seeds, a figure is the mean over them, and a dialogue is drawn or exchanged with all its
+samples of all seeds.
+
+    pairing = pair([read_run(a)], [read_run(b)])
     compare(Accuracy(), pairing, draws=2000, seed=0)
 """
 
@@ -21,6 +24,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from statistics import stdev
 
 import numpy as np
 
@@ -34,16 +38,23 @@ from mmerg.storage.record import Record
 
 @dataclass(frozen=True)
 class Pairing:
-    """Both runs' answers to the samples that both finished, ordered by id; how many samples one of them has alone."""
+    """Both sides' answers to the samples that both finished, ordered by id; how many samples one of them has alone.
+    seeds: how many runs a side has, whose answers stand one behind the other."""
 
     a: tuple[Answer, ...]
     b: tuple[Answer, ...]
     a_alone: int
     b_alone: int
+    seeds: int = 1
+
+    @property
+    def samples(self) -> int:
+        return len(self.a) // self.seeds
 
 
 class Comparison(Record):
-    """One figure of two runs. n: pairs that it is over, from so many dialogues; left_out: pairs that one side has
+    """One figure of two runs, or of two settings with several seeds, where it is the mean over seeds, a_sd and b_sd its
+    standard deviations. n: pairs of samples that it is over, from so many dialogues; left_out: pairs that one side has
     nothing for. a_right, b_right: of shares, pairs that A (McNemar's b) or B (c) alone has right. p: None for what is
     not tested; p_holm: corrected for all that is tested in one command. None where there is no such figure or interval;
     `why` says for what reason."""
@@ -56,6 +67,8 @@ class Comparison(Record):
     left_out: int
     a_value: float | None = None
     b_value: float | None = None
+    a_sd: float | None = None
+    b_sd: float | None = None
     difference: float | None = None
     interval: tuple[float, float] | None = None
     method: str = ""
@@ -71,15 +84,17 @@ class Comparison(Record):
     why: str = ""
 
 
-def pair(a: ScoredRun, b: ScoredRun) -> Pairing:
-    """What both runs finished."""
-    of_a, of_b = ({answer.id: answer for answer in run.answers} for run in (a, b))
-    common = sorted(of_a.keys() & of_b.keys())
+def pair(a: Sequence[ScoredRun], b: Sequence[ScoredRun]) -> Pairing:
+    """What all runs of both sides, as many on either, finished."""
+    of_a, of_b = ([{answer.id: answer for answer in run.answers} for run in side] for side in (a, b))
+    in_a, in_b = (set.intersection(*(set(answers) for answers in side)) for side in (of_a, of_b))
+    common = sorted(in_a & in_b)
     return Pairing(
-        tuple(of_a[id] for id in common),
-        tuple(of_b[id] for id in common),
-        len(of_a) - len(common),
-        len(of_b) - len(common),
+        tuple(answers[id] for answers in of_a for id in common),
+        tuple(answers[id] for answers in of_b for id in common),
+        len(in_a) - len(common),
+        len(in_b) - len(common),
+        len(a),
     )
 
 
@@ -87,22 +102,24 @@ def compare(
     metric: Metric, pairing: Pairing, *, draws: int, seed: int, names: tuple[str, str], tested: bool = True
 ) -> Comparison:
     """The figure of B less that of A, over the pairs for which both have one; with a p if `tested`."""
-    both = metric.counted(pairing.a) & metric.counted(pairing.b)
-    kept = np.flatnonzero(both)
+    both = np.all([metric.counted(side).reshape(pairing.seeds, -1) for side in (pairing.a, pairing.b)], axis=(0, 1))
+    kept = np.flatnonzero(np.tile(both, pairing.seeds))
     a, b = ([answers[index] for index in kept] for answers in (pairing.a, pairing.b))
     known = Comparison(
         metric=metric.name,
         a=names[0],
         b=names[1],
-        n=len(kept),
+        n=int(both.sum()),
         dialogues=len({_dialogue(answer) for answer in a}),
-        left_out=len(both) - len(kept),
+        left_out=int((~both).sum()),
         higher_is_better=metric.higher_is_better,
         signature=metric.signature,
     )
     if not len(kept):
         return known.model_copy(update={"why": f"no pair has, on both sides, {metric.needs}"})
-    pairs = Pairs(metric.ready((*a, *b)), [_dialogue(answer) for answer in a])
+    value = metric.ready((*a, *b))
+    seeds = range(pairing.seeds)
+    pairs = Pairs(value if len(seeds) == 1 else _mean(value, known.n, len(seeds)), [_dialogue(answer) for answer in a])
     if not np.isfinite(pairs.observed):
         return known.model_copy(update={"why": "it is not finite over these pairs"})
     shares = metric.interval_by == "wilson"
@@ -112,11 +129,24 @@ def compare(
         "difference": pairs.observed,
         **(pairs.shares(tested) if shares else pairs.spread(metric.interval_by, draws, seed)),
     }
+    if len(seeds) > 1:
+        each = [[value(np.arange(known.n) + known.n * (seed + side)) for seed in seeds] for side in (0, len(seeds))]
+        found |= {"a_sd": stdev(each[0]), "b_sd": stdev(each[1]), "p_mcnemar": None}
     if tested:
         by_mcnemar = shares and pairs.alone
         p, test = (found["p_mcnemar"], "McNemar, exact") if by_mcnemar else pairs.exchanged(draws, seed)
         found |= {"p": p, "test": test}
     return known.model_copy(update=found)
+
+
+def _mean(value: Value, n: int, seeds: int) -> Value:
+    """The mean over seeds of a figure over answers that stand in blocks of `n`, a block a seed of either side."""
+
+    def mean(indices: Indices) -> float:
+        seed = indices // n % seeds
+        return float(np.mean([value(indices[seed == one]) for one in range(seeds) if (seed == one).any()]))
+
+    return mean
 
 
 def _dialogue(answer: Answer) -> str:

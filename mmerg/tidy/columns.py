@@ -82,8 +82,8 @@ COLUMNS: Mapping[str, Columns] = {
     | {"sampling": str}
     | of(Reply, "logprobs")
     | {"images": int, "refused": str, "complaint": str, "logprob": float, "logprob_tokens": int},
-    "scores": RUN | {"judge": str, "metric": str} | of(Score, "name", "interval") | {"low": float, "high": float},
-    "verdicts": RUN | {"judge": str, "sample": str, "dialogue": str} | of(Verdict),
+    "scores": RUN | {"judge": str, "against": str, "metric": str} | of(Score, "name", "interval") | {"low": float, "high": float},
+    "verdicts": RUN | {"judge": str, "against": str, "sample": str, "dialogue": str} | of(Verdict),
 }
 
 

@@ -7,11 +7,11 @@ become JSON text; all else keeps its type. Knows no file format of its own.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
 from mmerg.errors import RunError
-from mmerg.judging.judgement import VERDICTS, read_judgements
+from mmerg.judging.judgement import VERDICTS, Match, read_judgements, read_matches
 from mmerg.runs import events
 from mmerg.runs.folder import read_results
 from mmerg.runs.manifest import About
@@ -64,28 +64,38 @@ def told(about: About, prompts: bool = False) -> Iterator[tuple[str, Row]]:
 
 
 def scores(about: About) -> Iterator[Row]:
-    """A row a figure: of `scores.json`, and of each judge beside the run. Raises UnscoredError where there are none of
-    the run as it is now, RunError where a file cannot be read."""
-    found: list[tuple[str | None, dict[str, Score]]] = [(None, read_scores(about.path, about.manifest.identity).scores)]
-    found += [(judgement.name, judgement.scores) for judgement in read_judgements(about.path).values()]
-    for judge, figures in found:
-        for metric, score in figures.items():
-            low, high = score.interval or (None, None)
-            kept = score.model_dump(exclude={"name", "interval"})
-            yield {"judge": judge, "metric": metric, **kept, "low": low, "high": high}
+    """A row a figure: of `scores.json`, of each judge beside the run, and of each who compared it with another (by
+    aspect, and over all). Raises UnscoredError where there are none of the run as it is now, RunError where a file
+    cannot be read."""
+    yield from _figures(read_scores(about.path, about.manifest.identity).scores)
+    for judgement in read_judgements(about.path).values():
+        yield from _figures(judgement.scores, judge=judgement.name)
+    for match in read_matches(about):
+        yield from _figures(match.overall, judge=match.name, against=match.runs[1])
+        for aspect, figures in match.aspects.items():
+            yield from _figures(figures, f"_{aspect}", judge=match.name, against=match.runs[1])
+
+
+def _figures(scores: Mapping[str, Score], tail: str = "", **whose: str) -> Iterator[Row]:
+    for metric, score in scores.items():
+        low, high = score.interval or (None, None)
+        kept = score.model_dump(exclude={"name", "interval"})
+        yield {**whose, "metric": f"{metric}{tail}", **kept, "low": low, "high": high}
 
 
 def verdicts(about: About) -> Iterator[Row]:
-    """A row a verdict of each judge beside the run. Raises RunError where the folder of a judging is not there."""
-    for judgement in read_judgements(about.path).values():
-        file = about.path.resolve().parent / judgement.judging / VERDICTS
+    """A row a verdict of each judge beside the run, against none or against another run. Raises RunError where the
+    folder of a judging is not there."""
+    for found in (*read_judgements(about.path).values(), *read_matches(about)):
+        against = found.runs[1] if isinstance(found, Match) else None
+        file = about.path.resolve().parent / found.judging / VERDICTS
         if not file.exists():
-            what = f"the verdicts of {judgement.name} are gone: its judging is not beside the run"
+            what = f"the verdicts of {found.name} are gone: its judging is not beside the run"
             hint = "put that folder back, or judge again: the calls come from the reply cache"
             raise RunError(what, where=str(file), hint=hint)
         for sample in read_lines(file, Verdicts).values():
             for verdict in sample.verdicts:
-                own = {"judge": judgement.name, "sample": sample.id, "dialogue": sample.dialogue}
+                own = {"judge": found.name, "against": against, "sample": sample.id, "dialogue": sample.dialogue}
                 yield own | verdict.model_dump()
 
 

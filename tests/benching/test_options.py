@@ -10,7 +10,7 @@ import pytest
 
 from mmerg.benching.options import check_scorer, spelled, without_models
 from mmerg.errors import ConfigError
-from mmerg.scoring.arguments import add_arguments, arguments
+from mmerg.scoring.arguments import add_arguments, options_of
 from mmerg.scoring.standard import DEFAULTS, Options
 
 ALL = Options(
@@ -27,11 +27,9 @@ def test_every_option_is_told_as_it_is_typed() -> None:
     assert all(getattr(ALL, field.name) != getattr(DEFAULTS, field.name) for field in fields(Options))
     parser = argparse.ArgumentParser()
     add_arguments(parser)
-    for name in ("--resamples", "--seed"):
-        parser.add_argument(name, type=int)
     parser.add_argument("--primary", action="append")
     given = parser.parse_args(shlex.split(" ".join(spelled(ALL))))
-    assert Options(**arguments(given), resamples=given.resamples, seed=given.seed, primary=tuple(given.primary)) == ALL
+    assert options_of(given) == ALL
 
 
 def test_without_models_all_else_stays() -> None:

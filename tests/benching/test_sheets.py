@@ -6,12 +6,12 @@ import pytest
 from rich.console import Console
 
 from mmerg.backends.protocol import Engine
+from mmerg.benching.drawn import sheet
 from mmerg.benching.measure import marked, memory_of, of_paper
 from mmerg.benching.notes import notes
 from mmerg.benching.rows import Bench, Memory, Seconds, Skipped, Speed
 from mmerg.benching.seeds import means
-from mmerg.benching.sheets import sheets
-from mmerg.benching.written import as_markdown, shown
+from mmerg.console.tables import as_markdown
 from tests.benching.parts import bench, row, score, seeds, speed
 
 
@@ -19,9 +19,14 @@ def printed(made: Bench, width: int = 120) -> str:
     out = Console(width=width, record=True, file=None, quiet=True)
     with out.capture() as caught:
         out.quiet = False
-        for part in shown(made):
-            out.print(part)
+        out.print(sheet(made))
     return caught.get()
+
+
+def cells(made: Bench, row: int) -> dict[str, list[str]]:
+    """The lines of each cell of a row, by their head."""
+    drawn = sheet(made)
+    return {head: cell.split("\n") for head, cell in zip(drawn.heads, drawn.rows[row], strict=True)}
 
 
 def test_rows_of_other_engines_are_marked() -> None:
@@ -43,8 +48,9 @@ def test_what_is_missing_has_its_reason() -> None:
         memory_why="the model is not loaded now",
     )
     made = bench(*marked([bare, row("whole")]))
-    cells = [cell for sheet in sheets(made) for line in sheet.lines if line[0].startswith("bare") for cell in line]
-    assert sum(cell.split("\n")[0] == "–" for cell in cells) == 2 + 4 + 2  # acc and dist2; speeds; memory and its share
+    found = cells(made, 0)
+    missing = {head for head, lines in found.items() if lines[0] == "–"}
+    assert missing == {"acc ↑", "dist2 ↑", "s/sample", "tok/s", "memory"}
     told = list(notes(made))
     assert "bare: acc: no sample has a label" in told
     assert "bare: speed: every call came from the reply cache" in told
@@ -55,9 +61,9 @@ def test_what_is_missing_has_its_reason() -> None:
 def test_the_papers_row_stands_below_ours() -> None:
     figures, of = of_paper("gemma3-12b")
     made = bench(*marked([row("gemma3-12b", paper=figures, paper_of=of)]), paper="the table")
-    [ours, paper] = sheets(made)[0].lines
-    assert ours[0] == "gemma3-12b (a)"
-    assert paper == ("  the paper's (IEMOCAP, n=31)", "83.87", "1.21", "40.19", "83.86", "84.97")
+    [ours, paper] = sheet(made).rows
+    assert ours[:2] == ("gemma3-12b (a)", "yes")
+    assert paper[:7] == ("· the paper's (IEMOCAP, n=31)", "", "83.87", "1.21", "40.19", "83.86", "84.97")
     assert "the paper's: the table" in list(notes(made))
     assert "bert_f1 takes a model of its own: --bert" in list(notes(made))
     assert of_paper("another") == ({}, "")
@@ -65,15 +71,17 @@ def test_the_papers_row_stands_below_ours() -> None:
 
 def test_spill_and_failures_are_shown() -> None:
     made = bench(*marked([row(failed=3, unaudited=4, failures={"empty": 1, "truncated": 2})]))
-    _, _, samples, models, *_ = sheets(made)
-    assert samples.lines[0][1:] == ("50", "3", "1 empty\n2 truncated", "4", "250", "0")
-    assert models.lines[0][2:] == ("d" * 12, "1.00 GiB", "50 %", "8192")
+    found = cells(made, 0)
+    assert found["samples"] == ["50", "3 failed", "1 empty", "2 truncated", "4 unaudited"]
+    assert found["calls"][:2] == ["250", "0 cached"]
+    assert found["memory"] == ["1.00 GiB", "50 % on CPU"]
+    assert found["model"][1:] == ["d" * 12, "context 8192"]
 
 
 def test_seconds_over_fewer_samples_say_which_are_not_in_them() -> None:
     few = Speed(calls=9, seconds=Seconds(n=40, median=1.0, p25=1.0, p75=1.0, p95=1.0), helped=7)
     made = bench(*marked([row("part", failed=3, speed=few), row("whole")]))
-    assert [line[3] for line in sheets(made)[1].lines] == ["40 of 50", "50 of 50"]
+    assert [cells(made, row)["s/sample"][2] for row in (0, 1)] == ["of 40", "of 50"]
     told = list(notes(made))
     assert "part: s/sample is of 40 of 50 samples: 3 failed, 7 had replies from the cache" in told
     assert not any(note.startswith("whole:") for note in told)
@@ -81,20 +89,20 @@ def test_seconds_over_fewer_samples_say_which_are_not_in_them() -> None:
 
 def test_a_row_without_scores_keeps_its_speed_and_says_why() -> None:
     made = bench(*marked([row("x", scores={}, scores_why="the disk is full (runs/x)"), row("y")]))
-    quality, speeds, *_ = sheets(made)
-    assert quality.lines[0] == ("x (a)", "–", "–")
-    assert speeds.lines[0][1:3] == ("10.00", "20.00")
+    found = cells(made, 0)
+    assert (found["acc ↑"], found["dist2 ↑"]) == (["–"], ["–"])
+    assert found["s/sample"][:2] == ["10.00", "p95 20.00"]
     assert "x: no quality: the disk is full (runs/x)" in list(notes(made))
 
 
 def test_the_mean_over_seeds_stands_below_its_rows() -> None:
     rows = marked([*seeds(40.0, 50.0, 60.0), row("other")])
     made = bench(*rows, means=means(rows))
-    quality, speeds, *_ = sheets(made)
-    names = [line[0] for line in quality.lines]
-    assert names == ["x seed 0 (a)", "x seed 1 (a)", "x seed 2 (a)", "  mean of 3 (a)", "other (a)"]
-    assert quality.lines[3] == ("  mean of 3 (a)", "50.00\nsd 10.00", "–")
-    assert speeds.lines[3][1:4] == ("11.00\nsd 1.00", "22.00\nsd 2.00", "")
+    names = [row[0] for row in sheet(made).rows]
+    assert names == ["x seed 0 (a)", "x seed 1 (a)", "x seed 2 (a)", "· mean of 3 (a)", "other (a)"]
+    found = cells(made, 3)
+    assert (found["acc ↑"], found["dist2 ↑"]) == (["50.00 ± 10.00"], ["–"])
+    assert found["s/sample"] == ["11.00 ± 1.00", "p95 22.00 ± 2.00"]
     assert "mean of N: over runs that differ in their seed alone, sd: standard deviation over these" in list(
         notes(made)
     )
@@ -119,17 +127,14 @@ def test_no_figure_is_cut_and_no_line_too_long(width: int) -> None:
     made = bench(*marked([long]))
     told = printed(made, width)
     assert max(map(len, told.splitlines())) <= width
-    words = told.split()
-    for sheet in sheets(made)[: 2 if width < 80 else None]:  # below 80 columns the figures that are scored and timed
-        for line in sheet.lines:
-            for number, cell in enumerate(line):
-                if number not in sheet.words:
-                    assert set(cell.split()) <= set(words), (sheet.title, cell)
+    words = set(told.split())
+    for line in sheet(made).rows:
+        assert {word for cell in line[1:] for word in cell.split()} <= words
 
 
 def test_what_the_table_was_asked_for_is_told() -> None:
     made = bench(*marked([row()]), settings=("memory=none", "seed=4"), figures=("--level response",))
-    for told in (printed(made), as_markdown(made)):
+    for told in (printed(made), as_markdown(sheet(made))):
         assert "settings: memory=none seed=4" in told
         assert "figures: --level response" in told
     assert "settings:" not in printed(bench(*marked([row()])))
@@ -138,14 +143,15 @@ def test_what_the_table_was_asked_for_is_told() -> None:
 def test_skipped_backbones_are_listed_with_what_to_do() -> None:
     made = bench(skipped=[Skipped(name="x", why="x:1 is not pulled", next="ollama pull x:1")])
     assert "ollama pull x:1" in printed(made)
-    assert "| x | x:1 is not pulled | ollama pull x:1 |" in as_markdown(made)
+    assert "- left out: x: x:1 is not pulled; ollama pull x:1" in as_markdown(sheet(made))
+    assert sheet(made).rows[0][:2] == ("x", "no")
 
 
 def test_foreign_text_steers_nothing() -> None:
     hostile = "a\u202e\x1b[31m[bold]|<b>"
     made = bench(*marked([row(hostile, scores={"acc": score("acc", None, 0, hostile)})]))
     assert not set(printed(made)) & {"\u202e", "\x1b"}
-    markdown = as_markdown(made)
+    markdown = as_markdown(sheet(made))
     assert "<b>" not in markdown
     assert "\x1b" not in markdown
 

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 from typing import Any
 
 import pytest
 
-from mmerg.papertables.as_csv import as_csv
-from mmerg.papertables.as_latex import as_latex
-from mmerg.papertables.as_markdown import as_markdown
 from mmerg.papertables.beside import Beside
+from mmerg.papertables.drawn import facts, sheet
 from mmerg.papertables.line import Line
 from mmerg.runs.manifest import MANIFEST
 from mmerg.score import main as score
@@ -33,11 +29,10 @@ def test_runs_that_differ_in_their_seed_alone_have_a_mean_and_a_spread(make: Mak
     assert acc.value == pytest.approx(100 * 22 / 31)
     assert acc.spread == pytest.approx(100 * 2 / 31)
     assert (acc.n, acc.low, acc.inside) == (3, None, None)
-    assert "<br>sd 6.45<br>3 seeds" in as_markdown(drawn)
-    assert r"\quad\scriptsize sd &" in as_latex(drawn)
-    rows = csv.DictReader(io.StringIO(as_csv([drawn])))
-    [row] = [row for row in rows if (row["by"], row["metric"]) == ("seeds", "acc")]
-    assert float(row["spread"]) == pytest.approx(6.4516, abs=1e-3)
+    [line] = [row for row in sheet(drawn).rows if row[0] == "· mean of runs 1, 2, 3"]
+    assert line[1 + drawn.columns.index("acc")] == "70.97\nsd 6.45\n3 seeds"
+    [row] = [row for row in facts(drawn) if (row["by"], row["metric"]) == ("seeds", "acc")]
+    assert row["spread"] == pytest.approx(6.4516, abs=1e-3)
 
 
 @pytest.mark.parametrize(

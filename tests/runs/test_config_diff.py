@@ -51,16 +51,29 @@ def test_a_setting_is_named_by_its_path_and_once(setting: str, name: str, values
     assert set(told) <= {"protocol.seed"}  # which decides nothing until samples are drawn
 
 
-def test_of_several_systems_it_is_not_told_what_only_one_of_them_has_but_how_it_samples() -> None:
+def test_of_several_systems_what_follows_from_their_names_is_not_told() -> None:
     systems = ("dataset.memory.root=/m", "system=few_shot"), ("dataset.memory.root=/m", "system=merg")
     for pair in (systems, systems[::-1]):
-        told = found(*(run(*settings) for settings in pair))
-        assert len(told) < 20
-        assert set(told["system.name"]) == {"few_shot", "merg"}
-        assert set(told["sources.X.top_k"]) == {"5", NONE}
-        assert set(told["system.stages.sgrg.sampling.num_predict"]) == {"160", NONE}
-        assert set(told["system.result.emotion"]) == {"A.emotion", "e.emotion"}
-        assert not {"system.stages.sgrg.sees", "sources.X.key.text", "memory.key.text"} & set(told)
+        assert set(found(*(run(*settings) for settings in pair))) == {"system.name"}
+    assert set(found(run(), run("system=one_pass"), run("system=trace"))) == {"system.name"}
+
+
+def test_of_several_systems_what_the_user_set_is_told() -> None:
+    warm, few = "system.stages.sgrg.sampling.temperature=1.5", "sources.X.top_k=2"
+    told = found(run("system=few_shot", few), run("system=merg", warm, "frames.per_clip=1"))
+    assert told["system.stages.sgrg.sampling.temperature"] == (NONE, "1.5")
+    assert told["sources.X.top_k"] == ("2", NONE)
+    assert told["frames.per_clip"][1] == "1"
+    assert "system.stages.sgrg.sampling.num_predict" not in told
+
+
+def test_of_a_system_of_the_users_own_only_what_both_have_and_how_it_samples_is_told() -> None:
+    """Its page may be gone, so that nobody knows what follows from its name."""
+    own = run("system=few_shot")
+    own = own.model_copy(update={"settings": {**own.settings, "system": own.settings["system"] | {"name": "mine"}}})
+    told = found(own, run("system=merg"))
+    assert set(told["system.stages.sgrg.sampling.num_predict"]) == {"160", NONE}
+    assert not {"system.stages.sgrg.sees", "sources.X.key.text", "memory.key.text"} & set(told)
 
 
 def test_what_two_runs_of_a_system_differ_in_is_told_beside_another_system() -> None:

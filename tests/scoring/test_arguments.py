@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from mmerg.scoring.arguments import add_arguments, arguments
+from mmerg.scoring.arguments import add_arguments, options_of
 
 
 @pytest.mark.parametrize(
@@ -24,4 +24,4 @@ def test_bert_takes_no_run_for_its_model(given: list[str], model: str | None) ->
     parser.add_argument("runs", nargs="+", type=Path)
     add_arguments(parser)
     found = parser.parse_args(given)
-    assert (found.runs, arguments(found)["bert"]) == ([Path("runs/a")], model)
+    assert (found.runs, options_of(found).bert) == ([Path("runs/a")], model)

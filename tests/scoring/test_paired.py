@@ -50,7 +50,7 @@ def run_of(told: Sequence[Told], start: int = 0) -> ScoredRun:
 
 
 def compared(metric: Metric, a: Sequence[Told], b: Sequence[Told], *, draws: int = 200, seed: int = 0) -> Comparison:
-    return compare(metric, pair(run_of(a), run_of(b)), draws=draws, seed=seed, names=NAMES)
+    return compare(metric, pair([run_of(a)], [run_of(b)]), draws=draws, seed=seed, names=NAMES)
 
 
 def right(pattern: str, *, each: int = 1) -> list[Told]:
@@ -83,16 +83,16 @@ def test_failed_samples_are_wrong_in_accuracy_and_left_out_elsewhere() -> None:
 
 
 def test_samples_of_one_run_alone_are_counted_by_side() -> None:
-    found = pair(run_of(right("xxxx")), run_of(right("xx")))
+    found = pair([run_of(right("xxxx"))], [run_of(right("xx"))])
     assert (len(found.a), found.a_alone, found.b_alone) == (2, 2, 0)
-    found = pair(run_of(right("xx")), run_of(right("xx"), start=5))
+    found = pair([run_of(right("xx"))], [run_of(right("xx"), start=5)])
     assert (len(found.a), found.a_alone, found.b_alone) == (0, 2, 2)
 
 
 def test_pairs_are_the_same_samples_whatever_the_order_of_results() -> None:
     run = run_of([Told(number, "joy", seconds=number) for number in range(6)])
     other = ScoredRun(run.path, run.manifest, run.answers[::-1])
-    found = pair(run, other)
+    found = pair([run], [other])
     assert [answer.id for answer in found.a] == [answer.id for answer in found.b]
 
 

@@ -1,0 +1,113 @@
+"""Tables in four forms: no digit lost, rows of one length, foreign text escapes."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from mmerg.console.tables import Sheet, as_csv, as_latex, as_markdown, between, deliver, figure, plain, signed
+
+NAME = "a row with a name that is longer than thirty-two columns, so that it goes on below"
+SHEET = Sheet(
+    "Results of 5 % & more",
+    ("", "acc ↑", "dist_1 ↑", "self_ppl ↓"),
+    [(NAME, "83.87\n67.37–92.91\nn=31", "4.10", "–"), ("二つ", "80.65 ✓", "3.00 ± 0.10", "1.20")],
+    notes=["a_note | of $x$"],
+    best={(0, 1), (1, 3)},
+    label="tab:results",
+)
+
+
+def printed(sheet: Sheet, width: int) -> str:
+    out = io.StringIO()
+    Console(file=out, width=width, highlight=False).print(sheet)
+    return out.getvalue()
+
+
+@pytest.mark.parametrize("width", [40, 60, 100])
+def test_no_terminal_is_too_narrow_and_no_figure_is_cut(width: int) -> None:
+    shown = printed(SHEET, width)
+    assert all(Console().render_str(line).cell_len <= width for line in shown.splitlines())
+    words = set(shown.split())
+    assert {word for row in SHEET.rows for cell in row[1:] for word in cell.split()} <= words
+    assert set(NAME.split()) <= words
+    assert shown.count("二つ") == shown.count("a row with")
+
+
+def test_what_is_beside_each_other_stands_beside_each_other() -> None:
+    lines = printed(SHEET, 100).splitlines()
+    first = next(line for line in lines if "83.87" in line)
+    assert first.startswith("a row with a name")
+    assert first.split()[-3:] == ["83.87", "4.10", "–"]
+    assert lines[lines.index(first) + 1].split()[-1] == "67.37–92.91"
+
+
+def test_markdown_is_a_table_of_equal_rows_with_the_best_in_bold() -> None:
+    text = as_markdown(SHEET)
+    rows = [line for line in text.splitlines() if line.startswith("|")]
+    assert len(rows) == 2 + 2
+    assert {len(re.findall(r"(?<!\\)\|", row)) for row in rows} == {5}
+    assert "| **83.87**<br>67.37–92.91<br>n=31 |" in rows[2]
+    assert "**1.20**" in rows[3]
+    assert text.startswith("### Results of 5 % \\& more\n")
+    assert text.endswith("\n- a\\_note \\| of \\$x\\$\n")
+
+
+def test_latex_is_a_table_of_equal_rows_with_the_best_in_bold() -> None:
+    text = as_latex(SHEET)
+    body = text[text.index(r"\toprule") : text.index(r"\bottomrule")]
+    rows = [line for line in body.splitlines() if line.endswith(r"\\")]
+    assert {len(re.findall(r"(?<!\\)&", row)) for row in rows} == {3}
+    assert r"\textbf{83.87} & 4.10" in rows[1]
+    assert rows[2].startswith(r" & \scriptsize 67.37--92.91 &")
+    assert r"80.65 $\in$ & 3.00 $\pm$ 0.10 & \textbf{1.20}" in rows[4]
+    assert r"\caption{Results of 5 \% \& more}" in text
+    assert r"\label{tab:results}" in text
+    for name in ("table*", "tabular"):
+        assert text.count(rf"\begin{{{name}}}") == text.count(rf"\end{{{name}}}") == 1
+    assert text.count("{") - text.count(r"\{") == text.count("}") - text.count(r"\}")
+    assert not set(text) & set("✓✗–↑↓±")
+    assert not re.search(r"(?<!\\)[%#_]", text)
+    assert r"\label" not in as_latex(Sheet("", ("", "x"), [("a", "1")]))
+
+
+def test_csv_has_plain_numbers_and_no_formulas() -> None:
+    facts = [
+        {"run": "=1+1", "value": 100 * 24 / 31, "n": 31, "low": None},
+        {"run": "a,b", "value": 2, "n": None, "low": 1.5},
+    ]
+    rows = list(csv.DictReader(io.StringIO(as_csv(facts))))
+    assert [row["run"] for row in rows] == ["'=1+1", "a,b"]
+    assert (float(rows[0]["value"]), rows[0]["n"], rows[0]["low"]) == (100 * 24 / 31, "31", "")
+    assert (rows[1]["n"], rows[1]["low"]) == ("", "1.5")
+    assert [plain(text) for text in ("=1+1", "-a", "@b", "fine")] == ["'=1+1", "'-a", "'@b", "fine"]
+
+
+def test_foreign_text_steers_nothing() -> None:
+    hostile = 'a_b {c} 5 % \\ ~ "q" <b>|x|\u202e\x1b[31m[bold]'
+    sheet = Sheet(hostile, ("", hostile), [(hostile, hostile)], notes=[hostile])
+    forms = [printed(sheet, 200), as_markdown(sheet), as_latex(sheet), as_csv([{"x": hostile}])]
+    assert not any(set(text) & {"\u202e", "\x1b"} for text in forms)
+    assert r"a\_b \{c\} 5 \% \textbackslash{} \textasciitilde{} ''q'' \textless{}b\textgreater{}\textbar{}" in forms[2]
+    assert r"\<b\>\|x\|" in forms[1]
+    assert "[bold]" in forms[0]
+
+
+def test_figures_are_read_as_papers_print_them() -> None:
+    assert [figure(value) for value in (None, 3.14159, -2.0, 1234.5)] == ["–", "3.14", "-2.00", "1,234"]
+    assert [signed(value) for value in (None, 3.14159, -2.0, 0.0)] == ["–", "+3.14", "-2.00", "+0.00"]
+    assert (between(1.0, 2.0), between(-1.0, 2.0)) == ("1.00–2.00", "-1.00 to 2.00")
+
+
+def test_each_form_is_written_as_it_is_printed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for form in ("text", "markdown", "latex", "csv"):
+        deliver(form, None, [SHEET], [SHEET], [{"x": 1}])
+        shown = capsys.readouterr().out
+        deliver(form, tmp_path / form, [SHEET], [SHEET], [{"x": 1}])
+        assert capsys.readouterr().out == ""
+        assert (tmp_path / form).read_text(encoding="utf-8") == shown
