@@ -2,7 +2,8 @@
 
 Writes the five tables of `mmerg.load`, each with the rows of all given runs; docs/tidy.md lists their columns. Scores
 and verdicts are those that `mmerg score` and `mmerg judge` left with the runs. `--prompts` adds to each call what was
-sent, which makes the file many times larger.
+sent, which makes the file many times larger. `--inspect` writes a log a run beside them, which `inspect view` shows; it
+needs `pip install 'mmerg[inspect]'`.
 """
 
 from __future__ import annotations
@@ -23,9 +24,10 @@ from mmerg.storage.files import private_folder, replacing, writing
 from mmerg.tidy import rows
 from mmerg.tidy.columns import COLUMNS, PROMPTS, schema
 from mmerg.tidy.frames import batches
+from mmerg.tidy.inspect_log import write_log
 
 
-def export(out: Console, paths: Sequence[Path], folder: Path | None, prompts: bool) -> int:
+def export(out: Console, paths: Sequence[Path], folder: Path | None, prompts: bool, inspect: bool) -> int:
     """Writes the tables: all whole, or none. Raises RunError where a run cannot be read or a file cannot be written."""
     from pyarrow.parquet import ParquetWriter
 
@@ -45,6 +47,9 @@ def export(out: Console, paths: Sequence[Path], folder: Path | None, prompts: bo
             for table, batch in batches(about, _rows(out, about, prompts), columns):
                 writers[table].write_batch(batch)
                 counts[table] += batch.num_rows
+    for about in abouts if inspect else ():
+        write_log(about, target / f"{about.run}.eval")
+        out.print(escape(f"{target / about.run}.eval"), soft_wrap=True)
     for table, file in files.items():
         out.print(escape(f"{file}: {counts[table]} rows"), soft_wrap=True)
     return 0
@@ -74,8 +79,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("runs", type=Path, nargs="+", metavar="RUN", help="run folders")
     parser.add_argument("--out", type=Path, metavar="DIR", help="where to write: RUN/export, or ./export for several")
     parser.add_argument("--prompts", action="store_true", help="add to each call its messages and its schema")
+    parser.add_argument("--inspect", action="store_true", help="write a log a run, too, for inspect_ai")
     given = parser.parse_args(arguments)
-    return run_command(lambda: export(console(), given.runs, given.out, given.prompts), STARTS_OVER)
+    options = (given.out, given.prompts, given.inspect)
+    return run_command(lambda: export(console(), given.runs, *options), STARTS_OVER)
 
 
 if __name__ == "__main__":

@@ -116,7 +116,7 @@ def test_arrows_are_found() -> None:
             "mmerg.scoring",
             (
                 *("mmerg.scoring", "mmerg.runs", "mmerg.errors", "mmerg.backends.protocol", "mmerg.console.terminal"),
-                "mmerg.storage",
+                *("mmerg.storage", "mmerg.console.tables"),
                 "mmerg.systems.target",  # names metrics of the user's
             ),
         ),
@@ -147,6 +147,7 @@ def test_arrows_are_found() -> None:
             (
                 *("mmerg.runs", "mmerg.errors", "mmerg.backends.protocol", "mmerg.frames.store"),
                 *("mmerg.storage", "mmerg.systems.audit", "mmerg.settings.identity"),
+                *("mmerg.settings.compose", "mmerg.settings.parse"),  # what follows from a page that a run names
             ),
         ),
         (

@@ -81,9 +81,9 @@ class Judgement(_Judged):
 
 
 class Match(_Judged):
-    """Run A against run B; replies: see `Judgement`, of each. Figures by aspect (see `preferences`), and over all aspects; signs: tests by aspect.
-    replies_alone: the figures without samples that failed in a run, if any did. self_judged: the runs whose replies the
-    judge itself wrote."""
+    """Run A against run B; replies: of each, see `Judgement`. Figures by aspect (see `preferences`), and over all of
+    them; signs: tests by aspect. replies_alone: the figures without samples that failed in a run, if any did.
+    self_judged: the runs whose replies the judge itself wrote."""
 
     runs: tuple[str, str]
     replies: tuple[str, ...] = ()

@@ -34,7 +34,7 @@ def shown(compared: Compared, labels: Mapping[str, str], verbose: bool = False) 
         yield _table([one for one in found if one.difference is not None])
         yield from (escape(told) for told in _shares(found))
         if pair.forecasts and pair.forecasts.samples:
-            yield pair.forecasts.told()
+            yield escape(pair.forecasts.told())
         yield from (escape(f"{', '.join(names)}: {why}") for why, names in _absent(found).items())
         for metric in dict.fromkeys(one.metric for one in found if one.p is not None):
             those = [one for one in compared.changes if (one.metric, one.b) == (metric, pair.b)]

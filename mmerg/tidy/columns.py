@@ -68,6 +68,7 @@ def of(model: type[BaseModel], *without: str) -> Columns:
 
 
 RUN: Columns = dict.fromkeys(("run", "corpus", "split", "system", "backbone", "model"), str)
+JUDGE: Columns = {"judge": str, "against": str}
 PROMPTS = {name: of(Called)[name] for name in ("messages", "answer_schema")}
 NOT_OF_SAMPLES = ("id", "audit", "timing")  # of a result; calls have their own times
 NOT_OF_CALLS = ("kind", "logprobs", "reply", *PROMPTS)
@@ -82,7 +83,10 @@ COLUMNS: Mapping[str, Columns] = {
     | {"sampling": str}
     | of(Reply, "logprobs")
     | {"images": int, "refused": str, "complaint": str, "logprob": float, "logprob_tokens": int},
-    "scores": RUN | {"judge": str, "against": str, "metric": str} | of(Score, "name", "interval") | {"low": float, "high": float},
+    "scores": RUN
+    | {"judge": str, "against": str, "metric": str}
+    | of(Score, "name", "interval")
+    | {"low": float, "high": float},
     "verdicts": RUN | {"judge": str, "against": str, "sample": str, "dialogue": str} | of(Verdict),
 }
 
