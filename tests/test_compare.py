@@ -303,10 +303,8 @@ def seeds(folder: Path, name: str, *patterns: str, first: int = 0) -> list[str]:
     made = []
     for seed, pattern in enumerate(patterns, start=first):
         made.append(run(folder / f"{name}{seed}", results(pattern)))
-        edit(
-            made[-1],
-            lambda manifest, seed=seed: manifest["settings"].update(seed=seed, system={"max_iterations": len(name)}),
-        )
+        edit(made[-1], lambda manifest, seed=seed: manifest["settings"].update(seed=seed))
+        edit(made[-1], lambda manifest: manifest["settings"]["system"].update(max_iterations=len(name)))
     return made
 
 

@@ -22,6 +22,7 @@ from mmerg.scoring.scorer import score_run
 from mmerg.scoring.shown import Named, chosen
 from mmerg.scoring.shown import shown as shown_parts
 from mmerg.scoring.standard import Options
+from tests.compared_runs import edit
 from tests.scoring.run_builder import build_run, result
 
 HOSTILE = "model\u202e\x1b[31m[bold]"
@@ -175,8 +176,9 @@ def scored(folder: Path, name: str, right: int, seed: int = 0, iterations: int =
         result(f"d{number}/1", f"so it is {number}.", "joy" if number < right else "fear", gold="joy")
         for number in range(12)
     ]
-    config = {"seed": seed, "name": name.partition("-")[0], "system": {"max_iterations": iterations}}
-    return str(build_run(folder / name, lines, config=config))
+    run = build_run(folder / name, lines, config={"seed": seed})
+    edit(run, lambda manifest: manifest["settings"]["system"].update(max_iterations=iterations))
+    return str(run)
 
 
 def test_a_table_for_a_paper_has_the_users_rows_and_figures(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -7,6 +7,7 @@ Nothing is left out in silence: a "–" has its reason below the table.
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Iterator
 
 from mmerg.benching.measure import COLUMNS
@@ -18,6 +19,7 @@ from mmerg.scoring.score import Score
 from mmerg.scoring.spread import Spread
 
 DOWN = ("self_ppl", "ref_ppl")  # less is better
+_MODEL = 24  # columns of a model's name, beyond which it goes on below
 _HEADS = ("s/sample", "tok/s", "memory", "samples", "calls", "model")
 
 
@@ -64,7 +66,8 @@ def _cost(row: Row) -> tuple[str, ...]:
     samples = [str(row.samples), *failures, *([f"{row.unaudited} unaudited"] * bool(row.unaudited))]
     calls = f"{row.calls}\n{row.cached_calls} cached\n{speed.calls} timed"
     context = (row.memory and row.memory.context) or row.engine.num_ctx
-    model = "\n".join((row.engine.model, row.engine.digest[:12] or NONE, f"context {context or NONE}"))
+    name = textwrap.wrap(row.engine.model, _MODEL)
+    model = "\n".join((*name, row.engine.digest[:12] or NONE, f"context {context or NONE}"))
     return timed, rates, _memory(row), "\n".join(samples), calls, model
 
 

@@ -159,7 +159,11 @@ def _blocks(sheet: Sheet, width: int) -> Iterator[str]:
     from pandas import option_context
 
     folded = textwrap.TextWrapper(min(_NAME, width // 2), subsequent_indent="  ")
-    rows = [[folded.fill(printable(row[0])), *row[1:]] for row in sheet.rows]
+    names = [folded.fill(printable(row[0])) for row in sheet.rows]
+    rows = [  # figures stand on the last line of a name
+        [name, *("\n" * name.count("\n") + cell for cell in row[1:])]
+        for name, row in zip(names, sheet.rows, strict=True)
+    ]
     lines = [[printable(cell) for cell in line] for _, line in _lines(Sheet("", sheet.heads, rows))]
     frame = _frame([printable(head) for head in sheet.heads], lines).set_axis([line[0] for line in lines])
     taken: list[int] = []
@@ -173,7 +177,8 @@ def _blocks(sheet: Sheet, width: int) -> Iterator[str]:
 
 
 def _drawn(frame: DataFrame, columns: Sequence[int]) -> str:
-    return "\n".join(line.rstrip() for line in frame.iloc[:, list(columns)].to_string().splitlines())
+    lines = frame.iloc[:, list(columns)].to_string().splitlines()
+    return "\n".join(line.rstrip() for line in lines if line.strip())
 
 
 def _width(text: str) -> int:

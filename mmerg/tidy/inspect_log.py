@@ -132,7 +132,7 @@ def _events(about: About, calls: Sequence[Called]) -> Iterator[Any]:
             ),
             output=ModelOutput(
                 model=_model(about),
-                choices=[ChatCompletionChoice(message=answer, stop_reason=stop)],  # type: ignore[arg-type]
+                choices=[ChatCompletionChoice(message=answer, stop_reason=stop)],
                 usage=_tokens([call.reply]),
                 time=call.reply.seconds,
             ),

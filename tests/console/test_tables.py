@@ -41,10 +41,10 @@ def test_no_terminal_is_too_narrow_and_no_figure_is_cut(width: int) -> None:
 
 def test_what_is_beside_each_other_stands_beside_each_other() -> None:
     lines = printed(SHEET, 100).splitlines()
-    first = next(line for line in lines if "83.87" in line)
-    assert first.startswith("a row with a name")
-    assert first.split()[-3:] == ["83.87", "4.10", "–"]
-    assert lines[lines.index(first) + 1].split()[-1] == "67.37–92.91"
+    figures = next(line for line in lines if "83.87" in line)
+    assert figures.split()[-4:] == ["below", "83.87", "4.10", "–"]  # they stand on the name's last line
+    assert lines[lines.index(figures) - 2].split() == ["a", "row", "with", "a", "name", "that", "is"]
+    assert lines[lines.index(figures) + 1].split() == ["67.37–92.91"]
 
 
 def test_markdown_is_a_table_of_equal_rows_with_the_best_in_bold() -> None:
