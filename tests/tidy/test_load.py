@@ -15,10 +15,14 @@ import pytest
 import mmerg
 from mmerg.errors import RunError
 from mmerg.export import main as export
-from mmerg.judging.judgement import VERDICTS
+from mmerg.judging.judgement import VERDICTS, Match, replies_digest
+from mmerg.judging.preferences import preferences
 from mmerg.runs.events import Verdict
+from mmerg.runs.folder import read_results
+from mmerg.runs.manifest import MANIFEST, Judged, JudgingManifest, read_manifest
 from mmerg.runs.result import Verdicts
 from mmerg.score import main as score
+from mmerg.scoring.files import written
 from mmerg.scoring.score import UnscoredError
 from mmerg.tidy.columns import COLUMNS, PROMPTS, RUN
 from tests.papertables.maker import rate
@@ -111,6 +115,50 @@ def test_a_judges_figures_and_answers(judged: Path) -> None:
     ]  # fmt: skip
     shutil.rmtree(judged.parent / JUDGING)
     with pytest.raises(RunError, match=r"the verdicts of gemma3-12b@likert are gone"):
+        _ = mmerg.load(judged).verdicts
+
+
+@pytest.fixture
+def match(judged: Path) -> Path:
+    """The folder of a pairwise judging of the judged run and another, which it wins."""
+    folder, manifests = judged.parent / "judge-pairwise-gemma3-12b-12345678", [read_manifest(judged)]
+    manifests.append(read_manifest(build_run(judged.parent / "B", [result("a/1", "Hm."), result("b/2", "Hm.")])))
+    verdicts = [
+        Verdict(aspect="empathy", round=order[0], order=order, repeat=0, seed=0, choice=choice, reason="r")
+        for order, choice in (((0, 1), "first"), ((1, 0), "second"))
+    ]
+    sample = Verdicts(id="a/1", status="ok", dialogue="a", verdicts=tuple(verdicts))
+    figures = preferences([sample], ["empathy"], "s")
+    counts = dict.fromkeys(("drawn", "n", "failed", "unjudged", "verdicts", "unusable"), 1)
+    told = {"judge": "gemma3-12b", "engine": "e", "judging": folder.name, "corpus": "c", "left_out": {}, "identity": {}}
+    written(
+        folder / "judgement.json",
+        Match.model_validate(
+            {**counts, **told, "runs": ("A", "B"), "self_judged": (), "overall": figures, "signs": {}}
+            | {"aspects": {"empathy": figures}, "replies": [replies_digest(read_results(judged).values()), ""]}
+        ),
+    )
+    (folder / VERDICTS).write_text(sample.line())
+    both = tuple(Judged(run=n, identity=m.identity, engine=m.engine) for n, m in zip("AB", manifests, strict=True))
+    made = JudgingManifest(identity={}, engine=manifests[0].engine, judged=both, items=1, left_out={})
+    (folder / MANIFEST).write_text(made.text())
+    return folder
+
+
+def test_a_pairwise_judging_stands_with_run_a(judged: Path, match: Path) -> None:
+    tidy = mmerg.load(judged)
+    figures = tidy.scores[tidy.scores.against == "B"].set_index("metric")
+    assert set(figures.judge) == {"gemma3-12b@pairwise"}
+    assert (figures.loc["win"].value, figures.loc["win_empathy"].value, figures.loc["lose"].value) == (100, 100, 0)
+    verdicts = tidy.verdicts[tidy.verdicts.against == "B"]
+    assert verdicts[["judge", "sample", "round", "choice"]].values.tolist() == [
+        ["gemma3-12b@pairwise", "a/1", 0, "first"], ["gemma3-12b@pairwise", "a/1", 1, "second"]
+    ]  # fmt: skip
+    assert tidy.verdicts.against.isna().sum() == 2  # the ratings
+    assert len(mmerg.load(judged.parent / "B").verdicts) == 0
+    file = match / "judgement.json"
+    file.write_text(file.read_text().replace(replies_digest(read_results(judged).values()), "0" * 64))
+    with pytest.raises(RunError, match="this judgement is stale"):
         _ = mmerg.load(judged).verdicts
 
 
