@@ -43,7 +43,7 @@ def test_what_is_beside_each_other_stands_beside_each_other() -> None:
     lines = printed(SHEET, 100).splitlines()
     figures = next(line for line in lines if "83.87" in line)
     assert figures.split()[-4:] == ["below", "83.87", "4.10", "–"]  # they stand on the name's last line
-    assert lines[lines.index(figures) - 2].split() == ["a", "row", "with", "a", "name", "that", "is"]
+    assert lines[lines.index(figures) - 2].split() == ["a", "row", "with", "a", "name", "that", "is", "longer"]
     assert lines[lines.index(figures) + 1].split() == ["67.37–92.91"]
 
 
