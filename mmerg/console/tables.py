@@ -87,7 +87,7 @@ def deliver(
     """Print, or write to the file `out`: `parts` as text, `sheets` as Markdown or LaTeX, `facts` as CSV. Raises
     RunError where the file cannot be written."""
     if form == "text":
-        target = Console(file=io.StringIO(), width=100, highlight=False) if out else console()
+        target = Console(file=io.StringIO(), width=120, highlight=False) if out else console()
         for part in parts:
             target.print(part, soft_wrap=isinstance(part, Text))
         if not out:
