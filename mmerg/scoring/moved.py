@@ -1,7 +1,7 @@
 """How often two runs forecast another emotion for the same sample: what shows whether a setting does anything at all,
 such as the frames that a model is shown.
 
-    moved(pair(read_run(a), read_run(b)))    # Moved(samples=31, differ=12, interval=(23.7, 56.2))
+    moved(pair([read_run(a)], [read_run(b)])) # Moved(samples=31, differ=12, interval=(23.7, 56.2))
 """
 
 from __future__ import annotations
