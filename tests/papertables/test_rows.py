@@ -257,11 +257,19 @@ def test_a_setting_of_the_memory_that_trace_never_asks_is_nothing(make: Maker) -
     assert line_on_empathetic("trace", make("run"), "system=trace", "memory.top_k=5").row == "TRACE"
 
 
+WHOLE = ["system=hef", "sources.W.k1=1", "sources.W.lexicon=true", "sources.W.transductive=true"]
+
+
 @pytest.mark.parametrize(
     ("settings", "row", "told"),
     [
-        (["system=hef"], "ChatGPT with HEF (k2 = 20 and k1 = 1)", "sources.W.transductive is false, not true"),
-        (["system=hef", "sources.W.transductive=true"], "ChatGPT with HEF (k2 = 20 and k1 = 1)", ""),
+        (WHOLE[:-1], "ChatGPT with HEF (k2 = 20 and k1 = 1)", "sources.W.transductive is false, not true"),
+        (WHOLE, "ChatGPT with HEF (k2 = 20 and k1 = 1)", ""),
+        (
+            [*WHOLE, "sources.W.lexicon=false"],
+            "ChatGPT with HEF (k2 = 20 and k1 = 1)",
+            "sources.W.lexicon is false, not true",
+        ),
         (["system=hef", "sources.W.k2=10", "sources.W.cause_words=false"], "Llama2-7B with HEF (k2 = 10)", ""),
         (["system=one_pass"], "ChatGPT", ""),
     ],
