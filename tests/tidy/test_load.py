@@ -123,10 +123,8 @@ def match(judged: Path) -> Path:
     """The folder of a pairwise judging of the judged run and another, which it wins."""
     folder, manifests = judged.parent / "judge-pairwise-gemma3-12b-12345678", [read_manifest(judged)]
     manifests.append(read_manifest(build_run(judged.parent / "B", [result("a/1", "Hm."), result("b/2", "Hm.")])))
-    verdicts = [
-        Verdict(aspect="empathy", round=order[0], order=order, repeat=0, seed=0, choice=choice, reason="r")
-        for order, choice in (((0, 1), "first"), ((1, 0), "second"))
-    ]
+    one = Verdict(aspect="empathy", round=0, order=(0, 1), repeat=0, seed=0, choice="first", reason="r")
+    verdicts = [one, one.model_copy(update={"round": 1, "order": (1, 0), "choice": "second"})]
     sample = Verdicts(id="a/1", status="ok", dialogue="a", verdicts=tuple(verdicts))
     figures = preferences([sample], ["empathy"], "s")
     counts = dict.fromkeys(("drawn", "n", "failed", "unjudged", "verdicts", "unusable"), 1)
