@@ -111,7 +111,7 @@ def test_a_call_opens_in_a_drawer(browser: Browser, report: Path) -> None:
 def test_what_cannot_be_copied_is_selected(browser: Browser, report: Path) -> None:
     with watched(browser) as view:
         page = view.open(sample(report, "d0/4"), "#call-1")
-        page.evaluate("navigator.clipboard.writeText = () => Promise.reject(new Error('no'))")
+        page.evaluate("() => { navigator.clipboard.writeText = () => Promise.reject(new Error('no')); }")
         page.locator("dialog.drawer .copy").first.click()
         page.get_by_role("button", name="Selected").wait_for()
         assert page.evaluate("getSelection().toString()")
