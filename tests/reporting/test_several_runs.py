@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser
+from playwright.sync_api import Browser, expect
 
 from mmerg.reporting.text import file_name
 from tests.reporting.watched import watched
@@ -53,14 +53,14 @@ def test_runs_sample_by_sample(browser: Browser, two_runs: Path, width: int) -> 
         page = view.open(two_runs / "index.html")
         page.get_by_role("link", name="worse in 3").click()
         rows = page.locator("#samples tbody tr:visible")
-        assert rows.locator("th").all_inner_texts() == ["d0/4", "d1/4", "d2/5"]
+        expect(rows.locator("th")).to_have_text(["d0/4", "d1/4", "d2/5"])
         assert "That must hurt." in rows.first.inner_text()
         assert "That is fine then" in rows.first.inner_text()
         page.get_by_label("worse").uncheck()
         page.get_by_label("changed").check()
-        assert rows.count() == 5
+        expect(rows).to_have_count(5)
         page.get_by_label("better").check()
-        assert page.get_by_text("No sample is like that.").is_visible()
+        page.get_by_text("No sample is like that.").wait_for()
         page.get_by_role("button", name="Clear").click()
         assert page.locator("#samples tbody tr").count() == 7
         page.locator("#samples td.text a").nth(1).click()
