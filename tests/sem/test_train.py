@@ -49,9 +49,10 @@ def test_the_artefact_says_what_it_was_made_from(sem: Path) -> None:
 
 def test_a_word_of_s_is_high_where_intensity_and_idf_are_over_the_means() -> None:
     """Four words: rare and intense, rare alone, intense alone, neither."""
-    intense, labels = {"furyword": 0.9, "rareword": 0.1, "loudword": 0.9, "plainword": 0.1}, ["anger", "sadness"]
+    intense = {"furyword": 0.9, "rareword": 0.1, "loudword": 0.9, "plainword": 0.1}
     histories = [(word,) for word, times in zip(intense, (2, 2, 6, 6), strict=True) for _ in range(times)]
-    model = fit([Labelled(one, labels[number % 2]) for number, one in enumerate(histories)], labels).model
+    labelled = [Labelled(one, "anger" if intense[one[0]] > 0.5 else "sadness") for one in histories]
+    model = fit(labelled, ["anger", "sadness"]).model
     causes = causes_of(model, histories, data_of("own", "train", histories), 1, Lexicon(intense, "0" * 64))
     assert causes.words == tuple(sorted(intense))
     assert causes.mean_idf == pytest.approx((idf(16, 2) + idf(16, 6)) / 2)
@@ -87,7 +88,7 @@ def test_nothing_is_overwritten_and_nothing_is_left_half(talks: Path, sem: Path,
 
 def test_the_page_shows_figures_and_what_is_taken_for_what(sem: Path) -> None:
     page = (sem / PAGE).read_text(encoding="utf-8")
-    rows = re.findall(r"<tr><th scope=\"row\"><bdi>(\w+)</bdi></th>(.*?)</tr>", page)
+    rows = re.findall(r"<tr><th scope=\"row\"><bdi>(\w+)</bdi></th>(.*?)</tr>", page, re.DOTALL)
     counts = {label: [int(count) for count in re.findall(r">(\d+)</td>", cells)] for label, cells in rows}
     assert list(counts) == list(read(sem).card.labels)
     assert list(counts.values()) == [[6 * (row == column) for column in range(6)] for row in range(6)]

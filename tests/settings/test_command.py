@@ -245,7 +245,7 @@ def test_hosts_with_a_password_are_refused_and_not_shown(monkeypatch: pytest.Mon
     [
         ("mmerg sc", ["score "]),
         ("mmerg run dataset=m", ["dataset=meld "]),
-        ("mmerg run frames=", ["frames=all ", "frames=none ", "frames=paper "]),
+        ("mmerg run frames=", [f"frames={name} " for name in ("all", "apex", "blank", "none", "paper", "shuffled")]),
         ("mmerg run dataset=demo frames.max_", ["frames.max_frames=", "frames.max_seconds="]),
         ("mmerg doctor dataset=", []),
         ("mmerg judge judge=", ["judge=likert ", "judge=pairwise "]),
