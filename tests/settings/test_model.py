@@ -51,7 +51,7 @@ WORDS = {
     "system.organization": ("cascaded", "independent"),
     "system.final_selection": ("lexicographic", "last"),
     "frames.seen_by": ("paper", "all", "none"),
-    "frames.method": ("representative", "uniform"),
+    "frames.method": ("representative", "uniform", "apex"),
     "memory.key.text": ("history", "situation", "situation_or_history"),
     "memory.emotion": ("any", "prefer", "require", "require_or_any"),
 }
@@ -146,7 +146,7 @@ def test_all_that_is_wrong_is_told_at_once() -> None:
     assert told.splitlines() == [
         "5 settings are wrong",
         "  there is no setting limt; did you mean limit?",
-        "  there is no frames=pape; did you mean frames=paper? one of all, none, paper",
+        "  there is no frames=pape; did you mean frames=paper? one of all, apex, blank, none, paper, shuffled",
         "  seed is -1; at least 0",
         "  cache is 'of'; one of off, read, on; did you mean off?",
         "  system.max_iterations is 'abc'; a whole number",
