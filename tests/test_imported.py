@@ -166,7 +166,7 @@ def test_it_stands_beside_a_run_of_ours(run: Path, tmp_path: Path, capsys: pytes
     both = [str(ours), str(run)]
     assert score([*both, "--resamples", "50"]) == 0
     told = capsys.readouterr().out
-    assert "settings that differ\n  system.name: merg in 1; CEM in 2\n┏" in told
+    assert "settings that differ\n  system.name: merg in 1; CEM in 2\n   " in told
     assert compare([*both, "--draws", "50"]) == 0
     told = capsys.readouterr().out
     assert "3 samples in both" not in told
