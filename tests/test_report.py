@@ -190,7 +190,7 @@ def test_samples_that_are_not_finished_are_left_out(tmp_path: Path) -> None:
     (run / "results.jsonl").write_bytes(b"".join(lines[:2]))
     assert main([str(run)]) == 0
     assert len(list((run / "report" / "samples").iterdir())) == 2
-    assert "of 9 in the protocol" in (run / "report" / "index.html").read_text(encoding="utf-8")
+    assert "; 9 in the protocol" in (run / "report" / "index.html").read_text(encoding="utf-8")
 
 
 def test_a_run_without_results_is_an_overview(tmp_path: Path) -> None:

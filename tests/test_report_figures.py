@@ -92,7 +92,7 @@ def test_differences_are_had_as_compare_says(tmp_path: Path, capsys: pytest.Capt
     assert main([str(one), str(two)]) == 0
     page = (folder_of([one, two]) / "index.html").read_text(encoding="utf-8").replace("’", "'")
     capsys.readouterr()
-    assert compare([str(one), str(two)]) == 0
+    assert compare([str(one), str(two), "--verbose"]) == 0
     [line] = [line for line in capsys.readouterr().out.splitlines() if line.startswith("p: ")]
     assert "exchanged in all ways, or in 2000 draws, seed 0, if there are more." in line
     assert line in page
