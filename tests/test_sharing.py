@@ -103,12 +103,13 @@ def test_members_ask_once_for_what_they_share_and_hold_what_separate_runs_hold(e
     separate, largest = sum(calls.values()), max(calls.values())
     cost = f"{made} calls made, {separate - made} reused; separate runs would take {separate}"
     assert f"\n{cost}; the largest member alone takes {largest}\n" in told
-    assert (made < separate) == (experiment not in ("backbones", "eyes") and len(values) > 1)  # models share nothing, nor do other frames
+    apart = experiment in ("backbones", "eyes")  # models share nothing, nor do other frames
+    assert (made < separate) == (not apart and len(values) > 1)
     if experiment == "iterations":
         assert made == largest
     for row in swept(experiment).get("row", ()):
-        [apart] = folders(tmp_path / row)
-        assert held(runs / apart.name) == held(apart)
+        [alone] = folders(tmp_path / row)
+        assert held(runs / alone.name) == held(alone)
 
 
 def test_rows_of_one_pass_cost_what_their_agents_see_anew(tmp_path: Path) -> None:
