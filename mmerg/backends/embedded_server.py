@@ -94,6 +94,9 @@ class LlamaServer:
             )
             hint += "memory, and that TMPDIR is a short path (a socket is made there)"
             raise ConfigError(f"llama.cpp cannot load the model: {error}", where=str(files[0]), hint=hint) from error
+        # Its loop answers /slots: a server that is closed before its loop runs waits for it without end.
+        with self._http.ask("GET", "/slots", b"", brief=True) as answer:
+            answer.body()
 
     def call(self, method: str, path: str, body: object = None) -> tuple[int, dict[str, Any]]:
         """Status and JSON object of one HTTP call. Raises CallError: timeout, interrupted (by `close`), runner_crash
