@@ -115,7 +115,7 @@ def look(sample: Sample, looker: Looker) -> tuple[dict[int, list[int]], dict[int
 
 
 def test_every_sample_sees_the_speakers_half_inside_the_turn_and_before_the_target(drawn: Path, tmp_path: Path) -> None:
-    corpus = Iemocap(drawn).load()
+    corpus = Iemocap(drawn, speaker_side="auto").load()
     samples = select(corpus, protocol("all")).samples
     assert len(samples) == len(DRAWN) - 1
     planned = clips_by_file(samples, last_turns=9)
@@ -146,7 +146,7 @@ def test_every_sample_sees_the_speakers_half_inside_the_turn_and_before_the_targ
 
 def test_the_target_of_the_default_protocol_is_not_seen(drawn: Path, tmp_path: Path) -> None:
     """Its turn starts inside the one before it, and a turn without a label comes after it."""
-    [sample] = select(Iemocap(drawn).load(), protocol("labelled", max_per_dialogue=1)).samples
+    [sample] = select(Iemocap(drawn, speaker_side="auto").load(), protocol("labelled", max_per_dialogue=1)).samples
     assert sample.target
     assert (sample.target.emotion, sample.target.start) == ("angry", 11.75)
     seen, problems = look(sample, Looker(FramesSettings(long_side=320), FrameStore(tmp_path)))
