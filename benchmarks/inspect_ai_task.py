@@ -28,7 +28,6 @@ import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
-from functools import partial
 from importlib import import_module
 from importlib.metadata import version
 from importlib.util import find_spec
@@ -44,20 +43,18 @@ from benchmarks.parts import (
     apart,
     experiment,
     options,
+    pool,
     publish,
+    recorded,
     requests_of,
     run_folder,
     samples,
     spread,
     stand,
-    whole,
 )
 from benchmarks.scale import answer
-from mmerg.backends.cache import Cache
 from mmerg.backends.ollama import Ollama
-from mmerg.backends.pool import Host, Pool
 from mmerg.backends.protocol import Request
-from mmerg.backends.retry import Retry
 from mmerg.corpora.dialogue import Sample
 from mmerg.engine.look import Looker
 from mmerg.engine.sample import Experiment
@@ -131,14 +128,9 @@ class Bench:
 
     def _mmerg(self, number: int) -> None:
         backend = Ollama(model=MODEL, load={"num_ctx": 8192}, host=self.url)
-        host = Host(Cache(Retry(backend), self.folder / "unused", "off"), 1, "host")
         path = self.folder / f"run{next(self.numbers)}"
-        with closing(Pool([host])) as pool, run_folder(path) as record:
-            pool.describe()
-            for sample in self.todo[:number]:
-                with pool.lease() as leased:
-                    one = partial(self.run.sample, sample, leased, keep_frame=record.keep_frame)
-                    whole(record.record(sample.id, one))
+        with closing(pool([backend], self.folder / "unused")) as hosts, run_folder(path) as record:
+            recorded(self.run, self.todo[:number], hosts, record)
 
     def _inspect_ai(self, number: int) -> None:
         package, models = import_module("inspect_ai"), import_module("inspect_ai.model")

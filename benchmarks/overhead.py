@@ -11,17 +11,13 @@ Whole samples of five calls go through `Experiment`, keyframes already taken, in
 
 Left out is what is done once a run: reading prompts, opening the cache. No two samples have the same words; every fifth
 has the same keyframes. Each round has a run folder of its own. Times are of the processor, not of the clock.
-Prints milliseconds a call and ratios, medians over rounds with their range, then one line of JSON. `--profile VARIANT`
-prints what cProfile finds in one of them instead, its own cost added.
+Prints milliseconds a call and ratios, medians over rounds with their range, then one line of JSON.
 
     python benchmarks/overhead.py --samples 20 --rounds 7
-    python benchmarks/overhead.py --profile miss
 """
 
 from __future__ import annotations
 
-import cProfile
-import pstats
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
@@ -38,25 +34,24 @@ from benchmarks.parts import (
     ignore,
     keep_nothing,
     options,
+    pool,
     processor_seconds,
     publish,
     ratio,
+    recorded,
     requests_of,
     run_folder,
     samples,
     spread,
     whole,
 )
-from mmerg.backends.cache import Cache, Mode
-from mmerg.backends.pool import Host, Pool
+from mmerg.backends.cache import Mode
+from mmerg.backends.pool import Pool
 from mmerg.backends.protocol import Backend, Sampling
-from mmerg.backends.retry import Retry
 from mmerg.backends.scripted import Scripted
 from mmerg.corpora.dialogue import Sample
 from mmerg.engine.sample import Experiment, KeepFrame
 from mmerg.runs.folder import Run
-
-PROFILED = ("", "engine", "trace", "off", "miss", "hit")
 
 
 @dataclass
@@ -94,14 +89,7 @@ class Bench:
 
     def _pooled(self, run: Experiment, mode: Mode) -> float:
         with self._run_folder() as record:
-
-            def work() -> None:
-                for sample in self.todo:
-                    with self.pools[mode].lease() as leased:
-                        one = partial(run.sample, sample, leased, keep_frame=record.keep_frame)
-                        record.record(sample.id, one)
-
-            return self._a_call(work)
+            return self._a_call(lambda: recorded(run, self.todo, self.pools[mode], record))
 
     def _go(self, backend: Backend, keep_frame: KeepFrame, record: Run | None = None) -> None:
         for sample in self.todo:
@@ -115,31 +103,19 @@ class Bench:
         return 1000 * processor_seconds(work) / (CALLS * len(self.todo))
 
 
-def pool(folder: Path, mode: Mode) -> Pool:
-    """One host, as a run makes it."""
-    made = Pool([Host(Cache(Retry(Scripted(answer)), folder / "replies.sqlite", mode), 1, "host")])
-    made.describe()
-    return made
-
-
 def main() -> None:
     """Time the variants and the pieces, print."""
-    given = options(__doc__, samples=20, rounds=7, profile=PROFILED)
+    given = options(__doc__, samples=20, rounds=7)
     with (
         tempfile.TemporaryDirectory() as name,
-        closing(pool(Path(name), "off")) as off,
-        closing(pool(Path(name), "on")) as on,
+        closing(pool([Scripted(answer)], Path(name) / "replies.sqlite", "off")) as off,
+        closing(pool([Scripted(answer)], Path(name) / "replies.sqlite", "on")) as on,
     ):
         bench = Bench(Path(name), samples(given.samples), experiment(Path(name)), {"off": off, "on": on})
         variants = {
             one.__name__: one for one in (bench.bare, bench.engine, bench.trace, bench.off, bench.miss, bench.hit)
         }
         alternating(variants, 1)  # takes the keyframes, fills the cache
-        if given.profile:
-            profile = cProfile.Profile()
-            profile.runcall(variants[given.profile])
-            pstats.Stats(profile).sort_stats("tottime").print_stats(25).sort_stats("cumulative").print_stats(60)
-            return
         rounds = alternating(variants, given.rounds)
     times = {name: spread([row[name] for row in rounds]) for name in variants}
     ratios = {name: ratio(rounds, name, "bare") for name in variants}

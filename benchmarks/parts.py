@@ -19,10 +19,14 @@ import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from time import perf_counter, process_time
 
-from mmerg.backends.protocol import Request, Sampling
+from mmerg.backends.cache import Cache, Mode
+from mmerg.backends.pool import Host, Pool
+from mmerg.backends.protocol import Backend, Request, Sampling
+from mmerg.backends.retry import Retry
 from mmerg.backends.scripted import ENGINE, Scripted
 from mmerg.corpora.dialogue import Sample
 from mmerg.corpora.folder import Folder, demo_root
@@ -163,6 +167,21 @@ def whole(result: Result) -> None:
     """Ends the program where a sample did not take its five calls."""
     if result.status != "ok" or result.calls != CALLS:
         raise SystemExit(f"sample {result.id} took {result.calls} calls: {result.failure_text or result.status}")
+
+
+def pool(backends: Sequence[Backend], cache: Path, mode: Mode = "off", slots: int = 1) -> Pool:
+    """Hosts as a run makes them, each with the reply cache and its retries."""
+    hosts = [Host(Cache(Retry(one), cache, mode), slots, f"host {number}") for number, one in enumerate(backends)]
+    made = Pool(hosts)
+    made.describe()
+    return made
+
+
+def recorded(run: Experiment, todo: Sequence[Sample], hosts: Pool, record: Run) -> None:
+    """The samples one after another, as the run command does them, into a run folder. Any failure ends it."""
+    for sample in todo:
+        with hosts.lease() as leased:
+            whole(record.record(sample.id, partial(run.sample, sample, leased, keep_frame=record.keep_frame)))
 
 
 def ignore(event: Event) -> None:

@@ -6,7 +6,8 @@ at once. Two variants: `one`, a single agent, so a sample is one call; `five`, a
 
 The cost per sample of n is (T(n) − T(1)) / (n − 1), T being processor seconds (user and system): others' work on the
 machine counts less there than in wall time. Start-up falls out; reading the corpus does not. Peak memory is the
-process's (ru_maxrss). `again` is the wall time of the same command over the finished run, less that of a run of one.
+process's (ru_maxrss). `again` is the wall time of the same command over the finished run, less that of a run of one,
+and its peak memory.
 Runs of up to 100 samples are repeated `--rounds` times, and their median counts.
 
     python benchmarks/scale.py --largest 10000
@@ -70,12 +71,13 @@ def answer(schema: str) -> str:
 
 class Taken(NamedTuple):
     """Seconds of the processor and of the clock, and the peak memory in MB (10^6 bytes), of one process; and the clock
-    of the same command again."""
+    and the memory of the same command again."""
 
     processor: float
     wall: float
     megabytes: float
     again: float = 0.0
+    again_megabytes: float = 0.0
 
 
 def corpus(folder: Path, count: int) -> Path:
@@ -116,7 +118,7 @@ def measured(folder: Path, variant: str, count: int, rounds: int) -> Taken:
             *(f"runs={folder}/runs-{variant}-{count}-{number}", *VARIANTS[variant]),
         ]
         first, again = process(folder, command), process(folder, command)
-        found.append(first._replace(again=again.wall))
+        found.append(first._replace(again=again.wall, again_megabytes=again.megabytes))
     return Taken(*map(statistics.median, zip(*found, strict=True)))
 
 
@@ -125,7 +127,7 @@ def main() -> None:
     from benchmarks.parts import options, publish  # not above: the runs import this module for `Instant`
 
     given = options(__doc__, largest=1_000, rounds=3)
-    lines = ["a sample: processor ms, times that of 100 samples, wall ms; MB at the peak; ms of the same command again"]
+    lines = ["a sample: processor ms, times that of 100 samples, wall ms; MB at the peak; the same command again"]
     result: dict[str, dict[str, dict[str, float]]] = {variant: {} for variant in VARIANTS}
     with tempfile.TemporaryDirectory() as name:
         for variant, found in result.items():
@@ -135,8 +137,10 @@ def main() -> None:
                 ms, wall = (1000 * (taken[i] - first[i]) / (count - 1) for i in (0, 1))
                 again = 1000 * (taken.again - first.again)
                 found[str(count)] = {"ms": ms, "wall_ms": wall, "mb": taken.megabytes, "again_ms": again}
+                found[str(count)]["again_mb"] = taken.again_megabytes
                 times = ms / found[str(BASE)]["ms"]
-                row = f"{ms:7.2f}{times:6.2f}{wall:8.2f}{taken.megabytes:6.0f} MB{again:8.0f} ms"
+                row = f"{ms:7.2f}{times:6.2f}{wall:8.2f}{taken.megabytes:6.0f} MB"
+                row += f"{again:8.0f} ms{taken.again_megabytes:6.0f} MB"
                 lines.append(f"  {variant:<5}{count:>7} samples{row}")
     publish(lines, {"benchmark": "scale", "by_samples": result} | vars(given))
 

@@ -11,120 +11,67 @@ Exit code 0 all fine, 1 a backbone, a sample or a scoring failed, 2 nothing coul
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from functools import partial
 from pathlib import Path
 
 from rich.console import Console
 from rich.rule import Rule
 
 from mmerg.benching import backbones
-from mmerg.benching.backbones import Asked
-from mmerg.benching.drawn import sheet
+from mmerg.benching.backbones import Backbone, Skipped, Subset
+from mmerg.benching.drawn import Bench, sheet
 from mmerg.benching.measure import paper_table, scored, timed
 from mmerg.benching.options import check_scorer, spelled, without_models
-from mmerg.benching.rows import Bench, Skipped
-from mmerg.benching.served import look
 from mmerg.benching.table import Table, folder_name, opened, settings_of
-from mmerg.console.terminal import Parser, console, escape, run_command, start
-from mmerg.errors import ConfigError, CorpusError, MmergError
-from mmerg.experiment.wiring import hosts_of
+from mmerg.console.terminal import INTERRUPTED, WRONG, Parser, console, escape, run_command, start
+from mmerg.errors import ConfigError, CorpusError
+from mmerg.experiment.sweep import Member, cost, member, notes
+from mmerg.runs.result import Ended
 from mmerg.scoring.arguments import add_arguments, options_of
 from mmerg.scoring.standard import Options
 from mmerg.settings.command import folder_of_pages
 from mmerg.settings.model import RunSettings
-from mmerg.settings.parse import checked, parse
-
-
-@dataclass(frozen=True)
-class _Ready:
-    """A backbone that can be run now."""
-
-    backbone: Asked
-    settings: RunSettings
+from mmerg.settings.parse import checked
 
 
 def bench(out: Console, given: argparse.Namespace, settings: Sequence[str], options: Options) -> int:
     """Run, score, write and print; the exit code. Raises MmergError where nothing can be run, before the first run for
     a wrong option."""
     checked([f"dataset={given.dataset}", *settings], "config", given.config_dir)
+    subset = Subset(given.dataset, given.n, settings, given.config_dir)
     names = given.backbones or backbones.PAPER
     wanted = list(dict.fromkeys(backbones.asked(name, given.config_dir) for name in names))
-    ready, skipped = _ready(wanted, given, settings)
-    fell_back = not ready and not given.backbones
-    if fell_back:
-        ready, _ = _ready([backbones.asked(backbones.EMBEDDED)], given, backbones.without_hosts(settings))
-    _announce(out, skipped, fell_back)
+    ready, skipped = backbones.available(subset, wanted)
+    for one in skipped:
+        out.print(escape(one.told), soft_wrap=True)
+    if not ready and not given.backbones:
+        ready, _ = backbones.available(subset.without_hosts(), [backbones.asked(backbones.EMBEDDED)])
+        note = f"none of the paper's backbones is there: {backbones.EMBEDDED} runs in this process in their place"
+        out.print(f"{note}; it shows the machinery, not the quality", soft_wrap=True)
     if not ready:
         raise ConfigError("none of the backbones can be run", where="--backbones", hint=skipped[0].next)
     check_scorer(options)
-    table = _table(given, settings, options, ready[0].settings, skipped)
-    failed = bool(given.backbones and skipped)
-    quick = without_models(options)
-    for one in ready:
-        out.print(Rule(escape(one.backbone.name)))
-        try:
-            _run(one, quick, table)
-        except CorpusError:
-            raise  # it is the same corpus for all
-        except MmergError as error:
-            failed = True
-            table.leave_out(Skipped(name=one.backbone.name, why=error.what, next=error.hint))
-            out.print(escape(f"left out: {one.backbone.name}: {error}"))
+    table = _table(given, settings, options, ready[0][1], skipped)
+    members = _swept(out, ready, without_models(options), table)
+    if not members or members[-1].code == INTERRUPTED:
+        return INTERRUPTED if members else WRONG
     if not table.new():
         table.close()
-        last = table.skipped[-1]
+        last = table.bench.skipped[-1]
         raise ConfigError(f"no backbone could be run: {last.why}", where=last.name, hint=last.next)
-    if options != quick:
+    if options != without_models(options):
         for row in table.new():
             out.print(escape(f"scoring {row.name} …"))
             table.put(scored(row, options))
-    failed = failed or any(row.failed or row.scores_why for row in table.new())
     files = table.close()
     out.print(Rule("bench"))
     out.print(sheet(table.bench))
-    for file in files:
-        out.print(escape(str(file)), soft_wrap=True)
-    return 1 if failed else 0
-
-
-def _ready(
-    wanted: Sequence[Asked], given: argparse.Namespace, settings: Sequence[str]
-) -> tuple[list[_Ready], list[Skipped]]:
-    """The backbones that can be run now, and the others. Raises ConfigError for settings that no run takes."""
-
-    def composed(backbone: Asked, own: Sequence[str], more: Sequence[str] = ()) -> _Ready:
-        config = backbones.composed(given.dataset, given.n, backbone, own, more, given.config_dir)
-        return _Ready(backbone, parse(config, RunSettings))
-
-    ready: list[_Ready] = []
-    skipped: list[Skipped] = []
-    all_of_them = [composed(backbone, settings) for backbone in wanted]
-    asking = any(one.settings.backend.name == "ollama" for one in all_of_them)
-    for one in all_of_them:
-        if one.settings.backend.name != "ollama":
-            one = composed(one.backbone, backbones.without_hosts(settings) if asking else settings)  # noqa: PLW2901
-        hosts = hosts_of(one.settings)
-        if one.settings.backend.name != "ollama":
-            ready.append(one)
-            continue
-        engine = look(one.backbone.name, one.settings.backbone.model, hosts)
-        if isinstance(engine, Skipped):
-            near = backbones.near(one.backbone, given.config_dir)
-            skipped.append(engine.model_copy(update={"next": engine.next + near}))
-            continue
-        context = engine.context_length
-        cut = one.backbone.generic and 0 < context < (one.settings.backbone.load.num_ctx or 0)
-        ready.append(composed(one.backbone, settings, [f"backbone.load.num_ctx={context}"]) if cut else one)
-    return ready, skipped
-
-
-def _announce(out: Console, skipped: Sequence[Skipped], fell_back: bool) -> None:
-    for one in skipped:
-        out.print(escape(f"left out: {one.name}: {one.why}; {one.next}"), soft_wrap=True)
-    if fell_back:
-        note = f"none of the paper's backbones is there: {backbones.EMBEDDED} runs in this process in their place"
-        out.print(f"{note}; it shows the machinery, not the quality", soft_wrap=True)
+    ran = [one for one in members if not one.error]
+    for line in (*notes(ran), cost(ran), *map(str, files)):
+        out.print(escape(line), soft_wrap=True)
+    failed = any(row.failed or row.scores_why for row in table.new()) or len(ran) < len(members)
+    return 1 if failed or (given.backbones and skipped) else 0
 
 
 def _table(
@@ -142,14 +89,36 @@ def _table(
     return opened(given.out or Path(run.runs) / ".bench" / folder_name(blank), blank)
 
 
-def _run(one: _Ready, options: Options, table: Table) -> None:
-    """A row a run, in the table as soon as it has run, and again once it is scored."""
+def _swept(out: Console, ready: Sequence[tuple[Backbone, RunSettings]], options: Options, table: Table) -> list[Member]:
+    """A member a backbone, each row in the table as soon as it has run, and again once it is scored. Ends with one that
+    is interrupted; there are none where the corpus cannot be read, which is the same for all."""
     from mmerg.experiment.launch import launch  # only once there is something to run: --help stays quick
 
-    for ended in launch(one.settings):
-        row = timed(one.backbone, one.settings, ended)
-        table.put(row)
-        table.put(scored(row, options))
+    members: list[Member] = []
+    unreadable: list[CorpusError] = []
+
+    def measured(backbone: Backbone, settings: RunSettings) -> Iterator[Ended]:
+        try:
+            for ended in launch(settings):
+                row = timed(backbone, settings, ended)
+                table.put(row)
+                table.put(scored(row, options))
+                yield ended
+        except CorpusError as error:
+            unreadable.append(error)
+            raise
+
+    for number, (backbone, settings) in enumerate(ready):
+        out.print(Rule(escape(backbone.name)))
+        ended = member(partial(measured, backbone, settings), number, backbone.overrides)
+        members.append(ended)
+        if unreadable:
+            return []
+        if ended.code == INTERRUPTED:
+            break
+        if ended.error:
+            table.leave_out(Skipped(name=backbone.name, why=ended.error))
+    return members
 
 
 def main(given_arguments: Sequence[str] | None = None) -> int:

@@ -2,7 +2,8 @@
 
 For every host: reachable, version, digest, capabilities; a reply, a schema, log-probabilities; with eyes two images and
 parallel calls; on Ollama also the context as loaded, what spills to the CPU, and embeddings. A line each. With a
-dataset (dataset=iemocap dataset.root=…, and what else a run is given) also whether its longest dialogue fits.
+dataset (dataset=iemocap dataset.root=…, and what else a run is given) also whether its longest dialogue fits; with
+audits=true which auditor the backbone can do: the one by findings, or the one that compares.
 A host that is away or lacks the model is a failed check while another can be examined.
 Exit code 0 nothing failed, 1 a check failed, 2 configuration wrong, no server or no such model.
 """
@@ -17,12 +18,13 @@ from functools import partial
 from mmerg.backends.ollama_host import OllamaHost
 from mmerg.backends.protocol import Backend, Engine
 from mmerg.checking import probes
+from mmerg.checking.audits import audits
 from mmerg.checking.probes import Found, failed_call
 from mmerg.checking.room import room
 from mmerg.console.terminal import STARTS_OVER, console, escape, run_command, start
-from mmerg.errors import CallError, Failure
+from mmerg.errors import CallError, Failure, SampleError
 from mmerg.experiment.wiring import hosts_of, make
-from mmerg.settings.backbone import DoctorSettings
+from mmerg.settings.backbone import DoctorSettings, ExamSettings
 from mmerg.settings.command import composing
 from mmerg.settings.model import RunSettings
 
@@ -82,6 +84,11 @@ def report(backend: Backend, host: str, settings: DoctorSettings) -> Iterator[Fo
             yield check()
         except CallError as error:
             yield failed_call(name, error)
+    if isinstance(settings, ExamSettings) and settings.audits:
+        try:
+            yield from audits(backend, backbone.sampling.plain())
+        except SampleError as error:
+            yield Found("audits", "failed", str(error))
 
 
 def _context(engine: Engine) -> Found:

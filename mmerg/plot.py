@@ -27,9 +27,8 @@ from rich.console import Console
 from mmerg.auditing.planted import read_planted
 from mmerg.console.terminal import STARTS_OVER, Parser, console, escape, run_command, start
 from mmerg.errors import ConfigError, RunError
-from mmerg.plots import blame, confusion, curve, dots, matrix, plan, planted, style
-from mmerg.plots.names import caption
-from mmerg.plots.scored import Scored, measured_apart, read_scored, with_any
+from mmerg.plots import blame, curve, dots, matrix, plan, style
+from mmerg.plots.scored import Scored, caption, measured_apart, read_scored, with_any
 from mmerg.runs.config_diff import config_diff
 from mmerg.runs.folder import read_results
 from mmerg.runs.labels import labels
@@ -124,20 +123,16 @@ def _drawn(runs: Sequence[_Run], only: Sequence[str], called: bool) -> Iterator[
 
 
 def _plan(run: _Run, dimension: str, name: str) -> Drawn:
-    settings = run.about.manifest.setting
-    vocabulary = settings(f"system.vocabulary.{dimension}", ())
-    table = plan.by_emotion(run.results.values(), dimension, run.about.manifest.corpus.labels, vocabulary)
-    if not table.rows:
-        return Drawn(name, None, f"no sample of {run.about.run} has a forecast and a plan with a {dimension}")
-    title = f"{dimension.capitalize()} by forecast emotion, n={table.n.sum()}"
-    return Drawn(name, matrix.draw(table, title, caption([run.about]), "forecast emotion", dimension))
+    figure = plan.draw(run.about, run.results.values(), dimension)
+    why = "" if figure else f"no sample of {run.about.run} has a forecast and a plan with a {dimension}"
+    return Drawn(name, figure, why)
 
 
 def _blame(run: _Run, name: str) -> Drawn:
     found = blame.read(run.about.path, run.results, tuple(run.about.manifest.setting("system.stages", ())))
     if not found.audits and not any(counts.get(blame.UNAUDITED) for counts in found.passes):
         return Drawn(name, None, f"no pass of {run.about.run} came to an audit")
-    return Drawn(name, blame.draw(found, "The earliest agent whose check failed, by pass", caption([run.about])))
+    return Drawn(name, blame.draw(found, caption([run.about])))
 
 
 def _planted(run: _Run, name: str) -> Drawn:
@@ -147,7 +142,7 @@ def _planted(run: _Run, name: str) -> Drawn:
         return Drawn(name, None, f"{run.about.run}: {error.what}: {error.hint}")
     if not found:
         return Drawn(name, None, f"no faults were planted in {run.about.run}: python -m mmerg.audit {run.about.path}")
-    return Drawn(name, planted.draw(found, caption([run.about])))
+    return Drawn(name, dots.planted(found, caption([run.about])))
 
 
 def _confusion(run: _Run, name: str) -> Drawn:
@@ -155,7 +150,7 @@ def _confusion(run: _Run, name: str) -> Drawn:
         return Drawn(name, None, f"{run.about.run}: {run.scored.why}")
     if not run.scored.scores.confusion:
         return Drawn(name, None, f"no sample of {run.about.run} has a label to compare with")
-    table = confusion.matrix(run.scored.scores.confusion)
+    table = matrix.of_confusion(run.scored.scores.confusion)
     title = f"Gold label against forecast, n={table.n.sum()}"
     return Drawn(name, matrix.draw(table, title, caption([run.about]), "gold label", "forecast"))
 

@@ -11,11 +11,9 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from mmerg.console.terminal import run_command, start
-from mmerg.errors import MmergError
 from mmerg.settings.command import composing
 
 if TYPE_CHECKING:
-    from mmerg.runs.result import Ended
     from mmerg.settings.model import RunSettings
 
 
@@ -23,24 +21,12 @@ def job(settings: Callable[[], RunSettings]) -> int:
     """The run, or one a repeat, its errors printed; in a sweep, word of its end is left for the report."""
     # Only once there is something to run: --help stays quick.
     from mmerg.experiment.launch import launch
-    from mmerg.experiment.sweep import in_sweep, note
+    from mmerg.experiment.sweep import in_sweep, member, note
 
-    ended: list[Ended] = []
-    error = ""
-
-    def work() -> int:
-        nonlocal error
-        try:
-            ended.extend(launch(settings()))
-        except MmergError as wrong:
-            error = f"{wrong.what}; {wrong.hint}" if wrong.hint else wrong.what
-            raise
-        return max(run.code for run in ended)
-
-    code = run_command(work)
+    ended = member(lambda: launch(settings()))
     if in_sweep():
-        note(code, error, ended)
-    return code
+        note(ended)
+    return ended.code
 
 
 def main() -> int:

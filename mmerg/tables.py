@@ -4,7 +4,7 @@ Tables: main (the default), ablations, iterations, topk, backbones (MERG), trace
 `--runs` that are of a table's dataset. Each figure of ours has its 95 % interval and n, and a mark whether the paper's
 lies in the interval. A run of a row's system on other data or another model stands with it, without marks; runs that
 fit no row are listed below. What differs is told. Reads scores.json and judgement-*.json. A small empathetic model, the
-folder that `mmerg train sem` makes, stands with HEF's own.
+folder that `mmerg train sem` makes, stands with HEF's own; the folder of a pairwise judging with TRACE's wins.
 Exit code 0 printed, 2 a run or an option is wrong, 130 interrupted.
 """
 
@@ -23,7 +23,7 @@ from mmerg.errors import ConfigError, RunError
 from mmerg.paper.published import FILES, Name, PaperTable, published
 from mmerg.papertables.beside import put_beside
 from mmerg.papertables.drawn import facts, sheet
-from mmerg.papertables.models import COLUMN, is_model, with_models
+from mmerg.papertables.others import kind_of, with_others
 from mmerg.papertables.ours import Ours, dataset_of, judged_by, read_ours
 from mmerg.runs.manifest import MANIFEST, check_runs, read_any_manifest
 from mmerg.scoring.score import UnscoredError
@@ -42,12 +42,13 @@ def tables(given: argparse.Namespace) -> int:
             hint="; ".join(f"{name}: {', '.join(sorted({t.dataset for t in published(name)}))}" for name in names),
         )
     left_out: list[str] = []
-    models = [path for path in paths if is_model(path)]
-    if models and not any(COLUMN in paper.columns for paper in papers):
-        what = f"{models[0]} is a small empathetic model, and none of these tables is of such models"
-        raise ConfigError(what, where="arguments", hint=f"mmerg tables hef {models[0]}")
+    others = {path: kind for path in paths if (kind := kind_of(path))}
+    for path, kind in others.items():
+        if not any(kind.column in paper.columns for paper in papers):
+            what = f"{path} is a {kind.whole}, and none of these tables takes one"
+            raise ConfigError(what, where="arguments", hint=f"mmerg tables {kind.table} {path}")
     if paths:
-        folders = [path for path in paths if path not in models]
+        folders = [path for path in paths if path not in others]
         check_runs(folders)
         runs, unscored = _scored(folders)
         if unscored:
@@ -56,7 +57,7 @@ def tables(given: argparse.Namespace) -> int:
         runs, left_out = _found(given.runs, {paper.dataset for paper in papers})
     if given.judge:
         runs = judged_by(runs, given.judge)
-    drawn = [with_models(put_beside(paper, _of(paper, papers, runs)), models) for paper in papers]
+    drawn = [with_others(put_beside(paper, _of(paper, papers, runs)), list(others)) for paper in papers]
     sheets = [sheet(table, given.verbose or given.format != "text") for table in drawn]
     deliver(given.format, given.out, sheets, sheets, (fact for table in drawn for fact in facts(table)))
     for line in left_out:

@@ -6,7 +6,7 @@ import signal
 
 from hypothesis import settings
 
-pytest_plugins = ["tests.ollama_server"]
+pytest_plugins = ["tests.browser", "tests.ollama_server"]
 
 settings.register_profile("mmerg", deadline=None)  # no test depends on how fast the machine is
 settings.load_profile("mmerg")

@@ -16,7 +16,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 from tests.engine.parts import TASKS, as_text, audit
-from tests.serving import serving
+from tests.in_thread import serving
 
 VERSION, DIGEST, SIZE = "0.24.0", "d" * 64, 6 * 2**30
 PLAN = {"goal": "comfort", "stance": "warm", "tactic": "question", "tone": "gentle", "note": ""}

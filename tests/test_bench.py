@@ -12,7 +12,8 @@ from statistics import fmean, stdev
 import pytest
 
 from mmerg.bench import main
-from mmerg.benching.rows import Bench, Row
+from mmerg.benching.drawn import Bench, means
+from mmerg.benching.measure import Row
 from mmerg.runs.folder import read_results
 from mmerg.scoring.files import read
 from tests.benching.bencher import MODELS, NOWHERE, TWO, Bencher, answer
@@ -52,12 +53,12 @@ def test_all_run_the_same_subset_and_stand_side_by_side(
     assert samples(found.rows[0]) == samples(found.rows[1])
     assert len(samples(found.rows[0])) == 3 < DIALOGUES
     for row in found.rows:
-        assert row.engine.mark == "a"
+        assert row.engine.version == found.rows[0].engine.version
         assert row.protocol.startswith("targets=last emotions=all sample=3 seed=0, n=3")
         assert row.scores["acc"].n == 3
         assert row.scores["acc"].interval
         assert (row.speed.calls, row.cached_calls) == (row.calls, 0)
-        assert row.speed.seconds
+        assert row.speed.median
         assert row.memory
         assert (row.memory.size, row.memory.on_gpu, row.memory.context) == (SIZE, SIZE * 3 // 4, 16384)
         assert row.paper["acc"] in (67.74, 83.87)
@@ -65,6 +66,8 @@ def test_all_run_the_same_subset_and_stand_side_by_side(
     shown = capsys.readouterr().out
     assert "25 %" in shown
     assert "the paper's" in shown
+    assert f"{server.calls} calls made, 0 reused" in shown
+    assert f"python -m mmerg.compare {found.rows[0].run} {found.rows[1].run}" in shown
     assert "the paper's (IEMOCAP, n=31)" in (bench.folder / "bench.md").read_text(encoding="utf-8")
     for ending in ("json", "md", "png", "svg"):
         assert (bench.folder / f"bench.{ending}").stat().st_size
@@ -91,7 +94,7 @@ def test_a_replay_says_that_it_has_no_speed(
         file.unlink()
     assert bench(TWO[:1]) == 0
     [row] = bench.read().rows
-    assert (server.calls, row.cached_calls, row.speed.seconds) == (calls, row.calls, None)
+    assert (server.calls, row.cached_calls, row.speed.median) == (calls, row.calls, None)
     assert "speed: every call came from the reply cache" in capsys.readouterr().out
     assert not (bench.folder / "bench.png").exists()
 
@@ -106,7 +109,7 @@ def test_of_the_default_those_are_run_that_are_pulled(bench: Bencher) -> None:
 def test_a_model_without_a_page_runs_and_its_failures_are_counted(bench: Bencher) -> None:
     assert bench((MODELS[2],), n=DIALOGUES) == 1
     [row] = bench.read().rows
-    assert (row.name, row.engine.model, row.engine.num_ctx) == (MODELS[2], MODELS[2], 16384)
+    assert (row.name, row.engine.model, row.engine.load["num_ctx"]) == (MODELS[2], MODELS[2], 16384)
     assert (row.samples, row.failed, row.failures) == (DIALOGUES, 1, {"empty": 1})
     assert row.paper == {}
 
@@ -137,12 +140,12 @@ def test_repeats_are_rows_of_their_own_with_a_mean(bench: Bencher, capsys: pytes
     assert bench(TWO[:1], "repeats=3", "backbone.sampling.temperature=0.5") == 0
     found = bench.read()
     assert [(row.name, row.seed) for row in found.rows] == [(f"qwen2.5vl-7b seed {seed}", seed) for seed in range(3)]
-    [mean] = found.means
-    assert (mean.backbone, mean.seeds) == ("qwen2.5vl-7b", (0, 1, 2))
+    [mean] = means(found.rows)
+    assert list(mean.rows) == list(found.rows)
     accuracies = [float(row.scores["acc"].value or 0) for row in found.rows]
     assert mean.figures["acc"].mean == pytest.approx(fmean(accuracies))
     assert mean.figures["acc"].sd == pytest.approx(stdev(accuracies))
-    assert {"seconds_median", "seconds_p95", "reply_tokens_s"} <= set(mean.figures)
+    assert {"median", "p95", "reply_tokens_s"} <= set(mean.figures)
     assert "mean of 3 (a)" in capsys.readouterr().out
     assert "mean of 3 (a)" in (bench.folder / "bench.md").read_text(encoding="utf-8")
 
@@ -219,7 +222,6 @@ def test_a_real_server_with_two_models(ollama_host: str, tmp_path: Path) -> None
     assert text.engine.digest != vision.engine.digest
     for row in found.rows:
         assert row.engine.version == "0.24.0"
-        assert row.engine.mark == "a"
         assert row.speed.calls
         assert row.speed.prompt_tokens_s
         assert row.speed.reply_tokens_s

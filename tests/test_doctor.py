@@ -20,7 +20,7 @@ from mmerg.checking.probes import COLOURS
 from mmerg.console.terminal import run_command
 from mmerg.doctor import examine
 from mmerg.frames.picture import from_jpeg
-from mmerg.settings.backbone import DoctorSettings
+from mmerg.settings.backbone import ExamSettings
 from mmerg.settings.parse import parse
 from tests.backends.ollama.conftest import LAST, Faulty, faulty_server, json_answer, line, stream
 from tests.composed import composed
@@ -56,7 +56,7 @@ class Doctor:
 
     def __call__(self, url: str, *settings: str) -> int:
         config = composed("backbone=qwen2.5vl-7b", f"backend.hosts=[{url}]", *settings, name="doctor")
-        code = run_command(lambda: examine(parse(config, DoctorSettings)))
+        code = run_command(lambda: examine(parse(config, ExamSettings)))
         self.text = "".join(self.capsys.readouterr())
         self.found = marks(self.text)
         return code

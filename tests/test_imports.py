@@ -164,6 +164,20 @@ def test_arrows_are_found() -> None:
                 *("mmerg.frames", "mmerg.runs", "mmerg.storage", "mmerg.systems"),
             ),
         ),
+        (
+            "mmerg.serving",  # builds no engine of its own, and knows no adapter
+            (
+                *("mmerg.serving", "mmerg.experiment.wiring", "mmerg.engine", "mmerg.sources.exemplars"),
+                *("mmerg.systems", "mmerg.corpora", "mmerg.frames", "mmerg.runs", "mmerg.settings", "mmerg.console"),
+                *(
+                    "mmerg.storage",
+                    "mmerg.backends.pool",
+                    "mmerg.backends.protocol",
+                    "mmerg.backends.stop",
+                    "mmerg.errors",
+                ),
+            ),
+        ),
     ],
 )
 def test_arrows_point_one_way(place: str, may_import: tuple[str, ...]) -> None:
@@ -183,6 +197,11 @@ def test_adapters_are_known_to_commands_alone() -> None:
         adapters = {m for m in MODULES if m.startswith(f"mmerg.backends.{family}")}
         users = {module for module, names in ARROWS.items() if names & adapters} - adapters
         assert {user for user in users if not inside(user, "mmerg.benching")} <= {"mmerg.doctor"}
+
+
+def test_only_its_command_knows_the_server() -> None:
+    users = {module for module, names in ARROWS.items() if any(inside(name, "mmerg.serving") for name in names)}
+    assert {user for user in users if not inside(user, "mmerg.serving")} == {"mmerg.serve"}
 
 
 def test_nothing_imports_a_command() -> None:

@@ -18,7 +18,8 @@ from omegaconf import OmegaConf
 from rich.console import Console
 
 from mmerg.console.terminal import Swept
-from mmerg.experiment.sweep import Member, Report, cost, notes, read, table
+from mmerg.errors import RunError
+from mmerg.experiment.sweep import Member, Report, cost, member, notes, read, table
 from mmerg.runs.manifest import read_manifest
 from mmerg.runs.result import Ended
 from tests.engine.parts import ROOT
@@ -86,6 +87,21 @@ def test_members_side_by_side_share_their_calls_too(sweeper: Sweeper, server: Sc
     at_once = [subprocess.Popen([*command, row], cwd=sweeper.corpus, env=environment) for row in rows]
     assert [process.wait(timeout=120) for process in at_once] == [0, 0]
     assert server.calls == 5 * 2
+
+
+def test_a_member_keeps_what_ran_before_it_failed_and_why(capsys: pytest.CaptureFixture[str]) -> None:
+    def launched(error: Exception) -> Iterator[Ended]:
+        yield ended("one", 9, 9)
+        raise error
+
+    told = {
+        RunError("no such run", where="x", hint="another"): "no such run; another",
+        PermissionError(13, "Permission denied", "/x"): "Permission denied: /x",
+    }
+    for error, why in told.items():
+        found = member(lambda error=error: launched(error), 3, ("row=a",))  # type: ignore[misc]
+        assert found == Member(number=3, overrides=("row=a",), code=2, error=why, runs=(ended("one", 9, 9),))
+        assert capsys.readouterr().err.startswith("error: ")
 
 
 def test_words_of_an_earlier_sweep_are_not_counted(sweeper: Sweeper, tmp_path: Path) -> None:

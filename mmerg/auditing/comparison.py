@@ -111,7 +111,7 @@ class Comparing:
             raise RunError(what, where=str(self.passes.run), hint="decoys= a run of more dialogues")
         before, own = state.before(audited.gives), dict(state.outputs)[audited.gives]
         shown = replace(auditor, audits=(audited.name,), by=None)
-        odds = [self._preferred(shown, before, own, decoy, t) for decoy in decoys]
+        odds = [preferred(self.ask, shown, before, own, decoy, t) for decoy in decoys]
         told = f"preferred to {sum(one > 0 for one in odds)} of {len(odds)} decoys, mean log-odds {fmean(odds):+.2f}"
         if fmean(odds) > 0:
             return Finding(reason=told, passed=True, correction="")
@@ -119,30 +119,31 @@ class Comparing:
         assert isinstance(mend, Mend)
         return Finding(reason=f"{told}: {mend.reason}", passed=False, correction=mend.correction)
 
-    def _preferred(self, shown: Stage, before: State, own: Output, decoy: Output, t: int) -> float:
-        """The log-odds that `own` is the better, over both orders. Raises ReplyError where the server does not tell the
-        log-probability of the letter."""
-        stage = replace(
-            shown,
-            name="compare",
-            gives="better",
-            sees=(*shown.sees, "A", "B"),
-            output=Better,
-            logprobs=True,
-            alternatives=LIKELIEST,
-            sampling={**shown.sampling, "num_predict": 16},
-        )
-        total = 0.0
-        for first, second, sign in ((own, decoy, 1), (decoy, own, -1)):
-            draw = Draw(0)
-            self.ask(stage, before.with_("A", _text(first)).with_("B", _text(second)), t, draw=draw)
-            reply, _ = draw.replies["better"]
-            letters = letter_logprobs(reply.logprobs)
-            if not letters:
-                what = "the server does not tell the log-probabilities of the letters"
-                raise ReplyError(Failure.SERVER_ERROR, what, where=reply.host, hint="leave +audit=comparison out")
-            total += sign * (letters.get("A", FLOOR) - letters.get("B", FLOOR))
-        return total
+
+def preferred(ask: Ask, shown: Stage, before: State, own: Output, decoy: Output, t: int = 0) -> float:
+    """The log-odds that `own` is the better for the scene of `before`, over both orders. shown: an auditor that sees
+    one check. Raises ReplyError where the server does not tell the log-probability of the letter."""
+    stage = replace(
+        shown,
+        name="compare",
+        gives="better",
+        sees=(*shown.sees, "A", "B"),
+        output=Better,
+        logprobs=True,
+        alternatives=LIKELIEST,
+        sampling={**shown.sampling, "num_predict": 16},
+    )
+    total = 0.0
+    for first, second, sign in ((own, decoy, 1), (decoy, own, -1)):
+        draw = Draw(0)
+        ask(stage, before.with_("A", _text(first)).with_("B", _text(second)), t, draw=draw)
+        reply, _ = draw.replies["better"]
+        letters = letter_logprobs(reply.logprobs)
+        if not letters:
+            what = "the server does not tell the log-probabilities of the letters"
+            raise ReplyError(Failure.SERVER_ERROR, what, where=reply.host, hint="leave +audit=comparison out")
+        total += sign * (letters.get("A", FLOOR) - letters.get("B", FLOOR))
+    return total
 
 
 def letter_logprobs(logprobs: tuple[TokenLogprob, ...]) -> Mapping[str, float]:

@@ -28,6 +28,7 @@ from pydantic import ValidationError
 
 from mmerg.backends.protocol import SHOWN_DIGEST, Backend, Engine, Finish, Reply, Request
 from mmerg.backends.scripted import Scripted
+from mmerg.backends.stop import current
 from mmerg.errors import CallError, ConfigError, Failure, unwritable
 
 APPLICATION_ID = 0x4D4D4552  # "MMER", in the file's header: tells our files from other programs'
@@ -137,9 +138,10 @@ class Cache:
     def _alone(self, key: str) -> Iterator[None]:
         """Hold a call for as long as the block runs: other threads and processes that want the same wait. The lock is
         a file's, which the system frees when a process ends, however it ends."""
+        stop = current()
         lock = FileLock(self._path.with_name(f"{self._path.name}.{key[:32]}{LOCK}"), thread_local=False)
         try:
-            lock.acquire(threading.TIMEOUT_MAX, POLL, cancel_check=lambda: self._closed)
+            lock.acquire(threading.TIMEOUT_MAX, POLL, cancel_check=lambda: self._closed or stop.is_set())
         except Timeout as error:
             raise self._interrupted() from error
         except OSError as error:

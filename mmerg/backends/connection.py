@@ -15,6 +15,7 @@ from dataclasses import dataclass
 
 import h11
 
+from mmerg.backends.stop import Stop, current
 from mmerg.errors import CallError, Failure
 
 HEAD_BYTES = 2**20  # of a head, with the interim ones before it
@@ -64,13 +65,16 @@ class Connection:
         self._server, self._socket = server, opened
         self._ended = False  # the server closed its side
         self._phase = self._total = ""
+        self._stop = Stop()  # of the thread that asks
 
     def send(self, request: h11.Request, content: bytes, brief: bool, end: float, room: int) -> Answer:
         """Send it and wait for the head of the answer, the whole of which must be there at `end`."""
         self.received, self.room = 0, HEAD_BYTES
         self._end, self._total = end, "stall" if brief else "total"
         self.enter("stall" if brief else "first_token")
+        self._stop = current()
         try:
+            self._stop.hold(self)
             with self.naming():
                 head = self.protocol.send(request)
                 self._write(head + self.protocol.send(h11.Data(data=content)) if content else head)
@@ -103,6 +107,7 @@ class Connection:
 
     def renew(self) -> bool:
         """Whether the answer has ended and nothing came behind it, so that another request may follow."""
+        self._stop.release(self)
         done = self.protocol.our_state is self.protocol.their_state is h11.DONE
         if done := done and not self.protocol.trailing_data[0]:
             self.protocol.start_next_cycle()
@@ -115,6 +120,7 @@ class Connection:
         return not poll.poll(0)
 
     def close(self) -> None:
+        self._stop.release(self)
         self._socket.close()
 
     def shut(self) -> None:
@@ -133,7 +139,7 @@ class Connection:
     def failure(self, error: Exception) -> CallError:
         """What `error` means for the request."""
         server, where = self._server, self._server.where
-        if server.closed:
+        if server.closed or self._stop.is_set():
             return server.interrupted()
         if isinstance(error, TimeoutError):
             phase = self._total if time.monotonic() >= self._end else self._phase

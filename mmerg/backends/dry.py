@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import re
 from dataclasses import dataclass
 
 from pydantic import JsonValue
@@ -17,8 +16,6 @@ from mmerg.backends.protocol import Engine, Reply, Request
 from mmerg.backends.scripted import worded
 
 TEXT = "This is a dry run."
-QUOTED = "copied word for word from one turn"  # what a schema says of words of the dialogue
-TURN = re.compile(r"^[0-9]+\. (?P<speaker>.+?): (?P<text>.*)$", re.MULTILINE)  # of a dialogue in a prompt
 
 
 @dataclass(frozen=True)
@@ -35,8 +32,7 @@ class Dry:
     def complete(self, request: Request) -> Reply:
         text = TEXT
         if request.schema:
-            prompt = "\n".join(message.text for message in request.messages)
-            value = least(json.loads(request.schema), int(request.digest(), 16), quotable(prompt))
+            value = least(json.loads(request.schema), int(request.digest(), 16))
             text = json.dumps(value, ensure_ascii=False)
         return worded(request, text, self.host, logprob=0.0)
 
@@ -44,32 +40,20 @@ class Dry:
         """Nothing is held."""
 
 
-def quotable(prompt: str) -> str:
-    """The last turn in the prompt of someone whom the step, which names only who answers, does not name."""
-    turns = list(TURN.finditer(prompt))
-    step = turns[-1].string[turns[-1].end() :] if turns else ""
-    said = [turn["text"] for turn in turns if turn["speaker"] not in step] or [turn["text"] for turn in turns]
-    return said[-1] if said else TEXT
-
-
-def least(schema: dict[str, JsonValue], pick: int, quote: str = TEXT) -> JsonValue:
-    """The least value that a JSON schema of ours allows, without patterns; `pick` chooses among an enumeration, and
-    `quote` stands where words of the dialogue are asked for."""
+def least(schema: dict[str, JsonValue], pick: int) -> JsonValue:
+    """The least value that a JSON schema of ours allows, without patterns; `pick` chooses among an enumeration."""
     match schema:
         case {"enum": list(words)}:
             return words[pick % len(words)]
         case {"type": "object", "properties": dict(properties)}:
-            return {name: least(inner, pick, quote) for name, inner in properties.items() if isinstance(inner, dict)}
+            return {name: least(inner, pick) for name, inner in properties.items() if isinstance(inner, dict)}
         case {"type": "array", "items": dict(inner)}:
             least_items = schema.get("minItems", 0)
             count = least_items if isinstance(least_items, int) else 0
-            return [least(inner, pick + number, quote) for number in range(count)]  # of three choices no two alike
+            return [least(inner, pick + number) for number in range(count)]  # of three choices no two alike
         case {"type": "string"}:
             most = schema.get("maxLength")
-            text = quote if QUOTED in str(schema.get("description")) else TEXT
-            if text is quote and isinstance(most, int) and len(text) > most:  # whole words
-                text = text[: most + 1].rsplit(" ", 1)[0]
-            return text[:most] if isinstance(most, int) else text
+            return TEXT[:most] if isinstance(most, int) else TEXT
         case {"type": "boolean"}:
             return True
     number = schema.get("minimum", schema.get("exclusiveMinimum", 0))

@@ -28,6 +28,7 @@ from mmerg.errors import CallError, ConfigError, Failure, RunError
 REACHED = frozenset({Failure.RUNNER_CRASH, Failure.TIMEOUT})  # the call was on a host, and may be what is wrong
 DEAD = REACHED | {Failure.UNREACHABLE}  # a host that hangs is as good as dead
 TRIES_AFTER = 2  # of one call on hosts that came back; where both crash or hang, the call does that, not an outage
+PATIENCE = 600.0  # seconds that a call waits while all hosts are down
 LOOK_AGAIN = 0.5  # seconds between two looks by a lease that waits for a slot: a host that was left out may be due
 OF_NO_USE = DEAD | {Failure.MODEL_NOT_FOUND}  # hosts may hold different models, and another one in mid-run
 
@@ -54,7 +55,7 @@ class Pool:
         self,
         hosts: Sequence[Host],
         revive_after: float = 60.0,
-        patience: float = 600.0,
+        patience: float = PATIENCE,
         wait: float = 1.0,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:

@@ -1,42 +1,99 @@
-"""From a finished run to its row: speed and memory as loaded now, then figures, and the paper's for its backbone.
+"""From a finished run to its row in a bench: speed from its results, memory as loaded now, its figures, the paper's.
 
     row = scored(timed(backbone, settings, ended), Options())
 
-What cannot be had of a run costs its own columns: the row keeps the others and says why.
+What cannot be had of a run costs its own columns: the row keeps the others and says why. Results keep what calls took
+when they were made, so a run that is finished already has its speed, too.
 """
 
 from __future__ import annotations
 
 import sys
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
+
+import numpy as np
+from pydantic import Field
 
 from mmerg.backends.ollama_host import OllamaHost
 from mmerg.backends.protocol import Engine
-from mmerg.benching.backbones import Asked
-from mmerg.benching.rows import EngineTold, Memory, Row
-from mmerg.benching.speed import speed_of
+from mmerg.benching.backbones import Backbone
 from mmerg.errors import CallError, MmergError
 from mmerg.paper.published import PaperTable, published
 from mmerg.runs.folder import read_results
 from mmerg.runs.manifest import read_manifest
-from mmerg.runs.result import Ended
+from mmerg.runs.result import Ended, Result
 from mmerg.scoring.answers import read_run
+from mmerg.scoring.score import Score
 from mmerg.scoring.scorer import score_run, write_scores
 from mmerg.scoring.standard import Options
 from mmerg.settings.model import RunSettings
+from mmerg.storage.record import Record
 
 COLUMNS = ("acc", "self_ppl", "ref_ppl", "dist1", "dist2", "bert_f1")
 
 
-def timed(backbone: Asked, settings: RunSettings, ended: Ended) -> Row:
+class Speed(Record):
+    """Of what no cache served. Over `calls`: prompt_tokens_s, tokens evaluated over the server's evaluation seconds;
+    reply_tokens_s, the median over calls of generated tokens over the rest of the call's time. Over `samples`, those
+    that came out well and made all their calls: quantiles of their seconds. helped: samples that came out well, with
+    calls that the cache served. None: `why` says."""
+
+    calls: int = 0
+    prompt_tokens_s: float | None = None
+    reply_tokens_s: float | None = None
+    samples: int = 0
+    p25: float | None = None
+    median: float | None = None
+    p75: float | None = None
+    p95: float | None = None
+    helped: int = 0
+    why: str = ""
+
+
+class Memory(Record):
+    """Bytes, asked right after the run. on_gpu None: not known. context: tokens that the model was loaded with. of:
+    whose memory it is."""
+
+    size: int
+    on_gpu: int | None
+    context: int | None
+    of: str
+
+
+class Row(Record):
+    """A run. No scores: `scores_why` says for what reason; memory None: `memory_why` does. note: what a reader must
+    know of the backbone. paper: the paper's figures for it by column; paper_of: their corpus and n."""
+
+    name: str
+    backbone: str
+    seed: int
+    run: str
+    protocol: str
+    engine: Engine
+    samples: int
+    failed: int
+    unaudited: int = 0
+    failures: dict[str, int]
+    calls: int
+    cached_calls: int
+    scores: dict[str, Score] = Field(default_factory=dict)
+    scores_why: str = ""
+    speed: Speed
+    memory: Memory | None
+    memory_why: str = ""
+    note: str = ""
+    paper: dict[str, float] = Field(default_factory=dict)
+    paper_of: str = ""
+
+
+def timed(backbone: Backbone, settings: RunSettings, ended: Ended) -> Row:
     """The row of a run that has just ended, without its scores. Raises RunError where it cannot be read."""
     path = Path(ended.run)
     manifest = read_manifest(path)
     results = read_results(path).values()
-    engine = manifest.engine
-    memory = memory_of(settings.backend.hosts, engine, ended.made)
+    memory = memory_of(settings.backend.hosts, manifest.engine, ended.made)
     seed = int(manifest.setting("seed", 0))
     of_page = not backbone.generic and settings.backbone.model == backbone.model
     printed, paper_of = of_paper(settings.backbone.name) if of_page else ({}, "")
@@ -46,11 +103,7 @@ def timed(backbone: Asked, settings: RunSettings, ended: Ended) -> Row:
         seed=seed,
         run=str(path),
         protocol=manifest.protocol.description,
-        engine=EngineTold(
-            mark="",
-            **{key: getattr(engine, key) for key in ("backend", "version", "model", "digest")},
-            num_ctx=int(engine.load["num_ctx"]) if "num_ctx" in engine.load else None,
-        ),
+        engine=manifest.engine,
         samples=len(results),
         failed=sum(result.status == "failed" for result in results),
         unaudited=sum(result.unaudited for result in results),
@@ -78,6 +131,36 @@ def scored(row: Row, options: Options) -> Row:
     return row.model_copy(update={"scores": kept, "scores_why": ""})
 
 
+def speed_of(results: Collection[Result]) -> Speed:
+    """The speed of a run; nothing is said of calls and samples that the reply cache served."""
+    fresh = [result.timing for result in results]
+    if not (calls := sum(timing.calls for timing in fresh)):
+        cached = any(result.calls for result in results)
+        return Speed(why="every call came from the reply cache" if cached else "no call was answered")
+    well = [result for result in results if result.status == "ok"]
+    took = [result.seconds for result in well if not result.cached_calls]
+    helped = len(well) - len(took)
+    all_cached = f"{helped} samples came out well, all with replies from the cache"
+    why = f"no s/sample: {all_cached if helped else 'no sample came out well'}"
+    quantiles = [round(float(part), 3) for part in np.quantile(took, [0.25, 0.5, 0.75, 0.95])] if took else [None] * 4
+    p25, median, p75, p95 = quantiles
+    prompted = sum(timing.prompt_seconds for timing in fresh)
+    # A median, as the first call of a run may wait for the model to be loaded.
+    rates = [rate for timing in fresh for rate in timing.reply_rates]
+    return Speed(
+        calls=calls,
+        prompt_tokens_s=sum(timing.prompt_tokens for timing in fresh) / prompted if prompted > 0 else None,
+        reply_tokens_s=float(np.median(rates)) if rates else None,
+        samples=len(took),
+        p25=p25,
+        median=median,
+        p75=p75,
+        p95=p95,
+        helped=helped,
+        why="" if took else why,
+    )
+
+
 def memory_of(hosts: Sequence[str], engine: Engine, made: int) -> Memory | str:
     """What the model takes now: as the server says, or this process where the model ran in it; or why that is not
     known. made: calls that this start of the run made."""
@@ -94,9 +177,8 @@ def memory_of(hosts: Sequence[str], engine: Engine, made: int) -> Memory | str:
         except CallError as error:
             return error.what
         if now:
-            return Memory(
-                size=now.size, on_gpu=now.size_vram, context=now.context_length or None, of=f"model at {host}"
-            )
+            context = now.context_length or None
+            return Memory(size=now.size, on_gpu=now.size_vram, context=context, of=f"model at {host}")
     return "the model is not loaded now" + ("" if made else ": no call had to be made")
 
 
@@ -123,15 +205,3 @@ def of_paper(backbone: str) -> tuple[dict[str, float], str]:
     pairs = zip(table.columns, row.figures, strict=True)
     whose = table.dataset.upper() + (f", n={row.n}" if row.n else "")
     return {column: figure for column, figure in pairs if figure is not None and column in COLUMNS}, whose
-
-
-def marked(rows: Sequence[Row]) -> tuple[Row, ...]:
-    """The rows with a letter for their engine: backend and version, which must be equal for speeds to compare."""
-    engines = list(dict.fromkeys((row.engine.backend, row.engine.version) for row in rows))
-    marks = {engine: chr(ord("a") + number) for number, engine in enumerate(engines)}
-    return tuple(
-        row.model_copy(
-            update={"engine": row.engine.model_copy(update={"mark": marks[row.engine.backend, row.engine.version]})}
-        )
-        for row in rows
-    )

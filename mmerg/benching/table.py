@@ -12,15 +12,13 @@ from __future__ import annotations
 import hashlib
 import json
 import tempfile
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
 
-from mmerg.benching import picture
-from mmerg.benching.drawn import sheet
-from mmerg.benching.measure import marked
-from mmerg.benching.rows import Bench, Row, Skipped
-from mmerg.benching.seeds import means
+from mmerg.benching.backbones import Skipped
+from mmerg.benching.drawn import Bench, picture, sheet
+from mmerg.benching.measure import Row
 from mmerg.console.tables import as_markdown
 from mmerg.errors import ConfigError, RunError
 from mmerg.plots import style
@@ -34,62 +32,57 @@ PLOTS = ("bench.png", "bench.svg")
 
 
 class Table:
-    """A bench as it grows. `bench` is what its files say, `skipped` the backbones that failed or are
-    not there in this call."""
+    """A bench as it grows: `bench` is what its files say."""
 
-    def __init__(self, folder: Path, blank: Bench, earlier: Sequence[Row] = ()) -> None:
+    def __init__(self, folder: Path, bench: Bench) -> None:
         self.folder = folder
-        self.bench = blank
-        self._earlier = {row.name for row in earlier}
-        self._rows = {row.name: row for row in earlier}
-        self.skipped: list[Skipped] = list(blank.skipped)
+        self.bench = bench
 
     def put(self, row: Row) -> None:
         """Add a row, or put it in the place of the one before, and write. Raises RunError. Where the run made no call
         this time, what its model took when it was loaded stays."""
-        before = self._rows.get(row.name)
+        rows = {one.name: one for one in self.bench.rows}
+        before = rows.get(row.name)
         if before and before.memory and not row.memory and before.run == row.run:
             row = row.model_copy(update={"memory": before.memory, "memory_why": ""})
-        self._rows[row.name] = row
-        self._earlier.discard(row.name)
-        self._write()
+        earlier = (name for name in self.bench.earlier if name != row.name)
+        self._write(rows=tuple((rows | {row.name: row}).values()), earlier=tuple(earlier))
 
     def new(self) -> list[Row]:
         """The rows of this call, in the table's order."""
-        return [row for row in self.bench.rows if row.name not in self._earlier]
+        return [row for row in self.bench.rows if row.name not in self.bench.earlier]
 
     def leave_out(self, skipped: Skipped) -> None:
         """Note that a backbone failed. Seeds that ran in this call stay, and of what an earlier call left, rows whose
         runs can be read."""
-        self.skipped.append(skipped)
-        gone = [
-            name for name in self._earlier if self._rows[name].backbone == skipped.name and not _whole(self._rows[name])
-        ]
-        for name in gone:
-            del self._rows[name]
-        self._earlier.difference_update(gone)
-        self._write()
+        gone = {
+            row.name
+            for row in self.bench.rows
+            if row.backbone == skipped.name and row.name in self.bench.earlier and not _whole(row)
+        }
+        self._write(
+            rows=tuple(row for row in self.bench.rows if row.name not in gone),
+            earlier=tuple(name for name in self.bench.earlier if name not in gone),
+            skipped=(*self.bench.skipped, skipped),
+        )
 
     def close(self) -> list[Path]:
         """Draw the plot; all files. One without anything to draw is removed."""
         files = self._write()
         with style.styled():
-            figure = picture.draw(self.bench)
-            for name in PLOTS:
+            figure = picture(self.bench)
+            for file in (self.folder / name for name in PLOTS):
                 if figure:
-                    style.write(figure, self.folder / name)
-                    files.append(self.folder / name)
+                    style.write(figure, file)
+                    files.append(file)
                 else:
-                    (self.folder / name).unlink(missing_ok=True)
+                    file.unlink(missing_ok=True)
         return files
 
-    def _write(self) -> list[Path]:
-        rows = marked(list(self._rows.values()))
-        earlier = tuple(row.name for row in rows if row.name in self._earlier)
-        new = {"rows": rows, "means": means(rows), "skipped": tuple(self.skipped), "earlier": earlier}
+    def _write(self, **new: object) -> list[Path]:
         self.bench = self.bench.model_copy(update=new)
         # a table without rows is not worth a file, but takes the place of one that says what is no longer so
-        if not rows and not (self.folder / JSON).exists():
+        if not self.bench.rows and not (self.folder / JSON).exists():
             return []
         written(self.folder / JSON, self.bench)
         write_whole(self.folder / MARKDOWN, as_markdown(sheet(self.bench)))
@@ -116,7 +109,8 @@ def folder_name(bench: Bench) -> str:
     name = f"{bench.dataset}-{bench.asked}"
     if not (bench.settings or bench.figures):
         return name
-    return f"{name}-{hashlib.sha256(json.dumps(_identity(bench)).encode(errors='surrogatepass')).hexdigest()[:8]}"
+    text = json.dumps([bench.dataset, bench.asked, bench.settings, bench.figures])
+    return f"{name}-{hashlib.sha256(text.encode(errors='surrogatepass')).hexdigest()[:8]}"
 
 
 def opened(folder: Path, blank: Bench) -> Table:
@@ -129,21 +123,15 @@ def opened(folder: Path, blank: Bench) -> Table:
     except OSError as error:
         what = f"the table cannot be written there: {error.strerror}"
         raise ConfigError(what, where=str(folder), hint="--out DIR, a folder that can be written") from error
-    before: Bench | None = None
+    before = blank
     with suppress(OSError, ValueError):  # none, or of another version: its runs are still there
         before = read(folder / JSON, Bench)
-    if before and _identity(before) != _identity(blank):
-        raise ConfigError(
-            f"another table is there: {' '.join(_told(before))}",
-            where=str(folder),
-            hint="another --out DIR, or remove that table",
-        )
-    return Table(folder, blank, [row for row in before.rows if Path(row.run).is_dir()] if before else ())
+    if [*_told(before)] != [*_told(blank)]:
+        hint = "another --out DIR, or remove that table"
+        raise ConfigError(f"another table is there: {' '.join(_told(before))}", where=str(folder), hint=hint)
+    rows = tuple(row for row in before.rows if Path(row.run).is_dir())
+    return Table(folder, blank.model_copy(update={"rows": rows, "earlier": tuple(row.name for row in rows)}))
 
 
-def _identity(bench: Bench) -> list[str | int | tuple[str, ...]]:
-    return [bench.dataset, bench.asked, bench.settings, bench.figures]
-
-
-def _told(bench: Bench) -> tuple[str, ...]:
-    return (f"{bench.dataset}, {bench.asked} samples", *bench.settings, *bench.figures)
+def _told(bench: Bench) -> Iterator[str]:
+    yield from (f"{bench.dataset}, {bench.asked} samples", *bench.settings, *bench.figures)

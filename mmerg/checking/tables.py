@@ -10,6 +10,7 @@ from rich.console import RenderableType
 from rich.table import Column, Table
 
 from mmerg.checking.report import SOME, BadClip, Part, Report
+from mmerg.console.tables import NONE, Sheet
 from mmerg.console.terminal import escape
 
 UNKNOWN = "no official counts are known for it"
@@ -54,15 +55,16 @@ def _listed(counts: Mapping[str, int]) -> str:
     return ", ".join(f"{name} {count}" for name, count in counts.items())
 
 
-def _counts(part: Part) -> Table:
+def _counts(part: Part) -> Sheet:
     """A row a count; labels that are neither found nor published have none."""
-    table = Table("what", Column("found", justify="right"), Column("official", justify="right"), "verdict")
-    for count in part.counts:
-        if count.found or count.official:
-            verdict = "–" if count.official is None else "✗ differs" if count.wrong else "✓"
-            official = "–" if count.official is None else str(count.official)
-            table.add_row(escape(count.what), str(count.found), official, verdict)
-    return table
+    rows = [
+        (count.what, str(count.found), NONE, NONE)
+        if count.official is None
+        else (count.what, str(count.found), str(count.official), "✗ differs" if count.wrong else "✓")
+        for count in part.counts
+        if count.found or count.official
+    ]
+    return Sheet("", ("what", "found", "official", "verdict"), rows)
 
 
 def _memory(part: Part) -> str:

@@ -73,7 +73,7 @@ class Asker:
             self.emit(_called(sample, t, stage.name, attempt, request, reply))
             try:
                 written, taken = _accepted(stage, bounds, reply)
-                output, around = _said(system, stage, state, written)
+                output, around = _said(system, stage, state, supplied, written)
             except ReplyError as error:
                 failure, what = error.failure, error.what
                 refused = events.Refused(
@@ -154,19 +154,28 @@ def _accepted(stage: Stage, bounds: Bounds, reply: Reply) -> tuple[Output, tuple
     return text, ()
 
 
-def _said(system: System, stage: Stage, state: State, output: Output) -> tuple[Output, tuple[str, ...]]:
+def _said(
+    system: System, stage: Stage, state: State, supplied: Inputs, output: Output
+) -> tuple[Output, tuple[str, ...]]:
     """The output with the system's response in it cleaned, where it holds that, and what was taken off. Raises
     ReplyError where nothing is left."""
     symbol, _, name = system.result.get("response", "").partition(".")
     if symbol != stage.gives:
         return output, ()
-    names = {turn.speaker for turn in state.scene.history} | {state.scene.responder}
+    names = {turn.speaker for turn in state.scene.history} | {state.scene.responder} | _speakers(supplied)
     said, taken = clean(getattr(output, name) if name else str(output), names)
     if not said:
         raise ReplyError(Failure.EMPTY, f"the answer says nothing{' but ' if taken else ''}{', '.join(taken)}")
     if not taken:
         return output, ()
     return said if isinstance(output, str) else output.model_copy(update={name: said}), taken
+
+
+def _speakers(supplied: Inputs) -> set[str]:
+    """Who speaks in exemplars: a model may write their names, too."""
+    items = [item for content in supplied.values() if isinstance(content, tuple) for item in content]
+    turns = [turn for item in items for turn in item.get("history", ())]
+    return {turn["speaker"] for turn in turns if isinstance(turn, Mapping) and "speaker" in turn}
 
 
 def _called(sample: str, t: int, stage: str, attempt: int, request: Request, reply: Reply) -> events.Called:

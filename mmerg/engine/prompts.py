@@ -95,7 +95,7 @@ class Prompts:
         outputs = [(maker.name, seen[maker.gives]) for maker in self.system.stages if maker.gives in seen]
         scene = state.scene
         known = {"responder": _line(scene.responder), "labels": scene.labels, "emotion_of": self.emotion_of}
-        scope = {**known, **seen}
+        scope = {**known, "vocabulary": self.system.vocabulary, **seen}
         shared = self._render("shared.j2", {**scope, "outputs": outputs})
         audited = [one for one in self.system.stages if one.name in stage.audits]
         checks = [(one.name, self._render(_check(one), scope)) for one in audited]

@@ -60,11 +60,14 @@ class Experiment:
 
         def decide(note: Emit) -> Fields:
             vision, store = self.engine.vision, self.looker.store
-            state = self.looker.look(scene, sample.dropped, vision=vision, max_images=self.max_images, emit=note)
+            seen: list[events.Event] = []  # told once its frames are kept: who reads of a frame may ask for it
+            state = self.looker.look(scene, sample.dropped, vision=vision, max_images=self.max_images, emit=seen.append)
             for image in state.images:  # first: these bytes are at hand, a frame among them need not be read again
                 keep_frame(image.sha256, partial(bytes, image.data))
             for keyframe in state.keyframes:
                 keep_frame(keyframe.frame.sha256, partial(store.read, keyframe.frame.sha256))
+            for event in seen:
+                note(event)
             ready: dict[str, Ready] = {symbol: partial(each.supply, sample) for symbol, each in self.sources.items()}
             asker = Asker(self.prompts, backend, self.sampling, note, ready)
             if isinstance(system.loop, str):

@@ -6,7 +6,6 @@ Reads top to bottom: corpus and samples, hosts and engine, the run folder, sampl
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
@@ -31,6 +30,7 @@ from mmerg.experiment.wiring import (
     answering,
     corpus_of,
     experiment_of,
+    identity_of,
     prepared_sources,
     prompts_of,
     refuse_idle_seeds,
@@ -215,15 +215,7 @@ def _describe_changed(clips: Sequence[Path]) -> str:
 def _manifest(task: Task, clips: Snapshot, engine: Engine, memories: Mapping[str, Exemplars]) -> Manifest:
     corpus, selection = task.corpus, task.selection
     return Manifest(
-        identity={
-            "config": task.config,
-            "corpus": corpus.fingerprint,
-            "clips": clips.digest(),
-            "engine": json.dumps(engine.model_dump(mode="json"), sort_keys=True),
-            "prompts": task.prompts.digest(),
-            "sources": " ".join(f"{name}={digest_of(source)}" for name, source in sorted(task.sources.items()))
-            or "none",
-        },
+        identity=identity_of(task.config, corpus, clips, engine, task.prompts, task.sources),
         engine=engine,
         corpus=CorpusSection(name=corpus.name, split=corpus.split, labels=corpus.labels, notes=dict(corpus.notes)),
         protocol=ProtocolSection(

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import shlex
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -22,7 +22,8 @@ from pydantic import ValidationError
 from rich.rule import Rule
 from rich.table import Table
 
-from mmerg.console.terminal import INTERRUPTED, WRONG, Swept, console, escape
+from mmerg.console.terminal import INTERRUPTED, WRONG, Swept, console, escape, run_command
+from mmerg.errors import MmergError
 from mmerg.runs.result import Ended
 from mmerg.storage.record import Record
 
@@ -50,15 +51,35 @@ def in_sweep() -> bool:
     return HydraConfig.initialized() and HydraConfig.get().mode == RunMode.MULTIRUN
 
 
-def note(code: int, error: str, runs: Sequence[Ended]) -> None:
+def member(launched: Callable[[], Iterable[Ended]], number: int = 0, overrides: Iterable[str] = ()) -> Member:
+    """How a member ends that is these runs; what is wrong is printed, and does not stop the others."""
+    runs: list[Ended] = []
+    error = ""
+
+    def work() -> int:
+        nonlocal error
+        try:
+            runs.extend(launched())
+        except MmergError as wrong:
+            error = f"{wrong.what}; {wrong.hint}" if wrong.hint else wrong.what
+            raise
+        except OSError as wrong:
+            error = f"{wrong.strerror}: {wrong.filename!s:.300}"
+            raise
+        return max(run.code for run in runs)
+
+    code = run_command(work)
+    return Member(number=number, overrides=tuple(overrides), code=code, error=error, runs=tuple(runs))
+
+
+def note(ended: Member) -> None:
     """Leave word of this member's end. Raises Swept where it was interrupted: then no other is begun."""
     hydra = HydraConfig.get()
-    member = Member(
-        number=hydra.job.num, overrides=tuple(_typed(hydra.overrides.task)), code=code, error=error, runs=tuple(runs)
-    )
-    (Path(hydra.runtime.output_dir) / ENDED).write_text(member.model_dump_json(), encoding="utf-8")
-    if code == INTERRUPTED:
-        raise Swept(code)
+    known = {"number": hydra.job.num, "overrides": tuple(_typed(hydra.overrides.task))}
+    file = Path(hydra.runtime.output_dir) / ENDED
+    file.write_text(ended.model_copy(update=known).model_dump_json(), encoding="utf-8")
+    if ended.code == INTERRUPTED:
+        raise Swept(ended.code)
 
 
 def _typed(overrides: Iterable[str]) -> list[str]:

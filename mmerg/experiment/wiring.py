@@ -14,7 +14,7 @@ from typing import Any, cast
 from urllib.parse import urlsplit
 
 from mmerg.backends.cache import Cache, replay, stored_engine
-from mmerg.backends.pool import Host, Pool
+from mmerg.backends.pool import PATIENCE, Host, Pool
 from mmerg.backends.protocol import Engine, Sampling
 from mmerg.backends.retry import Retry
 from mmerg.corpora.dialogue import Corpus, Sample
@@ -33,6 +33,7 @@ from mmerg.settings.identity import runtime_settings
 from mmerg.settings.kinds import Target
 from mmerg.settings.model import DatasetSettings, MemorySourceSettings, RunSettings
 from mmerg.sources.exemplars import FromMemory, Opened
+from mmerg.storage.files import Snapshot
 from mmerg.systems import target
 from mmerg.systems.build import build
 from mmerg.systems.system import System
@@ -94,24 +95,25 @@ def _place(host: str) -> object:
     return (url.scheme, "loopback" if loopback else frozenset(found), url.port, url.path)
 
 
-def pool_of(settings: AskingSettings) -> Pool:
-    """A host for each address, each with the reply cache and its retries, none of them called yet."""
+def pool_of(settings: AskingSettings, patience: float = PATIENCE) -> Pool:
+    """A host for each address, each with the reply cache and its retries, none of them called yet. patience: seconds
+    that a call waits while all of them are down."""
     backend, slots = settings.backend, settings.backbone.concurrency
     hosts = []
     for address in hosts_of(settings):
         retried = Retry(make(backend.adapter, host=address), backend.attempts)
         hosts.append(Host(Cache(retried, _replies(settings), settings.cache), slots, address))
-    return Pool(hosts, backend.revive_after)
+    return Pool(hosts, backend.revive_after, patience)
 
 
 def _replies(settings: AskingSettings) -> Path:
     return Path(settings.cache_dir) / "replies.sqlite"
 
 
-def answering(settings: AskingSettings, known: Engine | None = None) -> tuple[Pool, Engine]:
+def answering(settings: AskingSettings, known: Engine | None = None, patience: float = PATIENCE) -> tuple[Pool, Engine]:
     """The hosts and what they serve; where none answers and replies are only to be read from the cache, the cache
     alone. known: the engine that replies are to be of; else it is looked up in the cache."""
-    pool = pool_of(settings)
+    pool = pool_of(settings, patience)
     try:
         return pool, pool.describe()
     except MmergError as error:
@@ -224,6 +226,20 @@ def experiment_of(
         max_images=settings.backbone.max_images,
         sources=sources or {},
     )
+
+
+def identity_of(
+    config: str, corpus: Corpus, clips: Snapshot, engine: Engine, prompts: Prompts, sources: Mapping[str, object]
+) -> dict[str, str]:
+    """The digests that decide who may go on in a run's folder. config: of its settings."""
+    return {
+        "config": config,
+        "corpus": corpus.fingerprint,
+        "clips": clips.digest(),
+        "engine": json.dumps(engine.model_dump(mode="json"), sort_keys=True),
+        "prompts": prompts.digest(),
+        "sources": " ".join(f"{name}={target.digest_of(source)}" for name, source in sorted(sources.items())) or "none",
+    }
 
 
 def session_of(settings: AskingSettings) -> Session:

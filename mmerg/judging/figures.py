@@ -9,9 +9,12 @@ rather than too narrow, and with a width even where all verdicts are alike. Rati
 from __future__ import annotations
 
 from collections.abc import Sequence
+from statistics import fmean
 
 import numpy as np
 
+from mmerg.judging.schemas import LEVELS
+from mmerg.runs.result import Verdicts
 from mmerg.scoring.intervals import interval
 from mmerg.scoring.metric import IntervalBy, ratio
 from mmerg.scoring.score import Score
@@ -45,3 +48,28 @@ def mean(
 def share(held: Sequence[bool]) -> float | None:
     """How many of a sample's cases hold, in percent; None where it has no case."""
     return 100 * sum(held) / len(held) if held else None
+
+
+def ratings(samples: Sequence[Verdicts], aspects: Sequence[str], signature: str) -> dict[str, Score]:
+    """Mean ratings by aspect, 1 to 5, higher is better. A sample's rating is the mean over its usable repeats; one
+    without any does not count. Where the run gave no reply the rating is the lowest: else a run gained by failing where
+    replies are hard."""
+    dialogues = [sample.dialogue for sample in samples]
+    return {
+        aspect: mean(
+            aspect,
+            [_rating(sample, aspect) for sample in samples],
+            dialogues,
+            by="bootstrap",
+            higher_is_better=True,
+            signature=signature,
+        )
+        for aspect in aspects
+    }
+
+
+def _rating(sample: Verdicts, aspect: str) -> float | None:
+    if sample.no_reply:
+        return float(LEVELS[0])
+    given = [verdict.score for verdict in sample.verdicts if verdict.aspect == aspect and verdict.score is not None]
+    return fmean(given) if given else None

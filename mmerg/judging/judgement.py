@@ -129,6 +129,12 @@ def read_matches(about: About) -> list[Match]:
     return [_match(file, about) for file in found]
 
 
+def read_match(folder: Path) -> Match:
+    """The pairwise judgement of a judging's folder. Raises RunError where it cannot be read, as the judging was broken
+    off."""
+    return _read(folder / JUDGEMENT, Match)
+
+
 def _match(file: Path, about: About) -> Match:
     match = _read(file, Match)
     if match.replies and match.replies[0] != replies_digest(read_results(about.path).values()):
@@ -161,7 +167,8 @@ def _read(file: Path, kind: type[Kind]) -> Kind:
     try:
         return read(file, kind)
     except OSError as error:
-        raise RunError(f"this judgement cannot be read: {error.strerror}", where=str(file)) from error
+        hint = "the same mmerg judge command goes on where it was broken off"
+        raise RunError(f"this judgement cannot be read: {error.strerror}", where=str(file), hint=hint) from error
     except ValueError as error:
         what = f"this judgement cannot be read, or is of another version: {why(error)}"
         raise RunError(what, **_again(file, file.parent)) from error

@@ -23,6 +23,7 @@ from mmerg.engine.prompts import Prompts
 from mmerg.errors import ConfigError
 from mmerg.experiment.wiring import answering, sampling_of, session_of
 from mmerg.experiment.work import DRY, DRY_RUN, carry_out, pending
+from mmerg.judging.figures import ratings
 from mmerg.judging.items import Lot, pairs, singles
 from mmerg.judging.judge import Judge, judge_system
 from mmerg.judging.judgement import (
@@ -35,7 +36,6 @@ from mmerg.judging.judgement import (
     same_model,
 )
 from mmerg.judging.preferences import preferences, signs
-from mmerg.judging.ratings import ratings
 from mmerg.judging.tables import compared, rated
 from mmerg.runs.folder import Folder
 from mmerg.runs.manifest import Judged, JudgingManifest

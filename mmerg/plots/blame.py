@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 Verdict: TypeAlias = tuple[int, str, tuple[str, ...]]  # a pass, what was said of it, the stages that were looked at
+TITLE = "The earliest agent whose check failed, by pass"
 PASSED, UNAUDITED, UNFINISHED = "passed all", "unaudited", "not finished"
 
 
@@ -82,7 +83,7 @@ def verdicts(told: Iterable[events.Event]) -> Iterator[Verdict]:
             yield decided + 1, UNFINISHED, ()
 
 
-def draw(blame: Blame, title: str, caption: str) -> Figure:
+def draw(blame: Blame, caption: str) -> Figure:
     """Bars grouped by verdict, a bar a pass: its length is the share of the samples that began the pass, its number
     how many these are."""
     from matplotlib.ticker import PercentFormatter
@@ -122,7 +123,7 @@ def draw(blame: Blame, title: str, caption: str) -> Figure:
     axes.tick_params(axis="y", length=0)
     style.bare(axes)
     style.legend(told, axes.get_legend_handles_labels()[0])
-    style.head(figure, title, caption)
+    style.head(figure, TITLE, caption)
     return figure
 
 

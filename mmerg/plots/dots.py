@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from mmerg.auditing.planted import COLUMNS, Planted
 from mmerg.plots import style
 from mmerg.plots.scored import TITLES, Scored, with_any
 from mmerg.scoring.score import Score
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 
     from mmerg.scoring.paired import Comparison
 
+PLANTED = "Planted faults: what the auditor passes, finds and blames"
 ROW, PANEL = 0.17, 1.15  # inches: a row's height, and a panel's least width with its column of n
 
 
@@ -40,6 +42,12 @@ def forest(compared: Mapping[str, Sequence[Comparison]], title: str, caption: st
 
     scores = {f"{style.label(run)}, points": [score(run, name) for name in rows] for run in compared}
     return panels(scores, [TITLES[name].removesuffix(", %") for name in rows], title, caption, zero=True)
+
+
+def planted(found: Planted, caption: str) -> Figure:
+    """Faults planted for an auditor: a panel a figure, a row a stage."""
+    scores = {f"{head}, %": [of[name] for of in found.figures.values()] for name, head in COLUMNS.items()}
+    return panels(scores, list(found.figures), PLANTED, caption)
 
 
 def panels(
@@ -78,7 +86,11 @@ def _panel(axes: Axes, heading: str, scores: Sequence[Score | None], zero: bool)
         axes.text(1.04, row, n, transform=axes.get_yaxis_transform(), va="center_baseline", color="#555555")
     axes.xaxis.set_major_locator(MaxNLocator(3 if zero else 2, min_n_ticks=2))
     shown = [end for one in scores if one and one.value is not None for end in (one.value, *(one.interval or ()))]
-    axes.set_xlim(style.limits([*shown, *[0.0] * zero]))
+    low, high = style.limits([*shown, *[0.0] * zero])
+    if heading.endswith("%"):  # there is no share below 0 or over 100: room for dots, but no tick
+        axes.set_xlim(low, high)
+        axes.set_xticks([tick for tick in axes.get_xticks() if max(low, 0.0) <= tick <= min(high, 100.0)])
+    axes.set_xlim(low, high)
     axes.tick_params(axis="y", length=0)
     style.bare(axes)
     axes.spines["left"].set_visible(False)

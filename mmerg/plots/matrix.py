@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mmerg.plots import style
+from mmerg.scoring.score import Confusion
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -36,6 +37,15 @@ class Matrix:
         """Shape [rows, columns]: percent of the row; NaN where the row has none."""
         with np.errstate(invalid="ignore"):
             return 100 * self.counts / self.n[:, None]
+
+
+def of_confusion(confusion: Confusion) -> Matrix:
+    """Gold label against forecast: shape [labels, labels + 1], samples without a forecast in the last column."""
+    size = len(confusion.labels)
+    counts = np.zeros((size, size + 1), np.int64)
+    counts[:, :size] = np.array(confusion.counts, np.int64).reshape(size, size)
+    counts[:, size] = confusion.failed
+    return Matrix(confusion.labels, (*confusion.labels, "failed"), counts, apart=1)
 
 
 def draw(matrix: Matrix, title: str, caption: str, rows: str, columns: str) -> Figure:

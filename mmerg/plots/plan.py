@@ -8,11 +8,26 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from mmerg.plots import matrix
 from mmerg.plots.matrix import Matrix
+from mmerg.plots.scored import caption
+from mmerg.runs.manifest import About
 from mmerg.runs.result import Result
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+
+def draw(about: About, results: Iterable[Result], dimension: str) -> Figure | None:
+    """The figure of a run; None where no sample has a forecast and such a plan."""
+    vocabulary = about.manifest.setting(f"system.vocabulary.{dimension}", ())
+    table = by_emotion(results, dimension, about.manifest.corpus.labels, vocabulary)
+    title = f"{dimension.capitalize()} by forecast emotion, n={table.n.sum()}"
+    return matrix.draw(table, title, caption([about]), "forecast emotion", dimension) if table.rows else None
 
 
 def by_emotion(

@@ -1,7 +1,8 @@
-"""A run with its figures, as `scores.json` keeps them, for plots that compare runs."""
+"""A run with its figures, as `scores.json` keeps them, for plots that compare runs; and the caption below a plot."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from mmerg.runs.manifest import About
@@ -53,3 +54,15 @@ def measured_apart(scored: list[Scored]) -> str:
         if len({deciding(known[1].signature) for run in scored if (known := run.score(metric))}) > 1
     ]
     return f"not one measure for all runs (see signatures): {', '.join(apart)}" if apart else ""
+
+
+def caption(abouts: Sequence[About]) -> str:
+    """Corpus, protocol with its n, system and backbone; of several runs everything that occurs."""
+    manifests = [about.manifest for about in abouts]
+    told = (
+        [f"{one.corpus.name} {one.corpus.split}" for one in manifests],
+        [one.protocol.description for one in manifests],
+        [one.system for one in manifests],
+        [one.backbone for one in manifests],
+    )
+    return " · ".join("; ".join(dict.fromkeys(part)) for part in told)

@@ -9,9 +9,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from mmerg.plots import blame, dots, matrix, plan, planted
-from mmerg.plots.names import caption
-from mmerg.plots.scored import Scored, with_any
+from mmerg.plots import blame, dots, plan
+from mmerg.plots.scored import Scored, caption, with_any
 from mmerg.runs.labels import labels
 
 if TYPE_CHECKING:
@@ -41,20 +40,14 @@ def of_run(overview: Overview, blamed: blame.Blame) -> Iterator[Picture]:
     """Those that the run has something for; what a table of its page holds in full is not drawn again."""
     about = overview.about
     told = caption([about])
-    settings = about.manifest.setting
     for dimension in ("tone", "stance"):
-        vocabulary = settings(f"system.vocabulary.{dimension}", ())
-        table = plan.by_emotion(overview.results, dimension, about.manifest.corpus.labels, vocabulary)
-        if table.rows:
-            title = f"{dimension.capitalize()} by forecast emotion, n={table.n.sum()}"
-            figure = matrix.draw(table, title, told, "forecast emotion", dimension)
+        if figure := plan.draw(about, overview.results, dimension):
             yield Picture(dimension, f"How often each {dimension} was planned for each forecast emotion", figure)
     if blamed.audits:
-        title = "The earliest agent whose check failed, by pass"
-        yield Picture("blame", f"{title}; the table beside it has the counts", blame.draw(blamed, title, told))
+        yield Picture("blame", f"{blame.TITLE}; the table beside it has the counts", blame.draw(blamed, told))
     if overview.planted:
-        alt = f"{planted.TITLE}; the table beside it has the same numbers"
-        yield Picture("planted", alt, planted.draw(overview.planted, told))
+        alt = f"{dots.PLANTED}; the table beside it has the same numbers"
+        yield Picture("planted", alt, dots.planted(overview.planted, told))
     yield from of_runs([overview])
 
 

@@ -8,6 +8,7 @@ MERG, arXiv 2604.18988, section 4: the emotion that the response should carry, a
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -16,6 +17,7 @@ from numpy.typing import NDArray
 
 from mmerg.scoring.answers import Answer
 from mmerg.scoring.metric import IntervalBy, Value, ratio
+from mmerg.scoring.score import Confusion
 
 
 @dataclass(frozen=True)
@@ -61,3 +63,20 @@ def labelled(answers: Sequence[Answer], *, failed: bool) -> NDArray[np.bool_]:
         return forecast
     found: NDArray[np.bool_] = gold if failed else gold & forecast
     return found
+
+
+def confusion(answers: Sequence[Answer], labels: Sequence[str]) -> Confusion | None:
+    """Which emotion is taken for which, over the samples that `acc` is over. Rows and columns in the order of
+    `labels` (the dataset's), any other label that occurs behind them. None where accuracy has no figure, either."""
+    kept = [answer.result for answer, counts in zip(answers, labelled(answers, failed=True), strict=True) if counts]
+    if not kept:
+        return None
+    seen = {label for result in kept for label in (result.gold_emotion, result.emotion) if label is not None}
+    order = (*labels, *sorted(seen - set(labels)))
+    pairs = Counter((result.gold_emotion, result.emotion) for result in kept if result.status == "ok")
+    failed = Counter(result.gold_emotion for result in kept if result.status != "ok")
+    return Confusion(
+        labels=order,
+        counts=tuple(tuple(pairs[gold, forecast] for forecast in order) for gold in order),
+        failed=tuple(failed[gold] for gold in order),
+    )

@@ -1,6 +1,10 @@
-"""Which samples a comparison is made of: those on which B is better than A by a figure, and those on which it is worse.
+"""Which samples a comparison is made of: those on which B is better than A by a figure, and those on which it is worse;
+and how often two runs forecast another emotion, which shows whether a setting does anything at all, such as the frames
+that a model is shown.
 
-changes(Accuracy(), pair([read_run(a)], [read_run(b)]), ("A", "B"))
+pairing = pair([read_run(a)], [read_run(b)])
+changes(Accuracy(), pairing, ("A", "B"))
+moved(pairing)    # Moved(samples=31, differ=12, interval=(23.7, 56.2))
 """
 
 from __future__ import annotations
@@ -9,7 +13,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from mmerg.scoring.metric import Metric
+from mmerg.scoring.intervals import interval
+from mmerg.scoring.metric import Metric, ratio
 from mmerg.scoring.paired import Pairing
 from mmerg.storage.record import Record
 
@@ -60,3 +65,28 @@ def changes(metric: Metric, pairing: Pairing, names: tuple[str, str]) -> Iterato
             b_emotion=other.emotion,
             gold=one.gold_emotion,
         )
+
+
+class Moved(Record):
+    """Of so many samples for which both sides have a forecast, how many differ; the 95 % interval of their share in
+    percent (see `intervals`)."""
+
+    samples: int
+    differ: int
+    interval: tuple[float, float] | None
+
+    def told(self) -> str:
+        """One line for people."""
+        ends = ", 95 % interval {:.1f} to {:.1f}".format(*self.interval) if self.interval else ""
+        share = f" ({100 * self.differ / self.samples:.1f} %{ends})" if self.samples else ""
+        return f"forecasts that differ: {self.differ} of {self.samples}{share}"
+
+
+def moved(pairing: Pairing) -> Moved:
+    """The forecasts of both sides, held against each other."""
+    both = [(a.result, b.result) for a, b in zip(pairing.a, pairing.b, strict=True)]
+    both = [(a, b) for a, b in both if a.emotion is not None and b.emotion is not None]
+    differ = np.array([100.0 * (a.emotion != b.emotion) for a, b in both])
+    names = [a.dialogue or a.id for a, _ in both]
+    found = interval("wilson", ratio(differ, np.ones(len(both))), names, resamples=1, seed=0) if both else None
+    return Moved(samples=len(both), differ=int(np.count_nonzero(differ)), interval=found.ends if found else None)

@@ -14,10 +14,9 @@ from typing import TypeAlias
 from mmerg.errors import ConfigError, RunError
 from mmerg.runs.config_diff import alike_but_for, config_diff
 from mmerg.scoring.answers import ScoredRun
-from mmerg.scoring.changed import Change, changes
+from mmerg.scoring.changed import Change, Moved, changes, moved
 from mmerg.scoring.comparable import must_compare, must_have_one_target, warnings
 from mmerg.scoring.metric import Metric, deciding
-from mmerg.scoring.moved import Moved, moved
 from mmerg.scoring.paired import Comparison, Pairing, compare, holm, pair
 from mmerg.scoring.power import LEVEL
 from mmerg.scoring.standard import Options, standard_metrics

@@ -3,7 +3,11 @@
 Over all replies of a run together (corpus), or within each reply and then averaged (response): these differ by a
 factor of ten. It falls with the number of replies, so compare it at the same n only. ×100, higher is better.
 
+Expectation-adjusted (Liu et al. 2022, arXiv 2202.13587) it falls less: distinct n-grams over how many would be expected
+of as many n-grams. EAD = N / (V · (1 − ((V − 1) / V)^C)), N distinct n-grams of C, V the size of the vocabulary.
+
     Distinct(n=2).ready(run.answers)
+    ExpectationAdjusted(n=2, vocabulary=100_277).ready(run.answers)
 """
 
 from __future__ import annotations
@@ -22,6 +26,7 @@ from mmerg.scoring.ngrams import Grams
 from mmerg.scoring.words import Tokenizer, tokenizer, tokenizer_signature
 
 Level = Literal["corpus", "response"]
+CL100K = 100_277  # the tokens of cl100k_base, which TRACE (arXiv 2509.21849) takes for V
 
 
 @dataclass(frozen=True)
@@ -62,12 +67,36 @@ class Distinct:
 
         def value(indices: Indices) -> float:
             total = grams.total(indices)
-            return 100.0 * grams.distinct(indices) / total if total else float("nan")
+            return 100.0 * grams.distinct(indices) / self._most(total) if total else float("nan")
 
         return value
 
+    def _most(self, total: int) -> float:
+        """What distinct n-grams are held against, of so many in all."""
+        return total
+
     def _grams(self, answers: Sequence[Answer]) -> Grams:
         return grams_of(spoken(answers), self.tokenizer, self.lower, self.n)
+
+
+@dataclass(frozen=True)
+class ExpectationAdjusted(Distinct):
+    """Over all replies of a run together. V decides the figure: it is in the signature. Tokens as for Distinct-n."""
+
+    vocabulary: int = CL100K
+
+    @property
+    def name(self) -> str:
+        return f"ead{self.n}"
+
+    @property
+    def signature(self) -> str:
+        return super().signature.replace("|", f"|V:{self.vocabulary}|", 1)
+
+    def _most(self, total: int) -> float:
+        # 1 − (1 − 1/V)^C, exact for V = 1 and for small C/V
+        share = -np.expm1(total * np.log1p(-1.0 / self.vocabulary)) if self.vocabulary > 1 else 1.0
+        return self.vocabulary * float(share)
 
 
 def spoken(answers: Sequence[Answer]) -> tuple[str | None, ...]:

@@ -5,25 +5,30 @@ model for every run makes runs of different backbones comparable, which `self_pp
 2509.21849) does not say which model its PPL is of.
 
     RefPerplexity("gpt2").ready(run.answers)
+    load("gpt2").nll("", "I am so sorry.")    # (21.3, 6): Σ −ln p over 6 tokens
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mmerg.scoring.answers import Answer
-from mmerg.scoring.causal_lm import CausalLm, load
+from mmerg.scoring.extras import device, fingerprint, loading, readable, require
 from mmerg.scoring.metric import IntervalBy, Value
 from mmerg.scoring.self_perplexity import perplexity
 
 
 @dataclass(frozen=True)
 class RefPerplexity:
-    """model: as `causal_lm.load` takes it. context: whether the turns that were shown stand before the reply, a line
+    """model: as `load` takes it. context: whether the turns that were shown stand before the reply, a line
     each, without names; a sample whose turns the result does not tell of is then left out."""
 
     model: str
@@ -58,3 +63,68 @@ class RefPerplexity:
 
     def _lm(self) -> CausalLm:
         return load(self.model)
+
+
+class CausalLm:
+    """A loaded model; keeps what it has scored. One text at a time, in float32: nothing depends on neighbours."""
+
+    def __init__(self, model: Any, tokenizer: Any, signature: str, recorded: str = "") -> None:
+        self.signature, self.recorded = signature, recorded
+        self._model = model
+        self._tokenizer = tokenizer
+        self._longest = int(getattr(model.config, "max_position_embeddings", None) or 1024)
+        self._known: dict[tuple[str, str], tuple[float, int]] = {}
+
+    def nll(self, context: str, text: str) -> tuple[float, int]:
+        """Σ −ln p (natural) of the tokens of `text` behind `context`, and how many were scored.
+
+        They follow the model's start token, where it has one; else the first token of all cannot be scored. Of a
+        context that is too long the end is kept. (0.0, 0) for a text without tokens, or one longer than the model
+        takes.
+        """
+        key = (context, text)
+        if key not in self._known:
+            self._known[key] = self._scored(context, text)
+        return self._known[key]
+
+    def _scored(self, context: str, text: str) -> tuple[float, int]:
+        import torch
+
+        own = self._ids(text)
+        start = self._tokenizer.bos_token_id
+        before = [] if start is None else [start]
+        room = self._longest - len(before) - len(own)
+        if not own or room < 0:
+            return 0.0, 0
+        ids = [*before, *(self._ids(context)[-room:] if context and room else []), *own]
+        scored = min(len(own), len(ids) - 1)
+        if not scored:
+            return 0.0, 0
+        with torch.inference_mode():
+            logits = self._model(torch.tensor([ids], device=self._model.device)).logits[0, -scored - 1 : -1].float()
+            told = torch.log_softmax(logits, -1).gather(-1, torch.tensor(ids[-scored:], device=logits.device)[:, None])
+        return -float(told.double().sum()), scored
+
+    def _ids(self, text: str) -> list[int]:
+        return list(self._tokenizer(readable(text), add_special_tokens=False)["input_ids"])
+
+
+@lru_cache(maxsize=1)
+def load(reference: str) -> CausalLm:
+    """The model in a folder, in a GGUF file (with its tokenizer; weights dequantised), or under a hub's name, on a GPU
+    where there is one. Raises ConfigError where it cannot be loaded."""
+    gguf = Path(reference).suffix == ".gguf"
+    require("torch", "transformers", *(("gguf", "accelerate") if gguf else ()))
+    import torch
+    from transformers import AutoModelForCausalLM, AutoTokenizer
+
+    path = Path(reference)
+    where, more = (str(path.parent), {"gguf_file": path.name}) if gguf else (reference, {})
+    with loading(reference, "--ref-ppl"):
+        tokenizer = AutoTokenizer.from_pretrained(where, **more)
+        model: Any = AutoModelForCausalLM.from_pretrained(where, dtype=torch.float32, **more)
+    model.to(device()).eval()
+    start = "none" if tokenizer.bos_token_id is None else "bos"
+    weights = fingerprint(model, tokenizer)
+    packages = f"transformers-{version('transformers')}|torch-{torch.__version__}|device:{device()}"
+    return CausalLm(model, tokenizer, f"lm:{path.name}|weights:{weights}|start:{start}|float32", packages)

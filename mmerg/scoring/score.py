@@ -36,6 +36,11 @@ class Score(Record):
     signature: str = ""
     why: str = ""
 
+    def row(self) -> dict[str, object]:
+        """A row of a table of figures: the name as `metric`, the ends of the interval as `low` and `high`."""
+        low, high = self.interval or (None, None)
+        return {"metric": self.name, **self.model_dump(exclude={"name", "interval"}), "low": low, "high": high}
+
 
 class Confusion(Record):
     """counts[i][j]: samples whose gold label is labels[i] and whose forecast is labels[j]; failed: without forecast,

@@ -17,8 +17,8 @@ from pathlib import Path
 import numpy as np
 
 from mmerg.errors import RunError
+from mmerg.scoring.accuracy import confusion
 from mmerg.scoring.answers import Answer, ScoredRun
-from mmerg.scoring.confusion import confusion
 from mmerg.scoring.files import written
 from mmerg.scoring.intervals import interval
 from mmerg.scoring.metric import Metric

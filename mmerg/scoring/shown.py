@@ -98,15 +98,13 @@ def sheet(named: Sequence[Named], names: Sequence[str], title: str = "", label: 
 
 def facts(named: Sequence[Named], names: Sequence[str]) -> list[Mapping[str, object]]:
     """A figure a row, with all that stands beside it."""
-    found: list[Mapping[str, object]] = []
-    for one in named:
-        for run in one.runs:
-            for score in (run.scores[name] for name in names if name in run.scores):
-                low, high = score.interval or (None, None)
-                ends = {"low": low, "high": high}
-                kept = score.model_dump(exclude={"name", "interval"})
-                found.append({"row": one.name, "run": run.run, "metric": score.name} | kept | ends)
-    return found
+    return [
+        {"row": one.name, "run": run.run} | run.scores[name].row()
+        for one in named
+        for run in one.runs
+        for name in names
+        if name in run.scores
+    ]
 
 
 def _heading(number: int, run: Scores) -> str:

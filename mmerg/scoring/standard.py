@@ -14,8 +14,7 @@ from mmerg.scoring.accuracy import Accuracy
 from mmerg.scoring.answers import ScoredRun
 from mmerg.scoring.bertscore import PARTS, BertScore
 from mmerg.scoring.descriptive import descriptive
-from mmerg.scoring.distinct import Distinct, Level
-from mmerg.scoring.ead import CL100K, ExpectationAdjusted
+from mmerg.scoring.distinct import CL100K, Distinct, ExpectationAdjusted, Level
 from mmerg.scoring.extras import require
 from mmerg.scoring.macro_f1 import MacroF1
 from mmerg.scoring.metric import Metric
@@ -59,7 +58,7 @@ def standard_metrics(run: ScoredRun, options: Options = DEFAULTS) -> list[Metric
     if options.ref_ppl is not None:
         metrics.append(RefPerplexity(options.ref_ppl, options.ref_context))
     metrics += [Distinct(n, words, options.level, lower) for n in (1, 2)]
-    metrics += [ExpectationAdjusted(n, options.vocabulary, words, lower) for n in (1, 2)]
+    metrics += [ExpectationAdjusted(n, words, lower=lower, vocabulary=options.vocabulary) for n in (1, 2)]
     if options.bert is not None:
         metrics += [BertScore(part, options.bert, options.bert_layers) for part in PARTS]
     said = tokenizer(words, lower=lower), tokenizer_signature(words, lower=lower)

@@ -115,6 +115,12 @@ class DoctorSettings(Part):
     backend: BackendSettings
 
 
+class ExamSettings(DoctorSettings):
+    """What `doctor` is told beside: whether to try how well the backbone audits, which takes 80 calls."""
+
+    audits: bool = False
+
+
 class AskingSettings(DoctorSettings):
     """What every command takes that asks a model for many samples."""
 

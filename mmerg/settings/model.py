@@ -11,7 +11,7 @@ from typing import Annotated, Literal
 
 from pydantic import ConfigDict, Field, ValidationInfo, field_validator
 
-from mmerg.settings.backbone import SEEDS, AskingSettings, DoctorSettings, SamplingSettings, Seed
+from mmerg.settings.backbone import SEEDS, AskingSettings, ExamSettings, SamplingSettings, Seed
 from mmerg.settings.kinds import (
     PLACE,
     RUNTIME,
@@ -282,11 +282,36 @@ class JudgeSettings(AskingSettings):
     own_replies: Annotated[bool, RUNTIME] = False
 
 
+class LimitSettings(Part):
+    """What one turn of a talk may bring to the server: see `conf/serve.yaml`, which explains each key."""
+
+    clip_mb: Positive = 64
+    pictures: Positive = 8
+    picture_mb: Positive = 12
+    text: Positive = 4000
+    turns: Positive = 200
+    waiting: Positive = 200
+
+
+class ServeSettings(RunSettings):
+    """What is served, where, and to whom: see `conf/serve.yaml`, which explains each key."""
+
+    host: Word = "127.0.0.1"
+    port: Annotated[int, Field(ge=0, le=65535)] = 8000
+    browser: bool = False
+    names: Texts = ()
+    you: Word = "You"
+    answers_as: Word = "mmerg"
+    save: Literal["on", "off"] = "on"
+    limits: LimitSettings = LimitSettings()
+
+
 COMMANDS: Mapping[str, type[Part]] = {  # by the page of conf/ that a command composes
     "config": RunSettings,
     "data": DataSettings,
-    "doctor": DoctorSettings,
+    "doctor": ExamSettings,
     "import": ImportSettings,
     "judge": JudgeSettings,
+    "serve": ServeSettings,
     "train": TrainSettings,
 }

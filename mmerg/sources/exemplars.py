@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from mmerg.corpora.dialogue import Corpus, Sample
+from mmerg.corpora.dialogue import Corpus, Dialogue, Sample
 from mmerg.engine.sources import Supply
 from mmerg.engine.state import State
 from mmerg.errors import ConfigError, CorpusError
@@ -129,10 +129,12 @@ class Exemplars:
     def query(self, sample: Sample, emotion: str | None = None) -> Query:
         """The sample as the memory is asked for it: by the history that is shown, of which `protocol.history` may have
         left little. Guards are told of the dialogue's own last turns."""
-        key, dialogue = self.memory.key, self._dialogues[sample.dialogue_id]
+        key = self.memory.key
+        own = Dialogue(sample.dialogue_id, sample.scene.history)  # of a talk that is under way, which no corpus has
+        dialogue = self._dialogues.get(sample.dialogue_id, own)
         target = int(sample.id.removeprefix(f"{dialogue.id}/")) - 1  # as `cut` names samples
         return Query(
-            origin=self._origins[sample.dialogue_id],
+            origin=self._origins.get(sample.dialogue_id) or origin_of(dialogue),
             text=text_of(key, spoken(sample.scene.history), sample.situation, emotion),
             history=history_text(spoken(dialogue.turns[max(0, target - key.turns) : target])),
             emotion=emotion,

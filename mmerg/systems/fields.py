@@ -14,6 +14,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler, ValidationInfo
@@ -29,7 +30,7 @@ _BLANK = re.compile(r"\S(?=\s)")
 LEAST = 3  # words of a quote: fewer are found anywhere
 # Chinese and Japanese, where no blank tells words apart: each character counts as one
 UNSPACED = re.compile("[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]")
-QUOTED = f"copied word for word from one turn, {LEAST} words or more, or the whole turn"
+QUOTED = "a sentence of one turn, copied word for word"
 
 
 @dataclass(frozen=True)
@@ -84,10 +85,20 @@ class Quote(_Mark):
     def complaint(self, value: str, bound: tuple[str, ...]) -> str:
         if not any(_says(turn, value) for turn in bound):
             return f"{value!r} was not said so: copy from one turn of those who are answered, word for word"
-        words = list(filter(_words, _spaced(value).split()))
-        if len(words) >= LEAST or any(_words(turn) == _words(value) for turn in bound):
+        if _count(value) >= LEAST or any(_words(turn) == _words(value) for turn in bound):
             return ""
         return f"{value!r} is under {LEAST} words: copy more of that turn, {LEAST} words or more, or the whole turn"
+
+
+def quotes(turns: tuple[str, ...]) -> tuple[str, ...]:
+    """What a grammar lets a model quote: every sentence of these turns that has `LEAST` words; of a turn without one,
+    all of it."""
+    found: dict[str, None] = {}
+    for turn in (" ".join(turn.split()) for turn in turns):
+        ends = [0, *(found.end() for found in _SENTENCE.finditer(turn)), len(turn)]
+        sentences = [turn[start:end].strip() for start, end in pairwise(ends)]
+        found |= dict.fromkeys([one for one in sentences if _count(one) >= LEAST] or [turn])
+    return tuple(found)
 
 
 @dataclass(frozen=True)
@@ -128,6 +139,10 @@ def _says(turn: str, quote: str) -> bool:
 
 def _words(text: str) -> str:
     return " ".join(re.findall(r"\w+", _spaced(text).casefold()))
+
+
+def _count(text: str) -> int:
+    return len(list(filter(_words, _spaced(text).split())))
 
 
 def _spaced(text: str) -> str:

@@ -20,7 +20,7 @@ from pydantic.errors import PydanticUserError
 from pydantic_core import from_json
 
 from mmerg.errors import ConfigError, Failure, ReplyError, SampleError, described, raised_at
-from mmerg.systems.fields import QUOTE, QUOTED, TAKEN
+from mmerg.systems.fields import QUOTE, QUOTED, TAKEN, quotes
 
 Record = TypeVar("Record", bound=BaseModel)
 IDLE = {"title", "default", "format", "uniqueItems", "examples", "deprecated"}  # say nothing that a grammar can hold to
@@ -28,7 +28,7 @@ PLAIN = {"string": "text", "integer": "whole number", "number": "number", "boole
 LIMITS = {  # and what the outline says of them
     "words": "at most {} words",
     "maxLength": "at most {} characters",
-    "form": "of the form {}",
+    "form": "{}",
     "minimum": "at least {}",
     "maximum": "at most {}",
     "exclusiveMinimum": "over {}",
@@ -66,7 +66,7 @@ class Node(BaseModel):
     minLength: int | None = None  # noqa: N815 - the names of JSON schema
     maxLength: int | None = None  # noqa: N815
     pattern: str | None = None
-    form: str | None = Field(None, exclude=True)  # a pattern as the outline has it
+    form: str | None = Field(None, exclude=True)  # what the outline says in place of a pattern, or of all quotes
     words: int | None = Field(None, alias="x-words", exclude=True)  # for which maxLength leaves room
     minimum: int | float | None = None
     maximum: int | float | None = None
@@ -101,10 +101,11 @@ class Node(BaseModel):
 
 def json_schema(cls: type[BaseModel], bounds: Bounds) -> Node:
     """The JSON schema of one call: references inlined, every field required, in class order, nothing else allowed."""
-    return _made(cls, replace(bounds, quotable=()))
+    quoting = any(node.quote for node in _nodes(_read(cls)))
+    return _made(cls, bounds if quoting else replace(bounds, quotable=()))
 
 
-@lru_cache(maxsize=512)  # samples with as many turns and frames share theirs
+@lru_cache(maxsize=512)  # samples with as many turns and frames share theirs, but for what is quoted
 def _made(cls: type[BaseModel], bounds: Bounds) -> Node:
     return _concrete(_read(cls), bounds)
 
@@ -190,10 +191,10 @@ def _concrete(node: Node, bounds: Bounds) -> Node:
         kept |= {"minimum": 1, "maximum": bounds.counts[node.index]}
     elif kept["enum"] is None:
         kept |= {name: getattr(node, name) for name in LIMITS}
-        kept["form"] = node.pattern
+        kept["form"] = f"of the form {node.pattern}" if node.pattern else None
         kept["pattern"] = node.pattern if node.pattern and GRAMMATICAL.fullmatch(node.pattern) else None
     if node.quote:
-        kept["description"] = "; ".join(filter(None, (node.description, QUOTED)))
+        kept |= {"enum": quotes(bounds.quotable), "form": QUOTED}
     if node.items:
         kept["items"] = _concrete(node.items, bounds)
     if node.properties is not None:
@@ -228,7 +229,7 @@ def _lines(properties: Mapping[str, Node], indent: str) -> list[str]:
 
 
 def _kind(node: Node) -> str:
-    if node.enum is not None:
+    if node.enum is not None and not node.form:
         return "one of " + ", ".join(json.dumps(word, ensure_ascii=False) for word in node.enum)
     if node.type == "array":
         assert node.items

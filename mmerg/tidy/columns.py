@@ -83,11 +83,8 @@ COLUMNS: Mapping[str, Columns] = {
     | {"sampling": str}
     | of(Reply, "logprobs")
     | {"images": int, "refused": str, "complaint": str, "logprob": float, "logprob_tokens": int},
-    "scores": RUN
-    | {"judge": str, "against": str, "metric": str}
-    | of(Score, "name", "interval")
-    | {"low": float, "high": float},
-    "verdicts": RUN | {"judge": str, "against": str, "sample": str, "dialogue": str} | of(Verdict),
+    "scores": RUN | JUDGE | {"metric": str} | of(Score, "name", "interval") | {"low": float, "high": float},
+    "verdicts": RUN | JUDGE | {"sample": str, "dialogue": str} | of(Verdict),
 }
 
 

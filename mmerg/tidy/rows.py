@@ -77,10 +77,7 @@ def scores(about: About) -> Iterator[Row]:
 
 
 def _figures(scores: Mapping[str, Score], tail: str = "", **whose: str) -> Iterator[Row]:
-    for metric, score in scores.items():
-        low, high = score.interval or (None, None)
-        kept = score.model_dump(exclude={"name", "interval"})
-        yield {**whose, "metric": f"{metric}{tail}", **kept, "low": low, "high": high}
+    yield from ({**whose, **score.row(), "metric": f"{metric}{tail}"} for metric, score in scores.items())
 
 
 def verdicts(about: About) -> Iterator[Row]:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from mmerg.bench import main
-from mmerg.benching.rows import Bench
+from mmerg.benching.drawn import Bench
 from mmerg.scoring.files import read
 from tests.scripted_ollama import merg_answer
 from tests.test_run import corpus_in

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from mmerg.benching.rows import Bench, EngineTold, Memory, Row, Seconds, Speed
+from mmerg.backends.protocol import Engine
+from mmerg.benching.drawn import Bench
+from mmerg.benching.measure import Memory, Row, Speed
 from mmerg.scoring.score import Score
 
 
@@ -14,8 +16,16 @@ def score(name: str, value: float | None, n: int = 50, why: str = "") -> Score:
 
 
 def speed(median: float = 10.0) -> Speed:
-    seconds = Seconds(n=50, median=median, p25=median * 0.8, p75=median * 1.3, p95=median * 2)
-    return Speed(calls=250, prompt_tokens_s=900.0, reply_tokens_s=40.0, seconds=seconds)
+    return Speed(
+        calls=250,
+        prompt_tokens_s=900.0,
+        reply_tokens_s=40.0,
+        samples=50,
+        median=median,
+        p25=median * 0.8,
+        p75=median * 1.3,
+        p95=median * 2,
+    )
 
 
 def row(name: str = "gemma3-12b", version: str = "0.24.0", **more: Any) -> Row:
@@ -27,9 +37,7 @@ def row(name: str = "gemma3-12b", version: str = "0.24.0", **more: Any) -> Row:
         "seed": 0,
         "run": f"runs/{name}",
         "protocol": "targets=last emotions=all sample=50 seed=0, n=50",
-        "engine": EngineTold(
-            mark="", backend="ollama", version=version, model=backbone, digest="d" * 64, num_ctx=context
-        ),
+        "engine": Engine(backend="ollama", version=version, model=backbone, digest="d" * 64, load={"num_ctx": context}),
         "samples": 50,
         "failed": 0,
         "failures": {},

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mmerg.backends.ollama_host import full_name
-from mmerg.benching.backbones import EMBEDDED, PAPER, Asked, asked, composed
+from mmerg.benching.backbones import EMBEDDED, PAPER, Backbone, Subset, asked
 from mmerg.benching.measure import paper_table
 from mmerg.errors import ConfigError
 from mmerg.settings.pages import conf_folder
@@ -22,13 +22,13 @@ PAGES = sorted(page.stem for page in (conf_folder() / "backbone").glob("*.yaml")
 def test_a_page_stands_for_itself_and_so_does_its_model(page: str) -> None:
     found = asked(page)
     assert (found.name, found.generic) == (page, False)
-    plain = resolve(composed("demo", 3, found, ()))
+    plain = resolve(Subset("demo", 3).composed(found))
     assert plain["backbone"]["name"] == page
     assert plain["backend"]["name"] == ("embedded" if page == EMBEDDED else "ollama")
     assert (plain["protocol"]["sample"], plain["protocol"]["seed"], plain["limit"]) == (3, 0, None)
     by_model = asked(plain["backbone"]["model"].upper())
     assert by_model.name == page
-    assert resolve(composed("demo", 3, by_model, ()))["backend"]["name"] == "ollama"
+    assert resolve(Subset("demo", 3).composed(by_model))["backend"]["name"] == "ollama"
 
 
 def test_a_page_of_ones_own_stands_for_itself(tmp_path: Path) -> None:
@@ -37,10 +37,10 @@ def test_a_page_of_ones_own_stands_for_itself(tmp_path: Path) -> None:
     page.write_text("defaults: [gemma3-12b, _self_]\nname: mine\nmodel: gemma3:4b\n", encoding="utf-8")
     found = asked("mine", tmp_path)
     assert (found, asked("gemma3:4b", tmp_path).name) == (
-        Asked("mine", "gemma3:4b", ("backend=ollama", "backbone=mine")),
+        Backbone("mine", "gemma3:4b", ("backend=ollama", "backbone=mine")),
         "mine",
     )
-    assert composed("demo", 3, found, (), own=tmp_path).backbone.model == "gemma3:4b"
+    assert Subset("demo", 3, own=tmp_path).composed(found).backbone.model == "gemma3:4b"
     assert asked("mine").generic
 
 
@@ -58,7 +58,7 @@ def test_any_other_model_composes_under_a_name_that_a_folder_can_have(model: str
     if not found.generic:
         assert model in PAGES or full_name(found.model) == full_name(model)
         return
-    plain = resolve(composed("demo", 3, found, ()))
+    plain = resolve(Subset("demo", 3).composed(found))
     assert plain["backbone"]["model"] == model
     assert plain["backend"]["adapter"]["model"] == model
 
@@ -71,7 +71,7 @@ def test_what_can_be_no_model_is_refused(name: str) -> None:
 
 def test_settings_of_the_command_line_win_and_may_be_paths() -> None:
     backbone = asked("gemma3:12b")
-    config = composed("folder", 3, backbone, ("dataset.root=/x/a b(1)", "protocol.sample=7"), ("seed=4",))
+    config = Subset("folder", 3, ("dataset.root=/x/a b(1)", "protocol.sample=7")).composed(backbone, "seed=4")
     plain = resolve(config)
     assert plain["dataset"]["root"] == "/x/a b(1)"
     assert (plain["protocol"]["sample"], plain["seed"]) == (7, 4)
@@ -87,4 +87,4 @@ def test_settings_of_the_command_line_win_and_may_be_paths() -> None:
 )
 def test_what_does_not_compose_is_a_configuration_error(wrong: str, told: str) -> None:
     with pytest.raises(ConfigError, match=told):
-        composed("demo", 3, Asked("x", "x", ("backbone=gemma3-12b",)), (wrong,))
+        Subset("demo", 3, (wrong,)).composed(Backbone("x", "x", ("backbone=gemma3-12b",)))

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from mmerg.bench import main
-from mmerg.benching.rows import Bench
+from mmerg.benching.drawn import Bench, means
 from mmerg.scoring.files import read
 from tests.benching.bencher import MODELS, NOWHERE, TWO, Bencher
 from tests.scripted_ollama import ScriptedOllama, merg_answer, scripted_ollama
@@ -108,7 +108,7 @@ def test_a_seed_that_fails_costs_no_seed_that_ran(bench: Bencher, capsys: pytest
     assert bench(TWO[:1], *SEEDS) == 1
     found = bench.read()
     assert ([row.seed for row in found.rows], found.earlier) == ([0, 1], ())
-    assert [mean.seeds for mean in found.means] == [(0, 1)]
+    assert [[row.seed for row in mean.rows] for mean in means(found.rows)] == [[0, 1]]
     assert [one.name for one in found.skipped] == ["qwen2.5vl-7b"]
     assert "left out: qwen2.5vl-7b: this folder was made by another version of mmerg" in capsys.readouterr().out
 

@@ -6,11 +6,9 @@ import pytest
 from rich.console import Console
 
 from mmerg.backends.protocol import Engine
-from mmerg.benching.drawn import sheet
-from mmerg.benching.measure import marked, memory_of, of_paper
-from mmerg.benching.notes import notes
-from mmerg.benching.rows import Bench, Memory, Seconds, Skipped, Speed
-from mmerg.benching.seeds import means
+from mmerg.benching.backbones import Skipped
+from mmerg.benching.drawn import Bench, marks, notes, sheet
+from mmerg.benching.measure import Memory, Speed, memory_of, of_paper
 from mmerg.console.tables import as_markdown
 from tests.benching.parts import bench, row, score, seeds, speed
 
@@ -30,24 +28,25 @@ def cells(made: Bench, row: int) -> dict[str, list[str]]:
 
 
 def test_rows_of_other_engines_are_marked() -> None:
-    made = bench(*marked([row("a"), row("b", "0.33.0"), row("c")]))
-    assert [one.engine.mark for one in made.rows] == ["a", "b", "a"]
+    made = bench(row("a"), row("b", "0.33.0"), row("c"))
+    assert marks(made.rows) == {"ollama 0.24.0": "(a)", "ollama 0.33.0": "(b)"}
+    assert [line[0] for line in sheet(made).rows] == ["a (a)", "b (b)", "c (a)"]
     told = list(notes(made))
     assert "(a) ollama 0.24.0" in told
     assert "(b) ollama 0.33.0" in told
     assert "speeds of (a), (b) are of different engines: they do not compare" in told
-    assert not any("do not compare" in note for note in notes(bench(*marked([row("a"), row("c")]))))
+    assert not any("do not compare" in note for note in notes(bench(row("a"), row("c"))))
 
 
 def test_what_is_missing_has_its_reason() -> None:
     bare = row(
         "bare",
         scores={"acc": score("acc", None, 0, "no sample has a label")},
-        speed=Speed(calls=0, why="every call came from the reply cache"),
+        speed=Speed(why="every call came from the reply cache"),
         memory=None,
         memory_why="the model is not loaded now",
     )
-    made = bench(*marked([bare, row("whole")]))
+    made = bench(bare, row("whole"))
     found = cells(made, 0)
     missing = {head for head, lines in found.items() if lines[0] == "–"}
     assert missing == {"acc ↑", "dist2 ↑", "s/sample", "tok/s", "memory"}
@@ -60,7 +59,7 @@ def test_what_is_missing_has_its_reason() -> None:
 
 def test_the_papers_row_stands_below_ours() -> None:
     figures, of = of_paper("gemma3-12b")
-    made = bench(*marked([row("gemma3-12b", paper=figures, paper_of=of)]), paper="the table")
+    made = bench(row("gemma3-12b", paper=figures, paper_of=of), paper="the table")
     [ours, paper] = sheet(made).rows
     assert ours[:2] == ("gemma3-12b (a)", "yes")
     assert paper[:7] == ("· the paper's (IEMOCAP, n=31)", "", "83.87", "1.21", "40.19", "83.86", "84.97")
@@ -70,7 +69,7 @@ def test_the_papers_row_stands_below_ours() -> None:
 
 
 def test_spill_and_failures_are_shown() -> None:
-    made = bench(*marked([row(failed=3, unaudited=4, failures={"empty": 1, "truncated": 2})]))
+    made = bench(row(failed=3, unaudited=4, failures={"empty": 1, "truncated": 2}))
     found = cells(made, 0)
     assert found["samples"] == ["50", "3 failed", "1 empty", "2 truncated", "4 unaudited"]
     assert found["calls"][:2] == ["250", "0 cached"]
@@ -79,8 +78,8 @@ def test_spill_and_failures_are_shown() -> None:
 
 
 def test_seconds_over_fewer_samples_say_which_are_not_in_them() -> None:
-    few = Speed(calls=9, seconds=Seconds(n=40, median=1.0, p25=1.0, p75=1.0, p95=1.0), helped=7)
-    made = bench(*marked([row("part", failed=3, speed=few), row("whole")]))
+    few = Speed(calls=9, samples=40, median=1.0, p25=1.0, p75=1.0, p95=1.0, helped=7)
+    made = bench(row("part", failed=3, speed=few), row("whole"))
     assert [cells(made, row)["s/sample"][2] for row in (0, 1)] == ["of 40", "of 50"]
     told = list(notes(made))
     assert "part: s/sample is of 40 of 50 samples: 3 failed, 7 had replies from the cache" in told
@@ -88,7 +87,7 @@ def test_seconds_over_fewer_samples_say_which_are_not_in_them() -> None:
 
 
 def test_a_row_without_scores_keeps_its_speed_and_says_why() -> None:
-    made = bench(*marked([row("x", scores={}, scores_why="the disk is full (runs/x)"), row("y")]))
+    made = bench(row("x", scores={}, scores_why="the disk is full (runs/x)"), row("y"))
     found = cells(made, 0)
     assert (found["acc ↑"], found["dist2 ↑"]) == (["–"], ["–"])
     assert found["s/sample"][:2] == ["10.00", "p95 20.00"]
@@ -96,8 +95,7 @@ def test_a_row_without_scores_keeps_its_speed_and_says_why() -> None:
 
 
 def test_the_mean_over_seeds_stands_below_its_rows() -> None:
-    rows = marked([*seeds(40.0, 50.0, 60.0), row("other")])
-    made = bench(*rows, means=means(rows))
+    made = bench(*seeds(40.0, 50.0, 60.0), row("other"))
     names = [row[0] for row in sheet(made).rows]
     assert names == ["x seed 0 (a)", "x seed 1 (a)", "x seed 2 (a)", "· mean of 3 (a)", "other (a)"]
     found = cells(made, 3)
@@ -124,7 +122,7 @@ def test_no_figure_is_cut_and_no_line_too_long(width: int) -> None:
         paper=of_paper("gemma3-12b")[0],
         paper_of=of_paper("gemma3-12b")[1],
     )
-    made = bench(*marked([long]))
+    made = bench(long)
     told = printed(made, width)
     assert max(map(len, told.splitlines())) <= width
     words = set(told.split())
@@ -133,11 +131,11 @@ def test_no_figure_is_cut_and_no_line_too_long(width: int) -> None:
 
 
 def test_what_the_table_was_asked_for_is_told() -> None:
-    made = bench(*marked([row()]), settings=("memory=none", "seed=4"), figures=("--level response",))
+    made = bench(row(), settings=("memory=none", "seed=4"), figures=("--level response",))
     for told in (printed(made), as_markdown(sheet(made))):
         assert "settings: memory=none seed=4" in told
         assert "figures: --level response" in told
-    assert "settings:" not in printed(bench(*marked([row()])))
+    assert "settings:" not in printed(bench(row()))
 
 
 def test_skipped_backbones_are_listed_with_what_to_do() -> None:
@@ -149,7 +147,7 @@ def test_skipped_backbones_are_listed_with_what_to_do() -> None:
 
 def test_foreign_text_steers_nothing() -> None:
     hostile = "a\u202e\x1b[31m[bold]|<b>"
-    made = bench(*marked([row(hostile, scores={"acc": score("acc", None, 0, hostile)})]))
+    made = bench(row(hostile, scores={"acc": score("acc", None, 0, hostile)}))
     assert not set(printed(made)) & {"\u202e", "\x1b"}
     markdown = as_markdown(sheet(made))
     assert "<b>" not in markdown

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from mmerg.backends.protocol import Finish, Reply
-from mmerg.benching.speed import seconds_of, speed_of
+from mmerg.benching.measure import speed_of
 from mmerg.runs import events
 from mmerg.runs.facts import facts_of
 from mmerg.runs.result import Result
@@ -52,14 +52,13 @@ def test_rates_are_of_calls_that_were_made() -> None:
     assert found.calls == 3
     assert found.prompt_tokens_s == pytest.approx((100 + 100 + 100) / 3)
     assert found.reply_tokens_s == pytest.approx(10.0)
-    assert found.seconds
-    assert (found.seconds.n, found.seconds.median) == (1, 8.0)
+    assert (found.samples, found.median) == (1, 8.0)
 
 
 def test_a_replay_has_no_speed_and_says_why() -> None:
     replies = {"a/1": [reply(100, 5.0, cached=True)]}
     found = speed_of(told(replies, [result("a/1", calls=1, cached_calls=1, seconds=0.1)]))
-    assert (found.calls, found.prompt_tokens_s, found.seconds) == (0, None, None)
+    assert (found.calls, found.prompt_tokens_s, found.median) == (0, None, None)
     assert found.why == "every call came from the reply cache"
     assert speed_of(told({}, [result("a/1", None, calls=0)])).why == "no call was answered"
 
@@ -75,14 +74,15 @@ def test_samples_that_the_cache_helped_are_counted_and_told() -> None:
     replies = {"a/1": [reply(100, 5.0)], "b/1": [reply(100, 2.0), reply(100, 0.0, cached=True)]}
     helped = result("b/1", calls=2, cached_calls=1, seconds=2.0)
     some = speed_of(told(replies, [result("a/1", seconds=5.0), helped]))
-    assert (some.seconds and some.seconds.n, some.helped, some.why) == (1, 1, "")
+    assert (some.samples, some.helped, some.why) == (1, 1, "")
     none = speed_of(told(replies, [result("a/1", None), helped]))
-    assert (none.seconds, none.helped) == (None, 1)
+    assert (none.samples, none.median, none.helped) == (0, None, 1)
     assert none.why == "no s/sample: 1 samples came out well, all with replies from the cache"
 
 
 def test_quantiles_are_of_whole_samples() -> None:
-    found = seconds_of([result(f"a/{n}", seconds=float(n)) for n in range(101)])
-    assert found
-    assert (found.n, found.median, found.p25, found.p75, found.p95) == (101, 50.0, 25.0, 75.0, 95.0)
-    assert seconds_of([result("a/1", None, seconds=3.0), result("b/1", cached_calls=1, seconds=1.0)]) is None
+    replies = {f"a/{n}": [reply(100, 1.0)] for n in range(101)}
+    found = speed_of(told(replies, [result(sample, seconds=float(n)) for n, sample in enumerate(replies)]))
+    assert (found.samples, found.median, found.p25, found.p75, found.p95) == (101, 50.0, 25.0, 75.0, 95.0)
+    left_out = [result("a/1", None, seconds=3.0), result("a/2", cached_calls=1, seconds=1.0)]
+    assert speed_of(told(replies, left_out)).median is None

@@ -9,7 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mmerg.benching.rows import Bench, Row, Skipped, Speed
+from mmerg.benching.backbones import Skipped
+from mmerg.benching.drawn import Bench, sheet
+from mmerg.benching.measure import Row, Speed
 from mmerg.benching.table import folder_name, opened, settings_of
 from mmerg.errors import ConfigError
 from mmerg.scoring.files import read
@@ -56,11 +58,8 @@ def test_every_row_is_on_disk_at_once_and_another_call_goes_on(tmp_path: Path) -
     second.put(ran(tmp_path, "c", version="0.33.0"))
     second.put(ran(tmp_path, "b", failed=7))
     found = read(first.folder / "bench.json", Bench)
-    assert [(one.name, one.failed, one.engine.mark) for one in found.rows] == [
-        ("a", 0, "a"),
-        ("b", 7, "a"),
-        ("c", 0, "b"),
-    ]
+    assert [(one.name, one.failed) for one in found.rows] == [("a", 0), ("b", 7), ("c", 0)]
+    assert [line[0] for line in sheet(found).rows] == ["a (a)", "b (a)", "c (b)"]
     assert found.earlier == ("a",)
     assert second.bench == found
 
@@ -126,6 +125,6 @@ def test_a_plot_of_before_does_not_stay_beside_a_table_without_times(tmp_path: P
     table = opened(tmp_path, bench())
     table.put(ran(tmp_path, "a"))
     assert [file.name for file in table.close()] == ["bench.json", "bench.md", "bench.png", "bench.svg"]
-    table.put(ran(tmp_path, "a", speed=Speed(calls=0, why="every call came from the reply cache")))
+    table.put(ran(tmp_path, "a", speed=Speed(why="every call came from the reply cache")))
     assert [file.name for file in table.close()] == ["bench.json", "bench.md"]
     assert not list(tmp_path.glob("bench.[ps][nv]g"))

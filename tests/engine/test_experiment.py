@@ -92,6 +92,19 @@ def lab(tmp_path: Path) -> Lab:
     return Lab(tmp_path)
 
 
+def test_frames_are_kept_before_they_are_told_of(lab: Lab, tmp_path: Path) -> None:
+    numbered(tmp_path / "c.mp4", 10)
+    turns = (Turn("Ana", "It's fine.", clip=Clip(tmp_path / "c.mp4")),)
+    told: list[bool] = []
+
+    def emit(event: events.Event) -> None:
+        if isinstance(event, events.FramesTaken):
+            told.extend(frame.sha256 in lab.kept for turn in event.turns for frame in turn.frames)
+
+    lab.experiment.sample(Sample(replace(SCENE, history=turns), "d1", Turn("Ben", "x")), scripted(), emit, lab.keep)
+    assert told == [True, True]
+
+
 def test_a_finished_sample(lab: Lab) -> None:
     backend = scripted()
     result = lab(backend)

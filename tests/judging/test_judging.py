@@ -11,10 +11,10 @@ from pydantic import ValidationError
 from mmerg.backends.protocol import Engine, Request
 from mmerg.backends.scripted import Scripted
 from mmerg.errors import CallError, ConfigError, Failure, RunError
+from mmerg.judging.figures import ratings
 from mmerg.judging.items import pairs, singles
 from mmerg.judging.judge import judge_system
 from mmerg.judging.judgement import same_model
-from mmerg.judging.ratings import ratings
 from mmerg.judging.schemas import Preference, Rating
 from mmerg.runs import events
 from mmerg.runs.result import Verdicts

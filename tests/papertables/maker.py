@@ -13,14 +13,17 @@ from pathlib import Path
 from typing import Any
 
 from mmerg.frames.store import Frame
-from mmerg.judging.judgement import Judgement, judgement_file, replies_digest
+from mmerg.judging.judgement import JUDGEMENT, VERDICTS, Judgement, Match, judgement_file, replies_digest
+from mmerg.judging.preferences import preferences
 from mmerg.paper.published import Name, published
 from mmerg.papertables.beside import Beside, put_beside
 from mmerg.papertables.line import Line
 from mmerg.papertables.ours import read_ours
-from mmerg.runs.events import Form, FramesTaken, TurnFrames
+from mmerg.runs.events import Form, FramesTaken, TurnFrames, Verdict
 from mmerg.runs.facts import facts_of
 from mmerg.runs.folder import read_results
+from mmerg.runs.manifest import MANIFEST, Judged, JudgingManifest, read_manifest
+from mmerg.runs.result import Verdicts
 from mmerg.score import main as score
 from mmerg.scoring.score import Score
 from tests.composed import plain_of
@@ -122,6 +125,28 @@ def rate(run: Path, judge: str, value: float, rubric: str = "likert", own: bool 
     file = run / judgement_file(judgement.name)
     judgement.write(file)
     return file
+
+
+def match(first: Path, second: Path, corpus: str = "empathetic") -> Path:
+    """The folder of a pairwise judging of two runs, of empathy in sample a/1, which the first wins."""
+    folder = first.parent / "judge-pairwise-gemma3-12b-12345678"
+    runs, manifests = (first.name, second.name), [read_manifest(run) for run in (first, second)]
+    one = Verdict(aspect="empathy", round=0, order=(0, 1), repeat=0, seed=0, choice="first", reason="r")
+    verdicts = (one, one.model_copy(update={"round": 1, "order": (1, 0), "choice": "second"}))
+    sample = Verdicts(id="a/1", status="ok", dialogue="a", verdicts=verdicts)
+    figures = preferences([sample], ["empathy"], "s")
+    counts = dict.fromkeys(("drawn", "n", "failed", "unjudged", "verdicts", "unusable"), 1)
+    told = {"judge": "gemma3-12b", "engine": "e", "judging": folder.name, "corpus": corpus}
+    found = Match.model_validate(
+        {**counts, **told, "left_out": {}, "identity": {}, "runs": runs, "self_judged": (), "overall": figures}
+        | {"signs": {}, "aspects": {"empathy": figures}, "replies": [replies_digest(read_results(first).values()), ""]}
+    )
+    found.write(folder / JUDGEMENT)
+    (folder / VERDICTS).write_text(sample.line())
+    judged = (Judged(run=run, identity=m.identity, engine=m.engine) for run, m in zip(runs, manifests, strict=True))
+    made = JudgingManifest(identity={}, engine=manifests[0].engine, judged=tuple(judged), items=1, left_out={})
+    (folder / MANIFEST).write_text(made.text())
+    return folder
 
 
 def beside(name: Name, *runs: Path, number: int = 0) -> Beside:

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from matplotlib.figure import Figure
 
-from mmerg.plots import blame, confusion, curve, dots, matrix, style
+from mmerg.plots import blame, curve, dots, matrix, style
 from mmerg.plots.scored import TITLES, Scored, measured_apart
 from mmerg.runs.manifest import About
 from mmerg.scoring.paired import Comparison
@@ -80,7 +80,7 @@ def test_a_map_says_counts_and_colours_shares() -> None:
 
 
 def test_failures_are_a_column_apart() -> None:
-    table = confusion.matrix(Confusion(labels=("joy", "fear"), counts=((2, 1), (0, 3)), failed=(4, 0)))
+    table = matrix.of_confusion(Confusion(labels=("joy", "fear"), counts=((2, 1), (0, 3)), failed=(4, 0)))
     assert table.columns == ("joy", "fear", "failed")
     assert table.counts.tolist() == [[2, 1, 4], [0, 3, 0]]
     assert (table.n.tolist(), table.apart) == ([7, 3], 1)
@@ -92,12 +92,12 @@ def test_bars_of_any_number_of_passes(passes: int, stages: tuple[str, ...]) -> N
     verdicts = (*stages, blame.PASSED, blame.UNAUDITED, blame.UNFINISHED)
     every = tuple({verdict: (t + 1) * k for k, verdict in enumerate(verdicts)} for t in range(passes))
     with style.styled():
-        check(blame.draw(blame.Blame(verdicts, every), "Who is blamed", CAPTION))
+        check(blame.draw(blame.Blame(verdicts, every), CAPTION))
 
 
 def test_a_bar_that_is_all() -> None:
     with style.styled():
-        figure = blame.draw(blame.Blame(("mpa", blame.PASSED), ({"mpa": 0, blame.PASSED: 12345},)), "t", CAPTION)
+        figure = blame.draw(blame.Blame(("mpa", blame.PASSED), ({"mpa": 0, blame.PASSED: 12345},)), CAPTION)
         check(figure)
         assert [patch.get_width() for patch in figure.axes[1].patches] == [0, 100]  # type: ignore[attr-defined]
 

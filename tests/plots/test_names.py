@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from mmerg.plots.names import caption
+from mmerg.plots.scored import caption
 from mmerg.runs.labels import labels
 from mmerg.runs.manifest import About
 from tests.scoring.run_builder import manifest_of

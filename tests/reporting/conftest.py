@@ -1,15 +1,11 @@
-"""A real browser for pages opened from disk, and reports to open in it."""
+"""Reports to open in a browser."""
 
 from __future__ import annotations
 
-import os
-import shutil
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, sync_playwright
 
 from mmerg.reporting.write import write_report
 from mmerg.score import main as score
@@ -17,22 +13,6 @@ from tests.reporting.parts import HOSTILE, HOSTILE_IDS, USUAL, Told, build
 from tests.scoring.run_builder import build_run, result
 
 MANY = 450  # samples of a run with more than are shown at once
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    """Debian's Chromium without a window; where it is absent tests are skipped, or fail if MMERG_REQUIRE_BROWSER=1."""
-    found = shutil.which("chromium")
-    if found is None:
-        if os.environ.get("MMERG_REQUIRE_BROWSER") == "1":
-            pytest.fail("MMERG_REQUIRE_BROWSER=1, and there is no chromium")
-        pytest.skip("no chromium: apt-get install chromium")
-    with sync_playwright() as playwright:
-        started = playwright.chromium.launch(executable_path=found, args=["--no-sandbox"])
-        try:
-            yield started
-        finally:
-            started.close()
 
 
 def say_nothing(told: str) -> None:

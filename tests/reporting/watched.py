@@ -16,19 +16,17 @@ addEventListener("securitypolicyviolation", (event) => window.__refused.push(eve
 
 
 class Watched:
-    """A page, and what it did that a report never does."""
+    """A page, and what it did that it never does. origins: what addresses begin with that it may ask for."""
 
-    def __init__(self, page: Page) -> None:
+    def __init__(self, page: Page, *origins: str) -> None:
         self.page = page
+        self.origins = origins
         self.wrong: list[str] = []
         page.on("console", lambda message: self.wrong.append(f"{message.type}: {message.text}"))
         page.on("pageerror", lambda error: self.wrong.append(f"error: {error}"))
         page.on("dialog", self._dialog)
         page.on("requestfailed", self._failed)
-        page.on(
-            "request",
-            lambda request: None if request.url.startswith("file:") else self.wrong.append(f"asked: {request.url}"),
-        )
+        page.on("request", self._asked)
         page.add_init_script(LISTEN)
 
     def open(self, file: Path, fragment: str = "") -> Page:
@@ -37,6 +35,10 @@ class Watched:
         self.page.wait_for_load_state()
         self.check()
         return self.page
+
+    def _asked(self, request: Request) -> None:
+        if not request.url.startswith(self.origins):
+            self.wrong.append(f"asked: {request.url}")
 
     def _dialog(self, dialog: Dialog) -> None:
         self.wrong.append(f"dialog: {dialog.message}")
@@ -59,11 +61,12 @@ def watched(
     *,
     width: int = 1280,
     scheme: Literal["light", "dark"] = "light",
+    origins: tuple[str, ...] = ("file:",),
     **more: Any,
 ) -> Iterator[Watched]:
     """A page in a context of its own."""
     context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme, **more)
     try:
-        yield Watched(context.new_page())
+        yield Watched(context.new_page(), *origins)
     finally:
         context.close()

@@ -1,10 +1,10 @@
-"""Runs that are killed with SIGKILL at random moments, against one that is not; benchmarks/killed.py does more."""
+"""Runs that are killed with SIGKILL at random moments, against one that is not."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
-from benchmarks.killed import compared
+from tests.runs.killed import compared
 
 
 def test_a_run_that_is_killed_again_and_again_loses_doubles_and_changes_nothing(tmp_path: Path) -> None:

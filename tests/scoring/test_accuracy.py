@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mmerg.scoring.accuracy import Accuracy
-from mmerg.scoring.confusion import confusion
+from mmerg.scoring.accuracy import Accuracy, confusion
 from mmerg.scoring.macro_f1 import MacroF1
 from tests.scoring.answers import count, figure, forecasts, replies
 

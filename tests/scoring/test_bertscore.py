@@ -73,7 +73,7 @@ def test_it_is_the_package_s_own(tiny: Path) -> None:
 
 
 def test_a_pair_s_score_depends_on_the_pair_alone(tiny: Path) -> None:
-    from mmerg.scoring.pair_scorer import load
+    from mmerg.scoring.bertscore import load
 
     alone = []
     for pair in PAIRS:

@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mmerg.scoring.distinct import Distinct, Level, grams_of
-from mmerg.scoring.ead import CL100K, ExpectationAdjusted
+from mmerg.scoring.distinct import CL100K, Distinct, ExpectationAdjusted, Level, grams_of
 from mmerg.scoring.words import Tokenizer, tokenizer
 from tests.scoring.answers import count, figure, replies
 
@@ -91,7 +90,7 @@ def test_all_replies_equal() -> None:
 def test_a_duplicate_never_raises_it(texts: list[str], data: st.DataObject) -> None:
     again = data.draw(st.sampled_from(texts))
     for n in (1, 2):
-        for metric in (plain(n), ExpectationAdjusted(n, 50, "whitespace")):
+        for metric in (plain(n), ExpectationAdjusted(n, "whitespace", vocabulary=50)):
             before, after = figure(metric, replies(*texts)), figure(metric, replies(*texts, again))
             assert after <= before + 1e-9 or (isnan(before) and isnan(after))
 
@@ -107,15 +106,17 @@ def test_against_the_definition(texts: list[str], n: int) -> None:
     assert figure(plain(n, "response"), replies(*texts)) == pytest.approx(response, nan_ok=True)
     v, c = 50, len(every)
     adjusted = 100 * len(set(every)) / (v * (1 - ((v - 1) / v) ** c)) if every else nan
-    assert figure(ExpectationAdjusted(n, v, "whitespace"), replies(*texts)) == pytest.approx(adjusted, nan_ok=True)
+    assert figure(ExpectationAdjusted(n, "whitespace", vocabulary=v), replies(*texts)) == pytest.approx(
+        adjusted, nan_ok=True
+    )
 
 
 def test_adjusting_for_the_expectation() -> None:
     # Of one n-gram one distinct is expected; a vocabulary of one word cannot be more distinct than it is.
-    assert figure(ExpectationAdjusted(1, 7, "whitespace"), replies("so")) == pytest.approx(100)
-    assert figure(ExpectationAdjusted(1, 1, "whitespace"), replies("so so")) == pytest.approx(100)
+    assert figure(ExpectationAdjusted(1, "whitespace", vocabulary=7), replies("so")) == pytest.approx(100)
+    assert figure(ExpectationAdjusted(1, "whitespace", vocabulary=1), replies("so so")) == pytest.approx(100)
     assert CL100K == 100_277
-    small = figure(ExpectationAdjusted(1, CL100K, "whitespace"), replies("a b c d e"))
+    small = figure(ExpectationAdjusted(1, "whitespace", vocabulary=CL100K), replies("a b c d e"))
     assert small == pytest.approx(100, abs=0.01)
 
 
@@ -125,7 +126,7 @@ def test_signatures_say_what_decides_the_figure() -> None:
     )
     assert Distinct(1).signature.startswith("n:1|tok:nltk-3.")
     assert "tok:13a-sacrebleu-2." in Distinct(1, "13a").signature
-    assert ExpectationAdjusted(1, 9, "whitespace").signature == (
+    assert ExpectationAdjusted(1, "whitespace", vocabulary=9).signature == (
         "n:1|V:9|tok:whitespace|case:lower|level:corpus|failed:left-out|scale:100"
     )
     assert (plain(1).interval_by, plain(1, "response").interval_by) == ("jackknife", "bootstrap")
@@ -134,7 +135,7 @@ def test_signatures_say_what_decides_the_figure() -> None:
 def test_a_list_of_replies_is_cut_once_for_all_figures() -> None:
     answers = replies("so it is", "it is not")
     grams_of.cache_clear()
-    for metric in (Distinct(2, "whitespace"), ExpectationAdjusted(2, 9, "whitespace")):
+    for metric in (Distinct(2, "whitespace"), ExpectationAdjusted(2, "whitespace", vocabulary=9)):
         metric.counted(answers)
         metric.ready(answers)
     assert (grams_of.cache_info().misses, grams_of.cache_info().hits) == (1, 3)

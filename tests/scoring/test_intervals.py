@@ -10,8 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mmerg.scoring.accuracy import Accuracy
-from mmerg.scoring.distinct import Distinct
-from mmerg.scoring.ead import ExpectationAdjusted
+from mmerg.scoring.distinct import Distinct, ExpectationAdjusted
 from mmerg.scoring.intervals import interval, wilson
 from mmerg.scoring.metric import IntervalBy, Metric, Value, ratio
 from mmerg.scoring.ngrams import Grams
@@ -192,7 +191,7 @@ METRICS: list[Metric] = [
     Accuracy(),
     Distinct(1, "whitespace"),
     Distinct(1, "whitespace", "response"),
-    ExpectationAdjusted(1, 9, "whitespace"),
+    ExpectationAdjusted(1, "whitespace", vocabulary=9),
 ]
 
 

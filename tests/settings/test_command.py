@@ -113,7 +113,9 @@ def test_help_lists_settings_that_there_are(page: str) -> None:
     assert ({"backbone", "backend", "backbone.model", "backend.attempts"} <= set(listed)) == (
         page not in ("train", "import")
     )
-    assert ("dataset" in listed) == ("dataset.root" in listed) == (page in ("config", "data", "import", "train"))
+    assert (
+        ("dataset" in listed) == ("dataset.root" in listed) == (page in ("config", "data", "import", "serve", "train"))
+    )
     assert "--config-dir" in help_of(page, "")
 
 

@@ -17,9 +17,10 @@ from mmerg.corpora.empathetic import Empathetic
 from mmerg.corpora.folder import Folder
 from mmerg.corpora.iemocap import Iemocap
 from mmerg.corpora.meld import Meld
+from mmerg.corpora.talk import Talk
 from mmerg.errors import ConfigError, CorpusError
 from mmerg.experiment.wiring import corpus_of, experiment_of, hosts_of, make, pool_of, prompts_of, sampling_of
-from mmerg.settings.backbone import DoctorSettings
+from mmerg.settings.backbone import ExamSettings
 from mmerg.settings.identity import at as settings_at
 from mmerg.settings.identity import runtime_settings
 from mmerg.settings.kinds import PLACE, Target
@@ -54,10 +55,10 @@ def test_the_groups_are_all_there() -> None:
 @pytest.mark.parametrize(("group", "option"), OPTIONS, ids=[f"{group}={option}" for group, option in OPTIONS])
 def test_every_option_composes_and_makes_its_parts(group: str, option: str, tmp_path: Path) -> None:
     dataset = () if group == "dataset" else ("dataset=folder",)
-    root = () if option == "demo" else (f"dataset.root={tmp_path}",)
+    root = () if option in ("demo", "talk") else (f"dataset.root={tmp_path}",)
     settings = settings_of(*dataset, f"{group}={option}", *root, f"cache_dir={tmp_path}/cache")
     assert group == "frames" or getattr(settings, group).name == option
-    assert isinstance(make(settings.dataset.reader), Empathetic | Folder | Iemocap | Meld)
+    assert isinstance(make(settings.dataset.reader), Empathetic | Folder | Iemocap | Meld | Talk)
     with closing(pool_of(settings)) as pool:
         assert pool.slots == len(settings.backend.hosts) * settings.backbone.concurrency
     experiment = experiment_of(settings, prompts_of(settings), ENGINE)
@@ -69,7 +70,7 @@ def test_every_option_composes_and_makes_its_parts(group: str, option: str, tmp_
 
 @pytest.mark.parametrize("option", sorted(file.stem for file in (CONF / "backbone").glob("*.yaml")))
 def test_every_backbone_composes_for_the_doctor(option: str) -> None:
-    settings = parse(composed(f"backbone={option}", name="doctor"), DoctorSettings)
+    settings = parse(composed(f"backbone={option}", name="doctor"), ExamSettings)
     with closing(make(settings.backend.adapter, host="http://127.0.0.1:11434")) as backend:
         assert (backend.model, backend.load) == (settings.backbone.model, settings.backbone.load.plain())
 

@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Mapping
 from functools import partial
 
-from mmerg.backends.dry import TEXT, least, quotable
+from mmerg.backends.dry import TEXT, least
 from mmerg.backends.protocol import Request, Sampling
 from mmerg.backends.scripted import Answer, Scripted
 from mmerg.engine.ask import Asker
@@ -37,7 +37,7 @@ def plainly(stage: str, request: Request) -> str:
     """The least reply that can be used."""
     if not request.schema:
         return TEXT
-    return json.dumps(least(json.loads(request.schema), 0, quotable(request.messages[1].text)))
+    return json.dumps(least(json.loads(request.schema), 0))
 
 
 def _found(supply: Supply, state: State, forecast: str | None) -> Supply:

@@ -373,26 +373,32 @@ def test_a_dry_run_gives_what_the_schema_allows(cls: type[BaseModel]) -> None:
     parse(cls, BOUNDS, Dry().complete(request).text)
 
 
-def test_the_dialogues_words_are_in_no_schema() -> None:
+def test_the_dialogues_words_are_in_no_outline_and_in_no_schema_that_quotes_none() -> None:
     one, two = (Bounds(frozenset("D"), {"cause": ("loss",)}, {}, (said,)) for said in ("I failed.", "I won."))
-    assert json_schema(Cause, one) is json_schema(Cause, two)
-    assert "failed" not in json_schema(Cause, one).text
-    assert "copied word for word from one turn, 3 words or more" in json_schema(Cause, one).outline
+    assert "failed" in json_schema(Cause, one).text
+    assert "failed" not in json_schema(Cause, one).outline
+    assert "a sentence of one turn, copied word for word" in json_schema(Cause, one).outline
+    assert json_schema(Spans, one) is json_schema(Spans, two)
 
 
 @pytest.mark.parametrize(
-    ("turns", "said"),
+    ("turns", "offered"),
     [
-        ("1. Ana: I lost my keys.\n2. Ben: Oh no, really?", "I lost my keys."),
-        ("1. Ben: Well then, Ana.\n2. Ben: So here we go.", "So here we go."),
-        (f"1. Ana: {'I lost it. ' * 40}\n2. Ben: Oh no, really?", "I lost it. " * 40),
+        (("I failed again. It\u2019s over!", "Really?"), ["I failed again.", "Really?"]),
+        (("No.  What?\nThat\u2019s great! ",), ["No. What? That\u2019s great!"]),
+        (("I lost it, all of it... And now? And now this again!", "I lost it, all of it..."), [
+            "I lost it, all of it...", "And now this again!"
+        ]),
     ],
-)
-def test_a_dry_run_quotes_those_who_are_answered(turns: str, said: str) -> None:
-    bounds = Bounds(frozenset("D"), {"cause": ("loss",)}, {}, (said,))
-    messages = (Message("system", "-"), Message("user", f"{turns}\n\nYour step: quote (not from Ben's)."))
-    reply = Dry().complete(Request(messages, Sampling(), json_schema(Cause, bounds).text))
-    assert parse(Cause, bounds, reply.text)[0].trigger_spans[0] in said
+)  # fmt: skip
+def test_a_grammar_offers_sentences_to_quote(turns: tuple[str, ...], offered: list[str]) -> None:
+    bounds = Bounds(frozenset("D"), {"cause": ("loss",)}, {}, turns)
+    assert sent(Cause, bounds)["properties"]["trigger_spans"]["items"]["enum"] == offered
+    for one in offered:
+        answer = {"trigger_spans": [one], "global_cause_summary": "x", "cause_category": "loss"}
+        assert parse(Cause, bounds, json.dumps(answer))[0].trigger_spans == (one,)
+    reply = Dry().complete(Request((Message("user", "-"),), Sampling(), json_schema(Cause, bounds).text))
+    assert parse(Cause, bounds, reply.text)[0].trigger_spans[0] in offered
 
 
 def test_a_quote_is_words_of_those_who_are_answered() -> None:
@@ -414,7 +420,7 @@ def test_a_quote_is_words_of_those_who_are_answered() -> None:
     for quote in ("I", "again.", "failed again", "- - I", "it's over"):
         with pytest.raises(ReplyError, match="is under 3 words: copy more of that turn"):
             parse(Cause, bounds, cause(quote))
-    jsonschema.validate(json.loads(cause(said[0])), sent(Cause, bounds))
+    jsonschema.validate(json.loads(cause("I failed again.")), sent(Cause, bounds))
     unspaced = Bounds(frozenset("D"), {"cause": ("loss",)}, {}, ("昨日、仕事をクビになった。", "我丢了工作,很难过。"))
     for quote in ("仕事をクビになった", "昨日、仕事", "我丢了", "ｸﾋﾞになった", "很难过。"):
         assert parse(Cause, unspaced, cause(quote))[0].trigger_spans == (quote,)

@@ -15,17 +15,14 @@ import pytest
 import mmerg
 from mmerg.errors import RunError
 from mmerg.export import main as export
-from mmerg.judging.judgement import VERDICTS, Match, replies_digest
-from mmerg.judging.preferences import preferences
+from mmerg.judging.judgement import VERDICTS, replies_digest
 from mmerg.runs.events import Verdict
 from mmerg.runs.folder import read_results
-from mmerg.runs.manifest import MANIFEST, Judged, JudgingManifest, read_manifest
 from mmerg.runs.result import Verdicts
 from mmerg.score import main as score
-from mmerg.scoring.files import written
 from mmerg.scoring.score import UnscoredError
-from mmerg.tidy.columns import COLUMNS, PROMPTS, RUN
-from tests.papertables.maker import rate
+from mmerg.tidy.columns import COLUMNS, NOT_OF_SAMPLES, PROMPTS, RUN
+from tests.papertables.maker import match, rate
 from tests.plots.audited_runs import LOST, PASSED, UNAUDITED, build, planned
 from tests.scoring.run_builder import ROOT, build_run, result
 
@@ -118,32 +115,8 @@ def test_a_judges_figures_and_answers(judged: Path) -> None:
         _ = mmerg.load(judged).verdicts
 
 
-@pytest.fixture
-def match(judged: Path) -> Path:
-    """The folder of a pairwise judging of the judged run and another, which it wins."""
-    folder, manifests = judged.parent / "judge-pairwise-gemma3-12b-12345678", [read_manifest(judged)]
-    manifests.append(read_manifest(build_run(judged.parent / "B", [result("a/1", "Hm."), result("b/2", "Hm.")])))
-    one = Verdict(aspect="empathy", round=0, order=(0, 1), repeat=0, seed=0, choice="first", reason="r")
-    verdicts = [one, one.model_copy(update={"round": 1, "order": (1, 0), "choice": "second"})]
-    sample = Verdicts(id="a/1", status="ok", dialogue="a", verdicts=tuple(verdicts))
-    figures = preferences([sample], ["empathy"], "s")
-    counts = dict.fromkeys(("drawn", "n", "failed", "unjudged", "verdicts", "unusable"), 1)
-    told = {"judge": "gemma3-12b", "engine": "e", "judging": folder.name, "corpus": "c", "left_out": {}, "identity": {}}
-    written(
-        folder / "judgement.json",
-        Match.model_validate(
-            {**counts, **told, "runs": ("A", "B"), "self_judged": (), "overall": figures, "signs": {}}
-            | {"aspects": {"empathy": figures}, "replies": [replies_digest(read_results(judged).values()), ""]}
-        ),
-    )
-    (folder / VERDICTS).write_text(sample.line())
-    both = tuple(Judged(run=n, identity=m.identity, engine=m.engine) for n, m in zip("AB", manifests, strict=True))
-    made = JudgingManifest(identity={}, engine=manifests[0].engine, judged=both, items=1, left_out={})
-    (folder / MANIFEST).write_text(made.text())
-    return folder
-
-
-def test_a_pairwise_judging_stands_with_run_a(judged: Path, match: Path) -> None:
+def test_a_pairwise_judging_stands_with_run_a(judged: Path) -> None:
+    folder = match(judged, build_run(judged.parent / "B", [result("a/1", "Hm."), result("b/2", "Hm.")]))
     tidy = mmerg.load(judged)
     figures = tidy.scores[tidy.scores.against == "B"].set_index("metric")
     assert set(figures.judge) == {"gemma3-12b@pairwise"}
@@ -154,7 +127,7 @@ def test_a_pairwise_judging_stands_with_run_a(judged: Path, match: Path) -> None
     ]  # fmt: skip
     assert tidy.verdicts.against.isna().sum() == 2  # the ratings
     assert len(mmerg.load(judged.parent / "B").verdicts) == 0
-    file = match / "judgement.json"
+    file = folder / "judgement.json"
     file.write_text(file.read_text().replace(replies_digest(read_results(judged).values()), "0" * 64))
     with pytest.raises(RunError, match="this judgement is stale"):
         _ = mmerg.load(judged).verdicts
@@ -208,7 +181,9 @@ def test_every_column_is_documented() -> None:
     sections = re.split(r"^## ", DOCS, flags=re.MULTILINE)[1:]
     told = {re.split(r"[:\n]", section)[0]: section for section in sections}
     assert {f"`{name}`" for name in RUN} <= set(re.findall(r"`\w+`", told["Files"]))
+    results = (ROOT / "docs/runs.md").read_text(encoding="utf-8").partition("## results.jsonl")[2].partition("##")[0]
     for table, columns in COLUMNS.items():
-        rows = re.findall(r"^\| (`[^|]*) \|", told[table], re.MULTILINE)
-        names = [name for row in rows for name in re.findall(r"`(\w+)`", row)]
+        told_of = told[table] + results * ("as in [results.jsonl]" in told[table])
+        rows = re.findall(r"^\| (`[^|]*) \|", told_of, re.MULTILINE)
+        names = [name for row in rows for name in re.findall(r"`(\w+)`", row) if name not in NOT_OF_SAMPLES]
         assert sorted(names) == sorted({*columns, *(PROMPTS if table == "calls" else ())} - {*RUN})

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from tests.serving import serving
+from tests.in_thread import serving
 
 HANG = b"hang"  # a step of an answer: say nothing more until the test ends
 CLOSE = b"close"  # a step: hang up

@@ -1,0 +1,148 @@
+"""What the server costs beside the systems it serves, on the backend that needs no model.
+
+    status    milliseconds from a turn's sending to the first that is told of it, over a kept connection
+    overhead  milliseconds a call of MERG through the server, over the same turn straight through `Experiment`, in turn
+    memory    of the server's own process after --turns turns, against after 20; each turn is another chat
+    load      replies that 50 clients at once lost, or got of another, of 4 turns each
+
+Prints medians with their range, then one line of JSON.
+
+    python benchmarks/serving.py --turns 2000 --rounds 50
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing, contextmanager
+from pathlib import Path
+from time import perf_counter
+
+import httpx
+
+from benchmarks.parts import alternating, options, publish, spread
+from mmerg.backends.dry import Dry
+from mmerg.backends.scripted import Scripted
+from mmerg.serving.talk import Asked, Said
+from tests.ollama_server import ROOT
+from tests.serving.running import running
+from tests.serving.scripts import echo
+
+CALLS = 5  # of a turn of MERG whose audit is content
+CLIENTS, EACH, EARLY = 50, 4, 20
+
+
+def talk(number: int, system: str = "mmerg-merg") -> dict[str, tuple[None, str]]:
+    """A form of the page's, its words and its chat its own."""
+    turns = [{"who": "you", "text": f"This is number {number}, and I lost my job."}]
+    return {"talk": (None, json.dumps({"chat": f"chat-{number}", "system": system, "turns": turns}))}
+
+
+def speed(rounds: int) -> tuple[list[float], list[float]]:
+    """Milliseconds to the first status, and of overhead a call, once a round."""
+    with running(Dry()) as server, httpx.Client(base_url=server.url) as client:
+        offered = server.served.offered["mmerg-merg"]
+        first: list[float] = []
+
+        def served() -> float:
+            begun = perf_counter()
+            with client.stream("POST", "/page/turns", files=talk(len(first))) as answer:
+                chunks = answer.iter_bytes()
+                next(chunks)
+                first.append(1000 * (perf_counter() - begun))
+                assert b"event: done" in b"".join(chunks)
+            return 1000 * (perf_counter() - begun)
+
+        def straight() -> float:
+            said = Said("you", f"This is number {len(first)}, and I lost my job.")
+            asked = Asked(offered, "chat", (said,), None, "owner")
+            begun = perf_counter()
+            result = asked.experiment.sample(asked.sample, Dry(), lambda _: None, lambda *_: None)
+            assert result.calls == CALLS
+            return 1000 * (perf_counter() - begun)
+
+        variants = {"served": served, "straight": straight}
+        alternating(variants, 3)
+        first.clear()
+        told = alternating(variants, rounds)
+    return first, [(row["served"] - row["straight"]) / CALLS for row in told]
+
+
+@contextmanager
+def process() -> Iterator[tuple[str, Path]]:
+    """A server of its own: its address, and where the system tells its memory."""
+    command = [sys.executable, "-m", "mmerg.serve", "backend=dry", "port=0"]
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, cwd=ROOT, stdout=pipe, stderr=subprocess.DEVNULL, text=True) as server:
+        try:
+            assert server.stdout
+            address = next(found[1] for line in server.stdout if (found := re.match(r"page: (\S+)/", line)))
+            yield address, Path(f"/proc/{server.pid}/status")
+        finally:
+            server.terminate()
+
+
+def megabytes(status: Path) -> float:
+    found = re.search(r"VmRSS:\s+(\d+) kB", status.read_text(encoding="utf-8"))
+    assert found
+    return int(found[1]) / 1024
+
+
+def memory(turns: int) -> tuple[float, float]:
+    """Megabytes early, and after all the turns."""
+    early = 0.0
+    with process() as (address, status), closing(httpx.Client(base_url=address)) as client:
+        for number in range(turns):
+            assert "event: done" in client.post("/page/turns", files=talk(number), timeout=60).text
+            early = megabytes(status) if number + 1 == EARLY else early
+        return early, megabytes(status)
+
+
+def load() -> tuple[int, int]:
+    """Replies lost, and replies mixed up."""
+    with running(Scripted(echo), slots=4) as server, ThreadPoolExecutor(CLIENTS) as clients:
+
+        def said(number: int) -> str:
+            try:
+                form = talk(number, "mmerg-one_pass")
+                told = httpx.post(f"{server.url}/page/turns", files=form, timeout=600).text
+            except httpx.HTTPError:
+                return ""
+            found = re.search(r"event: reply\ndata: (.*)", told)
+            return str(json.loads(found[1])["text"]) if found else ""
+
+        replies = list(clients.map(said, range(CLIENTS * EACH)))
+    mixed = sum(bool(reply) and f"number {number}," not in reply for number, reply in enumerate(replies))
+    return replies.count(""), mixed
+
+
+def main() -> None:
+    """Measure, print."""
+    given = options(__doc__, turns=2000, rounds=50)
+    first, overhead = speed(given.rounds)
+    early, late = memory(given.turns)
+    lost, mixed = load()
+    publish(
+        [
+            f"first status {spread(first)} ms, overhead {spread(overhead)} ms a call ({given.rounds} rounds)",
+            f"memory {early:.1f} MB after {EARLY} turns, {late:.1f} after {given.turns}: {late / early:.3f}",
+            f"of {CLIENTS * EACH} replies to {CLIENTS} clients {lost} lost, {mixed} mixed",
+        ],
+        {
+            "benchmark": "serving",
+            "first_status_ms": spread(first),
+            "overhead_ms_a_call": spread(overhead),
+            "memory_ratio": late / early,
+            "lost": lost,
+            "mixed": mixed,
+        }
+        | vars(given),
+    )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,72 @@
+"""Lets one thread's calls be broken off while others go on: as `Backend.close` does for all, for good.
+
+stop = Stop()
+with stop.over_this_thread():       # in the thread that asks
+    backend.complete(request)       # CallError interrupted once another thread has called stop.set()
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Protocol
+
+from mmerg.errors import CallError, Failure
+
+
+class Breakable(Protocol):
+    """What a thread waits for: `shut` ends the wait, and is called from another thread."""
+
+    def shut(self) -> None: ...
+
+
+class Stop:
+    """Set once, from any thread; what is held then is shut, and nothing is held after it."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._held: set[Breakable] = set()
+        self._set = False
+
+    def set(self) -> None:
+        with self._lock:
+            self._set = True
+            for one in self._held:
+                one.shut()
+
+    def is_set(self) -> bool:
+        return self._set
+
+    def check(self) -> None:
+        """Raises CallError interrupted once it is set."""
+        if self._set:
+            raise CallError(Failure.INTERRUPTED, "nobody waits for the reply any longer", hint="ask again")
+
+    def hold(self, one: Breakable) -> None:
+        """Have `one` shut when this is set. Raises CallError interrupted where it is."""
+        with self._lock:
+            self.check()
+            self._held.add(one)
+
+    def release(self, one: Breakable) -> None:
+        with self._lock:
+            self._held.discard(one)
+
+    @contextmanager
+    def over_this_thread(self) -> Iterator[None]:
+        """Calls that this thread makes in the block are broken off by `set`."""
+        token = _CURRENT.set(self)
+        try:
+            yield
+        finally:
+            _CURRENT.reset(token)
+
+
+_CURRENT: ContextVar[Stop | None] = ContextVar("stop", default=None)
+
+
+def current() -> Stop:
+    """The one over this thread; where there is none, one that nobody sets."""
+    return _CURRENT.get() or Stop()

@@ -1,0 +1,124 @@
+"""What chat programs are answered, before it is put as their API has it: what is done now, and the answer at the end.
+
+async for one in answers(served, offered, sent, Wish(stops=["\n"])):
+    ...    # Doing("Perception: …", "Emotion forecast"), …, Answer("That must hurt.", …)
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass
+
+from mmerg.backends.protocol import Backend, Finish, Message, Reply, Request
+from mmerg.errors import Failure
+from mmerg.runs.events import OVER_BUDGET
+from mmerg.serving.messages import Sent, asked_of, task_of
+from mmerg.serving.offered import Offered
+from mmerg.serving.refused import OF_CALLS, RefusedError
+from mmerg.serving.served import Served
+from mmerg.serving.told import Message as Told
+from mmerg.serving.turns import replying
+from mmerg.serving.worded import status, thought
+from mmerg.serving.work import Tell
+
+TASK_TOKENS = 512  # of a title, tags or follow-ups
+
+
+@dataclass(frozen=True)
+class Wish:
+    """stops: texts at which the answer is to end. tokens: at most, of what front ends ask for themselves. user: who
+    asks, as far as the API says."""
+
+    stops: Sequence[str] = ()
+    tokens: int | None = None
+    seed: int | None = None
+    user: str = ""
+
+
+@dataclass(frozen=True)
+class Doing:
+    """A line for a thinking block, and one for a status line; either may be empty."""
+
+    thought: str
+    status: str
+
+
+@dataclass(frozen=True)
+class Answer:
+    """finish: stop, or length where the model was cut off."""
+
+    text: str
+    finish: str
+    prompt_tokens: int
+    response_tokens: int
+    seconds: float
+
+
+def answers(served: Served, offered: Offered, sent: Sequence[Sent], wish: Wish) -> AsyncGenerator[Doing | Answer, None]:
+    """The agents' work and its reply; what a front end asks for itself is one plain call. Raises MmergError, at once
+    for what is no talk."""
+    if prompt := task_of(sent):
+        return _plain(served, offered, prompt, wish)
+    asked = asked_of(offered, sent, served.settings.limits, wish.seed, wish.user)
+    return _agents(replying(served, asked), wish)
+
+
+async def whole(happening: AsyncGenerator[Doing | Answer, None]) -> tuple[Answer, str]:
+    """The answer alone, and all thoughts before it, a line each."""
+    thoughts: list[str] = []
+    async with aclosing(happening):
+        async for one in happening:
+            if isinstance(one, Answer):
+                return one, "\n".join(thoughts)
+            thoughts += filter(None, [one.thought])
+    raise AssertionError("a turn ends with an answer, or raises")
+
+
+async def _plain(served: Served, offered: Offered, prompt: str, wish: Wish) -> AsyncGenerator[Doing | Answer, None]:
+    sampling = offered.experiment.sampling
+    tokens = min(wish.tokens or TASK_TOKENS, TASK_TOKENS)
+    request = Request((Message("user", prompt),), sampling.changed({"num_predict": tokens}))
+
+    def job(backend: Backend, _: Tell) -> Reply:
+        return backend.complete(request)
+
+    async with aclosing(served.work.turn(prompt, job)) as happening:
+        async for what in happening:
+            if isinstance(what, Reply):
+                finish = "length" if what.finish is Finish.LENGTH else "stop"
+                text = _until(what.text.strip(), wish.stops)
+                yield Answer(text, finish, what.prompt_tokens, what.response_tokens, what.seconds)
+            else:
+                yield Doing("", "")
+
+
+async def _agents(happening: AsyncGenerator[Told, None], wish: Wish) -> AsyncGenerator[Doing | Answer, None]:
+    text, begun = "", time.monotonic()
+    async with aclosing(happening):
+        async for message in happening:
+            name, told = message
+            _refuse(name, told)
+            if name == "reply":
+                text = _until(told["text"], wish.stops)
+            elif name == "done":
+                tokens = told["prompt_tokens"], told["response_tokens"]
+                yield Answer(text, "stop", *tokens, time.monotonic() - begun)
+            elif any(words := (thought(message), status(message))):
+                yield Doing(*words)
+
+
+def _refuse(name: str, told: dict[str, str]) -> None:
+    """Raises RefusedError where the turn has failed, or a picture could not be shown."""
+    if name == "failed":
+        code = OF_CALLS.get(Failure(told["failure"]), 502)
+        raise RefusedError(told["what"], where=told["where"], hint=told["hint"], status=code)
+    if name == "frames" and told["problem"] and OVER_BUDGET not in told["problem"]:
+        hint = "send pictures that other programs can open"
+        raise RefusedError(f"a picture cannot be shown to the model: {told['problem']}", where="messages", hint=hint)
+
+
+def _until(text: str, stops: Sequence[str]) -> str:
+    """`text` up to the first of the texts at which it is to end."""
+    return text[: min((at for stop in stops if stop and (at := text.find(stop)) >= 0), default=len(text))]

@@ -1,0 +1,66 @@
+"""The server as an ASGI app: routes, errors in the shape of each API, and the guard in front."""
+
+from __future__ import annotations
+
+import uvicorn
+from fastapi import FastAPI, Request
+from fastapi.responses import JSONResponse
+from starlette.exceptions import HTTPException
+from starlette.responses import Response
+from starlette.types import ASGIApp
+
+from mmerg.errors import MmergError
+from mmerg.serving import ollama, openai, page
+from mmerg.serving.guard import Guard
+from mmerg.serving.refused import FAULT, RefusedError, plain, status_of
+from mmerg.serving.served import Served
+
+MORE = 2**20  # bytes of a request beside its files
+
+
+def app_of(served: Served, token: str = "") -> ASGIApp:
+    """The app. token: what everybody has to show, "" for nothing."""
+    app = FastAPI(docs_url=None, redoc_url=None, openapi_url=None)
+    for api in (openai, ollama, page):
+        app.include_router(api.routes(served))
+
+    @app.exception_handler(MmergError)
+    async def told(request: Request, error: MmergError) -> Response:
+        return refuse(request.url.path, error)
+
+    @app.exception_handler(HTTPException)
+    async def http(request: Request, error: HTTPException) -> Response:
+        what = "there is nothing at this address" if error.status_code == 404 else str(error.detail)
+        return refuse(request.url.path, RefusedError(what, status=error.status_code))
+
+    @app.exception_handler(Exception)
+    async def bug(request: Request, _: Exception) -> Response:
+        return refuse(request.url.path, FAULT)
+
+    limits = served.settings.limits
+    files = max(limits.clip_mb, limits.pictures * limits.picture_mb)
+    room = files * 2**20 * 4 // 3 + limits.text * limits.turns * 12 + MORE  # pictures may come as base64
+    return Guard(app, served.settings.names, token, room, refuse)
+
+
+def server_of(served: Served, token: str = "") -> uvicorn.Server:
+    """What runs the app on a socket. At its end turns under way have a second."""
+    config = uvicorn.Config(
+        app_of(served, token),
+        access_log=False,
+        log_level="warning",
+        server_header=False,
+        http="h11",
+        ws="none",
+        lifespan="off",
+        timeout_graceful_shutdown=1,
+    )
+    return uvicorn.Server(config)
+
+
+def refuse(path: str, error: MmergError) -> Response:
+    """An error as the API of the path says it."""
+    status = status_of(error)
+    if path.startswith("/v1"):
+        return JSONResponse(openai.failed(error), status)
+    return JSONResponse(ollama.failed(error) if path.startswith("/api") else plain(error), status)

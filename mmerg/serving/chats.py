@@ -1,0 +1,100 @@
+"""The page's chats, in memory alone: what was told of each turn, and its frames, until they are forgotten.
+
+The least recently used go first once there are too many, or all together are over their room.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections import OrderedDict
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from itertools import chain
+
+from mmerg.runs.events import EVENT, Event
+from mmerg.runs.result import Result
+
+MOST = 128  # chats
+ROOM = 64 * 2**20  # bytes of all of them
+
+
+@dataclass
+class Turn:
+    """A try at a reply by the system of the model `model`. kept: its frames may be saved. frames: JPEGs by SHA-256.
+    result: None until it has ended."""
+
+    model: str
+    kept: bool
+    frames: dict[str, bytes] = field(default_factory=dict)
+    result: Result | None = None
+    _told: list[bytes] = field(default_factory=list)
+    _packed: bytes = b""
+
+    def keep_frame(self, sha256: str, read: Callable[[], bytes]) -> None:
+        self.frames[sha256] = read()
+
+    def note(self, event: Event) -> None:
+        self._told.append(event.model_dump_json().encode())
+
+    def end(self, result: Result) -> None:
+        self.result = result
+        self._packed = zlib.compress(b"\n".join(self._told))  # prompts are long, and much alike
+        self._told.clear()
+
+    def events(self) -> Iterator[Event]:
+        """Of a turn that has ended."""
+        yield from map(EVENT.validate_json, zlib.decompress(self._packed).split(b"\n"))
+
+    @property
+    def size(self) -> int:
+        return len(self._packed) + sum(map(len, list(self.frames.values())))  # a turn at work adds to them
+
+
+@dataclass
+class Chat:
+    """Its turns, by model and by how many turns are before them: another try, or one after an edit, takes the place of
+    what was there, and of all that followed."""
+
+    turns: dict[tuple[str, int], Turn] = field(default_factory=dict)
+
+    def begin(self, model: str, place: int, *, kept: bool) -> Turn:
+        for other in [key for key in self.turns if key[0] == model and key[1] >= place]:
+            del self.turns[other]
+        self.turns[model, place] = turn = Turn(model, kept)
+        return turn
+
+
+class Chats:
+    """Chats by their names."""
+
+    def __init__(self, most: int = MOST, room: int = ROOM) -> None:
+        self._chats: OrderedDict[str, Chat] = OrderedDict()
+        self._most, self._room = most, room
+
+    def __len__(self) -> int:
+        return len(self._chats)
+
+    def open(self, name: str) -> Chat:
+        """The chat of that name, a new one where there is none; it is the last to be left out."""
+        chat = self._chats.setdefault(name, Chat())
+        self._chats.move_to_end(name)
+        self._make_room()
+        return chat
+
+    def find(self, name: str) -> Chat | None:
+        return self._chats.get(name)
+
+    def forget(self, name: str) -> bool:
+        """Whether there was such a chat."""
+        return self._chats.pop(name, None) is not None
+
+    def frame(self, sha256: str) -> bytes | None:
+        """A frame of any chat."""
+        turns = chain.from_iterable(chat.turns.values() for chat in self._chats.values())
+        return next((turn.frames[sha256] for turn in turns if sha256 in turn.frames), None)
+
+    def _make_room(self) -> None:
+        sizes = {name: sum(turn.size for turn in chat.turns.values()) for name, chat in self._chats.items()}
+        while len(self._chats) > 1 and (len(self._chats) > self._most or sum(sizes.values()) > self._room):
+            name, _ = self._chats.popitem(last=False)
+            del sizes[name]

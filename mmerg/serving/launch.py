@@ -1,0 +1,113 @@
+"""The server, from settings to an exit code; `mmerg/serve.py` is its command."""
+
+from __future__ import annotations
+
+import ipaddress
+import logging
+import secrets
+import signal
+import socket
+import threading
+import webbrowser
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, closing, contextmanager
+from importlib.metadata import version
+from typing import TYPE_CHECKING
+
+from rich.console import Console
+
+from mmerg.backends.pool import Pool
+from mmerg.backends.protocol import Engine
+from mmerg.console.terminal import console, escape
+from mmerg.errors import ConfigError
+from mmerg.experiment.wiring import answering
+from mmerg.serving.offered import offer
+from mmerg.settings.command import Line
+from mmerg.settings.model import ServeSettings
+
+if TYPE_CHECKING:
+    from mmerg.serving.served import Served
+
+PATIENCE = 5.0  # seconds that a turn waits for hosts to come back; somebody looks at it
+
+
+def serve(settings: ServeSettings, line: Line) -> int:
+    """Serves until a signal. line: the command line. Raises MmergError where it cannot."""
+    try:
+        from mmerg.serving.app import server_of
+    except ImportError as error:
+        hint = 'pip install "mmerg[serve]"'
+        raise ConfigError("the server needs packages that are not installed", where=str(error), hint=hint) from error
+    with closing(listener(settings.host, settings.port)) as heard, _served(settings, line) as served:
+        token = "" if _is_loopback(settings.host) else secrets.token_urlsafe(32)
+        logging.basicConfig(format="%(asctime)s %(message)s", level=logging.INFO)
+        page = _announce(console(), served, heard.getsockname()[1], token)
+        if settings.browser:
+            threading.Thread(target=webbrowser.open, args=(page,), daemon=True).start()  # it may wait for an answer
+        signal.signal(signal.SIGTERM, signal.default_int_handler)  # either ends it in good order
+        server_of(served, token).run([heard])
+    return 0
+
+
+def _served(settings: ServeSettings, line: Line) -> AbstractContextManager[Served]:
+    pool, engine = answering(settings, patience=PATIENCE)
+    return served_by(pool, engine, settings, line)
+
+
+@contextmanager
+def served_by(pool: Pool, engine: Engine, settings: ServeSettings, line: Line) -> Iterator[Served]:
+    """What is served for as long as the block runs, at whose end turns under way are broken off. Raises MmergError
+    where the system that was asked for lacks something."""
+    from mmerg.serving.served import Served
+    from mmerg.serving.work import Work
+
+    with closing(pool):
+        offered, missing = offer(settings, engine, line)
+        with closing(Work(pool, settings.limits.waiting)) as work:
+            yield Served(settings, engine, offered, missing, work, pool.slots, version("mmerg"))
+
+
+def _announce(out: Console, served: Served, port: int, token: str) -> str:
+    """Says what is served, and where; returns the address of the page."""
+    engine, host = served.engine, served.settings.host
+    host = socket.gethostname() if host in ("0.0.0.0", "::") else f"[{host}]" if ":" in host else host
+    address = f"http://{host}:{port}"
+    lines = [
+        f"{engine.model} on {engine.backend} {engine.version}: {', '.join(served.offered)}",
+        *(f"{name} is not served: {why.what}" for name, why in served.missing.items()),
+        *filter(None, [served.settings.backbone.note]),
+        f"OpenAI's API: {address}/v1; Ollama's API: {address}{'; key: the token below' if token else ''}",
+        f"page: {(page := f'{address}/?token={token}' if token else f'{address}/')}",
+    ]
+    for text in lines:
+        out.print(escape(text), soft_wrap=True)
+    return page
+
+
+def listener(host: str, port: int) -> socket.socket:
+    """A socket that listens there. Raises ConfigError where it cannot."""
+    try:
+        family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+        opened = socket.socket(family, kind, protocol)  # asyncio sends at once only on one whose protocol is named
+    except OSError as error:
+        raise _unheard(host, port, error) from error
+    try:
+        opened.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        opened.bind(address)
+        opened.listen()
+    except OSError as error:
+        opened.close()
+        raise _unheard(host, port, error) from error
+    return opened
+
+
+def _unheard(host: str, port: int, error: OSError) -> ConfigError:
+    what = f"the server cannot listen there: {error.strerror or error}"
+    return ConfigError(what, where=f"host={host} port={port}", hint="port=0 takes one that is free")
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"

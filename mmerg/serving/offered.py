@@ -1,0 +1,105 @@
+"""The systems that can be talked to: each page of `conf/system/` whose inputs a talk has or the settings give.
+
+offered, missing = offer(settings, engine, line)
+offered["mmerg-merg"].experiment; missing["mmerg-hef"]    # a ConfigError that says what to give
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from mmerg.backends.protocol import Engine
+from mmerg.console.progress import Building
+from mmerg.console.terminal import console
+from mmerg.corpora.dialogue import Corpus
+from mmerg.corpora.talk import Talk
+from mmerg.engine.sample import Experiment
+from mmerg.errors import MmergError
+from mmerg.experiment.wiring import corpus_of, experiment_of, prepared_sources, prompts_of
+from mmerg.settings.command import Line
+from mmerg.settings.compose import compose
+from mmerg.settings.model import ServeSettings
+from mmerg.settings.pages import pages_of
+from mmerg.settings.parse import checked, parse
+from mmerg.sources.exemplars import Exemplars
+from mmerg.systems.system import System
+
+PREFIX = "mmerg-"
+TITLES = {  # what people call the agents of our systems
+    "merg": "MERG: perception, forecast, plan, reply, audit",
+    "one_pass": "One pass: a single call",
+    "direct_audit": "One pass with an audit",
+    "self_refine": "Self-Refine",
+    "best_of_n": "Best of n",
+    "few_shot": "Few-shot",
+    "trace": "TRACE",
+    "hef": "HEF",
+    "multi_agent_esc": "MultiAgentESC",
+    "mpa": "Perception",
+    "caef": "Emotion forecast",
+    "psp": "Plan",
+    "sgrg": "Reply",
+    "gra": "Audit",
+    "answer": "Answer",
+    "critic": "Critic",
+    "asi": "Emotion",
+    "cae": "Cause",
+    "srp": "Strategy",
+    "ers": "Reply",
+}
+
+
+def titled(name: str) -> str:
+    """What people call a system or an agent: a user's own goes by its name."""
+    return TITLES.get(name, name)
+
+
+@dataclass(frozen=True)
+class Offered:
+    """A system as a model of the server. experiment: what all turns share."""
+
+    settings: ServeSettings
+    experiment: Experiment
+    corpus: Corpus
+    sources: Mapping[str, object]
+
+    @property
+    def system(self) -> System:
+        return self.experiment.prompts.system
+
+    @property
+    def id(self) -> str:
+        return f"{PREFIX}{self.system.name}"
+
+
+def offer(settings: ServeSettings, engine: Engine, line: Line) -> tuple[dict[str, Offered], dict[str, MmergError]]:
+    """What can be talked to by its name, the system of `settings` first, and why the others cannot. line: the command
+    line, which sets what it sets for every system. Raises MmergError where the system that was asked for lacks
+    something."""
+    first = _offered(settings, engine)
+    offered, missing = {first.id: first}, dict[str, MmergError]()
+    shared = [word for word in line.settings if word.split("=")[0].split(".")[0] not in ("system", "sources")]
+    for page in pages_of("system", line.own):
+        if f"{PREFIX}{page}" in offered:
+            continue
+        try:
+            words = checked([*shared, f"system={page}"], "serve", line.own)
+            other = _offered(parse(compose("serve", words, line.own).config, ServeSettings), engine)
+        except MmergError as error:
+            missing[f"{PREFIX}{page}"] = error
+        else:
+            offered.setdefault(other.id, other)
+    return offered, missing
+
+
+def _offered(settings: ServeSettings, engine: Engine) -> Offered:
+    labels = corpus_of(settings.dataset).labels
+    corpus = Talk(labels).load()
+    prompts = prompts_of(settings)
+    sources = prepared_sources(settings, prompts.system, corpus)
+    for source in sources.values():
+        if isinstance(source, Exemplars):
+            with Building(console()) as watch:
+                source.open([], watch)
+    return Offered(settings, experiment_of(settings, prompts, engine, sources), corpus, sources)

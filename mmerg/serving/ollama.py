@@ -1,0 +1,193 @@
+"""Ollama's API, as far as its own programs and chat programs use it: models, chat, generate.
+
+What the agents say goes into `thinking`, unless it is switched off. There is nothing to load or to pull.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncGenerator, Callable
+from contextlib import aclosing
+from datetime import UTC, datetime
+from typing import Any, Literal
+
+from fastapi import APIRouter, Request
+from fastapi.responses import JSONResponse, Response
+from pydantic import BaseModel, Field
+
+from mmerg.errors import MmergError
+from mmerg.serving.answers import Answer, Doing, Wish, answers, whole
+from mmerg.serving.messages import Sent, read
+from mmerg.serving.offered import Offered
+from mmerg.serving.refused import sentence
+from mmerg.serving.served import Served
+from mmerg.serving.turns import Streamed, begun, unless_gone
+from mmerg.settings.backbone import Seed
+
+TAG = ":latest"  # behind the name of a model that has no other
+LINES = "application/x-ndjson"
+NEVER = "2318-01-01T00:00:00Z"  # when a model is unloaded, as Ollama itself writes it
+Put = Callable[[str, str], dict[str, Any]]  # text and thinking, as a route has them
+
+
+class Message(BaseModel):
+    role: str
+    content: str = ""
+    images: list[str] = Field(default_factory=list)
+
+
+class Options(BaseModel):
+    seed: Seed | None = None
+    stop: str | list[str] | None = None
+    num_predict: int | None = None
+
+
+class Asked(BaseModel):
+    """What is heeded of a request; the rest is for models with samplers and templates of their own. format: none."""
+
+    model: str = ""
+    name: str = ""  # as Ollama's own program says it
+    stream: bool = True
+    think: bool | str | None = None
+    format: Literal[""] | None = None
+    options: Options | None = None
+    keep_alive: Any = None
+
+    @property
+    def wish(self) -> Wish:
+        options = self.options or Options()
+        stops = [options.stop] if isinstance(options.stop, str) else options.stop or []
+        tokens = options.num_predict if options.num_predict and options.num_predict > 0 else None
+        return Wish(stops, tokens, options.seed)
+
+
+class Chat(Asked):
+    messages: list[Message] = Field(default_factory=list)
+
+
+class Generate(Asked):
+    prompt: str = ""
+    images: list[str] | None = None
+
+
+def routes(served: Served) -> APIRouter:
+    router = APIRouter(prefix="/api")
+
+    @router.api_route("/version", methods=["GET", "HEAD"])
+    async def version() -> dict[str, str]:
+        return {"version": served.version}
+
+    @router.api_route("/tags", methods=["GET", "HEAD"])
+    async def tags() -> dict[str, object]:
+        return {"models": [_entry(served, name) | {"modified_at": _now()} for name in served.offered]}
+
+    @router.get("/ps")
+    async def loaded() -> dict[str, object]:
+        return {"models": [_entry(served, name) | {"expires_at": NEVER, "size_vram": 0} for name in served.offered]}
+
+    @router.post("/show")
+    async def show(request: Request) -> dict[str, object]:
+        body = await read(request, Asked)
+        return _shown(served, served.model(body.model or body.name))
+
+    @router.post("/chat")
+    async def chat(request: Request) -> Response:
+        body = await read(request, Chat)
+        sent = [Sent(one.role, one.content, tuple(one.images)) for one in body.messages]
+        return await _answered(served, request, body, sent, _message)
+
+    @router.post("/generate")
+    async def generate(request: Request) -> Response:
+        body = await read(request, Generate)
+        empty = not (body.prompt or body.images)
+        sent = [] if empty else [Sent("user", body.prompt, tuple(body.images or ()))]
+        return await _answered(served, request, body, sent, _response)
+
+    return router
+
+
+def failed(error: MmergError) -> dict[str, object]:
+    """An error as Ollama says it."""
+    return {"error": sentence(error)}
+
+
+async def _answered(served: Served, request: Request, body: Asked, sent: list[Sent], put: Put) -> Response:
+    offered = served.model(body.model)
+    if not sent:  # asks for the model to be loaded, or not to be
+        why = "unload" if body.keep_alive in (0, "0") else "load"
+        return JSONResponse({**_line(body, put("", "")), "done": True, "done_reason": why})
+    happening = await begun(answers(served, offered, sent, body.wish))
+    if body.stream:
+        return Streamed(_streamed(body, happening, put), media_type=LINES)
+    return JSONResponse(await unless_gone(request, _whole(body, happening, put)))
+
+
+async def _streamed(
+    body: Asked, happening: AsyncGenerator[Doing | Answer, None], put: Put
+) -> AsyncGenerator[bytes, None]:
+    try:
+        async with aclosing(happening):
+            async for one in happening:
+                if isinstance(one, Answer):
+                    yield _json({**_line(body, put(one.text, "")), "done": False})
+                    yield _json(_last(body, one, put("", "")))
+                elif one.thought and body.think is not False:
+                    yield _json({**_line(body, put("", f"{one.thought}\n")), "done": False})
+    except MmergError as error:
+        yield _json(failed(error))
+
+
+async def _whole(body: Asked, happening: AsyncGenerator[Doing | Answer, None], put: Put) -> dict[str, Any]:
+    answer, thoughts = await whole(happening)
+    return _last(body, answer, put(answer.text, "" if body.think is False else thoughts))
+
+
+def _message(text: str, thinking: str) -> dict[str, Any]:
+    return {"message": {"role": "assistant", "content": text, **({"thinking": thinking} if thinking else {})}}
+
+
+def _response(text: str, thinking: str) -> dict[str, Any]:
+    return {"response": text, **({"thinking": thinking} if thinking else {})}
+
+
+def _line(body: Asked, put: dict[str, Any]) -> dict[str, Any]:
+    return {"model": body.model, "created_at": _now(), **put}
+
+
+def _last(body: Asked, answer: Answer, put: dict[str, Any]) -> dict[str, Any]:
+    took = round(answer.seconds * 1e9)
+    durations = {"total_duration": took, "load_duration": 0, "prompt_eval_duration": 0, "eval_duration": took}
+    counts = {"prompt_eval_count": answer.prompt_tokens, "eval_count": answer.response_tokens}
+    return {**_line(body, put), "done": True, "done_reason": answer.finish, **durations, **counts}
+
+
+def _entry(served: Served, name: str) -> dict[str, object]:
+    tagged = f"{name}{TAG}"
+    return {"name": tagged, "model": tagged, "size": 0, "digest": served.engine.digest, "details": _details(served)}
+
+
+def _details(served: Served) -> dict[str, object]:
+    model = served.engine.model
+    of_it = {"family": "mmerg", "families": ["mmerg"], "parameter_size": "", "quantization_level": ""}
+    return {"parent_model": model, "format": "mmerg", **of_it}
+
+
+def _shown(served: Served, offered: Offered) -> dict[str, object]:
+    sees = ["vision"] if offered.system.sees("V") else []  # a model without eyes is told what is measured
+    return {
+        "modelfile": "",
+        "parameters": "",
+        "template": "",
+        "details": _details(served),
+        "model_info": {"general.architecture": "mmerg", "mmerg.context_length": served.engine.context_length},
+        "capabilities": ["completion", *sees, "thinking"],
+        "modified_at": _now(),
+    }
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat().replace("+00:00", "Z")
+
+
+def _json(told: dict[str, Any]) -> bytes:
+    return f"{json.dumps(told)}\n".encode()

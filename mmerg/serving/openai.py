@@ -1,0 +1,172 @@
+"""OpenAI's API: models, and chat completions, streamed or whole.
+
+While the agents work, a stream has what they say as `reasoning_content`, and what is done now as status events, which
+Open WebUI shows and OpenAI's own programs pass over.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import AsyncGenerator, Iterator
+from contextlib import aclosing
+from typing import Annotated, Any, Literal
+from uuid import uuid4
+
+from fastapi import APIRouter, Request
+from fastapi.responses import JSONResponse, Response
+from pydantic import BaseModel, Field
+
+from mmerg.errors import MmergError
+from mmerg.serving.answers import Answer, Doing, Wish, answers, whole
+from mmerg.serving.messages import Sent, of_data_url, read
+from mmerg.serving.refused import RefusedError, sentence, status_of
+from mmerg.serving.served import Served
+from mmerg.serving.turns import Streamed, begun, unless_gone
+from mmerg.settings.backbone import Seed
+
+END = b"data: [DONE]\n\n"
+
+
+class ImageUrl(BaseModel):
+    url: str
+
+
+class Part(BaseModel):
+    type: str
+    text: str = ""
+    image_url: ImageUrl | None = None
+
+
+class Said(BaseModel):
+    role: str
+    content: str | list[Part] | None = None
+
+    def sent(self, number: int) -> Sent:
+        """Raises RefusedError for a part that is neither text nor a picture that came along."""
+        if not isinstance(self.content, list):
+            return Sent(self.role, self.content or "")
+        where = f"message {number}"
+        for part in self.content:
+            if part.type not in ("text", "image_url"):
+                what = f"a part of the type {part.type!r:.40} cannot be taken"
+                raise RefusedError(what, where=where, hint="text, or image_url with a data URL")
+        pictures = [of_data_url(part.image_url.url, where) for part in self.content if part.image_url]
+        return Sent(self.role, "\n".join(part.text for part in self.content if part.type == "text"), tuple(pictures))
+
+
+class StreamOptions(BaseModel):
+    include_usage: bool = False
+
+
+class Format(BaseModel):
+    type: Literal["text"] = "text"
+
+
+class Completion(BaseModel):
+    """What is heeded of a request: no tools, as agents call none, and no samplers, as they have their own."""
+
+    model: str
+    messages: Annotated[list[Said], Field(min_length=1)]
+    stream: bool = False
+    stream_options: StreamOptions | None = None
+    n: Literal[1] | None = None
+    stop: str | list[str] | None = None
+    seed: Seed | None = None
+    user: str | None = None
+    max_tokens: Annotated[int, Field(ge=1)] | None = None
+    response_format: Format | None = None
+
+    @property
+    def wish(self) -> Wish:
+        stops = [self.stop] if isinstance(self.stop, str) else self.stop or []
+        return Wish(stops, self.max_tokens, self.seed, self.user or "")
+
+
+class Chunks:
+    """Says what happens as chunks of one answer, or as one whole."""
+
+    def __init__(self, body: Completion) -> None:
+        self._usage = bool(body.stream_options and body.stream_options.include_usage)
+        self._head = {"id": f"chatcmpl-{uuid4().hex}", "created": int(time.time()), "model": body.model}
+
+    async def streamed(self, happening: AsyncGenerator[Doing | Answer, None]) -> AsyncGenerator[bytes, None]:
+        yield self._delta({"role": "assistant", "content": ""})
+        try:
+            async with aclosing(happening):
+                async for one in happening:
+                    for chunk in self._answer(one) if isinstance(one, Answer) else self._doing(one):
+                        yield chunk
+        except MmergError as error:
+            yield _data(failed(error))
+        yield END
+
+    async def whole(self, happening: AsyncGenerator[Doing | Answer, None]) -> dict[str, Any]:
+        answer, thoughts = await whole(happening)
+        message = {"role": "assistant", "content": answer.text, "reasoning_content": thoughts}
+        choice = {"index": 0, "message": message, "finish_reason": answer.finish, "logprobs": None}
+        return {**self._head, "object": "chat.completion", "choices": [choice], "usage": _usage(answer)}
+
+    def _doing(self, doing: Doing) -> Iterator[bytes]:
+        if doing.thought:
+            yield self._delta({"reasoning_content": f"{doing.thought}\n"})
+        if doing.status:
+            yield self._status(doing.status, done=False)
+
+    def _answer(self, answer: Answer) -> Iterator[bytes]:
+        yield self._status(f"Done in {answer.seconds:.1f} s", done=True)
+        yield self._delta({"content": answer.text})
+        yield self._delta({}, answer.finish)
+        if self._usage:
+            yield self._chunk(choices=[], usage=_usage(answer))
+
+    def _delta(self, delta: dict[str, str], finish: str | None = None) -> bytes:
+        return self._chunk(choices=[{"index": 0, "delta": delta, "finish_reason": finish}])
+
+    def _status(self, text: str, *, done: bool) -> bytes:
+        return self._chunk(choices=[], event={"type": "status", "data": {"description": text, "done": done}})
+
+    def _chunk(self, **more: object) -> bytes:
+        return _data({**self._head, "object": "chat.completion.chunk", **more})
+
+
+def routes(served: Served) -> APIRouter:
+    router = APIRouter(prefix="/v1")
+
+    @router.get("/models")
+    async def models() -> dict[str, object]:
+        return {"object": "list", "data": [_model(name) for name in served.offered]}
+
+    @router.get("/models/{name}")
+    async def model(name: str) -> dict[str, object]:
+        return _model(served.model(name).id)
+
+    @router.post("/chat/completions")
+    async def complete(request: Request) -> Response:
+        body = await read(request, Completion)
+        sent = [said.sent(number) for number, said in enumerate(body.messages, start=1)]
+        happening = await begun(answers(served, served.model(body.model), sent, body.wish))
+        if body.stream:
+            return Streamed(Chunks(body).streamed(happening), media_type="text/event-stream")
+        return JSONResponse(await unless_gone(request, Chunks(body).whole(happening)))
+
+    return router
+
+
+def failed(error: MmergError) -> dict[str, object]:
+    """An error as OpenAI's API says it."""
+    kind = "invalid_request_error" if status_of(error) < 500 else "server_error"
+    return {"error": {"message": sentence(error), "type": kind, "param": error.where or None, "code": None}}
+
+
+def _model(name: str) -> dict[str, object]:
+    return {"id": name, "object": "model", "created": 0, "owned_by": "mmerg"}
+
+
+def _usage(answer: Answer) -> dict[str, int]:
+    prompt, response = answer.prompt_tokens, answer.response_tokens
+    return {"prompt_tokens": prompt, "completion_tokens": response, "total_tokens": prompt + response}
+
+
+def _data(told: dict[str, Any]) -> bytes:
+    return f"data: {json.dumps(told)}\n\n".encode()

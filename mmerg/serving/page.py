@@ -1,0 +1,187 @@
+"""The page at / and what it asks: turns as they happen, frames, chats that are saved or forgotten."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from pathlib import Path
+from typing import Annotated, Literal
+
+from fastapi import APIRouter, Request
+from fastapi.responses import PlainTextResponse, Response
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from starlette.concurrency import run_in_threadpool
+from starlette.datastructures import UploadFile
+from starlette.formparsers import MultiPartException
+
+from mmerg.errors import MmergError
+from mmerg.serving.chats import Chat
+from mmerg.serving.messages import read
+from mmerg.serving.offered import Offered, titled
+from mmerg.serving.refused import RefusedError, plain
+from mmerg.serving.saving import save
+from mmerg.serving.served import Served
+from mmerg.serving.talk import Asked, Said, checked
+from mmerg.serving.told import Message
+from mmerg.serving.turns import Streamed, begun, replying
+from mmerg.serving.uploads import Upload
+from mmerg.settings.backbone import Seed
+from mmerg.storage.files import why
+
+FOLDER = Path(__file__).parent / "page"
+TYPES = {
+    ".html": "text/html; charset=utf-8",
+    ".css": "text/css; charset=utf-8",
+    ".js": "text/javascript; charset=utf-8",
+    ".svg": "image/svg+xml",
+    ".png": "image/png",
+}
+ALIVE = "Ollama is running"  # what Ollama's own programs look for
+ChatName = Annotated[str, Field(pattern=r"^[0-9a-zA-Z-]{1,64}$")]
+
+
+class TurnText(BaseModel):
+    who: Literal["you", "mmerg"]
+    text: str
+
+
+class Talk(BaseModel):
+    """What the page sends of a turn, beside its files."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    chat: ChatName
+    system: str
+    turns: list[TurnText]
+    keep: bool = False
+    seed: Seed | None = None
+
+
+class Saved(BaseModel):
+    chat: ChatName
+
+
+def routes(served: Served) -> APIRouter:
+    router = APIRouter()
+    files = {file.name: file.read_bytes() for file in sorted(FOLDER.glob("*")) if file.suffix in TYPES}
+
+    @router.get("/")
+    async def page(request: Request) -> Response:
+        if "text/html" in request.headers.get("accept", "") and "index.html" in files:
+            return Response(files["index.html"], media_type=TYPES[".html"])
+        return PlainTextResponse(ALIVE)
+
+    @router.head("/")
+    async def alive() -> Response:
+        return PlainTextResponse(ALIVE)
+
+    @router.get("/page/setup")
+    async def setup() -> dict[str, object]:
+        return _setup(served)
+
+    @router.post("/page/turns")
+    async def turns(request: Request) -> Response:
+        talk, uploads = await _received(request, served)
+        said = [Said(turn.who, turn.text) for turn in talk.turns]
+        if said:
+            said[-1] = Said(said[-1].who, said[-1].text, uploads)
+        kept = checked(said, served.settings.limits)
+        asked = Asked(served.model(talk.system), talk.chat, kept, talk.seed, owner=talk.chat)
+        turn = served.chats.open(talk.chat).begin(asked.offered.id, len(kept), kept=talk.keep)
+        return Streamed(_streamed(await begun(replying(served, asked, turn))), media_type="text/event-stream")
+
+    @router.get("/page/frames/{name}")
+    async def frame(name: str) -> Response:
+        data = served.chats.frame(name.removesuffix(".jpg")) if re.fullmatch(r"[0-9a-f]{64}\.jpg", name) else None
+        if data is None:
+            raise RefusedError("there is no such frame", where="the chats in memory", status=404)
+        return Response(data, media_type="image/jpeg")
+
+    @router.post("/page/save")
+    async def keep(request: Request) -> dict[str, object]:
+        if served.settings.save == "off":
+            raise RefusedError("chats are not saved here", where="save=off", hint="start with save=on", status=403)
+        chat = served.chats.find((await read(request, Saved)).chat)
+        folders = [str(folder) for folder in await run_in_threadpool(save, served, chat or Chat())]
+        return {"run": folders[0], "runs": folders}
+
+    @router.delete("/page/chats/{name}")
+    async def forget(name: str) -> dict[str, bool]:
+        return {"forgotten": served.chats.forget(name)}
+
+    @router.get("/page/{name}")
+    async def file(name: str) -> Response:
+        if name not in files:
+            raise RefusedError("there is no such file", where="the page", status=404)
+        return Response(files[name], media_type=TYPES[Path(name).suffix])
+
+    return router
+
+
+async def _streamed(happening: AsyncGenerator[Message, None]) -> AsyncGenerator[bytes, None]:
+    try:
+        async with aclosing(happening):
+            async for message in happening:
+                yield _event(message)
+    except MmergError as error:
+        yield _event(("failed", plain(error)))
+
+
+def _event(message: Message) -> bytes:
+    name, fields = message
+    return f"event: {name}\ndata: {json.dumps(fields)}\n\n".encode()
+
+
+async def _received(request: Request, served: Served) -> tuple[Talk, tuple[Upload, ...]]:
+    """The form's talk and files. Raises RefusedError."""
+    limits = served.settings.limits
+    most = limits.text * limits.turns * 12  # bytes: JSON may spell a character as \uXXXX\uXXXX
+    uploads: list[Upload] = []
+    try:
+        async with request.form(max_files=limits.pictures + 1, max_fields=1, max_part_size=most) as form:
+            for name, value in form.multi_items():
+                if isinstance(value, UploadFile):
+                    if name not in ("clip", "picture"):
+                        raise RefusedError(f"a file is called {name!r:.40}", where="files", hint="clip, or picture")
+                    uploads.append(Upload("clip" if name == "clip" else "picture", await value.read()))
+            talk = Talk.model_validate_json(str(form.get("talk", "")))
+    except MultiPartException as error:
+        raise RefusedError(
+            f"the form cannot be read: {error.message}", where="the form", hint="multipart/form-data"
+        ) from error
+    except ValidationError as error:
+        raise RefusedError(
+            f"the talk cannot be read: {why(error)}", where="talk", hint="see docs/serving.md"
+        ) from error
+    if len([upload for upload in uploads if upload.kind == "clip"]) > 1:
+        raise RefusedError("several clips are shown at once", where="files", hint="one clip, or pictures")
+    return talk, tuple(uploads)
+
+
+def _setup(served: Served) -> dict[str, object]:
+    settings, engine = served.settings, served.engine
+    backbone = settings.backbone
+    note = "no model at all: replies say nothing" if engine.backend == "dry" else backbone.note
+    return {
+        "version": served.version,
+        "systems": [_system(offered) for offered in served.offered.values()],
+        "backbone": {"name": backbone.name, "model": engine.model, "vision": engine.vision, "note": note},
+        "limits": settings.limits.plain() | {"clip_seconds": settings.frames.max_seconds},
+        "labels": list(next(iter(served.offered.values())).corpus.labels),
+        "saves": settings.save == "on",
+        "slots": served.slots,
+    }
+
+
+def _system(offered: Offered) -> dict[str, object]:
+    system = offered.system
+    agents = [{"name": one.name, "title": titled(one.name), "symbol": one.gives} for one in system.agents]
+    return {
+        "id": offered.id,
+        "name": system.name,
+        "title": titled(system.name),
+        "agents": agents,
+        "audits": system.auditor is not None,
+    }

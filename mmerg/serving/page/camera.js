@@ -1,0 +1,75 @@
+/** The camera: asked for, never assumed. While it is on its last seconds are held, and nothing of them leaves this page
+    until a turn is sent. */
+
+import { Wrong } from "./wire.js";
+
+const KINDS = ["video/webm;codecs=vp8", "video/webm", "video/mp4"];
+const BITS = 1_500_000; // a second: enough for a face at 640 x 480
+const REFUSED = {
+  NotAllowedError: ["The camera was not allowed", "Allow it at the address bar and ask again, or go on with text, a clip or a picture."],
+  NotFoundError: ["There is no camera", "Plug one in and ask again, or go on with text, a clip or a picture."],
+  NotReadableError: ["The camera cannot be read", "Another program may have it: close that, and ask again."],
+};
+
+export class Camera {
+  /** seconds: the most that a clip holds. changed(): called when it goes on or off, by itself too. */
+  constructor(seconds, changed) {
+    Object.assign(this, { seconds, changed, stream: null, recorders: [], timer: 0 });
+  }
+
+  async turnOn() {
+    if (!navigator.mediaDevices || !window.MediaRecorder) {
+      throw new Wrong({ what: "The browser gives no camera to this page", hint: "It does so on http://127.0.0.1 or over https. Text, clips and pictures work." });
+    }
+    try {
+      this.stream = await navigator.mediaDevices.getUserMedia({ video: { width: { ideal: 640 }, height: { ideal: 480 }, facingMode: "user" }, audio: false });
+    } catch (error) {
+      const [what, hint] = REFUSED[error.name] ?? [`The camera did not start: ${error.message}`, "Go on with text, a clip or a picture."];
+      throw new Wrong({ what, hint });
+    }
+    this.stream.getVideoTracks()[0].addEventListener("ended", () => this.turnOff());
+    this.#roll();
+    this.changed();
+  }
+
+  turnOff() {
+    clearInterval(this.timer);
+    this.recorders.forEach(discard);
+    this.recorders = [];
+    this.stream?.getTracks().forEach((track) => track.stop());
+    this.stream = null;
+    this.changed();
+  }
+
+  /** The last seconds as a file, and from then on the next ones. */
+  async clip() {
+    const [oldest, ...others] = this.recorders;
+    others.forEach(discard);
+    const file = await closed(oldest);
+    if (this.stream) this.#roll();
+    return file;
+  }
+
+  /** Two recorders take turns, each whole from its first frame: the older one has between half the seconds and all. */
+  #roll() {
+    const begin = () => {
+      const mimeType = KINDS.find((kind) => MediaRecorder.isTypeSupported(kind));
+      const recorder = new MediaRecorder(this.stream, { mimeType, videoBitsPerSecond: BITS });
+      recorder.start();
+      this.recorders.push(recorder);
+      if (this.recorders.length > 2) discard(this.recorders.shift());
+    };
+    clearInterval(this.timer);
+    this.recorders = [];
+    begin();
+    this.timer = setInterval(begin, (1000 * this.seconds) / 2);
+  }
+}
+
+const discard = (recorder) => { if (recorder.state !== "inactive") recorder.stop(); };
+
+const closed = (recorder) => new Promise((resolve) => {
+  const kind = recorder.mimeType.split(";")[0];
+  recorder.addEventListener("dataavailable", ({ data }) => resolve(new File([data], `camera.${kind.split("/")[1]}`, { type: kind })), { once: true });
+  recorder.stop();
+});

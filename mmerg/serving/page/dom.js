@@ -1,0 +1,55 @@
+/** Elements and texts. Text only ever becomes text. */
+
+export const one = (selector, root = document) => root.querySelector(selector);
+export const all = (selector, root = document) => Array.from(root.querySelectorAll(selector));
+
+/** An element with properties, or attributes where a name has a dash or is `role`; what is null among the children is left out. */
+export function make(tag, properties = {}, ...children) {
+  const element = document.createElement(tag);
+  for (const [name, value] of Object.entries(properties)) {
+    if (name.includes("-") || name === "role") element.setAttribute(name, value);
+    else element[name] = value;
+  }
+  element.append(...children.flat().filter((child) => child !== null && child !== undefined));
+  return element;
+}
+
+export const button = (label, onclick, properties = {}) => make("button", { type: "button", onclick, ...properties }, label);
+
+// What could steer a reader is spelled out, as on the report's pages and on a terminal.
+const STEERING = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]|\p{Surrogate}/gu;
+
+export const shown = (value) =>
+  String(value).replace(/\r\n?/g, "\n").replace(STEERING, (one) => `\\u${one.charCodeAt(0).toString(16).padStart(4, "0")}`);
+
+/** A paragraph, or another element, of foreign text. */
+export const text = (value, className = "", tag = "p") => make(tag, { className, dir: "auto" }, shown(value));
+
+/** An error: what, where and what to do next. */
+export const problem = ({ message, what = `this page has a fault: ${message}`, where, hint }) =>
+  [text(what, "what"), ...(where ? [text(where, "where")] : []), ...(hint ? [text(hint, "hint")] : [])];
+
+export const seconds = (value) =>
+  value < 9.95 ? `${value.toFixed(1)} s` : value < 59.5 ? `${Math.round(value)} s` : `${Math.floor(value / 60)} min ${Math.round(value % 60)} s`;
+
+const parts = new WeakMap();
+
+/** Make `parent` hold these parts, [key, signature, build] each, in this order. One whose signature is as it was stays the
+    element that it was: folds and what is selected in it live on, and focus stays on what has an id. */
+export function keep(parent, wanted) {
+  const focused = document.activeElement.id;
+  const before = parts.get(parent) ?? new Map();
+  const after = new Map();
+  for (const [key, signature, build] of wanted) {
+    const signed = JSON.stringify(signature);
+    const old = before.get(key);
+    after.set(key, old?.signed === signed ? old : { signed, element: build() });
+  }
+  parts.set(parent, after);
+  const elements = Array.from(after.values(), (part) => part.element);
+  for (const child of Array.from(parent.children)) if (!elements.includes(child)) child.remove();
+  elements.forEach((element, place) => {
+    if (parent.children[place] !== element) parent.insertBefore(element, parent.children[place] ?? null);
+  });
+  if (focused && document.activeElement === document.body) document.getElementById(focused)?.focus({ preventScroll: true });
+}

@@ -1,0 +1,37 @@
+/** An agent's output as fields to read, whatever its form: lists point to the turns and frames that they cite. */
+
+import { make, shown, text } from "./dom.js";
+
+const CHIPS = new Set(["emotion", "final_emotion", "consistency", "goal", "stance", "tactic", "tone", "chosen_strategy", "secondary_strategy", "cause_category"]);
+const LABELS = new Set(["emotion", "final_emotion"]);
+
+const empty = (value) => value === null || value === undefined || value === "" || (Array.isArray(value) && !value.length);
+const told = (value) => (typeof value === "boolean" ? (value ? "yes" : "no") : typeof value === "string" ? value : JSON.stringify(value));
+
+/** cite(kind, number): an element that leads to turn or frame `number`, or null where there is none. */
+export function fields(output, cite) {
+  if (typeof output !== "object" || output === null) return text(told(output), "quote");
+  return make("dl", { className: "fields" },
+    Object.entries(output).filter(([, value]) => !empty(value)).map(([name, value]) => field(name, value, cite)));
+}
+
+function field(name, value, cite) {
+  const label = make("dt", {}, shown(name.replaceAll("_", " ")));
+  if (Array.isArray(value)) {
+    return make("div", { className: "field many" }, label, make("dd", {}, make("ul", { className: "lines" }, value.map((item) => line(item, cite)))));
+  }
+  if (CHIPS.has(name)) {
+    const kind = LABELS.has(name) ? " emotion" : value === "conflict" ? " conflict" : "";
+    return make("div", { className: "field chips" }, label, make("dd", {}, text(told(value), `chip${kind}`, "span")));
+  }
+  if (name === "response") return make("div", { className: "field many" }, label, text(told(value), "quote", "dd"));
+  return make("div", { className: name.startsWith("reasoning") ? "field quiet" : "field" }, label, text(told(value), "", "dd"));
+}
+
+function line(item, cite) {
+  if (typeof item !== "object" || item === null) return make("li", {}, text(told(item), "", "span"));
+  const cites = ["frame", "turn"].filter((kind) => Number.isInteger(item[kind]));
+  const rest = Object.entries(item).filter(([name, value]) => !cites.includes(name) && !empty(value));
+  const words = rest.map(([name, value]) => (rest.length === 1 ? told(value) : `${name}: ${told(value)}`)).join(" · ");
+  return make("li", {}, cites.map((kind) => cite(kind, item[kind])), text(words, "", "span"));
+}

@@ -1,0 +1,30 @@
+/** A keyframe, enlarged, and those beside it. */
+
+import { one, shown } from "./dom.js";
+
+const viewer = one("#viewer");
+let frames = [];
+let at = 0;
+
+function show(number) {
+  at = Math.min(Math.max(number, 0), frames.length - 1);
+  const frame = frames[at];
+  Object.assign(one("img", viewer), { src: frame.url, alt: `Keyframe ${frame.number} of turn ${frame.turn}` });
+  one("p", viewer).textContent = [`Keyframe ${frame.number} of turn ${frame.turn}, at ${frame.time.toFixed(1)} s`, shown(frame.description ?? "")].filter(Boolean).join(" · ");
+  one("[data-step='-1']", viewer).disabled = at === 0;
+  one("[data-step='1']", viewer).disabled = at === frames.length - 1;
+}
+
+export function enlarge(some, number) {
+  frames = some;
+  show(number);
+  viewer.showModal();
+}
+
+viewer.addEventListener("click", (event) => {
+  if (event.target.dataset.step) show(at + Number(event.target.dataset.step));
+});
+viewer.addEventListener("keydown", (event) => {
+  if (event.key === "ArrowLeft") show(at - 1);
+  if (event.key === "ArrowRight") show(at + 1);
+});

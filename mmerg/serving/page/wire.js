@@ -1,0 +1,71 @@
+/** The way to the server: a turn's events as they come, and the plain requests. */
+
+/** What went wrong, as every error of mmerg says it: what, where, and what to do next. */
+export class Wrong extends Error {
+  constructor({ what, where = "", hint = "" }) {
+    super(what);
+    Object.assign(this, { what, where, hint });
+  }
+}
+
+const gone = (where) =>
+  new Wrong({ what: "mmerg cannot be reached", where, hint: "See whether `mmerg serve` still runs, then try again." });
+
+async function ask(path, options = {}) {
+  let answer;
+  try {
+    answer = await fetch(path, options);
+  } catch (error) {
+    if (error.name === "AbortError") throw error;
+    throw gone(location.host);
+  }
+  if (answer.ok) return answer;
+  let told = null;
+  try {
+    told = await answer.json();
+  } catch { /* not mmerg's own words: the status has to do */ }
+  throw new Wrong(told?.what ? told : { what: `mmerg answered ${answer.status} ${answer.statusText}`, where: path });
+}
+
+export const setup = async () => (await ask("/page/setup")).json();
+
+export const save = async (chat) =>
+  (await ask("/page/save", { method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify({ chat }) })).json();
+
+/** Done also while the page is being left. */
+export const forget = (chat) => ask(`/page/chats/${chat}`, { method: "DELETE", keepalive: true });
+
+/** The events of one turn, [name, data] each. Files are [field, File] pairs. A reply that ends without saying so is an error. */
+export async function* turn(talk, files, signal) {
+  const body = new FormData();
+  body.append("talk", JSON.stringify(talk));
+  for (const [field, file] of files) body.append(field, file, file.name);
+  const answer = await ask("/page/turns", { method: "POST", body, signal });
+  let ended = false;
+  try {
+    for await (const [name, data] of events(answer.body)) {
+      ended ||= name === "done" || name === "failed";
+      yield [name, data];
+    }
+  } catch (error) {
+    if (error.name === "AbortError" || error instanceof SyntaxError) throw error;
+    throw gone("in the middle of this turn");
+  }
+  if (!ended) throw gone("in the middle of this turn");
+}
+
+async function* events(stream) {
+  const reader = stream.pipeThrough(new TextDecoderStream()).getReader();
+  let rest = "";
+  for (;;) {
+    const { value, done } = await reader.read();
+    if (done) return;
+    const blocks = (rest + value).split(/\r\n\r\n|\n\n/);
+    rest = blocks.pop();
+    for (const block of blocks) {
+      const lines = block.split(/\r?\n/);
+      const of = (field) => lines.filter((line) => line.startsWith(`${field}:`)).map((line) => line.slice(field.length + 1).replace(/^ /, ""));
+      if (of("data").length) yield [of("event")[0], JSON.parse(of("data").join("\n"))];
+    }
+  }
+}

@@ -1,0 +1,145 @@
+/** What the agents see and think: a rail of steps for each system, filling in as its record does. */
+
+import { button, keep, make, problem, seconds, shown, text } from "./dom.js";
+import { fields } from "./fields.js";
+import { auditor, going, origin, short, speakers, viewed } from "./record.js";
+import { enlarge } from "./viewer.js";
+
+const plural = (count, word) => `${count.toLocaleString("en")} ${word}${count === 1 ? "" : "s"}`;
+
+/** Show the records side by side. changed(): called when another pass is to be looked at. */
+export function drawWork(box, records, changed) {
+  box.className = `works-${records.length}`;
+  keep(box, records.map(({ system }, side) => [`${side} ${system.id}`, 0, () => make("article", { className: "agents" },
+    make("h3", {}, shown(short(system))), make("div", { className: "passes", role: "group", "aria-label": "Passes" }), make("ol", { className: "steps" }))]));
+  records.forEach((record, side) => {
+    const [, passes, steps] = box.children[side].children;
+    passes.hidden = record.passes.length < 2;
+    keep(passes, record.passes.map((pass) => passButton(record, pass, side, changed)));
+    keep(steps, [framesStep(record), ...agentSteps(record), ...auditStep(record), ...endStep(record)]);
+  });
+}
+
+function passButton(record, { number, audit }, side, changed) {
+  const [pressed, chosen] = [viewed(record) === number, record.chosen?.pass === number];
+  const passed = audit?.findings.map((finding) => finding.passed) ?? [];
+  const look = () => { record.view = number; changed(); };
+  return [number, [pressed, chosen, passed], () => {
+    const marks = make("span", { className: "marks", "aria-hidden": "true" }, passed.map((good) => make("span", { className: good ? "good" : "bad" }, good ? "✓" : "✗")));
+    const told = make("span", { className: "aside" }, passed.length ? `, ${passed.filter(Boolean).length} of ${passed.length} checks passed` : "");
+    const element = button(`Pass ${number}`, look, { className: "pass", id: `pass-${side}-${number}`, "aria-pressed": pressed });
+    element.append(marks, told, ...(chosen ? [make("span", { className: "tag good" }, "chosen")] : []));
+    return element;
+  }];
+}
+
+/** state: waits, asked, said, kept or lost. */
+function step(state, symbol, title, by, took, ...body) {
+  return make("li", { className: `step ${state}` },
+    make("span", { className: "node", "aria-hidden": "true" }, shown(symbol)),
+    make("div", { className: "card" },
+      make("div", { className: "head" }, make("h4", {}, shown(title), by && by !== title.toLowerCase() ? make("span", { className: "by" }, ` by ${shown(by)}`) : null), took), ...body));
+}
+
+const ended = (record) => record.state !== "idle" && !going(record);
+const note = (words, className = "took") => make("span", { className }, words);
+const since = (begun) => make("span", { className: "took", "data-since": String(begun) }, seconds((performance.now() - begun) / 1000));
+
+function framesStep({ frames, problem, state }) {
+  const found = frames ?? [];
+  const open = (number) => enlarge(found, number);
+  return ["frames", [frames, problem, state === "idle"], () => step(found.length ? "said" : "waits", "V", "Keyframes", "",
+    note(found.length ? plural(found.length, "frame") : frames ? "none: words alone" : ""),
+    found.length ? make("div", { className: found.some((frame) => frame.description) ? "shots told" : "shots" }, found.map((frame, place) => shot(frame, () => open(place)))) : null,
+    problem ? text(`No frames: ${problem.replaceAll("_", " ")}. The turn is shown as text alone.`, "problem") : null)];
+}
+
+function shot(frame, open) {
+  const name = `Keyframe ${frame.number} of turn ${frame.turn}`;
+  return make("figure", { className: "shot", "data-frame": String(frame.number) },
+    make("button", { type: "button", className: "enlarge", onclick: open }, make("img", { src: frame.url, alt: name })),
+    make("figcaption", {}, make("strong", {}, String(frame.number)), ` ${frame.time.toFixed(1)} s`, frame.description ? text(frame.description, "described", "span") : null));
+}
+
+function agentSteps(record) {
+  const agents = speakers(record);
+  const at = viewed(record);
+  return agents.map(({ name, title, symbol }, place) => {
+    const made = origin(record, at, place, agents);
+    const agent = record.passes[made]?.agents[name];
+    const state = made < at ? "kept" : agent?.state === "said" ? "said" : ended(record) ? "lost" : agent?.state ?? "waits";
+    const again = made === at && record.passes[at]?.from === name ? record.passes[at].reason : null;
+    return [name, [agent, state, made, again], () => step(state, symbol, title, name, tookOf(state, agent, made),
+      again === null ? null : make("div", { className: "again" }, make("strong", {}, "Run again from here. "), text(again, "", "span")),
+      ...(agent?.supplied ?? []).map(supplied),
+      ...(agent?.refused ?? []).map(refused),
+      agent?.state === "said" ? fields(agent.output, citing(record)) : null)];
+  });
+}
+
+function tookOf(state, agent, made) {
+  if (state === "asked") return since(agent.since);
+  if (state === "kept") return note(`kept from pass ${made}`);
+  if (state === "lost") return note(agent?.state === "asked" ? "not finished" : "not reached");
+  return note(state === "said" ? seconds(agent.seconds) : "");
+}
+
+/** Evidence leads to the turn or the frame that it cites, and shows the frame. */
+const citing = (record) => (kind, number) => {
+  const frame = kind === "frame" ? record.frames?.find((one) => one.number === number) : null;
+  const target = kind === "turn" ? record.places[number - 1] : frame;
+  const label = `${kind} ${number}`;
+  if (!target) return make("span", { className: "cite" }, label);
+  const thumb = frame ? make("img", { src: frame.url, alt: "" }) : null;
+  const open = () => (frame ? enlarge(record.frames, record.frames.indexOf(frame)) : document.getElementById(target)?.scrollIntoView({ block: "nearest" }));
+  return make("button", { type: "button", className: "cite", onclick: open, "data-cites": frame ? `frame ${number}` : target }, thumb, label);
+};
+
+const refused = (complaint) => make("div", { className: "refused" }, make("strong", {}, "Reply refused. "), text(complaint, "", "span"));
+
+function supplied({ symbol, items, problem }) {
+  if (!items.length) return problem ? text(problem, "problem") : null;
+  const told = symbol === "M" ? plural(items.length, "exemplar") : `${shown(symbol)}: ${plural(items.length, "entry").replace("entrys", "entries")}`;
+  return make("details", { className: "supplied" }, make("summary", {}, told), make("ul", { className: "exemplars" }, items.map(exemplar)));
+}
+
+function exemplar(item) {
+  if (!item.reply) return make("li", {}, fields(item, (kind, number) => make("span", { className: "cite" }, `${kind} ${number}`)));
+  const last = item.history?.at(-1);
+  return make("li", {}, last ? text(last.text, "after") : null, text(item.reply),
+    Number.isFinite(item.similarity) ? make("span", { className: "likeness" }, item.similarity.toFixed(2)) : null);
+}
+
+/** An auditor finds for each agent; a critic says what it says. */
+function auditStep(record) {
+  const agent = auditor(record.system);
+  if (!agent) return [];
+  const pass = record.passes[viewed(record)];
+  const [audit, critic, unfinished] = [pass?.audit, pass?.agents[agent.name], pass?.lost];
+  const state = audit ? "said" : critic?.state === "said" ? "said" : ended(record) ? "lost" : critic?.state ?? "waits";
+  const good = audit && audit.findings.length > 0 && audit.findings.every((finding) => finding.passed);
+  return [["the audit", [audit, critic, state, unfinished], () => step(audit ? `said ${good ? "good" : "bad"}` : state, audit ? (good ? "✓" : "✗") : "A", agent.title, agent.name, tookOf(state, audit ?? critic),
+    ...(critic?.refused ?? []).map(refused),
+    audit ? make("ul", { className: "findings" }, audit.findings.map((finding) => found(finding, audit, record.system.agents))) : null,
+    critic?.output ? fields(critic.output, citing(record)) : null,
+    audit?.problem ? text(audit.problem, "problem") : null,
+    unfinished ? text(`This pass could not be finished: ${unfinished}`, "problem") : null)]];
+}
+
+function found({ check, passed, reason }, { blamed, instruction }, agents) {
+  const title = agents.find((agent) => agent.name === check)?.title ?? check;
+  const first = check === blamed;
+  return make("li", {},
+    make("span", { className: `mark ${passed ? "good" : "bad"}` }, make("span", { "aria-hidden": "true" }, passed ? "✓ " : "✗ "), shown(title), make("span", { className: "aside" }, passed ? " passed" : " failed")),
+    first ? make("span", { className: "first" }, "first fault") : null, text(reason),
+    first && instruction ? make("p", { className: "correction", dir: "auto" }, make("strong", {}, "Correction "), shown(instruction)) : null);
+}
+
+function endStep({ chosen, cost, failed, state }) {
+  if (failed) return [["end", failed, () => step("bad", "!", "Failed", "", note(""), ...problem(failed))]];
+  if (state === "stopped") return [["end", state, () => step("lost", "■", "Stopped", "", note(""))]];
+  if (!chosen && !cost) return [];
+  const spent = cost ? `${plural(cost.calls, "call")}, ${plural(cost.prompt_tokens, "token")} read, ${plural(cost.response_tokens, "token")} written, ${seconds(cost.seconds)}` : "";
+  return [["end", [chosen, cost], () => step("said good", "★", chosen?.passes > 1 ? `Pass ${chosen.pass} is the reply` : "The reply", "", note(""),
+    chosen?.why ? text(chosen.why) : null, spent ? make("p", { className: "cost" }, spent) : null)]];
+}

@@ -1,0 +1,67 @@
+"""A chat as run folders, one for each system that answered in it: `mmerg show` and `mmerg report` open them.
+
+The frames of a turn are there only where its user said that they may be kept.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+from secrets import token_hex
+
+from mmerg.experiment.wiring import identity_of, session_of
+from mmerg.runs.events import Emit
+from mmerg.runs.folder import Run
+from mmerg.runs.manifest import Corpus, Manifest, ProtocolSection
+from mmerg.runs.result import Result
+from mmerg.serving.chats import Chat, Turn
+from mmerg.serving.offered import Offered
+from mmerg.serving.refused import RefusedError
+from mmerg.serving.served import Served
+from mmerg.settings.identity import identity_hash
+from mmerg.settings.model import RunSettings
+from mmerg.storage.files import Snapshot
+
+
+def save(served: Served, chat: Chat) -> list[Path]:
+    """The folders. Raises RefusedError where there is nothing to save, RunError where it cannot be written."""
+    ended: dict[str, list[tuple[Turn, Result]]] = {}
+    for turn in list(chat.turns.values()):
+        if turn.result:
+            ended.setdefault(turn.model, []).append((turn, turn.result))
+    if not ended:
+        raise RefusedError("no reply of this chat is in memory", where="chat", hint="say something first", status=404)
+    mark = f"{datetime.now(UTC):%Y%m%d-%H%M%S}-{token_hex(4)}"
+    folders = []
+    for model, turns in ended.items():
+        offered = served.offered[model]
+        folder = Path(offered.settings.runs) / f"chat-{offered.system.name}-{mark}"
+        with Run(folder, _manifest(served, offered, len(turns))) as run:
+            for turn, result in turns:
+                _write(run, turn, result)
+        folders.append(folder)
+    return folders
+
+
+def _write(run: Run, turn: Turn, result: Result) -> None:
+    def told(emit: Emit) -> Result:
+        for event in turn.events():
+            emit(event)
+        return result
+
+    run.record(result.id, told)
+    for sha256, data in turn.frames.items() if turn.kept else ():
+        run.keep_frame(sha256, lambda data=data: data)  # type: ignore[misc]
+
+
+def _manifest(served: Served, offered: Offered, count: int) -> Manifest:
+    settings, corpus, prompts = offered.settings, offered.corpus, offered.experiment.prompts
+    plain = {name: value for name, value in settings.plain().items() if name in RunSettings.model_fields}
+    return Manifest(
+        identity=identity_of(identity_hash(plain), corpus, Snapshot(), served.engine, prompts, offered.sources),
+        engine=served.engine,
+        corpus=Corpus(name=corpus.name, split=corpus.split, labels=corpus.labels),
+        protocol=ProtocolSection(description="the replies of a chat", samples=count, dialogues=1),
+        settings=plain,
+        sessions=(session_of(settings),),
+    )

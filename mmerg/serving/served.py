@@ -1,0 +1,38 @@
+"""What all routes share: the systems, the turns at work, the chats in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from mmerg.backends.protocol import Engine
+from mmerg.errors import MmergError
+from mmerg.serving.chats import Chats
+from mmerg.serving.offered import Offered
+from mmerg.serving.refused import RefusedError, sentence
+from mmerg.serving.work import Work
+from mmerg.settings.model import ServeSettings
+
+
+@dataclass(frozen=True)
+class Served:
+    """offered: systems by the name of their model; missing: why others are not. slots: turns at once."""
+
+    settings: ServeSettings
+    engine: Engine
+    offered: Mapping[str, Offered]
+    missing: Mapping[str, MmergError]
+    work: Work
+    slots: int
+    version: str
+    chats: Chats = field(default_factory=Chats)
+
+    def model(self, name: str) -> Offered:
+        """The system of that name; Ollama's programs put a tag behind it. Raises RefusedError where there is none."""
+        name = name.removesuffix(":latest")
+        if found := self.offered.get(name):
+            return found
+        if lacks := self.missing.get(name):
+            raise RefusedError(f"{name} cannot be talked to: {sentence(lacks)}", where="model", status=404)
+        hint = f"one of {', '.join(self.offered)}"
+        raise RefusedError(f"there is no model {name!r:.80}", where="model", hint=hint, status=404)

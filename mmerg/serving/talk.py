@@ -1,0 +1,94 @@
+"""A talk as any client brings it, checked, and the sample that it is to the engine."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Literal
+
+from mmerg.corpora.dialogue import Clip, Sample, Turn
+from mmerg.corpora.talk import sample_of
+from mmerg.engine.sample import Experiment
+from mmerg.frames.store import HeldFrames
+from mmerg.serving.offered import Offered
+from mmerg.serving.refused import RefusedError
+from mmerg.serving.uploads import Upload, Uploads
+from mmerg.settings.model import LimitSettings
+
+WORDLESS = "(shows a picture and says nothing)"
+
+
+@dataclass(frozen=True)
+class Said:
+    """One turn: who says it, the words, and what is shown with them."""
+
+    who: Literal["you", "mmerg"]
+    text: str
+    shown: tuple[Upload, ...] = ()
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A reply that is wanted: of a system, in a chat, after these turns, with a seed (None: the settings'). owner: who
+    is in the line for it, by any name."""
+
+    offered: Offered
+    chat: str
+    said: tuple[Said, ...]
+    seed: int | None
+    owner: str
+
+    @property
+    def sample(self) -> Sample:
+        settings = self.offered.settings
+        names = {"you": settings.you, "mmerg": settings.answers_as}
+        turns = [
+            Turn(names[one.who], one.text.strip() or WORDLESS, clip=Clip(_place(number)) if one.shown else None)
+            for number, one in enumerate(self.said, start=1)
+        ]
+        return sample_of(self.chat, turns, settings.answers_as, self.offered.corpus.labels)
+
+    @property
+    def experiment(self) -> Experiment:
+        """The system's own, with what is shown in this talk for its clips, and frames in memory alone."""
+        shared = self.offered.experiment
+        uploads = Uploads({_place(number): one.shown for number, one in enumerate(self.said, start=1) if one.shown})
+        sampling = shared.sampling if self.seed is None else replace(shared.sampling, seed=self.seed)
+        return replace(shared, looker=replace(shared.looker, store=HeldFrames(), ahead=uploads), sampling=sampling)
+
+
+def _place(number: int) -> Path:
+    return Path(f"turn {number}")
+
+
+def checked(said: Sequence[Said], limits: LimitSettings) -> tuple[Said, ...]:
+    """The turns that say something. Raises RefusedError where they are no talk that a reply can follow."""
+    kept = tuple(one for one in said if one.text.strip() or one.shown)
+    for what, hint in _wrong(kept, limits):
+        raise RefusedError(what, where="the talk", hint=hint)
+    return kept
+
+
+def _wrong(said: Sequence[Said], limits: LimitSettings) -> Iterator[tuple[str, str]]:
+    if not said:
+        yield "there is no turn to reply to", "say something"
+    elif said[-1].who != "you":
+        yield "the last turn is not the user's: there is nothing to reply to", "let the user's turn be the last"
+    if len(said) > limits.turns:
+        yield f"the talk has {len(said)} turns, over {limits.turns}", "begin a new one, or raise limits.turns"
+    for number, one in enumerate(said, start=1):
+        if len(one.text) > limits.text:
+            what = f"turn {number} has {len(one.text)} characters, over {limits.text}"
+            yield what, "say it shorter, or raise limits.text"
+    yield from _wrong_files([upload for one in said for upload in one.shown], limits)
+
+
+def _wrong_files(shown: Sequence[Upload], limits: LimitSettings) -> Iterator[tuple[str, str]]:
+    if len(shown) > limits.pictures:
+        yield f"{len(shown)} pictures are shown, over {limits.pictures}", "show fewer, or raise limits.pictures"
+    for upload in shown:
+        most = limits.clip_mb if upload.kind == "clip" else limits.picture_mb
+        if len(upload.data) > most * 2**20:
+            what = f"a {upload.kind} has {len(upload.data) / 2**20:.1f} MB, over {most}"
+            yield what, f"show a smaller one, or raise limits.{upload.kind}_mb"

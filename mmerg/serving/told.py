@@ -1,0 +1,136 @@
+"""What happens in a turn, from the trace's events to what clients are told: a name and its fields.
+
+told = Told(offered.system)
+for name, fields in told.of(event): ...
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from mmerg.runs import events
+from mmerg.runs.result import Result
+from mmerg.serving.work import Place
+from mmerg.systems.system import System
+
+Message = tuple[str, dict[str, Any]]
+FRAME_URL = "/page/frames/{}.jpg"
+
+
+class Told:
+    """One turn's. turn: its id, for the client."""
+
+    def __init__(self, system: System, turn: str) -> None:
+        self._system, self._turn = system, turn
+        self._stages = {stage.name: stage for stage in system.agents}
+        self._calls: list[events.Called] = []  # of the agent at work
+        self._passes = 1
+        self._failed: events.SampleFailed | None = None
+
+    def of(self, what: object) -> Iterator[Message]:  # noqa: PLR0912 - a short branch an event
+        """What a client is told of a place in the line, an event, or the result."""
+        match what:
+            case Place(place):
+                yield "accepted", {"turn": self._turn, "place": place}
+            case events.FramesTaken():
+                yield "frames", _frames(what)
+                yield from self._next(0, "")
+            case events.Called():
+                self._calls.append(what)
+            case events.Supplied():
+                fields = {"pass": what.t, "agent": what.stage, "symbol": what.symbol}
+                yield "supplied", {**fields, "items": list(what.content), "problem": what.problem}
+            case events.Refused():
+                yield "refused", {"pass": what.t, "agent": what.stage, "complaint": what.complaint}
+            case events.Produced():
+                said = {"pass": what.t, "agent": what.stage, "symbol": what.symbol, "output": what.output}
+                yield "said", said | self._cost()
+                yield from self._next(what.t, what.stage)
+            case events.Audited():
+                yield "audit", {**_audit(what), **self._cost()}
+            case events.Unaudited():
+                why = f"the audit cannot be read: {what.what}"
+                unread = {"pass": what.t, "findings": [], "blamed": None, "instruction": "", "problem": why}
+                yield "audit", unread | self._cost()
+            case events.PassLost():
+                yield "lost", {"pass": what.t, "what": what.what}
+            case events.Rerun():
+                self._passes = max(self._passes, what.t + 1)
+                yield "rerun", {"pass": what.t, "from": what.stage, "reason": what.reason}
+                yield "asked", {"pass": what.t, "agent": what.stage}
+            case events.Selected():
+                self._passes = max([self._passes, *(t + 1 for t in what.ranks)])
+                yield "chosen", {"pass": what.t, "passes": self._passes, "why": _why(what)}
+            case events.SampleFailed():
+                self._failed = what
+            case Result():
+                yield from self._ended(what)
+            case _:
+                pass
+
+    def _ended(self, result: Result) -> Iterator[Message]:
+        if failed := self._failed:
+            told = {"what": failed.what, "where": failed.where, "hint": failed.hint}
+            yield "failed", told | {"failure": failed.failure.value}
+            return
+        yield "reply", {"text": result.response or "", "emotion": result.emotion or ""}
+        names = ("calls", "prompt_tokens", "response_tokens", "seconds")
+        yield "done", {name: getattr(result, name) for name in names}
+
+    def _cost(self) -> dict[str, float]:
+        """Of the agent that has ended its work."""
+        replies = [call.reply for call in self._calls]
+        self._calls.clear()
+        tokens, seconds = sum(one.response_tokens for one in replies), sum(one.seconds for one in replies)
+        return {"tokens": tokens, "seconds": round(seconds, 3)}
+
+    def _next(self, t: int, after: str) -> Iterator[Message]:
+        """Who is asked after the agent `after`, as our loops do it: the stages in order, then the auditor."""
+        names = [stage.name for stage in self._system.stages]
+        auditor = self._system.auditor
+        if after and (auditor is not None and after == auditor.name):
+            return
+        following = names[names.index(after) + 1 :] if after in names else names
+        if following:
+            yield "asked", {"pass": t, "agent": following[0]}
+        elif auditor is not None:
+            yield "asked", {"pass": t, "agent": auditor.name}
+        elif t + 1 < self._system.draws:
+            self._passes = t + 2
+            yield "asked", {"pass": t + 1, "agent": names[0]}
+
+
+def _frames(event: events.FramesTaken) -> dict[str, Any]:
+    pairs = [(turn, frame, index) for turn in event.turns for index, frame in enumerate(turn.frames)]
+    shown = [
+        {
+            "number": number,
+            "turn": turn.turn,
+            "time": frame.time,
+            "url": FRAME_URL.format(frame.sha256),
+            "description": turn.descriptions[index] if turn.descriptions else "",
+            "role": frame.role,
+            "width": frame.width,
+            "height": frame.height,
+        }
+        for number, (turn, frame, index) in enumerate(pairs, start=1)
+    ]
+    problems = [f"turn {turn.turn}: {turn.problem}" for turn in event.turns if turn.problem]
+    return {"frames": shown, "form": event.form, "problem": "; ".join(problems)}
+
+
+def _audit(event: events.Audited) -> dict[str, Any]:
+    found = event.audit.findings
+    findings = [{"check": name, "passed": one.passed, "reason": one.reason} for name, one in found.items()]
+    instruction = found[event.fault].correction if event.fault else ""
+    return {"pass": event.t, "findings": findings, "blamed": event.fault, "instruction": instruction}
+
+
+def _why(event: events.Selected) -> str:
+    """Why the loop ended, and why this pass is the one."""
+    ended = events.ENDED.get(event.ended, event.ended)
+    if len(event.ranks) < 2:
+        return ended
+    by = "it is the last one" if event.by == "last" else "its rank is the highest, of equals the earlier"
+    return f"{ended}; {by}"

@@ -1,0 +1,92 @@
+"""From a reply that is asked for to what its client is told, for every API alike; and clients that hang up.
+
+async for name, fields in replying(served, asked): ...
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Awaitable
+from contextlib import aclosing, suppress
+from typing import TypeVar
+from uuid import uuid4
+
+from fastapi import Request
+from fastapi.responses import StreamingResponse
+from starlette.types import Send
+
+from mmerg.backends.protocol import Backend
+from mmerg.runs.events import Event
+from mmerg.runs.result import Result
+from mmerg.serving.chats import Turn
+from mmerg.serving.refused import RefusedError
+from mmerg.serving.served import Served
+from mmerg.serving.talk import Asked
+from mmerg.serving.told import Message, Told
+from mmerg.serving.work import Tell
+
+Item = TypeVar("Item")
+GONE = 499  # as proxies note a client that hung up
+
+
+async def replying(served: Served, asked: Asked, turn: Turn | None = None) -> AsyncGenerator[Message, None]:
+    """What happens until there is a reply, or the turn has failed; `turn` keeps of it what may be kept. Raises
+    MmergError where it cannot be had at all."""
+    told, kept = Told(asked.offered.system, uuid4().hex), turn or Turn(asked.offered.id, kept=False)
+
+    def job(backend: Backend, tell: Tell) -> Result:
+        def emit(event: Event) -> None:
+            tell(event)
+            if turn:
+                turn.note(event)
+
+        result = asked.experiment.sample(asked.sample, backend, emit, kept.keep_frame)
+        kept.end(result)
+        return result
+
+    async with aclosing(served.work.turn(asked.owner, job)) as happening:
+        async for what in happening:
+            for message in told.of(what):
+                yield message
+
+
+async def begun(happening: AsyncGenerator[Item, None]) -> AsyncGenerator[Item, None]:
+    """The same, its first item awaited: what is wrong from the start is raised here, before an answer has a status."""
+    first = await anext(happening)
+
+    async def all_of_it() -> AsyncGenerator[Item, None]:
+        async with aclosing(happening):
+            yield first
+            async for item in happening:
+                yield item
+
+    return all_of_it()
+
+
+class Streamed(StreamingResponse):
+    """Ends its generator when the client is gone, in whatever moment."""
+
+    async def stream_response(self, send: Send) -> None:
+        assert isinstance(self.body_iterator, AsyncGenerator)
+        async with aclosing(self.body_iterator):
+            await super().stream_response(send)
+
+
+async def unless_gone(request: Request, work: Awaitable[Item]) -> Item:
+    """What `work` gives; it is cancelled once the client of `request`, whose body was read, has hung up."""
+    working, gone = asyncio.ensure_future(work), asyncio.ensure_future(_gone(request))
+    try:
+        await asyncio.wait({working, gone}, return_when=asyncio.FIRST_COMPLETED)
+        if working.done():
+            return working.result()
+        raise RefusedError("the client is gone", status=GONE)
+    finally:
+        for task in (working, gone):
+            task.cancel()
+            with suppress(BaseException):
+                await task
+
+
+async def _gone(request: Request) -> None:
+    while (await request.receive())["type"] != "http.disconnect":
+        pass

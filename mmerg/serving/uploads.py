@@ -1,0 +1,120 @@
+"""Clips and pictures that a client brought: decoded in a child process with limits, so that a hostile one costs its own
+turn alone. They are never written to a file that has a name.
+
+    uploads = Uploads({Path("turn 3"): [Upload("clip", data)]}, limits)
+    Looker(settings, HeldFrames(), ahead=uploads)       # takes keyframes as from any clip
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from pydantic import ValidationError
+
+from mmerg.backends.stop import current
+from mmerg.corpora.dialogue import Clip
+from mmerg.engine.look import Ahead
+from mmerg.errors import ClipError
+from mmerg.frames.extract import Found
+from mmerg.frames.store import Frame, FrameStore
+from mmerg.settings.model import FramesSettings
+
+Kind = Literal["clip", "picture"]
+SECONDS = 30.0  # that decoding may take
+
+
+@dataclass(frozen=True)
+class Upload:
+    """A file as it came; `data` is not to be believed."""
+
+    kind: Kind
+    data: bytes
+
+
+class _Child:
+    """The process, as something that a stop can shut."""
+
+    def __init__(self, process: subprocess.Popen[bytes]) -> None:
+        self.process = process
+
+    def shut(self) -> None:
+        self.process.kill()
+
+
+class Uploads(Ahead):
+    """Stands for files that other clips would lie in: `files` by the path that a turn's clip has."""
+
+    def __init__(self, files: Mapping[Path, Sequence[Upload]]) -> None:
+        super().__init__()
+        self.files = files
+
+    def extract(self, clips: Sequence[Clip], settings: FramesSettings, store: FrameStore) -> list[Found]:
+        """The keyframes of each clip, their bytes in `store`, or why there are none."""
+        return [self._of(clip, settings, store) for clip in clips]
+
+    def _of(self, clip: Clip, settings: FramesSettings, store: FrameStore) -> Found:
+        frames: list[Frame] = []
+        for found in decoded(self.files[clip.path], settings):
+            if isinstance(found, ClipError):
+                return found
+            frame, data = found
+            frames.append(frame.model_copy(update={"sha256": store.write(data)}))
+        return tuple(frames)
+
+
+def decoded(uploads: Sequence[Upload], settings: FramesSettings) -> list[tuple[Frame, bytes] | ClipError]:
+    """The keyframes of `uploads` as a child process gives them, with their JPEGs."""
+    stop = current()
+    with ExitStack() as files:
+        opened = []
+        for upload in uploads:
+            file = files.enter_context(tempfile.TemporaryFile())
+            file.write(upload.data)
+            file.seek(0)
+            opened.append(file)
+        job = {
+            "settings": settings.plain() | {"face_reader": None},
+            "files": [[upload.kind, file.fileno()] for upload, file in zip(uploads, opened, strict=True)],
+        }
+        command = [sys.executable, "-m", "mmerg.serving.decoder"]
+        fds = [file.fileno() for file in opened]
+        pipe = subprocess.PIPE
+        process = subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL, pass_fds=fds)
+        child = _Child(process)
+        try:
+            stop.hold(child)
+            answer, _ = process.communicate(json.dumps(job).encode(), timeout=SECONDS)
+        except subprocess.TimeoutExpired:
+            return [ClipError("unreadable", f"it cannot be decoded within {SECONDS:g} s", hint="send a shorter one")]
+        finally:
+            stop.release(child)
+            process.kill()
+            process.communicate()
+    stop.check()
+    try:
+        return list(_read(answer))
+    except (ValidationError, ValueError, TypeError, KeyError):
+        what = "it cannot be decoded: it is damaged, too large, or no picture or video at all"
+        return [ClipError("unreadable", what, hint="play it, and export it as JPEG, PNG, MP4 or WebM")]
+
+
+def _read(answer: bytes) -> list[tuple[Frame, bytes] | ClipError]:
+    """What the child wrote: a line of JSON, then the JPEGs that it speaks of, one behind the other."""
+    head, _, rest = answer.partition(b"\n")
+    told: list[tuple[Frame, bytes] | ClipError] = []
+    for one in json.loads(head):
+        if "reason" in one:
+            told.append(ClipError(one["reason"], one["what"], hint=one["hint"]))
+            continue
+        size = one.pop("bytes")
+        told.append((Frame.model_validate(one), rest[:size]))
+        rest = rest[size:]
+    return told

@@ -1,0 +1,186 @@
+"""Who may ask, how much may be sent, and that no request reaches a file."""
+
+from __future__ import annotations
+
+import json
+import logging
+import socket
+from collections.abc import Iterator
+
+import httpx
+import pytest
+
+from mmerg.backends.dry import Dry
+from mmerg.backends.scripted import Scripted
+from tests.serving.running import Running, running
+from tests.serving.scripts import echo
+
+SECRET = "a-token-of-this-test"
+ROUTES = (
+    "/",
+    "/page/setup",
+    "/page/frames/" + "0" * 64 + ".jpg",
+    "/v1/models",
+    "/api/tags",
+    "/page/index.html",
+    "/none",
+)
+ASKED = {"model": "mmerg-one_pass", "messages": [{"role": "user", "content": "my secret sorrow"}]}
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Running]:
+    with running(Scripted(echo), "limits.clip_mb=1", "limits.picture_mb=1", "limits.text=10") as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+def locked() -> Iterator[Running]:
+    with running(Dry(), "names=[talk.example]", token=SECRET) as server:
+        yield server
+
+
+def port(server: Running) -> str:
+    return server.url.rpartition(":")[2]
+
+
+def get(server: Running, path: str, **headers: str) -> httpx.Response:
+    return httpx.get(f"{server.url}{path}", headers=headers)
+
+
+@pytest.mark.parametrize("path", ROUTES)
+def test_a_name_that_is_made_to_point_here_is_refused(server: Running, path: str) -> None:
+    for host in (
+        "evil.example",
+        f"evil.example:{port(server)}",
+        "127.0.0.1.evil.example",
+        "localhost.evil.example",
+        "",
+    ):
+        assert get(server, path, Host=host).status_code == 421, host
+    for host in (f"127.0.0.1:{port(server)}", "localhost", "LOCALHOST:1", "[::1]:80", "192.168.1.5:8000"):
+        assert get(server, path, Host=host).status_code in (200, 404), host
+
+
+def test_names_can_be_added(locked: Running) -> None:
+    assert get(locked, "/v1/models", Host="talk.example", Authorization=f"Bearer {SECRET}").status_code == 200
+    assert get(locked, "/v1/models", Host="talks.example", Authorization=f"Bearer {SECRET}").status_code == 421
+
+
+@pytest.mark.parametrize("path", ROUTES)
+def test_another_page_is_refused(server: Running, path: str) -> None:
+    host = f"127.0.0.1:{port(server)}"
+    for origin in ("null", "https://evil.example", f"http://localhost:{port(server)}", "http://127.0.0.1:1"):
+        assert get(server, path, Host=host, Origin=origin).status_code == 403, origin
+    assert get(server, path, Host=host, Origin=f"http://{host}").status_code in (200, 404)
+
+
+@pytest.mark.parametrize("path", ROUTES)
+def test_without_the_token_nothing_is_told(locked: Running, path: str) -> None:
+    for headers in (
+        {},
+        {"Authorization": f"Bearer {SECRET}x"},
+        {"Authorization": f"Bearer {SECRET[:-1]}"},
+        {"Cookie": "mmerg=x"},
+        {"Cookie": 'mmerg="'},
+    ):
+        assert get(locked, path, **headers).status_code == 401, headers
+    assert get(locked, f"{path}?token=wrong").status_code == 401
+    assert get(locked, path, Authorization=f"Bearer {SECRET}").status_code in (200, 404)
+
+
+def test_the_page_gets_a_cookie_for_the_token(locked: Running) -> None:
+    with httpx.Client(base_url=locked.url) as browser:
+        first = browser.get("/", params={"token": SECRET})
+        assert (first.status_code, first.headers["location"]) == (303, "/")
+        cookie = first.headers["set-cookie"]
+        assert "HttpOnly" in cookie
+        assert "samesite=strict" in cookie.lower()
+        assert browser.get("/page/setup").status_code == 200
+
+
+def test_each_api_is_refused_in_its_own_words(locked: Running) -> None:
+    assert get(locked, "/v1/models").json()["error"]["message"].startswith("the token is missing or wrong")
+    assert get(locked, "/api/tags").json()["error"].startswith("the token is missing or wrong")
+    assert set(get(locked, "/page/setup").json()) == {"what", "where", "hint"}
+
+
+@pytest.mark.parametrize("path", ROUTES)
+def test_every_answer_forbids_scripts_and_frames_from_elsewhere(server: Running, path: str) -> None:
+    for answer in (get(server, path), get(server, path, Host="evil.example")):
+        policy = answer.headers["content-security-policy"]
+        assert "default-src 'none'" in policy
+        assert "frame-ancestors 'none'" in policy
+        assert "unsafe" not in policy
+        assert answer.headers["x-content-type-options"] == "nosniff"
+        assert answer.headers["cache-control"] == "no-store"
+        assert "server" not in answer.headers
+        assert not [name for name in answer.headers if name.startswith("access-control")]
+
+
+PATHS = """
+/page/../app.py /page/%2e%2e/app.py /page/..%2fapp.py /page/%2e%2e%2f%2e%2e%2fetc%2fpasswd /page//etc/passwd
+/page/frames/../../app.py /page/frames/..%2f..%2fapp.py /page/frames//etc/passwd /page/app.py%00.js
+/v1/models/..%2f..%2fetc%2fpasswd /../../etc/passwd
+"""
+
+
+@pytest.mark.parametrize("path", PATHS.split())
+def test_no_path_reaches_the_file_system(server: Running, path: str) -> None:
+    with socket.create_connection(("127.0.0.1", int(port(server)))) as raw:  # as it is: a client would tidy it
+        raw.sendall(f"GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n".encode())
+        answer = b"".join(iter(lambda: raw.recv(65536), b""))
+    assert answer.startswith(b"HTTP/1.1 404 ")
+    assert b"root:" not in answer
+    assert b"def " not in answer
+
+
+def test_what_is_too_large_is_refused_before_it_is_read(server: Running) -> None:
+    with socket.create_connection(("127.0.0.1", int(port(server)))) as raw:
+        head = "POST /v1/chat/completions HTTP/1.1\r\nHost: localhost\r\nContent-Length: 104857600\r\n\r\n"
+        raw.sendall(head.encode())
+        assert raw.recv(65536).startswith(b"HTTP/1.1 413 ")
+
+
+@pytest.mark.parametrize("path", ["/v1/chat/completions", "/api/chat", "/page/turns"])
+def test_what_does_not_say_how_large_it_is_is_refused_once_it_is_too_large(server: Running, path: str) -> None:
+    def endless() -> Iterator[bytes]:
+        yield b'--x\r\nContent-Disposition: form-data; name="clip"; filename="c"\r\n\r\n'
+        for _ in range(64):
+            yield b"a" * 2**20
+
+    kind = {"Content-Type": "multipart/form-data; boundary=x"}
+    try:
+        status = httpx.post(f"{server.url}{path}", content=endless(), headers=kind).status_code
+    except httpx.TransportError:  # it was refused while it was sent
+        status = 413
+    assert status == 413
+    assert get(server, "/v1/models").status_code == 200
+
+
+def test_a_picture_that_is_too_large_is_refused(server: Running) -> None:
+    url = "data:image/png;base64," + "A" * (2 * 2**20)
+    message = {"role": "user", "content": [{"type": "image_url", "image_url": {"url": url}}]}
+    answer = httpx.post(f"{server.url}/v1/chat/completions", json={**ASKED, "messages": [message]})
+    assert (answer.status_code, "a picture has 1.5 MB, over 1" in answer.text) == (413, True)
+
+
+def test_logs_hold_no_words_no_frames_and_no_token(caplog: pytest.LogCaptureFixture) -> None:
+    def fail(_: object) -> str:
+        raise ValueError("my secret sorrow")
+
+    talk = {"chat": "a", "system": "mmerg-one_pass", "turns": [{"who": "you", "text": "my secret sorrow"}]}
+    with caplog.at_level(logging.DEBUG), running(Scripted(fail), token=SECRET) as server:
+        key = {"Authorization": f"Bearer {SECRET}"}
+        assert httpx.post(f"{server.url}/v1/chat/completions", json=ASKED, headers=key).status_code == 500
+        told = httpx.post(f"{server.url}/page/turns", files={"talk": (None, json.dumps(talk))}, headers=key)
+        assert "event: failed" in told.text
+        httpx.get(f"{server.url}/page/frames/{'f' * 64}.jpg", headers=key)
+        httpx.get(f"{server.url}/my-secret-sorrow", headers=key)
+        httpx.get(f"{server.url}/?token={SECRET}")
+    ours = [record.getMessage() for record in caplog.records if record.name.startswith("mmerg")]
+    assert "POST /v1/chat/completions 500" in "\n".join(ours)
+    assert [line for line in ours if "a fault of the server: ValueError at" in line]
+    everything = "\n".join(record.getMessage() for record in caplog.records if not record.name.startswith("http"))
+    for secret in (SECRET, "secret sorrow", "secret-sorrow", "f" * 64):
+        assert secret not in everything

@@ -1,0 +1,58 @@
+"""Who comes next, and who waits."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from mmerg.serving.line import Line
+from mmerg.serving.refused import RefusedError
+
+
+def test_everybodys_first_turn_comes_before_anybodys_second() -> None:
+    line = Line(slots=1, longest=10)
+    many = [line.join("a") for _ in range(3)]
+    late = line.join("b")
+    assert [ticket.place for ticket in (*many, late)] == [0, 2, 3, 1]
+    many[0].leave()
+    assert [ticket.place for ticket in (*many[1:], late)] == [1, 2, 0]
+    many[1].leave()  # gives up while it waits
+    assert (many[2].place, late.place) == (1, 0)
+    late.leave()
+    assert many[2].place == 0
+
+
+def test_who_waits_hears_of_another_place_alone() -> None:
+    async def heard() -> list[int]:
+        line = Line(slots=1, longest=10)
+        first, second, third = (line.join(name) for name in "abc")
+        places = [third.place]
+        for ticket in (first, second):
+            moving = asyncio.ensure_future(third.moved())
+            await asyncio.sleep(0)
+            assert not moving.done()
+            ticket.leave()
+            await moving
+            places.append(third.place)
+        return places
+
+    assert asyncio.run(heard()) == [2, 1, 0]
+
+
+def test_all_slots_are_given_out() -> None:
+    line = Line(slots=2, longest=10)
+    tickets = [line.join(name) for name in "abc"]
+    assert [ticket.place for ticket in tickets] == [0, 0, 1]
+    tickets[1].leave()
+    tickets[1].leave()  # twice is once
+    assert [line.join("d").place, tickets[2].place] == [1, 0]
+
+
+def test_a_line_has_an_end() -> None:
+    line = Line(slots=1, longest=2)
+    for name in "abc":
+        line.join(name)
+    with pytest.raises(RefusedError, match="2 turns wait for the model already") as refused:
+        line.join("d")
+    assert refused.value.status == 503

@@ -1,0 +1,144 @@
+"""Ollama's API, asked by ollama-python, and by Ollama's own program where it is at hand."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import ollama
+import pytest
+
+from mmerg.backends.scripted import Scripted
+from mmerg.errors import CallError, Failure
+from tests.serving.running import Running, running
+from tests.serving.scripts import echo, picture
+
+MODEL = "mmerg-one_pass"
+HEY: list[dict[str, Any]] = [{"role": "user", "content": "I lost my job."}]
+
+
+@pytest.fixture(scope="module")
+def scripted() -> Scripted:
+    return Scripted(echo)
+
+
+@pytest.fixture(scope="module")
+def server(scripted: Scripted) -> Iterator[Running]:
+    with running(scripted) as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+def client(server: Running) -> Iterator[ollama.Client]:
+    with ollama.Client(server.url) as client:
+        yield client
+
+
+def test_the_server_is_taken_for_ollamas(server: Running) -> None:
+    assert httpx.get(server.url).text == "Ollama is running"
+    assert httpx.head(server.url).status_code == 200
+    assert set(httpx.get(f"{server.url}/api/version").json()) == {"version"}
+    assert httpx.head(f"{server.url}/api/tags").status_code == 200
+
+
+def test_models_are_listed_and_shown(client: ollama.Client) -> None:
+    models = client.list().models
+    assert models[0].model == "mmerg-merg:latest"
+    assert all(one.digest and one.modified_at and one.details for one in models)
+    assert [one.name for one in client.ps().models] == [one.model for one in models]
+    assert client.show("mmerg-merg:latest").capabilities == ["completion", "vision", "thinking"]
+    with pytest.raises(ollama.ResponseError, match="there is no model 'llama3'") as refused:
+        client.show("llama3")
+    assert refused.value.status_code == 404
+
+
+def test_a_chat_is_whole_or_streamed(client: ollama.Client) -> None:
+    whole = client.chat(MODEL, HEY)
+    assert (whole.message.content, whole.done, whole.done_reason) == ("You said: I lost my job.", True, "stop")
+    assert whole.message.thinking == "Answer: emotion joy; response You said: I lost my job."
+    assert (whole.prompt_eval_count or 0) > 10
+    assert (whole.eval_count or 0) > 5
+    parts = list(client.chat(MODEL, HEY, stream=True, think=True))
+    assert "".join(part.message.content or "" for part in parts) == "You said: I lost my job."
+    assert "".join(part.message.thinking or "" for part in parts) == f"{whole.message.thinking}\n"
+    assert [part.done for part in parts] == [False] * (len(parts) - 1) + [True]
+
+
+def test_thinking_can_be_switched_off(client: ollama.Client) -> None:
+    assert client.chat(MODEL, HEY, think=False).message.thinking is None
+    assert not any(part.message.thinking for part in client.chat(MODEL, HEY, think=False, stream=True))
+
+
+def test_pictures_options_and_history_are_heeded(client: ollama.Client, scripted: Scripted) -> None:
+    see: dict[str, Any] = {"role": "user", "content": "See?", "images": [picture()]}
+    talk = [*HEY, {"role": "assistant", "content": "Oh no."}, see]
+    told = client.chat(MODEL, talk, options={"seed": 5, "stop": ["?"]})
+    assert told.message.content == "You said: See"
+    assert (scripted.requests[-1].sampling.seed, len(scripted.requests[-1].images)) == (5, 1)
+    assert "2. mmerg: Oh no." in scripted.requests[-1].messages[-1].text
+
+
+def test_generate_loads_and_answers(client: ollama.Client, scripted: Scripted) -> None:
+    before = scripted.calls
+    assert client.generate(MODEL, "").done_reason == "load"
+    assert client.generate(MODEL, "", keep_alive=0).done_reason == "unload"
+    assert client.chat(MODEL, []).done_reason == "load"
+    assert scripted.calls == before
+    assert client.generate(MODEL, "Hello?").response == "You said: Hello?"
+    parts = list(client.generate(MODEL, "Look", images=[picture()], stream=True))
+    assert "".join(part.response or "" for part in parts) == "You said: Look"
+    assert len(scripted.requests[-1].images) == 1
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        ({"messages": [{"role": "assistant", "content": "Hi."}]}, "the last turn is not the user's"),
+        ({"messages": [{"role": "tool", "content": "Hi."}]}, "role 'tool' has no place there"),
+        ({"messages": [{"role": "user", "content": "Hi.", "images": ["data:image/png;base64,aGk="]}]}, "no base64"),
+        ({"messages": [{"role": "user", "content": "Hi.", "images": ["aGk="]}]}, "no JPEG, PNG, WebP or GIF"),
+        ({"messages": HEY, "format": "json"}, "format: Input should be ''"),
+        ({"messages": "Hi."}, "messages: Input should be a valid array"),
+    ],
+)
+def test_what_cannot_be_answered_is_refused(server: Running, wrong: dict[str, Any], said: str) -> None:
+    answer = httpx.post(f"{server.url}/api/chat", json={"model": MODEL, **wrong})
+    assert answer.status_code == 400
+    assert list(answer.json()) == ["error"]
+    assert said in answer.json()["error"]
+
+
+def test_what_a_server_of_systems_cannot_do_is_not_there(server: Running) -> None:
+    answer = httpx.post(f"{server.url}/api/pull", json={"model": "llama3"})
+    assert (answer.status_code, answer.json()) == (404, {"error": "there is nothing at this address"})
+
+
+def test_a_model_that_fails_is_told_as_ollama_does() -> None:
+    dead = CallError(Failure.OOM, "out of memory")
+    with running(Scripted([dead, dead])) as server, ollama.Client(server.url) as client:
+        with pytest.raises(ollama.ResponseError, match="out of memory") as whole:
+            client.chat(MODEL, HEY)
+        assert whole.value.status_code == 502
+        with pytest.raises(ollama.ResponseError, match="out of memory"):
+            list(client.chat(MODEL, HEY, stream=True))
+
+
+def test_ollamas_own_program_talks_to_it(server: Running, ollama_binary: Path, tmp_path: Path) -> None:
+    (tmp_path / "face.png").write_bytes(picture())
+    environment = os.environ | {"OLLAMA_HOST": server.url, "HOME": str(tmp_path)}
+
+    def told(*words: str) -> str:
+        command = [str(ollama_binary), *words]
+        done = subprocess.run(command, env=environment, cwd=tmp_path, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    assert f"{MODEL}:latest" in told("list")
+    assert "completion" in told("show", MODEL)
+    assert f"{MODEL}:latest" in told("ps")
+    assert "You said: I lost my job." in told("run", MODEL, "I lost my job.")
+    assert "You said: What is this?" in told("run", MODEL, "What is this? ./face.png")

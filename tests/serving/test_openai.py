@@ -1,0 +1,198 @@
+"""OpenAI's API, asked by OpenAI's own SDK."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from openai import APIError, BadRequestError, NotFoundError, OpenAI
+
+from mmerg.backends.scripted import Scripted
+from mmerg.errors import CallError, Failure
+from tests.serving.running import Running, running
+from tests.serving.scripts import blaming, echo, picture
+
+HEY = [{"role": "user", "content": "I lost my job."}]
+ASKED = {"model": "mmerg-one_pass", "messages": HEY}
+
+
+@pytest.fixture(scope="module")
+def scripted() -> Scripted:
+    return Scripted(echo)
+
+
+@pytest.fixture(scope="module")
+def server(scripted: Scripted) -> Iterator[Running]:
+    with running(scripted, "limits.text=200", "limits.turns=6", "limits.pictures=2") as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+def client(server: Running) -> Iterator[OpenAI]:
+    with sdk(server) as client:
+        yield client
+
+
+def sdk(server: Running) -> OpenAI:
+    return OpenAI(base_url=f"{server.url}/v1", api_key="none", max_retries=0)
+
+
+def shown(data: bytes, kind: str = "png") -> dict[str, Any]:
+    return {"type": "image_url", "image_url": {"url": f"data:image/{kind};base64,{base64.b64encode(data).decode()}"}}
+
+
+def say(client: OpenAI, **more: Any) -> Any:
+    return client.chat.completions.create(**{**ASKED, **more})
+
+
+def test_every_system_whose_inputs_are_there_is_a_model(client: OpenAI) -> None:
+    names = [model.id for model in client.models.list()]
+    assert names[0] == "mmerg-merg"
+    assert {"mmerg-one_pass", "mmerg-self_refine", "mmerg-best_of_n"} < set(names)
+    assert not {"mmerg-trace", "mmerg-hef", "mmerg-few_shot"} & set(names)  # a talk alone has not what they need
+    assert client.models.retrieve("mmerg-merg").id == "mmerg-merg"
+
+
+def test_a_whole_reply_says_what_it_took(client: OpenAI, scripted: Scripted) -> None:
+    before = scripted.calls
+    told = say(client)
+    [choice] = told.choices
+    assert (choice.message.content, choice.finish_reason) == ("You said: I lost my job.", "stop")
+    assert scripted.calls == before + 1
+    assert told.usage.prompt_tokens == len(scripted.requests[-1].messages[0].text.split()) + len(
+        scripted.requests[-1].messages[1].text.split()
+    )
+    assert told.usage.total_tokens == told.usage.prompt_tokens + told.usage.completion_tokens
+    assert choice.message.reasoning_content == "Answer: emotion joy; response You said: I lost my job."
+
+
+def test_the_agents_are_seen_at_work(server: Running) -> None:
+    with running(Scripted(blaming("psp"))) as merg, sdk(merg) as client:
+        chunks = list(say(client, model="mmerg-merg", stream=True, stream_options={"include_usage": True}))
+    deltas = [chunk.choices[0].delta for chunk in chunks if chunk.choices]
+    thoughts = [delta.reasoning_content.split(":")[0] for delta in deltas if hasattr(delta, "reasoning_content")]
+    assert thoughts == [
+        *("Perception", "Emotion forecast", "Plan", "Reply", "Audit", "Again from Plan\n"),
+        *("Plan", "Reply", "Audit", "Pass 2 of 2 is taken"),
+    ]
+    statuses = [chunk.event["data"] for chunk in chunks if not chunk.choices and not chunk.usage]
+    assert [one["description"] for one in statuses][:2] == ["At work", "Perception"]
+    assert "audit: Plan does not hold: psp looked at" in [one["description"] for one in statuses]
+    assert [one["done"] for one in statuses] == [False] * (len(statuses) - 1) + [True]
+    assert "".join(delta.content or "" for delta in deltas) == "This is a dry run."
+    assert [chunk.choices[0].finish_reason for chunk in chunks if chunk.choices][-1] == "stop"
+    assert chunks[-1].usage.completion_tokens > 0
+
+
+def test_what_front_ends_ask_for_themselves_is_one_plain_call(client: OpenAI, scripted: Scripted) -> None:
+    before, prompt = scripted.calls, "### Task:\nGive this chat a title."
+    told = say(client, messages=[*HEY, {"role": "assistant", "content": "Oh."}, {"role": "user", "content": prompt}])
+    assert (told.choices[0].message.content, scripted.calls) == (prompt, before + 1)
+    [message] = scripted.requests[-1].messages
+    assert (message.role, message.text, scripted.requests[-1].schema) == ("user", prompt, "")
+
+
+def test_the_history_reaches_the_model_without_what_front_ends_put_around_it(
+    client: OpenAI, scripted: Scripted
+) -> None:
+    attached = "<attached_files>\n<file name='a.png'/>\n</attached_files>\n\nIt is bad."
+    talk = [
+        {"role": "system", "content": "You are a pirate."},
+        *HEY,
+        {"role": "assistant", "content": "Oh no."},
+        {"role": "user", "content": [{"type": "text", "text": attached}]},
+    ]
+    tools = [{"type": "function", "function": {"name": "look_up", "parameters": {}}}]
+    assert say(client, messages=talk, tools=tools).choices[0].message.content == "You said: It is bad."
+    prompt = scripted.requests[-1].messages[-1].text
+    assert "1. You: I lost my job.\n2. mmerg: Oh no.\n3. You: It is bad." in prompt
+    assert "pirate" not in prompt
+    assert "attached_files" not in prompt
+
+
+def test_a_picture_is_seen_as_a_jpeg_of_our_own(client: OpenAI, scripted: Scripted) -> None:
+    for kind in (".png", ".jpg", ".webp"):
+        content = [{"type": "text", "text": f"Look: {kind}"}, shown(picture(kind))]
+        say(client, messages=[{"role": "user", "content": content}])
+        [image] = scripted.requests[-1].images
+        assert image.data.startswith(b"\xff\xd8\xff")
+
+
+def test_stop_and_seed_are_heeded(client: OpenAI, scripted: Scripted) -> None:
+    assert say(client, stop=["lost", " my"], seed=77).choices[0].message.content == "You said: I "
+    assert scripted.requests[-1].sampling.seed == 77
+    say(client)
+    assert scripted.requests[-1].sampling.seed == 0
+
+
+def test_a_model_says_what_it_lacks(client: OpenAI) -> None:
+    with pytest.raises(NotFoundError, match="mmerg-hef cannot be talked to: no small empathetic model is named"):
+        say(client, model="mmerg-hef")
+    with pytest.raises(NotFoundError, match=r"there is no model 'gpt-5'.*one of mmerg-merg, "):
+        say(client, model="gpt-5")
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        ({"messages": [{"role": "assistant", "content": "Hello."}]}, "the last turn is not the user's"),
+        ({"messages": [{"role": "system", "content": "Be kind."}]}, "there is no turn to reply to"),
+        ({"messages": [{"role": "user", "content": " "}]}, "there is no turn to reply to"),
+        ({"messages": []}, "messages: List should have at least 1 item"),
+        ({"messages": [*HEY, {"role": "system", "content": "x"}, *HEY]}, "role 'system' has no place there"),
+        ({"messages": [*HEY, {"role": "tool", "content": "x", "tool_call_id": "1"}]}, "role 'tool' has no place there"),
+        ({"messages": HEY * 7}, "the talk has 7 turns, over 6"),
+        ({"messages": [{"role": "user", "content": "a" * 201}]}, "turn 1 has 201 characters, over 200"),
+        ({"n": 2}, "n: Input should be 1"),
+        ({"seed": -1}, "seed: Input should be greater"),
+        ({"response_format": {"type": "json_object"}}, "response_format.type: Input should be 'text'"),
+        ({"messages": [{"role": "user", "content": [shown(picture())] * 3}]}, "3 pictures are shown, over 2"),
+        ({"messages": [{"role": "user", "content": [shown(b"not a picture")]}]}, "it is no JPEG, PNG, WebP or GIF"),
+        ({"messages": [{"role": "user", "content": [shown(picture()[:80])]}]}, "cannot be shown to the model: turn 1"),
+        ({"messages": [{"role": "user", "content": [{"type": "input_audio", "input_audio": {}}]}]}, "'input_audio'"),
+    ],
+)
+def test_what_cannot_be_answered_is_refused(client: OpenAI, wrong: dict[str, Any], said: str) -> None:
+    with pytest.raises(BadRequestError, match=said.replace("(", r"\(")) as refused:
+        say(client, **wrong)
+    assert refused.value.type == "invalid_request_error"
+
+
+@pytest.mark.parametrize(
+    "url",
+    ["http://127.0.0.1/a.png", "file:///etc/passwd", "/etc/passwd", "data:text/html;base64,aGk=", "data:image/png,x"],
+)
+def test_nothing_is_fetched_and_no_file_is_read(client: OpenAI, url: str) -> None:
+    content = [{"type": "image_url", "image_url": {"url": url}}]
+    with pytest.raises(BadRequestError, match="nothing is fetched"):
+        say(client, messages=[{"role": "user", "content": content}])
+
+
+def test_what_is_no_json_is_refused(server: Running) -> None:
+    for body in (b"{", b"[]", b"\xff\xfe", b'{"model": "mmerg-merg"}'):
+        answer = httpx.post(f"{server.url}/v1/chat/completions", content=body)
+        assert (answer.status_code, answer.json()["error"]["type"]) == (400, "invalid_request_error")
+
+
+def test_a_dataset_brings_labels_and_dialogues_for_exemplars(tmp_path: Path) -> None:
+    scripted = Scripted(echo)
+    with running(scripted, "dataset=demo", f"cache_dir={tmp_path}") as server, sdk(server) as client:
+        assert {"mmerg-few_shot", "mmerg-trace"} < {model.id for model in client.models.list()}
+        told = say(client, model="mmerg-few_shot")
+    assert "X for Few-shot: 5" in told.choices[0].message.reasoning_content
+    assert '"neutral"' in scripted.requests[-1].schema
+
+
+def test_a_model_that_fails_costs_its_turn_alone() -> None:
+    dead = CallError(Failure.OOM, "out of memory", where="gpu 1", hint="a smaller model")
+    with running(Scripted([dead, dead, '{"emotion": "joy", "response": "Here."}'])) as server, sdk(server) as client:
+        with pytest.raises(APIError, match=r"out of memory \(gpu 1\): a smaller model") as whole:
+            say(client)
+        assert whole.value.status_code == 502  # type: ignore[attr-defined]
+        with pytest.raises(APIError, match="out of memory"):
+            list(say(client, stream=True))
+        assert say(client).choices[0].message.content == "Here."

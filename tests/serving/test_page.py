@@ -1,0 +1,166 @@
+"""What the page asks of the server: turns as they happen, frames, and chats that are forgotten."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import httpx
+import pytest
+
+from mmerg.backends.scripted import ENGINE, Scripted
+from mmerg.corpora.folder import demo_root
+from mmerg.errors import CallError, Failure
+from tests.serving.running import Running, running
+from tests.serving.scripts import blaming, echo, picture
+
+CLIP = demo_root() / "fine_1.mp4"
+Messages = list[tuple[str, dict[str, Any]]]
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Running]:
+    with running(Scripted(echo)) as server:
+        yield server
+
+
+def turn(server: Running, *files: tuple[str, bytes], system: str = "mmerg-one_pass", **more: Any) -> httpx.Response:
+    talk = {"chat": "a", "system": system, "turns": [{"who": "you", "text": "I lost my job."}], **more}
+    form: list[tuple[str, Any]] = [("talk", (None, json.dumps(talk))), *((name, (name, data)) for name, data in files)]
+    return httpx.post(f"{server.url}/page/turns", files=form, timeout=60)
+
+
+def messages(answer: httpx.Response) -> Messages:
+    assert answer.status_code == 200, answer.text
+    assert answer.headers["content-type"].startswith("text/event-stream")
+    found = []
+    for block in answer.text.strip().split("\n\n"):
+        name, data = block.split("\n")
+        found.append((name.removeprefix("event: "), json.loads(data.removeprefix("data: "))))
+    return found
+
+
+def test_the_setup_says_what_there_is(server: Running) -> None:
+    setup = httpx.get(f"{server.url}/page/setup").json()
+    merg = setup["systems"][0]
+    assert (merg["id"], merg["name"], merg["audits"]) == ("mmerg-merg", "merg", True)
+    assert merg["agents"][0] == {"name": "mpa", "title": "Perception", "symbol": "E"}
+    assert [agent["name"] for agent in merg["agents"]] == ["mpa", "caef", "psp", "sgrg", "gra"]
+    assert setup["backbone"] | {"name": ""} == {"name": "", "model": ENGINE.model, "vision": True, "note": ""}
+    assert setup["limits"] == {
+        **{"clip_mb": 64, "clip_seconds": 60.0, "pictures": 8, "picture_mb": 12},
+        **{"text": 4000, "turns": 200, "waiting": 200},
+    }
+    assert (setup["saves"], setup["slots"]) == (True, 1)
+
+
+def test_a_turn_is_told_as_it_happens() -> None:
+    with running(Scripted(blaming("psp"))) as server:
+        told = messages(turn(server, system="mmerg-merg"))
+    names = [f"{name} {fields.get('agent') or fields.get('from') or ''}".strip() for name, fields in told]
+    once = ["asked psp", "said psp", "asked sgrg", "said sgrg", "asked gra", "audit"]
+    assert names == [
+        *("accepted", "frames", "asked mpa", "said mpa", "asked caef", "said caef", *once),
+        *("rerun psp", *once, "chosen", "reply", "done"),
+    ]
+    audits = [fields for name, fields in told if name == "audit"]
+    assert [audit["blamed"] for audit in audits] == ["psp", None]
+    assert audits[0]["instruction"] == "mend psp"
+    assert audits[0]["findings"][2] == {"check": "psp", "passed": False, "reason": "psp looked at"}
+    [chosen] = [fields for name, fields in told if name == "chosen"]
+    assert (chosen["pass"], chosen["passes"]) == (1, 2)
+    assert chosen["why"].startswith("all checks passed")
+    assert told[-1][1]["calls"] == 8
+
+
+def test_a_clip_gives_frames_that_can_be_seen_until_the_chat_is_forgotten(server: Running) -> None:
+    chat = uuid4().hex
+    told = messages(turn(server, ("clip", CLIP.read_bytes()), chat=chat))
+    [frames] = [fields for name, fields in told if name == "frames"]
+    assert [frame["number"] for frame in frames["frames"]] == [1, 2, 3, 4]
+    assert all(frame["turn"] == 1 and frame["time"] > 0 for frame in frames["frames"])
+    url = f"{server.url}{frames['frames'][0]['url']}"
+    seen = httpx.get(url)
+    assert (seen.status_code, seen.headers["content-type"]) == (200, "image/jpeg")
+    assert seen.content.startswith(b"\xff\xd8\xff")
+    assert httpx.delete(f"{server.url}/page/chats/{chat}").json() == {"forgotten": True}
+    assert httpx.get(url).status_code == 404
+    assert httpx.delete(f"{server.url}/page/chats/{chat}").json() == {"forgotten": False}
+
+
+def test_pictures_are_frames_too(server: Running) -> None:
+    told = messages(turn(server, ("picture", picture()), ("picture", picture(".jpg", 20)), chat="b"))
+    [frames] = [fields for name, fields in told if name == "frames"]
+    assert [(frame["width"], frame["height"]) for frame in frames["frames"]] == [(160, 120)] * 2
+
+
+@pytest.mark.parametrize(
+    ("files", "problem"),
+    [
+        ([("clip", b"this is no clip")], "turn 1: unreadable"),
+        ([("clip", CLIP.read_bytes()[:2000])], "turn 1: unreadable"),
+        ([("clip", b"")], "turn 1: unreadable"),
+        ([("picture", picture()[:100])], "turn 1: unreadable"),
+    ],
+)
+def test_what_cannot_be_decoded_is_told_and_the_turn_goes_on(
+    server: Running, files: list[tuple[str, bytes]], problem: str
+) -> None:
+    told = dict(messages(turn(server, *files)))
+    assert (told["frames"]["frames"], told["frames"]["problem"]) == ([], problem)
+    assert told["reply"]["text"] == "You said: I lost my job."
+
+
+@pytest.mark.parametrize(
+    ("more", "status", "said"),
+    [
+        ({"turns": []}, 400, "there is no turn to reply to"),
+        ({"turns": [{"who": "mmerg", "text": "Hi."}]}, 400, "the last turn is not the user's"),
+        ({"turns": [{"who": "me", "text": "Hi."}]}, 400, "turns.0.who"),
+        ({"turns": [{"who": "you", "text": "a" * 4001}]}, 400, "turn 1 has 4001 characters, over 4000"),
+        ({"turns": [{"who": "you", "text": "a"}] * 201}, 400, "the talk has 201 turns, over 200"),
+        ({"chat": "../../etc"}, 400, "chat: String should match"),
+        ({"system": "gpt"}, 404, "there is no model 'gpt'"),
+        ({"system": "mmerg-trace"}, 404, "mmerg-trace cannot be talked to"),
+        ({"seed": 2**31}, 400, "seed"),
+        ({"more": 1}, 400, "more: Extra inputs are not permitted"),
+    ],
+)
+def test_what_is_no_talk_is_refused(server: Running, more: dict[str, Any], status: int, said: str) -> None:
+    answer = turn(server, **more)
+    assert answer.status_code == status
+    assert set(answer.json()) == {"what", "where", "hint"}
+    assert said in answer.json()["what"]
+
+
+def test_too_many_files_are_refused(server: Running) -> None:
+    assert turn(server, *[("picture", picture())] * 9).json()["what"] == "9 pictures are shown, over 8"
+    assert turn(server, *[("picture", picture())] * 10).status_code == 400
+    assert turn(server, ("clip", b"1"), ("clip", b"2")).json()["what"] == "several clips are shown at once"
+    assert turn(server, ("other", b"1")).json()["what"] == "a file is called 'other'"
+
+
+def test_another_seed_is_another_try() -> None:
+    scripted = Scripted(echo)
+    with running(scripted) as server:
+        for seed in (None, 7):
+            messages(turn(server, seed=seed))
+    assert [request.sampling.seed for request in scripted.requests] == [0, 7]
+
+
+def test_a_failed_turn_says_so_in_its_stream() -> None:
+    dead = CallError(Failure.OOM, "out of memory", where="gpu 1", hint="a smaller model")
+    with running(Scripted([dead])) as server:
+        name, fields = messages(turn(server))[-1]
+    assert name == "failed"
+    assert fields == {"what": "out of memory", "where": "gpu 1", "hint": "a smaller model", "failure": "oom"}
+
+
+def test_no_frame_and_no_word_is_written_anywhere(tmp_path: Path) -> None:
+    place = tmp_path / "runs"
+    with running(Scripted(echo), f"runs={place}") as server:
+        messages(turn(server, ("clip", CLIP.read_bytes())))
+    assert not list(tmp_path.rglob("*"))

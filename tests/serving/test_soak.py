@@ -1,0 +1,54 @@
+"""What is left of turns once they have ended: nothing that grows. `benchmarks/serving.py` weighs it."""
+
+from __future__ import annotations
+
+import gc
+import os
+import sys
+import threading
+
+import httpx
+import pytest
+
+from mmerg.backends.dry import Dry
+from mmerg.backends.stop import Stop
+from mmerg.serving.chats import Turn
+from mmerg.serving.line import Ticket
+from mmerg.serving.told import Told
+from tests.serving.running import Running, running
+from tests.serving.test_page import turn
+
+ASKED = {"model": "mmerg-one_pass", "messages": [{"role": "user", "content": "Hey."}], "stream": True}
+KINDS = (Stop, Ticket, Told, Turn)
+
+
+def some(server: Running, client: httpx.Client, first: int) -> None:
+    """Turns over every API, the page's each in a chat of its own, and some whose client hangs up."""
+    for number in range(first, first + 50):
+        assert "event: done" in turn(server, chat=f"chat-{number}").text
+        assert "[DONE]" in client.post(f"{server.url}/v1/chat/completions", json=ASKED).text
+        assert client.post(f"{server.url}/api/chat", json={**ASKED, "stream": False}).json()["done"]
+        with client.stream("POST", f"{server.url}/v1/chat/completions", json=ASKED):
+            pass
+
+
+def left() -> dict[str, int]:
+    """Objects of a turn, threads, and open files."""
+    gc.collect()
+    kinds = [type(one) for one in gc.get_objects()]
+    held = {kind.__name__: kinds.count(kind) for kind in KINDS}
+    return {**held, "threads": threading.active_count(), "files": len(os.listdir("/proc/self/fd"))}  # noqa: PTH208
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the system tells open files elsewhere")
+def test_turns_leave_nothing_behind() -> None:
+    with running(Dry()) as server, httpx.Client(timeout=60) as client:
+        for first in (0, 50, 100):  # the page keeps 128 chats
+            some(server, client, first)
+        client.get(f"{server.url}/v1/models")
+        early = left()
+        some(server, client, 150)
+        client.get(f"{server.url}/v1/models")
+        late = left()
+    assert early["Turn"] >= 128
+    assert {name: late[name] - early[name] for name in late if late[name] > early[name] + 2} == {}

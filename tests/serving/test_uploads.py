@@ -1,0 +1,76 @@
+"""What clients send is decoded in a process of its own, under limits."""
+
+from __future__ import annotations
+
+import struct
+import zlib
+
+import pytest
+
+from mmerg.backends.stop import Stop
+from mmerg.corpora.dialogue import Clip
+from mmerg.corpora.folder import demo_root
+from mmerg.errors import CallError, ClipError, Failure
+from mmerg.frames.extract import extract
+from mmerg.frames.store import HeldFrames
+from mmerg.serving.uploads import Upload, decoded
+from mmerg.settings.model import FramesSettings
+from tests.serving.scripts import picture
+
+CLIP = demo_root() / "fine_1.mp4"
+
+
+def png(width: int, height: int, rows: bytes) -> bytes:
+    """A grey PNG that says it has this size."""
+
+    def chunk(kind: bytes, data: bytes) -> bytes:
+        return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+
+    head = struct.pack(">IIBBBBB", width, height, 8, 0, 0, 0, 0)
+    parts = chunk(b"IHDR", head) + chunk(b"IDAT", zlib.compress(rows, 1)) + chunk(b"IEND", b"")
+    return b"\x89PNG\r\n\x1a\n" + parts
+
+
+def test_a_clip_gives_the_frames_that_it_gives_a_run() -> None:
+    store = HeldFrames()
+    [straight] = extract([Clip(CLIP)], FramesSettings(), store)
+    assert not isinstance(straight, ClipError)
+    found = decoded([Upload("clip", CLIP.read_bytes())], FramesSettings())
+    assert not any(isinstance(one, ClipError) for one in found)
+    jpegs = [one[1] for one in found if not isinstance(one, ClipError)]
+    assert jpegs == [store.read(frame.sha256) for frame in straight]
+
+
+@pytest.mark.parametrize(
+    ("data", "reason"),
+    [
+        (png(9000, 9000, bytes(9001 * 9000)), "unreadable"),  # 81 million pixels in 80 kB
+        (png(65000, 65000, b""), "unreadable"),
+        (png(1, 4000, bytes(2 * 4000)), "too_small"),
+        (b"\xff\xd8\xff" + b"\x00" * 100, "unreadable"),
+        (b"GIF89a", "unreadable"),
+    ],
+)
+def test_a_hostile_picture_is_an_error(data: bytes, reason: str) -> None:
+    [found] = decoded([Upload("picture", data)], FramesSettings())
+    assert isinstance(found, ClipError)
+    assert found.reason == reason
+
+
+def test_a_bad_picture_costs_the_others_of_its_request_nothing() -> None:
+    found = decoded([Upload("picture", b"GIF89a"), Upload("picture", picture())], FramesSettings())
+    assert [isinstance(one, ClipError) for one in found] == [True, False]
+
+
+def test_a_clip_that_is_too_long_is_an_error() -> None:
+    [found] = decoded([Upload("clip", CLIP.read_bytes())], FramesSettings(max_seconds=0.5))
+    assert isinstance(found, ClipError)
+    assert found.reason == "too_long"
+
+
+def test_nobody_decodes_for_one_who_is_gone() -> None:
+    stop = Stop()
+    stop.set()
+    with stop.over_this_thread(), pytest.raises(CallError) as broken:
+        decoded([Upload("clip", CLIP.read_bytes())], FramesSettings())
+    assert broken.value.failure is Failure.INTERRUPTED
