@@ -400,7 +400,10 @@ def test_what_is_wrong_is_said_without_a_traceback(
 
 
 def test_a_full_disk_ends_the_run_and_the_same_command_goes_on(run: Runner) -> None:
-    """The limit lies between the sizes of the two largest files of a sample."""
+    """The last sample's file is by far the largest, and the limit lies between it and the next."""
+    corpus = run.corpus / "dialogues.jsonl"
+    text = corpus.read_text(encoding="utf-8")
+    corpus.write_text(text.replace("keys 3.", "keys 3. " + "Where are they? " * 200), encoding="utf-8")
     assert run("cache=off", "name=whole").returncode == 0
     *_, less, most = sorted(file.stat().st_size for file in run.runs.glob("whole-*/samples/*"))
     limit = f"({(less + most) // 2}, resource.RLIM_INFINITY)"

@@ -32,7 +32,7 @@ def command(name: str, *arguments: str) -> subprocess.CompletedProcess[str]:
         ("dataset.memory.rot=x", "config", "dataset.memory.rot", "did you mean dataset.memory.root?"),
         ("shet=3", "data", "shet", "did you mean sheet?"),
         ("judge.repeat=3", "judge", "judge.repeat", "did you mean judge.repeats?"),
-        ("dataset=demo", "doctor", "dataset", "settings: backbone, backend"),
+        ("dataset=demo", "doctor", "dataset", "settings: backbone, backend, audits"),
     ],
 )
 def test_what_was_meant(argument: str, name: str, what: str, hint: str) -> None:
@@ -95,7 +95,7 @@ def test_a_group_of_the_users_own_is_no_misspelt_setting(tmp_path: Path) -> None
     [
         ("run", "did you mean limit?"),
         ("data", "did you mean limit?"),
-        ("doctor", "settings: backbone, backend"),
+        ("doctor", "settings: backbone, backend, audits"),
         ("judge", "did you mean limit?"),
     ],
 )
