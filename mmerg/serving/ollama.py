@@ -9,6 +9,7 @@ import json
 from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
 from datetime import UTC, datetime
+from hashlib import sha256
 from typing import Any, Literal
 
 from fastapi import APIRouter, Request
@@ -163,7 +164,8 @@ def _last(body: Asked, answer: Answer, put: dict[str, Any]) -> dict[str, Any]:
 
 def _entry(served: Served, name: str) -> dict[str, object]:
     tagged = f"{name}{TAG}"
-    return {"name": tagged, "model": tagged, "size": 0, "digest": served.engine.digest, "details": _details(served)}
+    digest = sha256(f"{name} {served.engine.digest}".encode()).hexdigest()  # clients take equal ones for one model
+    return {"name": tagged, "model": tagged, "size": 0, "digest": digest, "details": _details(served)}
 
 
 def _details(served: Served) -> dict[str, object]:
