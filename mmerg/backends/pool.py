@@ -23,6 +23,7 @@ from dataclasses import dataclass, field
 
 from mmerg.backends.protocol import Backend, Engine, Reply, Request, changed
 from mmerg.backends.retry import pause
+from mmerg.backends.stop import current, rested
 from mmerg.errors import CallError, ConfigError, Failure, RunError
 
 REACHED = frozenset({Failure.RUNNER_CRASH, Failure.TIMEOUT})  # the call was on a host, and may be what is wrong
@@ -65,7 +66,7 @@ class Pool:
         self._change = threading.Condition()
         self._queue: dict[_Lease, Collection[Host]] = {}  # who waits, and for which hosts not
         self._engine: Engine | None = None
-        self._closed = False
+        self._closed = threading.Event()
 
     @property
     def slots(self) -> int:
@@ -117,7 +118,7 @@ class Pool:
     def close(self) -> None:
         """Closes every host; whoever waits for a slot gets CallError interrupted."""
         with self._change:
-            self._closed = True
+            self._closed.set()
             self._change.notify_all()
         for host in self._hosts:
             host.backend.close()
@@ -127,7 +128,8 @@ class Pool:
         with self._change:
             self._queue[lease] = tried
             try:
-                while not self._closed:
+                while not self._closed.is_set():
+                    current().check()
                     first, host = self._next()
                     if host and first is lease:
                         host.used += 1
@@ -214,11 +216,11 @@ class Pool:
         return None
 
     def _rest(self, looks: int) -> None:
-        """Wait after so many looks at hosts that are down. Raises CallError interrupted once the pool is closed."""
+        """Wait after so many looks at hosts that are down. Raises CallError interrupted once the pool is closed, or
+        nobody waits for the reply."""
         most = self._revive_after or self._wait  # with 0, too, hosts are not asked without a stop
-        with self._change:
-            if self._change.wait_for(lambda: self._closed, min(pause(self._wait, min(looks, 30)), most)):
-                raise _closed()
+        if rested(min(pause(self._wait, min(looks, 30)), most), self._closed):
+            raise _closed()
 
 
 class _Lease:

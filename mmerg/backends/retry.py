@@ -13,6 +13,7 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from mmerg.backends.protocol import Backend, Engine, Reply, Request
+from mmerg.backends.stop import rested
 from mmerg.errors import CallError, Failure
 
 Made = TypeVar("Made")
@@ -23,8 +24,8 @@ class Retry:
     """Calls `inner` up to `attempts` times (at least once), waiting wait, 2·wait, 4·wait, … seconds in between.
 
     Raises the last CallError, with the number of tries in its message and as its cause the last one of a host that was
-    reached, if any; interrupted where `close` ends a wait. `describe` is not tried again: it is asked when a run
-    starts, and a user should see at once what is wrong.
+    reached, if any; interrupted where `close`, or the stop over the thread, ends a wait. `describe` is not tried again:
+    it is asked when a run starts, and a user should see at once what is wrong.
     """
 
     def __init__(self, inner: Backend, attempts: int = 3, wait: float = 1.0) -> None:
@@ -57,7 +58,7 @@ def persist(call: Callable[[], Made], attempts: int, wait: float, closed: thread
                     raise
                 what = f"{error.what} (tried {tries} times)"
                 raise CallError(error.failure, what, where=error.where, hint=error.hint) from reached
-            if closed.wait(pause(wait, tries)):
+            if rested(pause(wait, tries), closed):
                 what = f"stopped while waiting to try again after: {error.what}"
                 raise CallError(Failure.INTERRUPTED, what, where=error.where) from error
         tries += 1

@@ -8,12 +8,15 @@ with stop.over_this_thread():       # in the thread that asks
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Protocol
 
 from mmerg.errors import CallError, Failure
+
+LOOK = 0.2  # seconds between two looks whether anybody waits for the reply
 
 
 class Breakable(Protocol):
@@ -70,3 +73,14 @@ _CURRENT: ContextVar[Stop | None] = ContextVar("stop", default=None)
 def current() -> Stop:
     """The one over this thread; where there is none, one that nobody sets."""
     return _CURRENT.get() or Stop()
+
+
+def rested(seconds: float, closed: threading.Event) -> bool:
+    """Waits so long; True, and at once, where `closed` is set. Raises CallError interrupted soon after the stop over
+    this thread is set."""
+    stop, end = current(), time.monotonic() + seconds
+    while not closed.wait(min(LOOK, max(0.0, end - time.monotonic()))):
+        stop.check()
+        if time.monotonic() >= end:
+            return False
+    return True

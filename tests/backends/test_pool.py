@@ -17,6 +17,7 @@ from mmerg.backends.pool import Host, Pool
 from mmerg.backends.protocol import Backend, Engine, Message, Reply, Request, Sampling
 from mmerg.backends.retry import Retry
 from mmerg.backends.scripted import ENGINE, Scripted
+from mmerg.backends.stop import Stop
 from mmerg.errors import CallError, ConfigError, Failure, RunError
 
 OF_NO_USE = ["model_not_found", "runner_crash", "timeout", "unreachable"]  # for such failures a call moves on
@@ -348,15 +349,17 @@ def test_hosts_that_are_tried_again_at_once_are_not_asked_without_a_stop() -> No
     assert server.looks < 10
 
 
-def test_closing_ends_the_wait_for_hosts() -> None:
+@pytest.mark.parametrize("ended_by", ["close", "stop"])
+def test_the_wait_for_hosts_is_ended(ended_by: str) -> None:
     [server] = servers("a")
     pool = Pool([Host(server, 1, "a")], patience=3600.0, wait=3600.0)
     pool.describe()
     server.failure = Failure.UNREACHABLE
     caught: list[CallError] = []
+    stop = Stop()
 
     def call() -> None:
-        with pool.lease() as backend:
+        with stop.over_this_thread(), pool.lease() as backend:
             try:
                 say(backend)
             except CallError as error:
@@ -366,7 +369,7 @@ def test_closing_ends_the_wait_for_hosts() -> None:
     thread.start()
     while server.looks < 2:
         time.sleep(0.001)
-    pool.close()
+    {"close": pool.close, "stop": stop.set}[ended_by]()
     thread.join(60)
     assert [error.failure for error in caught] == [Failure.INTERRUPTED]
 

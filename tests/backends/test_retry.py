@@ -9,6 +9,7 @@ import pytest
 from mmerg.backends.protocol import Message, Request, Sampling
 from mmerg.backends.retry import Retry, pause
 from mmerg.backends.scripted import ENGINE, Scripted
+from mmerg.backends.stop import Stop
 from mmerg.errors import CallError, Failure
 
 RETRIED = ["runner_crash", "timeout", "busy", "server_error", "unreachable"]
@@ -51,7 +52,8 @@ def test_a_bug_is_not_tried_again() -> None:
     assert inner.calls == 1
 
 
-def test_closing_wakes_a_waiting_retry() -> None:
+@pytest.mark.parametrize("ended_by", ["close", "stop"])
+def test_a_retry_that_waits_is_ended(ended_by: str) -> None:
     waiting = threading.Event()
 
     def fail(request: Request) -> CallError:
@@ -60,20 +62,22 @@ def test_closing_wakes_a_waiting_retry() -> None:
 
     backend = Retry(Scripted(fail), attempts=3, wait=3600.0)
     caught: list[CallError] = []
+    stop = Stop()
 
     def call() -> None:
         try:
-            backend.complete(REQUEST)
+            with stop.over_this_thread():
+                backend.complete(REQUEST)
         except CallError as error:
             caught.append(error)
 
     thread = threading.Thread(target=call)
     thread.start()
     waiting.wait()
-    backend.close()
+    {"close": backend.close, "stop": stop.set}[ended_by]()
     thread.join(60)
     assert [error.failure for error in caught] == [Failure.INTERRUPTED]
-    assert "queue full" in caught[0].what
+    assert ("queue full" in caught[0].what) is (ended_by == "close")
 
 
 def test_waits_double() -> None:
