@@ -42,6 +42,7 @@ from mmerg.runs.folder import Run, read_run_results
 from mmerg.runs.manifest import Corpus as CorpusSection
 from mmerg.runs.manifest import Manifest, MemorySection, ProtocolSection, read_manifest
 from mmerg.runs.result import Ended, Result, Results
+from mmerg.runs.shards import Shard, write_order
 from mmerg.settings.identity import identity_hash
 from mmerg.settings.kinds import Plain
 from mmerg.settings.model import RunSettings
@@ -76,6 +77,8 @@ class Task:
                 hint="see python -m mmerg.run --cfg job -p protocol",
             )
         wanted = chosen(selection.samples, settings.ids, settings.limit)
+        if settings.shard:
+            wanted = [sample for sample in wanted if Shard.of(settings.shard).holds(sample.dialogue_id)]
         prompts = prompts_of(settings)
         sources = prepared_sources(settings, prompts.system, corpus)
         return cls(settings, corpus, selection, wanted, prompts, sources, _files(settings, prompts, sources))
@@ -85,9 +88,14 @@ class Task:
         """Stands for the settings that decide results, and for the files that they name."""
         return identity_hash({**self.settings.plain(), **self.files})
 
-    @cached_property
+    @property
     def path(self) -> Path:
-        """The folder: of another name for whatever decides results, wherever files lie."""
+        """The folder that is written: the run's, or that of a shard within."""
+        return Shard.of(self.settings.shard).folder(self.run) if self.settings.shard else self.run
+
+    @cached_property
+    def run(self) -> Path:
+        """The run's folder: of another name for whatever decides results, wherever files lie."""
         settings = self.settings
         answered_by = settings.backend.name if settings.backend.name == DRY else settings.backbone.name
         told = [settings.name] if settings.name else [settings.dataset.name, settings.system.name, answered_by]
@@ -130,13 +138,15 @@ def launch(settings: RunSettings) -> Iterator[Ended]:
         print(f"run: {printable(str(repeat.path))}")  # noqa: T201 - the last line is for programs to read: no wrapping
         yield ended
     if new:
-        raise refusal(new[0].settings.plain(), new[0].path, len(new))
+        raise refusal(new[0].settings.plain(), new[0].run, len(new))
 
 
 def _run(task: Task, out: Console) -> Ended:
     path, settings, wanted = task.path, task.settings, task.wanted
-    asked = f"{len(wanted)} wanted now"
+    asked = f"{len(wanted)} wanted now{f' of shard {settings.shard}' * (settings.shard is not None)}"
     clips = Snapshot.of(clip_files(task.corpus))
+    if settings.shard:
+        write_order(path, _places(task, Shard.of(settings.shard)))
     known = None
     if not is_new(path):
         manifest, before = read_manifest(path), read_run_results(path)
@@ -174,6 +184,12 @@ def _run(task: Task, out: Console) -> Ended:
             if changed := clips.changed():
                 out.print(escape(_describe_changed(changed)))
             return Ended.of(path, results, progress.kept, progress.made)
+
+
+def _places(task: Task, shard: Shard) -> Iterator[tuple[int, str]]:
+    """All samples of the protocol that are the shard's, with their places."""
+    samples = enumerate(task.selection.samples)
+    return ((place, sample.id) for place, sample in samples if shard.holds(sample.dialogue_id))
 
 
 def _shown_again(task: Task, out: Console, before: Results[Result], engine: Engine) -> Ended:

@@ -15,7 +15,7 @@ from __future__ import annotations
 import fcntl
 import os
 import threading
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from datetime import UTC, datetime
 from pathlib import Path
@@ -27,6 +27,7 @@ from mmerg.runs.events import Emit
 from mmerg.runs.manifest import MANIFEST, Manifest, Started, read_any_manifest
 from mmerg.runs.result import Line, Result, Results, read_lines
 from mmerg.runs.samples import ENDING, SAMPLES, events_file, file_name, recording
+from mmerg.runs.shards import SHARDS
 from mmerg.storage.files import PART, private_folder, replacing, sha256_of, write_whole, writing
 
 RESULTS, FRAMES = "results.jsonl", "frames"
@@ -59,7 +60,7 @@ class Folder(Generic[Line]):
                 what = f"a run has no link here, but a {kind} of its own"
                 raise RunError(what, where=str(place), hint="move this away")
         with writing(self._file):
-            self._handle = self._hold()
+            self._handle = hold(self._file)
         try:
             self._begin()
         except BaseException:
@@ -106,38 +107,22 @@ class Folder(Generic[Line]):
                 self._failed = error
                 raise
 
-    def _hold(self) -> int:
-        """The file of records, open to append and locked. Raises OSError, and RunError where another holds it."""
-        flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-        while True:
-            handle = os.open(self._file, flags, 0o600)
-            try:
-                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                if os.path.samestat(os.fstat(handle), self._file.stat()):
-                    return handle
-            except OSError as error:
-                os.close(handle)
-                if not isinstance(error, BlockingIOError):
-                    raise
-                what, hint = "another process is writing this run", "wait for it, or stop it first"
-                raise RunError(what, where=str(self.path), hint=hint) from error
-            os.close(handle)  # it was replaced between the two steps
-
     def _begin(self) -> None:
         """Hold the manifest that is there against ours, note that a run begins, and read what there is."""
         path, ours = self.path / MANIFEST, self._manifest
         manifest, before = ours, ours.sessions[:0]
         if path.exists():
             manifest = read_any_manifest(self.path)
-            before, old = manifest.sessions, manifest.identity
-            changed = [_change(key, old.get(key), new) for key, new in ours.identity.items() if old.get(key) != new]
-            if changed:
-                what = "this run was begun with something else: " + "; ".join(changed)
+            before = manifest.sessions
+            if changed := changes(manifest.identity, ours.identity):
+                what = f"this run was begun with something else: {changed}"
                 hint = "rename or remove the folder to start anew, or restore what changed"
                 raise RunError(what, where=str(path), hint=hint)
         elif os.fstat(self._handle).st_size or any(self.path.glob(f"{SAMPLES}/*{ENDING}")):
             what = "the folder holds results and no manifest.json: what they were made with cannot be known"
             hint = "rename or remove the folder to start anew, or put its manifest.json back"
+            if (self.path / SHARDS).is_dir():
+                hint = f"they are of a merge that was broken off: mmerg merge {self.path}"
             raise RunError(what, where=str(self.path), hint=hint)
         with writing(self.path):
             for folder in self._folders:
@@ -219,7 +204,30 @@ def _read(path: Path, file: Path, record: type[Line]) -> Results[Line]:
     return results
 
 
-def _change(key: str, then: object, now: object) -> str:
-    """What changed, long digests cut to what tells them apart."""
-    shown = [f"{value[:12]}…" if isinstance(value, str) and len(value) == 64 else str(value) for value in (then, now)]
-    return f"{key}: {shown[0]} then, {shown[1]} now"
+def hold(file: Path) -> int:
+    """The file of a folder's records, open to append and locked until the handle is closed. Raises OSError, and
+    RunError where another process holds it."""
+    flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+    while True:
+        handle = os.open(file, flags, 0o600)
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            if os.path.samestat(os.fstat(handle), file.stat()):
+                return handle
+        except OSError as error:
+            os.close(handle)
+            if not isinstance(error, BlockingIOError):
+                raise
+            what, hint = "another process is writing this run", "wait for it, or stop it first"
+            raise RunError(what, where=str(file.parent), hint=hint) from error
+        os.close(handle)  # it was replaced between the two steps
+
+
+def changes(then: Mapping[str, str], now: Mapping[str, str]) -> str:
+    """In what an identity differs, long digests cut to what tells them apart."""
+    pairs = {key: (then.get(key), new) for key, new in now.items() if then.get(key) != new}
+    return "; ".join(f"{key}: {_cut(old)} then, {_cut(new)} now" for key, (old, new) in pairs.items())
+
+
+def _cut(value: str | None) -> str:
+    return f"{value[:12]}…" if value and len(value) == 64 else str(value)

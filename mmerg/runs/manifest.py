@@ -18,6 +18,7 @@ from mmerg.backends.protocol import SHOWN_DIGEST, Engine
 from mmerg.errors import RunError
 from mmerg.runs.events import Count
 from mmerg.runs.samples import SAMPLES
+from mmerg.runs.shards import SHARDS
 from mmerg.settings.identity import at
 from mmerg.settings.kinds import Plain
 from mmerg.settings.model import JudgeSettings, RunSettings
@@ -216,6 +217,8 @@ def _no_run(path: Path) -> RunError:
     what, hint = "it has no manifest.json", "see `ls runs/`"
     if not path.exists():
         what = "there is no such folder"
+    elif (path / SHARDS).is_dir():
+        what, hint = "its shards are not merged yet", f"mmerg merge {path}"
     elif runs:
         what = "it holds runs"
         hint = f"give one of them, or several: {' '.join(runs[:_FEW])}{' …' if len(runs) > _FEW else ''}"

@@ -48,6 +48,11 @@ def _is_text(value: object) -> bool:
     return isinstance(value, str)
 
 
+def _is_shard(text: str) -> bool:
+    found = re.fullmatch(r"([1-9]\d{0,4})/([1-9]\d{0,4})", text)
+    return found is not None and int(found[1]) <= int(found[2])
+
+
 def _is_emotions(value: object) -> bool:
     labels = value if isinstance(value, list | tuple) else ()
     return value in ("all", "nonneutral") or (len(labels) > 0 and all(map(_is_text, labels)))
@@ -63,6 +68,10 @@ Path = Annotated[str, PlainValidator(_where(_is_text, "a path; in quotes where i
 JsonFile = Annotated[
     Path,
     AfterValidator(_where(lambda file: file.endswith(".json"), "a file that ends in .json; the sheet goes beside it")),
+]
+ShardOf = Annotated[  # mmerg.runs.shards
+    Text,
+    AfterValidator(_where(_is_shard, "i/n with 1 ≤ i ≤ n ≤ 99999: 3/64 is the third of 64")),
 ]
 Texts = Annotated[tuple[Text, ...], Field(strict=False)]
 Words = Annotated[tuple[Word, ...], Field(strict=False, min_length=1)]

@@ -26,6 +26,7 @@ from mmerg.settings.kinds import (
     Path,
     Positive,
     Seconds,
+    ShardOf,
     Side,
     Similarity,
     Target,
@@ -209,6 +210,7 @@ class RunSettings(AskingSettings):
     tags: Annotated[tuple[Name, ...], Field(strict=False), RUNTIME] = ()
     ids: Annotated[Annotated[Texts, Field(min_length=1)] | None, RUNTIME] = None
     repeats: Annotated[Positive, RUNTIME] = 1
+    shard: Annotated[ShardOf | None, RUNTIME] = None
 
     @field_validator("repeats")
     @classmethod

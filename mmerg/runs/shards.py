@@ -1,0 +1,76 @@
+"""A shard of a run: a run folder of its own, with the samples of some of the dialogues, chosen by hash.
+
+runs/meld-merg-qwen3.5-27b-1a2b3c4d/
+  shards/00003-of-00064/   as any run folder; and
+    order.jsonl            which samples are its own, with their places in the corpus, from 0: [17, "test_dia0/3"]
+
+Shard.of("3/64").holds("test_dia0"), Shard.of("3/64").folder(run)
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Self
+
+from mmerg.errors import RunError
+from mmerg.storage.files import SAFE, open_regular, why, write_whole
+
+SHARDS, ORDER = "shards", "order.jsonl"
+_FOLDER = re.compile(r"(\d{5})-of-(\d{5})")
+
+
+@dataclass(frozen=True, order=True, slots=True)
+class Shard:
+    """The shard `number` (from 1) of so many."""
+
+    number: int
+    of_all: int
+
+    @classmethod
+    def of(cls, text: str) -> Self:
+        """The shard that `shard=3/64` means."""
+        number, _, of_all = text.partition("/")
+        return cls(int(number), int(of_all))
+
+    def __str__(self) -> str:
+        return f"{self.number}/{self.of_all}"
+
+    def holds(self, dialogue: str) -> bool:
+        """Whether the samples of a dialogue are this one's. All of a dialogue stay together: they share a prompt's
+        begin, which a server keeps."""
+        digest = hashlib.sha256(dialogue.encode(errors=SAFE)).digest()
+        return int.from_bytes(digest[:8], "big") % self.of_all == self.number - 1
+
+    def folder(self, run: Path) -> Path:
+        return run / SHARDS / f"{self.number:05}-of-{self.of_all:05}"
+
+
+def shards_in(run: Path) -> dict[Shard, Path]:
+    """The folders of the shards that a run has, in their order."""
+    named = ((_FOLDER.fullmatch(folder.name), folder) for folder in (run / SHARDS).glob("*-of-*"))
+    return dict(sorted((Shard(int(found[1]), int(found[2])), folder) for found, folder in named if found))
+
+
+def write_order(shard: Path, samples: Iterable[tuple[int, str]]) -> None:
+    """Note which samples are the shard's, with their places; those of one identity are always the same."""
+    if not (shard / ORDER).is_file():
+        write_whole(shard / ORDER, (f"{json.dumps(place_and_id)}\n".encode() for place_and_id in samples))
+
+
+def read_order(shard: Path) -> Iterator[tuple[int, str]]:
+    """The samples with their places. Raises RunError where the file cannot be read."""
+    file = shard / ORDER
+    try:
+        with open_regular(file) as opened:
+            for line in opened:
+                place, sample = json.loads(line)
+                yield int(place), str(sample)
+    except (OSError, ValueError, TypeError) as error:
+        reason = why(error) if not isinstance(error, TypeError) else "it is no list of places and samples"
+        hint = "remove the file, and run the same shard again: it is written anew"
+        raise RunError(f"the samples of this shard cannot be read: {reason}", where=str(file), hint=hint) from error

@@ -1,0 +1,317 @@
+"""Shards of a run, and putting them together: the bytes of a plain run, all checks, and merges that are broken off."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Sequence
+from hashlib import sha256
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mmerg.errors import RunError
+from mmerg.merge import main
+from mmerg.runs.folder import RESULTS, Run, read_run_results
+from mmerg.runs.manifest import MANIFEST, Manifest, read_manifest
+from mmerg.runs.merge import Merged, merge
+from mmerg.runs.result import Result
+from mmerg.runs.samples import SAMPLES, events_file
+from mmerg.runs.shards import ORDER, SHARDS, Shard, read_order, shards_in, write_order
+from tests.run_folders import held
+from tests.scoring.run_builder import ROOT, finish, manifest_of, result
+
+SAMPLES_OF_IT = [f"d{dialogue}/{turn}" for dialogue in range(12) for turn in (2, 4)]
+
+
+def outcome(sample: str) -> Result:
+    return result(sample, None if sample == "d3/4" else f"Reply to {sample}, é and \ud83d.", seconds=1.5)
+
+
+def manifest(shard: Shard | None = None, identity: str = "same") -> Manifest:
+    made = manifest_of([outcome(sample) for sample in SAMPLES_OF_IT], identity=identity)
+    how = {"shard": str(shard)} if shard else {}
+    session = made.sessions[0].model_copy(update={"how": how})
+    settings = {**made.settings, "shard": str(shard) if shard else None}
+    return made.model_copy(update={"sessions": (session,), "settings": settings})
+
+
+def write(folder: Path, made: Manifest, samples: Sequence[str], *, seal: bool = True) -> Path:
+    with Run(folder, made) as run:
+        for sample in samples:
+            run.keep_frame(sha256(sample[-1:].encode()).hexdigest(), sample[-1:].encode)
+            finish(run, outcome(sample), [])
+        if seal:
+            run.seal(SAMPLES_OF_IT)
+    return folder
+
+
+def own(shard: Shard) -> list[tuple[int, str]]:
+    return [(n, one) for n, one in enumerate(SAMPLES_OF_IT) if shard.holds(one.partition("/")[0])]
+
+
+def write_shard(run: Path, text: str, identity: str = "same", done: int | None = None) -> Path:
+    """A shard with its first `done` samples (None: all, in another order than the corpus's)."""
+    shard = Shard.of(text)
+    samples = [sample for _, sample in own(shard)]
+    folder = write(shard.folder(run), manifest(shard, identity), samples[:done][::-1], seal=done is None)
+    write_order(folder, own(shard))
+    return folder
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Path:
+    """Three shards that are whole."""
+    folder = tmp_path / "run"
+    for number in (1, 2, 3):
+        write_shard(folder, f"{number}/3")
+    return folder
+
+
+@pytest.fixture
+def plain(tmp_path: Path) -> Path:
+    return write(tmp_path / "plain", manifest(), SAMPLES_OF_IT)
+
+
+def held_but(run: Path) -> dict[str, object]:
+    """What the merged folder holds, less its shards."""
+    away = run.with_name("shards-away")
+    (run / SHARDS).rename(away)
+    try:
+        return held(run)
+    finally:
+        away.rename(run / SHARDS)
+
+
+@given(dialogues=st.sets(st.text(), max_size=30), of_all=st.integers(1, 9))
+def test_each_dialogue_is_in_one_shard(dialogues: set[str], of_all: int) -> None:
+    for dialogue in dialogues:
+        assert sum(Shard(number, of_all).holds(dialogue) for number in range(1, of_all + 1)) == 1
+
+
+def test_where_a_dialogue_goes_never_changes(tmp_path: Path) -> None:
+    found = [next(n for n in range(1, 9) if Shard(n, 8).holds(f"test_dia{i}")) for i in range(10)]
+    assert found == [1, 1, 3, 3, 2, 5, 4, 2, 5, 6]
+    assert Shard.of("3/64").folder(tmp_path) == tmp_path / "shards" / "00003-of-00064"
+
+
+def test_merged_shards_are_the_plain_run(run: Path, plain: Path) -> None:
+    assert merge(run) == Merged(shards=3, samples=24, failed=1, missing=0)
+    merged, whole = held_but(run), held(plain)
+    assert merged.keys() == whole.keys()
+    assert merged == whole
+    assert (run / RESULTS).read_bytes() == (plain / RESULTS).read_bytes()
+    made = read_manifest(run)
+    assert [start.how["shard"] for start in made.sessions] == ["1/3", "2/3", "3/3"]
+    with Run(plain.rename(run.parent / "other"), manifest()) as other, Run(run, manifest()) as again:
+        assert again.results.lines == other.results.lines
+        assert not again.results.lost
+
+
+def test_merging_again_changes_nothing_and_takes_what_was_done_since(run: Path) -> None:
+    merge(run)
+    before = held_but(run)
+    assert merge(run).samples == 24
+    assert held_but(run) == before
+    shard = next(shard for shard in (Shard(n, 3) for n in (1, 2, 3)) if shard.holds("d3"))
+    with Run(shard.folder(run), manifest(shard)) as again:  # only_failed=true
+        finish(again, result("d3/4", "Now it is said."), [])
+        again.seal(SAMPLES_OF_IT)
+    assert merge(run).failed == 0
+    assert read_run_results(run)["d3/4"].response == "Now it is said."
+    assert events_file(run, "d3/4").samefile(events_file(shard.folder(run), "d3/4"))
+
+
+def test_a_shard_that_was_killed_before_it_put_its_results_in_order_is_whole(run: Path, plain: Path) -> None:
+    shutil.rmtree(Shard(2, 3).folder(run))
+    write_shard(run, "2/3", done=len(SAMPLES_OF_IT))
+    assert merge(run).missing == 0
+    assert held_but(run) == held(plain)
+
+
+@pytest.mark.skipif(not Path("/dev/shm").is_dir(), reason="there is no second file system here")
+def test_where_files_cannot_be_linked_they_are_copied(run: Path, plain: Path) -> None:
+    with tempfile.TemporaryDirectory(dir="/dev/shm") as elsewhere:
+        if Path(elsewhere).stat().st_dev == run.stat().st_dev:
+            pytest.skip("there is no second file system here")
+        (run / SHARDS).symlink_to(shutil.move(run / SHARDS, elsewhere))
+        for _ in range(2):
+            merge(run)
+            assert held_but(run) == held(plain)
+        assert {file.stat().st_nlink for file in (run / SAMPLES).iterdir()} == {1}
+
+
+def drop_one(run: Path) -> None:
+    shutil.rmtree(Shard(2, 3).folder(run))
+
+
+def half_of_one(run: Path) -> None:
+    shutil.rmtree(Shard(2, 3).folder(run))
+    write_shard(run, "2/3", done=1)
+
+
+def other_settings(run: Path) -> None:
+    shutil.rmtree(Shard(2, 3).folder(run))
+    write_shard(run, "2/3", identity="other")
+
+
+def another_number(run: Path) -> None:
+    write_shard(run, "1/4")
+
+
+def copied(run: Path) -> None:
+    shutil.rmtree(Shard(2, 3).folder(run))
+    shutil.copytree(Shard(1, 3).folder(run), Shard(2, 3).folder(run))
+
+
+def renamed_copy(run: Path) -> None:
+    copied(run)
+    file = Shard(2, 3).folder(run) / MANIFEST
+    file.write_text(file.read_text(encoding="utf-8").replace('"1/3"', '"2/3"'), encoding="utf-8")
+
+
+def events_gone(run: Path) -> None:
+    next((Shard(3, 3).folder(run) / SAMPLES).iterdir()).unlink()
+
+
+def cut_off(run: Path) -> None:
+    file = Shard(1, 3).folder(run) / RESULTS
+    file.write_bytes(file.read_bytes()[:-9])
+
+
+def no_order(run: Path) -> None:
+    (Shard(1, 3).folder(run) / ORDER).unlink()
+
+
+def damaged_order(run: Path) -> None:
+    (Shard(1, 3).folder(run) / ORDER).write_text("[1]\n7\n", encoding="utf-8")
+
+
+def other_n(run: Path) -> None:
+    file = Shard(3, 3).folder(run) / MANIFEST
+    content = json.loads(file.read_bytes())
+    content["protocol"]["samples"] = 25
+    file.write_text(json.dumps(content), encoding="utf-8")
+
+
+def damaged(run: Path) -> None:
+    file = Shard(1, 3).folder(run) / RESULTS
+    file.write_bytes(b'{"id": 5}\n' + file.read_bytes())
+
+
+def no_shards(run: Path) -> None:
+    shutil.rmtree(run / SHARDS)
+
+
+@pytest.mark.parametrize(
+    ("spoil", "said"),
+    [
+        (drop_one, "1 of 3 shards are missing: 2/3"),
+        (half_of_one, "samples of 1 shards are not finished, of shard 2/3 d"),
+        (other_settings, "shards 1/3 and 2/3 were not made with the same: config: same-config then, other-config now"),
+        (another_number, "shards of 3 and of 4 lie side by side"),
+        (copied, "this folder holds shard 1/3, not 2/3"),
+        (renamed_copy, "is in another shard, too"),
+        (events_gone, "1 samples of 1 shards are not finished, of shard 3/3 d"),
+        (cut_off, "1 samples of 1 shards are not finished, of shard 1/3 d"),
+        (no_order, "the samples of this shard cannot be read: No such file or directory"),
+        (damaged_order, "the samples of this shard cannot be read"),
+        (other_n, "shards 1/3 and 3/3 were not made with the same: protocol"),
+        (damaged, "line 1 is not a record of this version"),
+        (no_shards, "there is no shard to merge"),
+    ],
+)
+def test_what_does_not_belong_together_is_refused_with_nothing_changed(
+    run: Path, spoil: Callable[[Path], None], said: str
+) -> None:
+    spoil(run)
+    with pytest.raises(RunError, match=said) as error:
+        merge(run)
+    assert error.value.hint or spoil is damaged
+    assert not (run / MANIFEST).exists()
+    assert not (run / SAMPLES).exists()
+
+
+@pytest.mark.parametrize("spoil", [drop_one, half_of_one, events_gone, cut_off])
+def test_partial_merges_what_is_there(run: Path, plain: Path, spoil: Callable[[Path], None]) -> None:
+    spoil(run)
+    merged = merge(run, partial=True)
+    assert merged.missing >= 1
+    assert merged.samples == 24 - merged.missing == len(read_run_results(run))
+    whole = read_run_results(plain)
+    assert list(read_run_results(run)) == [sample for sample in whole if sample in read_run_results(run)]
+    assert all(read_run_results(run).lines[sample] == whole.lines[sample] for sample in read_run_results(run))
+    assert not read_run_results(run).lost
+
+
+@pytest.mark.parametrize("writes", ["shard", "run"])
+def test_nobody_else_may_write_meanwhile(run: Path, writes: str) -> None:
+    folder = run if writes == "run" else Shard(2, 3).folder(run)
+    with (folder / RESULTS).open("ab") as held_by_another:
+        fcntl.flock(held_by_another, fcntl.LOCK_EX)
+        with pytest.raises(RunError, match="another process is writing this run"):
+            merge(run)
+    merge(run)
+
+
+def test_a_run_that_went_on_without_shards_is_not_overwritten(run: Path) -> None:
+    merge(run)
+    with Run(run, manifest()):
+        pass
+    with pytest.raises(RunError, match="a run without shards was begun or went on here"):
+        merge(run)
+
+
+def test_a_run_merged_of_others_is_not_overwritten(run: Path) -> None:
+    merge(run)
+    shutil.rmtree(run / SHARDS)
+    write_shard(run, "1/1", identity="other")
+    with pytest.raises(RunError, match="the run was merged of others: config"):
+        merge(run)
+
+
+def test_a_merge_that_was_killed_leaves_no_run_and_is_made_again(run: Path, plain: Path) -> None:
+    """It dies at the first sample after the third."""
+    code = (
+        "import os, sys\nfrom pathlib import Path\nfrom mmerg.runs.merge import merge\n"
+        "def stop(event, given):\n"
+        "    if event == 'os.link':\n"
+        "        stop.left -= 1\n"
+        "        stop.left or os.kill(os.getpid(), 9)\n"
+        "stop.left = int(sys.argv[2])\nsys.addaudithook(stop)\nmerge(Path(sys.argv[1]))"
+    )
+    merge(run)
+    for left in (1, 4, 20):
+        shutil.rmtree(run / SAMPLES)
+        killed = [sys.executable, "-c", code, str(run), str(left)]
+        done = subprocess.run(killed, env={**os.environ, "PYTHONPATH": str(ROOT)}, check=False)
+        assert done.returncode == -9
+        assert main([str(run / SAMPLES)]) == 2
+        with pytest.raises(RunError, match="its shards are not merged yet") as error:
+            read_manifest(run)
+        assert error.value.hint == f"mmerg merge {run}"
+        merge(run)
+        assert held_but(run) == held(plain)
+
+
+def test_the_command_says_what_it_merged(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([str(run)]) == 1
+    assert capsys.readouterr().out == f"merged 3 shards, 24 samples (1 failed)\nrun: {run}\n"
+    drop_one(run)
+    assert main([str(run)]) == 2
+    assert "next:  mmerg run … shard=2/3 makes it; --partial" in capsys.readouterr().err
+    assert main([str(run), "--partial"]) == 1
+    assert "missing)" in capsys.readouterr().out
+
+
+def test_a_shard_notes_its_samples_and_where_it_lies(run: Path) -> None:
+    assert list(shards_in(run)) == [Shard(n, 3) for n in (1, 2, 3)]
+    places = sorted(place for folder in shards_in(run).values() for place in read_order(folder))
+    assert places == list(enumerate(SAMPLES_OF_IT))
