@@ -22,7 +22,7 @@ from mmerg.doctor import examine
 from mmerg.frames.picture import from_jpeg
 from mmerg.settings.backbone import ExamSettings
 from mmerg.settings.parse import parse
-from tests.backends.ollama.conftest import LAST, Faulty, faulty_server, json_answer, line, stream
+from tests.backends.conftest import LAST, Faulty, faulty_server, json_answer, line, stream
 from tests.composed import composed
 from tests.engine.parts import ROOT
 from tests.ollama_server import TEXT_MODEL, VISION_MODEL

@@ -4,13 +4,12 @@ xllamacpp always opens an HTTP door, by default a loopback port that any page in
 socket file in a folder that only this user may enter, with a random key. Calls go through that door, as closing a
 connection stops its call: so deadlines and Ctrl-C work, and errors have one form.
 
-    server = LlamaServer([Path("model.gguf")], load_options({"num_ctx": 4096}), total=60.0)
-    status, answer = server.call("POST", "/v1/chat/completions", body)
+    server = LlamaServer([Path("model.gguf")], load_options({"num_ctx": 4096}), total=60.0, name="in process")
+    reply = complete(server.host, request, "model.gguf", EMBEDDED)
 """
 
 from __future__ import annotations
 
-import json
 import os
 import secrets
 import socket
@@ -19,12 +18,11 @@ import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
-
-from pydantic import TypeAdapter, ValidationError
 
 from mmerg.backends.http import Deadlines, Http
-from mmerg.errors import CallError, ConfigError, Failure
+from mmerg.backends.json_host import JsonHost
+from mmerg.backends.server_errors import ServerErrors
+from mmerg.errors import ConfigError, Failure
 
 DEFAULTS: Mapping[str, int] = MappingProxyType(
     {
@@ -40,13 +38,14 @@ AT_LEAST = MappingProxyType({"gpu_layers": -1, "threads": 0, "cache_ram": 0})  #
 NEUTRAL = frozenset({"threads", "cache_ram"})  # of these, replies do not depend
 DESCRIBE_SECONDS = 60.0
 AGAIN = "run again; if it stays, report it to llama.cpp"
+ERRORS = ServerErrors("llama.cpp", {Failure.SERVER_ERROR: AGAIN}, AGAIN, AGAIN)
 
 
 class LlamaServer:
-    """A model (and its projector) whose calls may take `total` seconds. Raises ConfigError where xllamacpp or the
-    system's Unix sockets are missing, or the model does not load."""
+    """A model (and its projector) whose calls may take `total` seconds. host: where to ask it, called `name` in
+    errors. Raises ConfigError where xllamacpp or the system's Unix sockets are missing, or the model does not load."""
 
-    def __init__(self, files: list[Path], options: Mapping[str, int], total: float) -> None:
+    def __init__(self, files: list[Path], options: Mapping[str, int], total: float, name: str) -> None:
         try:
             import xllamacpp
         except ImportError as error:
@@ -58,17 +57,18 @@ class LlamaServer:
         key = secrets.token_urlsafe(32)
         self._folder = tempfile.TemporaryDirectory(prefix="mmerg-")
         address = str(Path(self._folder.name) / "llama.sock")
-        self._http = Http(
+        http = Http(
             "http://localhost",
             Deadlines(total, total, DESCRIBE_SECONDS, total),
             uds=address,
             # An idle connection would keep one of the server's few threads.
             headers={"Authorization": f"Bearer {key}", "Connection": "close"},
             server="llama.cpp",
-            where="embedded",
+            where=name,
             start=AGAIN,
             option="backend.adapter.",
         )
+        self.host = JsonHost(http, name, ERRORS)
         params = xllamacpp.CommonParams()
         params.model.path, *projector = map(str, files)
         if projector:
@@ -95,24 +95,12 @@ class LlamaServer:
             hint += "memory, and that TMPDIR is a short path (a socket is made there)"
             raise ConfigError(f"llama.cpp cannot load the model: {error}", where=str(files[0]), hint=hint) from error
         # Its loop answers /slots: a server that is closed before its loop runs waits for it without end.
-        with self._http.ask("GET", "/slots", b"", brief=True) as answer:
+        with self.host.ask("/slots", brief=True) as answer:
             answer.body()
-
-    def call(self, method: str, path: str, body: object = None) -> tuple[int, dict[str, Any]]:
-        """Status and JSON object of one HTTP call. Raises CallError: timeout, interrupted (by `close`), runner_crash
-        (the connection broke) or server_error (no JSON object)."""
-        content = b"" if body is None else json.dumps(body).encode()
-        with self._http.ask(method, path, content, brief=method == "GET") as answer:
-            told = answer.body()
-        try:
-            return answer.status, TypeAdapter(dict[str, Any]).validate_json(told)
-        except ValidationError as error:
-            what = f"llama.cpp's answer cannot be read: {told[:100]!r}"
-            raise CallError(Failure.SERVER_ERROR, what, where="embedded", hint=AGAIN) from error
 
     def close(self) -> None:
         """Stops the calls in flight, unloads the model and removes the socket."""
-        self._http.close()
+        self.host.close()
         self._server = None
         self._folder.cleanup()
 

@@ -14,21 +14,21 @@ still those. A host that changes and changes back within one call goes unnoticed
 from __future__ import annotations
 
 import base64
-import io
 import json
 import threading
 import time
 from collections.abc import Iterable, Mapping
-from functools import lru_cache, partial
+from functools import partial
 
 from pydantic import BaseModel
 
 from mmerg.backends.http import Deadlines
-from mmerg.backends.ollama_errors import classify
-from mmerg.backends.ollama_host import LOAD_OPTIONS, Count, OllamaHost
+from mmerg.backends.images import check_images
+from mmerg.backends.json_host import Count, room
+from mmerg.backends.ollama_host import LOAD_OPTIONS, OllamaHost
 from mmerg.backends.protocol import Engine, Finish, Reply, Request, TokenLogprob
-from mmerg.backends.retry import persist
-from mmerg.errors import CallError, ConfigError, Failure
+from mmerg.backends.retry import CHECKS, persist
+from mmerg.errors import ConfigError
 
 __all__ = ["Deadlines", "Ollama"]
 
@@ -36,10 +36,6 @@ __all__ = ["Deadlines", "Ollama"]
 # same request, or of what `_gather` reads from the same answer: else replies from before the change go on being served.
 REVISION = 1
 
-CHECKS = 4  # tries to see whether a host still serves the same
-MIN_SIDE = 32  # pixels; Qwen-VL runners panic under 28, the newer ones under 32
-MAX_ASPECT = 200
-ANSWER_BYTES, TOKEN_BYTES = 2**20, 2**12  # that an answer may have at all, and for each token that it may have
 
 _FINISHES = {"stop": Finish.STOP, "length": Finish.LENGTH}
 _STREAM_TYPES = {"application/x-ndjson", "application/json"}
@@ -109,12 +105,11 @@ class Ollama:
         with self._lock:
             engine = self._bound = self._bound or self._engine
         body = self._body(request)
-        self._check_images(request)
+        check_images(request, lambda: (self._engine or self.describe()).vision, f"model {self.model}", self.host)
         begin = time.monotonic()
-        room = ANSWER_BYTES + TOKEN_BYTES * request.sampling.num_predict
-        with self._server.ask("/api/chat", body, self.model, room=room) as answer:
+        with self._server.ask("/api/chat", body, self.model, room=room(request.sampling.num_predict)) as answer:
             if answer.kind not in _STREAM_TYPES:
-                raise self._server.not_ollama(f"the answer is {answer.kind or 'of no type'}, not a stream of JSON")
+                raise self._server.odd(f"the answer is {answer.kind or 'of no type'}, not a stream of JSON")
             reply = self._gather(answer.lines())
         seconds = time.monotonic() - begin
         if engine:
@@ -152,16 +147,6 @@ class Ollama:
             **({"top_logprobs": request.alternatives} if request.alternatives else {}),
         }
 
-    def _check_images(self, request: Request) -> None:
-        for image in request.images:
-            if wrong := fault(image.data):
-                what = f"image {image.sha256[:12]} {wrong}"
-                raise CallError(Failure.IMAGE_REJECTED, what, where=self.host, hint="take the frames anew, or larger")
-        if request.images and not (self._engine or self.describe()).vision:
-            what = f"model {self.model} has no eyes, and the request has {len(request.images)} images"
-            hint = "use a model whose capabilities name vision, or let frames be described in words"
-            raise CallError(Failure.IMAGE_REJECTED, what, where=self.host, hint=hint)
-
     def _gather(self, lines: Iterable[bytes]) -> Reply:
         text: list[str] = []
         thinking: list[str] = []
@@ -170,18 +155,18 @@ class Ollama:
         for raw in lines:
             last = self._server.parsed(_Line.model_validate_json, raw)
             if last.error is not None:
-                raise classify(200, raw.decode(errors="replace"), model=self.model, where=self.host)
+                raise self._server.error(200, raw, self.model)
             text.append(last.message.content)
             thinking.append(last.message.thinking)
             logprobs.extend(last.logprobs or ())
             if last.done:
                 break
         if last is None:
-            raise self._server.not_ollama("the answer is empty")
+            raise self._server.odd("the answer is empty")
         # A stream that ends whole without its last word is the server's guard against repetition at work.
         finish = _FINISHES.get(last.done_reason) if last.done and last.done_reason else Finish.ABORT
         if finish is None:
-            raise self._server.not_ollama(f"the reply is done for the reason {last.done_reason!r}, not stop or length")
+            raise self._server.odd(f"the reply is done for the reason {last.done_reason!r}, not stop or length")
         return Reply(
             text="".join(text),
             finish=finish,
@@ -208,20 +193,3 @@ def _check_load(load: Mapping[str, int | str | bool | float], where: str) -> Non
         meaning = "true or false" if LOAD_OPTIONS[name] is bool else "a whole number" + " over 0" * (name == "num_ctx")
         hint = context if name == "num_ctx" else f"set backbone.load.{name}, or leave it out for the server to pick"
         raise ConfigError(f"load option {name} is {value!r}, not {meaning}", where=where, hint=hint)
-
-
-@lru_cache(maxsize=64)
-def fault(data: bytes) -> str:
-    """Why these bytes must not be sent as an image; empty where they may. Reads the header alone."""
-    from PIL import Image
-
-    try:
-        with Image.open(io.BytesIO(data), formats=("JPEG", "PNG")) as image:
-            width, height = image.size
-    except (OSError, ValueError, SyntaxError, Image.DecompressionBombError, Image.DecompressionBombWarning):
-        return "is neither a JPEG nor a PNG with a readable header"
-    if min(width, height) < MIN_SIDE:
-        return f"is {width}x{height} px; a side under {MIN_SIDE} px crashes vision models"
-    if max(width, height) > MAX_ASPECT * min(width, height):
-        return f"is {width}x{height} px; one side over {MAX_ASPECT} times the other crashes vision models"
-    return ""

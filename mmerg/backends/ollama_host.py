@@ -9,24 +9,20 @@ The `ollama` package knows the answers' fields; requests go over our own HTTP, a
 
 from __future__ import annotations
 
-import json
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from types import MappingProxyType
-from typing import Annotated, Self, TypeVar
 
 from ollama import EmbedResponse, ListResponse, ProcessResponse, ShowResponse
-from pydantic import BaseModel, Field, TypeAdapter, ValidationError
+from pydantic import BaseModel, TypeAdapter, ValidationError
 
-from mmerg.backends.http import BODY_BYTES, Answer, Deadlines, Http
-from mmerg.backends.ollama_errors import ADDRESS, classify
+from mmerg.backends.http import Deadlines, Http
+from mmerg.backends.json_host import Count, JsonHost
 from mmerg.backends.protocol import Engine, changed
+from mmerg.backends.server_errors import OLLAMA
 from mmerg.errors import CallError, Failure
-
-ERROR_BYTES = 2**16  # of an error's text
 
 # The server's options that decide how a model is loaded (api/types.go, Runner): a change of one reloads it.
 LOAD_OPTIONS: Mapping[str, type] = MappingProxyType(
@@ -34,9 +30,6 @@ LOAD_OPTIONS: Mapping[str, type] = MappingProxyType(
 )
 
 Load = Mapping[str, int | str | bool | float]
-Count = Annotated[int, Field(ge=0, le=2**62)]
-Told = TypeVar("Told")
-Read = Callable[[bytes], Told]
 
 
 class _Version(BaseModel):
@@ -57,57 +50,33 @@ class Loaded:
         return self.size_vram < self.size
 
 
-class OllamaHost:
+class OllamaHost(JsonHost):
     """One host. Safe to call from several threads. `setting` names the option that holds its address, for hints. Raises
     ConfigError for what is no address."""
 
     def __init__(self, host: str, deadlines: Deadlines | None = None, setting: str = "backend.hosts") -> None:
         start = f"start it with `ollama serve`, or name the right one with {setting}=[http://HOST:11434]"
-        self.host = host
-        self._http = Http(host, deadlines or Deadlines(), start=start)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
-    def close(self) -> None:
-        """Close the connections and break off what is under way."""
-        self._http.close()
-
-    @contextmanager
-    def ask(
-        self, path: str, body: object = None, model: str = "", *, brief: bool = False, room: int = BODY_BYTES
-    ) -> Iterator[Answer]:
-        """The answer to a GET, or to a POST of `body` as JSON. Raises CallError, as `Http.ask` says and where the
-        answer's status is that of an error."""
-        method, content = ("GET", b"") if body is None else ("POST", json.dumps(body).encode())
-        with self._http.ask(method, path, content, brief=brief, room=room) as answer:
-            if answer.status != 200:
-                said = answer.body()[:ERROR_BYTES].decode(errors="replace")
-                raise classify(answer.status, said, model=model, where=self.host)
-            yield answer
+        super().__init__(Http(host, deadlines or Deadlines(), start=start), host, OLLAMA)
 
     def serves(self, model: str) -> tuple[str, str]:
         """The server's version, and the digest of the manifest of `model`. Raises CallError, as all here."""
-        version = self._told(_Version.model_validate_json, "/api/version").version
-        digests = self._told(_digests, "/api/tags")
+        version = self.told(_Version.model_validate_json, "/api/version").version
+        digests = self.told(_digests, "/api/tags")
         wanted = next((name for name in names(model) if name in digests), None)
         if wanted is None:
-            raise classify(404, f"model '{model}' not found", model=model, where=self.host)
+            raise self.error(404, f"model '{model}' not found".encode(), model)
         return version, digests[wanted]
 
     def describe(self, model: str, load: Load) -> Engine:
         """The engine behind `model`: version, manifest digest, capabilities, context length."""
         version, digest = self.serves(model)
-        shown = self._told(ShowResponse.model_validate_json, "/api/show", {"model": model}, model)
+        shown = self.told(ShowResponse.model_validate_json, "/api/show", {"model": model}, model)
         info = shown.modelinfo or {}
         length = info.get(f"{info.get('general.architecture', '')}.context_length", 0)
         try:
             tokens = TypeAdapter(Count).validate_python(length, strict=True)
         except ValidationError as error:
-            raise self.not_ollama(f"the model's context length is {str(length)[:50]!r}") from error
+            raise self.odd(f"the model's context length is {str(length)[:50]!r}") from error
         return Engine(
             backend="ollama",
             version=version,
@@ -126,7 +95,7 @@ class OllamaHost:
 
     def loaded(self, model: str) -> Loaded | None:
         """How `model` sits in the host's memory now; None where it is not loaded."""
-        listed = self._told(ProcessResponse.model_validate_json, "/api/ps").models
+        listed = self.told(ProcessResponse.model_validate_json, "/api/ps").models
         entries = {full_name(entry.model or ""): entry for entry in listed}
         entry = next((entries[name] for name in names(model) if name in entries), None)
         if entry is None:
@@ -142,7 +111,7 @@ class OllamaHost:
             return []
         options = {name: value for name, value in (load or {}).items() if name in LOAD_OPTIONS}
         asked = {"model": model, "input": list(texts), "truncate": False, "options": options, "keep_alive": "30m"}
-        told = self._told(EmbedResponse.model_validate_json, "/api/embed", asked, model, brief=False)
+        told = self.told(EmbedResponse.model_validate_json, "/api/embed", asked, model, brief=False)
         vectors = [list(vector) for vector in told.embeddings]
         whole = all(len(v) == len(vectors[0]) > 0 and all(map(math.isfinite, v)) for v in vectors)
         if len(vectors) != len(texts) or not whole:
@@ -150,21 +119,6 @@ class OllamaHost:
             where = f"{self.host} model {model}"
             raise CallError(Failure.SERVER_ERROR, what, where=where, hint="use an embedding model")
         return vectors
-
-    def _told(self, read: Read[Told], path: str, body: object = None, model: str = "", brief: bool = True) -> Told:
-        with self.ask(path, body, model, brief=brief) as answer:
-            return self.parsed(read, answer.body())
-
-    def parsed(self, read: Read[Told], told: bytes) -> Told:
-        """What `read` makes of an answer, or of a line of one. Raises CallError where it raises ValidationError."""
-        try:
-            return read(told)
-        except ValidationError as error:
-            raise self.not_ollama(f"the answer cannot be read: {error.errors()[0]['msg']}: {told[:100]!r}") from error
-
-    def not_ollama(self, what: str) -> CallError:
-        """Something answers that is no Ollama server, or one gone wrong."""
-        return CallError(Failure.SERVER_ERROR, what, where=self.host, hint=ADDRESS)
 
 
 @lru_cache(maxsize=8)  # it is asked for after every reply, and is mostly the same

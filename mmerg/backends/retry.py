@@ -18,6 +18,7 @@ from mmerg.errors import CallError, Failure
 
 Made = TypeVar("Made")
 RETRIED = frozenset({Failure.RUNNER_CRASH, Failure.TIMEOUT, Failure.BUSY, Failure.SERVER_ERROR, Failure.UNREACHABLE})
+CHECKS = 4  # tries of an adapter to see whether a host still serves the same
 
 
 class Retry:

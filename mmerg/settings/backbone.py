@@ -89,10 +89,13 @@ class DeadlineSettings(Target):
 
 
 class AdapterSettings(Target):
-    """What asks one host. An adapter of one's own has settings of its own beside these."""
+    """What asks one host. An adapter of one's own has settings of its own beside these. token_env: the environment
+    variable with the server's token."""
 
     model: Text
     load: LoadSettings = LoadSettings()
+    dialect: Text | None = None
+    token_env: Annotated[Text | None, RUNTIME] = None
     keep_alive: Annotated[Text | int, RUNTIME] = "30m"
     deadlines: Annotated[DeadlineSettings | None, RUNTIME] = None
     total: Annotated[Seconds | None, RUNTIME] = None

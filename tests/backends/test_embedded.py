@@ -86,7 +86,7 @@ def test_the_prompt_is_chatml_and_nothing_else(backend: Embedded) -> None:
         {"role": "assistant", "content": "Hello."},
         {"role": "user", "content": "Why?"},
     ]
-    _, answer = server.call("POST", "/apply-template", {"messages": messages})
+    answer = server.host.told(json.loads, "/apply-template", {"messages": messages})
     assert answer["prompt"] == (
         "<|im_start|>system\nBe brief.<|im_end|>\n<|im_start|>user\nHi<|im_end|>\n"
         "<|im_start|>assistant\nHello.<|im_end|>\n<|im_start|>user\nWhy?<|im_end|>\n<|im_start|>assistant\n"
@@ -289,7 +289,7 @@ def test_the_deadline_ends_a_call_and_the_next_one_works() -> None:
     with pytest.raises(CallError, match=r"the total deadline of 0\.02 s passed") as caught:
         backend.complete(ask(STORY, 400))
     assert caught.value.failure is Failure.TIMEOUT
-    backend._open()[0]._http.server.deadlines = Deadlines()
+    backend._open()[0].host.http.server.deadlines = Deadlines()
     assert backend.complete(ask("Hi", 2)).response_tokens == 2
     backend.close()
 
@@ -309,7 +309,7 @@ def test_closing_breaks_off_a_call_in_flight() -> None:
     threads = [threading.Thread(target=call) for _ in range(3)]
     for thread in threads:
         thread.start()
-    while len(backend._open()[0]._http._connections) < 3:
+    while len(backend._open()[0].host.http._connections) < 3:
         threading.Event().wait(0.001)
     backend.close()
     for thread in threads:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mmerg.backends.ollama_errors import classify, unwrap
+from mmerg.backends.server_errors import OLLAMA, unwrap
 from mmerg.errors import Failure
 
 LLAMA_SERVER_OVERFLOW = {
@@ -70,7 +70,7 @@ CASES = [
 
 @pytest.mark.parametrize(("status", "said", "failure"), CASES)
 def test_wording_to_failure(status: int, said: str, failure: Failure) -> None:
-    error = classify(status, json.dumps({"error": said}), model="nope", where="http://h:1")
+    error = OLLAMA.classify(status, json.dumps({"error": said}), model="nope", where="http://h:1")
     assert error.failure is failure
     assert error.hint
     assert "http://h:1" in error.where
@@ -79,18 +79,18 @@ def test_wording_to_failure(status: int, said: str, failure: Failure) -> None:
 @pytest.mark.parametrize("status", range(400, 500))
 def test_only_refusals_that_may_pass_are_tried_again(status: int) -> None:
     may_pass = {408: "busy", 429: "busy", 499: "server_error"}
-    assert classify(status, "no").failure == may_pass.get(status, "bad_request")
+    assert OLLAMA.classify(status, "no").failure == may_pass.get(status, "bad_request")
 
 
 @pytest.mark.parametrize(
     ("status", "hint"), [(401, "login"), (403, "login"), (404, "address"), (405, "address"), (413, "smaller frames")]
 )
 def test_a_refusal_says_what_to_do(status: int, hint: str) -> None:
-    assert hint in classify(status, "no").hint
+    assert hint in OLLAMA.classify(status, "no").hint
 
 
 def test_missing_model_hint_is_the_pull_line() -> None:
-    error = classify(404, '{"error": "model \'qwen2.5vl:7b\' not found"}', model="qwen2.5vl:7b")
+    error = OLLAMA.classify(404, '{"error": "model \'qwen2.5vl:7b\' not found"}', model="qwen2.5vl:7b")
     assert error.hint == "ollama pull qwen2.5vl:7b"
 
 
@@ -120,6 +120,6 @@ def test_unwrap(body: str, text: str) -> None:
     ).map(json.dumps),
 )
 def test_any_body_gives_an_error_with_a_hint(status: int, body: str) -> None:
-    error = classify(status, body, model="m", where="h")
+    error = OLLAMA.classify(status, body, model="m", where="h")
     assert error.hint
     assert len(error.what) < 600

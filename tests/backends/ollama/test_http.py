@@ -13,9 +13,10 @@ import pytest
 from mmerg.backends.http import HEAD_BYTES, LINE_BYTES, Deadlines, Http, split_host
 from mmerg.backends.ollama import Ollama
 from mmerg.backends.ollama_host import OllamaHost
+from mmerg.backends.openai import OpenAI
 from mmerg.backends.protocol import Message, Request, Sampling
 from mmerg.errors import CallError, ConfigError, Failure
-from tests.backends.ollama.conftest import (
+from tests.backends.conftest import (
     CLOSE,
     DRIP,
     HANG,
@@ -274,6 +275,9 @@ def test_a_dripping_host_does_not_hold_up_its_description(kept: Faulty, path: st
     assert caught.value.failure is Failure.TIMEOUT
 
 
+OPENAI = ("/v1/models", "/version", "/v1/chat/completions")
+
+
 def ask_at(path: str, host: str) -> object:
     """Something that asks at `path`."""
     with OllamaHost(host) as server:
@@ -284,6 +288,10 @@ def ask_at(path: str, host: str) -> object:
                 return server.loaded("m")
             case "/api/chat":
                 return Ollama(host=host, model="m", load={"num_ctx": 512}).complete(HELLO)
+            case "/v1/chat/completions":
+                return OpenAI(host=host, model="m", dialect="vllm", load={"num_ctx": 512}).complete(HELLO)
+            case "/v1/models" | "/version":
+                return OpenAI(host=host, model="m", dialect="vllm", load={"num_ctx": 512}).describe()
             case _:
                 return server.describe("m", {})
 
@@ -293,7 +301,9 @@ def ask_at(path: str, host: str) -> object:
     [b"[1, 2]", b"3", b'"no"', b"null", b"[" * 60_000, b'{"a":' * 60_000, b"1" * 5_000, b"\xff", b"", b"NaN"],
     ids=["list", "number", "text", "null", "deep list", "deep object", "long number", "bytes", "nothing", "NaN"],
 )
-@pytest.mark.parametrize("path", ["/api/version", "/api/tags", "/api/show", "/api/embed", "/api/ps", "/api/chat"])
+@pytest.mark.parametrize(
+    "path", ["/api/version", "/api/tags", "/api/show", "/api/embed", "/api/ps", "/api/chat", *OPENAI]
+)
 @pytest.mark.parametrize("status", ["200 OK", "500 Oh"])
 def test_json_of_any_shape_is_a_named_failure(kept: Faulty, path: str, told: bytes, status: str) -> None:
     kept.answer(whole(told, status), path=path)

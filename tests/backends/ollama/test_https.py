@@ -14,7 +14,7 @@ import pytest
 from mmerg.backends.ollama import Ollama
 from mmerg.backends.protocol import Message, Request, Sampling
 from mmerg.errors import CallError, Failure
-from tests.backends.ollama.conftest import HANG, LAST, Faulty, chunk, head, line, stream
+from tests.backends.conftest import HANG, LAST, Faulty, chunk, head, line, stream
 
 REQUEST = Request((Message("user", "Hello"),), Sampling(num_predict=8))
 

@@ -6,7 +6,7 @@ import pytest
 
 from mmerg.backends.ollama_host import Loaded, OllamaHost, names
 from mmerg.errors import CallError
-from tests.backends.ollama.conftest import Faulty, json_answer
+from tests.backends.conftest import Faulty, json_answer
 
 
 def test_loaded_reads_the_line_of_its_model(faulty: Faulty) -> None:

@@ -16,7 +16,7 @@ from mmerg.backends.cache import Cache
 from mmerg.backends.ollama import Ollama
 from mmerg.backends.protocol import Image, Message, Request, Sampling
 from mmerg.errors import CallError, ConfigError, Failure
-from tests.backends.ollama.conftest import DESCRIPTIONS, LAST, Faulty, json_answer, line, stream
+from tests.backends.conftest import DESCRIPTIONS, LAST, Faulty, json_answer, line, stream
 
 SAMPLING = Sampling(
     num_predict=64,

@@ -19,9 +19,9 @@ import pytest
 
 from mmerg.backends.http import Answer, Deadlines, Http
 from mmerg.backends.ollama import Ollama
-from mmerg.backends.ollama_errors import classify
 from mmerg.backends.ollama_host import OllamaHost
 from mmerg.backends.protocol import Finish, Image, Message, Request, Sampling
+from mmerg.backends.server_errors import OLLAMA
 from mmerg.errors import CallError, Failure
 from tests.ollama_server import TEXT_MODEL, VISION_MODEL, Server, create_from_gguf, gguf_of_smollm2, start_server
 
@@ -246,7 +246,7 @@ def test_a_runner_killed_in_mid_stream(own_server: Server) -> None:
         for runner in children(own_server.process.pid):
             os.kill(runner, signal.SIGKILL)
         last = list(lines)[-1]
-    assert classify(200, last.decode()).failure is Failure.RUNNER_CRASH
+    assert OLLAMA.classify(200, last.decode()).failure is Failure.RUNNER_CRASH
     backend = Ollama(host=own_server.host, model=TEXT_MODEL, load=LOAD)
     assert backend.complete(ask("Hello", num_predict=2)).response_tokens == 2
 

@@ -13,7 +13,7 @@ from mmerg.backends.pool import Host, Pool
 from mmerg.backends.protocol import Message, Request, Sampling
 from mmerg.backends.retry import Retry
 from mmerg.errors import CallError, ConfigError, Failure
-from tests.backends.ollama.conftest import HANG, LAST, Faulty, json_answer, line, stream, whole
+from tests.backends.conftest import HANG, LAST, Faulty, json_answer, line, stream, whole
 
 CRASH = json_answer({"error": "model runner has unexpectedly stopped"}, "500 Internal Server Error")
 THINKS_NOT = {"capabilities": ["completion"], "model_info": {"general.architecture": "a", "a.context_length": 512}}

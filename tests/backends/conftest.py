@@ -25,11 +25,14 @@ DESCRIPTIONS: dict[str, dict[str, Any]] = {
         "capabilities": ["completion", "vision"],
         "model_info": {"general.architecture": "a", "a.context_length": 512},
     },
+    # vLLM's, recorded from 0.32
+    "/version": {"version": "0.32.0"},
+    "/v1/models": {"object": "list", "data": [{"id": "m", "object": "model", "root": "/m", "max_model_len": 512}]},
 }
 
 
 class Faulty(socketserver.ThreadingTCPServer):
-    """Answers POST /api/chat (or any `path` given to `answer`) with raw bytes, the rest like a small Ollama."""
+    """Answers POST /api/chat (or any `path` given to `answer`) with raw bytes, the rest like a small Ollama or vLLM."""
 
     daemon_threads = True
     allow_reuse_address = True
@@ -133,6 +136,13 @@ def line(text: str = "", **fields: object) -> bytes:
 
 
 LAST = line(done=True, done_reason="stop", prompt_eval_count=7, eval_count=2, prompt_eval_duration=5_000_000)
+
+
+def completion(text: str = "", finish: str | None = "stop", **fields: object) -> dict[str, object]:
+    """An answer of /v1/chat/completions; `fields` go into its message."""
+    choice = {"index": 0, "message": {"role": "assistant", "content": text, **fields}, "finish_reason": finish}
+    usage = {"prompt_tokens": 7, "completion_tokens": 2, "total_tokens": 9}
+    return {"object": "chat.completion", "model": "m", "choices": [choice], "usage": usage}
 
 
 def head(kind: str = "application/x-ndjson") -> bytes:

@@ -1,0 +1,159 @@
+"""The backend that asks an OpenAI-style server: llama-server, vLLM, SGLang, LM Studio, or another one.
+
+Every sampler goes under the server's own name (`dialects.py`); what a server ignores without a word, `mmerg doctor`
+finds. As with Ollama, once the host was described a reply counts only where it still tells the same of itself.
+
+    backend = OpenAI(host="http://127.0.0.1:8000", model="Qwen/Qwen2.5-VL-7B-Instruct", dialect="vllm",
+                     load={"num_ctx": 16384})
+    reply = backend.complete(Request((Message("user", "Hello"),), Sampling(num_predict=32)))
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import threading
+from collections.abc import Mapping
+from functools import partial
+
+from mmerg.backends import chat
+from mmerg.backends.dialects import DIALECTS
+from mmerg.backends.http import Deadlines
+from mmerg.backends.images import check_images
+from mmerg.backends.openai_host import OpenAIHost, Served
+from mmerg.backends.protocol import Engine, Image, Message, Reply, Request, Sampling, changed
+from mmerg.backends.retry import CHECKS, persist
+from mmerg.errors import CallError, ConfigError, Failure, did_you_mean
+
+# Part of the engine, and so of the keys of stored replies. Raise it with every change of what `chat.py` and
+# `dialects.py` send for the same request, or of what is read from the same answer.
+REVISION = 1
+NO_EYES = (Failure.IMAGE_REJECTED, Failure.BAD_REQUEST)
+
+
+class OpenAI:
+    """A `Backend` over one model at one server.
+
+    dialect: whose words it understands, a key of `DIALECTS`. load: `num_ctx`, the tokens that a call may need, which
+    the server must have. token_env: the environment variable that holds the server's token, which is read here and
+    written nowhere. think: whether the model thinks before it replies. check_wait: seconds before a host that did not
+    say what it serves is asked again.
+    """
+
+    def __init__(
+        self,
+        *,
+        model: str,
+        dialect: str,
+        load: Mapping[str, int],
+        host: str = "http://127.0.0.1:8000",
+        think: bool = False,
+        token_env: str = "",
+        deadlines: Deadlines | None = None,
+        check_wait: float = 0.5,
+    ) -> None:
+        if dialect not in DIALECTS:
+            hint = f"known are {', '.join(DIALECTS)}; {did_you_mean(dialect, DIALECTS)}".rstrip("; ")
+            raise ConfigError(f"there is no dialect {dialect!r}", where="backend.adapter.dialect", hint=hint)
+        self._dialect = DIALECTS[dialect]
+        if think and not self._dialect.thinking:
+            hint = "set backbone.think=false; what the server itself lets the model think is recorded all the same"
+            raise ConfigError(f"{dialect} cannot be told to think", where=f"model {model}", hint=hint)
+        num_ctx = load.get("num_ctx")
+        if type(num_ctx) is not int or num_ctx < 1 or len(load) > 1:  # a bool is an int, too
+            hint = "set backbone.load={num_ctx: 16384}: how else it loads a model, the server is told where it starts"
+            raise ConfigError(f"load takes num_ctx alone, not {dict(load)}", where=f"model {model}", hint=hint)
+        self.host, self.model, self.think, self._num_ctx = host, model, think, num_ctx
+        self._server = OpenAIHost(host, self._dialect, token_from(token_env), deadlines)
+        self._check_wait = check_wait
+        self._engine: Engine | None = None  # as last described
+        self._bound: Engine | None = None  # as described when the first call was made: all replies are of it
+        self._eyes: tuple[Served, bool] | None = None  # as tried, where the server does not say
+        self._closed = threading.Event()
+        self._lock = threading.Lock()
+
+    def describe(self) -> Engine:
+        """The engine as the host answers now. Raises CallError (unreachable, model_not_found, …), and ConfigError where
+        its context is shorter than num_ctx."""
+        served = self._server.serves(self.model)
+        if 0 < served.context < self._num_ctx:
+            what = f"num_ctx {self._num_ctx} is more than the server's {served.context} tokens"
+            hint = f"set backbone.load.num_ctx={served.context}, or {self._dialect.more}"
+            raise ConfigError(what, where=f"{self.host} model {self.model}", hint=hint)
+        vision = self._sees(served) if served.vision is None else served.vision
+        self._engine = Engine(
+            backend="openai",
+            version=served.version,
+            model=self.model,
+            digest=served.digest,
+            capabilities=("completion", "vision") if vision else ("completion",),
+            context_length=served.context,
+            load={
+                "num_ctx": self._num_ctx,
+                "dialect": self._dialect.name,
+                "think": self.think,
+                "adapter": REVISION,
+            },
+        )
+        return self._engine
+
+    def complete(self, request: Request) -> Reply:
+        """The reply to `request` by the engine that was described before the first call. Raises CallError
+        (model_not_found where the host has another one now) or ConfigError."""
+        with self._lock:
+            engine = self._bound = self._bound or self._engine
+        check_images(request, lambda: (self._engine or self.describe()).vision, f"model {self.model}", self.host)
+        reply = chat.complete(self._server, request, self.model, self._dialect, self.think)
+        if engine:
+            persist(partial(self._check_still, engine), CHECKS, self._check_wait, self._closed)
+        return reply
+
+    def close(self) -> None:
+        """Refuse new calls and break off those in flight."""
+        self._closed.set()
+        self._server.close()
+
+    def _check_still(self, engine: Engine) -> None:
+        """Raises CallError where the host is no longer what `engine` says."""
+        now = self._server.serves(engine.model)
+        if (now.version, now.digest) != (engine.version, engine.digest):
+            other = engine.model_copy(update={"version": now.version, "digest": now.digest})
+            raise changed(engine, other, self.host)
+
+    def _sees(self, served: Served) -> bool:
+        """Whether the model takes an image, where the server does not say: then a prompt with one is longer than the
+        same without. Two calls of one token."""
+        if self._eyes is None or self._eyes[0] != served:
+            ask = partial(chat.complete, self._server, model=self.model, dialect=self._dialect)
+            plain, shown = (
+                Request((Message("user", "Hi", images),), Sampling(num_predict=1)) for images in ((), (_grey(),))
+            )
+            without = ask(plain).prompt_tokens
+            try:
+                self._eyes = served, ask(shown).prompt_tokens > without
+            except CallError as error:
+                if error.failure not in NO_EYES:
+                    raise
+                self._eyes = served, False
+        return self._eyes[1]
+
+
+def token_from(variable: str) -> str:
+    """The token in the environment variable of that name; none where no name is given. Raises ConfigError, which does
+    not show it, where there is none or a request cannot carry it."""
+    if not variable:
+        return ""
+    token = os.environ.get(variable, "").strip()
+    if not token or not (token.isascii() and token.isprintable()) or " " in token:
+        what = f"the environment variable {variable} holds {'no' if token else 'nothing that could be a'} token"
+        hint = f"export {variable}=…, or backend.adapter.token_env= for a server that wants none"
+        raise ConfigError(what, where="backend.adapter.token_env", hint=hint)
+    return token
+
+
+def _grey() -> Image:
+    from PIL import Image as Picture
+
+    file = io.BytesIO()
+    Picture.new("RGB", (64, 64), "grey").save(file, "PNG")
+    return Image("", file.getvalue())

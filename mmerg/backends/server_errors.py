@@ -1,0 +1,132 @@
+"""What an error from a server means: status and body in, a `CallError` with its `Failure` and a hint out.
+
+The wordings are those of Ollama's Go source at v0.24 and of the llama-server that newer versions run as a child (whose
+own JSON comes nested as a string inside `error`), of vLLM, of SGLang and of LM Studio, whose errors are shaped
+{error: {message, type}}, {object: "error", message, type} and {error: "text"}. Knows nothing of sockets or requests.
+
+    raise OLLAMA.classify(400, '{"error": "the input length exceeds the context length"}', model="m", where=host)
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from mmerg.errors import CallError, Failure
+
+UNWRAP_DEPTH = 3  # Ollama's own object, llama-server's as a string in it, and that one's `error` object
+SHOWN_CHARACTERS = 500
+
+# The first wording found in the text decides; an out-of-memory text often stands inside a crash text, so it goes first.
+# Behind "failed to process inputs" stands the decoder's complaint: image, png, invalid JPEG, unexpected EOF.
+_WORDINGS = {
+    Failure.CONTEXT_OVERFLOW: r"exceeds (the|maximum) context length|exceed_context_size_error|prompt too long|"
+    r"exceeds the available context size|maximum context length|longer than the (maximum )?model'?s? |"
+    r"too long to fit into the model|context the overflows|context size has been exceeded|"
+    r"greater than the context length",
+    Failure.OOM: r"cudamalloc failed|requires more system memory|out of memory|memory layout cannot be allocated|"
+    r"(unable|failed) to allocate",
+    Failure.IMAGE_REJECTED: r"failed to process inputs|image: unknown format|illegal base64|"
+    r"missing data required for image input|image input is not supported|does not support (vision|image)|"
+    r"failed to (load|decode) image|cannot identify image|not a multimodal model|at most 0 image|"
+    r"(invalid|incorrect) (image|base64)",
+    Failure.RUNNER_CRASH: r"model runner has unexpectedly stopped|runner process (has terminated|no longer running)|"
+    r"error was encountered while running the model|error reading llm response|enginecore encountered|"
+    r"model has crashed",
+    Failure.BUSY: r"maximum pending requests exceeded|server busy|loading model",
+    Failure.MODEL_NOT_FOUND: r"pull model manifest: file does not exist|try pulling it first|"
+    r"the model `.*` does not exist|no models loaded",
+}
+
+_BUSY_STATUSES = {408, 429, 503}
+CANCELED = 499  # the server thinks that we hung up; we are still there, so another try can help
+
+
+@dataclass(frozen=True)
+class ServerErrors:
+    """The errors of one kind of server. name: what they call it; hints: what to do, by failure; pull: what to do where
+    the model is not there, with its name for {model}; address: what to do where something else seems to answer; login:
+    where it wants one."""
+
+    name: str
+    hints: Mapping[Failure, str]
+    pull: str
+    address: str
+    login: str = "the server, or a proxy before it, wants a login: name a host that answers without one"
+
+    def classify(self, status: int, body: str, *, model: str = "", where: str = "") -> CallError:
+        """The error for an answer of `status` with `body`; status 200 is an error line inside a stream."""
+        text = unwrap(body)
+        failure = _failure(status, text.lower())
+        hint = self.hints.get(failure) or HINTS.get(failure) or self.pull.format(model=model)
+        if failure is Failure.BAD_REQUEST:
+            hint = self._refused(status) or hint
+        said = " ".join(text.split())[:SHOWN_CHARACTERS] or "nothing"
+        at = f"{where} model {model}" if model and where else where or model
+        code = "an error line" if status == 200 else f"status {status}"
+        return CallError(failure, f"{self.name} answered with {code}: {said}", where=at, hint=hint)
+
+    def _refused(self, status: int) -> str:
+        if status in (401, 403):
+            return self.login
+        if status == 413:
+            return "send fewer or smaller frames, or raise the limit on request bodies of the proxy before the server"
+        return self.address if status in (404, 405) else ""
+
+
+HINTS = {  # where a kind of server has none of its own
+    Failure.CONTEXT_OVERFLOW: "raise num_ctx, or send fewer or smaller frames or a shorter history",
+    Failure.OOM: "use a smaller model, a smaller num_ctx, or fewer or smaller frames",
+    Failure.IMAGE_REJECTED: "send JPEG or PNG with sides of 32 px or more, to a model whose capabilities name vision",
+    Failure.RUNNER_CRASH: "see the server's log; with images try fewer or smaller ones, else a smaller num_ctx",
+    Failure.BUSY: "lower the number of calls in flight, or let the server take more",
+    Failure.BAD_REQUEST: "the server refuses this request as such; sending it again will not help",
+    Failure.SERVER_ERROR: "see the server's log, and check that the host's address is right",
+}
+
+OLLAMA = ServerErrors(
+    "Ollama",
+    {
+        Failure.OOM: f"{HINTS[Failure.OOM]}, or OLLAMA_KV_CACHE_TYPE=q8_0",
+        Failure.BUSY: "lower the number of calls in flight, or raise OLLAMA_MAX_QUEUE on the server",
+        Failure.SERVER_ERROR: "see the server's log, and check that the host's address is that of an Ollama server",
+    },
+    "ollama pull {model}",
+    "check that the host's address is that of an Ollama server, without a page or proxy before it",
+)
+
+
+def unwrap(body: str) -> str:
+    """The message inside `body`: JSON objects are opened, also where they stand as text inside `error`.
+
+    llama-server's `type` is kept in front of its message, as it names the failure more firmly than the wording.
+    """
+    text = body
+    for _ in range(UNWRAP_DEPTH):
+        try:
+            value = json.loads(text)
+        except (ValueError, RecursionError):
+            return text
+        inner = value.get("error", value) if isinstance(value, dict) else value
+        if isinstance(inner, dict):
+            words = [str(inner[key]) for key in ("type", "message") if inner.get(key)]
+            return ": ".join(words) or text
+        if not isinstance(inner, str):
+            return text
+        text = inner
+    return text
+
+
+def _failure(status: int, text: str) -> Failure:
+    for failure, wordings in _WORDINGS.items():
+        if re.search(wordings, text):
+            return failure
+    if status == 404 and "model" in text and "not found" in text:
+        return Failure.MODEL_NOT_FOUND
+    if status in _BUSY_STATUSES:
+        return Failure.BUSY
+    if 400 <= status < 500 and status != CANCELED:
+        return Failure.BAD_REQUEST
+    return Failure.SERVER_ERROR

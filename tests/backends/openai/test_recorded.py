@@ -1,0 +1,300 @@
+"""Answers of servers that no test can start, recorded or written down from their sources; each says where from."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from mmerg.backends.openai import OpenAI
+from mmerg.backends.protocol import Finish, Message, Request, Sampling
+from mmerg.errors import CallError, Failure
+from tests.backends.conftest import Faulty, completion, json_answer
+
+CHAT = "/v1/chat/completions"
+HELLO = Request((Message("user", "Hello"),), Sampling(num_predict=8), logprobs=True)
+
+# What they tell of themselves. vLLM: recorded from 0.32. SGLang: python/sglang/srt/entrypoints/http_server.py and
+# docs/basic_usage/native_api. LM Studio: lmstudio.ai/docs/developer/rest/endpoints.
+VLLM = {
+    "/version": {"version": "0.32.0"},
+    "/v1/models": {
+        "object": "list",
+        "data": [
+            {
+                "id": "m",
+                "object": "model",
+                "created": 1,
+                "owned_by": "vllm",
+                "root": "/models/m",
+                "parent": None,
+                "max_model_len": 2048,
+                "permission": [{"id": "modelperm-1", "object": "model_permission", "created": 1}],
+            }
+        ],
+    },
+}
+SGLANG = {
+    "/v1/models": {
+        "object": "list",
+        "data": [
+            {
+                "id": "m",
+                "object": "model",
+                "created": 1,
+                "owned_by": "sglang",
+                "root": "m",
+                "parent": None,
+                "max_model_len": 2048,
+            }
+        ],
+    },
+    "/server_info": {"model_path": "/models/m", "api_key": None, "version": "0.5.9", "internal_states": [{}]},
+    "/model_info": {
+        "model_path": "/models/m",
+        "tokenizer_path": "/models/m",
+        "is_generation": True,
+        "preferred_sampling_params": None,
+        "weight_version": "default",
+        "has_image_understanding": True,
+        "has_audio_understanding": False,
+    },
+}
+LM_STUDIO = {
+    "/api/v0/models": {
+        "object": "list",
+        "data": [
+            {
+                "id": "other",
+                "object": "model",
+                "type": "llm",
+                "state": "not-loaded",
+                "max_context_length": 131072,
+            },
+            {
+                "id": "m",
+                "object": "model",
+                "type": "vlm",
+                "publisher": "mlx-community",
+                "arch": "qwen2_vl",
+                "compatibility_type": "mlx",
+                "quantization": "4bit",
+                "state": "loaded",
+                "max_context_length": 32768,
+                "loaded_context_length": 2048,
+            },
+        ],
+    }
+}
+TOLD: dict[str, dict[str, Any]] = {"vllm": VLLM, "sglang": SGLANG, "lmstudio": LM_STUDIO}
+
+
+def served(server: Faulty, dialect: str, model: str = "m") -> OpenAI:
+    for path, answer in TOLD[dialect].items():
+        server.answer(json_answer(answer), path=path)
+    server.answer(json_answer(completion("Hi")), path=CHAT)
+    return OpenAI(host=server.host, model=model, dialect=dialect, load={"num_ctx": 2048}, check_wait=0.01)
+
+
+@pytest.mark.parametrize(
+    ("dialect", "version", "vision"),
+    [("vllm", "0.32.0", False), ("sglang", "0.5.9", True), ("lmstudio", "unknown", True)],
+)
+def test_what_they_tell_of_themselves(faulty: Faulty, dialect: str, version: str, vision: bool) -> None:
+    engine = served(faulty, dialect).describe()
+    assert (engine.version, engine.context_length, engine.vision) == (version, 2048, vision)
+    assert engine.load["dialect"] == dialect
+
+
+@pytest.mark.parametrize(("seven_more", "vision"), [(True, True), (False, False)])
+def test_eyes_that_are_not_told_of_are_tried_once(faulty: Faulty, seven_more: bool, vision: bool) -> None:
+    backend = served(faulty, "vllm")
+    faulty.answer_once(json_answer(completion("a")), path=CHAT)
+    faulty.answer_once(json_answer(completion("a") | {"usage": {"prompt_tokens": 7 + 7 * seven_more}}), path=CHAT)
+    assert [backend.describe().vision, backend.describe().vision] == [vision] * 2
+    assert len(faulty.asked(CHAT)) == 2
+
+
+@pytest.mark.parametrize("dialect", TOLD)
+def test_what_changes_with_each_answer_is_no_other_engine(faulty: Faulty, dialect: str) -> None:
+    backend = served(faulty, dialect)
+    before = backend.describe()
+    later = json.loads(json.dumps(TOLD[dialect]).replace('"created": 1', '"created": 2').replace("modelperm-1", "p2"))
+    for path, answer in later.items():
+        faulty.answer(json_answer(answer), path=path)
+    assert backend.describe() == before
+    assert backend.complete(HELLO).text == "Hi"
+
+
+@pytest.mark.parametrize(
+    ("dialect", "was", "now"),
+    [
+        ("vllm", '"0.32.0"', '"0.33.0"'),
+        ("vllm", "/models/m", "/models/n"),
+        ("sglang", '"default"', '"step-200"'),
+        ("lmstudio", "4bit", "8bit"),
+    ],
+)
+def test_a_host_that_was_changed_gives_no_reply(faulty: Faulty, dialect: str, was: str, now: str) -> None:
+    backend = served(faulty, dialect)
+    backend.describe()
+    for path, answer in TOLD[dialect].items():
+        faulty.answer(json_answer(json.loads(json.dumps(answer).replace(was, now))), path=path)
+    with pytest.raises(CallError, match="another engine") as caught:
+        backend.complete(HELLO)
+    assert caught.value.failure is Failure.MODEL_NOT_FOUND
+
+
+def test_a_model_that_is_not_loaded_is_not_there(faulty: Faulty) -> None:
+    with pytest.raises(CallError, match="other is not loaded") as caught:
+        served(faulty, "lmstudio", "other").describe()
+    assert caught.value.failure is Failure.MODEL_NOT_FOUND
+    assert "lms load" in caught.value.hint
+
+
+# Replies. vLLM's thinking is `reasoning`, that of SGLang and LM Studio `reasoning_content`; without its flag, neither
+# vLLM nor SGLang tells of cached tokens (--enable-prompt-tokens-details, --enable-cache-report).
+
+
+@pytest.mark.parametrize("name", ["reasoning", "reasoning_content"])
+def test_thinking_is_read(faulty: Faulty, name: str) -> None:
+    backend = served(faulty, "vllm")
+    faulty.answer(json_answer(completion("Hi", **{name: "hm"})), path=CHAT)
+    reply = backend.complete(HELLO)
+    assert (reply.text, reply.thinking) == ("Hi", "hm")
+
+
+@pytest.mark.parametrize(
+    ("details", "reused"), [(None, None), ({}, None), ({"cached_tokens": 0}, 0), ({"cached_tokens": 5}, 5)]
+)
+def test_cached_tokens_are_read_where_they_are_told(faulty: Faulty, details: object, reused: int | None) -> None:
+    backend = served(faulty, "vllm")
+    usage = {"prompt_tokens": 7, "completion_tokens": 2, "prompt_tokens_details": details}
+    faulty.answer(json_answer(completion("Hi") | {"usage": usage}), path=CHAT)
+    assert backend.complete(HELLO).reused_tokens == reused
+
+
+@pytest.mark.parametrize("logprobs", [None, {"content": None}, {"content": []}])
+def test_log_probabilities_that_do_not_come(faulty: Faulty, logprobs: object) -> None:
+    answer = completion("Hi")
+    answer["choices"][0]["logprobs"] = logprobs  # type: ignore[index]
+    faulty.answer(json_answer(answer), path=CHAT)
+    assert OpenAI(host=faulty.host, model="m", dialect="vllm", load={"num_ctx": 512}).complete(HELLO).logprobs == ()
+
+
+@pytest.mark.parametrize(
+    ("reason", "finish"),
+    [("stop", Finish.STOP), ("length", Finish.LENGTH), ("abort", Finish.ABORT), (None, Finish.ABORT)],
+)
+def test_finishes(faulty: Faulty, reason: str | None, finish: Finish) -> None:
+    backend = served(faulty, "sglang")
+    faulty.answer(json_answer(completion(None, reason)), path=CHAT)  # type: ignore[arg-type]
+    reply = backend.complete(HELLO)
+    assert (reply.text, reply.finish) == ("", finish)
+
+
+# Errors, with their sources
+
+
+def openai_shape(message: str, kind: str, code: int) -> dict[str, object]:
+    """As llama-server has it, and vLLM from 0.10."""
+    return {"error": {"message": message, "type": kind, "param": None, "code": code}}
+
+
+def flat(message: str, kind: str, code: int) -> dict[str, object]:
+    """As SGLang has it (python/sglang/srt/entrypoints/openai/protocol.py, ErrorResponse)."""
+    return {"object": "error", "message": message, "type": kind, "param": None, "code": code}
+
+
+ERRORS = [
+    (  # github.com/vllm-project/vllm/issues/20409
+        "vllm",
+        400,
+        openai_shape(
+            "This model's maximum context length is 16384 tokens. However, you requested 122946 tokens (112946 in the "
+            "messages, 10000 in the completion). Please reduce the length of the messages or completion.",
+            "BadRequestError",
+            400,
+        ),
+        Failure.CONTEXT_OVERFLOW,
+    ),
+    (  # github.com/vllm-project/vllm/issues/12165
+        "vllm",
+        400,
+        openai_shape(
+            "The prompt (total length 25938) is too long to fit into the model (context length 4096). Make sure that "
+            "`max_model_len` is no smaller than the number of text tokens plus multimodal tokens.",
+            "BadRequestError",
+            400,
+        ),
+        Failure.CONTEXT_OVERFLOW,
+    ),
+    (  # vLLM 0.32, an image to a text model: vllm/entrypoints/chat_utils.py
+        "vllm",
+        400,
+        openai_shape("m is not a multimodal model", "BadRequestError", 400),
+        Failure.IMAGE_REJECTED,
+    ),
+    (  # vLLM, vllm/entrypoints/openai/models/serving.py
+        "vllm",
+        404,
+        openai_shape("The model `m` does not exist.", "NotFoundError", 404),
+        Failure.MODEL_NOT_FOUND,
+    ),
+    (  # vLLM, vllm/v1/engine/exceptions.py
+        "vllm",
+        500,
+        openai_shape("EngineCore encountered an issue. See stack trace (above) for the root cause.", "Internal", 500),
+        Failure.RUNNER_CRASH,
+    ),
+    (  # SGLang, python/sglang/srt/managers/tokenizer_manager.py
+        "sglang",
+        400,
+        flat("The input (5000 tokens) is longer than the model's context length (2048 tokens).", "BadRequest", 400),
+        Failure.CONTEXT_OVERFLOW,
+    ),
+    (  # the same file
+        "sglang",
+        400,
+        flat("Requested token count exceeds the model's maximum context length of 2048 tokens.", "BadRequest", 400),
+        Failure.CONTEXT_OVERFLOW,
+    ),
+    ("sglang", 503, flat("The request queue is full.", "ServiceUnavailable", 503), Failure.BUSY),
+    (  # github.com/lmstudio-ai/lmstudio-bug-tracker/issues/546
+        "lmstudio",
+        400,
+        {
+            "error": "Trying to keep the first 111490 tokens when context the overflows. However, the model is loaded "
+            "with context length of only 32768 tokens, which is not enough."
+        },
+        Failure.CONTEXT_OVERFLOW,
+    ),
+    (  # the same with status 200: github.com/lmstudio-ai/lmstudio-bug-tracker/issues/2322
+        "lmstudio",
+        200,
+        {
+            "error": "The number of tokens to keep from the initial prompt is greater than the context length (n_keep: "
+            "13055>= n_ctx: 4096)."
+        },
+        Failure.CONTEXT_OVERFLOW,
+    ),
+    ("lmstudio", 200, {"error": "The model has crashed without additional information."}, Failure.RUNNER_CRASH),
+    ("lmstudio", 400, {"error": "'response_format.type' must be 'json_schema' or 'text'"}, Failure.BAD_REQUEST),
+    ("lmstudio", 404, {"error": "No models loaded. Please load a model."}, Failure.MODEL_NOT_FOUND),
+]
+
+
+@pytest.mark.parametrize(
+    ("dialect", "status", "body", "failure"), ERRORS, ids=[f"{dialect} {failure}" for dialect, _, _, failure in ERRORS]
+)
+def test_their_errors_are_named(
+    faulty: Faulty, dialect: str, status: int, body: dict[str, Any], failure: Failure
+) -> None:
+    backend = served(faulty, dialect)
+    faulty.answer(json_answer(body, f"{status} Said"), path=CHAT)
+    with pytest.raises(CallError) as caught:
+        backend.complete(HELLO)
+    assert caught.value.failure is failure
+    assert caught.value.hint
+    assert caught.value.what.startswith(f"{dialect} answered with ")

@@ -1,0 +1,249 @@
+"""What is sent in each dialect, and what is refused before anything is sent."""
+
+from __future__ import annotations
+
+import base64
+import json
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import cv2
+import numpy as np
+import pytest
+
+from mmerg.backends.cache import Cache, replay, stored_engine
+from mmerg.backends.dialects import DIALECTS
+from mmerg.backends.openai import OpenAI, token_from
+from mmerg.backends.protocol import Image, Message, Request, Sampling
+from mmerg.errors import CallError, ConfigError, Failure
+from tests.backends.conftest import Faulty, completion, json_answer
+
+CHAT = "/v1/chat/completions"
+SAMPLING = Sampling(
+    num_predict=64,
+    temperature=0.7,
+    top_p=0.9,
+    top_k=40,
+    min_p=0.05,
+    repeat_penalty=1.1,
+    repeat_last_n=-1,
+    presence_penalty=0.2,
+    frequency_penalty=0.3,
+    seed=11,
+    stop=("User:",),
+)
+ALIKE = {
+    "max_tokens": 64,
+    "temperature": 0.7,
+    "top_p": 0.9,
+    "presence_penalty": 0.2,
+    "frequency_penalty": 0.3,
+    "seed": 11,
+    "stop": ["User:"],
+}
+REPETITION = {"top_k": 40, "min_p": 0.05, "repetition_penalty": 1.1}
+OWN = {"top_k": 40, "min_p": 0.05, "repeat_penalty": 1.1}
+SCHEMA = '{"type":"object","properties":{"why":{"type":"string"},"a":{"type":"integer"}}}'
+PNG = cv2.imencode(".png", np.zeros((48, 64, 3), dtype=np.uint8))[1].tobytes()
+HELLO = Request((Message("user", "Hello"),), Sampling(num_predict=8))
+NO_THINKING = {"chat_template_kwargs": {"enable_thinking": False}}
+
+
+def asking(server: Faulty, dialect: str = "vllm", **more: Any) -> OpenAI:
+    server.answer(json_answer(completion("Hi")), path=CHAT)
+    return OpenAI(**{"host": server.host, "model": "m", "dialect": dialect, "load": {"num_ctx": 512}} | more)
+
+
+@pytest.mark.parametrize(
+    ("dialect", "sampling", "sent"),
+    [
+        ("vllm", SAMPLING, ALIKE | REPETITION | NO_THINKING),
+        ("sglang", SAMPLING, ALIKE | REPETITION | NO_THINKING),
+        ("lmstudio", replace(SAMPLING, repeat_last_n=64), ALIKE | OWN),
+        ("other", replace(SAMPLING, top_k=0, min_p=0.0, repeat_penalty=1.0), ALIKE),
+        (
+            "llama-server",
+            SAMPLING,
+            ALIKE
+            | OWN
+            | NO_THINKING
+            | {
+                "repeat_last_n": -1,
+                "samplers": ["penalties", "top_k", "top_p", "min_p", "temperature"],
+                "mirostat": 0,
+                "dynatemp_range": 0.0,
+                "typical_p": 1.0,
+                "xtc_probability": 0.0,
+                "dry_multiplier": 0.0,
+                "cache_prompt": True,
+            },
+        ),
+    ],
+)
+def test_the_whole_body(faulty: Faulty, dialect: str, sampling: Sampling, sent: dict[str, object]) -> None:
+    asking(faulty, dialect).complete(Request((Message("system", "Be kind."), Message("user", "Hello")), sampling))
+    (body,) = faulty.asked(CHAT)
+    messages = [{"role": "system", "content": "Be kind."}, {"role": "user", "content": "Hello"}]
+    assert body == {"model": "m", "messages": messages, "stream": False} | sent
+
+
+@pytest.mark.parametrize(("dialect", "off"), [("vllm", -1), ("sglang", -1), ("llama-server", 0), ("lmstudio", 0)])
+def test_top_k_is_off_as_the_server_has_it(faulty: Faulty, dialect: str, off: int) -> None:
+    asking(faulty, dialect).complete(HELLO)
+    (body,) = faulty.asked(CHAT)
+    assert body["top_k"] == off
+    assert "stop" not in body
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_a_schema_and_log_probabilities(faulty: Faulty, dialect: str) -> None:
+    asking(faulty, dialect).complete(replace(HELLO, schema=SCHEMA, logprobs=True))
+    (body,) = faulty.asked(CHAT)
+    assert body["response_format"]["json_schema"]["schema"] == json.loads(SCHEMA)
+    assert list(body["response_format"]["json_schema"]["schema"]["properties"]) == ["why", "a"]
+    assert ("logprobs" in body) is (dialect != "lmstudio")
+
+
+@pytest.mark.parametrize(("alternatives", "sent"), [(0, 1), (4, 4)])
+def test_alternatives(faulty: Faulty, alternatives: int, sent: int) -> None:
+    asking(faulty).complete(replace(HELLO, logprobs=True, alternatives=alternatives))
+    assert faulty.asked(CHAT)[0]["top_logprobs"] == sent
+
+
+def test_images_are_urls_of_data_before_the_text(faulty: Faulty) -> None:
+    asking(faulty, "lmstudio").complete(HELLO)
+    backend = asking(faulty)
+    faulty.answer_once(json_answer(completion("")), path=CHAT)
+    faulty.answer_once(json_answer(completion("") | {"usage": {"prompt_tokens": 90}}), path=CHAT)  # it has eyes
+    backend.complete(Request((Message("user", "look", (Image("0" * 64, PNG),)),), Sampling(num_predict=8)))
+    url = f"data:image/png;base64,{base64.b64encode(PNG).decode()}"
+    assert faulty.asked(CHAT)[-1]["messages"] == [
+        {
+            "role": "user",
+            "content": [{"type": "image_url", "image_url": {"url": url}}, {"type": "text", "text": "look"}],
+        }
+    ]
+
+
+@pytest.mark.parametrize("think", [False, True])
+def test_thinking(faulty: Faulty, think: bool) -> None:
+    asking(faulty, "sglang", think=think).complete(HELLO)
+    assert faulty.asked(CHAT)[0]["chat_template_kwargs"] == {"enable_thinking": think}
+
+
+@pytest.mark.parametrize("dialect", ["lmstudio", "other"])
+def test_a_server_that_cannot_be_told_to_think(dialect: str) -> None:
+    with pytest.raises(ConfigError, match="cannot be told to think"):
+        OpenAI(model="m", dialect=dialect, load={"num_ctx": 512}, think=True)
+
+
+@pytest.mark.parametrize(
+    ("dialect", "sampler", "value", "says"),
+    [
+        ("vllm", "repeat_last_n", 64, "it always uses -1"),
+        ("sglang", "repeat_last_n", 0, "it always uses -1"),
+        ("lmstudio", "repeat_last_n", -1, "it always uses 64"),
+        ("other", "top_k", 40, "it always uses 0"),
+        ("other", "min_p", 0.1, "it always uses 0"),
+        ("other", "repeat_penalty", 1.2, "it always uses 1"),
+    ],
+)
+def test_a_sampler_without_a_name_is_refused(
+    faulty: Faulty, dialect: str, sampler: str, value: float, says: str
+) -> None:
+    sampling = replace(Sampling(repeat_penalty=1.0 if dialect == "other" else 1.1), **{sampler: value})  # type: ignore[arg-type]
+    with pytest.raises(ConfigError, match=says) as caught:
+        asking(faulty, dialect).complete(replace(HELLO, sampling=sampling))
+    assert f"backbone.sampling.{sampler}=" in caught.value.hint
+    assert faulty.requests == []
+
+
+def test_a_call_without_limit_is_refused(faulty: Faulty) -> None:
+    with pytest.raises(ConfigError, match="num_predict"):
+        asking(faulty).complete(replace(HELLO, sampling=Sampling(num_predict=0)))
+    assert faulty.requests == []
+
+
+@pytest.mark.parametrize("load", [{}, {"num_ctx": 0}, {"num_ctx": True}, {"num_ctx": 512, "num_gpu": 1}])
+def test_load_is_num_ctx(load: dict[str, Any]) -> None:
+    with pytest.raises(ConfigError, match="load takes num_ctx alone"):
+        OpenAI(model="m", dialect="vllm", load=load)
+
+
+def test_an_unknown_dialect() -> None:
+    with pytest.raises(ConfigError, match="no dialect 'vlm'") as caught:
+        OpenAI(model="m", dialect="vlm", load={"num_ctx": 512})
+    assert "did you mean vllm?" in caught.value.hint
+    assert "llama-server" in caught.value.hint
+
+
+@pytest.mark.parametrize("behind", ["", "/", "/v1", "/v1/"])
+def test_an_address_may_end_as_the_sdk_has_it(faulty: Faulty, behind: str) -> None:
+    reply = asking(faulty, host=faulty.host + behind).complete(HELLO)
+    assert (reply.text, reply.host) == ("Hi", faulty.host + behind)
+
+
+def test_images_for_a_model_without_eyes_are_not_sent(faulty: Faulty) -> None:
+    with pytest.raises(CallError, match="no eyes") as caught:  # both prompts are told to have 7 tokens
+        asking(faulty).complete(Request((Message("user", "look", (Image("0" * 64, PNG),)),), SAMPLING))
+    assert caught.value.failure is Failure.IMAGE_REJECTED
+    assert [len(body["messages"][0]["content"]) for body in faulty.asked(CHAT)] == [2, 2], "a text, and the trial"
+
+
+# The token
+
+
+def test_the_token_goes_along_and_is_shown_nowhere(faulty: Faulty, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MY_TOKEN", "hush-hush-1")
+    backend = asking(faulty, token_env="MY_TOKEN")
+    backend.describe()
+    assert all("authorization: bearer hush-hush-1\r\n" in head.lower() for head in faulty.heads)
+    told = [repr(vars(backend)), repr(backend.describe())]
+    for answer in (
+        json_answer({"error": "the key hush-hush-1 is wrong"}, "401 Unauthorized"),
+        json_answer({"error": "the key hush-hush-1 is wrong"}),
+        json_answer("hush-hush-1"),
+        json_answer({"choices": [], "key": "hush-hush-1"}),
+    ):
+        faulty.answer(answer, path=CHAT)
+        with pytest.raises(CallError) as caught:
+            backend.complete(HELLO)
+        told += [str(caught.value), str(caught.value.__cause__)]
+    assert "***" in told[2]
+    assert "hush" not in " ".join(told)
+
+
+def test_replies_are_kept_and_replayed_without_server_or_token(
+    faulty: Faulty, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MY_TOKEN", "hush-hush-1")
+    file, load = tmp_path / "replies.sqlite", {"num_ctx": 512}
+    with closing(Cache(asking(faulty, token_env="MY_TOKEN", load=load), file)) as cache:
+        assert not cache.complete(HELLO).cached
+    assert b"hush" not in b"".join(path.read_bytes() for path in tmp_path.iterdir())
+    with closing(Cache(replay(stored_engine(file, "openai", "m", load)), file, "read")) as cache:
+        assert (cache.complete(HELLO).text, cache.complete(HELLO).cached) == ("Hi", True)
+
+
+def test_without_a_variable_no_token_goes_along(faulty: Faulty) -> None:
+    asking(faulty).describe()
+    assert not any("authorization" in head.lower() for head in faulty.heads)
+
+
+def test_a_wish_for_a_token_says_where_it_is_named(faulty: Faulty) -> None:
+    faulty.answer(json_answer({"error": "Unauthorized"}, "401 Unauthorized"), path="/v1/models")
+    with pytest.raises(CallError) as caught:
+        asking(faulty).describe()
+    assert (caught.value.failure, "token_env" in caught.value.hint) == (Failure.BAD_REQUEST, True)
+
+
+@pytest.mark.parametrize("value", [None, "", " ", "hush hush", "hush\nX: 1", "hüsh"])
+def test_a_token_that_is_none_is_refused_and_not_shown(value: str | None, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("MY_TOKEN", raising=False)
+    if value is not None:
+        monkeypatch.setenv("MY_TOKEN", value)
+    with pytest.raises(ConfigError, match="variable MY_TOKEN holds") as caught:
+        token_from("MY_TOKEN")
+    assert "sh" not in str(caught.value).replace("export", "")

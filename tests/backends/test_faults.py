@@ -1,0 +1,318 @@
+"""Servers that break off, hang, stall, or answer nonsense: each ends, and is named, whatever API they speak."""
+
+from __future__ import annotations
+
+import json
+import socket
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import pytest
+
+from mmerg.backends.ollama import Deadlines, Ollama
+from mmerg.backends.openai import OpenAI
+from mmerg.backends.protocol import Backend, Finish, Message, Request, Sampling
+from mmerg.errors import CallError, Failure
+from tests.backends.conftest import (
+    DRIP,
+    HANG,
+    LAST,
+    Faulty,
+    chunk,
+    completion,
+    head,
+    json_answer,
+    line,
+    stream,
+    whole,
+)
+
+REQUEST = Request((Message("user", "Hello"),), Sampling(num_predict=8))
+SHORT = Deadlines(connect=0.3, first_token=0.3, stall=0.3, total=30)
+OVERFLOW = json.dumps({"error": {"code": 400, "message": "too long", "type": "exceed_context_size_error"}})
+HTML = whole(b"<html><body>502 Bad Gateway</body></html>", kind="text/html; charset=utf-8")
+
+
+@dataclass(frozen=True)
+class Wire:
+    """An API: where chat is asked, the body of a whole reply, its type, and what to do where the host is away or has
+    not the model."""
+
+    name: str
+    path: str
+    body: bytes
+    kind: str
+    away: str
+    pull: str
+
+    def backend(self, host: str, deadlines: Deadlines = SHORT) -> Backend:
+        if self.name == "ollama":
+            return Ollama(host=host, model="m", load={"num_ctx": 512}, deadlines=deadlines)
+        return OpenAI(host=host, model="m", dialect="vllm", load={"num_ctx": 512}, deadlines=deadlines)
+
+    def failure(self, server: Faulty, *steps: bytes, deadlines: Deadlines = SHORT) -> CallError:
+        """How a call ends that is answered so."""
+        server.answer(*steps, path=self.path)
+        with pytest.raises(CallError) as caught:
+            self.backend(server.host, deadlines).complete(REQUEST)
+        assert caught.value.hint
+        return caught.value
+
+
+OLLAMA = Wire("ollama", "/api/chat", line("a") + LAST, "application/x-ndjson", "ollama serve", "ollama pull m")
+WIRES = [
+    OLLAMA,
+    Wire(
+        "openai",
+        "/v1/chat/completions",
+        json.dumps(completion("a")).encode(),
+        "application/json",
+        "start it",
+        "let it serve that",
+    ),
+]
+
+
+@pytest.fixture(params=WIRES, ids=lambda wire: wire.name)
+def wire(request: pytest.FixtureRequest) -> Wire:
+    assert isinstance(request.param, Wire)
+    return request.param
+
+
+def backend(host: str, deadlines: Deadlines = SHORT) -> Backend:
+    return OLLAMA.backend(host, deadlines)
+
+
+def failure_of(server: Faulty, *steps: bytes, deadlines: Deadlines = SHORT) -> CallError:
+    return OLLAMA.failure(server, *steps, deadlines=deadlines)
+
+
+# Every API
+
+
+def test_a_body_may_be_cut_anywhere_by_chunks(faulty: Faulty, wire: Wire) -> None:
+    parts = b"".join(chunk(wire.body[i : i + 1]) for i in range(len(wire.body)))
+    faulty.answer(head(wire.kind) + parts + chunk(b""), path=wire.path)
+    reply = wire.backend(faulty.host).complete(REQUEST)
+    assert (reply.text, reply.finish, reply.host, reply.prompt_tokens) == ("a", Finish.STOP, faulty.host, 7)
+    assert reply.seconds > 0
+
+
+TORN: dict[str, Callable[[Wire, bytes], bytes]] = {
+    "between chunks": lambda wire, part: head(wire.kind) + chunk(part),
+    "in a chunk": lambda wire, part: head(wire.kind) + chunk(part)[:-9],
+    "in a chunk's size": lambda wire, part: head(wire.kind) + chunk(part) + b"1",
+    "before its length": lambda wire, _: whole(wire.body, kind=wire.kind)[:-5],
+    "no frame": lambda wire, _: f"HTTP/1.0 200 OK\r\nContent-Type: {wire.kind}\r\n\r\n".encode() + wire.body,
+    "no answer": lambda _, __: b"",
+    "in a head": lambda _, __: b"HTTP/1.1 200 OK\r\nContent-",
+}
+
+
+@pytest.mark.parametrize("name", TORN)
+def test_a_torn_answer_is_not_taken_for_its_end(faulty: Faulty, wire: Wire, name: str) -> None:
+    error = wire.failure(faulty, TORN[name](wire, wire.body[:-5]))
+    assert error.failure in {Failure.RUNNER_CRASH, Failure.SERVER_ERROR}
+
+
+def test_torn_in_the_middle_is_a_crash(faulty: Faulty, wire: Wire) -> None:
+    assert wire.failure(faulty, head(wire.kind) + chunk(wire.body[:-5])).failure is Failure.RUNNER_CRASH
+
+
+@pytest.mark.parametrize("part", [0, 1, 2], ids=["nothing", "after the head", "in the first line"])
+def test_silence_ends(faulty: Faulty, wire: Wire, part: int) -> None:
+    said = [b"", head(wire.kind), head(wire.kind) + chunk(wire.body[:9])][part]
+    error = wire.failure(faulty, said, HANG)
+    assert error.failure is Failure.TIMEOUT
+    assert "the first_token deadline of 0.3 s" in error.what
+
+
+def test_the_total_deadline_is_over_all(faulty: Faulty, wire: Wire) -> None:
+    patient = Deadlines(connect=5, first_token=60, stall=60, total=0.4)
+    error = wire.failure(faulty, head(wire.kind) + chunk(wire.body[:9]), HANG, deadlines=patient)
+    assert (error.failure, "the total deadline of 0.4 s" in error.what) == (Failure.TIMEOUT, True)
+
+
+@pytest.mark.parametrize("drip", [b"a", chunk(b" \n")], ids=["bytes of a head", "blank lines"])
+def test_a_dripping_server_does_not_outlast_the_total_deadline(faulty: Faulty, wire: Wire, drip: bytes) -> None:
+    start = b"HTTP/1.1 200 OK\r\nX-Slow: " if drip == b"a" else head(wire.kind)
+    patient = Deadlines(connect=5, first_token=60, stall=60, total=0.5)
+    faulty.drip = drip
+    assert wire.failure(faulty, start, DRIP, deadlines=patient).failure is Failure.TIMEOUT
+
+
+@pytest.mark.parametrize(
+    ("steps", "failure"),
+    [
+        ((json_answer({"error": "boom"}, "500 Internal Server Error"),), Failure.SERVER_ERROR),
+        ((json_answer({"error": "queue"}, "503 Service Unavailable"),), Failure.BUSY),
+        ((json_answer({"error": OVERFLOW}, "400 Bad Request"),), Failure.CONTEXT_OVERFLOW),
+        ((json_answer({"error": "model 'm' not found"}, "404 Not Found"),), Failure.MODEL_NOT_FOUND),
+        ((json_answer({"error": {"message": "boom"}}),), Failure.SERVER_ERROR),
+        ((whole(b"[]\n"),), Failure.SERVER_ERROR),
+        ((b"\x00\xff\x13garbage\r\n\r\n",), Failure.SERVER_ERROR),
+        ((HTML,), Failure.SERVER_ERROR),
+        ((whole(b"", kind="text/plain"),), Failure.SERVER_ERROR),
+        ((stream(),), Failure.SERVER_ERROR),
+        ((whole(b""),), Failure.SERVER_ERROR),
+        ((whole(b"moved", "301 Moved\r\nLocation: http://127.0.0.1:1/"),), Failure.SERVER_ERROR),
+    ],
+    ids=[
+        "500", "503", "nested", "404", "error object", "no object", "garbage bytes", "HTML", "empty", "no line",
+        "no byte", "redirect",
+    ],
+)  # fmt: skip
+def test_errors_are_named(faulty: Faulty, wire: Wire, steps: tuple[bytes, ...], failure: Failure) -> None:
+    assert wire.failure(faulty, *steps).failure is failure
+
+
+def closed_port() -> int:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        return int(free.getsockname()[1])
+
+
+@pytest.mark.parametrize("call", [lambda b: b.describe(), lambda b: b.complete(REQUEST)], ids=["describe", "complete"])
+def test_nothing_listens(wire: Wire, call: Callable[[Backend], object]) -> None:
+    with pytest.raises(CallError) as caught:
+        call(wire.backend(f"http://127.0.0.1:{closed_port()}"))
+    assert caught.value.failure is Failure.UNREACHABLE
+    assert wire.away in caught.value.hint
+    assert "backend.hosts" in caught.value.hint
+
+
+def test_tls_to_a_plain_server(faulty: Faulty, wire: Wire) -> None:
+    with pytest.raises(CallError) as caught:
+        wire.backend(faulty.host.replace("http:", "https:")).complete(REQUEST)
+    assert caught.value.failure is Failure.UNREACHABLE
+
+
+@pytest.mark.parametrize(
+    ("path", "answer", "failure"),
+    [
+        ("/version", HTML, Failure.SERVER_ERROR),
+        ("/version", json_answer({"error": "no"}, "503 Busy"), Failure.BUSY),
+        ("/version", HANG, Failure.TIMEOUT),
+        ("/version", json_answer({"detail": "Not Found"}, "404 Not Found"), Failure.BAD_REQUEST),
+        ("/v1/models", json_answer({"object": "list", "data": []}), Failure.MODEL_NOT_FOUND),
+        ("/v1/models", json_answer({"data": [{"id": "m", "max_model_len": "many"}]}), Failure.SERVER_ERROR),
+        ("/v1/models", json_answer({"data": [{"id": "m"}]}), Failure.SERVER_ERROR),
+        ("/v1/models", HTML, Failure.SERVER_ERROR),
+        ("/v1/models", b"", Failure.RUNNER_CRASH),
+        ("/v1/models", whole(b"moved", "301 Moved\r\nLocation: http://127.0.0.1:1/"), Failure.SERVER_ERROR),
+        ("/api/version", HTML, Failure.SERVER_ERROR),
+        ("/api/version", json_answer({"version": None}), Failure.SERVER_ERROR),
+        ("/api/version", json_answer({"error": "no"}, "503 Busy"), Failure.BUSY),
+        ("/api/tags", json_answer({"models": []}), Failure.MODEL_NOT_FOUND),
+        ("/api/tags", HTML, Failure.SERVER_ERROR),
+        ("/api/tags", b"", Failure.RUNNER_CRASH),
+        ("/api/tags", HANG, Failure.TIMEOUT),
+        ("/api/version", HANG, Failure.TIMEOUT),
+        ("/api/show", json_answer({"error": "model 'm' not found"}, "404 Not Found"), Failure.MODEL_NOT_FOUND),
+        ("/api/show", whole(b"moved", "301 Moved\r\nLocation: http://127.0.0.1:1/"), Failure.SERVER_ERROR),
+    ],
+)
+def test_describe_names_its_failures(faulty: Faulty, path: str, answer: bytes, failure: Failure) -> None:
+    wire = WIRES["api" not in path]
+    faulty.answer(answer, path=path)
+    with pytest.raises(CallError) as caught:
+        wire.backend(faulty.host).describe()
+    assert caught.value.failure is failure
+    if failure is Failure.MODEL_NOT_FOUND:
+        assert wire.pull in caught.value.hint
+
+
+@pytest.mark.parametrize("begun", [False, True], ids=["queued", "in the middle"])
+def test_close_breaks_off_a_call_in_flight(
+    faulty: Faulty, wire: Wire, begun: bool, in_thread: Callable[[Callable[[], object]], Callable[[], object]]
+) -> None:
+    faulty.answer(head(wire.kind) + chunk(wire.body[:-9]) if begun else b"", HANG, path=wire.path)
+    busy = wire.backend(faulty.host, Deadlines())
+    result = in_thread(lambda: busy.complete(REQUEST))
+    faulty.reached_hang.wait()
+    busy.close()
+    with pytest.raises(CallError) as caught:
+        result()
+    assert caught.value.failure is Failure.INTERRUPTED
+
+
+@pytest.mark.parametrize("call", [lambda b: b.describe(), lambda b: b.complete(REQUEST)], ids=["describe", "complete"])
+def test_a_closed_backend_refuses(faulty: Faulty, wire: Wire, call: Callable[[Backend], object]) -> None:
+    closed = wire.backend(faulty.host)
+    closed.close()
+    closed.close()
+    with pytest.raises(CallError) as caught:
+        call(closed)
+    assert caught.value.failure is Failure.INTERRUPTED
+    assert faulty.requests == []
+
+
+# Streams, as Ollama's
+
+
+def test_a_whole_reply(faulty: Faulty) -> None:
+    said = [
+        line("Hel", thinking="ignored here", logprobs=[{"token": "Hel", "logprob": -0.5, "bytes": [72, 101, 108]}]),
+        line("lo", message={"content": "lo", "thinking": "hm"}, logprobs=[{"token": "lo", "logprob": -0.25}]),
+    ]
+    faulty.answer(stream(*said, LAST))
+    reply = backend(faulty.host).complete(REQUEST)
+    assert (reply.text, reply.thinking, reply.finish) == ("Hello", "hm", Finish.STOP)
+    assert [entry.logprob for entry in reply.logprobs] == [-0.5, -0.25]
+    assert (reply.prompt_tokens, reply.response_tokens, reply.prompt_seconds) == (7, 2, 0.005)
+
+
+def test_lines_may_be_cut_anywhere_by_chunks(faulty: Faulty) -> None:
+    raw = line("Schön") + b"\n" + LAST.rstrip()
+    faulty.answer(head() + b"".join(chunk(raw[i : i + 1]) for i in range(len(raw))) + chunk(b""))
+    assert backend(faulty.host).complete(REQUEST).text == "Schön"
+
+
+@pytest.mark.parametrize(
+    ("steps", "finish"),
+    [
+        ((stream(line("a"), line(done=True, done_reason="length")),), Finish.LENGTH),
+        ((stream(line("a"), line("a")),), Finish.ABORT),
+        ((stream(line("a"), line(done=True)),), Finish.ABORT),
+        ((whole(line("a")),), Finish.ABORT),
+    ],
+    ids=["length", "done false at a clean end", "no reason", "clean end by length"],
+)
+def test_finishes_that_are_not_stop(faulty: Faulty, steps: tuple[bytes, ...], finish: Finish) -> None:
+    faulty.answer(*steps)
+    assert backend(faulty.host).complete(REQUEST).finish is finish
+
+
+@pytest.mark.parametrize(
+    "steps",
+    [
+        (head() + chunk(line("a")), HANG),
+        (head() + chunk(line("a")) + b"5", HANG),
+    ],
+    ids=["between lines", "in a chunk's size"],
+)
+def test_silence_within_a_stream_ends(faulty: Faulty, steps: tuple[bytes, ...]) -> None:
+    error = failure_of(faulty, *steps)
+    assert error.failure is Failure.TIMEOUT
+    assert "the stall deadline of 0.3 s" in error.what
+
+
+@pytest.mark.parametrize(
+    ("steps", "failure"),
+    [
+        ((stream(line("a"), b'{"error":"model runner has unexpectedly stopped"}\n'),), Failure.RUNNER_CRASH),
+        ((stream(line("a"), json.dumps({"error": OVERFLOW}).encode()),), Failure.CONTEXT_OVERFLOW),
+        ((stream(line(done=True, done_reason="load")),), Failure.SERVER_ERROR),
+        ((stream(line(done=True, done_reason="unload")),), Failure.SERVER_ERROR),
+        ((stream(line("a"), b"\xff\xfe garbage\n", LAST),), Failure.SERVER_ERROR),
+        ((stream(b"[]\n", LAST),), Failure.SERVER_ERROR),
+        ((stream(b'{"message": {"content": 5}}\n', LAST),), Failure.SERVER_ERROR),
+    ],
+    ids=["error line", "nested error line", "load", "unload", "garbage line", "no object", "wrong type"],
+)
+def test_errors_within_a_stream_are_named(faulty: Faulty, steps: tuple[bytes, ...], failure: Failure) -> None:
+    assert failure_of(faulty, *steps).failure is failure
+
+
+def test_done_reason_is_said(faulty: Faulty) -> None:
+    assert "'load'" in failure_of(faulty, stream(line(done=True, done_reason="load"))).what
