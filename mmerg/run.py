@@ -10,7 +10,7 @@ import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from mmerg.console.terminal import run_command, start
+from mmerg.console.terminal import end_in_good_order, run_command, start
 from mmerg.settings.command import composing
 
 if TYPE_CHECKING:
@@ -30,7 +30,9 @@ def job(settings: Callable[[], RunSettings]) -> int:
 
 
 def main() -> int:
-    """The command. Ctrl-C reaches a sweep whose members are other processes here, outside of any member."""
+    """The command. Ctrl-C reaches a sweep whose members are other processes here, outside of any member. What ends a
+    job of a cluster (SIGTERM) ends it as Ctrl-C does: replies are still copied from scratch."""
+    end_in_good_order()
     return run_command(lambda: composing(job, "config", __doc__, sys.argv[1:]))
 
 

@@ -45,16 +45,18 @@ MADE = f"""
     PRAGMA user_version = {SCHEMA_VERSION};
     COMMIT"""
 
-Mode = Literal["off", "read", "on"]
+REPLIES = "replies.sqlite"  # what the file is called in a folder for it
+Mode = Literal["off", "read", "on", "base"]
 
 
 class Cache:
     """`inner` with its replies kept in `path`.
 
-    mode: `on` reads and writes; `read` answers what it can from an existing file and writes nothing; `off` passes
-    every call on. A hit is the reply as it was stored (its seconds too) with `cached=True`. Identical calls in flight
-    at once, from other hosts and other processes too, reach `inner` once. A stored reply that cannot be read is told
-    in a warning, and asked for anew. Raises ConfigError or RunError where a file cannot be used, CallError as `inner`.
+    mode: `on` reads and writes; `read` answers what it can from an existing file and writes nothing; `base` does so
+    with one that nobody writes, which may lie on a shared disk; `off` passes every call on. A hit is the reply as it
+    was stored (its seconds too) with `cached=True`. Identical calls in flight at once, from other hosts and other
+    processes too, reach `inner` once. A stored reply that cannot be read is told in a warning, and asked for anew.
+    Raises ConfigError or RunError where a file cannot be used, CallError as `inner`.
     """
 
     def __init__(self, inner: Backend, path: Path, mode: Mode = "on") -> None:
@@ -78,7 +80,7 @@ class Cache:
         key = hashlib.sha256(f"{request.digest()} {engine.key()}".encode()).hexdigest()
         if hit := self._load(key):
             return hit
-        if self._mode == "read":
+        if self._mode != "on":
             return self._inner.complete(request)
         with self._alone(key):
             return self._load(key) or self._keep(key, engine, self._inner.complete(request))
@@ -117,7 +119,7 @@ class Cache:
 
     def _keep(self, key: str, engine: Engine, reply: Reply) -> Reply:
         """Stores `reply`; where another process was first, its reply is the one to go on with, as replays will."""
-        if reply.finish is Finish.ABORT:
+        if reply.finish is Finish.ABORT or reply.cached:  # a base has the latter
             return reply
         text = json.dumps(reply.model_dump(mode="json"), ensure_ascii=False)
         with self._connection() as database:
@@ -168,12 +170,18 @@ class Cache:
                 self._path.parent.mkdir(parents=True, exist_ok=True)
             elif not self._path.exists():
                 hint = "make it with cache=on first, or point cache_dir to that of an earlier run"
+                hint = "mmerg cache merge makes one" if self._mode == "base" else hint
                 raise ConfigError("there is no cache file to read from", where=str(self._path), hint=hint)
+            elif self._mode == "base" and in_use(self._path):
+                what = "this cache is being written, or was by a process that was killed: it cannot be a base"
+                hint = f"mmerg cache merge NEW.sqlite {self._path} makes one"
+                raise ConfigError(what, where=str(self._path), hint=hint)
         except OSError as error:
             what = f"the reply cache's folder cannot be used: {error.strerror or error}"
             hint = "set cache_dir to a folder that you may write to, or cache=off"
             raise ConfigError(what, where=str(self._path.parent), hint=hint) from error
         place = f"{self._path.absolute().as_uri()}?mode={'rwc' if self._mode == 'on' else 'ro'}"
+        place += "&immutable=1" * (self._mode == "base")  # no lock and no log: file systems of clusters break them
         database = sqlite3.connect(place, uri=True, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False)
         try:
             self._prepare(database)
@@ -215,6 +223,24 @@ class Cache:
         return ConfigError(f"the reply cache cannot be used: {why}", where=str(self._path), hint=hint)
 
 
+def cached(inner: Backend, path: Path, mode: Mode, base: Path | None = None) -> Backend:
+    """`inner` with its replies in `path`; what `base` holds is answered from there. To read only, one is enough."""
+    for file, how in reversed(file_modes(path, None if mode == "off" else base, mode)):
+        inner = Cache(inner, file, how)
+    return inner
+
+
+def file_modes(path: Path, base: Path | None, mode: Mode = "read") -> list[tuple[Path, Mode]]:
+    """A cache and its base, if it has one, as they are opened."""
+    own: list[tuple[Path, Mode]] = [] if base and mode == "read" and not path.exists() else [(path, mode)]
+    return [*own, (base, "base")] if base else own
+
+
+def in_use(path: Path) -> bool:
+    """Whether a process has the cache open to write, or was killed meanwhile: then a part of it lies in its log."""
+    return path.with_name(f"{path.name}-wal").exists()
+
+
 def replay(engine: Engine) -> Backend:
     """The `inner` of a cache in mode read where there is no server: stands for `engine` and has no reply of its own, so
     that a call which is not in the cache fails its sample (not_cached)."""
@@ -227,13 +253,18 @@ def replay(engine: Engine) -> Backend:
     return Scripted(refuse, engine)
 
 
-def stored_engine(path: Path, backend: str, model: str, load: Mapping[str, int | str | bool | float]) -> Engine:
-    """The one engine of `backend` and `model` in the cache at `path` that was loaded with `load` (and maybe more).
+def stored_engine(
+    path: Path, backend: str, model: str, load: Mapping[str, int | str | bool | float], base: Path | None = None
+) -> Engine:
+    """The one engine of `backend` and `model` in the cache at `path`, or its base, that was loaded with `load` (and
+    maybe more).
 
     Raises ConfigError where there is none, or several (such as two versions of a server), naming what is there.
     """
-    with closing(Cache(Scripted([]), path, "read")) as cache:
-        found = cache.engines()
+    found: list[Engine] = []
+    for file, mode in file_modes(path, base):
+        with closing(Cache(Scripted([]), file, mode)) as cache:
+            found += [engine for engine in cache.engines() if engine not in found]
     alike = [engine for engine in found if (engine.backend, engine.model) == (backend, model)]
     fitting = [engine for engine in alike if load.items() <= engine.load.items()]
     if len(fitting) == 1:

@@ -8,6 +8,7 @@ import errno
 import io
 import os
 import re
+import signal
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -139,6 +140,16 @@ def start(main: Callable[[], int]) -> NoReturn:
     """What a command does that was begun as `python -m mmerg.NAME`."""
     tolerate_closed_output()
     sys.exit(main())
+
+
+def end_in_good_order() -> None:
+    """Have SIGTERM do what Ctrl-C does, once: what is then put in order is not broken off by another."""
+
+    def interrupt(number: int, _: object) -> NoReturn:
+        signal.signal(number, signal.SIG_IGN)
+        raise KeyboardInterrupt
+
+    signal.signal(signal.SIGTERM, interrupt)
 
 
 def run_command(command: Callable[[], int], interrupted: str = "the same command goes on from here") -> int:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import closing
+from contextlib import ExitStack, closing
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -25,6 +25,7 @@ from mmerg.engine.look import shown
 from mmerg.engine.prompts import Prompts
 from mmerg.engine.sources import Source
 from mmerg.errors import CorpusError, some
+from mmerg.experiment.scratch import on_scratch
 from mmerg.experiment.sweep import in_sweep
 from mmerg.experiment.wiring import (
     answering,
@@ -157,8 +158,9 @@ def _run(task: Task, out: Console) -> Ended:
             return _shown_again(task, out, before, known)
         if settings.only_failed:
             asked = describe_wanted(wanted, before)
-    pool, engine = answering(settings, known)
-    with closing(pool):
+    with ExitStack() as opened:
+        pool, engine = answering(opened.enter_context(on_scratch(settings, path)), known)
+        opened.enter_context(closing(pool))
         _announce(out, task, asked, engine)
         for host, why in pool.down().items():
             out.print(escape(f"host {host} is left out for now: {why}"))

@@ -13,7 +13,7 @@ from subprocess import run as run_process
 from typing import Any, cast
 from urllib.parse import urlsplit
 
-from mmerg.backends.cache import Cache, replay, stored_engine
+from mmerg.backends.cache import REPLIES, Mode, cached, replay, stored_engine
 from mmerg.backends.pool import PATIENCE, Host, Pool
 from mmerg.backends.protocol import Engine, Sampling
 from mmerg.backends.retry import Retry
@@ -102,12 +102,16 @@ def pool_of(settings: AskingSettings, patience: float = PATIENCE) -> Pool:
     hosts = []
     for address in hosts_of(settings):
         retried = Retry(make(backend.adapter, host=address), backend.attempts)
-        hosts.append(Host(Cache(retried, _replies(settings), settings.cache), slots, address))
+        hosts.append(Host(cached(retried, *_replies(settings)), slots, address))
     return Pool(hosts, backend.revive_after, patience)
 
 
-def _replies(settings: AskingSettings) -> Path:
-    return Path(settings.cache_dir) / "replies.sqlite"
+def _replies(settings: AskingSettings) -> tuple[Path, Mode, Path | None]:
+    """The reply cache, how it is used, and its base."""
+    base = Path(settings.cache_base) if settings.cache_base else None
+    if base and base.is_dir():
+        base /= REPLIES
+    return Path(settings.cache_dir) / REPLIES, settings.cache, base
 
 
 def answering(settings: AskingSettings, known: Engine | None = None, patience: float = PATIENCE) -> tuple[Pool, Engine]:
@@ -120,9 +124,10 @@ def answering(settings: AskingSettings, known: Engine | None = None, patience: f
         pool.close()
         if settings.cache != "read" or not isinstance(error, CallError):
             raise
-    adapter, replies = settings.backend.adapter, _replies(settings)
-    engine = known or stored_engine(replies, settings.backend.name, adapter.model, adapter.load.plain())
-    return Pool([Host(Cache(replay(engine), replies, "read"), settings.backbone.concurrency, "the cache")]), engine
+    adapter, (path, mode, base) = settings.backend.adapter, _replies(settings)
+    engine = known or stored_engine(path, settings.backend.name, adapter.model, adapter.load.plain(), base)
+    alone = cached(replay(engine), path, mode, base)
+    return Pool([Host(alone, settings.backbone.concurrency, "the cache")]), engine
 
 
 def sampling_of(settings: AskingSettings) -> Sampling:

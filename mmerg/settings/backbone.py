@@ -133,3 +133,4 @@ class AskingSettings(DoctorSettings):
     cache: Annotated[Literal["off", "read", "on"], RUNTIME] = "on"
     runs: Annotated[Path, PLACE, RUNTIME] = "runs"
     cache_dir: Annotated[Path, PLACE, RUNTIME]
+    cache_base: Annotated[Path | None, PLACE, RUNTIME] = None

@@ -211,6 +211,7 @@ class RunSettings(AskingSettings):
     ids: Annotated[Annotated[Texts, Field(min_length=1)] | None, RUNTIME] = None
     repeats: Annotated[Positive, RUNTIME] = 1
     shard: Annotated[ShardOf | None, RUNTIME] = None
+    scratch: Annotated[Path | None, PLACE, RUNTIME] = None
 
     @field_validator("repeats")
     @classmethod

@@ -1,0 +1,109 @@
+"""Reply caches as files: what one holds, several as one, the oldest replies dropped.
+
+A file is made anew on a local disk (the folder for temporary files) and its bytes are copied to their place in one
+step, as file systems of clusters break SQLite's locks. Who reads the file that was there goes on with that.
+
+    merged([Path("a/replies.sqlite"), Path("b/replies.sqlite")], Path("/shared/base.sqlite"))
+"""
+
+from __future__ import annotations
+
+import shutil
+import sqlite3
+import tempfile
+from collections.abc import Iterable
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+
+from mmerg.backends.cache import MADE, Cache, in_use
+from mmerg.backends.protocol import Engine
+from mmerg.backends.scripted import Scripted
+from mmerg.errors import ConfigError
+from mmerg.storage.files import private_folder, replacing, writing
+
+
+@dataclass(frozen=True)
+class Held:
+    """What a file holds."""
+
+    replies: int
+    size: int  # bytes
+    engines: tuple[Engine, ...]
+    in_use: bool
+
+
+def held(path: Path) -> Held:
+    """Raises ConfigError where it is no reply cache."""
+    with closing(Cache(Scripted([]), path, "read" if in_use(path) else "base")) as cache:
+        engines = cache.engines()
+    with closing(_opened(path)) as database:
+        [(count,)] = database.execute("SELECT count(*) FROM replies")
+    return Held(count, path.stat().st_size, engines, in_use(path))
+
+
+def merged(sources: Iterable[Path], target: Path) -> int:
+    """Adds the replies of `sources` to those of `target`, which may be new; how many are new in it. Of two replies to
+    one call the first counts: those of `target`, then as the sources are given. Raises ConfigError where a file cannot
+    be used, RunError where `target` cannot be written."""
+    before = [target] if target.exists() else []
+    for source in (*before, *sources):
+        held(source)
+    had = held(target).replies if before else 0
+    return _made([*before, *sources], target) - had
+
+
+def pruned(path: Path, megabytes: int) -> int:
+    """Drops the oldest replies until the others' texts are at most so many MB (10^6 bytes); how many are left."""
+    held(path)
+    first, size = 0, 0
+    with closing(_opened(path)) as database:
+        for row, length in database.execute(
+            "SELECT rowid, length(key) + length(CAST(reply AS BLOB)) FROM replies ORDER BY rowid DESC"
+        ):
+            if (size := size + length) > megabytes * 1_000_000:
+                first = row + 1
+                break
+    return _made([path], path, first)
+
+
+def _made(sources: Iterable[Path], target: Path, first: int = 0) -> int:
+    """Writes `target` anew from `sources`, of each the rows from `first` on; how many replies it has."""
+    if target.exists() and in_use(target):
+        what = "this cache is being written, or was by a process that was killed"
+        hint = "wait for its end; of a killed one, the same run or mmerg cache merge NEW.sqlite takes up what it wrote"
+        raise ConfigError(what, where=str(target), hint=hint)
+    with tempfile.TemporaryDirectory(prefix="mmerg-cache-") as folder:
+        local = Path(folder) / "replies.sqlite"
+        with closing(sqlite3.connect(local, uri=True, isolation_level=None)) as database:
+            try:
+                database.executescript(MADE)
+                for source in sources:
+                    database.execute("ATTACH ? AS source", (_place(source),))
+                    tables = {name for (name,) in database.execute("SELECT name FROM source.sqlite_master")}
+                    database.execute(
+                        "INSERT OR IGNORE INTO replies SELECT key, reply FROM source.replies WHERE rowid >= ?"
+                        " ORDER BY rowid",
+                        (first,),
+                    )
+                    if "engines" in tables:  # it was made after engines were noted
+                        database.execute("INSERT OR IGNORE INTO engines SELECT key, engine FROM source.engines")
+                    database.execute("DETACH source")
+                [(count,)] = database.execute("SELECT count(*) FROM replies")
+            except sqlite3.Error as error:
+                hint = "move the damaged file away; TMPDIR must have room for all"
+                raise ConfigError(f"the caches cannot be merged: {error}", where=str(target), hint=hint) from error
+        with writing(target):
+            private_folder(target.parent)
+        with replacing(target) as file, local.open("rb") as made:
+            shutil.copyfileobj(made, file)
+    return int(count)
+
+
+def _opened(path: Path) -> sqlite3.Connection:
+    return sqlite3.connect(_place(path), uri=True)
+
+
+def _place(path: Path) -> str:
+    """The address to read a file at: without locks where nobody writes it."""
+    return f"{path.absolute().as_uri()}?mode=ro{'' if in_use(path) else '&immutable=1'}"

@@ -1,0 +1,208 @@
+"""Reply caches as files: a base that is only read, several as one, the oldest dropped; replies on a scratch disk."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from mmerg.backends.cache import Cache, cached, stored_engine
+from mmerg.backends.cache_files import held, merged, pruned
+from mmerg.backends.protocol import Engine, Message, Request, Sampling
+from mmerg.backends.scripted import ENGINE, Scripted
+from mmerg.cache import main
+from mmerg.errors import CallError, ConfigError
+from mmerg.runs.shards import Shard
+from tests.engine.parts import ROOT
+from tests.scripted_ollama import scripted_ollama
+from tests.test_run import Runner, corpus_in
+
+OTHER = Engine(backend="scripted", version="2", model="script", digest="1" * 64)
+
+
+def ask(text: str) -> Request:
+    return Request((Message("user", text),), Sampling())
+
+
+def filled(path: Path, *texts: str, answer: str = "reply to {}", engine: Engine = ENGINE) -> Path:
+    with closing(Cache(Scripted(lambda request: answer.format(request.messages[0].text), engine), path)) as cache:
+        for text in texts:
+            cache.complete(ask(text))
+    return path
+
+
+def said(path: Path, text: str) -> str | None:
+    """What a file holds, None for nothing."""
+    with closing(Cache(Scripted([]), path, "read")) as cache:
+        try:
+            return cache.complete(ask(text)).text
+        except CallError:
+            return None
+
+
+def test_a_base_answers_and_stays_byte_for_byte_as_it_is(tmp_path: Path) -> None:
+    base = filled(tmp_path / "shared" / "base.sqlite", "a", "b")
+    merged([base], base)
+    before, modes = base.read_bytes(), (base.stat().st_mtime_ns, sorted(base.parent.iterdir()))
+    base.chmod(0o400)
+    base.parent.chmod(0o500)
+    own = tmp_path / "own" / "replies.sqlite"
+    inner = Scripted(["new"])
+    with closing(cached(inner, own, "on", base)) as cache:
+        assert (cache.complete(ask("a")).text, cache.complete(ask("a")).cached) == ("reply to a", True)
+        assert not cache.complete(ask("c")).cached
+        assert cache.complete(ask("c")).cached
+    base.parent.chmod(0o700)
+    assert inner.calls == 1
+    assert base.read_bytes() == before
+    assert (base.stat().st_mtime_ns, sorted(base.parent.iterdir())) == modes
+    assert held(own).replies == 1  # what the base has is not kept twice
+
+
+def test_with_a_base_a_replay_needs_no_cache_of_its_own(tmp_path: Path) -> None:
+    base = filled(tmp_path / "base.sqlite", "a")
+    own = tmp_path / "replies.sqlite"
+    with closing(cached(Scripted([]), own, "read", base)) as cache:
+        assert cache.complete(ask("a")).text == "reply to a"
+    assert stored_engine(own, "scripted", "script", {}, base) == ENGINE
+    assert not own.exists()
+    filled(own, "b", engine=OTHER)
+    with pytest.raises(ConfigError, match="replies of 2 engines"):
+        stored_engine(own, "scripted", "script", {}, base)
+
+
+def test_off_is_without_the_base_too(tmp_path: Path) -> None:
+    base = filled(tmp_path / "base.sqlite", "a")
+    with closing(cached(Scripted(["asked"]), tmp_path / "own", "off", base)) as cache:
+        assert cache.complete(ask("a")).text == "asked"
+
+
+@pytest.mark.parametrize("spoiled", ["missing", "written", "foreign"])
+def test_a_base_that_cannot_be_one_is_refused(spoiled: str, tmp_path: Path) -> None:
+    base = tmp_path / "base.sqlite"
+    open_still = Cache(Scripted(["x"]), base)
+    match spoiled:
+        case "written":
+            open_still.complete(ask("a"))
+            match = "is being written"
+        case "foreign":
+            base.write_text("no database", encoding="utf-8")
+            match = "file is not a database"
+        case _:
+            match = "no cache file to read from"
+    with closing(cached(Scripted(["x"]), tmp_path / "own", "on", base)) as cache:
+        with pytest.raises(ConfigError, match=match) as error:
+            cache.complete(ask("a"))
+        assert error.value.where == str(base)
+    open_still.close()
+
+
+def test_merging_keeps_all_of_the_first_and_adds_what_is_new(tmp_path: Path) -> None:
+    a = filled(tmp_path / "a.sqlite", "one", "two")
+    b = filled(tmp_path / "b.sqlite", "two", "three", answer="another to {}")
+    to = tmp_path / "deep" / "base.sqlite"
+    assert merged([a, b], to) == 3
+    assert [said(to, text) for text in ("one", "two", "three", "four")] == [
+        *("reply to one", "reply to two", "another to three", None)
+    ]
+    c = filled(tmp_path / "c.sqlite", "one", "four", answer="last to {}", engine=ENGINE)
+    assert merged([c], to) == 1
+    assert said(to, "one") == "reply to one"
+    assert merged([c], to) == 0
+    assert held(to).engines == (ENGINE,)
+    assert not held(to).in_use
+    assert oct(to.stat().st_mode)[-3:] == "600"
+
+
+def test_replies_of_a_process_that_was_killed_are_merged_too(tmp_path: Path) -> None:
+    """What it wrote lies in the log beside the file."""
+    code = (
+        "import os, sys\nfrom pathlib import Path\nfrom tests.backends.test_cache_files import *\n"
+        "cache = Cache(Scripted(['said']), Path(sys.argv[1]))\ncache.complete(ask('a'))\nos.kill(os.getpid(), 9)"
+    )
+    path = tmp_path / "a.sqlite"
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    assert subprocess.run([sys.executable, "-c", code, str(path)], env=environment, check=False).returncode == -9
+    assert held(path).in_use
+    assert merged([path], tmp_path / "to.sqlite") == 1
+    with pytest.raises(ConfigError, match="is being written"):
+        pruned(path, 0)
+
+
+def test_pruning_drops_the_oldest(tmp_path: Path) -> None:
+    path = filled(tmp_path / "a.sqlite", *(f"{number} " + "word " * 60_000 for number in range(5)))
+    assert pruned(path, 10) == 5
+    before = path.stat().st_size
+    assert 1 <= (left := pruned(path, 1)) < 5
+    assert path.stat().st_size < before
+    texts = [f"{number} " + "word " * 60_000 for number in range(5)]
+    assert [said(path, text) is not None for text in texts] == [False] * (5 - left) + [True] * left
+    assert pruned(path, 0) == 0
+
+
+def test_a_damaged_source_leaves_the_target_alone(tmp_path: Path) -> None:
+    to = filled(tmp_path / "to.sqlite", "a")
+    bad = filled(tmp_path / "bad.sqlite", *map(str, range(300)))
+    content = bytearray(bad.read_bytes())
+    content[8192:-4096] = b"\xff" * (len(content) - 12288)
+    bad.write_bytes(content)
+    before = to.read_bytes()
+    with pytest.raises(ConfigError):
+        merged([bad], to)
+    assert to.read_bytes() == before
+
+
+def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run = tmp_path / "run"
+    for number in (1, 2):
+        filled(Shard(number, 2).folder(run) / "replies.sqlite", "same", f"own {number}")
+    to = tmp_path / "base.sqlite"
+    assert main(["merge", str(to), str(run)]) == 0
+    assert main(["info", str(to)]) == 0
+    assert main(["prune", str(to), "--mb", "0"]) == 0
+    told = capsys.readouterr().out.splitlines()
+    assert told[0] == f"3 new of 2 files; {to} holds 3"
+    assert told[1].startswith(f"{to}: 3 replies, 0.0 MB")
+    assert told[2].strip() == ENGINE.brief()
+    assert told[3] == f"{to}: 0 of 3 replies are left"
+    assert main(["info", str(tmp_path)]) == 2
+    assert "there is no replies.sqlite here" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "wrong", [["merge", "a"], ["prune", "a"], ["prune", "a", "--mb", "-1"], ["info", "a", "--mb", "1"]]
+)
+def test_a_wrong_command_line_is_refused(wrong: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(wrong)
+    assert ended.value.code == 2
+
+
+def test_a_run_keeps_its_replies_on_scratch_and_takes_them_along_when_it_is_ended(tmp_path: Path) -> None:
+    """SIGTERM in the middle, as when a job is preempted; another machine then goes on, and asks nothing twice."""
+    started: list[subprocess.Popen[bytes]] = []
+
+    def stop(call: int) -> None:
+        if call == 9:
+            started[0].send_signal(signal.SIGTERM)
+
+    with scripted_ollama(stop) as server:
+        run = Runner(corpus_in(tmp_path), tmp_path / "runs", server.url)
+        given = (f"scratch={tmp_path / 'local'}", "shard=1/1", "backbone.concurrency=1", "memory=none")
+        started.append(subprocess.Popen(run.arguments(*given), cwd=run.corpus))
+        assert started[0].wait() == 130
+        shard = Shard(1, 1).folder(run.folder())
+        assert held(shard / "replies.sqlite").replies in (8, 9)
+        assert list((tmp_path / "local").iterdir()) == []
+        assert not (tmp_path / "runs" / ".cache" / "replies.sqlite").exists()
+        kept, calls = held(shard / "replies.sqlite").replies, server.calls
+        assert run(*given).returncode == 0
+    with scripted_ollama() as undisturbed:
+        other = Runner(run.corpus, tmp_path / "whole", undisturbed.url)
+        assert other("memory=none").returncode == 0
+        assert server.calls - calls == undisturbed.calls - kept
