@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import signal
 import socket
@@ -18,11 +19,12 @@ from tests.ollama_server import ROOT
 
 
 @contextmanager
-def started(folder: Path, *words: str) -> Iterator[tuple[subprocess.Popen[str], list[str]]]:
+def started(folder: Path, *words: str, **environment: str) -> Iterator[tuple[subprocess.Popen[str], list[str]]]:
     """The command, and what it has printed once it listens."""
     command = [sys.executable, "-m", "mmerg.serve", "backend=dry", "port=0", f"runs={folder}/runs", *words]
     pipe = subprocess.PIPE
-    with subprocess.Popen(command, cwd=ROOT, stdout=pipe, stderr=pipe, text=True) as process:
+    around = {**os.environ, **environment}
+    with subprocess.Popen(command, cwd=ROOT, stdout=pipe, stderr=pipe, text=True, env=around) as process:
         try:
             printed = []
             for line in process.stdout or ():
@@ -70,9 +72,22 @@ def test_another_address_than_the_machines_own_needs_the_token_that_is_printed_o
     assert token not in errors
 
 
-def refused(*words: str) -> str:
+@pytest.mark.parametrize(("words", "environment"), [(("names=[chat.example]",), {}), ((), {"MMERG_TOKEN": "x" * 16})])
+def test_a_name_for_others_or_a_token_of_ones_own_asks_for_it(
+    tmp_path: Path, words: tuple[str, ...], environment: dict[str, str]
+) -> None:
+    with started(tmp_path, *words, **environment) as (_, printed):
+        host, port, token = page_of(printed).groups()
+        assert (host, token) == ("127.0.0.1", environment.get("MMERG_TOKEN", token))
+        url = f"http://127.0.0.1:{port}/v1/models"
+        assert httpx.get(url).status_code == 401
+        assert httpx.get(url, headers={"Authorization": f"Bearer {token}"}).status_code == 200
+
+
+def refused(*words: str, **environment: str) -> str:
     command = [sys.executable, "-m", "mmerg.serve", *words]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=120)
+    around = {**os.environ, **environment}
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=120, env=around)
     assert done.returncode == 2, done.stderr
     return done.stderr
 
@@ -84,5 +99,8 @@ def test_what_cannot_be_served_is_an_error_that_says_what_to_do(tmp_path: Path) 
     assert "next:  sem=DIR" in refused("backend=dry", "port=0", "system=hef")
     assert "start it with `ollama serve`" in refused(f"backend.hosts=[http://127.0.0.1:{port}]")
     assert "host=nowhere.invalid" in refused("backend=dry", "host=nowhere.invalid")
+    assert "16 or more of A-Z" in refused("backend=dry", "port=0", MMERG_TOKEN="short")
+    for idle in ("limit=3", "ids=[a]", "repeats=2", "frames=shuffled", "protocol.sample=3"):
+        assert f"{idle} is nothing to a talk" in refused("backend=dry", "port=0", idle)
     assert "limits.text" in refused("backend=dry", "limits.text=0")
     assert "no dataset folder" in refused("backend=dry", "dataset=folder", f"dataset.root={tmp_path}/none")

@@ -1,4 +1,4 @@
-"""The page's chats, in memory alone: what was told of each turn, and its frames, until they are forgotten.
+"""The page's chats, in memory alone: what was told of each try at a reply, and its frames, until they are forgotten.
 
 The least recently used go first once there are too many, or all together are over their room.
 """
@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import zlib
 from collections import OrderedDict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import chain
+from uuid import uuid4
 
 from mmerg.runs.events import EVENT, Event
 from mmerg.runs.result import Result
@@ -20,11 +21,13 @@ ROOM = 64 * 2**20  # bytes of all of them
 
 @dataclass
 class Turn:
-    """A try at a reply by the system of the model `model`. kept: its frames may be saved. frames: JPEGs by SHA-256.
-    result: None until it has ended."""
+    """A try at the reply to `place` turns, by the system of the model `model`. kept: its frames may be saved. frames:
+    JPEGs by SHA-256. result: None until it has ended."""
 
     model: str
+    place: int
     kept: bool
+    id: str = field(default_factory=lambda: uuid4().hex)
     frames: dict[str, bytes] = field(default_factory=dict)
     result: Result | None = None
     _told: list[bytes] = field(default_factory=list)
@@ -52,15 +55,15 @@ class Turn:
 
 @dataclass
 class Chat:
-    """Its turns, by model and by how many turns are before them: another try, or one after an edit, takes the place of
-    what was there, and of all that followed."""
+    """All tries at its replies, by their ids."""
 
-    turns: dict[tuple[str, int], Turn] = field(default_factory=dict)
+    turns: dict[str, Turn] = field(default_factory=dict)
 
     def begin(self, model: str, place: int, *, kept: bool) -> Turn:
-        for other in [key for key in self.turns if key[0] == model and key[1] >= place]:
-            del self.turns[other]
-        self.turns[model, place] = turn = Turn(model, kept)
+        """Another try; what came after that place was of a talk that goes on otherwise now."""
+        self.turns = {turn.id: turn for turn in self.turns.values() if turn.place <= place}
+        turn = Turn(model, place, kept)
+        self.turns[turn.id] = turn
         return turn
 
 
@@ -81,8 +84,13 @@ class Chats:
         self._make_room()
         return chat
 
-    def find(self, name: str) -> Chat | None:
-        return self._chats.get(name)
+    def __contains__(self, name: str) -> bool:
+        return name in self._chats
+
+    def ended(self, ids: Iterable[str]) -> list[Turn]:
+        """Those of the tries with these ids that are in memory and have ended, in this order."""
+        turns = {turn.id: turn for turn in self._turns()}
+        return [turns[one] for one in ids if one in turns and turns[one].result]
 
     def forget(self, name: str) -> bool:
         """Whether there was such a chat."""
@@ -90,8 +98,10 @@ class Chats:
 
     def frame(self, sha256: str) -> bytes | None:
         """A frame of any chat."""
-        turns = chain.from_iterable(chat.turns.values() for chat in self._chats.values())
-        return next((turn.frames[sha256] for turn in turns if sha256 in turn.frames), None)
+        return next((turn.frames[sha256] for turn in self._turns() if sha256 in turn.frames), None)
+
+    def _turns(self) -> Iterator[Turn]:
+        return chain.from_iterable(chat.turns.values() for chat in self._chats.values())
 
     def _make_room(self) -> None:
         sizes = {name: sum(turn.size for turn in chat.turns.values()) for name, chat in self._chats.items()}

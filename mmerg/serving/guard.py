@@ -28,7 +28,7 @@ log = logging.getLogger("mmerg.serving")
 COOKIE = "mmerg"
 SENDING = 120.0  # seconds that a request may take to come
 CSP = (
-    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob: data:; media-src 'self' blob:; "
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob:; media-src 'self' blob:; "
     "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 )
 HEADERS = {
@@ -96,7 +96,8 @@ class Guard:
         """What to answer in place of the app; None where it may be asked."""
         headers, path = Headers(scope=scope), scope["path"]
         host, length = headers.get("host", ""), headers.get("content-length", "0")
-        origin, said = headers.get("origin"), headers.get("authorization", "").removeprefix("Bearer ")
+        origin = headers.get("origin")
+        scheme, _, said = headers.get("authorization", "").partition(" ")
         wrong = None
         if not self._known(host):
             hint = "use the address that was printed at the start, or start with names=[…]"
@@ -106,9 +107,11 @@ class Guard:
             wrong = RefusedError("another page may not ask this server", where="Origin", hint=hint, status=403)
         elif self.token and (given := _in_query(scope)) and path == "/" and self._right(given):
             answer = RedirectResponse("/", 303)
-            answer.set_cookie(COOKIE, self.token, httponly=True, samesite="strict")
+            answer.set_cookie(COOKIE, self.token, httponly=True, samesite="lax")  # a link elsewhere may open the page
             return answer
-        elif self.token and not (self._right(said) or self._right(_in_cookie(headers))):
+        elif self.token and not (
+            (scheme.lower() == "bearer" and self._right(said)) or self._right(_in_cookie(headers))
+        ):
             hint = "open the address that was printed at the start, or send the token as `Authorization: Bearer …`"
             wrong = RefusedError("the token is missing or wrong", hint=hint, status=401)
         elif not length.isdigit() or int(length) > self.room:

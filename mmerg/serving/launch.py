@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import ipaddress
 import logging
+import os
+import re
 import secrets
 import signal
 import socket
@@ -28,18 +30,21 @@ from mmerg.settings.model import ServeSettings
 if TYPE_CHECKING:
     from mmerg.serving.served import Served
 
+TOKEN = "MMERG_TOKEN"
+IDLE = ("protocol", "limit", "only_failed", "ids", "repeats", "name", "tags", "decoys")  # what runs do with samples
 PATIENCE = 5.0  # seconds that a turn waits for hosts to come back; somebody looks at it
 
 
 def serve(settings: ServeSettings, line: Line) -> int:
     """Serves until a signal. line: the command line. Raises MmergError where it cannot."""
+    _refuse_idle(line)
     try:
         from mmerg.serving.app import server_of
     except ImportError as error:
         hint = 'pip install "mmerg[serve]"'
         raise ConfigError("the server needs packages that are not installed", where=str(error), hint=hint) from error
     with closing(listener(settings.host, settings.port)) as heard, _served(settings, line) as served:
-        token = "" if _is_loopback(settings.host) else secrets.token_urlsafe(32)
+        token = _token(settings)
         logging.basicConfig(format="%(asctime)s %(message)s", level=logging.INFO)
         page = _announce(console(), served, heard.getsockname()[1], token)
         if settings.browser:
@@ -47,6 +52,16 @@ def serve(settings: ServeSettings, line: Line) -> int:
         signal.signal(signal.SIGTERM, signal.default_int_handler)  # either ends it in good order
         server_of(served, token).run([heard])
     return 0
+
+
+def _refuse_idle(line: Line) -> None:
+    """Raises ConfigError for a setting of the command line that a talk has no use for."""
+    for setting in line.settings:
+        key = setting.partition("=")[0].lstrip("+").partition(".")[0]
+        if key in IDLE or setting in ("frames=shuffled", "frames.show=shuffled"):
+            raise ConfigError(
+                f"{setting} is nothing to a talk", where="command line", hint="leave it out: it is for runs"
+            )
 
 
 def _served(settings: ServeSettings, line: Line) -> AbstractContextManager[Served]:
@@ -104,6 +119,16 @@ def listener(host: str, port: int) -> socket.socket:
 def _unheard(host: str, port: int, error: OSError) -> ConfigError:
     what = f"the server cannot listen there: {error.strerror or error}"
     return ConfigError(what, where=f"host={host} port={port}", hint="port=0 takes one that is free")
+
+
+def _token(settings: ServeSettings) -> str:
+    """What everybody is asked for; "" where only this machine can ask. Raises ConfigError."""
+    given = os.environ.get(TOKEN, "")
+    if given and not re.fullmatch(r"[A-Za-z0-9_-]{16,}", given):
+        what = "the token is too short, or has characters that not every client can send"
+        raise ConfigError(what, where=f"the environment variable {TOKEN}", hint="16 or more of A-Z a-z 0-9 _ -")
+    alone = _is_loopback(settings.host) and not settings.names  # a name is for those who ask from elsewhere
+    return given or ("" if alone else secrets.token_urlsafe(32))
 
 
 def _is_loopback(host: str) -> bool:

@@ -17,7 +17,6 @@ from starlette.datastructures import UploadFile
 from starlette.formparsers import MultiPartException
 
 from mmerg.errors import MmergError
-from mmerg.serving.chats import Chat
 from mmerg.serving.messages import read
 from mmerg.serving.offered import Offered, titled
 from mmerg.serving.refused import RefusedError, plain
@@ -60,7 +59,9 @@ class Talk(BaseModel):
 
 
 class Saved(BaseModel):
-    chat: ChatName
+    """What is to be saved: the ids of replies, as `accepted` told them."""
+
+    turns: list[str]
 
 
 def routes(served: Served) -> APIRouter:
@@ -69,7 +70,7 @@ def routes(served: Served) -> APIRouter:
 
     @router.get("/")
     async def page(request: Request) -> Response:
-        if "text/html" in request.headers.get("accept", "") and "index.html" in files:
+        if "text/html" in request.headers.get("accept", ""):
             return Response(files["index.html"], media_type=TYPES[".html"])
         return PlainTextResponse(ALIVE)
 
@@ -101,11 +102,12 @@ def routes(served: Served) -> APIRouter:
 
     @router.post("/page/save")
     async def keep(request: Request) -> dict[str, object]:
-        if served.settings.save == "off":
-            raise RefusedError("chats are not saved here", where="save=off", hint="start with save=on", status=403)
-        chat = served.chats.find((await read(request, Saved)).chat)
-        folders = [str(folder) for folder in await run_in_threadpool(save, served, chat or Chat())]
-        return {"run": folders[0], "runs": folders}
+        if not served.settings.save:
+            raise RefusedError("chats are not saved here", where="save=false", hint="start with save=true", status=403)
+        wanted = (await read(request, Saved)).turns
+        turns = served.chats.ended(wanted)
+        folders = await run_in_threadpool(save, served, turns)
+        return {"runs": [str(folder) for folder in folders], "missing": len(wanted) - len(turns)}
 
     @router.delete("/page/chats/{name}")
     async def forget(name: str) -> dict[str, bool]:
@@ -165,13 +167,10 @@ def _setup(served: Served) -> dict[str, object]:
     backbone = settings.backbone
     note = "no model at all: replies say nothing" if engine.backend == "dry" else backbone.note
     return {
-        "version": served.version,
         "systems": [_system(offered) for offered in served.offered.values()],
-        "backbone": {"name": backbone.name, "model": engine.model, "vision": engine.vision, "note": note},
+        "backbone": {"name": backbone.name, "note": note},
         "limits": settings.limits.plain() | {"clip_seconds": settings.frames.max_seconds},
-        "labels": list(next(iter(served.offered.values())).corpus.labels),
-        "saves": settings.save == "on",
-        "slots": served.slots,
+        "saves": settings.save,
     }
 
 

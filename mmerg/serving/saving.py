@@ -5,6 +5,7 @@ The frames of a turn are there only where its user said that they may be kept.
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterable
 from datetime import UTC, datetime
 from pathlib import Path
 from secrets import token_hex
@@ -14,7 +15,7 @@ from mmerg.runs.events import Emit
 from mmerg.runs.folder import Run
 from mmerg.runs.manifest import Corpus, Manifest, ProtocolSection
 from mmerg.runs.result import Result
-from mmerg.serving.chats import Chat, Turn
+from mmerg.serving.chats import Turn
 from mmerg.serving.offered import Offered
 from mmerg.serving.refused import RefusedError
 from mmerg.serving.served import Served
@@ -23,27 +24,31 @@ from mmerg.settings.model import RunSettings
 from mmerg.storage.files import Snapshot
 
 
-def save(served: Served, chat: Chat) -> list[Path]:
-    """The folders. Raises RefusedError where there is nothing to save, RunError where it cannot be written."""
-    ended: dict[str, list[tuple[Turn, Result]]] = {}
-    for turn in list(chat.turns.values()):
-        if turn.result:
-            ended.setdefault(turn.model, []).append((turn, turn.result))
-    if not ended:
+def save(served: Served, ended: Iterable[Turn]) -> list[Path]:
+    """The folders of turns that have ended. Raises RefusedError where there is none, RunError where a folder cannot be
+    written."""
+    replies: dict[str, dict[str, Turn]] = {}
+    for turn in ended:
+        assert turn.result
+        replies.setdefault(turn.model, {})[turn.result.id] = turn  # one of all tries at the same reply
+    if not replies:
         raise RefusedError("no reply of this chat is in memory", where="chat", hint="say something first", status=404)
     mark = f"{datetime.now(UTC):%Y%m%d-%H%M%S}-{token_hex(4)}"
     folders = []
-    for model, turns in ended.items():
+    for model, turns in replies.items():
         offered = served.offered[model]
         folder = Path(offered.settings.runs) / f"chat-{offered.system.name}-{mark}"
-        with Run(folder, _manifest(served, offered, len(turns))) as run:
-            for turn, result in turns:
-                _write(run, turn, result)
+        with Run(folder, _manifest(served, offered, turns)) as run:
+            for turn in turns.values():
+                _write(run, turn)
         folders.append(folder)
     return folders
 
 
-def _write(run: Run, turn: Turn, result: Result) -> None:
+def _write(run: Run, turn: Turn) -> None:
+    result = turn.result
+    assert result
+
     def told(emit: Emit) -> Result:
         for event in turn.events():
             emit(event)
@@ -54,14 +59,18 @@ def _write(run: Run, turn: Turn, result: Result) -> None:
         run.keep_frame(sha256, lambda data=data: data)  # type: ignore[misc]
 
 
-def _manifest(served: Served, offered: Offered, count: int) -> Manifest:
+def _manifest(served: Served, offered: Offered, replies: Collection[str]) -> Manifest:
     settings, corpus, prompts = offered.settings, offered.corpus, offered.experiment.prompts
     plain = {name: value for name, value in settings.plain().items() if name in RunSettings.model_fields}
     return Manifest(
         identity=identity_of(identity_hash(plain), corpus, Snapshot(), served.engine, prompts, offered.sources),
         engine=served.engine,
         corpus=Corpus(name=corpus.name, split=corpus.split, labels=corpus.labels),
-        protocol=ProtocolSection(description="the replies of a chat", samples=count, dialogues=1),
+        protocol=ProtocolSection(
+            description="the replies of a chat",
+            samples=len(replies),
+            dialogues=len({reply.rpartition("/")[0] for reply in replies}),  # a chat for each of two columns
+        ),
         settings=plain,
         sessions=(session_of(settings),),
     )

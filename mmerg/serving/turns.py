@@ -9,7 +9,6 @@ import asyncio
 from collections.abc import AsyncGenerator, Awaitable
 from contextlib import aclosing, suppress
 from typing import TypeVar
-from uuid import uuid4
 
 from fastapi import Request
 from fastapi.responses import StreamingResponse
@@ -32,7 +31,8 @@ GONE = 499  # as proxies note a client that hung up
 async def replying(served: Served, asked: Asked, turn: Turn | None = None) -> AsyncGenerator[Message, None]:
     """What happens until there is a reply, or the turn has failed; `turn` keeps of it what may be kept. Raises
     MmergError where it cannot be had at all."""
-    told, kept = Told(asked.offered.system, uuid4().hex), turn or Turn(asked.offered.id, kept=False)
+    kept = turn or Turn(asked.offered.id, len(asked.said), kept=False)
+    told = Told(asked.offered.system, kept.id)
 
     def job(backend: Backend, tell: Tell) -> Result:
         def emit(event: Event) -> None:

@@ -305,7 +305,7 @@ class ServeSettings(RunSettings):
     names: Texts = ()
     you: Word = "You"
     answers_as: Word = "mmerg"
-    save: Literal["on", "off"] = "on"
+    save: bool = True
     limits: LimitSettings = LimitSettings()
 
 

@@ -27,8 +27,21 @@ def server(tmp_path: Path) -> Iterator[Running]:
         yield server
 
 
-def save(server: Running, chat: str = "a") -> httpx.Response:
-    return httpx.post(f"{server.url}/page/save", json={"chat": chat})
+def save(server: Running, *turns: str) -> httpx.Response:
+    return httpx.post(f"{server.url}/page/save", json={"turns": turns})
+
+
+def told(answer: httpx.Response) -> str:
+    """The id of a turn that was heard to its end."""
+    return str(messages(answer)[0][1]["turn"])
+
+
+def saved(server: Running, *turns: str) -> Path:
+    """The one folder."""
+    answer = save(server, *turns).json()
+    assert answer["missing"] == 0
+    [folder] = answer["runs"]
+    return Path(folder)
 
 
 def said(*texts: str) -> list[dict[str, str]]:
@@ -36,9 +49,9 @@ def said(*texts: str) -> list[dict[str, str]]:
 
 
 def test_a_saved_chat_is_a_run(server: Running, tmp_path: Path) -> None:
-    messages(turn(server, ("clip", CLIP.read_bytes()), turns=said("Look at me."), keep=True))
-    messages(turn(server, turns=said("Look at me.", "You said: Look at me.", "And now?")))
-    folder = Path(save(server).json()["run"])
+    first = told(turn(server, ("clip", CLIP.read_bytes()), turns=said("Look at me."), keep=True))
+    second = told(turn(server, turns=said("Look at me.", "You said: Look at me.", "And now?")))
+    folder = saved(server, first, second)
     assert folder.parent == tmp_path / "runs"
     assert stat.S_IMODE(folder.stat().st_mode) == 0o700
     results = list(read_results(folder).values())
@@ -58,41 +71,47 @@ def test_a_saved_chat_is_a_run(server: Running, tmp_path: Path) -> None:
 
 
 def test_frames_are_saved_only_where_their_user_said_so(server: Running) -> None:
-    messages(turn(server, ("clip", CLIP.read_bytes())))
-    folder = Path(save(server).json()["run"])
+    folder = saved(server, told(turn(server, ("clip", CLIP.read_bytes()))))
     assert not list((folder / "frames").iterdir())
     write_report([folder], folder / "report", faces="keep", say=lambda _: None)
     assert not [file for file in folder.rglob("*") if file.is_file() and b"\xff\xd8\xff" in file.read_bytes()]
 
 
-def test_another_try_and_an_edit_take_the_place_of_what_was_there(server: Running) -> None:
-    messages(turn(server, turns=said("One.")))
-    messages(turn(server, turns=said("One.", "You said: One.", "Two.")))
-    messages(turn(server, turns=said("Uno."), seed=3))
-    folder = Path(save(server).json()["run"])
-    assert [result.response for result in read_results(folder).values()] == ["You said: Uno."]
+def test_of_several_tries_those_are_saved_that_are_asked_for(server: Running) -> None:
+    first = told(turn(server, turns=said("One.")))
+    told(turn(server, turns=said("One."), seed=3))
+    later = told(turn(server, turns=said("One.", "You said: One.", "Two.")))
+    folder = saved(server, first, later)
+    assert [result.response for result in read_results(folder).values()] == ["You said: One.", "You said: Two."]
+    assert [event.sampling["seed"] for event in read_events(folder, "a/2") if event.kind == "called"] == [0]
+
+
+def test_what_came_after_an_edited_turn_is_gone(server: Running) -> None:
+    told(turn(server, turns=said("One.")))
+    later = told(turn(server, turns=said("One.", "You said: One.", "Two.")))
+    edited = told(turn(server, turns=said("Uno.")))
+    answer = save(server, edited, later).json()
+    assert answer["missing"] == 1
+    assert [result.response for result in read_results(Path(answer["runs"][0])).values()] == ["You said: Uno."]
 
 
 def test_each_system_of_a_chat_is_a_run(server: Running) -> None:
-    messages(turn(server))
-    messages(turn(server, system="mmerg-self_refine"))
-    folders = save(server).json()["runs"]
+    tries = told(turn(server)), told(turn(server, system="mmerg-self_refine", chat="b"))
+    folders = save(server, *tries).json()["runs"]
     assert [Path(folder).name.split("-")[1] for folder in folders] == ["one_pass", "self_refine"]
 
 
 def test_what_is_not_there_cannot_be_saved(server: Running, tmp_path: Path) -> None:
-    assert save(server, "none").status_code == 404
-    assert save(server, "../x").status_code == 400
-    messages(turn(server))
+    assert save(server).status_code == save(server, "../x").status_code == 404
+    gone = told(turn(server))
     httpx.delete(f"{server.url}/page/chats/a")
-    assert save(server).json()["what"] == "no reply of this chat is in memory"
+    assert save(server, gone).json()["what"] == "no reply of this chat is in memory"
     assert not (tmp_path / "runs").exists()
 
 
 def test_saving_can_be_switched_off(tmp_path: Path) -> None:
-    with running(Scripted(echo), f"runs={tmp_path}/runs", "save=off") as server:
-        messages(turn(server))
-        assert save(server).status_code == 403
+    with running(Scripted(echo), f"runs={tmp_path}/runs", "save=false") as server:
+        assert save(server, told(turn(server))).status_code == 403
         assert httpx.get(f"{server.url}/page/setup").json()["saves"] is False
     assert not (tmp_path / "runs").exists()
 
@@ -101,7 +120,7 @@ def test_the_least_recently_used_chats_are_forgotten_first() -> None:
     chats = Chats(most=3, room=1000)
     for name in "abcad":
         chats.open(name)
-    assert [chats.find(name) is not None for name in "abcd"] == [True, False, True, True]
+    assert [name in chats for name in "abcd"] == [True, False, True, True]
     chats.open("e").begin("m", 1, kept=False).frames["0"] = b"0" * 2000
     chats.open("e")
-    assert [chats.find(name) is not None for name in "acde"] == [False, False, False, True]
+    assert [name in chats for name in "acde"] == [False, False, False, True]

@@ -14,21 +14,30 @@ const REFUSED = {
 export class Camera {
   /** seconds: the most that a clip holds. changed(): called when it goes on or off, by itself too. */
   constructor(seconds, changed) {
-    Object.assign(this, { seconds, changed, stream: null, recorders: [], timer: 0 });
+    Object.assign(this, { seconds, changed, asking: false, stream: null, recorders: [], timer: 0 });
   }
 
   async turnOn() {
+    if (this.asking || this.stream) return;
     if (!navigator.mediaDevices || !window.MediaRecorder) {
       throw new Wrong({ what: "The browser gives no camera to this page", hint: "It does so on http://127.0.0.1 or over https. Text, clips and pictures work." });
     }
+    this.asking = true;
     try {
       this.stream = await navigator.mediaDevices.getUserMedia({ video: { width: { ideal: 640 }, height: { ideal: 480 }, facingMode: "user" }, audio: false });
     } catch (error) {
       const [what, hint] = REFUSED[error.name] ?? [`The camera did not start: ${error.message}`, "Go on with text, a clip or a picture."];
       throw new Wrong({ what, hint });
+    } finally {
+      this.asking = false;
     }
     this.stream.getVideoTracks()[0].addEventListener("ended", () => this.turnOff());
-    this.#roll();
+    try {
+      this.#roll();
+    } catch (error) {
+      this.turnOff();
+      throw new Wrong({ what: `The camera cannot be recorded: ${error.message}`, hint: "Go on with text, a clip or a picture." });
+    }
     this.changed();
   }
 
@@ -43,7 +52,8 @@ export class Camera {
 
   /** The last seconds as a file, and from then on the next ones. */
   async clip() {
-    const [oldest, ...others] = this.recorders;
+    clearInterval(this.timer);
+    const [oldest, ...others] = this.recorders.splice(0);
     others.forEach(discard);
     const file = await closed(oldest);
     if (this.stream) this.#roll();
@@ -59,8 +69,6 @@ export class Camera {
       this.recorders.push(recorder);
       if (this.recorders.length > 2) discard(this.recorders.shift());
     };
-    clearInterval(this.timer);
-    this.recorders = [];
     begin();
     this.timer = setInterval(begin, (1000 * this.seconds) / 2);
   }
@@ -68,7 +76,8 @@ export class Camera {
 
 const discard = (recorder) => { if (recorder.state !== "inactive") recorder.stop(); };
 
-const closed = (recorder) => new Promise((resolve) => {
+const closed = (recorder) => new Promise((resolve, reject) => {
+  if (recorder.state === "inactive") return reject(new Wrong({ what: "The camera has stopped", hint: "Turn it off and on again." }));
   const kind = recorder.mimeType.split(";")[0];
   recorder.addEventListener("dataavailable", ({ data }) => resolve(new File([data], `camera.${kind.split("/")[1]}`, { type: kind })), { once: true });
   recorder.stop();

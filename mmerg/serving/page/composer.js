@@ -40,11 +40,16 @@ export class Composer {
       this.complain({ what: `The message has ${length.toLocaleString("en")} characters, at most ${most.toLocaleString("en")} are taken`, hint: "Shorten it." });
     } else {
       this.sending = true; // the clip takes a moment
-      const media = this.held.length || !this.camera.stream ? this.held : [medium(await this.camera.clip())];
-      const instead = this.editing;
-      this.sending = false;
-      this.clear();
-      this.send(words, media, instead);
+      try {
+        const media = this.held.length || !this.camera.stream ? this.held : [medium(await this.camera.clip())];
+        const instead = this.editing;
+        this.clear();
+        this.send(words, media, instead);
+      } catch (error) {
+        this.complain(error);
+      } finally {
+        this.sending = false;
+      }
     }
   }
 

@@ -52,8 +52,8 @@ function start(setup) {
 
   async function save() {
     try {
-      const runs = await talk.save();
-      one("#saved-title").textContent = "Saved";
+      const { runs, missing } = await talk.save();
+      one("#saved-title").textContent = missing ? `Saved, but for ${missing} that the server no longer has` : "Saved";
       one("#saved div").replaceChildren(...runs.map((run) => make("pre", {}, `mmerg show ${shown(run)}\nmmerg report ${shown(run)}`)));
     } catch (error) {
       one("#saved-title").textContent = "Not saved";

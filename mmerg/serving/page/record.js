@@ -1,8 +1,8 @@
 /** What is known of one reply while it comes: its frames, its passes with what each agent said, how it ended. */
 
-/** system: of the setup. places: the ids of the elements that show the talk's turns, in order: what evidence cites. */
+/** turn: its id, for the server. system: of the setup. places: the ids of the elements that show the talk's turns, in order: what evidence cites. */
 export const fresh = (system, places) => ({
-  system, places, state: "sent", place: 0, frames: null, problem: "", passes: [], now: "", view: null,
+  system, places, state: "sent", turn: "", place: 0, frames: null, problem: "", passes: [], now: "", view: null,
   chosen: null, reply: null, emotion: "", cost: null, failed: null,
 });
 
@@ -16,7 +16,7 @@ const agentOf = (record, { pass, agent }) =>
   (passOf(record, pass).agents[agent] ??= { state: "waits", refused: [], supplied: [] });
 
 const TAKE = {
-  accepted: (record, { place }) => Object.assign(record, { place, state: place ? "queued" : "going" }),
+  accepted: (record, { turn, place }) => Object.assign(record, { turn, place, state: place ? "queued" : "going" }),
   frames: (record, { frames, problem }) => Object.assign(record, { frames, problem }),
   asked: (record, data) => {
     Object.assign(record, { state: "going", place: 0, now: data.agent });

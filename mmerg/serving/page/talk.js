@@ -54,11 +54,10 @@ export class Talk {
     this.changed();
   }
 
-  /** The run folders that the server wrote: one for each system that answered. */
-  async save() {
-    const runs = [];
-    for (const chat of this.chats) runs.push(...(await wire.save(chat)).runs);
-    return runs;
+  /** The replies that are shown, as run folders: one for each system that answered. */
+  save() {
+    const shown = this.exchanges.flatMap(({ sides }) => sides.map(latest));
+    return wire.save(shown.filter(({ state, turn }) => turn && state !== "stopped").map(({ turn }) => turn));
   }
 
   /** Drop everything, on the server first: where that fails nothing is. */

@@ -29,8 +29,9 @@ async function ask(path, options = {}) {
 
 export const setup = async () => (await ask("/page/setup")).json();
 
-export const save = async (chat) =>
-  (await ask("/page/save", { method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify({ chat }) })).json();
+/** turns: the ids of the replies that are to be saved. */
+export const save = async (turns) =>
+  (await ask("/page/save", { method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify({ turns }) })).json();
 
 /** Done also while the page is being left. */
 export const forget = (chat) => ask(`/page/chats/${chat}`, { method: "DELETE", keepalive: true });

@@ -53,6 +53,32 @@ def test_the_camera_is_off_until_it_is_asked_for_and_a_light_shows_that_it_is_on
     assert allowed.get_by_role("button", name="Camera").evaluate("(one) => one === document.activeElement")
 
 
+def test_asked_for_twice_it_is_one_camera_and_goes_off_whole(allowed: Page) -> None:
+    allowed.evaluate("""() => {
+        const [media, ask] = [navigator.mediaDevices, navigator.mediaDevices.getUserMedia];
+        window.streams = [];
+        media.getUserMedia = async (...how) => {
+            await new Promise((go) => setTimeout(go, 300));  // as long as somebody takes to allow it
+            window.streams.push(await ask.call(media, ...how));
+            return window.streams.at(-1);
+        };
+        for (const _ of [1, 2]) document.querySelector("#camera-on").click();
+    }""")
+    expect(allowed.get_by_text("The camera is on.")).to_be_visible()
+    allowed.wait_for_timeout(500)
+    allowed.get_by_role("button", name="Turn it off").click()
+    ended = "() => window.streams.map((one) => one.getTracks()[0].readyState)"
+    assert allowed.evaluate(ended) == ["ended"]
+
+
+def test_a_camera_that_cannot_be_recorded_goes_off_again(allowed: Page) -> None:
+    allowed.evaluate("() => { MediaRecorder.isTypeSupported = () => { throw new Error('no codec'); }; }")
+    allowed.get_by_role("button", name="Camera").click()
+    expect(allowed.get_by_text("The camera cannot be recorded: no codec")).to_be_visible()
+    assert not has_camera(allowed)
+    assert not allowed.locator(".light").is_visible()
+
+
 def test_its_last_seconds_become_keyframes_that_evidence_cites(allowed: Page, agents: Agents) -> None:
     turn_on(allowed)
     allowed.wait_for_timeout(1500)

@@ -6,12 +6,14 @@ import json
 import re
 import threading
 from contextlib import ExitStack
+from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from mmerg.errors import CallError, Failure
 from tests.reporting.watched import watched
+from tests.run_folders import all_events
 from tests.serving.page.conftest import answered, say, step, visiting
 from tests.serving.page.scripted import FIRST, REPLY, Agents
 from tests.serving.running import running
@@ -246,10 +248,10 @@ def test_a_page_that_is_left_is_forgotten(browser: Browser, agents: Agents) -> N
         answered(view.page)
         name = re.search(r'"chat":"([^"]+)"', asked.value.post_data or "")
         assert name
-        assert server.served.chats.find(name[1])
+        assert name[1] in server.served.chats
         view.page.goto("about:blank")
         for _ in range(200):  # it is asked for while the page goes
-            if not server.served.chats.find(name[1]):
+            if name[1] not in server.served.chats:
                 return
             view.page.wait_for_timeout(50)
         pytest.fail("the chat is still there")
@@ -267,10 +269,22 @@ def test_the_agents_are_a_view_of_their_own_on_a_phone(browser: Browser, agents:
         assert page.evaluate("document.documentElement.scrollWidth") <= width
 
 
+def test_what_is_saved_is_the_try_that_is_shown(page: Page) -> None:
+    say(page, WORDS)
+    answered(page)
+    page.get_by_role("button", name="Try again").click()
+    answered(page)
+    page.get_by_role("button", name="The try before").click()
+    with page.expect_response("**/page/save") as asked:
+        page.get_by_role("button", name="Save").click()
+    [event] = [one for one in all_events(Path(json.loads(asked.value.body())["runs"][0])) if one.kind == "called"][:1]
+    assert event.sampling["seed"] == 0  # another try has a drawn one
+
+
 def test_a_saved_conversation_is_named(page: Page) -> None:
     say(page, WORDS)
     answered(page)
     with page.expect_response("**/page/save") as asked:
         page.get_by_role("button", name="Save").click()
-    run = json.loads(asked.value.body())["run"]
+    run = json.loads(asked.value.body())["runs"][0]
     expect(page.get_by_role("dialog", name="Saved")).to_contain_text(f"mmerg show {run}")
