@@ -14,7 +14,7 @@ from fastapi.responses import PlainTextResponse, Response
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import UploadFile
-from starlette.formparsers import MultiPartException
+from starlette.exceptions import HTTPException
 
 from mmerg.errors import MmergError
 from mmerg.serving.messages import read
@@ -37,6 +37,7 @@ TYPES = {
     ".svg": "image/svg+xml",
     ".png": "image/png",
 }
+FORM = "multipart/form-data with one field `talk`, and a clip or pictures"
 ALIVE = "Ollama is running"  # what Ollama's own programs look for
 ChatName = Annotated[str, Field(pattern=r"^[0-9a-zA-Z-]{1,64}$")]
 
@@ -149,10 +150,8 @@ async def _received(request: Request, served: Served) -> tuple[Talk, tuple[Uploa
                         raise RefusedError(f"a file is called {name!r:.40}", where="files", hint="clip, or picture")
                     uploads.append(Upload("clip" if name == "clip" else "picture", await value.read()))
             talk = Talk.model_validate_json(str(form.get("talk", "")))
-    except MultiPartException as error:
-        raise RefusedError(
-            f"the form cannot be read: {error.message}", where="the form", hint="multipart/form-data"
-        ) from error
+    except HTTPException as error:
+        raise RefusedError(f"the form cannot be read: {error.detail}", where="the form", hint=FORM) from error
     except ValidationError as error:
         raise RefusedError(
             f"the talk cannot be read: {why(error)}", where="talk", hint="see docs/serving.md"

@@ -110,14 +110,11 @@ def _frames(event: events.FramesTaken) -> dict[str, Any]:
             "time": frame.time,
             "url": FRAME_URL.format(frame.sha256),
             "description": turn.descriptions[index] if turn.descriptions else "",
-            "role": frame.role,
-            "width": frame.width,
-            "height": frame.height,
         }
         for number, (turn, frame, index) in enumerate(pairs, start=1)
     ]
     problems = [f"turn {turn.turn}: {turn.problem}" for turn in event.turns if turn.problem]
-    return {"frames": shown, "form": event.form, "problem": "; ".join(problems)}
+    return {"frames": shown, "problem": "; ".join(problems)}
 
 
 def _audit(event: events.Audited) -> dict[str, Any]:

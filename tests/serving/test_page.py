@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
 import httpx
 import pytest
+from PIL import Image
 
 from mmerg.backends.scripted import Scripted
 from mmerg.corpora.folder import demo_root
@@ -91,10 +93,18 @@ def test_a_clip_gives_frames_that_can_be_seen_until_the_chat_is_forgotten(server
     assert httpx.delete(f"{server.url}/page/chats/{chat}").json() == {"forgotten": False}
 
 
+def test_a_form_that_cannot_be_read_is_refused_with_what_to_send(server: Running) -> None:
+    answer = turn(server, *[("picture", picture())] * 10)
+    assert answer.status_code == 400
+    assert answer.json()["what"].startswith("the form cannot be read: Too many files")
+    assert answer.json()["hint"].startswith("multipart/form-data with one field `talk`")
+
+
 def test_pictures_are_frames_too(server: Running) -> None:
     told = messages(turn(server, ("picture", picture()), ("picture", picture(".jpg", 20)), chat="b"))
     [frames] = [fields for name, fields in told if name == "frames"]
-    assert [(frame["width"], frame["height"]) for frame in frames["frames"]] == [(160, 120)] * 2
+    seen = [httpx.get(f"{server.url}{frame['url']}").content for frame in frames["frames"]]
+    assert [Image.open(BytesIO(one)).size for one in seen] == [(160, 120)] * 2
 
 
 @pytest.mark.parametrize(
