@@ -1,7 +1,8 @@
 """Checks that a backbone is served as a run needs it: `python -m mmerg.doctor backbone=qwen2.5vl-7b`.
 
-For every host: reachable, version, digest, capabilities; a reply, a schema, log-probabilities; with eyes two images and
-parallel calls; on Ollama also the context as loaded, what spills to the CPU, and embeddings. A line each. With a
+For every host: reachable, version, digest, capabilities; a reply, a schema, log-probabilities, penalties, seeds; with
+eyes two images; calls at once, and how many are worth it; on Ollama also the context as loaded, what spills to the CPU,
+and embeddings. A line each. With a
 dataset (dataset=iemocap dataset.root=…, and what else a run is given) also whether its longest dialogue fits; with
 audits=true which auditor the backbone can do: the one by findings, or the one that compares.
 A host that is away or lacks the model is a failed check while another can be examined.
@@ -16,8 +17,8 @@ from contextlib import closing
 from functools import partial
 
 from mmerg.backends.ollama_host import OllamaHost
-from mmerg.backends.protocol import Backend, Engine
-from mmerg.checking import probes
+from mmerg.backends.protocol import Backend, Engine, Sampling
+from mmerg.checking import at_once, probes
 from mmerg.checking.audits import audits
 from mmerg.checking.probes import Found, failed_call
 from mmerg.checking.room import room
@@ -61,6 +62,7 @@ def _findings(settings: DoctorSettings, host: str, absent: list[CallError]) -> I
 def report(backend: Backend, host: str, settings: DoctorSettings) -> Iterator[Found]:
     """The findings for one host, as they come. Raises CallError where there is no server or no such model."""
     engine, backbone = backend.describe(), settings.backbone
+    sampling = Sampling().changed(backbone.sampling.plain())
     yield Found("server", "ok", f"{engine.backend} {engine.version}")
     yield Found("model", "ok", f"{engine.model}, digest {engine.digest[:12]}, {', '.join(engine.capabilities)}")
     yield _context(engine)
@@ -70,13 +72,15 @@ def report(backend: Backend, host: str, settings: DoctorSettings) -> Iterator[Fo
         "reply": partial(probes.answers, backend),
         "schema": partial(probes.schema, backend),
         "logprobs": partial(probes.logprobs, backend),
+        "penalties": partial(probes.penalties, backend, sampling),
+        "seeds": partial(probes.seeds, backend, sampling),
     }
     if engine.vision and backbone.max_images > 1:
         checks["two images"] = partial(probes.two_images, backend)
-    if engine.vision:
-        checks["parallel"] = partial(probes.parallel, backend, backbone.concurrency)
-    else:
+    if not engine.vision:
         yield Found("eyes", "ok", "none: frames go to this model as measured descriptions")
+    checks["parallel"] = partial(at_once.parallel, backend, backbone.concurrency, engine.vision)
+    checks["at once"] = partial(at_once.worth, backend, backbone.concurrency)
     if engine.backend == "ollama":
         checks |= {"memory": partial(_memory, host, engine), "embeddings": partial(_embeddings, host, engine)}
     for name, check in checks.items():

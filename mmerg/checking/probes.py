@@ -7,10 +7,8 @@ Knows backends by their protocol only.
 from __future__ import annotations
 
 import json
-import random
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from hashlib import sha256
 from typing import Literal, cast
 
@@ -18,12 +16,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mmerg.backends.protocol import Backend, Finish, Image, Message, Reply, Request, Sampling
-from mmerg.errors import CallError
+from mmerg.errors import CallError, ConfigError
 from mmerg.frames.picture import to_jpeg
 
 COLOURS = {"red": (40, 40, 220), "green": (60, 180, 60), "blue": (220, 60, 40), "yellow": (40, 220, 230)}  # B, G, R
-PAIRS = 3
-AGREE = 0.05  # log-probabilities of the same tokens may differ by so much between runs on a GPU
+NEUTRAL = {"repeat_penalty": 1.0, "presence_penalty": 0.0, "frequency_penalty": 0.0}
+PRESSED = {"repeat_penalty": 1.8, "presence_penalty": 1.9, "frequency_penalty": 1.9}
 
 Status = Literal["ok", "failed", "open"]
 
@@ -39,7 +37,7 @@ class Found:
 
 def answers(backend: Backend) -> Found:
     """A plain call gives words."""
-    reply = backend.complete(_request("Say hello in one short sentence.", num_predict=64))
+    reply = backend.complete(asked("Say hello in one short sentence.", num_predict=64))
     told = f"{reply.prompt_tokens} + {reply.response_tokens} tokens in {reply.seconds:.1f} s"
     if not reply.text.strip():
         return Found("reply", "failed", f"the reply is blank ({told}); a thinking-only tag? take the instruct tag")
@@ -47,14 +45,14 @@ def answers(backend: Backend) -> Found:
 
 
 def schema(backend: Backend) -> Found:
-    """A reply holds to a schema that the model would not follow by chance."""
+    """A reply holds to a schema though the prompt asks for something else: so it binds."""
     step = {"type": "integer", "minimum": 3, "maximum": 5}
     steps = {"type": "array", "items": step, "minItems": 2, "maxItems": 2}
     wanted = _object(steps=steps, mood={"type": "string", "enum": ["calm", "tense"]})
-    text = 'Answer with a JSON object: "steps" (two whole numbers from 3 to 5) and "mood" ("calm" or "tense").'
-    reply = backend.complete(_request(text, schema=wanted))
+    text = "Say hello in one short sentence of plain words, without any JSON."
+    reply = backend.complete(asked(text, schema=wanted))
     if reply.finish is Finish.STOP and _holds(_parsed(reply)):
-        return Found("schema", "ok", "a reply holds to its JSON schema")
+        return Found("schema", "ok", "a reply holds to its JSON schema against what the prompt asks for")
     told = f"asked for a schema, got {reply.text[:120]!r} ({reply.finish}); update the server"
     return Found("schema", "failed", told)
 
@@ -69,57 +67,79 @@ def _holds(got: object) -> bool:
 
 def logprobs(backend: Backend) -> Found:
     """Log-probabilities come with free text: perplexity needs them."""
-    reply = backend.complete(_request("Say hello in one short sentence.", num_predict=64))
+    reply = backend.complete(asked("Say hello in one short sentence.", num_predict=64))
     if not reply.logprobs:
         told = "no log-probabilities came back: self_ppl cannot be computed; update the server"
         return Found("logprobs", "failed", told)
     return Found("logprobs", "ok", f"{len(reply.logprobs)} for {reply.response_tokens} tokens")
 
 
+def penalties(backend: Backend, sampling: Sampling) -> Found:
+    """Each penalty changes what a repetitive prompt brings. One that the backbone sets must."""
+    plain = sampling.changed({"temperature": 0.0, "num_predict": 32, **NEUTRAL})
+    text = "Write the word rain thirty times."
+    without = backend.complete(asked(text, sampling=plain)).text
+    acts: list[str] = []
+    idle: dict[str, str] = {}
+    for name, value in PRESSED.items():
+        try:
+            pressed = backend.complete(asked(text, sampling=plain.changed({name: value}))).text
+        except ConfigError as error:
+            idle[name] = f"{error.what}; {error.hint}"
+        else:
+            if pressed != without:
+                acts.append(name)
+            else:
+                idle[name] = "it changes nothing"
+    if not idle:
+        return Found("penalties", "ok", f"{', '.join(acts)} act")
+    told = "; ".join(f"{name}: {why}" for name, why in idle.items())
+    used = [name for name in idle if getattr(sampling, name) != NEUTRAL[name]]
+    if used:
+        return Found("penalties", "failed", f"{told}; the backbone sets {', '.join(used)}")
+    return Found("penalties", "open", f"{told}; the backbone sets none of these")
+
+
+def seeds(backend: Backend, sampling: Sampling) -> Found:
+    """A seed gives its reply again and another seed another one. Where the backbone samples, they must."""
+    hot = replace(sampling, temperature=1.0, num_predict=32)
+    text = "Tell a story about a storm."
+    one, again, other = (backend.complete(asked(text, sampling=replace(hot, seed=seed))).text for seed in (7, 7, 8))
+    if one == again != other:
+        return Found("seeds", "ok", "a seed gives its reply again, another seed another")
+    told = "one seed gave two replies" if one != again else "two seeds gave one reply: the server ignores them"
+    if sampling.temperature:
+        return Found("seeds", "failed", f"{told}; the backbone's temperature is {sampling.temperature:g}")
+    return Found("seeds", "open", f"{told}; at the backbone's temperature of 0 they matter to draws alone")
+
+
 def two_images(backend: Backend) -> Found:
-    """Two plain colours are told apart, in both orders."""
+    """Each of two images is seen: another one in its place changes the reply. Two plain colours are told apart."""
+    red, blue = (picture(np.full((128, 128, 3), COLOURS[name], np.uint8)) for name in ("red", "blue"))
+    both, *changed = (
+        backend.complete(asked("Describe the images in one sentence.", images, num_predict=16))
+        for images in ((red, red), (blue, red), (red, blue))
+    )
+    same = [(reply.text, reply.logprobs) == (both.text, both.logprobs) for reply in changed]
+    seen = "" if any(same) else "each changes the reply; "
+    if both.logprobs and any(same):
+        which = " and ".join(name for name, equal in zip(("first", "second"), same, strict=True) if equal)
+        told = f"another {which} image of two changes nothing: it is not seen"
+        return Found("two images", "failed", f"{told}; set backbone.max_images=1, which sends one grid")
     right = 0
     orders = [("red", "blue"), ("blue", "red"), ("green", "yellow")]
     colour = {"type": "string", "enum": list(COLOURS)}
     wanted = _object(first=colour, second=colour)
     text = f'Which colour is each image? JSON with "first" and "second", each one of {", ".join(COLOURS)}.'
     for first, second in orders:
-        images = [_image(np.full((128, 128, 3), COLOURS[name], np.uint8)) for name in (first, second)]
-        got = _parsed(backend.complete(_request(text, images, wanted)))
+        images = [picture(np.full((128, 128, 3), COLOURS[name], np.uint8)) for name in (first, second)]
+        got = _parsed(backend.complete(asked(text, images, wanted)))
         right += isinstance(got, dict) and (got.get("first"), got.get("second")) == (first, second)
-    told = f"colours told apart in {right} of {len(orders)} pairs"
+    told = f"{seen}colours told apart in {right} of {len(orders)} pairs"
     if right == len(orders):
         return Found("two images", "ok", told)
-    doubt = "it could not be shown that both images are seen; consider backbone.max_images=1, which sends one grid"
+    doubt = "that it can tell several images apart was not shown; consider backbone.max_images=1, which sends one grid"
     return Found("two images", "open", f"{told} only: {doubt}")
-
-
-def parallel(backend: Backend, concurrency: int) -> Found:
-    """Calls with images of unequal size, sent at once, give what each gives alone."""
-    chance = random.Random(7)
-    differ = 0
-    for _ in range(PAIRS):
-        sides = chance.sample((96, 160, 224, 288, 352), 2)
-        noises = [_noise(side, chance.randrange(2**31)) for side in sides]
-        pair = [_request("Describe the image in one sentence.", (noise,), num_predict=24) for noise in noises]
-        alone = [backend.complete(request) for request in pair]
-        with ThreadPoolExecutor(2) as threads:
-            together = list(threads.map(backend.complete, pair))
-        differ += any(not _same(one, two) for one, two in zip(alone, together, strict=True))
-    if not differ:
-        text = f"{PAIRS} pairs of calls at once gave what each gave alone (or the server took them one by one)"
-        return Found("parallel", "ok", text)
-    told = f"{differ} of {PAIRS} pairs of calls at once gave other answers than alone"
-    if concurrency > 1:
-        return Found("parallel", "failed", f"{told}: set backbone.concurrency=1")
-    return Found("parallel", "ok", f"{told}; one call at a time is what backbone.concurrency=1 asks for")
-
-
-def _same(one: Reply, two: Reply) -> bool:
-    """Equal tokens; their log-probabilities within what a GPU's order of sums may change."""
-    if [t.token for t in one.logprobs] != [t.token for t in two.logprobs] or one.text != two.text:
-        return False
-    return all(abs(a.logprob - b.logprob) <= AGREE for a, b in zip(one.logprobs, two.logprobs, strict=True))
 
 
 def failed_call(probe: str, error: CallError) -> Found:
@@ -127,9 +147,16 @@ def failed_call(probe: str, error: CallError) -> Found:
     return Found(probe, "failed", f"{error.failure}: {error.what}{f'; {error.hint}' if error.hint else ''}")
 
 
-def _request(text: str, images: Sequence[Image] = (), schema: str = "", num_predict: int = 128) -> Request:
+def asked(
+    text: str,
+    images: Sequence[Image] = (),
+    schema: str = "",
+    num_predict: int = 128,
+    sampling: Sampling | None = None,
+) -> Request:
+    """A prompt in plain words; free text brings log-probabilities."""
     message = Message("user", text, tuple(images))
-    return Request((message,), Sampling(num_predict=num_predict, seed=1), schema, logprobs=not schema)
+    return Request((message,), sampling or Sampling(num_predict=num_predict, seed=1), schema, logprobs=not schema)
 
 
 def _object(**properties: object) -> str:
@@ -145,11 +172,7 @@ def _parsed(reply: Reply) -> object:
         return None
 
 
-def _noise(side: int, seed: int) -> Image:
-    blocks = np.random.default_rng(seed).integers(0, 256, (8, 8, 3), np.uint8)
-    return _image(np.kron(blocks, np.ones((side // 8, side // 8, 1), np.uint8)))
-
-
-def _image(picture: NDArray[np.uint8]) -> Image:
-    data = to_jpeg(picture, 90)
+def picture(pixels: NDArray[np.uint8]) -> Image:
+    """Of blue, green and red values."""
+    data = to_jpeg(pixels, 90)
     return Image(sha256(data).hexdigest(), data)

