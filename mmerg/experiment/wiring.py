@@ -162,21 +162,17 @@ def prepared_sources(settings: RunSettings, system: System, evaluated: Corpus) -
 
     @cache
     def remembered() -> Corpus:
-        return _remembered(settings.dataset.memory, evaluated)
+        asking = [symbol for symbol, one in made.items() if isinstance(one, FromMemory) and one.settings.top_k]
+        without = " ".join("memory=none" if symbol == "M" else f"sources.{symbol}.top_k=0" for symbol in asking)
+        return _remembered(settings.dataset.memory, evaluated, without)
 
     opened: Opened = {}
     embedders: dict[str, Embedder | None] = {}
-    found: dict[str, Source] = {}
-    for symbol, node in settings.sources.items():
-        if node is None or not system.sees(symbol):
-            continue
-        try:
-            source = make(node)
-        except ConfigError as error:
-            where = f"sources.{symbol}, {error.where}"
-            raise ConfigError(error.what, where=where, hint=error.hint) from error
+    nodes = {symbol: node for symbol, node in settings.sources.items() if node and system.sees(symbol)}
+    made, found = {symbol: _source(symbol, node) for symbol, node in nodes.items()}, dict[str, Source]()
+    for symbol, source in made.items():
         if isinstance(source, FromMemory):
-            embedder = json.dumps(node.plain().get("embedder"), sort_keys=True)
+            embedder = json.dumps(nodes[symbol].plain().get("embedder"), sort_keys=True)
             source.embedder = embedders.setdefault(embedder, source.embedder)
             if prepared := source.prepare(symbol, system, evaluated, remembered, Path(settings.cache_dir), opened):
                 found[symbol] = prepared
@@ -184,15 +180,22 @@ def prepared_sources(settings: RunSettings, system: System, evaluated: Corpus) -
             found[symbol] = cast(Source, source)
         else:
             hint = "it needs supply(self, sample, state, forecast), see docs/own.md"
-            raise ConfigError(f"{node.target} is no source", where=f"sources.{symbol}", hint=hint)
+            raise ConfigError(f"{nodes[symbol].target} is no source", where=f"sources.{symbol}", hint=hint)
     return found
 
 
-def _remembered(node: MemorySourceSettings | None, evaluated: Corpus) -> Corpus:
-    """The corpus that exemplars come from."""
+def _source(symbol: str, node: Target) -> object:
+    """What the settings of a source make. Raises ConfigError, naming the symbol."""
+    try:
+        return make(node)
+    except ConfigError as error:
+        raise ConfigError(error.what, where=f"sources.{symbol}, {error.where}", hint=error.hint) from error
+
+
+def _remembered(node: MemorySourceSettings | None, evaluated: Corpus, without: str) -> Corpus:
+    """The corpus that exemplars come from. without: what to set to do without it."""
     if node is None or not node.reader.plain().get("root", "given"):
         what = "dataset.memory.root has no value" if node else f"dataset={evaluated.name} names no corpus for exemplars"
-        without = "memory=none (of another source than M: sources.N.top_k=0)"
         hint = f"dataset.memory.root=…, or {without}" if node else f"a reader as dataset.memory, or {without}"
         raise ConfigError(what, where="dataset.memory", hint=hint)
     try:
@@ -201,9 +204,12 @@ def _remembered(node: MemorySourceSettings | None, evaluated: Corpus) -> Corpus:
         raise CorpusError(
             f"the corpus for exemplars cannot be read: {error.what}",
             where=error.where,
-            hint=f"{error.hint}; or memory=none",
+            hint=f"{error.hint}; or {without}",
         ) from error
-    refuse_evaluated(source, evaluated)
+    try:
+        refuse_evaluated(source, evaluated)
+    except ConfigError as error:
+        raise ConfigError(error.what, where=error.where, hint=f"{error.hint}; or {without}") from error
     return source
 
 

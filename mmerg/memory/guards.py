@@ -93,7 +93,7 @@ def refuse_evaluated(source: Corpus, evaluated: Corpus) -> None:
 
 
 def _evaluated(what: str, more: str = "") -> ConfigError:
-    hint = f"dataset.memory.split=… (or sessions, or root) names another part of the data, or memory=none{more}"
+    hint = f"dataset.memory.split=… (or sessions, or root) names another part of the data{more}"
     return ConfigError(what, where="dataset.memory", hint=hint)
 
 

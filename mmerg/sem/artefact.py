@@ -146,9 +146,9 @@ def id_digest(conversation: str) -> int:
 
 def prepare(folder: Path) -> None:
     """See that an artefact can be written at `folder`: before the work that would be lost, and again after it. Raises
-    ConfigError where something is there that is no empty folder, RunError where nothing can be written beside it."""
-    if os.path.lexists(folder) and not (folder.is_dir() and not any(folder.iterdir())):
-        hint = "out=… another folder, or remove this one; nothing was changed"
+    ConfigError where something is there already, RunError where nothing can be written beside it."""
+    if os.path.lexists(folder):
+        hint = "out=… a folder that is not there yet; nothing was changed"
         raise ConfigError("out is there already, and nothing is overwritten", where=str(folder), hint=hint)
     with writing(folder):
         private_folder(folder.parent)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable
 from typing import Annotated, Any, TypeAlias, TypeVar
@@ -58,6 +59,13 @@ def _is_emotions(value: object) -> bool:
     return value in ("all", "nonneutral") or (len(labels) > 0 and all(map(_is_text, labels)))
 
 
+def _is_finite(value: object) -> bool:
+    """Whether JSON, as which settings are kept, has all of the value: nan and inf would turn to null."""
+    if isinstance(value, dict | list | tuple):
+        return all(map(_is_finite, value.values() if isinstance(value, dict) else value))
+    return not isinstance(value, float) or math.isfinite(value)
+
+
 Text = Annotated[str, PlainValidator(_text)]
 Word = Annotated[str, PlainValidator(_where(lambda value: _is_text(value) and value, "a text that is not empty"))]
 Name = Annotated[  # becomes a part of a folder's name
@@ -112,5 +120,8 @@ class Target(Given):
     """A class of anybody's (`_target_`) and what it is made with."""
 
     model_config = ConfigDict(extra="allow")
+    __pydantic_extra__: dict[
+        str, Annotated[Any, AfterValidator(_where(_is_finite, "numbers, which nan and inf are not"))]
+    ]
 
     target: Word = Field(alias="_target_")

@@ -43,7 +43,7 @@ def test_another_split_is_taken() -> None:
 def test_the_evaluated_corpus_is_refused(source: Corpus, why: str) -> None:
     with pytest.raises(ConfigError, match=why) as caught:
         refuse_evaluated(source, TEST)
-    assert "memory=none" in caught.value.hint
+    assert "names another part of the data" in caught.value.hint
 
 
 def test_a_conversation_of_both_is_refused_and_told() -> None:

@@ -76,14 +76,26 @@ def test_the_same_data_give_the_same_bytes(talks: Path, sem: Path, tmp_path: Pat
     assert read(tmp_path / "other").card.digest != read(sem).card.digest
 
 
-def test_nothing_is_overwritten_and_nothing_is_left_half(talks: Path, sem: Path, tmp_path: Path) -> None:
+def test_nothing_is_overwritten_and_nothing_is_left_half(
+    talks: Path, sem: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     before = (sem / CARD).read_bytes()
     assert train(talks, sem) == 2
     assert (sem / CARD).read_bytes() == before
     (tmp_path / "file").write_text("", encoding="utf-8")
     assert train(talks, tmp_path / "file" / "sem") == 2
     assert train(talks, tmp_path / "sem", "validation=train") == 2
-    assert [path.name for path in tmp_path.iterdir()] == ["file"]
+    (tmp_path / "link").symlink_to(tmp_path / "nowhere")
+    assert train(talks, tmp_path / "link") == 2
+    assert train(talks, tmp_path) == 2
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["file", "link"]
+    (tmp_path / "empty").mkdir()
+    monkeypatch.chdir(tmp_path / "empty")
+    capsys.readouterr()
+    assert train(talks, Path()) == 2  # before any work: nothing could take this folder's place
+    told = capsys.readouterr()
+    assert "out is there already" in told.err
+    assert not told.out
 
 
 def test_the_page_shows_figures_and_what_is_taken_for_what(sem: Path) -> None:

@@ -117,6 +117,8 @@ def test_words_are_of_a_fixed_set(key: str, words: tuple[str, ...]) -> None:
         ("backbone.sampling.temperature=hot", "backbone.sampling.temperature is 'hot'", "a number"),
         ("backbone.sampling.top_k=1.5", "backbone.sampling.top_k is 1.5", "a whole number"),
         ("memory.min_similarity=nan", "memory.min_similarity is nan", "a number, which nan and inf are not"),
+        ("+sources.N={_target_:a.B,far:-inf}", "sources.N.far is -inf", "numbers, which nan and inf are not"),
+        ("+sources.N={_target_:a.B,k:{n:[nan]}}", "sources.N.k is {'n': [nan]}", "numbers, which nan and inf are not"),
         (
             "dataset.reader=3",
             "dataset.reader is 3, and it holds several settings",

@@ -93,9 +93,13 @@ def test_without_a_corpus_for_exemplars_it_is_refused_before_the_first_call(syst
     settings = ("dataset=folder", f"dataset.root={root}", f"system={system}", "backend=dry")
     with pytest.raises(ConfigError, match=r"dataset\.memory\.root has no value") as caught:
         Task.of(settings_of(*settings))
-    assert "sources.N.top_k=0" in caught.value.hint
-    symbols = ["K", "K2"] if system == "trace" else ["X"]
-    assert Task.of(settings_of(*settings, *(f"sources.{symbol}.top_k=0" for symbol in symbols))).wanted
+    without = [f"sources.{symbol}.top_k=0" for symbol in (["K", "K2"] if system == "trace" else ["X"])]
+    assert caught.value.hint.endswith(f", or {' '.join(without)}")
+    assert Task.of(settings_of(*settings, *without)).wanted
+    evaluated = (*settings, "memory=minilm", f"dataset.memory.root={root}")
+    with pytest.raises(ConfigError, match="made of what is evaluated") as caught:
+        Task.of(settings_of(*evaluated))
+    assert caught.value.hint.endswith(f"; or {' '.join(without)}")
 
 
 def test_on_empathetic_dialogues_the_labels_are_ekmans_six_unless_set_otherwise() -> None:
