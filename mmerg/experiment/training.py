@@ -62,12 +62,15 @@ def train(settings: TrainSettings) -> int:
         "validated_on": validated_on.data,
         "figures": found,
     }
-    known = frozenset(map(id_digest, (*fitted_to.dialogues, *validated_on.dialogues)))
+    names = frozenset(map(id_digest, (*fitted_to.dialogues, *validated_on.dialogues)))
     page = _page(settings, fitted_to, validated_on, chances, found)
-    made = write(folder, model, dense, known, said, page)
+    made = write(folder, model, dense, names, said, page)
     told = ", ".join(f"{name} {_with_interval(score)}" for name, score in found.items())
     out.print(escape(f"{validated_on.corpus.split}, n={len(chances)}: {told} (percent, 95 % intervals)"))
-    high = "cause words are off, as there is no lexicon" if causes.high is None else f"{len(causes.high)} of them high"
+    high = "cause words are off, as there is no lexicon"
+    if lexicon and causes.high is not None:
+        known = sum(word in lexicon.intensity for word in causes.words)
+        high = f"{known} of them in the lexicon, {len(causes.high)} high"
     transductive = f" of {taken.corpus} {taken.split} (transductive)" if made.transductive else ""
     out.print(escape(f"{len(causes.words)} words in S{transductive}, {high}"))
     out.print(escape(f"which label is taken for which: {folder / PAGE}"))

@@ -29,6 +29,10 @@ def test_it_prints_figures_with_n_and_ends_with_the_folder(
     assert re.search(rf"valid, n=36: top1 {share}, top3 {share}, ece {ece} \(percent, 95 % intervals\)", flat(told))
     assert "cause words are off, as there is no lexicon" in told
     assert told.splitlines()[-1] == f"sem: {tmp_path}/sem"
+    (tmp_path / "vad.txt").write_text("angryword\t0.1\t0.9\t0.5\nnirgends\t0.1\t0.9\t0.5\n", encoding="utf-8")
+    assert train(talks, tmp_path / "other", f"lexicon={tmp_path}/vad.txt") == 0
+    told = flat(capsys.readouterr().out)
+    assert re.search(r"\d+ words in S, 1 of them in the lexicon, \d high", told)
 
 
 def flat(text: str) -> str:
