@@ -31,7 +31,7 @@ DEFAULTS: Mapping[str, int] = MappingProxyType(
         "parallel": 1,  # slots; each computes a shared prefix anew, so more rarely pay on a CPU
         "gpu_layers": -1,  # layers on the GPU where the installed build has one; -1 is all
         "threads": 0,  # 0 is all cores that this process may use but one; more than it may use are never taken
-        "cache_ram": 512,  # MiB for prefixes that left their slot
+        "cache_ram": 512,  # MiB a slot for prefixes that left it, as frames do while an agent sees words alone
     }
 )
 AT_LEAST = MappingProxyType({"gpu_layers": -1, "threads": 0, "cache_ram": 0})  # the others: 1
@@ -81,7 +81,7 @@ class LlamaServer:
         params.n_batch = params.n_ubatch = options["num_batch"]
         params.n_parallel = options["parallel"]
         params.n_gpu_layers = options["gpu_layers"]
-        params.cache_ram_mib = options["cache_ram"]
+        params.cache_ram_mib = options["cache_ram"] * options["parallel"]
         params.ctx_shift = False
         params.fit_params = False  # never lower the options silently to fit the memory
         params.cpuparams.n_threads = params.cpuparams_batch.n_threads = thread_count(options["threads"])

@@ -49,9 +49,14 @@ def ask(
 
 
 @pytest.fixture(scope="module")
-def backend(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Embedded]:
-    eyes = tmp_path_factory.mktemp("projector") / "eyes.gguf"
-    write_projector(eyes)
+def eyes(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("projector") / "eyes.gguf"
+    write_projector(path)
+    return path
+
+
+@pytest.fixture(scope="module")
+def backend(eyes: Path) -> Iterator[Embedded]:
     embedded = Embedded(MODEL, mmproj=str(eyes), load=LOAD)
     yield embedded
     embedded.close()
@@ -257,6 +262,34 @@ def test_images_in_a_common_start_are_reused(backend: Embedded) -> None:
     reply = backend.complete(ask("Another question.", 1, images=images))
     assert reply.reused_tokens is not None
     assert reply.reused_tokens >= 32
+
+
+def test_agents_that_see_words_alone_leave_the_frames_where_they_are(backend: Embedded) -> None:
+    images, words = (picture(90), picture(150)), "She forgot my birthday, and I had a long day. " * 6
+    first = backend.complete(ask(f"{words} What is it?", 1, images=images))
+    for part in ("What do I feel?", "What should you do?"):
+        backend.complete(ask(f"{words} {part}", 1))
+    again = backend.complete(ask(f"{words} What now?", 1, images=images))
+    assert again.reused_tokens is not None
+    assert first.prompt_tokens - again.reused_tokens < 12
+
+
+def test_calls_with_images_at_once_say_what_each_says_alone(eyes: Path) -> None:
+    requests = [
+        *(ask(f"What is it? {'Look. ' * number}", 8, images=(picture(60 * number),)) for number in (1, 2, 3)),
+        ask(STORY, 8),
+        ask("What are they?", 8, images=(picture(20), picture(240))),
+    ]
+    two = Embedded(MODEL, mmproj=str(eyes), load={"num_ctx": 512, "parallel": 2, "threads": 1})
+    alone = [two.complete(request) for request in requests]
+    for _ in range(3):
+        with ThreadPoolExecutor(2) as threads:
+            together = list(threads.map(two.complete, requests))
+        assert [reply.text for reply in together] == [reply.text for reply in alone]
+        for one, other in zip(alone, together, strict=True):
+            here, there = ([entry.logprob for entry in reply.logprobs] for reply in (one, other))
+            assert there == pytest.approx(here, abs=0.05)  # sums are in another order
+    two.close()
 
 
 def test_an_image_that_cannot_be_read_is_named(backend: Embedded) -> None:
