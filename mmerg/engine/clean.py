@@ -21,9 +21,9 @@ _PUNCTUATION = f"{_ENDS},;:"
 
 def clean(text: str, names: Iterable[str]) -> tuple[str, tuple[str, ...]]:
     """The words that are said, and what was taken off, each kind once. What is left may be empty. names: of those who
-    speak in the dialogue; one in front may have a turn's number before it and a direction behind it."""
+    speak in the dialogue; one in front may have a turn's number before it, a surname and a direction behind it."""
     called = "|".join(re.escape(name) for name in names if name)
-    name = re.compile(rf"(\d+\.\s*)?[*_]*({called})[*_]*\s*(\([^()]*\)\s*)?:[*_]*\s*", re.IGNORECASE)
+    name = re.compile(rf"(\d+\.\s*)?[*_]*({called})(?-i:\s+[A-Z]\w*)?[*_]*\s*(\([^()]*\)\s*)?:[*_]*\s*", re.IGNORECASE)
     taken: dict[str, None] = {}
     text, before = text.strip(), ""
     while text != before:

@@ -1,9 +1,9 @@
 """What MERG's agents answer (arXiv 2604.18988, section 3): evidence E, emotion e, plan P. R is plain text.
 
-Reasoning stands before the verdict in each, since a model writes fields in order. Lengths are asked for in words, with
-room for twice as much, so that a reply closes within its token limit and its verdict seldom follows a cut reason; they
-stay under the 2,000 characters that grammars enforce. What needs the frames is asked for, and required, only of an
-agent that sees them.
+A model writes fields in order. A plan has its reasoning first; a forecast names its emotion first, as a model that had
+to reason before hardly named neutral and was seldom right (docs/quality.md). Lengths are asked for in words, with room
+for twice as much, so that a reply closes within its token limit; they stay under the 2,000 characters that grammars
+enforce. What needs the frames is asked for, and required, only of an agent that sees them.
 """
 
 from __future__ import annotations
@@ -43,6 +43,7 @@ class Evidence(Record):
 class Forecast(Record):
     """e, by CAEF: the emotion that the dataset's labels name, with agreement or conflict of the cues made explicit."""
 
+    emotion: Annotated[str, Choice("emotion"), Field(description="the emotion that is asked for")]
     textual: Annotated[Sentence, Field(description="what the words say of the feeling")]
     visual: Annotated[
         Sentence | None, Field(description="what the frames say of the feeling", json_schema_extra=needs("V"))
@@ -52,7 +53,6 @@ class Forecast(Record):
         Field(description="do words and frames agree?", json_schema_extra=needs("V")),
     ] = None
     reasoning: Annotated[Reasoning, Field(description="what weighs more and why")]
-    emotion: Annotated[str, Choice("emotion"), Field(description="the emotion that is asked for")]
 
 
 class Plan(Record):
