@@ -82,6 +82,11 @@ class Corpus:
     notes: Mapping[str, int] = field(default_factory=dict)
     absent: Mapping[str, Name] = field(default_factory=dict)
 
+    @property
+    def noted(self) -> str:
+        """The notes as told behind what is read: ", labels_missing 3"."""
+        return "".join(f", {name} {count}" for name, count in self.notes.items())
+
 
 @dataclass(frozen=True, slots=True)
 class Scene:

@@ -34,7 +34,8 @@ class Split:
     def told(self) -> str:
         left_out = f", {self.left_out} without a label or words left out" if self.left_out else ""
         labels = len(self.corpus.labels)
-        return f"{self.corpus.name} {self.corpus.split}: {len(self.samples)} samples of {labels} labels{left_out}"
+        read = f"{self.corpus.name} {self.corpus.split}: {len(self.samples)} samples of {labels} labels"
+        return f"{read}{left_out}{self.corpus.noted}"
 
 
 def read_split(settings: TrainSettings, name: str) -> Split:

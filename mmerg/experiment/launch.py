@@ -260,8 +260,7 @@ def _with_facts(task: Task) -> Plain:
 
 def _announce(out: Console, task: Task, asked: str, engine: Engine) -> None:
     corpus, settings = task.corpus, task.settings
-    notes = "".join(f", {name} {count}" for name, count in corpus.notes.items())
-    out.print(escape(f"{corpus.name} {corpus.split}: {plural(len(corpus.dialogues), 'dialogue')}{notes}"))
+    out.print(escape(f"{corpus.name} {corpus.split}: {plural(len(corpus.dialogues), 'dialogue')}{corpus.noted}"))
     out.print(escape(f"protocol: {describe(settings.protocol, task.selection)}; {asked}"))
     out.print(escape(f"{engine.model} on {engine.backend} {engine.version}, seed {settings.seed}"))
     if not engine.vision and task.prompts.system.sees("V"):

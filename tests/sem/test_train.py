@@ -35,6 +35,13 @@ def test_it_prints_figures_with_n_and_ends_with_the_folder(
     assert re.search(r"\d+ words in S, 1 of them in the lexicon, \d high", told)
 
 
+def test_rows_whose_label_is_none_of_the_datasets_are_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = write_talks(tmp_path, list(MOODS.values())) / "train.csv"
+    file.write_text(file.read_text(encoding="utf-8").replace(",angry,", ",glum,", 2), encoding="utf-8")
+    assert train(tmp_path, tmp_path / "sem") == 0
+    assert "labels_unknown 2" in flat(capsys.readouterr().out)
+
+
 def flat(text: str) -> str:
     """A text as it is where no terminal breaks its lines."""
     return " ".join(text.split())
