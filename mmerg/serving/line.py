@@ -1,4 +1,6 @@
-"""Who waits for a slot of the backend: a line in which everybody's first turn comes before anybody's second.
+"""Who waits for a slot: a line in which everybody's first turn comes before anybody's second, and nobody waits without
+end. Turns are numbered as in start-time fair queueing (Goyal, Vin and Cheng, 1997): a newcomer's is one past the turn
+that began last, an owner's next one past his own before it; the lowest comes next.
 
 ticket = line.join("chat 7")         # on the event loop, as all here
 while ticket.place: await ticket.moved()
@@ -9,7 +11,6 @@ ticket.leave()                       # also of one that never had its slot
 from __future__ import annotations
 
 import asyncio
-from collections import Counter
 from dataclasses import dataclass, field
 
 from mmerg.serving.refused import RefusedError
@@ -17,10 +18,12 @@ from mmerg.serving.refused import RefusedError
 
 @dataclass(eq=False)
 class Ticket:
-    """A turn in the line. owner: whose it is; place: how many turns must end before this one begins, 0 once it may."""
+    """A turn in the line. owner: whose it is; rank: its number, then how many of the owner's are before it; place: how
+    many turns must end before this one begins, 0 once it may."""
 
     line: Line
     owner: str
+    rank: tuple[int, int]
     place: int = -1
     _moved: asyncio.Event = field(default_factory=asyncio.Event)
 
@@ -48,16 +51,17 @@ class Line:
         self._slots, self._longest = slots, longest
         self._running: list[Ticket] = []
         self._waiting: list[Ticket] = []
-        self._begun: dict[str, int] = {}  # the number of the last turn that began, of those who have others here
-        self._turns = 0
+        self._begun = 0  # the number of the turn that began last
 
     def join(self, owner: str) -> Ticket:
         """Raises RefusedError where too many wait."""
         if len(self._waiting) >= self._longest:
             what = f"{len(self._waiting)} turns wait for the model already"
             raise RefusedError(what, where="limits.waiting", hint="try again in a while", status=503)
-        ticket = Ticket(self, owner)
+        own = [one.rank[0] for one in (*self._running, *self._waiting) if one.owner == owner]
+        ticket = Ticket(self, owner, (1 + max([self._begun, *own]), len(own)))
         self._waiting.append(ticket)
+        self._waiting.sort(key=lambda one: one.rank)
         self._deal()
         ticket.seen()
         return ticket
@@ -67,27 +71,13 @@ class Line:
             if ticket in tickets:
                 tickets.remove(ticket)
         self._deal()
-        here = {one.owner for one in (*self._running, *self._waiting)}
-        self._begun = {owner: number for owner, number in self._begun.items() if owner in here}
 
     def _deal(self) -> None:
         """Gives out free slots, and tells the others their places."""
         while self._waiting and len(self._running) < self._slots:
-            first = self._order()[0]
-            self._waiting.remove(first)
+            first = self._waiting.pop(0)
             self._running.append(first)
-            self._turns += 1
-            self._begun[first.owner] = self._turns
+            self._begun = first.rank[0]
             first.put(0)
-        for place, ticket in enumerate(self._order(), start=1):
+        for place, ticket in enumerate(self._waiting, start=1):
             ticket.put(place)
-
-    def _order(self) -> list[Ticket]:
-        """Who comes next: by how many turns of the same owner are before it, then whose last one began first, then as
-        they came."""
-        before = Counter(ticket.owner for ticket in self._running)
-        ranks: dict[Ticket, tuple[int, int]] = {}
-        for ticket in self._waiting:
-            ranks[ticket] = before[ticket.owner], self._begun.get(ticket.owner, 0)
-            before[ticket.owner] += 1
-        return sorted(self._waiting, key=ranks.__getitem__)

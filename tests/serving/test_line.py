@@ -23,6 +23,18 @@ def test_everybodys_first_turn_comes_before_anybodys_second() -> None:
     assert many[2].place == 0
 
 
+def test_newcomers_keep_nobody_waiting_without_end() -> None:
+    line = Line(slots=1, longest=10)
+    running, second = line.join("a"), line.join("a")
+    came = 0
+    while second.place:
+        newcomer = line.join(f"newcomer {came}")
+        running.leave()
+        running, came = newcomer, came + 1
+        assert came < 5
+    assert came == 2
+
+
 def test_who_waits_hears_of_another_place_alone() -> None:
     async def heard() -> list[int]:
         line = Line(slots=1, longest=10)
