@@ -24,7 +24,7 @@ PLAN = {"goal": "comfort", "stance": "warm", "tactic": "question", "tone": "gent
 
 class ScriptedOllama:
     """`calls` counts chat calls; `answer` makes the text of a reply from the request's body. `version` and `digest` may
-    be changed while it serves."""
+    be changed while it serves; where it `dies`, it hangs up in the middle of each reply."""
 
     def __init__(
         self, on_call: Callable[[int], None], answer: Callable[[dict[str, Any]], str], version: str, digest: str
@@ -32,6 +32,7 @@ class ScriptedOllama:
         self.on_call, self.answer = on_call, answer
         self.version, self.digest = version, digest
         self.calls = 0
+        self.dies = False
         self.guard = threading.Lock()
         self.url = ""
 
@@ -84,16 +85,16 @@ def scripted_ollama(
                 tokens = [{**token, "top_logprobs": [token]} for token in tokens]
             said = {"message": {"role": "assistant", "content": text}, "logprobs": tokens, "done": False}
             done = {"message": {"role": "assistant", "content": ""}, "done": True, "done_reason": "stop", **counts}
-            self._send(said, done)
+            self._send(said, done, dies=state.dies)
 
-        def _send(self, *lines: dict[str, Any]) -> None:
+        def _send(self, *lines: dict[str, Any], dies: bool = False) -> None:
             data = "".join(json.dumps(line) + "\n" for line in lines).encode()
             try:
                 self.send_response(200)
                 self.send_header("Content-Type", "application/x-ndjson")
                 self.send_header("Content-Length", str(len(data)))
                 self.end_headers()
-                self.wfile.write(data)
+                self.wfile.write(data[: len(data) // 2] if dies else data)
             except ConnectionError:  # the run was killed
                 pass
 

@@ -14,22 +14,24 @@ from dataclasses import dataclass
 from mmerg.backends.protocol import Backend, Finish, Message, Reply, Request
 from mmerg.errors import Failure
 from mmerg.runs.events import OVER_BUDGET
-from mmerg.serving.messages import Sent, asked_of, task_of
+from mmerg.serving.messages import Sent, asked_of, owner_of, task_of
 from mmerg.serving.offered import Offered
 from mmerg.serving.refused import OF_CALLS, RefusedError
 from mmerg.serving.served import Served
+from mmerg.serving.told import SILENT
 from mmerg.serving.told import Message as Told
 from mmerg.serving.turns import replying
 from mmerg.serving.worded import status, thought
 from mmerg.serving.work import Tell
 
 TASK_TOKENS = 512  # of a title, tags or follow-ups
+TASK_TURNS = 8  # that front ends quote in what they ask for, with words of their own
 
 
 @dataclass(frozen=True)
 class Wish:
     """stops: texts at which the answer is to end. tokens: at most, of what front ends ask for themselves. user: who
-    asks, as far as the API says."""
+    asks, as far as that can be told."""
 
     stops: Sequence[str] = ()
     tokens: int | None = None
@@ -39,7 +41,7 @@ class Wish:
 
 @dataclass(frozen=True)
 class Doing:
-    """A line for a thinking block, and one for a status line; either may be empty."""
+    """A line for a thinking block, and one for a status line; either may be empty, and both for a sign of life."""
 
     thought: str
     status: str
@@ -77,6 +79,9 @@ async def whole(happening: AsyncGenerator[Doing | Answer, None]) -> tuple[Answer
 
 
 async def _plain(served: Served, offered: Offered, prompt: str, wish: Wish) -> AsyncGenerator[Doing | Answer, None]:
+    if len(prompt) > (most := served.settings.limits.text * TASK_TURNS):
+        long = f"the prompt has {len(prompt)} characters, over {most}"
+        raise RefusedError(long, where="messages", hint="ask for less, or raise limits.text")
     sampling = offered.experiment.sampling
     tokens = min(wish.tokens or TASK_TOKENS, TASK_TOKENS)
     request = Request((Message("user", prompt),), sampling.changed({"num_predict": tokens}))
@@ -84,7 +89,7 @@ async def _plain(served: Served, offered: Offered, prompt: str, wish: Wish) -> A
     def job(backend: Backend, _: Tell) -> Reply:
         return backend.complete(request)
 
-    async with aclosing(served.work.turn(prompt, job)) as happening:
+    async with aclosing(served.work.turn(owner_of(wish.user, prompt), job)) as happening:
         async for what in happening:
             if isinstance(what, Reply):
                 finish = "length" if what.finish is Finish.LENGTH else "stop"
@@ -105,8 +110,8 @@ async def _agents(happening: AsyncGenerator[Told, None], wish: Wish) -> AsyncGen
             elif name == "done":
                 tokens = told["prompt_tokens"], told["response_tokens"]
                 yield Answer(text, "stop", *tokens, time.monotonic() - begun)
-            elif any(words := (thought(message), status(message))):
-                yield Doing(*words)
+            elif name == SILENT or any((thought(message), status(message))):
+                yield Doing(thought(message), status(message))
 
 
 def _refuse(name: str, told: dict[str, str]) -> None:
@@ -114,9 +119,9 @@ def _refuse(name: str, told: dict[str, str]) -> None:
     if name == "failed":
         code = OF_CALLS.get(Failure(told["failure"]), 502)
         raise RefusedError(told["what"], where=told["where"], hint=told["hint"], status=code)
-    if name == "frames" and told["problem"] and OVER_BUDGET not in told["problem"]:
-        hint = "send pictures that other programs can open"
-        raise RefusedError(f"a picture cannot be shown to the model: {told['problem']}", where="messages", hint=hint)
+    problems = [one for one in told.get("problem", "").split("; ") if one and OVER_BUDGET not in one]
+    if name == "frames" and problems:
+        raise RefusedError(f"a picture cannot be shown to the model: {'; '.join(problems)}", where="messages")
 
 
 def _until(text: str, stops: Sequence[str]) -> str:

@@ -7,18 +7,18 @@ from fastapi import FastAPI, Request
 from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
-from starlette.types import ASGIApp
 
 from mmerg.errors import MmergError
 from mmerg.serving import ollama, openai, page
 from mmerg.serving.guard import Guard
-from mmerg.serving.refused import FAULT, RefusedError, plain, status_of
+from mmerg.serving.heads import Watched
+from mmerg.serving.refused import RefusedError, broken, plain, status_of
 from mmerg.serving.served import Served
 
 MORE = 2**20  # bytes of a request beside its files
 
 
-def app_of(served: Served, token: str = "") -> ASGIApp:
+def app_of(served: Served, token: str = "") -> Guard:
     """The app. token: what everybody has to show, "" for nothing."""
     app = FastAPI(docs_url=None, redoc_url=None, openapi_url=None)
     for api in (openai, ollama, page):
@@ -35,7 +35,7 @@ def app_of(served: Served, token: str = "") -> ASGIApp:
 
     @app.exception_handler(Exception)
     async def bug(request: Request, _: Exception) -> Response:
-        return refuse(request.url.path, FAULT)
+        return refuse(request.url.path, broken())
 
     limits = served.settings.limits
     files = max(limits.clip_mb, limits.pictures * limits.picture_mb)
@@ -50,7 +50,7 @@ def server_of(served: Served, token: str = "") -> uvicorn.Server:
         access_log=False,
         log_level="warning",
         server_header=False,
-        http="h11",
+        http=Watched,
         ws="none",
         lifespan="off",
         timeout_graceful_shutdown=1,

@@ -48,7 +48,12 @@ def clip(descriptor: int, settings: FramesSettings) -> list[tuple[Frame, bytes]]
 def picture(descriptor: int, settings: FramesSettings) -> list[tuple[Frame, bytes]]:
     """A picture as a keyframe. Raises ClipError."""
     with os.fdopen(os.dup(descriptor), "rb") as file:
-        whole = from_jpeg(file.read())
+        data = file.read()
+    try:
+        whole = from_jpeg(data)
+    except ClipError:
+        what, hint = "a picture is damaged, or too large, or none at all", "export it as JPEG or PNG"
+        raise ClipError("unreadable", what, hint=hint) from None
     size = fitted(whole.shape[1], whole.shape[0], settings.long_side)
     if min(size) < MIN_SIDE:
         what = f"a picture of {whole.shape[1]}x{whole.shape[0]} pixels is too small, or too narrow, to be looked at"
@@ -69,8 +74,7 @@ def main() -> None:
                 told.append({**frame.model_dump(), "bytes": len(data)})
                 jpegs.append(data)
         except ClipError as error:
-            what = "it is no picture that can be decoded" if kind == "picture" and not error.where else error.what
-            told.append({"reason": error.reason, "what": what, "hint": error.hint})
+            told.append({"reason": error.reason, "what": error.what, "hint": error.hint})
     sys.stdout.buffer.write(b"".join([json.dumps(told).encode(), b"\n", *jpegs]))
 
 

@@ -26,7 +26,6 @@ from mmerg.serving.refused import RefusedError, fault
 
 log = logging.getLogger("mmerg.serving")
 COOKIE = "mmerg"
-SENDING = 120.0  # seconds that a request may take to come
 CSP = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob:; media-src 'self' blob:; "
     "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
@@ -45,13 +44,15 @@ HEADERS = {
 @dataclass(frozen=True)
 class Guard:
     """app: what is guarded. names: under which it may be asked besides addresses and localhost. token: "" where none is
-    asked for. room: bytes of a request's body. refuse: says an error as the API of the path does."""
+    asked for. room: bytes of a request's body. refuse: says an error as the API of the path does. sending: seconds that
+    a request may take to come."""
 
     app: ASGIApp
     names: tuple[str, ...]
     token: str
     room: int
     refuse: Callable[[str, RefusedError], Response]
+    sending: float = 120.0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -59,7 +60,7 @@ class Guard:
             return
         begun, status = time.monotonic(), 0
         left, reading = self.room, True
-        end = asyncio.get_running_loop().time() + SENDING
+        end = asyncio.get_running_loop().time() + self.sending
 
         async def counted() -> Message:
             nonlocal left, reading
@@ -67,7 +68,7 @@ class Guard:
                 async with asyncio.timeout_at(end if reading else None):
                     message = await receive()
             except TimeoutError:
-                what = f"the request was not sent within {SENDING:g} s"
+                what = f"the request was not sent within {self.sending:g} s"
                 raise RefusedError(what, hint="send it faster, or send less", status=408) from None
             left -= len(message.get("body", b""))
             reading = message.get("more_body", False)

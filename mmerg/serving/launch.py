@@ -45,7 +45,8 @@ def serve(settings: ServeSettings, line: Line) -> int:
         raise ConfigError("the server needs packages that are not installed", where=str(error), hint=hint) from error
     with closing(listener(settings.host, settings.port)) as heard, _served(settings, line) as served:
         token = _token(settings)
-        logging.basicConfig(format="%(asctime)s %(message)s", level=logging.INFO)
+        logging.basicConfig(format="%(asctime)s %(message)s")
+        logging.getLogger("mmerg").setLevel(logging.INFO)
         page = _announce(console(), served, heard.getsockname()[1], token)
         if settings.browser:
             threading.Thread(target=webbrowser.open, args=(page,), daemon=True).start()  # it may wait for an answer

@@ -9,25 +9,32 @@ import base64
 import binascii
 import hashlib
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Literal, TypeVar
+import secrets
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Annotated, TypeVar
 from uuid import uuid4
 
 from fastapi import Request
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, BeforeValidator, ValidationError
+from starlette.concurrency import run_in_threadpool
 
 from mmerg.serving.offered import Offered
 from mmerg.serving.refused import RefusedError
-from mmerg.serving.talk import Asked, Said, checked
+from mmerg.serving.talk import WORDLESS, Asked, Said, Speaker, checked
 from mmerg.serving.uploads import Upload
+from mmerg.settings.backbone import SEEDS, Seed
 from mmerg.settings.model import LimitSettings
 from mmerg.storage.files import why
 
 TASK = "### Task:"  # how front ends begin what they ask for themselves: titles, tags, follow-ups
 ATTACHED = re.compile(r"\A\s*<attached_files>.*?</attached_files>\s*", re.DOTALL)  # put before what the user wrote
 PICTURES = re.compile(rb"\xff\xd8\xff|\x89PNG\r\n\x1a\n|GIF8[79]a|RIFF....WEBP", re.DOTALL)
+VALUES = 200_000  # of a request, as far as its commas and brackets tell
 Body = TypeVar("Body", bound=BaseModel)
+AnySeed = Annotated[
+    Seed | None, BeforeValidator(lambda seed: secrets.randbelow(SEEDS) if seed == -1 else seed)
+]  # -1: a random one
 
 
 @dataclass(frozen=True)
@@ -41,36 +48,67 @@ class Sent:
 
 async def read(request: Request, kind: type[Body]) -> Body:
     """The request's JSON. Raises RefusedError where it is none, or not what is asked for."""
+    return await run_in_threadpool(parsed, await request.body() or b"{}", kind)
+
+
+def parsed(data: bytes, kind: type[Body]) -> Body:
+    """What JSON says. Raises RefusedError where it is none, not what is asked for, or of too many values: a parser
+    takes a kilobyte for each, however short it is written."""
+    if sum(data.count(mark) for mark in (b",", b"[", b"{")) > VALUES:
+        raise RefusedError(f"the request holds more than {VALUES} values", where="the body", status=413)
     try:
-        return kind.model_validate_json(await request.body() or b"{}")
+        return kind.model_validate_json(data)
     except ValidationError as error:
-        raise RefusedError(f"the request cannot be read: {why(error)}", where="the body") from error
+        raise RefusedError(f"the request cannot be read: {why(error)}", where="the body") from None
+
+
+def who(request: Request) -> str:
+    """Who asks, as far as that can be told: the address and the key."""
+    host = request.client.host if request.client else ""
+    return f"{host}\0{request.headers.get('authorization', '')}"
+
+
+def owner_of(user: str, text: str) -> str:
+    """Whose turns stand in the line as one's: those of `user` in the talk that begins with `text`."""
+    return hashlib.sha256(f"{user}\0{text}".encode(errors="replace")).hexdigest()
 
 
 def asked_of(offered: Offered, sent: Sequence[Sent], limits: LimitSettings, seed: int | None, user: str) -> Asked:
-    """The reply that is wanted. user: whoever asks, as far as the API says. Raises RefusedError for what is no talk."""
+    """The reply that is wanted. user: whoever asks, as far as that can be told. Programs send the whole talk with every
+    turn: pictures of turns that nobody looks at any longer, or for which there is no room beside later ones, are passed
+    over. Raises RefusedError for what is no talk."""
+    turns = list(_turns(sent))
     talk: list[Said] = []
-    count = sum(len(message.pictures) for message in sent)
-    if count > limits.pictures:
-        what, hint = f"{count} pictures are shown, over {limits.pictures}", "show fewer, or raise limits.pictures"
-        raise RefusedError(what, where="messages", hint=hint)
+    room = limits.pictures
+    for after, (number, speaker, message) in enumerate(reversed(turns)):
+        pictures = message.pictures if after < offered.settings.frames.last_turns else ()
+        if len(pictures) > room:
+            if not after:
+                what, hint = f"{len(pictures)} pictures are shown, over {room}", "show fewer, or raise limits.pictures"
+                raise RefusedError(what, where=f"message {number}", hint=hint)
+            pictures = ()
+        room -= len(pictures)
+        shown = tuple(_picture(data, f"message {number}", limits) for data in pictures)
+        talk.append(Said(speaker, message.text.strip() or WORDLESS, shown))
+    said = checked(talk[::-1], limits)
+    return Asked(offered, f"talk-{uuid4().hex}", said, seed, owner_of(user, turns[0][2].text))
+
+
+def _turns(sent: Sequence[Sent]) -> Iterator[tuple[int, Speaker, Sent]]:
+    """The messages that say or show something, with their numbers. Raises RefusedError for roles out of place."""
+    begun = False
     for number, message in enumerate(sent, start=1):
-        where = f"message {number}"
         match message.role:
-            case "system" | "developer" if not talk:
+            case "system" | "developer" if not begun:
                 continue
             case "user" | "assistant":
-                who: Literal["you", "mmerg"] = "you" if message.role == "user" else "mmerg"
-                shown = tuple(_picture(data, where, limits) for data in message.pictures)
-                talk.append(Said(who, ATTACHED.sub("", message.text), shown))
+                begun, text = True, ATTACHED.sub("", message.text)
+                if text.strip() or message.pictures:
+                    yield number, "you" if message.role == "user" else "mmerg", replace(message, text=text)
             case role:
+                what = f"a message of the role {role!r:.40} has no place there"
                 hint = "system messages first, then user and assistant; no tool is ever called"
-                raise RefusedError(f"a message of the role {role!r:.40} has no place there", where=where, hint=hint)
-    said = checked(talk, limits)
-    owner = hashlib.sha256(
-        f"{user}\0{said[0].text}".encode(errors="replace")
-    ).hexdigest()  # a talk keeps its first turn
-    return Asked(offered, f"talk-{uuid4().hex}", said, seed, owner)
+                raise RefusedError(what, where=f"message {number}", hint=hint)
 
 
 def _picture(data: str, where: str, limits: LimitSettings) -> Upload:

@@ -14,16 +14,16 @@ from typing import Any, Literal
 
 from fastapi import APIRouter, Request
 from fastapi.responses import JSONResponse, Response
-from pydantic import BaseModel, Field
+from pydantic import BaseModel
+from starlette.concurrency import run_in_threadpool
 
 from mmerg.errors import MmergError
 from mmerg.serving.answers import Answer, Doing, Wish, answers, whole
-from mmerg.serving.messages import Sent, read
+from mmerg.serving.messages import AnySeed, Sent, read, who
 from mmerg.serving.offered import Offered
 from mmerg.serving.refused import sentence
 from mmerg.serving.served import Served
 from mmerg.serving.turns import Streamed, begun, unless_gone
-from mmerg.settings.backbone import Seed
 
 TAG = ":latest"  # behind the name of a model that has no other
 LINES = "application/x-ndjson"
@@ -33,12 +33,12 @@ Put = Callable[[str, str], dict[str, Any]]  # text and thinking, as a route has 
 
 class Message(BaseModel):
     role: str
-    content: str = ""
-    images: list[str] = Field(default_factory=list)
+    content: str | None = None
+    images: list[str] | None = None
 
 
 class Options(BaseModel):
-    seed: Seed | None = None
+    seed: AnySeed = None
     stop: str | list[str] | None = None
     num_predict: int | None = None
 
@@ -48,26 +48,25 @@ class Asked(BaseModel):
 
     model: str = ""
     name: str = ""  # as Ollama's own program says it
-    stream: bool = True
+    stream: bool | None = None
     think: bool | str | None = None
     format: Literal[""] | None = None
     options: Options | None = None
     keep_alive: Any = None
 
-    @property
-    def wish(self) -> Wish:
+    def wish(self, client: str) -> Wish:
         options = self.options or Options()
         stops = [options.stop] if isinstance(options.stop, str) else options.stop or []
         tokens = options.num_predict if options.num_predict and options.num_predict > 0 else None
-        return Wish(stops, tokens, options.seed)
+        return Wish(stops, tokens, options.seed, client)
 
 
 class Chat(Asked):
-    messages: list[Message] = Field(default_factory=list)
+    messages: list[Message] | None = None
 
 
 class Generate(Asked):
-    prompt: str = ""
+    prompt: str | None = None
     images: list[str] | None = None
 
 
@@ -94,14 +93,14 @@ def routes(served: Served) -> APIRouter:
     @router.post("/chat")
     async def chat(request: Request) -> Response:
         body = await read(request, Chat)
-        sent = [Sent(one.role, one.content, tuple(one.images)) for one in body.messages]
+        sent = [Sent(one.role, one.content or "", tuple(one.images or ())) for one in body.messages or ()]
         return await _answered(served, request, body, sent, _message)
 
     @router.post("/generate")
     async def generate(request: Request) -> Response:
         body = await read(request, Generate)
         empty = not (body.prompt or body.images)
-        sent = [] if empty else [Sent("user", body.prompt, tuple(body.images or ()))]
+        sent = [] if empty else [Sent("user", body.prompt or "", tuple(body.images or ()))]
         return await _answered(served, request, body, sent, _response)
 
     return router
@@ -117,8 +116,8 @@ async def _answered(served: Served, request: Request, body: Asked, sent: list[Se
     if not sent:  # asks for the model to be loaded, or not to be
         why = "unload" if body.keep_alive in (0, "0") else "load"
         return JSONResponse({**_line(body, put("", "")), "done": True, "done_reason": why})
-    happening = await begun(answers(served, offered, sent, body.wish))
-    if body.stream:
+    happening = await begun(await run_in_threadpool(answers, served, offered, sent, body.wish(who(request))))
+    if body.stream is not False:
         return Streamed(_streamed(body, happening, put), media_type=LINES)
     return JSONResponse(await unless_gone(request, _whole(body, happening, put)))
 
@@ -132,8 +131,9 @@ async def _streamed(
                 if isinstance(one, Answer):
                     yield _json({**_line(body, put(one.text, "")), "done": False})
                     yield _json(_last(body, one, put("", "")))
-                elif one.thought and body.think is not False:
-                    yield _json({**_line(body, put("", f"{one.thought}\n")), "done": False})
+                else:  # without a thought it is a sign of life
+                    thought = f"{one.thought}\n" if one.thought and body.think is not False else ""
+                    yield _json({**_line(body, put("", thought)), "done": False})
     except MmergError as error:
         yield _json(failed(error))
 

@@ -16,15 +16,16 @@ from uuid import uuid4
 from fastapi import APIRouter, Request
 from fastapi.responses import JSONResponse, Response
 from pydantic import BaseModel, Field
+from starlette.concurrency import run_in_threadpool
 
 from mmerg.errors import MmergError
 from mmerg.serving.answers import Answer, Doing, Wish, answers, whole
-from mmerg.serving.messages import Sent, of_data_url, read
+from mmerg.serving.messages import AnySeed, Sent, of_data_url, read, who
 from mmerg.serving.refused import RefusedError, sentence, status_of
 from mmerg.serving.served import Served
 from mmerg.serving.turns import Streamed, begun, unless_gone
-from mmerg.settings.backbone import Seed
 
+ALIVE = b": at work\n\n"  # a comment, for proxies and programs that give up on what is silent
 END = b"data: [DONE]\n\n"
 
 
@@ -48,8 +49,8 @@ class Said(BaseModel):
             return Sent(self.role, self.content or "")
         where = f"message {number}"
         for part in self.content:
-            if part.type not in ("text", "image_url"):
-                what = f"a part of the type {part.type!r:.40} cannot be taken"
+            if not (part.type == "text" or (part.type == "image_url" and part.image_url)):
+                what = f"a part of the type {part.type!r:.40} cannot be taken, or holds nothing"
                 raise RefusedError(what, where=where, hint="text, or image_url with a data URL")
         pictures = [of_data_url(part.image_url.url, where) for part in self.content if part.image_url]
         return Sent(self.role, "\n".join(part.text for part in self.content if part.type == "text"), tuple(pictures))
@@ -68,19 +69,18 @@ class Completion(BaseModel):
 
     model: str
     messages: Annotated[list[Said], Field(min_length=1)]
-    stream: bool = False
+    stream: bool | None = None
     stream_options: StreamOptions | None = None
     n: Literal[1] | None = None
     stop: str | list[str] | None = None
-    seed: Seed | None = None
+    seed: AnySeed = None
     user: str | None = None
     max_tokens: Annotated[int, Field(ge=1)] | None = None
     response_format: Format | None = None
 
-    @property
-    def wish(self) -> Wish:
+    def wish(self, client: str) -> Wish:
         stops = [self.stop] if isinstance(self.stop, str) else self.stop or []
-        return Wish(stops, self.max_tokens, self.seed, self.user or "")
+        return Wish(stops, self.max_tokens, self.seed, f"{client}\0{self.user or ''}")
 
 
 class Chunks:
@@ -112,6 +112,8 @@ class Chunks:
             yield self._delta({"reasoning_content": f"{doing.thought}\n"})
         if doing.status:
             yield self._status(doing.status, done=False)
+        if not (doing.thought or doing.status):
+            yield ALIVE
 
     def _answer(self, answer: Answer) -> Iterator[bytes]:
         yield self._status(f"Done in {answer.seconds:.1f} s", done=True)
@@ -144,13 +146,17 @@ def routes(served: Served) -> APIRouter:
     @router.post("/chat/completions")
     async def complete(request: Request) -> Response:
         body = await read(request, Completion)
-        sent = [said.sent(number) for number, said in enumerate(body.messages, start=1)]
-        happening = await begun(answers(served, served.model(body.model), sent, body.wish))
+        happening = await begun(await run_in_threadpool(_asked, served, body, who(request)))
         if body.stream:
             return Streamed(Chunks(body).streamed(happening), media_type="text/event-stream")
         return JSONResponse(await unless_gone(request, Chunks(body).whole(happening)))
 
     return router
+
+
+def _asked(served: Served, body: Completion, client: str) -> AsyncGenerator[Doing | Answer, None]:
+    sent = [said.sent(number) for number, said in enumerate(body.messages, start=1)]
+    return answers(served, served.model(body.model), sent, body.wish(client))
 
 
 def failed(error: MmergError) -> dict[str, object]:

@@ -11,23 +11,22 @@ from typing import Annotated, Literal
 
 from fastapi import APIRouter, Request
 from fastapi.responses import PlainTextResponse, Response
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field
 from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import UploadFile
 from starlette.exceptions import HTTPException
 
 from mmerg.errors import MmergError
-from mmerg.serving.messages import read
+from mmerg.serving.messages import parsed, read
 from mmerg.serving.offered import Offered, titled
 from mmerg.serving.refused import RefusedError, plain
 from mmerg.serving.saving import save
 from mmerg.serving.served import Served
 from mmerg.serving.talk import Asked, Said, checked
-from mmerg.serving.told import Message
+from mmerg.serving.told import SILENT, Message
 from mmerg.serving.turns import Streamed, begun, replying
 from mmerg.serving.uploads import Upload
 from mmerg.settings.backbone import Seed
-from mmerg.storage.files import why
 
 FOLDER = Path(__file__).parent / "page"
 TYPES = {
@@ -91,7 +90,7 @@ def routes(served: Served) -> APIRouter:
             said[-1] = Said(said[-1].who, said[-1].text, uploads)
         kept = checked(said, served.settings.limits)
         asked = Asked(served.model(talk.system), talk.chat, kept, talk.seed, owner=talk.chat)
-        turn = served.chats.open(talk.chat).begin(asked.offered.id, len(kept), kept=talk.keep)
+        turn = served.chats.open(talk.chat).begin(asked.offered.id, len(said), kept=talk.keep)
         return Streamed(_streamed(await begun(replying(served, asked, turn))), media_type="text/event-stream")
 
     @router.get("/page/frames/{name}")
@@ -134,6 +133,8 @@ async def _streamed(happening: AsyncGenerator[Message, None]) -> AsyncGenerator[
 
 def _event(message: Message) -> bytes:
     name, fields = message
+    if name == SILENT:
+        return b": at work\n\n"  # a comment
     return f"event: {name}\ndata: {json.dumps(fields)}\n\n".encode()
 
 
@@ -149,13 +150,9 @@ async def _received(request: Request, served: Served) -> tuple[Talk, tuple[Uploa
                     if name not in ("clip", "picture"):
                         raise RefusedError(f"a file is called {name!r:.40}", where="files", hint="clip, or picture")
                     uploads.append(Upload("clip" if name == "clip" else "picture", await value.read()))
-            talk = Talk.model_validate_json(str(form.get("talk", "")))
+            talk = await run_in_threadpool(parsed, str(form.get("talk", "")).encode(), Talk)
     except HTTPException as error:
         raise RefusedError(f"the form cannot be read: {error.detail}", where="the form", hint=FORM) from error
-    except ValidationError as error:
-        raise RefusedError(
-            f"the talk cannot be read: {why(error)}", where="talk", hint="see docs/serving.md"
-        ) from error
     if len([upload for upload in uploads if upload.kind == "clip"]) > 1:
         raise RefusedError("several clips are shown at once", where="files", hint="one clip, or pictures")
     return talk, tuple(uploads)

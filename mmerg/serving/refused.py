@@ -6,6 +6,15 @@ from mmerg.errors import CallError, Failure, MmergError, SampleError, raised_at
 
 OF_CALLS = {Failure.CONTEXT_OVERFLOW: 400, Failure.IMAGE_REJECTED: 400, Failure.BUSY: 503, Failure.UNREACHABLE: 503}
 
+START = "start the model's server, then try again"
+AGAIN = "try again"
+HINTS = {  # in place of those for runs, which name commands: who chats has none
+    **{Failure.UNREACHABLE: START, Failure.MODEL_NOT_FOUND: START, Failure.BUSY: "try again in a while"},
+    **dict.fromkeys((Failure.TIMEOUT, Failure.RUNNER_CRASH, Failure.LOOP_ABORT, Failure.EMPTY), AGAIN),
+    **dict.fromkeys((Failure.TRUNCATED, Failure.THINKING_EXHAUSTED, Failure.SCHEMA_INVALID), AGAIN),
+    Failure.CODE_ERROR: "mend it, and start the server again",
+}
+
 
 class RefusedError(MmergError):
     """The request itself is wrong, or is one too many; `status` is HTTP's."""
@@ -13,9 +22,6 @@ class RefusedError(MmergError):
     def __init__(self, what: str, *, where: str = "", hint: str = "", status: int = 400) -> None:
         super().__init__(what, where=where, hint=hint)
         self.status = status
-
-
-FAULT = RefusedError("the server has a fault, which its log names", hint="report it with the log", status=500)
 
 
 def status_of(error: MmergError) -> int:
@@ -27,6 +33,11 @@ def status_of(error: MmergError) -> int:
     return 503
 
 
+def broken() -> RefusedError:
+    """What a client is told of a mistake in the code."""
+    return RefusedError("the server has a fault, which its log names", hint="report it with the log", status=500)
+
+
 def fault(error: Exception) -> str:
     """A mistake in the code, for the log: not its text, which may quote what was said."""
     return f"a fault of the server: {type(error).__name__} at {raised_at(error)}"
@@ -34,9 +45,18 @@ def fault(error: Exception) -> str:
 
 def plain(error: MmergError) -> dict[str, str]:
     """An error as the page is told it."""
-    return {"what": error.what, "where": error.where, "hint": error.hint}
+    return {"what": error.what, "where": error.where, "hint": _hint(error)}
 
 
 def sentence(error: MmergError) -> str:
     """An error in one line, for APIs that have one text for it."""
-    return f"{error.what}{f' ({error.where})' if error.where else ''}{f': {error.hint}' if error.hint else ''}"
+    return f"{error.what}{f' ({error.where})' if error.where else ''}{f': {hint}' if (hint := _hint(error)) else ''}"
+
+
+def hint_for(failure: Failure, hint: str) -> str:
+    """What to do about a failure whose own hint this is."""
+    return HINTS.get(failure, hint)
+
+
+def _hint(error: MmergError) -> str:
+    return hint_for(error.failure, error.hint) if isinstance(error, SampleError) else error.hint

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Literal
 
@@ -16,14 +17,15 @@ from mmerg.serving.refused import RefusedError
 from mmerg.serving.uploads import Upload, Uploads
 from mmerg.settings.model import LimitSettings
 
-WORDLESS = "(shows a picture and says nothing)"
+WORDLESS = "(shows something and says nothing)"
+Speaker = Literal["you", "mmerg"]
 
 
 @dataclass(frozen=True)
 class Said:
     """One turn: who says it, the words, and what is shown with them."""
 
-    who: Literal["you", "mmerg"]
+    who: Speaker
     text: str
     shown: tuple[Upload, ...] = ()
 
@@ -49,13 +51,16 @@ class Asked:
         ]
         return sample_of(self.chat, turns, settings.answers_as, self.offered.corpus.labels)
 
+    @cached_property
+    def uploads(self) -> Uploads:
+        return Uploads({_place(number): one.shown for number, one in enumerate(self.said, start=1) if one.shown})
+
     @property
     def experiment(self) -> Experiment:
         """The system's own, with what is shown in this talk for its clips, and frames in memory alone."""
         shared = self.offered.experiment
-        uploads = Uploads({_place(number): one.shown for number, one in enumerate(self.said, start=1) if one.shown})
         sampling = shared.sampling if self.seed is None else replace(shared.sampling, seed=self.seed)
-        return replace(shared, looker=replace(shared.looker, store=HeldFrames(), ahead=uploads), sampling=sampling)
+        return replace(shared, looker=replace(shared.looker, store=HeldFrames(), ahead=self.uploads), sampling=sampling)
 
 
 def _place(number: int) -> Path:
@@ -63,11 +68,12 @@ def _place(number: int) -> Path:
 
 
 def checked(said: Sequence[Said], limits: LimitSettings) -> tuple[Said, ...]:
-    """The turns that say something. Raises RefusedError where they are no talk that a reply can follow."""
-    kept = tuple(one for one in said if one.text.strip() or one.shown)
+    """The last limits.turns turns that say something, all but the last cut to limits.text. Raises RefusedError where
+    they are no talk that a reply can follow."""
+    kept = [one for one in said if one.text.strip() or one.shown][-limits.turns :]
     for what, hint in _wrong(kept, limits):
         raise RefusedError(what, where="the talk", hint=hint)
-    return kept
+    return (*(replace(one, text=one.text[: limits.text]) for one in kept[:-1]), kept[-1])
 
 
 def _wrong(said: Sequence[Said], limits: LimitSettings) -> Iterator[tuple[str, str]]:
@@ -75,12 +81,9 @@ def _wrong(said: Sequence[Said], limits: LimitSettings) -> Iterator[tuple[str, s
         yield "there is no turn to reply to", "say something"
     elif said[-1].who != "you":
         yield "the last turn is not the user's: there is nothing to reply to", "let the user's turn be the last"
-    if len(said) > limits.turns:
-        yield f"the talk has {len(said)} turns, over {limits.turns}", "begin a new one, or raise limits.turns"
-    for number, one in enumerate(said, start=1):
-        if len(one.text) > limits.text:
-            what = f"turn {number} has {len(one.text)} characters, over {limits.text}"
-            yield what, "say it shorter, or raise limits.text"
+    elif len(said[-1].text) > limits.text:
+        what = f"the turn has {len(said[-1].text)} characters, over {limits.text}"
+        yield what, "say it shorter, or raise limits.text"
     yield from _wrong_files([upload for one in said for upload in one.shown], limits)
 
 

@@ -1,29 +1,31 @@
 """What happens in a turn, from the trace's events to what clients are told: a name and its fields.
 
-told = Told(offered.system)
+told = Told(offered, turn)
 for name, fields in told.of(event): ...
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from mmerg.runs import events
 from mmerg.runs.result import Result
-from mmerg.serving.work import Place
-from mmerg.systems.system import System
+from mmerg.serving.offered import Offered
+from mmerg.serving.refused import hint_for
+from mmerg.serving.work import SILENCE, Place
 
 Message = tuple[str, dict[str, Any]]
+SILENT = "silent"  # there was nothing to tell for a while
 FRAME_URL = "/page/frames/{}.jpg"
 
 
 class Told:
-    """One turn's. turn: its id, for the client."""
+    """One turn's. turn: its id, for the client. wrong: why files that were shown give no frames, by "turn 3"."""
 
-    def __init__(self, system: System, turn: str) -> None:
-        self._system, self._turn = system, turn
-        self._stages = {stage.name: stage for stage in system.agents}
+    def __init__(self, offered: Offered, turn: str) -> None:
+        self._system, self._sources, self._turn = offered.system, offered.sources, turn
+        self.wrong: Mapping[str, str] = {}
         self._calls: list[events.Called] = []  # of the agent at work
         self._passes = 1
         self._failed: events.SampleFailed | None = None
@@ -33,13 +35,16 @@ class Told:
         match what:
             case Place(place):
                 yield "accepted", {"turn": self._turn, "place": place}
+            case _ if what is SILENCE:
+                yield SILENT, {}
             case events.FramesTaken():
-                yield "frames", _frames(what)
+                yield "frames", _frames(what, self.wrong)
                 yield from self._next(0, "")
             case events.Called():
                 self._calls.append(what)
             case events.Supplied():
-                fields = {"pass": what.t, "agent": what.stage, "symbol": what.symbol}
+                kind = type(self._sources[what.symbol]).__name__
+                fields = {"pass": what.t, "agent": what.stage, "symbol": what.symbol, "kind": kind}
                 yield "supplied", {**fields, "items": list(what.content), "problem": what.problem}
             case events.Refused():
                 yield "refused", {"pass": what.t, "agent": what.stage, "complaint": what.complaint}
@@ -71,7 +76,7 @@ class Told:
 
     def _ended(self, result: Result) -> Iterator[Message]:
         if failed := self._failed:
-            told = {"what": failed.what, "where": failed.where, "hint": failed.hint}
+            told = {"what": failed.what, "where": failed.where, "hint": hint_for(failed.failure, failed.hint)}
             yield "failed", told | {"failure": failed.failure.value}
             return
         yield "reply", {"text": result.response or "", "emotion": result.emotion or ""}
@@ -101,7 +106,7 @@ class Told:
             yield "asked", {"pass": t + 1, "agent": names[0]}
 
 
-def _frames(event: events.FramesTaken) -> dict[str, Any]:
+def _frames(event: events.FramesTaken, wrong: Mapping[str, str]) -> dict[str, Any]:
     pairs = [(turn, frame, index) for turn in event.turns for index, frame in enumerate(turn.frames)]
     shown = [
         {
@@ -113,7 +118,8 @@ def _frames(event: events.FramesTaken) -> dict[str, Any]:
         }
         for number, (turn, frame, index) in enumerate(pairs, start=1)
     ]
-    problems = [f"turn {turn.turn}: {turn.problem}" for turn in event.turns if turn.problem]
+    own = {name: wrong.get(name, turn.problem) for turn in event.turns for name in [f"turn {turn.turn}"]}
+    problems = [f"{name}: {problem}" for name, problem in own.items() if problem]
     return {"frames": shown, "problem": "; ".join(problems)}
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable
 from contextlib import aclosing, suppress
+from functools import partial
 from typing import TypeVar
 
 from fastapi import Request
@@ -32,7 +33,8 @@ async def replying(served: Served, asked: Asked, turn: Turn | None = None) -> As
     """What happens until there is a reply, or the turn has failed; `turn` keeps of it what may be kept. Raises
     MmergError where it cannot be had at all."""
     kept = turn or Turn(asked.offered.id, len(asked.said), kept=False)
-    told = Told(asked.offered.system, kept.id)
+    told = Told(asked.offered, kept.id)
+    uploads, frames = asked.uploads, asked.offered.settings.frames
 
     def job(backend: Backend, tell: Tell) -> Result:
         def emit(event: Event) -> None:
@@ -44,10 +46,15 @@ async def replying(served: Served, asked: Asked, turn: Turn | None = None) -> As
         kept.end(result)
         return result
 
-    async with aclosing(served.work.turn(asked.owner, job)) as happening:
-        async for what in happening:
-            for message in told.of(what):
-                yield message
+    steps = [served.work.turn(asked.owner, job)]
+    if uploads.files:  # before the turn stands in the model's line, so that it holds up nobody there
+        steps.insert(0, served.work.decoded(asked.owner, partial(uploads.take, frames)))
+    for step in steps:
+        async with aclosing(step) as happening:
+            async for what in happening:
+                for message in told.of(what):
+                    yield message
+        told.wrong = uploads.wrong()
 
 
 async def begun(happening: AsyncGenerator[Item, None]) -> AsyncGenerator[Item, None]:

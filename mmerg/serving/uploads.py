@@ -1,7 +1,8 @@
 """Clips and pictures that a client brought: decoded in a child process with limits, so that a hostile one costs its own
 turn alone. They are never written to a file that has a name.
 
-    uploads = Uploads({Path("turn 3"): [Upload("clip", data)]}, limits)
+    uploads = Uploads({Path("turn 3"): [Upload("clip", data)]})
+    uploads.take(settings)
     Looker(settings, HeldFrames(), ahead=uploads)       # takes keyframes as from any clip
 """
 
@@ -50,24 +51,34 @@ class _Child:
 
 
 class Uploads(Ahead):
-    """Stands for files that other clips would lie in: `files` by the path that a turn's clip has."""
+    """Stands for files that other clips would lie in: `files` by the path that a turn's clip has. `take` comes before
+    all else."""
 
     def __init__(self, files: Mapping[Path, Sequence[Upload]]) -> None:
         super().__init__()
         self.files = files
+        self._found: dict[Path, list[tuple[Frame, bytes] | ClipError]] = {}
 
-    def extract(self, clips: Sequence[Clip], settings: FramesSettings, store: FrameStore) -> list[Found]:
-        """The keyframes of each clip, their bytes in `store`, or why there are none."""
-        return [self._of(clip, settings, store) for clip in clips]
+    def take(self, settings: FramesSettings) -> None:
+        """Decodes them all."""
+        self._found = {path: decoded(uploads, settings) for path, uploads in self.files.items()}
 
-    def _of(self, clip: Clip, settings: FramesSettings, store: FrameStore) -> Found:
-        frames: list[Frame] = []
-        for found in decoded(self.files[clip.path], settings):
-            if isinstance(found, ClipError):
-                return found
-            frame, data = found
-            frames.append(frame.model_copy(update={"sha256": store.write(data)}))
-        return tuple(frames)
+    def wrong(self) -> dict[str, str]:
+        """Why some of a path's files, or all, give no frames, by path."""
+        told = {str(path): dict.fromkeys(f"{e.what}: {e.hint}" for e in self._errors(path)) for path in self._found}
+        return {path: "; ".join(errors) for path, errors in told.items() if errors}
+
+    def extract(self, clips: Sequence[Clip], _: FramesSettings, store: FrameStore) -> list[Found]:
+        """The keyframes of each clip, their bytes in `store`, or why there are none at all."""
+        return [self._of(clip.path, store) for clip in clips]
+
+    def _of(self, path: Path, store: FrameStore) -> Found:
+        good = [one for one in self._found[path] if not isinstance(one, ClipError)]
+        frames = tuple(frame.model_copy(update={"sha256": store.write(data)}) for frame, data in good)
+        return frames or self._errors(path)[0]
+
+    def _errors(self, path: Path) -> list[ClipError]:
+        return [one for one in self._found[path] if isinstance(one, ClipError)]
 
 
 def decoded(uploads: Sequence[Upload], settings: FramesSettings) -> list[tuple[Frame, bytes] | ClipError]:
@@ -102,6 +113,8 @@ def decoded(uploads: Sequence[Upload], settings: FramesSettings) -> list[tuple[F
     try:
         return list(_read(answer))
     except (ValidationError, ValueError, TypeError, KeyError):
+        if len(uploads) > 1:  # one of them was too much for the process: not so the others
+            return [found for upload in uploads for found in decoded([upload], settings)]
         what = "it cannot be decoded: it is damaged, too large, or no picture or video at all"
         return [ClipError("unreadable", what, hint="play it, and export it as JPEG, PNG, MP4 or WebM")]
 

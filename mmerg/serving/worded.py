@@ -23,13 +23,11 @@ def status(message: Message) -> str:
 
 def _thoughts(name: str, told: dict[str, Any]) -> Iterator[str]:
     match name:
-        case "accepted" if told["place"]:
-            yield _waiting(told["place"])
         case "frames" if told["frames"] or told["problem"]:
             problem = f" ({told['problem']})" if told["problem"] else ""
             yield f"Frames: {len(told['frames'])}{problem}"
         case "supplied" if told["items"] or told["problem"]:
-            yield f"{told['symbol']} for {_title(told)}: {len(told['items']) or told['problem']}"
+            yield f"{told['kind']} for {_title(told)}: {len(told['items']) or told['problem']}"
         case "refused":
             yield f"{_title(told)} is asked again: {told['complaint']}"
         case "said":
@@ -47,7 +45,9 @@ def _thoughts(name: str, told: dict[str, Any]) -> Iterator[str]:
 def _statuses(name: str, told: dict[str, Any]) -> Iterator[str]:
     match name:
         case "accepted":
-            yield _waiting(told["place"]) if told["place"] else "At work"
+            place = told["place"]
+            waiting = f"Waiting: {place} {'turn is' if place == 1 else 'turns are'} before this one"
+            yield waiting if place else "At work"
         case "asked":
             again = f", pass {told['pass'] + 1}" if told["pass"] else ""
             yield f"{_title(told)}{again}"
@@ -55,10 +55,6 @@ def _statuses(name: str, told: dict[str, Any]) -> Iterator[str]:
             yield f"audit: {_audit(told)}"
         case "refused" | "rerun":
             yield from _thoughts(name, told)
-
-
-def _waiting(place: int) -> str:
-    return f"Waiting: {place} {'turn is' if place == 1 else 'turns are'} before this one"
 
 
 def _title(told: dict[str, Any]) -> str:

@@ -19,13 +19,15 @@ from dataclasses import dataclass
 from mmerg.backends.pool import Pool
 from mmerg.backends.protocol import Backend
 from mmerg.backends.stop import Stop
-from mmerg.errors import MmergError
+from mmerg.errors import ConfigError, MmergError, RunError
 from mmerg.serving.line import Line
-from mmerg.serving.refused import FAULT, fault
+from mmerg.serving.refused import START, RefusedError, broken, fault
 
 log = logging.getLogger(__name__)
 Tell = Callable[[object], None]
 Job = Callable[[Backend, Tell], object]
+DECODERS = 2  # processes at once
+SILENCE = object()
 
 
 @dataclass(frozen=True)
@@ -36,21 +38,43 @@ class Place:
 
 
 class Work:
-    """Turns on the slots of `pool`, of which at most `longest` wait. `close` breaks off all of them."""
+    """Turns on the slots of `pool`, and what is decoded for them before they stand in its line; of each at most
+    `longest` wait. silence: seconds after which whoever waits is told that there is nothing to tell. `close` breaks off
+    all of them."""
 
     def __init__(self, pool: Pool, longest: int) -> None:
         self._pool = pool
-        self._line = Line(pool.slots, longest)
-        self._threads = ThreadPoolExecutor(pool.slots, thread_name_prefix="turn")
+        self._turns = Line(pool.slots, longest), ThreadPoolExecutor(pool.slots, thread_name_prefix="turn")
+        self._decoding = Line(DECODERS, longest), ThreadPoolExecutor(DECODERS, thread_name_prefix="decoding")
+        self.silence = 15.0
 
-    async def turn(self, owner: str, job: Job) -> AsyncGenerator[object, None]:
-        """The places in the line of `owner` and others, what `job` tells, what it returns. Raises what `job` raises,
-        and RefusedError where the line is too long."""
-        ticket = self._line.join(owner)
+    def turn(self, owner: str, job: Job) -> AsyncGenerator[object, None]:
+        """The places in the line of `owner` and others, what `job` tells, what it returns; SILENCE in between. Raises
+        what `job` raises, and RefusedError where the line is too long, or no model's server is there."""
+
+        def leased(tell: Tell) -> object:
+            try:
+                with self._pool.lease() as backend:
+                    return job(backend, tell)
+            except (ConfigError, RunError) as error:  # their hints are for runs
+                raise RefusedError(error.what, where=error.where, hint=START, status=503) from None
+
+        return self._run(*self._turns, owner, leased)
+
+    def decoded(self, owner: str, job: Callable[[], object]) -> AsyncGenerator[object, None]:
+        """As `turn`, for what is to be decoded."""
+        return self._run(*self._decoding, owner, lambda _: job())
+
+    async def _run(
+        self, line: Line, threads: ThreadPoolExecutor, owner: str, job: Callable[[Tell], object]
+    ) -> AsyncGenerator[object, None]:
+        ticket = line.join(owner)
         try:
             while ticket.place:
                 yield Place(ticket.place)
-                await ticket.moved()
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(self.silence):
+                        await ticket.moved()
         except BaseException:
             ticket.leave()
             raise
@@ -62,10 +86,10 @@ class Work:
             loop.call_soon_threadsafe(told.put_nowait, what)
 
         def work() -> object:
-            with stop.over_this_thread(), self._pool.lease() as backend:
-                return job(backend, tell)
+            with stop.over_this_thread():
+                return job(tell)
 
-        future = loop.run_in_executor(self._threads, work)
+        future = loop.run_in_executor(threads, work)
 
         def end(_: object) -> None:
             ticket.leave()
@@ -76,19 +100,27 @@ class Work:
         future.add_done_callback(end)
         try:
             yield Place(0)
-            while (one := await told.get()) is not ended:
+            while (one := await self._next(told)) is not ended:
                 yield one
             yield await future  # its slot is free by now: who hears the end may go on at once
         except MmergError:
             raise
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001 - its frames hold what was said, and are let go
             log.warning("%s", fault(error))
-            raise FAULT from error
+            raise broken() from None
         finally:
             stop.set()
+
+    async def _next(self, told: asyncio.Queue[object]) -> object:
+        try:
+            async with asyncio.timeout(self.silence):
+                return await told.get()
+        except TimeoutError:
+            return SILENCE
 
     def close(self) -> None:
         """Closes the pool, and waits for the threads."""
         self._pool.close()
-        with suppress(RuntimeError):
-            self._threads.shutdown(cancel_futures=True)
+        for _, threads in (self._turns, self._decoding):
+            with suppress(RuntimeError):
+                threads.shutdown(cancel_futures=True)

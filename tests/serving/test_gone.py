@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import json
+import re
 import socket
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing, contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
 
 import httpx
 import pytest
 
 from mmerg.backends.ollama import Ollama
+from mmerg.backends.protocol import Request
 from mmerg.backends.scripted import Scripted
 from tests.in_thread import serving
 from tests.scripted_ollama import scripted_ollama
@@ -115,13 +118,53 @@ def test_one_who_hangs_up_in_the_line_leaves_it() -> None:
         assert scripted.calls == 2
 
 
+@pytest.mark.parametrize("way", ["openai", "ollama", "page"])
+def test_a_stream_in_which_nothing_happens_gives_signs_of_life(way: str) -> None:
+    held, signs = Held(), 0
+    path, request = WAYS[way]
+    with running(Scripted(held)) as server:
+        server.served.work.silence = 0.02
+        with httpx.stream("POST", f"{server.url}{path}", timeout=60, **request) as told:  # type: ignore[arg-type]
+            for line in told.iter_lines():
+                signs += line == ": at work" or '"message": {"role": "assistant", "content": ""}, "done": false' in line
+                if signs == 5:  # more than there are moves
+                    held.let_go.set()
+    assert signs >= 5
+
+
 def test_one_who_does_not_read_holds_nobody_up() -> None:
-    body = json.dumps({**ASKED, "stream": True}).encode()
-    with running(Scripted(echo)) as server, socket.create_connection(_address(server)) as slow:
+    task = {**ASKED, "stream": True, "messages": [{"role": "user", "content": "### Task: x"}]}
+    body, asked = json.dumps(task).encode(), threading.Event()
+
+    def long(request: Request) -> str:
+        if request.schema:
+            return echo(request)
+        asked.set()
+        return "long " * 2**21  # more than the system holds of what is not read
+
+    with running(Scripted(long)) as server, socket.create_connection(_address(server)) as slow:
         slow.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1)
-        head = f"POST /v1/chat/completions HTTP/1.1\r\nHost: localhost\r\nContent-Length: {len(body)}\r\n\r\n"
+        head = "POST /v1/chat/completions HTTP/1.1\r\nHost: localhost\r\n"
+        head += f"Content-Length: {len(body)}\r\n\r\n"
         slow.sendall(head.encode() + body)
+        assert asked.wait(60)
         assert [_said(server, text) for text in ("One.", "Two.")] == ["You said: One.", "You said: Two."]
+
+
+def test_a_server_that_dies_in_mid_reply_costs_the_turn_alone() -> None:
+    with ExitStack() as stack:
+        answer = '{"emotion": "joy", "response": "Here."}'
+        model = stack.enter_context(scripted_ollama(answer=lambda _: answer, models=("m",)))
+        backend = Ollama(model="m", load={"num_ctx": 4096}, host=model.url)
+        server = stack.enter_context(running(backend, patience=0.1))
+        model.dies = True
+        told = httpx.post(f"{server.url}/v1/chat/completions", json=ASKED, timeout=60)
+        assert (told.status_code, told.json()["error"]["type"]) == (502, "server_error")
+        assert told.json()["error"]["message"].endswith(": try again")
+        streamed = httpx.post(f"{server.url}/v1/chat/completions", json={**ASKED, "stream": True}, timeout=60)
+        assert '"error"' in streamed.text
+        model.dies = False
+        assert _said(server, "Hey.") == "Here."
 
 
 def test_a_server_that_dies_is_told_and_one_that_comes_back_is_asked() -> None:
@@ -139,6 +182,7 @@ def test_a_server_that_dies_is_told_and_one_that_comes_back_is_asked() -> None:
             assert "no host has answered" in told.json()["error"]["message"]
             streamed = httpx.post(f"{server.url}/v1/chat/completions", json={**ASKED, "stream": True}, timeout=60)
             assert "no host has answered" in streamed.text
+            assert "start the model's server, then try again" in streamed.text
             with scripted_ollama(answer=answer, models=("m",), port=int(first.url.rpartition(":")[2])):
                 assert _said(server, "Hey.") == "Here."
 
@@ -147,9 +191,13 @@ def _address(server: Running) -> tuple[str, int]:
     return "127.0.0.1", int(server.url.rpartition(":")[2])
 
 
-def _said(server: Running, text: str) -> str:
+def _answer(server: Running, text: str) -> httpx.Response:
     body = {**ASKED, "messages": [{"role": "user", "content": text}]}
-    answer = httpx.post(f"{server.url}/v1/chat/completions", json=body, timeout=60)
+    return httpx.post(f"{server.url}/v1/chat/completions", json=body, timeout=60)
+
+
+def _said(server: Running, text: str) -> str:
+    answer = _answer(server, text)
     assert answer.status_code == 200, answer.text
     return str(answer.json()["choices"][0]["message"]["content"])
 
@@ -158,3 +206,30 @@ def test_fifty_clients_get_each_their_own_reply() -> None:
     with running(Scripted(echo), slots=4) as server, ThreadPoolExecutor(50) as clients:
         texts = [f"This is number {number}." for number in range(150)]
         assert list(clients.map(lambda text: _said(server, text), texts)) == [f"You said: {text}" for text in texts]
+
+
+def test_a_server_that_is_killed_under_many_neither_mixes_replies_nor_stays_away() -> None:
+    def answer(body: dict[str, Any]) -> str:
+        said = re.findall(r"^1\. You: (.*)$", body["messages"][-1]["content"], re.MULTILINE)[0]
+        return json.dumps({"emotion": "joy", "response": f"You said: {said}"})
+
+    def on_call(number: int) -> None:
+        if number == 30:
+            enough.set()
+
+    enough, texts = threading.Event(), [f"This is number {number}." for number in range(150)]
+    with ExitStack() as stack, ThreadPoolExecutor(50) as clients:
+        first = stack.enter_context(scripted_ollama(on_call, answer, models=("m",)))
+        backend = Ollama(model="m", load={"num_ctx": 4096}, host=first.url)
+        with running(backend, slots=4, patience=0.1) as server:
+            asked = [clients.submit(_answer, server, text) for text in texts]
+            assert enough.wait(60)
+            stack.close()
+            answers = [one.result() for one in asked]
+            with scripted_ollama(answer=answer, models=("m",), port=int(first.url.rpartition(":")[2])):
+                assert list(clients.map(lambda text: _said(server, text), texts)) == [f"You said: {t}" for t in texts]
+    kinds = [one.status_code for one in answers]
+    assert kinds.count(200) >= 30 - 4  # what was at work is lost
+    assert set(kinds) <= {200, 502, 503}
+    for text, one in zip(texts, answers, strict=True):
+        assert one.status_code != 200 or f"You said: {text}" in one.text

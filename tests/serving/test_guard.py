@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import logging
 import socket
 from collections.abc import Iterator
+from dataclasses import replace
 
 import httpx
 import pytest
+from starlette.types import Message
 
 from mmerg.backends.dry import Dry
 from mmerg.backends.scripted import Scripted
+from mmerg.serving.app import app_of
 from tests.serving.running import Running, running
 from tests.serving.scripts import echo
 
@@ -157,6 +161,25 @@ def test_what_does_not_say_how_large_it_is_is_refused_once_it_is_too_large(serve
         status = 413
     assert status == 413
     assert get(server, "/v1/models").status_code == 200
+
+
+def test_who_sends_too_slowly_is_let_go(server: Running) -> None:
+    sent, heard = [b"{"], list[Message]()
+
+    async def receive() -> Message:
+        if not sent:
+            await asyncio.Event().wait()
+        return {"type": "http.request", "body": sent.pop(), "more_body": True}
+
+    async def send(message: Message) -> None:
+        heard.append(message)
+
+    path, headers = "/v1/chat/completions", [(b"host", b"localhost")]
+    scope = {"type": "http", "method": "POST", "path": path, "query_string": b"", "headers": headers}
+    guard = replace(app_of(server.served), sending=0.05)
+    asyncio.run(guard(scope, receive, send))
+    assert heard[0]["status"] == 408
+    assert b"was not sent within 0.05 s" in heard[1]["body"]
 
 
 def test_a_picture_that_is_too_large_is_refused(server: Running) -> None:

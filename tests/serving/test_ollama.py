@@ -83,6 +83,17 @@ def test_pictures_options_and_history_are_heeded(client: ollama.Client, scripted
     assert "2. mmerg: Oh no." in scripted.requests[-1].messages[-1].text
 
 
+def test_null_is_as_good_as_nothing_and_a_seed_of_minus_one_as_random(server: Running, scripted: Scripted) -> None:
+    talk = [{"role": "user", "content": None, "images": None}, {**HEY[0], "images": None}]
+    body = {"model": MODEL, "messages": talk, "stream": None, "options": {"seed": -1}}
+    lines = httpx.post(f"{server.url}/api/chat", json=body).text.splitlines()
+    assert len(lines) > 1
+    assert "You said: I lost my job." in lines[-2]
+    assert 0 <= scripted.requests[-1].sampling.seed < 2**31
+    empty = {"model": MODEL, "prompt": None, "images": None, "stream": False}
+    assert httpx.post(f"{server.url}/api/generate", json=empty).json()["done_reason"] == "load"
+
+
 def test_generate_loads_and_answers(client: ollama.Client, scripted: Scripted) -> None:
     before = scripted.calls
     assert client.generate(MODEL, "").done_reason == "load"

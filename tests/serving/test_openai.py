@@ -129,6 +129,35 @@ def test_stop_and_seed_are_heeded(client: OpenAI, scripted: Scripted) -> None:
     assert scripted.requests[-1].sampling.seed == 0
 
 
+def test_what_programs_write_for_nothing_and_for_random_is_taken(client: OpenAI, scripted: Scripted) -> None:
+    told = say(client, max_completion_tokens=100, seed=-1, stop=None, user=None, extra_body={"stream": None})
+    assert told.choices[0].message.content == "You said: I lost my job."
+    assert 0 <= scripted.requests[-1].sampling.seed < 2**31
+
+
+def test_pictures_that_nobody_looks_at_any_longer_are_passed_over(client: OpenAI, scripted: Scripted) -> None:
+    """Programs send the whole talk each time: of its pictures those of the last turn count."""
+    seen = {"role": "user", "content": [shown(picture()), shown(picture())]}
+    old = [seen, {"role": "user", "content": [shown(b"not a picture")]}, {"role": "assistant", "content": "Oh."}]
+    new = {"role": "user", "content": [{"type": "text", "text": "And now?"}, shown(picture())]}
+    assert say(client, messages=[*old, new]).choices[0].message.content == "You said: And now?"
+    assert len(scripted.requests[-1].images) == 1
+    assert "1. You: (shows something and says nothing)" in scripted.requests[-1].messages[-1].text
+    told = say(client, messages=[seen, {"role": "user", "content": [shown(picture(grey=20))]}])  # both are looked at
+    assert told.choices[0].finish_reason == "stop"
+    assert len(scripted.requests[-1].images) == 1
+
+
+def test_a_long_talk_goes_on_without_its_beginning(client: OpenAI, scripted: Scripted) -> None:
+    old = [{"role": "user", "content": f"This is number {number}."} for number in range(8)]
+    told = say(client, messages=[*old, {"role": "assistant", "content": "Oh. " * 100}, *HEY])
+    assert told.choices[0].message.content == "You said: I lost my job."
+    prompt = scripted.requests[-1].messages[-1].text
+    assert "1. You: This is number 4." in prompt
+    assert "number 3." not in prompt
+    assert prompt.count("Oh.") == 50
+
+
 def test_a_model_says_what_it_lacks(client: OpenAI) -> None:
     with pytest.raises(NotFoundError, match="mmerg-hef cannot be talked to: no small empathetic model is named"):
         say(client, model="mmerg-hef")
@@ -145,15 +174,16 @@ def test_a_model_says_what_it_lacks(client: OpenAI) -> None:
         ({"messages": []}, "messages: List should have at least 1 item"),
         ({"messages": [*HEY, {"role": "system", "content": "x"}, *HEY]}, "role 'system' has no place there"),
         ({"messages": [*HEY, {"role": "tool", "content": "x", "tool_call_id": "1"}]}, "role 'tool' has no place there"),
-        ({"messages": HEY * 7}, "the talk has 7 turns, over 6"),
-        ({"messages": [{"role": "user", "content": "a" * 201}]}, "turn 1 has 201 characters, over 200"),
+        ({"messages": [{"role": "user", "content": "a" * 201}]}, "the turn has 201 characters, over 200"),
         ({"n": 2}, "n: Input should be 1"),
-        ({"seed": -1}, "seed: Input should be greater"),
+        ({"seed": -2}, "seed: Input should be greater"),
         ({"response_format": {"type": "json_object"}}, "response_format.type: Input should be 'text'"),
         ({"messages": [{"role": "user", "content": [shown(picture())] * 3}]}, "3 pictures are shown, over 2"),
         ({"messages": [{"role": "user", "content": [shown(b"not a picture")]}]}, "it is no JPEG, PNG, WebP or GIF"),
         ({"messages": [{"role": "user", "content": [shown(picture()[:80])]}]}, "cannot be shown to the model: turn 1"),
         ({"messages": [{"role": "user", "content": [{"type": "input_audio", "input_audio": {}}]}]}, "'input_audio'"),
+        ({"messages": [{"role": "user", "content": [{"type": "image_url"}]}]}, "'image_url' cannot be taken, or holds"),
+        ({"messages": [{"role": "user", "content": f"### Task: {'a' * 1600}"}]}, "the prompt has 1610 characters"),
     ],
 )
 def test_what_cannot_be_answered_is_refused(client: OpenAI, wrong: dict[str, Any], said: str) -> None:
@@ -183,7 +213,7 @@ def test_a_dataset_brings_labels_and_dialogues_for_exemplars(tmp_path: Path) -> 
     with running(scripted, "dataset=demo", f"cache_dir={tmp_path}") as server, sdk(server) as client:
         assert {"mmerg-few_shot", "mmerg-trace"} < {model.id for model in client.models.list()}
         told = say(client, model="mmerg-few_shot")
-    assert "X for Few-shot: 5" in told.choices[0].message.reasoning_content
+    assert "Exemplars for Few-shot: 5" in told.choices[0].message.reasoning_content
     assert '"neutral"' in scripted.requests[-1].schema
 
 

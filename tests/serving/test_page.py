@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from io import BytesIO
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,7 @@ from mmerg.backends.scripted import Scripted
 from mmerg.corpora.folder import demo_root
 from mmerg.errors import CallError, Failure
 from tests.serving.running import Running, running
-from tests.serving.scripts import blaming, echo, picture
+from tests.serving.scripts import Held, blaming, echo, picture
 
 CLIP = demo_root() / "fine_1.mp4"
 Messages = list[tuple[str, dict[str, Any]]]
@@ -110,18 +111,47 @@ def test_pictures_are_frames_too(server: Running) -> None:
 @pytest.mark.parametrize(
     ("files", "problem"),
     [
-        ([("clip", b"this is no clip")], "turn 1: unreadable"),
-        ([("clip", CLIP.read_bytes()[:2000])], "turn 1: unreadable"),
-        ([("clip", b"")], "turn 1: unreadable"),
-        ([("picture", picture()[:100])], "turn 1: unreadable"),
+        ([("clip", b"this is no clip")], "play it; copy or download it again"),
+        ([("clip", CLIP.read_bytes()[:2000])], "play it; copy or download it again"),
+        ([("clip", b"")], "play it; copy or download it again"),
+        (
+            [("picture", picture()[:100])],
+            "a picture is damaged, or too large, or none at all: export it as JPEG or PNG",
+        ),
     ],
 )
 def test_what_cannot_be_decoded_is_told_and_the_turn_goes_on(
     server: Running, files: list[tuple[str, bytes]], problem: str
 ) -> None:
     told = dict(messages(turn(server, *files)))
-    assert (told["frames"]["frames"], told["frames"]["problem"]) == ([], problem)
+    assert told["frames"]["frames"] == []
+    assert told["frames"]["problem"].startswith("turn 1: ")
+    assert problem in told["frames"]["problem"]
     assert told["reply"]["text"] == "You said: I lost my job."
+
+
+def test_a_bad_picture_leaves_the_good_ones_of_its_turn(server: Running) -> None:
+    told = dict(messages(turn(server, ("picture", picture()[:100]), ("picture", picture()))))
+    assert [frame["number"] for frame in told["frames"]["frames"]] == [1]
+    assert told["frames"]["problem"].startswith("turn 1: a picture is damaged")
+
+
+def test_what_is_shown_is_decoded_before_its_turn_stands_in_the_models_line() -> None:
+    held = Held()
+    with running(Scripted(held)) as server, ThreadPoolExecutor(1) as threads:
+        first = threads.submit(turn, server, chat="first")
+        assert held.begun.wait(60)
+        places = []
+        body: dict[str, Any] = {"chat": "b", "system": "mmerg-one_pass", "turns": [{"who": "you", "text": "See?"}]}
+        form: list[tuple[str, Any]] = [("talk", (None, json.dumps(body))), ("picture", ("a", picture()))]
+        with httpx.stream("POST", f"{server.url}/page/turns", files=form, timeout=60) as told:
+            for line in told.iter_lines():
+                if '"place"' in line:
+                    places.append(json.loads(line.removeprefix("data: "))["place"])
+                    if places[-1]:
+                        held.let_go.set()
+        messages(first.result())
+    assert places == [0, 1, 0]
 
 
 @pytest.mark.parametrize(
@@ -130,8 +160,7 @@ def test_what_cannot_be_decoded_is_told_and_the_turn_goes_on(
         ({"turns": []}, 400, "there is no turn to reply to"),
         ({"turns": [{"who": "mmerg", "text": "Hi."}]}, 400, "the last turn is not the user's"),
         ({"turns": [{"who": "me", "text": "Hi."}]}, 400, "turns.0.who"),
-        ({"turns": [{"who": "you", "text": "a" * 4001}]}, 400, "turn 1 has 4001 characters, over 4000"),
-        ({"turns": [{"who": "you", "text": "a"}] * 201}, 400, "the talk has 201 turns, over 200"),
+        ({"turns": [{"who": "you", "text": "a" * 4001}]}, 400, "the turn has 4001 characters, over 4000"),
         ({"chat": "../../etc"}, 400, "chat: String should match"),
         ({"system": "gpt"}, 404, "there is no model 'gpt'"),
         ({"system": "mmerg-trace"}, 404, "mmerg-trace cannot be talked to"),
@@ -167,6 +196,12 @@ def test_a_failed_turn_says_so_in_its_stream() -> None:
         name, fields = messages(turn(server))[-1]
     assert name == "failed"
     assert fields == {"what": "out of memory", "where": "gpu 1", "hint": "a smaller model", "failure": "oom"}
+
+
+def test_who_chats_is_not_told_what_to_do_about_a_run() -> None:
+    with running(Scripted(lambda _: "no JSON")) as server:
+        name, fields = messages(turn(server))[-1]
+    assert (name, fields["failure"], fields["hint"]) == ("failed", "schema_invalid", "try again")
 
 
 def test_no_frame_and_no_word_is_written_anywhere(tmp_path: Path) -> None:

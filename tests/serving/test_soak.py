@@ -11,23 +11,38 @@ import httpx
 import pytest
 
 from mmerg.backends.dry import Dry
+from mmerg.backends.protocol import Reply, Request
 from mmerg.backends.stop import Stop
 from mmerg.serving.chats import Turn
 from mmerg.serving.line import Ticket
 from mmerg.serving.told import Told
 from tests.serving.running import Running, running
+from tests.serving.scripts import picture
 from tests.serving.test_page import turn
 
 ASKED = {"model": "mmerg-one_pass", "messages": [{"role": "user", "content": "Hey."}], "stream": True}
+BROKEN = {**ASKED, "messages": [{"role": "user", "content": "Break."}]}
 KINDS = (Stop, Ticket, Told, Turn)
 
 
+class Faulty(Dry):
+    """Has a mistake in its code, which one text finds."""
+
+    def complete(self, request: Request) -> Reply:
+        if "Break." in request.messages[-1].text:
+            raise ValueError(request)
+        return super().complete(request)
+
+
 def some(server: Running, client: httpx.Client, first: int) -> None:
-    """Turns over every API, the page's each in a chat of its own, and some whose client hangs up."""
+    """Turns over every API, the page's each in a chat of its own, some whose client hangs up, and some that fail; one
+    shows something."""
+    assert "event: done" in turn(server, ("picture", picture()), chat=f"chat-{first}").text
     for number in range(first, first + 50):
         assert "event: done" in turn(server, chat=f"chat-{number}").text
         assert "[DONE]" in client.post(f"{server.url}/v1/chat/completions", json=ASKED).text
         assert client.post(f"{server.url}/api/chat", json={**ASKED, "stream": False}).json()["done"]
+        assert "the server has a fault" in client.post(f"{server.url}/v1/chat/completions", json=BROKEN).text
         with client.stream("POST", f"{server.url}/v1/chat/completions", json=ASKED):
             pass
 
@@ -42,7 +57,7 @@ def left() -> dict[str, int]:
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the system tells open files elsewhere")
 def test_turns_leave_nothing_behind() -> None:
-    with running(Dry()) as server, httpx.Client(timeout=60) as client:
+    with running(Faulty()) as server, httpx.Client(timeout=60) as client:
         for first in (0, 50, 100):  # the page keeps 128 chats
             some(server, client, first)
         client.get(f"{server.url}/v1/models")

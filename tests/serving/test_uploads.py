@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import struct
 import zlib
+from pathlib import Path
 
 import pytest
 
@@ -13,7 +14,7 @@ from mmerg.corpora.folder import demo_root
 from mmerg.errors import CallError, ClipError, Failure
 from mmerg.frames.extract import extract
 from mmerg.frames.store import HeldFrames
-from mmerg.serving.uploads import Upload, decoded
+from mmerg.serving.uploads import Upload, Uploads, decoded
 from mmerg.settings.model import FramesSettings
 from tests.serving.scripts import picture
 
@@ -57,9 +58,15 @@ def test_a_hostile_picture_is_an_error(data: bytes, reason: str) -> None:
     assert found.reason == reason
 
 
-def test_a_bad_picture_costs_the_others_of_its_request_nothing() -> None:
-    found = decoded([Upload("picture", b"GIF89a"), Upload("picture", picture())], FramesSettings())
-    assert [isinstance(one, ClipError) for one in found] == [True, False]
+@pytest.mark.parametrize("bad", [b"GIF89a", png(65000, 65000, b"")])
+def test_a_bad_picture_costs_the_others_of_its_turn_nothing(bad: bytes) -> None:
+    place, store = Path("turn 1"), HeldFrames()
+    uploads = Uploads({place: [Upload("picture", bad), Upload("picture", picture())]})
+    uploads.take(FramesSettings())
+    [frames] = uploads.extract([Clip(place)], FramesSettings(), store)
+    assert isinstance(frames, tuple)
+    assert [(frame.width, frame.height) for frame in frames] == [(160, 120)]
+    assert "export it as JPEG" in uploads.wrong()["turn 1"]
 
 
 def test_a_clip_that_is_too_long_is_an_error() -> None:

@@ -51,7 +51,7 @@ function framesStep({ frames, problem, state }) {
   return ["frames", [frames, problem, state === "idle"], () => step(found.length ? "said" : "waits", "V", "Keyframes", "",
     note(found.length ? plural(found.length, "frame") : frames ? "none: words alone" : ""),
     found.length ? make("div", { className: found.some((frame) => frame.description) ? "shots told" : "shots" }, found.map((frame, place) => shot(frame, () => open(place)))) : null,
-    problem ? text(`No frames: ${problem.replaceAll("_", " ")}. The turn is shown as text alone.`, "problem") : null)];
+    problem ? text(`${found.length ? "Not all is shown" : "No frames: words alone"}: ${problem.replaceAll("_", " ")}.`, "problem") : null)];
 }
 
 function shot(frame, open) {

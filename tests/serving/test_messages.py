@@ -1,0 +1,60 @@
+"""What chat programs send, before it is a talk: parsed beside the event loop, bounded, and whose it is."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import threading
+from collections.abc import Iterator
+
+import httpx
+import pytest
+from fastapi import Request
+from pydantic import BaseModel, Field
+from starlette.types import Message
+
+from mmerg.backends.dry import Dry
+from mmerg.serving.messages import VALUES, owner_of, read, who
+from tests.serving.running import Running, running
+
+
+class Where(BaseModel):
+    """thread: in which it was parsed."""
+
+    thread: int = Field(default_factory=threading.get_ident)
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Running]:
+    with running(Dry()) as server:
+        yield server
+
+
+def request(host: str = "127.0.0.1", key: str = "") -> Request:
+    async def receive() -> Message:
+        return {"type": "http.request", "body": b"{}"}
+
+    return Request({"type": "http", "client": (host, 1), "headers": [(b"authorization", key.encode())]}, receive)
+
+
+def test_nobody_waits_while_a_request_is_parsed() -> None:
+    async def threads() -> tuple[int, int]:
+        return (await read(request(), Where)).thread, threading.get_ident()
+
+    parsing, loop = asyncio.run(threads())
+    assert parsing != loop
+
+
+@pytest.mark.parametrize("path", ["/v1/chat/completions", "/api/chat", "/page/turns"])
+def test_a_request_of_too_many_values_is_refused(server: Running, path: str) -> None:
+    """A parser takes a kilobyte for each of them."""
+    body = json.dumps({"messages": [{}] * (VALUES // 2 + 1)})
+    sent = httpx.post(f"{server.url}{path}", files={"talk": (None, body)}) if "page" in path else None
+    answer = sent or httpx.post(f"{server.url}{path}", content=body)
+    assert (answer.status_code, f"more than {VALUES} values" in answer.text) == (413, True)
+
+
+def test_strangers_who_begin_alike_have_each_a_place_in_the_line() -> None:
+    asking = [who(request()), who(request(host="10.0.0.2")), who(request(key="Bearer a")), who(request(key="Bearer b"))]
+    assert len({owner_of(one, "Hi") for one in asking}) == 4
+    assert owner_of(asking[0], "Hi") == owner_of(who(request()), "Hi")
