@@ -81,8 +81,10 @@ class Uploads(Ahead):
         return [one for one in self._found[path] if isinstance(one, ClipError)]
 
 
-def decoded(uploads: Sequence[Upload], settings: FramesSettings) -> list[tuple[Frame, bytes] | ClipError]:
-    """The keyframes of `uploads` as a child process gives them, with their JPEGs."""
+def decoded(
+    uploads: Sequence[Upload], settings: FramesSettings, seconds: float = SECONDS
+) -> list[tuple[Frame, bytes] | ClipError]:
+    """The keyframes of `uploads` as a child process gives them, with their JPEGs, where it needs no more seconds."""
     stop = current()
     with ExitStack() as files:
         opened = []
@@ -102,9 +104,9 @@ def decoded(uploads: Sequence[Upload], settings: FramesSettings) -> list[tuple[F
         child = _Child(process)
         try:
             stop.hold(child)
-            answer, _ = process.communicate(json.dumps(job).encode(), timeout=SECONDS)
+            answer, _ = process.communicate(json.dumps(job).encode(), timeout=seconds)
         except subprocess.TimeoutExpired:
-            return [ClipError("unreadable", f"it cannot be decoded within {SECONDS:g} s", hint="send a shorter one")]
+            return [ClipError("unreadable", f"it cannot be decoded within {seconds:g} s", hint="send a shorter one")]
         finally:
             stop.release(child)
             process.kill()

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import struct
+import subprocess
+import sys
 import zlib
 from pathlib import Path
 
+import cv2
+import numpy as np
 import pytest
 
 from mmerg.backends.stop import Stop
@@ -73,6 +77,37 @@ def test_a_clip_that_is_too_long_is_an_error() -> None:
     [found] = decoded([Upload("clip", CLIP.read_bytes())], FramesSettings(max_seconds=0.5))
     assert isinstance(found, ClipError)
     assert found.reason == "too_long"
+
+
+def test_a_clip_that_says_it_is_huge_is_an_error(tmp_path: Path) -> None:
+    file = tmp_path / "huge.avi"
+    writer = cv2.VideoWriter(str(file), cv2.VideoWriter_fourcc(*"MJPG"), 10, (160, 120))
+    for grey in range(0, 200, 20):
+        writer.write(np.full((120, 160, 3), grey, np.uint8))
+    writer.release()
+    own, huge = struct.pack(">HH", 120, 160), struct.pack(">HH", 60000, 60000)
+    parts = file.read_bytes().split(b"\xff\xc0\x00\x11\x08" + own)  # of each picture the size
+    assert len(parts) == 11
+    for hostile in ((b"\xff\xc0\x00\x11\x08" + huge).join(parts), b"".join(parts)):
+        [found] = decoded([Upload("clip", hostile)], FramesSettings())
+        assert isinstance(found, ClipError)
+        assert found.reason == "unreadable"
+
+
+def test_a_clip_that_takes_too_long_is_an_error() -> None:
+    [found] = decoded([Upload("clip", CLIP.read_bytes())], FramesSettings(), seconds=0.1)
+    assert isinstance(found, ClipError)
+    assert found.what == "it cannot be decoded within 0.1 s"
+
+
+def test_who_decodes_has_bounds_on_memory_and_time() -> None:
+    tried = (
+        "import resource; from mmerg.serving.decoder import limit; limit(); "
+        "print(*resource.getrlimit(resource.RLIMIT_CPU)); bytearray(5 * 2**30)"
+    )
+    done = subprocess.run([sys.executable, "-c", tried], capture_output=True, text=True, check=False)
+    assert (done.stdout, done.returncode) == ("30 30\n", 1)
+    assert "MemoryError" in done.stderr
 
 
 def test_nobody_decodes_for_one_who_is_gone() -> None:
