@@ -91,7 +91,7 @@ class OpenAIHost(JsonHost):
             raise self.odd(what) from error
         if facts.get("state") == "not-loaded":
             raise self._absent(f"{model} is not loaded")
-        told = {name: value for name, value in (_flat(facts) | kept).items() if name not in CHANGING}
+        told = {name: _last(value) for name, value in (_flat(facts) | kept).items() if name not in CHANGING}
         digest = hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()
         return Served(str(version), digest, context, vision)
 
@@ -104,6 +104,11 @@ class OpenAIHost(JsonHost):
 def _flat(facts: Facts) -> dict[str, Any]:
     """The facts with those of `meta` (llama-server's) beside the others."""
     return {name: value for name, value in facts.items() if name != "meta"} | (facts.get("meta") or {})
+
+
+def _last(value: object) -> object:
+    """A path's last name, as copies of a model lie in other folders on other machines; all else as it is."""
+    return value.rpartition("/")[2] if isinstance(value, str) and value.startswith("/") else value
 
 
 Read = Callable[..., tuple[object, Any, bool | None, dict[str, Any]]]

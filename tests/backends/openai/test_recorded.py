@@ -127,6 +127,15 @@ def test_what_changes_with_each_answer_is_no_other_engine(faulty: Faulty, dialec
     assert backend.complete(HELLO).text == "Hi"
 
 
+@pytest.mark.parametrize("dialect", ["vllm", "sglang"])
+def test_a_model_in_another_folder_is_the_same_engine(faulty: Faulty, dialect: str) -> None:
+    backend = served(faulty, dialect)
+    before = backend.describe()
+    for path, answer in TOLD[dialect].items():
+        faulty.answer(json_answer(json.loads(json.dumps(answer).replace("/models/m", "/scratch/m"))), path=path)
+    assert backend.describe() == before
+
+
 @pytest.mark.parametrize(
     ("dialect", "was", "now"),
     [
