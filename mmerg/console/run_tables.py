@@ -94,7 +94,7 @@ class Summary:
             yield f"clip problems: {plural(silent, 'turn')} went on as text; mmerg show RUN SAMPLE says why"
         if self.problems:
             parts = "; ".join(f"{problem}: {count}" for problem, count in sorted(self.problems.items()))
-            yield f"samples without exemplars: {self.problems.total()} ({parts})"
+            yield f"samples with a source that had no exemplars: {self.problems.total()} ({parts})"
         if self.cleaned:
             parts = "; ".join(f"{kind}: {count}" for kind, count in sorted(self.cleaned.items()))
             yield f"taken off replies: {parts}"

@@ -32,7 +32,7 @@ class Hit:
 @dataclass(frozen=True, slots=True)
 class Found:
     """The exemplars, best first, and what guards kept back before the last of them was found, in the same order.
-    problem: why the memory could not be searched, empty where it was; the same words for every such query."""
+    problem: why there is none, where it is not for the guards; the same words for every such query."""
 
     hits: tuple[Hit, ...]
     excluded: tuple[Hit, ...]
@@ -76,7 +76,8 @@ class Memory:
                     break
         except NoVectorError:
             return Found((), (), "the embedder gives no vector of length 1 for what is compared")
-        return Found(tuple(hits), tuple(excluded))
+        problem = "" if hits or excluded else "min_similarity, min_words or emotion leave no entry"
+        return Found(tuple(hits), tuple(excluded), problem)
 
     def _order(self, query: Query, wanted: MemorySettings) -> Iterator[tuple[Entry, float]]:
         """The entries that may be hits, with their cosines, in the order in which they are taken."""

@@ -50,6 +50,12 @@ def test_the_most_similar_come_first(memory: Memory) -> None:
     assert replies(memory, top_k=50) == replies(memory)
 
 
+def test_that_nothing_is_like_it_enough_is_told(memory: Memory) -> None:
+    unlike = Query(Origin("q"), "ac", "ac", emotion=None, reply="hidden")
+    found = memory.nearest(unlike, wanted(min_similarity=1.0, **ALL))
+    assert (found.hits, found.problem) == ((), "min_similarity, min_words or emotion leave no entry")
+
+
 def test_none_are_wanted(tmp_path: Path) -> None:
     embedder = Letters()
     memory = memory_of(tmp_path, embedder=embedder)
