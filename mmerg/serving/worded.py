@@ -39,7 +39,7 @@ def _thoughts(name: str, told: dict[str, Any]) -> Iterator[str]:
         case "rerun":
             yield f"Again from {titled(told['from'])}"
         case "chosen" if told["passes"] > 1:
-            yield f"Pass {told['pass'] + 1} of {told['passes']} is taken: {told['why']}"
+            yield f"Pass {told['pass']} is the reply: {told['why']}"
 
 
 def _statuses(name: str, told: dict[str, Any]) -> Iterator[str]:
@@ -49,7 +49,7 @@ def _statuses(name: str, told: dict[str, Any]) -> Iterator[str]:
             waiting = f"Waiting: {place} {'turn is' if place == 1 else 'turns are'} before this one"
             yield waiting if place else "At work"
         case "asked":
-            again = f", pass {told['pass'] + 1}" if told["pass"] else ""
+            again = f", pass {told['pass']}" if told["pass"] else ""
             yield f"{_title(told)}{again}"
         case "audit":
             yield f"audit: {_audit(told)}"
