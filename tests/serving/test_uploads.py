@@ -81,7 +81,7 @@ def test_a_clip_that_is_too_long_is_an_error() -> None:
 
 def test_a_clip_that_says_it_is_huge_is_an_error(tmp_path: Path) -> None:
     file = tmp_path / "huge.avi"
-    writer = cv2.VideoWriter(str(file), cv2.VideoWriter_fourcc(*"MJPG"), 10, (160, 120))
+    writer = cv2.VideoWriter(str(file), cv2.VideoWriter.fourcc(*"MJPG"), 10, (160, 120))
     for grey in range(0, 200, 20):
         writer.write(np.full((120, 160, 3), grey, np.uint8))
     writer.release()
