@@ -9,7 +9,8 @@ from mmerg.errors import ConfigError
 from mmerg.settings.command import OPTIONS, read_line, setting_keys
 from mmerg.settings.pages import groups, pages_of
 
-ITS_OWN = ("data", "doctor", "import", "judge", "serve", "train")  # commands that compose a page of their name
+# Commands that compose a page of their name.
+ITS_OWN = ("cluster", "data", "doctor", "import", "judge", "serve", "train")
 PAGES = {"run": "config", "bench": "config"} | {name: name for name in ITS_OWN}
 # What stands behind the last = or : is a word of its own to bash, and only that is replaced.
 BASH = r"""_mmerg() {

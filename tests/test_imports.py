@@ -35,6 +35,8 @@ HEAVY = (
     "matplotlib",
     "pandas",
     "pyarrow",
+    "submitit",
+    "ray",
 )
 
 

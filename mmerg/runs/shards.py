@@ -41,13 +41,18 @@ class Shard:
         return f"{self.number}/{self.of_all}"
 
     def holds(self, dialogue: str) -> bool:
-        """Whether the samples of a dialogue are this one's. All of a dialogue stay together: they share a prompt's
-        begin, which a server keeps."""
-        digest = hashlib.sha256(dialogue.encode(errors=SAFE)).digest()
-        return int.from_bytes(digest[:8], "big") % self.of_all == self.number - 1
+        """Whether the samples of a dialogue are this one's."""
+        return number_of(dialogue, self.of_all) == self.number
 
     def folder(self, run: Path) -> Path:
         return run / SHARDS / f"{self.number:05}-of-{self.of_all:05}"
+
+
+def number_of(dialogue: str, of_all: int) -> int:
+    """Which of so many shards has the samples of a dialogue: all of them, as they share a prompt's begin, which a
+    server keeps."""
+    digest = hashlib.sha256(dialogue.encode(errors=SAFE)).digest()
+    return int.from_bytes(digest[:8], "big") % of_all + 1
 
 
 def shards_in(run: Path) -> dict[Shard, Path]:

@@ -31,7 +31,7 @@ _LONG = {"-cd": "--config-dir", "-c": "--cfg", "-p": "--package", "-m": "--multi
 _WITH_VALUE = ("--config-dir", "--cfg", "--package")
 _FLAGS = ("--multirun", "--help", "--version", "--resolve")
 _LINE = re.compile(r"^( *)(\w+):(?: +(?!#)(.+?))??(?: +# (.*))?$")
-_DEFAULT = re.compile(r"^  - (\w+): (\S+)", re.MULTILINE)
+_DEFAULT = re.compile(r"^  - \"?(\w+)\"?: (\S+)", re.MULTILINE)  # "on" is true to YAML
 _INSIDE = re.compile(r"^  - /(\w+)@(\w+): (\S+)", re.MULTILINE)  # a page that another includes, and where
 _ELSEWHERE = ("defaults", "hydra", "stages", "vocabulary", "result", "aspects", "reader")  # a page has these for itself
 

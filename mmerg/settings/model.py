@@ -309,7 +309,18 @@ class ServeSettings(RunSettings):
     limits: LimitSettings = LimitSettings()
 
 
+class ClusterSettings(RunSettings):
+    """A run in shards, each a job: see `conf/cluster.yaml`, which explains each key."""
+
+    on: Target
+    shards: Annotated[int, Field(ge=1, le=99999)] = 4
+    tries: Positive = 2
+    server: Text | None = None
+    server_wait: Seconds = 600.0
+
+
 COMMANDS: Mapping[str, type[Part]] = {  # by the page of conf/ that a command composes
+    "cluster": ClusterSettings,
     "config": RunSettings,
     "data": DataSettings,
     "doctor": ExamSettings,

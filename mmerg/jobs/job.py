@@ -1,0 +1,55 @@
+"""What starts jobs, and what a job is: implemented with submitit (`batch.py`) and with Ray (`ray_tasks.py`)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Protocol
+
+from mmerg.errors import ConfigError
+from mmerg.jobs.work import Work
+
+
+class Job(Protocol):
+    """A job that was handed over. name: what the scheduler calls it."""
+
+    name: str
+
+    def ended(self) -> bool:
+        """Whether it is over, however it ended: the shard's folder tells what it did."""
+
+    def code(self) -> int | None:
+        """The exit code of the run, once it is over; None where its process died."""
+
+    def cancel(self) -> None:
+        """Have it end in good order: what is in flight is given up."""
+
+    def log(self) -> str:
+        """The end of what it said."""
+
+
+class Jobs(Protocol):
+    """Where jobs run. at_once: how many are handed over at a time, None for all. leaves: whether Ctrl-C leaves them."""
+
+    at_once: int | None
+    leaves: bool
+
+    def start(self, works: Sequence[Work], folder: Path) -> list[Job]:
+        """Hands over a job a work; their logs and what a scheduler needs go to `folder`."""
+
+    def known(self, name: str, folder: Path) -> Job | None:
+        """A job of an earlier command that is not over yet."""
+
+
+def missing(extra: str, error: ImportError) -> ConfigError:
+    """What to raise where a package of an extra is not installed."""
+    hint = f"pip install 'mmerg[{extra}]'"
+    return ConfigError(f"{error.name} is not installed", where="on", hint=hint)
+
+
+def tail(*files: Path) -> str:
+    """The last lines of the first of some logs that has any."""
+    for file in files:
+        if file.is_file() and (lines := file.read_text(encoding="utf-8", errors="replace").strip().splitlines()):
+            return "\n".join(lines[-4:])
+    return ""

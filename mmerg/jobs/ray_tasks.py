@@ -1,0 +1,99 @@
+"""Jobs on a Ray cluster: a task a shard, put where the processors, GPUs and resources that it asks for are free."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Mapping, Sequence
+from contextlib import redirect_stderr, redirect_stdout
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from mmerg.errors import ConfigError
+from mmerg.jobs.job import Job, missing, tail
+from mmerg.jobs.work import Work
+
+
+class Task:
+    """A task of Ray's. The command that began it must go on: with it Ray ends its tasks."""
+
+    def __init__(self, reference: Any, log: Path) -> None:
+        self._reference, self._log = reference, log
+        self.name = f"task {reference.hex()[:8]}"
+
+    def ended(self) -> bool:
+        import ray
+
+        done, _ = ray.wait([self._reference], timeout=0)
+        return bool(done)
+
+    def code(self) -> int | None:
+        import ray
+
+        try:
+            return int(ray.get(self._reference, timeout=0))
+        except Exception:  # noqa: BLE001 - its worker or node died, or it was cancelled
+            return None
+
+    def cancel(self) -> None:
+        import ray
+
+        ray.cancel(self._reference)
+
+    def log(self) -> str:
+        import ray
+
+        try:
+            ray.get(self._reference, timeout=0)
+        except Exception as error:  # noqa: BLE001 - a worker or a node that died, in Ray's words
+            return str(error).strip().splitlines()[-1]
+        return tail(self._log)
+
+
+@dataclass
+class Ray:
+    """address: of the cluster, auto for that of this machine. resources: those that nodes were started with."""
+
+    address: str = "auto"
+    cpus: float = 1
+    gpus: float = 0
+    resources: Mapping[str, float] = field(default_factory=dict)
+    at_once: int | None = field(default=None, init=False)  # Ray itself sees to that
+    leaves: bool = field(default=False, init=False)
+
+    def start(self, works: Sequence[Work], folder: Path) -> list[Job]:
+        try:
+            import ray
+        except ImportError as error:
+            raise missing("ray", error) from error
+        if not ray.is_initialized():
+            self._connect()
+        asked = {"num_cpus": self.cpus, "num_gpus": self.gpus, "resources": dict(self.resources)}
+        do = ray.remote(**asked, max_retries=0)(perform)
+        folder.mkdir(parents=True, exist_ok=True)
+        made: list[Job] = []
+        for work in works:
+            log = folder / f"ray-{work.name}.log"
+            made.append(Task(do.remote(work, str(log)), log))
+        return made
+
+    def _connect(self) -> None:
+        import ray
+
+        host, _, port = self.address.rpartition(":")
+        try:
+            if host and port.isdigit():  # Ray would wait for minutes
+                socket.create_connection((host.rpartition("/")[2], int(port)), timeout=10).close()
+            ray.init(address=self.address, log_to_driver=False, logging_level="ERROR")
+        except OSError as error:  # ConnectionError of Ray's
+            hint = "ray start --head on one machine, ray start --address=… on the others; on.address=HOST:PORT names it"
+            raise ConfigError(f"there is no Ray cluster at {self.address}", where="on.address", hint=hint) from error
+
+    def known(self, name: str, folder: Path) -> Job | None:  # noqa: ARG002 - none outlives its command
+        return None
+
+
+def perform(work: Work, log: str) -> int:
+    """The work, what it says in a file."""
+    with Path(log).open("a", encoding="utf-8", buffering=1) as file, redirect_stdout(file), redirect_stderr(file):
+        return work()

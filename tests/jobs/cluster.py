@@ -1,0 +1,76 @@
+"""What tests of `mmerg cluster run` share: the command in processes of its own, and what its runs hold."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+from mmerg.jobs.launch import JOBS, NOTED
+from mmerg.runs.manifest import MANIFEST
+from mmerg.runs.shards import SHARDS
+from tests.engine.parts import ROOT
+from tests.run_folders import held
+from tests.scripted_ollama import ScriptedOllama, scripted_ollama
+from tests.test_run import Runner, corpus_in
+
+DEMO = ("dataset=demo", "backend=dry", "memory=none", "limit=null", "protocol.targets=all", "frames.last_turns=1")
+ENVIRONMENT = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])}
+
+
+def command(module: str, *arguments: str) -> list[str]:
+    return [sys.executable, "-m", f"mmerg.{module}", *arguments]
+
+
+def ran(folder: Path, module: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        command(module, *arguments), cwd=folder, env=ENVIRONMENT, capture_output=True, text=True, check=False
+    )
+
+
+def folder_of(runs: Path) -> Path:
+    [found] = runs.glob("*-merg-*")
+    return found
+
+
+def merged(run: Path) -> dict[str, object]:
+    """What the merged folder holds, less its shards; hosts stand in manifests."""
+    shutil.rmtree(run / SHARDS)
+    return without_manifest(run)
+
+
+def without_manifest(run: Path) -> dict[str, object]:
+    return {name: content for name, content in held(run).items() if name != MANIFEST}
+
+
+class Watched:
+    """`mmerg cluster run` on the scripted server's corpus, four dialogues in two shards."""
+
+    def __init__(self, folder: Path, server: ScriptedOllama, *more: str) -> None:
+        corpus = folder / "corpus"
+        if not corpus.exists():
+            corpus_in(folder)
+        self.runs = folder / "runs"
+        ask = ("dataset=folder", f"dataset.root={corpus}", "backbone=qwen2.5vl-7b", f"backend.hosts=[{server.url}]")
+        given = (*ask, "memory=none", f"runs={self.runs}", "shards=2", "cache=off", *more)
+        line = command("cluster", "run", *given)
+        self.process = subprocess.Popen(
+            line, env=ENVIRONMENT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+        )
+
+    def said(self) -> str:
+        return self.process.communicate(timeout=200)[0]
+
+    def jobs(self) -> list[int]:
+        noted = json.loads((folder_of(self.runs) / SHARDS / JOBS / NOTED).read_bytes())
+        return [int(job) for job in noted.values()]
+
+
+def plain(folder: Path) -> tuple[dict[str, object], int]:
+    with scripted_ollama() as server:
+        run = Runner(folder / "corpus", folder / "plain", server.url)
+        assert run("memory=none", "cache=off").returncode == 0
+        return without_manifest(run.folder()), server.calls

@@ -1,0 +1,27 @@
+"""A Ray cluster of two nodes on this machine, for tests: prints its address; a line on standard input kills the second
+node, and the end of that ends it all.
+
+    python -m tests.jobs.ray_nodes
+"""
+
+from __future__ import annotations
+
+import sys
+
+
+def main() -> None:
+    from ray.cluster_utils import Cluster
+
+    cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 1, "include_dashboard": False})
+    second = cluster.add_node(num_cpus=1)
+    sys.stdout.write(f"{cluster.address}\n")
+    sys.stdout.flush()
+    for _ in sys.stdin:
+        cluster.remove_node(second, allow_graceful=False)
+        sys.stdout.write("killed\n")
+        sys.stdout.flush()
+    cluster.shutdown()
+
+
+if __name__ == "__main__":
+    main()

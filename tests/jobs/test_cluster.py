@@ -1,0 +1,148 @@
+"""`mmerg cluster run` with jobs of this machine: against the plain run, and where jobs or the command are killed."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from mmerg.jobs.launch import JOBS, NOTED
+from mmerg.runs.manifest import read_manifest
+from mmerg.runs.shards import SHARDS
+from tests.jobs.cluster import DEMO, Watched, folder_of, merged, plain, ran, without_manifest
+from tests.scripted_ollama import scripted_ollama
+
+pytest.importorskip("submitit", reason="submitit is not installed: pip install 'mmerg[cluster]'")
+
+
+def test_jobs_give_the_plain_run_file_by_file_and_the_same_command_has_nothing_to_do(tmp_path: Path) -> None:
+    assert ran(tmp_path, "run", *DEMO, "runs=plain").returncode == 0
+    given = ("run", *DEMO, "runs=parts", "shards=3", "on.at_once=2")
+    done = ran(tmp_path, "cluster", *given)
+    assert done.returncode == 0, done.stderr
+    run = folder_of(tmp_path / "parts")
+    assert done.stdout.splitlines()[-1] == f"run: parts/{run.name}"
+    assert "merged 3 shards, 19 samples, 0 failed" in done.stdout
+    jobs = sorted((run / SHARDS / JOBS).iterdir())
+    again = ran(tmp_path, "cluster", *given)
+    assert again.returncode == 0
+    assert "3 shards: 3 done · 19/19 samples · 0 failed" in again.stdout
+    assert sorted((run / SHARDS / JOBS).iterdir()) == jobs
+    assert merged(run) == without_manifest(folder_of(tmp_path / "plain"))
+
+
+def test_a_shard_that_does_not_come_to_its_end_is_tried_again_and_then_run_alone(tmp_path: Path) -> None:
+    given = ("run", *DEMO, "runs=runs", "shards=2")
+    done = ran(tmp_path, "cluster", *given, "server=/bin/false", "tries=2")
+    assert done.returncode == 2
+    assert "2 of 2 shards did not come to their end: 1/2, 2/2" in done.stderr
+    assert "the job's server does not listen: ended with 1" in done.stdout
+    run = folder_of(tmp_path / "runs")
+    assert len(list((run / SHARDS / JOBS).glob("*_log.err"))) == 4
+    assert ran(tmp_path, "run", *DEMO, "runs=runs", "shard=1/2").returncode == 0
+    again = ran(tmp_path, "cluster", *given)
+    assert again.returncode == 0
+    assert len(list((run / SHARDS / JOBS).glob("*_log.err"))) == 5
+
+
+def test_a_job_may_have_a_server_of_its_own(tmp_path: Path) -> None:
+    server = f"server='{sys.executable} -m http.server --bind 127.0.0.1 {{port}}'"
+    done = ran(tmp_path, "cluster", "run", *DEMO, "runs=runs", "shards=2", server)
+    assert done.returncode == 0, done.stdout + done.stderr
+    starts = read_manifest(folder_of(tmp_path / "runs")).sessions
+    hosts = {host for start in starts for host in start.how["backend.hosts"]}
+    assert len(hosts) == 2
+    assert all(host.startswith("http://127.0.0.1:") for host in hosts)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        (("run", "repeats=2"), "repeats is for mmerg run"),
+        (("run", "shard=1/2"), "shard is for mmerg run"),
+        (("run", "-m", "seed=1,2"), "a sweep over a cluster is a command for each of its members"),
+        (("run", "on.at_onc=2"), "mmerg.jobs.batch.Local cannot be made"),
+        (("run", "shards=0"), "shards"),
+        (("status",), "there is no mmerg cluster status"),
+    ],
+)
+def test_what_does_not_go_together_is_refused_before_a_job_is_begun(
+    wrong: tuple[str, ...], said: str, tmp_path: Path
+) -> None:
+    done = ran(tmp_path, "cluster", wrong[0], *DEMO, "runs=runs", *wrong[1:])
+    assert done.returncode == 2
+    assert said in done.stderr
+    assert not list(tmp_path.rglob(SHARDS))
+
+
+def test_a_run_keeps_its_number_of_shards(tmp_path: Path) -> None:
+    assert ran(tmp_path, "run", *DEMO, "runs=runs", "shard=1/4").returncode == 0
+    done = ran(tmp_path, "cluster", "run", *DEMO, "runs=runs", "shards=3")
+    assert done.returncode == 2
+    assert "the run was begun with 4 shards, not 3" in done.stderr
+
+
+def in_the_midst(folder: Path, act: Callable[[Watched], None], *more: str) -> tuple[str, int, int]:
+    """What a command says of which `act` is done once a job of it has begun a call; its exit code, and the calls."""
+    begun, go_on = threading.Event(), threading.Event()
+
+    def hook(call: int) -> None:
+        begun.set()
+        go_on.wait(60)
+
+    with scripted_ollama(hook) as server:
+        watched = Watched(folder, server, *more)
+        assert begun.wait(120)
+        while not list(watched.runs.glob(f"*-merg-*/{SHARDS}/{JOBS}/{NOTED}")):
+            pass
+        act(watched)
+        go_on.set()
+        said = watched.said()
+        code = watched.process.returncode
+        if code in (130, -signal.SIGKILL):
+            again = Watched(folder, server, *more)
+            said += again.said()
+            code = again.process.returncode
+        return said, code, server.calls
+
+
+def test_a_job_that_is_killed_is_handed_over_again_and_nothing_is_lost(tmp_path: Path) -> None:
+    def kill(watched: Watched) -> None:
+        for job in watched.jobs():
+            children = Path(f"/proc/{job}/task/{job}/children").read_text(encoding="ascii").split()
+            for child in children[:1]:
+                os.kill(int(child), signal.SIGKILL)
+
+    said, code, _ = in_the_midst(tmp_path, kill)
+    assert code == 0, said
+    assert merged(folder_of(tmp_path / "runs")) == plain(tmp_path)[0]
+
+
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
+def test_ctrl_c_leaves_the_jobs_and_the_same_command_watches_them_again(how: signal.Signals, tmp_path: Path) -> None:
+    said, code, calls = in_the_midst(tmp_path, lambda watched: watched.process.send_signal(how))
+    assert code == 0, said
+    assert ("2 jobs go on; the same command watches them again" in said) == (how is signal.SIGINT)
+    assert len(list(folder_of(tmp_path / "runs").glob(f"{SHARDS}/{JOBS}/*_log.err"))) == 2
+    run, as_many = plain(tmp_path)
+    assert merged(folder_of(tmp_path / "runs")) == run
+    assert calls == as_many  # nothing is asked twice
+
+
+def test_ctrl_c_may_end_the_jobs(tmp_path: Path) -> None:
+    jobs: list[int] = []
+
+    def interrupt(watched: Watched) -> None:
+        jobs.extend(watched.jobs())
+        watched.process.send_signal(signal.SIGINT)
+
+    said, code, _ = in_the_midst(tmp_path, interrupt, "on.ctrl_c=cancel")
+    assert "2 jobs cancelled" in said
+    assert code == 0
+    assert len(list(folder_of(tmp_path / "runs").glob(f"{SHARDS}/{JOBS}/*_log.err"))) == 4
+    assert merged(folder_of(tmp_path / "runs")) == plain(tmp_path)[0]
