@@ -37,6 +37,7 @@ OF_OTHERS = (
     "judge",
     "features",
     "embedder",
+    "on",
 )  # of rows, beside a system, of other commands, of pages alone
 OPTIONS = sorted((f.parent.name, f.stem) for f in CONF.glob("*/*.yaml") if f.parent.name not in OF_OTHERS)
 TRAINED = ("dataset=meld", "dataset.root=/data", "out=sem")
