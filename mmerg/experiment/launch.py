@@ -37,11 +37,11 @@ from mmerg.experiment.wiring import (
     refuse_idle_seeds,
     session_of,
 )
-from mmerg.experiment.work import DRY, DRY_RUN, carry_out, describe_nothing, describe_wanted, is_new, pending, refusal
+from mmerg.experiment.work import DRY_RUN, carry_out, describe_nothing, describe_wanted, is_new, pending, refusal
 from mmerg.runs.events import Emit
 from mmerg.runs.folder import Run, read_run_results
+from mmerg.runs.manifest import DRY, Manifest, MemorySection, ProtocolSection, read_manifest
 from mmerg.runs.manifest import Corpus as CorpusSection
-from mmerg.runs.manifest import Manifest, MemorySection, ProtocolSection, read_manifest
 from mmerg.runs.result import Ended, Result, Results
 from mmerg.runs.shards import Shard, write_order
 from mmerg.settings.identity import identity_hash

@@ -29,7 +29,6 @@ from mmerg.runs.manifest import MANIFEST, read_manifest
 from mmerg.runs.result import Results, SampleLine
 from mmerg.settings.kinds import Plain
 
-DRY = "dry"  # the backend that asks no model
 DRY_RUN = "this was a dry run: no model was asked, and its {} and figures mean nothing"
 _FEW = 3  # differences that are named
 

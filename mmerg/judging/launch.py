@@ -22,7 +22,7 @@ from mmerg.console.terminal import console, escape, printable
 from mmerg.engine.prompts import Prompts
 from mmerg.errors import ConfigError
 from mmerg.experiment.wiring import answering, sampling_of, session_of
-from mmerg.experiment.work import DRY, DRY_RUN, carry_out, pending
+from mmerg.experiment.work import DRY_RUN, carry_out, pending
 from mmerg.judging.figures import ratings
 from mmerg.judging.items import Lot, pairs, singles
 from mmerg.judging.judge import Judge, judge_system
@@ -38,7 +38,7 @@ from mmerg.judging.judgement import (
 from mmerg.judging.preferences import preferences, signs
 from mmerg.judging.tables import compared, rated
 from mmerg.runs.folder import Folder
-from mmerg.runs.manifest import Judged, JudgingManifest
+from mmerg.runs.manifest import DRY, Judged, JudgingManifest
 from mmerg.runs.result import Verdicts
 from mmerg.runs.samples import SAMPLES
 from mmerg.scoring.answers import ScoredRun, read_run

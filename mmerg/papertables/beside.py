@@ -184,12 +184,7 @@ def _signatures(table: PaperTable, runs: Sequence[Ours]) -> Iterator[str]:
 def _of_what(table: PaperTable, run: Ours) -> str:
     """What a run is over, and whose models stand behind its figures."""
     scores = run.scores
-    parts = [
-        f"{scores.corpus}, protocol {scores.protocol}",
-        scores.counted,
-    ]
-    if scores.unfinished:
-        parts.append(f"{scores.unfinished} have no result yet")
+    parts = [f"{scores.corpus}, protocol {scores.protocol}", scores.counted]
     for column in table.columns:
         if column in PPL and (score := run.score(column)):
             parts.append(f"PPL is {column} of {score.signature}")

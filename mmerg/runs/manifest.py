@@ -27,6 +27,7 @@ from mmerg.storage.record import Record
 
 MANIFEST, REPORT = "manifest.json", ".mmerg-report"  # what a run and a report are known by
 FORMAT = 2
+DRY = "dry"  # the backend that asks no model
 IMPORTED = "import"  # the backend of replies that another system wrote
 AGAIN = "rename or remove the folder and run the same again: its calls come from the reply cache"
 _FEW = 3
@@ -124,7 +125,8 @@ class Manifest(Started):
 
     @property
     def backbone(self) -> str:
-        return str(self.setting("backbone.name", "–"))
+        """Who is said to have replied: of a dry run no model."""
+        return "dry run" if self.engine.backend == DRY else str(self.setting("backbone.name", "–"))
 
 
 class Judged(Record):

@@ -74,9 +74,12 @@ class Scores(Record):
 
     @property
     def counted(self) -> str:
-        """How many samples were scored, and how many of them there is something to say of."""
+        """How many samples were scored, how many of them there is something to say of, and how many are yet to come."""
         unaudited = f", {self.unaudited} unaudited" if self.unaudited else ""
-        return f"{self.n} samples scored, {self.failed} of them failed{unaudited}"
+        left = (
+            f"; unfinished: {self.unfinished} of the protocol's samples have no result yet" if self.unfinished else ""
+        )
+        return f"{self.n} samples scored, {self.failed} of them failed{unaudited}{left}"
 
 
 class UnscoredError(RunError):

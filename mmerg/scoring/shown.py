@@ -108,10 +108,7 @@ def facts(named: Sequence[Named], names: Sequence[str]) -> list[Mapping[str, obj
 
 
 def _heading(number: int, run: Scores) -> str:
-    unfinished = (
-        f"; unfinished: {run.unfinished} of the protocol's samples have no result yet" if run.unfinished else ""
-    )
-    return f"{number}: {run.run}: {run.engine}\n   {run.corpus}, protocol {run.protocol}; {run.counted}{unfinished}"
+    return f"{number}: {run.run}: {run.engine}\n   {run.corpus}, protocol {run.protocol}; {run.counted}"
 
 
 def _numbers(some: Sequence[Scores], runs: Sequence[Scores]) -> str:

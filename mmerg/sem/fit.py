@@ -56,7 +56,9 @@ def refuse_unfit(samples: Sequence[Labelled], labels: Sequence[str], where: str)
     if few := [f"{label} {counts[label]}" for label in labels if counts[label] < FEWEST]:
         shown = ", ".join(few[:5]) + ", …" * (len(few) > 5)
         what = f"{len(samples)} samples are too few: every label needs {FEWEST}, and there are {shown}"
-        raise CorpusError(what, where=where, hint=hint)
+        raise CorpusError(
+            what, where=where, hint=f"{hint}; of EmpatheticDialogues dataset.label_set=ekman has few labels"
+        )
 
 
 def seen_in(histories: Sequence[Sequence[str]]) -> Counter[str]:

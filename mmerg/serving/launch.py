@@ -128,11 +128,11 @@ def _token(settings: ServeSettings) -> str:
     if given and not re.fullmatch(r"[A-Za-z0-9_-]{16,}", given):
         what = "the token is too short, or has characters that not every client can send"
         raise ConfigError(what, where=f"the environment variable {TOKEN}", hint="16 or more of A-Z a-z 0-9 _ -")
-    alone = _is_loopback(settings.host) and not settings.names  # a name is for those who ask from elsewhere
+    alone = is_loopback(settings.host) and not settings.names  # a name is for those who ask from elsewhere
     return given or ("" if alone else secrets.token_urlsafe(32))
 
 
-def _is_loopback(host: str) -> bool:
+def is_loopback(host: str) -> bool:
     try:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from mmerg.backends.protocol import Engine
 from mmerg.console.progress import Building
 from mmerg.console.terminal import console
-from mmerg.corpora.dialogue import Corpus
-from mmerg.corpora.talk import Talk
+from mmerg.corpora.dialogue import Corpus, Turn
+from mmerg.corpora.talk import Talk, sample_of
 from mmerg.engine.sample import Experiment
 from mmerg.errors import MmergError
 from mmerg.experiment.wiring import corpus_of, experiment_of, prepared_sources, prompts_of
@@ -98,7 +98,9 @@ def _offered(settings: ServeSettings, engine: Engine) -> Offered:
     corpus = Talk(labels).load()
     prompts = prompts_of(settings)
     sources = prepared_sources(settings, prompts.system, corpus)
+    greeting = sample_of("greeting", [Turn(settings.you, "Hello.")], settings.answers_as, corpus.labels)
     for source in sources.values():
+        getattr(source, "missing", lambda _: "")([greeting])  # an SEM of other labels is refused
         if isinstance(source, Exemplars):
             with Building(console()) as watch:
                 source.open([], watch)

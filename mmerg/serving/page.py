@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import AsyncGenerator
+import socket
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 from pathlib import Path
 from typing import Annotated, Literal
+from urllib.parse import urlsplit
 
 from fastapi import APIRouter, Request
 from fastapi.responses import PlainTextResponse, Response
@@ -17,6 +19,8 @@ from starlette.datastructures import UploadFile
 from starlette.exceptions import HTTPException
 
 from mmerg.errors import MmergError
+from mmerg.runs.manifest import DRY
+from mmerg.serving.launch import is_loopback
 from mmerg.serving.messages import parsed, read
 from mmerg.serving.offered import Offered, titled
 from mmerg.serving.refused import RefusedError, plain
@@ -159,15 +163,22 @@ async def _received(request: Request, served: Served) -> tuple[Talk, tuple[Uploa
 
 
 def _setup(served: Served) -> dict[str, object]:
-    settings, engine = served.settings, served.engine
+    settings, dry = served.settings, served.engine.backend == DRY
     backbone = settings.backbone
-    note = "no model at all: replies say nothing" if engine.backend == "dry" else backbone.note
+    name, note = ("dry run", "no model is asked: replies say nothing") if dry else (backbone.name, backbone.note)
     return {
         "systems": [_system(offered) for offered in served.offered.values()],
-        "backbone": {"name": backbone.name, "note": note},
+        "backbone": {"name": name, "note": note},
+        "goes_to": _goes_to(settings.backend.hosts),
         "limits": settings.limits.plain() | {"clip_seconds": settings.frames.max_seconds},
         "saves": settings.save,
     }
+
+
+def _goes_to(hosts: Sequence[str]) -> str:
+    """Where what is shown goes: this machine, and those that the model is on."""
+    models = [host for host in hosts if not is_loopback(urlsplit(host).hostname or "localhost")]
+    return " and the model at ".join([f"mmerg on {socket.gethostname()}", *models])
 
 
 def _system(offered: Offered) -> dict[str, object]:

@@ -60,7 +60,7 @@ class Sem:
         for sample in samples:
             if set(sample.scene.labels) != set(card.labels):
                 what = f"the small empathetic model knows {', '.join(card.labels)}"
-                hint = f"train one with these labels: {artefact.HINT}"
+                hint = f"dataset.label_set=… as in its training, or one with these labels: {artefact.HINT}"
                 raise ConfigError(
                     f"{what}, and the samples have {', '.join(sample.scene.labels)}", where="sem", hint=hint
                 )

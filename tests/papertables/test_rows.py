@@ -335,4 +335,7 @@ def test_no_mark_where_figures_do_not_compare(make: Maker) -> None:
 
 def test_what_is_unfinished_is_told(make: Maker) -> None:
     drawn = beside("main", make("run", n=20, right=15, samples=31))
-    assert any("20 samples scored, 0 of them failed; 11 have no result yet" in note for note in drawn.notes)
+    assert any(
+        "20 samples scored, 0 of them failed; unfinished: 11 of the protocol's samples have no result yet" in note
+        for note in drawn.notes
+    )

@@ -15,6 +15,7 @@ from mmerg.sources.sem import Sem
 from tests.composed import settings_of
 from tests.run_folders import all_events
 from tests.sem.talks import EKMAN, train
+from tests.serving.running import running
 from tests.systems.played import Played
 
 
@@ -120,3 +121,10 @@ def test_a_run_without_a_model_is_refused(talks: Path, tmp_path: Path) -> None:
         Task.of(settings_of(*base, f"sem={tmp_path}"))
     with pytest.raises(ConfigError, match="k2 is -1"):
         Sem(folder=str(tmp_path), k2=-1)
+
+
+def test_a_talk_is_answered_only_with_a_model_of_its_labels(sem: Path) -> None:
+    with running(None, f"sem={sem}") as server:
+        assert "the samples have anger, disgust, fear, joy, neutral" in server.served.missing["mmerg-hef"].what
+    with running(None, f"sem={sem}", f"dataset.labels=[{','.join(EKMAN)}]") as server:
+        assert "mmerg-hef" in server.served.offered

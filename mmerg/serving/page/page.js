@@ -92,11 +92,10 @@ function start(setup) {
 }
 
 /** What the server has, and what becomes of a face. */
-function offer({ backbone, systems, saves }) {
-  const here = ["127.0.0.1", "localhost", "[::1]"].includes(location.hostname);
+function offer({ backbone, systems, saves, goes_to: place }) {
   one("#backbone").textContent = shown(backbone.name);
   one("#note").textContent = shown(backbone.note);
-  one("#privacy").textContent = `Your face never leaves ${here ? "this machine" : `${location.hostname}, where mmerg runs`}, and is kept only if you say so.`;
+  one("#privacy").textContent = `Your face goes to ${shown(place)} and no further, and is kept only if you say so.`;
   for (const name of ["#system", "#beside"]) one(name).append(...systems.map((system) => make("option", { value: system.id }, shown(short(system)))));
   one("#save").hidden = one("#keeping").hidden = !saves;
 }

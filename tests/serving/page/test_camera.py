@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 from base64 import b64encode
 from collections.abc import Iterator
 
@@ -189,6 +190,6 @@ def test_a_picture_that_is_none_is_told_and_the_words_are_answered(allowed: Page
 
 
 def test_the_page_says_in_a_sentence_what_becomes_of_a_face(allowed: Page) -> None:
-    sentence = "Your face never leaves this machine, and is kept only if you say so."
+    sentence = f"Your face goes to mmerg on {socket.gethostname()} and no further, and is kept only if you say so."
     assert allowed.get_by_text(sentence).is_visible()
     assert not allowed.get_by_label("keep the pictures").is_checked()
