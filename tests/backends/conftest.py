@@ -25,7 +25,7 @@ DESCRIPTIONS: dict[str, dict[str, Any]] = {
         "capabilities": ["completion", "vision"],
         "model_info": {"general.architecture": "a", "a.context_length": 512},
     },
-    # vLLM's, recorded from 0.32
+    # as vLLM 0.32 tells it
     "/version": {"version": "0.32.0"},
     "/v1/models": {"object": "list", "data": [{"id": "m", "object": "model", "root": "/m", "max_model_len": 512}]},
 }

@@ -15,7 +15,7 @@ from tests.backends.conftest import Faulty, completion, json_answer
 CHAT = "/v1/chat/completions"
 HELLO = Request((Message("user", "Hello"),), Sampling(num_predict=8), logprobs=True)
 
-# What they tell of themselves. vLLM: recorded from 0.32. SGLang: python/sglang/srt/entrypoints/http_server.py and
+# What they tell of themselves. vLLM: as of 0.32. SGLang: python/sglang/srt/entrypoints/http_server.py and
 # docs/basic_usage/native_api. LM Studio: lmstudio.ai/docs/developer/rest/endpoints.
 VLLM = {
     "/version": {"version": "0.32.0"},
