@@ -44,7 +44,7 @@ class Forecast(Record):
     """e, by CAEF: the emotion that the dataset's labels name, with agreement or conflict of the cues made explicit."""
 
     emotion: Annotated[str, Choice("emotion"), Field(description="the emotion that is asked for")]
-    textual: Annotated[Sentence, Field(description="what the words say of the feeling")]
+    textual: Annotated[Sentence, Field(description="what the words so far tell of the feeling")]
     visual: Annotated[
         Sentence | None, Field(description="what the frames say of the feeling", json_schema_extra=needs("V"))
     ] = None
