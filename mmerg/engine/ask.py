@@ -166,8 +166,6 @@ def _said(
     said, taken = clean(getattr(output, name) if name else str(output), names)
     if not said:
         raise ReplyError(Failure.EMPTY, f"the answer says nothing{' but ' if taken else ''}{', '.join(taken)}")
-    if said.endswith(":"):
-        raise ReplyError(Failure.EMPTY, "the answer announces a turn and does not say it")
     if not taken:
         return output, ()
     return said if isinstance(output, str) else output.model_copy(update={name: said}), taken

@@ -212,18 +212,11 @@ def test_a_name_quotation_marks_and_directions_around_the_reply_are_taken_off_an
     assert ask(["Joe: That must hurt."], "sgrg")[0] == "Joe: That must hurt."
 
 
-@pytest.mark.parametrize(
-    ("raw", "complaint"),
-    [
-        ("*sighs*", "the answer says nothing but stage directions"),
-        ("Sure! Ana says:", "the answer announces a turn and does not say it"),
-    ],
-)
-def test_a_reply_of_which_nothing_is_left_is_blank(raw: str, complaint: str) -> None:
-    output, _, log = ask([raw, "Ana: Oh no."], "sgrg")
+def test_a_reply_of_which_nothing_is_left_is_blank() -> None:
+    output, _, log = ask(["*sighs*", "Ana: Oh no."], "sgrg")
     assert output == "Oh no."
     [refused] = [event for event in log if isinstance(event, events.Refused)]
-    assert (refused.failure, refused.complaint) == (Failure.EMPTY, complaint)
+    assert (refused.failure, refused.complaint) == (Failure.EMPTY, "the answer says nothing but stage directions")
     assert cleanings(log) == [("sgrg", 1, ("name",))]
 
 
