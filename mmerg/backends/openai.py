@@ -145,7 +145,7 @@ def token_from(variable: str) -> str:
         return ""
     token = os.environ.get(variable, "").strip()
     if not token or not (token.isascii() and token.isprintable()) or " " in token:
-        what = f"the environment variable {variable} holds {'no' if token else 'nothing that could be a'} token"
+        what = f"the environment variable {variable} holds {'nothing that could be a' if token else 'no'} token"
         hint = f"export {variable}=…, or backend.adapter.token_env= for a server that wants none"
         raise ConfigError(what, where="backend.adapter.token_env", hint=hint)
     return token
