@@ -108,13 +108,24 @@ def test_the_version_is_ours(name: str, capsys: pytest.CaptureFixture[str]) -> N
 def test_help_lists_settings_that_there_are(page: str) -> None:
     known = {key for key, _ in every_key(COMMANDS[page])}
     listed = setting_keys(page)
-    extras = ("backend.adapter.", "memory.embedder.", "backbone.load", "system.auditor", "sources", "row", "experiment")
+    extras = (
+        "on.",
+        "backend.adapter.",
+        "memory.embedder.",
+        "backbone.load",
+        "system.auditor",
+        "sources",
+        "row",
+        "experiment",
+    )
     assert [key for key in listed if key not in known and not key.startswith(extras)] == []
     assert ({"backbone", "backend", "backbone.model", "backend.attempts"} <= set(listed)) == (
         page not in ("train", "import")
     )
     assert (
-        ("dataset" in listed) == ("dataset.root" in listed) == (page in ("config", "data", "import", "serve", "train"))
+        ("dataset" in listed)
+        == ("dataset.root" in listed)
+        == (page in ("config", "data", "import", "serve", "train", "cluster"))
     )
     assert "--config-dir" in help_of(page, "")
 

@@ -65,7 +65,7 @@ def test_choices_and_numbers_are_bounded_by_the_sample() -> None:
 
 def test_what_needs_frames_is_not_asked_of_an_agent_without_them() -> None:
     assert list(sent(Evidence, BLIND)["properties"]) == ["textual_cues"]
-    assert list(sent(Forecast, BLIND)["properties"]) == ["textual", "reasoning", "emotion"]
+    assert list(sent(Forecast, BLIND)["properties"]) == ["emotion", "textual", "reasoning"]
     assert "frame" not in json_schema(Forecast, BLIND).outline
 
 
