@@ -16,7 +16,7 @@ from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
-from mmerg.backends.cache import MADE, Cache, in_use
+from mmerg.backends.cache import MADE, REPLIES, Cache, in_use
 from mmerg.backends.protocol import Engine
 from mmerg.backends.scripted import Scripted
 from mmerg.errors import ConfigError
@@ -74,7 +74,7 @@ def _made(sources: Iterable[Path], target: Path, first: int = 0) -> int:
         hint = "wait for its end; of a killed one, the same run or mmerg cache merge NEW.sqlite takes up what it wrote"
         raise ConfigError(what, where=str(target), hint=hint)
     with tempfile.TemporaryDirectory(prefix="mmerg-cache-") as folder:
-        local = Path(folder) / "replies.sqlite"
+        local = Path(folder) / REPLIES
         with closing(sqlite3.connect(local, uri=True, isolation_level=None)) as database:
             try:
                 database.executescript(MADE)

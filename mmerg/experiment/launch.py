@@ -79,7 +79,8 @@ class Task:
             )
         wanted = chosen(selection.samples, settings.ids, settings.limit)
         if settings.shard:
-            wanted = [sample for sample in wanted if Shard.of(settings.shard).holds(sample.dialogue_id)]
+            shard = Shard.of(settings.shard)
+            wanted = [sample for sample in wanted if shard.holds(sample.dialogue_id)]
         prompts = prompts_of(settings)
         sources = prepared_sources(settings, prompts.system, corpus)
         return cls(settings, corpus, selection, wanted, prompts, sources, _files(settings, prompts, sources))

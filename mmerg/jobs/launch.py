@@ -27,7 +27,8 @@ from mmerg.runs.folder import read_run_results
 from mmerg.runs.merge import merge
 from mmerg.runs.shards import SHARDS, Shard, number_of, shards_in
 from mmerg.settings.command import read_line
-from mmerg.settings.model import ClusterSettings, RunSettings
+from mmerg.settings.commands import ClusterSettings
+from mmerg.settings.model import RunSettings
 from mmerg.storage.files import write_whole
 
 JOBS, NOTED = ".jobs", "jobs.json"  # in shards/: logs, and what the scheduler calls the jobs

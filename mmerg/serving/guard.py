@@ -148,3 +148,10 @@ def _in_cookie(headers: Headers) -> str:
     except CookieError:
         return ""
     return found.value if found else ""
+
+
+def is_loopback(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"

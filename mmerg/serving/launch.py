@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ipaddress
 import logging
 import os
 import re
@@ -25,7 +24,7 @@ from mmerg.errors import ConfigError
 from mmerg.experiment.wiring import answering
 from mmerg.serving.offered import offer
 from mmerg.settings.command import Line
-from mmerg.settings.model import ServeSettings
+from mmerg.settings.commands import ServeSettings
 
 if TYPE_CHECKING:
     from mmerg.serving.served import Served
@@ -124,16 +123,11 @@ def _unheard(host: str, port: int, error: OSError) -> ConfigError:
 
 def _token(settings: ServeSettings) -> str:
     """What everybody is asked for; "" where only this machine can ask. Raises ConfigError."""
+    from mmerg.serving.guard import is_loopback
+
     given = os.environ.get(TOKEN, "")
     if given and not re.fullmatch(r"[A-Za-z0-9_-]{16,}", given):
         what = "the token is too short, or has characters that not every client can send"
         raise ConfigError(what, where=f"the environment variable {TOKEN}", hint="16 or more of A-Z a-z 0-9 _ -")
     alone = is_loopback(settings.host) and not settings.names  # a name is for those who ask from elsewhere
     return given or ("" if alone else secrets.token_urlsafe(32))
-
-
-def is_loopback(host: str) -> bool:
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"

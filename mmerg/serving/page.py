@@ -20,7 +20,7 @@ from starlette.exceptions import HTTPException
 
 from mmerg.errors import MmergError
 from mmerg.runs.manifest import DRY
-from mmerg.serving.launch import is_loopback
+from mmerg.serving.guard import is_loopback
 from mmerg.serving.messages import parsed, read
 from mmerg.serving.offered import Offered, titled
 from mmerg.serving.refused import RefusedError, plain

@@ -97,9 +97,9 @@ def composing(job: Job, page: str, usage: str | None, arguments: Sequence[str]) 
 
         print(f"mmerg {version('mmerg')}")  # noqa: T201
         return 0
+    from mmerg.settings.commands import COMMANDS
     from mmerg.settings.compose import compose, notes, sweep
     from mmerg.settings.kinds import PASSWORD
-    from mmerg.settings.model import COMMANDS
     from mmerg.settings.parse import checked, parse, with_defaults
 
     def member(config: DictConfig) -> int:

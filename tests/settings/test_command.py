@@ -13,8 +13,9 @@ import pytest
 from mmerg.completion import words
 from mmerg.errors import ConfigError
 from mmerg.settings.command import composing, help_of, read_line, setting_keys
+from mmerg.settings.commands import COMMANDS
 from mmerg.settings.compose import compose, notes
-from mmerg.settings.model import COMMANDS, RunSettings
+from mmerg.settings.model import RunSettings
 from mmerg.settings.pages import ollama_host
 from mmerg.settings.parse import checked
 from mmerg.settings.tree import every_key
