@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from mmerg.console.terminal import Parser, console, escape, plural, printable, run_command, start
+from mmerg.console.terminal import Parser, console, escape, printable, run_command, start
 from mmerg.runs.merge import merge
 
 
@@ -20,10 +20,7 @@ def merge_runs(runs: Sequence[Path], partial: bool) -> int:
     code = 0
     for run in runs:
         merged = merge(run, partial)
-        of = f"{plural(merged.shards, 'shard')}, {plural(merged.samples, 'sample')}"
-        counts = {"failed": merged.failed, "missing": merged.missing}
-        told = ", ".join(f"{count} {name}" for name, count in counts.items() if count)
-        console().print(escape(f"merged {of}{f' ({told})' * bool(told)}"))
+        console().print(escape(f"merged {merged}"))
         print(f"run: {printable(str(run))}")  # noqa: T201 - the last line is for programs to read: no wrapping
         code = max(code, merged.code)
     return code

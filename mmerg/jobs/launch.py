@@ -91,7 +91,7 @@ def launch_cluster(settings: ClusterSettings, arguments: Sequence[str]) -> int:
         what = f"{len(undone)} of {len(works)} shards did not come to their end: {some([str(one) for one in undone])}"
         raise RunError(what, where=str(folder), hint="the same command runs those alone, and then merges all")
     merged = merge(task.run, partial=bool(run.limit or run.ids))
-    out.print(f"merged {plural(merged.shards, 'shard')}, {plural(merged.samples, 'sample')}, {merged.failed} failed")
+    out.print(escape(f"merged {merged}"))
     print(f"run: {printable(str(task.run))}")  # noqa: T201 - the last line is for programs to read: no wrapping
     return 1 if merged.failed else 0
 

@@ -1,34 +1,35 @@
 """Puts the shards of a run together: the run folder then holds what one process would have written.
 
-Results are streamed in corpus order, a line a shard in memory; events and frames are links to the shards' files, or
-copies where the file system has no links. Until all is there the folder has no manifest, and so is no run: a merge that
-was broken off is made again. The shards stay as they are.
+A first pass notes where each sample's line lies; then results are copied in corpus order, some thousand at a time, so
+that memory and open files do not grow with the shards. Events and frames are links to the shards' files, or copies
+where links cannot be. Once all was read, the manifest of an earlier merge goes, and a folder without is no run: a merge
+that was broken off is made again. The shards stay as they are.
 
     merge(Path("runs/meld-merg-qwen3.5-27b-1a2b3c4d")).samples
 """
 
 from __future__ import annotations
 
-import heapq
 import json
 import os
 import re
 import shutil
 from array import array
+from collections import defaultdict
 from collections.abc import Iterator
-from contextlib import ExitStack
-from dataclasses import dataclass
-from operator import itemgetter
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from mmerg.errors import RunError, some
-from mmerg.runs.folder import FRAMES, RESULTS, changes, hold, read_run_results
+from mmerg.runs.folder import FRAMES, RESULTS, changes, hold
 from mmerg.runs.manifest import MANIFEST, Manifest, read_manifest
 from mmerg.runs.samples import ENDING, SAMPLES, file_name
 from mmerg.runs.shards import SHARDS, Shard, read_order, shards_in
 from mmerg.storage.files import PART, open_regular, private_folder, replacing, write_whole, writing
 
 _HEAD = re.compile(rb'\{"id": ("(?:[^"\\]|\\.)*"), "status": "(ok|failed)", .*\}\n', re.DOTALL)
+_AT_ONCE = 10_000  # lines that are held in memory
 _SAME = ("engine", "corpus", "protocol", "memories", "name", "tags")  # of a manifest, beside its identity
 _AGAIN = "run it again: mmerg run … shard={}, which goes on where it stands"
 
@@ -47,15 +48,11 @@ class Merged:
         """The exit code: 0 all fine, 1 some samples failed or are missing."""
         return 1 if self.failed or self.missing else 0
 
-
-@dataclass(frozen=True)
-class _Place:
-    """A sample's place in the corpus, and its line; None where it is not finished."""
-
-    place: int
-    sample: str
-    line: bytes | None
-    failed: bool = False
+    def __str__(self) -> str:
+        """3 shards, 24 samples (1 failed)."""
+        told = ", ".join(f"{count} {name}" for name in ("failed", "missing") if (count := getattr(self, name)))
+        of = f"{self.shards} shard{'s' * (self.shards != 1)}, {self.samples} sample{'s' * (self.samples != 1)}"
+        return f"{of} ({told})" if told else of
 
 
 @dataclass(frozen=True)
@@ -66,34 +63,46 @@ class _Part:
     path: Path
     manifest: Manifest
 
-    def places(self, sealed: bool) -> Iterator[_Place]:
-        """All samples that are its own, in their order. sealed: its results are in order, as at a run's end; else they
-        are put in order here. Raises RunError where a line is no result, or in no place of a sealed shard."""
-        stored = self._sealed() if sealed else self._ordered()
-        found = next(stored, None)
-        for place, sample in read_order(self.path):
-            if found and found[0] == sample:
-                yield _Place(place, *found)
-                found = next(stored, None)
-            else:
-                yield _Place(place, sample, None)
-        if found:
-            what, hint = f"it holds {found[0]}, which is not where it belongs", _AGAIN.format(self.shard)
-            raise RunError(what, where=str(self.path / RESULTS), hint=hint)
-
-    def _sealed(self) -> Iterator[tuple[str, bytes, bool]]:
-        with open_regular(self.path / RESULTS) as file:
+    def lines(self) -> Iterator[tuple[str, tuple[int, bool]]]:
+        """Of each result its sample, where its line begins, and whether it failed; of several of a sample the last
+        counts. A last line that is cut off is passed over. Raises RunError where another is no result."""
+        begin = 0
+        with writing(self.path / RESULTS), open_regular(self.path / RESULTS) as file:
             for number, line in enumerate(file, start=1):
+                if not line.endswith(b"\n"):
+                    return
                 if not (found := _HEAD.fullmatch(line)):
-                    what, hint = f"line {number} is no result", _AGAIN.format(self.shard)
+                    what, hint = f"line {number} is no result", f"remove that line; {_AGAIN.format(self.shard)}"
                     raise RunError(what, where=str(self.path / RESULTS), hint=hint)
-                yield json.loads(found[1]), line, found[2] == b"failed"
+                yield json.loads(found[1]), (begin, found[2] == b"failed")
+                begin += len(line)
 
-    def _ordered(self) -> Iterator[tuple[str, bytes, bool]]:
-        results = read_run_results(self.path)
-        for sample in (sample for _, sample in read_order(self.path)):
-            if sample in results and sample not in results.lost:
-                yield sample, results.lines[sample], results[sample].status == "failed"
+
+@dataclass
+class _Found:
+    """What was found in the shards. owners, begins: by place in the corpus, the number of the shard that has the sample
+    (0: none), and where its line begins there (-1: it is not finished). lacking: the samples that each shard has not
+    finished. states: each shard's results as they were read."""
+
+    owners: array[int]
+    begins: array[int]
+    failed: int = 0
+    lacking: dict[Shard, list[str]] = field(default_factory=dict)
+    states: dict[Shard, tuple[int, ...]] = field(default_factory=dict)
+
+    @contextmanager
+    def held(self, part: _Part) -> Iterator[None]:
+        """Nobody else writes the shard. Raises RunError where somebody does, or did since it was first held."""
+        with writing(part.path):
+            handle = hold(part.path / RESULTS)
+        try:
+            now = os.fstat(handle)
+            state = now.st_ino, now.st_size, now.st_mtime_ns
+            if self.states.setdefault(part.shard, state) != state:
+                raise RunError("it was written while it was merged", where=str(part.path), hint="merge again")
+            yield
+        finally:
+            os.close(handle)
 
 
 def merge(run: Path, partial: bool = False) -> Merged:
@@ -104,19 +113,19 @@ def merge(run: Path, partial: bool = False) -> Merged:
     """
     parts = _parts(run, partial)
     merged = _manifest(parts)
-    _refuse_others(run, merged)
-    with ExitStack() as held:
-        for folder in (run, *(part.path for part in parts)):
-            with writing(folder):
-                held.callback(os.close, hold(folder / RESULTS))
-        sealed, lacking = _checked(parts, merged.protocol.samples)
-        if lacking and not partial:
-            raise _half(run, lacking)
-        with writing(run):
-            (run / MANIFEST).unlink(missing_ok=True)
-        samples, failed = _write(run, parts, sealed)
+    found = _look(parts, merged.protocol.samples)
+    if found.lacking and not partial:
+        raise _half(run, found.lacking)
+    with writing(run):
+        handle = hold(run / RESULTS)
+    try:
+        _refuse_others(run, merged)
+        _write(run, parts, found)
         write_whole(run / MANIFEST, merged.text(), durable=True)
-    return Merged(len(parts), samples, failed, merged.protocol.samples - samples)
+    finally:
+        os.close(handle)
+    samples = sum(begin >= 0 for begin in found.begins)
+    return Merged(len(parts), samples, found.failed, merged.protocol.samples - samples)
 
 
 def _parts(run: Path, partial: bool) -> list[_Part]:
@@ -169,37 +178,37 @@ def _refuse_others(run: Path, merged: Manifest) -> None:
         raise RunError(what, where=str(run), hint=hint)
 
 
-def _checked(parts: list[_Part], samples: int) -> tuple[dict[Shard, bool], dict[Shard, list[str]]]:
-    """Which shards are sealed, and the samples that each has not finished. Raises RunError where a sample is in two
-    shards, or all of them do not make up the protocol's samples, or a file is damaged."""
-    owner = array("l", bytes(array("l").itemsize * samples))  # by place: the number of its shard
-    sealed: dict[Shard, bool] = {}
-    lacking: dict[Shard, list[str]] = {}
+def _look(parts: list[_Part], samples: int) -> _Found:
+    """Raises RunError where a sample is in two shards, or all of them do not make up the protocol's samples, or a file
+    is damaged."""
+    found = _Found(array("l", [0]) * samples, array("q", [-1]) * samples)
     for part in parts:
-        try:
-            found, sealed[part.shard] = _unfinished(part, owner, sealed=True), True
-        except RunError:  # it was broken off, or is damaged: then this raises, too
-            found, sealed[part.shard] = _unfinished(part, owner, sealed=False), False
-        if found:
-            lacking[part.shard] = found
-    if len(parts) == parts[0].shard.of_all and (none := owner.count(0)):
+        with found.held(part):
+            _look_into(part, found)
+    if len(parts) == parts[0].shard.of_all and (none := found.owners.count(0)):
         what = f"{none} of {samples} samples are in no shard"
         raise RunError(what, where=str(parts[0].path.parent), hint="remove the shards, and run them again")
-    return sealed, lacking
-
-
-def _unfinished(part: _Part, owner: array[int], *, sealed: bool) -> list[str]:
-    """The samples of a shard without a line or without events; notes which places are its own."""
-    names = set(os.listdir(part.path / SAMPLES))  # noqa: PTH208 - of 50,000 files, names alone
-    found = []
-    for one in part.places(sealed):
-        if one.place >= len(owner) or owner[one.place] not in (0, part.shard.number):
-            what = f"{one.sample} is in another shard, too" if one.place < len(owner) else f"{one.sample} is no sample"
-            raise RunError(what, where=str(part.path), hint="move away the shard that does not belong here")
-        owner[one.place] = part.shard.number
-        if one.line is None or file_name(one.sample) + ENDING not in names:
-            found.append(one.sample)
     return found
+
+
+def _look_into(part: _Part, found: _Found) -> None:
+    """Notes where the lines of a shard's own samples lie, and which lack a line or events."""
+    names = set(os.listdir(part.path / SAMPLES))  # noqa: PTH208 - of 50,000 files, names alone
+    lines = dict(part.lines())
+    lacking = []
+    for place, sample in read_order(part.path):
+        is_one = 0 <= place < len(found.owners)
+        if not is_one or found.owners[place] not in (0, part.shard.number):
+            what = f"{sample} is in another shard, too" if is_one else f"{sample} is no sample"
+            raise RunError(what, where=str(part.path), hint="move away the shard that does not belong here")
+        found.owners[place] = part.shard.number
+        if sample in lines and file_name(sample) + ENDING in names:
+            found.begins[place], failed = lines[sample]
+            found.failed += failed
+        else:
+            lacking.append(sample)
+    if lacking:
+        found.lacking[part.shard] = lacking
 
 
 def _half(run: Path, lacking: dict[Shard, list[str]]) -> RunError:
@@ -209,47 +218,64 @@ def _half(run: Path, lacking: dict[Shard, list[str]]) -> RunError:
     return RunError(what, where=str(run), hint=f"{_AGAIN.format(shard)}; --partial merges what is there")
 
 
-def _write(run: Path, parts: list[_Part], sealed: dict[Shard, bool]) -> tuple[int, int]:
-    """Links events and frames, writes the results; how many samples, and how many of them failed."""
-    count = failed = 0
+def _write(run: Path, parts: list[_Part], found: _Found) -> None:
+    """Writes the results, links events and frames."""
     with writing(run):
-        for name in (SAMPLES, FRAMES):
-            private_folder(run / name)
         for left in run.glob(f".{RESULTS}.*{PART}"):  # of a killed process
             left.unlink()
-        for part in parts:
-            for name in os.listdir(part.path / FRAMES):  # noqa: PTH208
-                _link(part.path / FRAMES / name, run / FRAMES / name)
-        streams = [_tagged(part, number, sealed[part.shard]) for number, part in enumerate(parts)]
         with replacing(run / RESULTS) as file:
-            for _, number, one in heapq.merge(*streams, key=itemgetter(0)):
-                name = f"{SAMPLES}/{file_name(one.sample)}{ENDING}"
-                if one.line and _link(f"{parts[number].path}/{name}", f"{run}/{name}"):
-                    file.write(one.line)
-                    count += 1
-                    failed += one.failed
+            for begin in range(0, len(found.owners), _AT_ONCE):
+                file.writelines(_lines(parts, found, begin))
             file.flush()
             os.fsync(file.fileno())
-    return count, failed
+            for part in parts:
+                with found.held(part):
+                    pass  # what was copied is what was looked at
+            (run / MANIFEST).unlink(missing_ok=True)
+            for name in (SAMPLES, FRAMES):
+                private_folder(run / name)
+            for part in parts:
+                with found.held(part):
+                    _link_all(part, run, found)
 
 
-def _tagged(part: _Part, number: int, sealed: bool) -> Iterator[tuple[int, int, _Place]]:
-    return ((one.place, number, one) for one in part.places(sealed))
+def _lines(parts: list[_Part], found: _Found, begin: int) -> list[bytes]:
+    """So many finished lines from the place `begin` on, in corpus order; one file after the other is opened."""
+    lines: dict[int, bytes] = {}
+    places: dict[int, list[int]] = defaultdict(list)
+    for place, at in enumerate(found.begins[begin : begin + _AT_ONCE], start=begin):
+        if at >= 0:
+            lines[place] = b""
+            places[found.owners[place]].append(place)
+    for part in parts:
+        with open_regular(part.path / RESULTS) as file:
+            for place in places[part.shard.number]:
+                file.seek(found.begins[place])
+                lines[place] = file.readline()
+    return list(lines.values())
 
 
-def _link(source: str | Path, target: str | Path) -> bool:
-    """Has `target` be the file `source`; False where that is not there."""
+def _link_all(part: _Part, run: Path, found: _Found) -> None:
+    """The frames of a shard, and the events of what it finished."""
+    for name in os.listdir(part.path / FRAMES):  # noqa: PTH208
+        _link(f"{part.path}/{FRAMES}/{name}", f"{run}/{FRAMES}/{name}")
+    for place, sample in read_order(part.path):
+        if found.begins[place] >= 0:
+            name = f"{SAMPLES}/{file_name(sample)}{ENDING}"
+            _link(f"{part.path}/{name}", f"{run}/{name}")
+
+
+def _link(source: str, target: str) -> None:
+    """Has `target` be the file `source`."""
     while True:
         try:
             os.link(source, target)
         except FileExistsError:
             if os.path.samefile(source, target):  # noqa: PTH121
-                return True
+                return
             os.unlink(target)  # noqa: PTH108 - of an earlier merge, or a copy
-        except FileNotFoundError:
-            return False
         except OSError:  # the file system has no links
             shutil.copyfile(source, target)
-            return True
+            return
         else:
-            return True
+            return

@@ -55,7 +55,7 @@ def test_tasks_give_the_plain_run_file_by_file(nodes: Nodes, tmp_path: Path) -> 
     assert ran(tmp_path, "run", *DEMO, "runs=plain").returncode == 0
     done = ran(tmp_path, "cluster", "run", *DEMO, "runs=parts", "shards=3", "on=ray", f"on.address={nodes.address}")
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "merged 3 shards, 19 samples, 0 failed" in done.stdout
+    assert "merged 3 shards, 19 samples\n" in done.stdout
     assert merged(folder_of(tmp_path / "parts")) == without_manifest(folder_of(tmp_path / "plain"))
 
 

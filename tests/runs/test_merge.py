@@ -224,7 +224,7 @@ def no_shards(run: Path) -> None:
         (no_order, "the samples of this shard cannot be read: No such file or directory"),
         (damaged_order, "the samples of this shard cannot be read"),
         (other_n, "shards 1/3 and 3/3 were not made with the same: protocol"),
-        (damaged, "line 1 is not a record of this version"),
+        (damaged, "line 1 is no result"),
         (no_shards, "there is no shard to merge"),
     ],
 )
@@ -234,9 +234,53 @@ def test_what_does_not_belong_together_is_refused_with_nothing_changed(
     spoil(run)
     with pytest.raises(RunError, match=said) as error:
         merge(run)
-    assert error.value.hint or spoil is damaged
-    assert not (run / MANIFEST).exists()
-    assert not (run / SAMPLES).exists()
+    assert error.value.hint
+    assert [file.name for file in run.iterdir() if file.name != SHARDS] == []
+
+
+def test_what_was_merged_stays_where_merging_again_is_refused(run: Path) -> None:
+    merge(run)
+    before = held_but(run)
+    half_of_one(run)
+    with pytest.raises(RunError, match="are not finished"):
+        merge(run)
+    assert held_but(run) == before
+
+
+def test_a_merge_has_few_files_open(tmp_path: Path) -> None:
+    """Of 12 shards with room for 16 open files."""
+    code = (
+        "import resource, sys\nfrom pathlib import Path\nfrom mmerg.runs.merge import merge\n"
+        "resource.setrlimit(resource.RLIMIT_NOFILE, (16, 16))\nprint(merge(Path(sys.argv[1])).samples)"
+    )
+    for number in range(1, 13):
+        write_shard(tmp_path, f"{number}/12")
+    done = in_a_process(code, str(tmp_path))
+    assert (done.stdout, done.stderr) == ("24\n", "")
+
+
+def in_a_process(code: str, *given: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-c", code, *given]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    return subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+
+
+def test_a_shard_that_is_written_while_it_is_merged_is_refused_and_the_merged_run_stays(run: Path) -> None:
+    """It gets a line once the merge has begun a file of its own."""
+    code = (
+        "import sys\nfrom pathlib import Path\nfrom mmerg.errors import RunError\nfrom mmerg.runs.merge import merge\n"
+        "run = Path(sys.argv[1])\nresults = run / 'shards/00002-of-00003/results.jsonl'\n"
+        "def write(event, given):\n"
+        "    if event == 'open' and str(given[0]).endswith('.part') and isinstance(given[0], str):\n"
+        "        results.write_bytes(results.read_bytes() * 2)\n"
+        "sys.addaudithook(write)\n"
+        "try:\n    merge(run)\nexcept RunError as error:\n    print(error.what, error.where)"
+    )
+    merge(run)
+    before = held_but(run)
+    assert in_a_process(code, str(run)).stdout.startswith("it was written while it was merged")
+    assert held_but(run) == before
+    assert merge(run).missing == 0
 
 
 @pytest.mark.parametrize("spoil", [drop_one, half_of_one, events_gone, cut_off])
@@ -290,9 +334,7 @@ def test_a_merge_that_was_killed_leaves_no_run_and_is_made_again(run: Path, plai
     merge(run)
     for left in (1, 4, 20):
         shutil.rmtree(run / SAMPLES)
-        killed = [sys.executable, "-c", code, str(run), str(left)]
-        done = subprocess.run(killed, env={**os.environ, "PYTHONPATH": str(ROOT)}, check=False)
-        assert done.returncode == -9
+        assert in_a_process(code, str(run), str(left)).returncode == -9
         assert main([str(run / SAMPLES)]) == 2
         with pytest.raises(RunError, match="its shards are not merged yet") as error:
             read_manifest(run)
