@@ -10,7 +10,7 @@ top_k          figures against the number of exemplars, for runs that differ in 
 
 The last four need what `python -m mmerg.score RUN` writes, planted what `python -m mmerg.audit RUN` does.
 `--labels` says what the runs are called, else by what tells them apart; `--no-title` leaves the title out.
-docs/plots.md says more. Exit code: 0, 1 where nothing could be drawn, 2 where a run cannot be read.
+Exit code: 0, 1 where nothing could be drawn, 2 where a run cannot be read.
 """
 
 from __future__ import annotations
