@@ -16,10 +16,11 @@ from collections.abc import Callable, Iterator
 from contextlib import closing
 from functools import partial
 
+from mmerg.backends.dialects import DIALECTS
 from mmerg.backends.ollama_host import OllamaHost
 from mmerg.backends.protocol import Backend, Engine, Sampling
 from mmerg.checking import at_once, probes
-from mmerg.checking.audits import audits
+from mmerg.checking.audits import RUNS, audits
 from mmerg.checking.probes import Found, failed_call
 from mmerg.checking.room import room
 from mmerg.console.terminal import STARTS_OVER, console, escape, run_command, start
@@ -75,12 +76,16 @@ def report(backend: Backend, host: str, settings: DoctorSettings) -> Iterator[Fo
         "penalties": partial(probes.penalties, backend, sampling),
         "seeds": partial(probes.seeds, backend, sampling),
     }
+    dialect = DIALECTS.get(str(engine.load.get("dialect")))
+    if silent := dialect is not None and not dialect.logprobs:
+        del checks["logprobs"]
+        yield Found("logprobs", "ok", "this server tells none: no self_ppl, +audit=comparison or system=best_of_n")
     if engine.vision and backbone.max_images > 1:
         checks["two images"] = partial(probes.two_images, backend)
     if not engine.vision:
         yield Found("eyes", "ok", "none: frames go to this model as measured descriptions")
     checks["parallel"] = partial(at_once.parallel, backend, backbone.concurrency, engine.vision)
-    checks["at once"] = partial(at_once.worth, backend, backbone.concurrency)
+    checks["at once"] = partial(at_once.worth, backend, backbone.concurrency, engine.vision)
     if engine.backend == "ollama":
         checks |= {"memory": partial(_memory, host, engine), "embeddings": partial(_embeddings, host, engine)}
     for name, check in checks.items():
@@ -90,7 +95,7 @@ def report(backend: Backend, host: str, settings: DoctorSettings) -> Iterator[Fo
             yield failed_call(name, error)
     if isinstance(settings, ExamSettings) and settings.audits:
         try:
-            yield from audits(backend, backbone.sampling.plain())
+            yield from audits(backend, backbone.sampling.plain(), ("findings",) if silent else tuple(RUNS))
         except SampleError as error:
             yield Found("audits", "failed", str(error))
 

@@ -24,7 +24,8 @@ from mmerg.doctor import examine
 from mmerg.frames.picture import from_jpeg
 from mmerg.settings.backbone import ExamSettings
 from mmerg.settings.parse import parse
-from tests.backends.conftest import LAST, Faulty, faulty_server, json_answer, line, stream
+from tests.backends.conftest import LAST, Faulty, completion, faulty_server, json_answer, line, stream
+from tests.backends.openai.shapes import LM_STUDIO
 from tests.composed import composed
 from tests.engine.parts import ROOT
 from tests.llama_server import INSTALLED, NAME, llama_server
@@ -289,6 +290,17 @@ def test_a_server_that_gives_no_log_probabilities(doctor: Doctor) -> None:
         assert doctor(server.host, *M) == 1
     assert (doctor.found["reply"], doctor.found["logprobs"], doctor.found["memory"]) == ("✓", "✗", "✓")
     assert "self_ppl cannot be computed" in doctor.text
+
+
+def test_a_kind_of_server_that_has_no_log_probabilities_is_not_blamed(doctor: Doctor) -> None:
+    settings = ("backend=openai", "backend.adapter.dialect=lmstudio", "backbone.load.num_ctx=2048")
+    with faulty_server() as server:
+        server.answer(json_answer(LM_STUDIO["/api/v0/models"]), path="/api/v0/models")
+        server.answer(json_answer(completion("Hi")), path="/v1/chat/completions")
+        doctor(server.host, *settings, "backbone.model=m", "audits=true")
+    assert (doctor.found["logprobs"], doctor.found["audit by findings"]) == ("✓", "?")
+    assert "this server tells none: no self_ppl, +audit=comparison or system=best_of_n" in doctor.text
+    assert doctor.text.count("audit by") == 1
 
 
 @pytest.mark.parametrize(

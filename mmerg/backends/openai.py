@@ -87,7 +87,7 @@ class OpenAI:
             model=self.model,
             digest=served.digest,
             capabilities=("completion", "vision") if vision else ("completion",),
-            context_length=served.context,
+            context_length=served.context,  # where it ends a reply does, and Phi's long rope begins by it
             load={
                 "num_ctx": self._num_ctx,
                 "dialect": self._dialect.name,

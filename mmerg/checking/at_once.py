@@ -6,6 +6,7 @@ import random
 import time
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
+from itertools import cycle, islice
 from typing import Literal
 
 import numpy as np
@@ -15,7 +16,8 @@ from mmerg.checking.probes import Found, asked, picture
 
 GROUPS = 3
 AGREE = 0.05  # log-probabilities of the same tokens may differ by so much between runs on a GPU
-MOST = 8  # calls at once that are tried
+ALONE = 8  # calls of a group that are made alone, too; a larger group has them several times
+MOST = 64  # calls at once that are tried, where half as many paid
 GAIN = 1.15  # of tokens a second, from which on twice as many calls at once are worth it
 
 Agreement = Literal["alike", "tied", "other"]
@@ -24,14 +26,14 @@ Agreement = Literal["alike", "tied", "other"]
 def parallel(backend: Backend, concurrency: int, vision: bool) -> Found:
     """Calls of unequal size, with images where the model has eyes, give sent at once what each gives alone."""
     chance = random.Random(7)
-    number = min(max(concurrency, 2), MOST)
+    number = max(concurrency, 2)
     found: list[Agreement] = []
     for _ in range(GROUPS):
-        group = [_pictured(chance) if vision else _worded(chance, 24) for _ in range(number)]
+        group = [_pictured(chance, 24) if vision else _worded(chance, 24) for _ in range(min(number, ALONE))]
         alone = [backend.complete(request) for request in group]
         with ThreadPoolExecutor(number) as threads:
-            together = list(threads.map(backend.complete, group))
-        agreed = [agreement(one, two) for one, two in zip(alone, together, strict=True)]
+            together = list(threads.map(backend.complete, islice(cycle(group), number)))
+        agreed = [agreement(one, two) for one, two in zip(cycle(alone), together, strict=False)]
         found.append("other" if "other" in agreed else "tied" if "tied" in agreed else "alike")
     other, tied = found.count("other"), found.count("tied")
     groups = f"of {GROUPS} groups of {number} calls at once"
@@ -58,13 +60,15 @@ def agreement(one: Reply, two: Reply) -> Agreement:
     return "alike" if one.text == two.text else "other"
 
 
-def worth(backend: Backend, concurrency: int) -> Found:
-    """How many calls at once are worth it: tokens a second of 1, 2, 4 and 8, as long as twice as many give more."""
+def worth(backend: Backend, concurrency: int, vision: bool) -> Found:
+    """How many calls at once are worth it: tokens a second of 1, 2, 4, …, as long as twice as many give more. With eyes
+    every other call has an image, as a run's have."""
     chance = random.Random(11)
     rates: dict[int, float] = {}
     number = 1
     while number <= MOST and paying(rates) == max(rates, default=0):
-        group = [_worded(chance, 32) for _ in range(max(number, 2))]
+        calls = range(max(number, 2))
+        group = [_pictured(chance, 32) if vision and call % 2 else _worded(chance, 32) for call in calls]
         begin = time.monotonic()
         with ThreadPoolExecutor(number) as threads:
             tokens = sum(max(reply.response_tokens, 1) for reply in threads.map(backend.complete, group))
@@ -72,7 +76,7 @@ def worth(backend: Backend, concurrency: int) -> Found:
         number *= 2
     best = paying(rates)
     told = ", ".join(f"{many} at once {rate / rates[1]:.1f}" for many, rate in rates.items() if many > 1)
-    text = f"tokens a second, one call's as 1: {told}"
+    text = f"tokens a second, one call's as 1{', every other with an image' * vision}: {told}"
     if best == concurrency:
         return Found("at once", "ok", f"{text}; backbone.concurrency={concurrency} is worth it")
     return Found("at once", "ok", f"{text}; backbone.concurrency={best} would be worth it, where parallel is well")
@@ -86,9 +90,10 @@ def paying(rates: Mapping[int, float]) -> int:
     return best
 
 
-def _pictured(chance: random.Random) -> Request:
+def _pictured(chance: random.Random, num_predict: int) -> Request:
     side = chance.choice((96, 160, 224, 288, 352))
-    return asked("Describe the image in one sentence.", (_noise(side, chance.randrange(2**31)),), num_predict=24)
+    image = _noise(side, chance.randrange(2**31))
+    return asked("Describe the image in one sentence.", (image,), num_predict=num_predict)
 
 
 def _worded(chance: random.Random, num_predict: int) -> Request:

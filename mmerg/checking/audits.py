@@ -6,7 +6,7 @@ to fail; by comparison the own line is to be preferred, over both orders. Chance
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from importlib.resources import files
 from typing import Any
@@ -43,17 +43,18 @@ def scenes() -> list[tuple[Scene, str]]:
     return found
 
 
-def audits(backend: Backend, samplers: dict[str, Any]) -> Iterator[Found]:
-    """A finding for each auditor. samplers: the backbone's, as its page has them. Raises CallError."""
+def audits(backend: Backend, samplers: dict[str, Any], kinds: Collection[str]) -> Iterator[Found]:
+    """A finding for each auditor of `kinds`. samplers: the backbone's, as its page has them. Raises CallError."""
     prompts, told = prompts_of(parse(compose("config", WRITER_ALONE).config, RunSettings)), scenes()
     auditor, [writer] = prompts.system.auditor, prompts.system.stages
     assert auditor is not None
     shown = replace(auditor, audits=(writer.name,))
-    right: dict[str, list[bool]] = {"findings": [], "comparison": []}
+    right: dict[str, list[bool]] = {kind: [] for kind in kinds}
     for (scene, own), (_, other) in zip(told, [*told[1:], told[0]], strict=True):
         ask = Asker(prompts, backend, Sampling().changed(samplers), _untold)
         right["findings"] += [_passes(ask, auditor, scene, own) is True, _passes(ask, auditor, scene, other) is False]
-        right["comparison"].append(preferred(ask, shown, State(scene), own, other) > 0)
+        if "comparison" in right:
+            right["comparison"].append(preferred(ask, shown, State(scene), own, other) > 0)
     for name, cases in right.items():
         yield _found(name, cases)
 

@@ -9,7 +9,7 @@ import pytest
 
 from mmerg.backends.protocol import Request
 from mmerg.backends.scripted import Scripted
-from mmerg.checking.audits import audits, scenes
+from mmerg.checking.audits import RUNS, audits, scenes
 
 LINES = {line: scene for scene, line in scenes()}
 
@@ -46,7 +46,7 @@ def rambles(request: Request) -> str:
     [(knows, "40 of 40", "20 of 20"), (passes_all, "20 of 40", "0 of 20"), (rambles, "0 of 40", "0 of 20")],
 )
 def test_each_auditor_is_counted_by_itself(model: Callable[[Request], str], findings: str, comparison: str) -> None:
-    first, second = audits(Scripted(model), {})
+    first, second = audits(Scripted(model), {}, RUNS)
     assert (first.probe, second.probe) == ("audit by findings", "audit by comparison")
     assert f"right in {findings} cases" in first.text
     assert f"right in {comparison} cases" in second.text

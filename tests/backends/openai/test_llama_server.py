@@ -153,6 +153,17 @@ def test_each_image_is_seen(backend: OpenAI) -> None:
     assert replies[(dark, light)].prompt_tokens == replies[()].prompt_tokens + 2 * 16
 
 
+def test_where_the_context_ends_a_reply_does_too_so_it_is_part_of_the_engine(url: str, backend: OpenAI) -> None:
+    request = ask("Go on: " + "one two three four five six " * 72, 400, temperature=1.0)
+    longer = asking(url, load={"num_ctx": 512})
+    with llama_server(context=512, token=TOKEN) as other:
+        shorter = asking(other, load={"num_ctx": 512})
+        cut, whole = shorter.complete(request), longer.complete(request)
+        assert (cut.finish, cut.prompt_tokens + cut.response_tokens) == (Finish.LENGTH, 512)
+        assert whole.response_tokens > cut.response_tokens
+        assert shorter.describe().key() != longer.describe().key()
+
+
 # Errors
 
 

@@ -1,0 +1,43 @@
+"""What is asked with several calls at once, of a backend that notes it."""
+
+from __future__ import annotations
+
+import pytest
+
+from mmerg.backends.protocol import Engine, Finish, Reply, Request
+from mmerg.checking.at_once import ALONE, GROUPS, parallel, worth
+
+
+class Noted:
+    """Answers a request by its digest."""
+
+    def __init__(self) -> None:
+        self.asked: list[Request] = []
+
+    def describe(self) -> Engine:
+        return Engine(backend="noted", version="1", model="m", digest="d")
+
+    def complete(self, request: Request) -> Reply:
+        self.asked.append(request)
+        return Reply(text=request.digest(), finish=Finish.STOP, response_tokens=1)
+
+    def close(self) -> None:
+        pass
+
+
+@pytest.mark.parametrize(("vision", "pictured"), [(True, 1), (False, 0)])
+def test_with_eyes_every_other_call_that_is_timed_has_an_image(vision: bool, pictured: int) -> None:
+    backend = Noted()
+    found = worth(backend, 1, vision)
+    assert sum(bool(request.images) for request in backend.asked[:2]) == pictured
+    assert ("every other with an image" in found.text) == vision
+
+
+@pytest.mark.parametrize(("concurrency", "together", "alone"), [(1, 2, 2), (5, 5, 5), (24, 24, ALONE)])
+def test_as_many_calls_are_held_against_those_alone_as_a_run_makes(concurrency: int, together: int, alone: int) -> None:
+    backend = Noted()
+    found = parallel(backend, concurrency, vision=False)
+    assert found.status == "ok"
+    assert f"{GROUPS} groups of {together} calls" in found.text
+    assert len(backend.asked) == GROUPS * (alone + together)
+    assert len({request.digest() for request in backend.asked}) == GROUPS * alone
