@@ -2,7 +2,7 @@
 
 In a clip of 3 to 6 s a face talks, blinks and sways; light changes, somebody walks behind, the picture is noisy. Once
 it looks surprised, angry, glad or sad for 0.4 to 0.8 s. Counted are clips of which a keyframe lies in that time, for
-each method at `--frames` a clip, and as what the apex was taken. `--faces hidden` keeps the face finder out.
+each method at `--frames` a clip, and as what the apex was taken.
 
     python benchmarks/apex.py --clips 100 --frames 2
 """
@@ -10,7 +10,6 @@ each method at `--frames` a clip, and as what the apex was taken. `--faces hidde
 from __future__ import annotations
 
 import tempfile
-from collections import Counter
 from pathlib import Path
 
 import numpy as np
@@ -18,7 +17,6 @@ import numpy as np
 from benchmarks.parts import options, publish
 from mmerg.corpora.dialogue import Clip
 from mmerg.errors import ClipError
-from mmerg.frames import apex
 from mmerg.frames.extract import extract
 from mmerg.frames.picture import Picture, cv2
 from mmerg.frames.store import FrameStore
@@ -105,28 +103,20 @@ def face(
 
 def main() -> None:
     """Draw clips, take frames of each, print."""
-    given = options(__doc__, clips=100, frames=2, faces=("found", "hidden"))
-    if given.faces == "hidden":
-        vars(apex)["boxes"] = lambda *_, **__: []
-    methods = [FramesSettings(method=method, per_clip=given.frames) for method in ("apex", "representative", "uniform")]
-    shown: Counter[str] = Counter({method.method: 0 for method in methods})
-    roles: Counter[str] = Counter()
+    given = options(__doc__, clips=100, frames=2)
+    figures = dict.fromkeys(("apex", "representative", "uniform", "apex of a face", "apex of motion"), 0)
     with tempfile.TemporaryDirectory() as name:
-        store = FrameStore(Path(name) / "frames")
+        path, store = Path(name) / "talk.mp4", FrameStore(Path(name) / "frames")
         for seed in range(given.clips):
-            path = Path(name) / f"{seed}.mp4"
             begins, ends = talk(path, seed)
-            for method in methods:
-                (found,) = extract([Clip(path)], method, store)
+            for method in ("apex", "representative", "uniform"):
+                (found,) = extract([Clip(path)], FramesSettings(method=method, per_clip=given.frames), store)
                 if isinstance(found, ClipError):
                     raise found
-                shown[method.method] += any(begins <= frame.time < ends for frame in found)
-                roles.update(frame.role for frame in found if frame.role.startswith("apex"))
-            path.unlink()
-    told = ", ".join(f"{role} {count}" for role, count in roles.items()) or "none"
-    lines = [f"{given.clips} clips, {given.frames} frames of each: clips whose expression is shown (apexes: {told})"]
-    lines += [f"  {method:<15}{count:4}" for method, count in shown.items()]
-    publish(lines, {"benchmark": "apex", "shown": dict(shown), "roles": dict(roles)} | vars(given))
+                figures[method] += any(begins <= frame.time < ends for frame in found)
+                for role in {frame.role for frame in found} & figures.keys():
+                    figures[role] += 1
+    publish(given, figures)
 
 
 if __name__ == "__main__":

@@ -1,133 +1,201 @@
-"""What the framework itself costs a call, beside the model and HTTP: MERG on the demo corpus, a backend of no latency.
+"""What mmerg costs a call beside the model and HTTP, with and without the reply cache, and what inspect_ai costs there.
 
-Whole samples of five calls go through `Experiment`, keyframes already taken, in these variants, in turn:
+A scripted server in a process of its own answers at once. All ask it the same, five calls a sample, text only, one
+sample at a time, and write their logs. Figures are of the processor and of the clock, in milliseconds a call:
 
-    bare    the same requests straight to `Scripted.complete`: the base of the ratios
-    engine  samples on the bare backend, events thrown away
-    trace   the same into a run folder: trace, kept frames, results
-    off     the same behind the pool, the cache switched off, and the retry: what a run without cache costs
-    miss    the same with the cache on and nothing in it
-    hit     the same with every reply in the cache: a replay
+    off, miss, hit  `mmerg run` of MERG without a reply cache, with an empty one, and with one that has every reply
+    inspect_ai      a Task whose solver asks the same messages with the same schemas and samplers, no scorer
+    raw             the bodies of `off` by `http.client`, a connection a call, answers thrown away: HTTP's own share
 
-Left out is what is done once a run: reading prompts, opening the cache. No two samples have the same words; every fifth
-has the same keyframes. Each round has a run folder of its own. Times are of the processor, not of the clock.
-Prints milliseconds a call and ratios, medians over rounds with their range, then one line of JSON.
+What is done once falls out: a call is (T(n) - T(1)) / (5 (n - 1)). "beside HTTP" is less `raw` of the same round.
+Without inspect_ai (`pip install inspect-ai openai`) the others are measured. Last, what a command takes to begin:
+`mmerg run --help` against bare imports of what it needs.
 
-    python benchmarks/overhead.py --samples 20 --rounds 7
+    python benchmarks/overhead.py --samples 40 --rounds 5
 """
 
 from __future__ import annotations
 
+import contextlib
+import io
+import json
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import closing
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
-from itertools import count
+from http.client import HTTPConnection
+from http.server import BaseHTTPRequestHandler
+from importlib import import_module
+from importlib.util import find_spec
+from multiprocessing import get_context
+from multiprocessing.connection import Connection
 from pathlib import Path
+from typing import Any
 
-from benchmarks.parts import (
-    CALLS,
-    alternating,
-    answer,
-    experiment,
-    ignore,
-    keep_nothing,
-    options,
-    pool,
-    processor_seconds,
-    publish,
-    ratio,
-    recorded,
-    requests_of,
-    run_folder,
-    samples,
-    spread,
-    whole,
-)
-from mmerg.backends.cache import Mode
-from mmerg.backends.pool import Pool
-from mmerg.backends.protocol import Backend, Sampling
-from mmerg.backends.scripted import Scripted
-from mmerg.corpora.dialogue import Sample
-from mmerg.engine.sample import Experiment, KeepFrame
-from mmerg.runs.folder import Run
+from benchmarks.parts import CALLS, Taken, alternating, corpus, options, process, publish, ratio, taken
+from mmerg.backends.dry import TEXT, least
+from mmerg.experiment.launch import launch
+from tests.composed import settings_of
+from tests.scripted_ollama import scripted_ollama
+
+MODEL = "qwen2.5vl:7b"
+BEGIN = {"help": ("-m", "mmerg", "run", "--help"), "imports": ("-c", "import hydra, omegaconf, pydantic")}
 
 
-@dataclass
-class Bench:
-    """Samples and a scratch folder; each variant is a method that gives the milliseconds a call took."""
+def answer(body: Mapping[str, Any]) -> str:
+    """The least that the schema allows, in which an audit passes."""
+    schema = body.get("format") or body.get("response_format", {}).get("json_schema", {}).get("schema")
+    return json.dumps(least(schema, 0)) if schema else TEXT
+
+
+def serve(line: Connection) -> None:
+    """The server, until its process is ended. It keeps connections, as Ollama does, and sends at once."""
+    BaseHTTPRequestHandler.protocol_version = "HTTP/1.1"
+    BaseHTTPRequestHandler.disable_nagle_algorithm = True
+    with scripted_ollama(answer=answer) as server:
+        line.send(server.url)
+        line.recv()
+
+
+@contextlib.contextmanager
+def served() -> Iterator[str]:
+    """The address of the server in a process of its own."""
+    here, there = get_context("spawn").Pipe()
+    child = get_context("spawn").Process(target=serve, args=(there,))
+    child.start()
+    try:
+        yield here.recv()
+    finally:
+        child.terminate()
+        child.join()
+
+
+@dataclass(frozen=True)
+class Programs:
+    """Each gives the work of so many samples, ready to be done. bodies: what mmerg sends, five a sample."""
 
     folder: Path
-    todo: Sequence[Sample]
-    run: Experiment
-    pools: Mapping[Mode, Pool]
-    numbers: count[int] = field(default_factory=lambda: count(1))  # a name for each run folder, a seed for each miss
+    url: str
+    root: Path
+    bodies: Sequence[Mapping[str, Any]] = ()
 
-    def bare(self) -> float:
-        asked = requests_of(self.run, self.todo, answer)
-        backend = Scripted(answer)
-        return self._a_call(lambda: [backend.complete(request) for request in asked])
+    def mmerg(self, count: int, *more: str) -> Callable[[], None]:
+        settings = settings_of(
+            *("dataset=folder", f"dataset.root={self.root}", f"limit={count}", "memory=none", "frames=none"),
+            *("backend=ollama", "backbone=qwen2.5vl-7b", f"backend.hosts=[{self.url}]"),
+            *(f"runs={tempfile.mkdtemp(dir=self.folder)}", *more),
+        )
 
-    def engine(self) -> float:
-        backend = Scripted(answer)
-        return self._a_call(lambda: self._go(backend, keep_nothing))
+        def work() -> None:
+            with contextlib.redirect_stdout(io.StringIO()) as told:
+                [ended] = launch(settings)
+            if ended.failed or ended.calls != CALLS * count:
+                raise SystemExit(f"not {CALLS} calls a sample:\n{told.getvalue()}")
 
-    def trace(self) -> float:
-        backend = Scripted(answer)
-        with self._run_folder() as record:
-            return self._a_call(lambda: self._go(backend, record.keep_frame, record))
+        return work
 
-    def off(self) -> float:
-        return self._pooled(self.run, "off")
+    def raw(self, count: int) -> Callable[[], None]:
+        address = self.url.removeprefix("http://")
+        sent = [json.dumps(body).encode() for body in self.bodies[: CALLS * count]]
 
-    def miss(self) -> float:
-        return self._pooled(replace(self.run, sampling=Sampling(seed=next(self.numbers))), "on")
+        def work() -> None:
+            for body in sent:
+                connection = HTTPConnection(address)
+                connection.request("POST", "/api/chat", body, {"Content-Type": "application/json"})
+                connection.getresponse().read()
+                connection.close()
 
-    def hit(self) -> float:
-        return self._pooled(self.run, "on")
+        return work
 
-    def _pooled(self, run: Experiment, mode: Mode) -> float:
-        with self._run_folder() as record:
-            return self._a_call(lambda: recorded(run, self.todo, self.pools[mode], record))
+    def inspect_ai(self, count: int) -> Callable[[], None]:
+        package, models = import_module("inspect_ai"), import_module("inspect_ai.model")
 
-    def _go(self, backend: Backend, keep_frame: KeepFrame, record: Run | None = None) -> None:
-        for sample in self.todo:
-            one = partial(self.run.sample, sample, backend, keep_frame=keep_frame)
-            whole(record.record(sample.id, one) if record else one(ignore))
+        def five() -> Any:
+            async def solve(state: Any, generate: Any) -> Any:
+                for body in self.bodies[CALLS * int(state.sample_id) :][:CALLS]:
+                    state.messages = [_message(models, **message) for message in body["messages"]]
+                    state = await generate(state, **_settings(models, body))
+                    if "format" in body:
+                        json.loads(state.output.completion)  # the least that a task does with it
+                return state
 
-    def _run_folder(self) -> Run:
-        return run_folder(self.folder / f"run{next(self.numbers)}")
+            return solve
 
-    def _a_call(self, work: Callable[[], object]) -> float:
-        return 1000 * processor_seconds(work) / (CALLS * len(self.todo))
+        rows = [import_module("inspect_ai.dataset").Sample(input="-", id=str(place)) for place in range(count)]
+        task = package.Task(dataset=rows, solver=import_module("inspect_ai.solver").solver(five)())
+        model = models.get_model(f"ollama/{MODEL}", base_url=f"{self.url}/v1")
+
+        def work() -> None:
+            logs = str(self.folder / "logs")
+            [log] = package.eval(task, model=model, display="none", log_dir=logs, max_samples=1, max_connections=1)
+            if log.status != "success":
+                raise SystemExit(f"inspect_ai: {log.error}")
+
+        return work
+
+
+def _message(models: Any, role: str, content: str) -> Any:
+    return getattr(models, f"ChatMessage{role.title()}")(content=content)
+
+
+def _settings(models: Any, body: Mapping[str, Any]) -> dict[str, Any]:
+    """The samplers and the schema of a call, as far as inspect_ai has them."""
+    sampling = body["options"]
+    found = {
+        "max_tokens": sampling["num_predict"],
+        **{name: sampling[name] for name in ("temperature", "top_p", "seed")},
+    }
+    if "format" in body:
+        schema = import_module("inspect_ai.util").JSONSchema.model_validate(body["format"])
+        found["response_schema"] = models.ResponseSchema(name="reply", json_schema=schema)
+    return found
+
+
+def a_call(program: Callable[[int], Callable[[], None]], count: int) -> Taken:
+    """Milliseconds a call."""
+    first, all_of_them = taken(program(1)), taken(program(count))
+    calls = CALLS * (count - 1)
+    return Taken(*(1000 * (most - least) / calls for most, least in zip(all_of_them, first, strict=True)))
 
 
 def main() -> None:
-    """Time the variants and the pieces, print."""
-    given = options(__doc__, samples=20, rounds=7)
-    with (
-        tempfile.TemporaryDirectory() as name,
-        closing(pool([Scripted(answer)], Path(name) / "replies.sqlite", "off")) as off,
-        closing(pool([Scripted(answer)], Path(name) / "replies.sqlite", "on")) as on,
-    ):
-        bench = Bench(Path(name), samples(given.samples), experiment(Path(name)), {"off": off, "on": on})
-        variants = {
-            one.__name__: one for one in (bench.bare, bench.engine, bench.trace, bench.off, bench.miss, bench.hit)
+    """Time all, print."""
+    given = options(__doc__, samples=40, rounds=5)
+    bodies: list[dict[str, Any]] = []
+
+    def keep(body: dict[str, Any]) -> str:
+        bodies.append(body)
+        return answer(body)
+
+    with tempfile.TemporaryDirectory() as name, served() as url:
+        folder, root = Path(name), corpus(Path(name), given.samples)
+        full = f"cache_dir={folder}/full"
+        with scripted_ollama(answer=keep) as server:
+            Programs(folder, server.url, root).mmerg(given.samples, full)()
+        programs = Programs(folder, url, root, bodies)
+        ways: dict[str, Callable[[int], Callable[[], None]]] = {
+            "off": lambda count: programs.mmerg(count, "cache=off"),
+            "miss": lambda count: programs.mmerg(count, f"cache_dir={tempfile.mkdtemp(dir=folder)}"),
+            "hit": lambda count: programs.mmerg(count, full),
+            "raw": programs.raw,
         }
-        alternating(variants, 1)  # takes the keyframes, fills the cache
-        rounds = alternating(variants, given.rounds)
-    times = {name: spread([row[name] for row in rounds]) for name in variants}
-    ratios = {name: ratio(rounds, name, "bare") for name in variants}
-    publish(
-        [
-            f"{given.samples} samples of {CALLS} calls, medians of {given.rounds} rounds (range)",
-            "variant: milliseconds a call, ratio to bare",
-            *(f"  {name:<7}{times[name]!s:<24}{ratios[name].median:7.0f}" for name in variants),
-            f"  miss against off {ratio(rounds, 'miss', 'off')}, hit against off {ratio(rounds, 'hit', 'off')}",
-        ],
-        {"benchmark": "overhead", "ms_a_call": times, "ratio_to_bare": ratios} | vars(given),
-    )
+        if find_spec("inspect_ai") and find_spec("openai"):
+            ways["inspect_ai"] = programs.inspect_ai
+        for way in ways.values():
+            way(1)()  # imports
+        times = alternating({name: partial(a_call, way, given.samples) for name, way in ways.items()}, given.rounds)
+        begins = alternating({name: partial(process, *command) for name, command in BEGIN.items()}, given.rounds + 1)
+    figures: dict[str, Sequence[float]] = {}
+    for kind in ("processor", "wall"):
+        ms = {name: [getattr(one, kind) for one in found] for name, found in times.items()}
+        less = {name: [0.0] * given.rounds if name == "hit" else ms["raw"] for name in ms}
+        own = {name: [a - b for a, b in zip(ms[name], less[name], strict=True)] for name in ms if name != "raw"}
+        figures |= {f"{name}, {kind} ms a call beside HTTP": found for name, found in own.items()}
+        if kind == "processor":
+            figures |= {f"{name} to off": ratio(found, own["off"]) for name, found in own.items() if name != "off"}
+    walls = {name: [one.wall for one in found[1:]] for name, found in begins.items()}  # the first writes bytecode
+    figures["mmerg run --help to bare imports"] = ratio(walls["help"], walls["imports"])
+    publish(given, figures)
 
 
 if __name__ == "__main__":

@@ -1,13 +1,11 @@
 """What the server costs beside the systems it serves, on the backend that needs no model.
 
-    status    milliseconds from a turn's sending to the first that is told of it, over a kept connection
-    overhead  milliseconds a call of MERG through the server, over the same turn straight through `Experiment`, in turn
-    memory    of the server's own process after --turns turns, against after 20; each turn is another chat
-    load      replies that 50 clients at once lost, or got of another, of 4 turns each
+first status  milliseconds from a turn's sending to the first that is told of it, over a kept connection
+overhead      milliseconds a call of MERG through the server, over the same turn straight through `Experiment`
+memory        of the server's own process after --turns turns, to that after 20; each turn is another chat
+lost, mixed   replies that 50 clients at once did not get, or got of another, of 4 turns each
 
-Prints medians with their range, then one line of JSON.
-
-    python benchmarks/serving.py --turns 2000 --rounds 50
+python benchmarks/serving.py --turns 2000 --rounds 50
 """
 
 from __future__ import annotations
@@ -18,21 +16,19 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 from time import perf_counter
 
 import httpx
 
-from benchmarks.parts import alternating, options, publish, spread
+from benchmarks.parts import CALLS, ROOT, alternating, options, publish
 from mmerg.backends.dry import Dry
 from mmerg.backends.scripted import Scripted
 from mmerg.serving.talk import Asked, Said
-from tests.ollama_server import ROOT
 from tests.serving.running import running
 from tests.serving.scripts import echo
 
-CALLS = 5  # of a turn of MERG whose audit is content
 CLIENTS, EACH, EARLY = 50, 4, 20
 
 
@@ -42,7 +38,7 @@ def talk(number: int, system: str = "mmerg-merg") -> dict[str, tuple[None, str]]
     return {"talk": (None, json.dumps({"chat": f"chat-{number}", "system": system, "turns": turns}))}
 
 
-def speed(rounds: int) -> tuple[list[float], list[float]]:
+def speed(rounds: int) -> dict[str, list[float]]:
     """Milliseconds to the first status, and of overhead a call, once a round."""
     with running(Dry()) as server, httpx.Client(base_url=server.url) as client:
         offered = server.served.offered["mmerg-merg"]
@@ -69,7 +65,8 @@ def speed(rounds: int) -> tuple[list[float], list[float]]:
         alternating(variants, 3)
         first.clear()
         told = alternating(variants, rounds)
-    return first, [(row["served"] - row["straight"]) / CALLS for row in told]
+    overhead = [(one - other) / CALLS for one, other in zip(told["served"], told["straight"], strict=True)]
+    return {"first status, ms": first, "overhead, ms a call": overhead}
 
 
 @contextmanager
@@ -86,24 +83,19 @@ def process() -> Iterator[tuple[str, Path]]:
             server.terminate()
 
 
-def megabytes(status: Path) -> float:
-    found = re.search(r"VmRSS:\s+(\d+) kB", status.read_text(encoding="utf-8"))
-    assert found
-    return int(found[1]) / 1024
-
-
-def memory(turns: int) -> tuple[float, float]:
-    """Megabytes early, and after all the turns."""
-    early = 0.0
-    with process() as (address, status), closing(httpx.Client(base_url=address)) as client:
+def memory(turns: int) -> dict[str, float]:
+    """Megabytes after all the turns, and as a ratio to what was there early."""
+    kilobytes: list[int] = []
+    with process() as (address, status), httpx.Client(base_url=address) as client:
         for number in range(turns):
             assert "event: done" in client.post("/page/turns", files=talk(number), timeout=60).text
-            early = megabytes(status) if number + 1 == EARLY else early
-        return early, megabytes(status)
+            if number + 1 in (EARLY, turns):
+                kilobytes += map(int, re.findall(r"VmRSS:\s+(\d+) kB", status.read_text(encoding="utf-8")))
+    return {"memory, MB": kilobytes[-1] / 1024, "memory to early": kilobytes[-1] / kilobytes[0]}
 
 
-def load() -> tuple[int, int]:
-    """Replies lost, and replies mixed up."""
+def load() -> dict[str, int]:
+    """How many replies were lost, and mixed up."""
     with running(Scripted(echo), slots=4) as server, ThreadPoolExecutor(CLIENTS) as clients:
 
         def said(number: int) -> str:
@@ -117,31 +109,13 @@ def load() -> tuple[int, int]:
 
         replies = list(clients.map(said, range(CLIENTS * EACH)))
     mixed = sum(bool(reply) and f"number {number}," not in reply for number, reply in enumerate(replies))
-    return replies.count(""), mixed
+    return {"replies": len(replies), "lost": replies.count(""), "mixed": mixed}
 
 
 def main() -> None:
     """Measure, print."""
     given = options(__doc__, turns=2000, rounds=50)
-    first, overhead = speed(given.rounds)
-    early, late = memory(given.turns)
-    lost, mixed = load()
-    publish(
-        [
-            f"first status {spread(first)} ms, overhead {spread(overhead)} ms a call ({given.rounds} rounds)",
-            f"memory {early:.1f} MB after {EARLY} turns, {late:.1f} after {given.turns}: {late / early:.3f}",
-            f"of {CLIENTS * EACH} replies to {CLIENTS} clients {lost} lost, {mixed} mixed",
-        ],
-        {
-            "benchmark": "serving",
-            "first_status_ms": spread(first),
-            "overhead_ms_a_call": spread(overhead),
-            "memory_ratio": late / early,
-            "lost": lost,
-            "mixed": mixed,
-        }
-        | vars(given),
-    )
+    publish(given, {**speed(given.rounds), **memory(given.turns), **load()})
 
 
 if __name__ == "__main__":

@@ -1,4 +1,5 @@
-"""A small HTTP server that speaks enough of Ollama's protocol for whole runs, with scripted answers.
+"""A small HTTP server that speaks enough of Ollama's protocol, and of OpenAI's as Ollama has it, for whole runs, with
+scripted answers.
 
 Answers depend on the request alone, so two runs that ask the same get the same. `on_call` is told the number of each
 chat call before it is answered: a test can kill its run at exactly that moment.
@@ -15,6 +16,7 @@ from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
+from tests.backends.conftest import completion
 from tests.engine.parts import TASKS, as_text, audit
 from tests.in_thread import serving
 
@@ -78,6 +80,9 @@ def scripted_ollama(
                 number = state.calls
             state.on_call(number)
             text = state.answer(body)
+            if self.path == "/v1/chat/completions":
+                self._send(completion(text))
+                return
             counts = {"prompt_eval_count": 10, "eval_count": len(text.split()), "prompt_eval_duration": 1000}
             words = re.findall(r"\s*\S+", text) if body.get("logprobs") else []
             tokens: list[dict[str, Any]] = [{"token": word, "logprob": -0.5} for word in words]
