@@ -21,7 +21,7 @@ from tests.engine.parts import TASKS, as_text, audit
 from tests.in_thread import serving
 
 VERSION, DIGEST, SIZE = "0.24.0", "d" * 64, 6 * 2**30
-PLAN = {"goal": "comfort", "stance": "warm", "tactic": "question", "tone": "gentle", "note": ""}
+PLAN = {"goal": "comfort", "stance": "warm", "tactic": "question", "tone": "gentle"}
 
 
 class ScriptedOllama:

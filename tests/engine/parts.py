@@ -73,9 +73,7 @@ def outputs(mark: str = "") -> dict[str, BaseModel | str]:
         "caef": Forecast(
             textual="calm", visual="sad", consistency="conflict", reasoning=f"face wins{mark}", emotion="sadness"
         ),
-        "psp": Plan(
-            reasoning=f"needs comfort{mark}", goal="comfort", stance="warm", tactic="question", tone="gentle", note=""
-        ),
+        "psp": Plan(reasoning=f"needs comfort{mark}", goal="comfort", stance="warm", tactic="question", tone="gentle"),
         "sgrg": f"That must hurt.{mark}",
     }
 

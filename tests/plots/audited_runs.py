@@ -27,7 +27,6 @@ def plan(**more: str) -> dict[str, Any]:
         "stance": "warm",
         "tactic": "question",
         "tone": "gentle",
-        "note": "",
     } | more
 
 

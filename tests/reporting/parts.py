@@ -149,7 +149,6 @@ def outputs(told: Told, t: int) -> Mapping[str, Any]:
             "stance": "warm",
             "tactic": "question",
             "tone": "gentle",
-            "note": told.mark,
         },
         "sgrg": reply_of(told, t),
     }

@@ -68,7 +68,7 @@ def test_what_is_left_out_changes_nothing_else() -> None:
         ({"without": ["mpx"]}, "mpx is no agent of this system"),
         ({"without": ["mpaa"]}, "did you mean mpa"),
         ({"without": ["sgrg"]}, "without sgrg nobody writes the response"),
-        ({"result": {"response": "P.note"}, "without": ["psp"]}, "without psp nobody writes the response"),
+        ({"result": {"response": "P.reasoning"}, "without": ["psp"]}, "without psp nobody writes the response"),
         ({"without": ["gra"], "final_selection": "last"}, "has no meaning without an auditor: there is one pass"),
         ({"max_iterations": 0, "final_selection": "last"}, "has no meaning with max_iterations=0: there is one pass"),
         (

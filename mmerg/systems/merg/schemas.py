@@ -56,11 +56,10 @@ class Forecast(Record):
 
 
 class Plan(Record):
-    """P = (goal, stance, tactic, tone), by PSP, with a free note."""
+    """P = (goal, stance, tactic, tone), by PSP."""
 
     reasoning: Annotated[Reasoning, Field(description="what the other person needs now, and why this plan fits")]
     goal: Annotated[str, Choice("goal"), Field(description="what the reply is to achieve")]
     stance: Annotated[str, Choice("stance"), Field(description="how the speaker stands to the other")]
     tactic: Annotated[str, Choice("tactic"), Field(description="the pragmatic move")]
     tone: Annotated[str, Choice("tone"), Field(description="how the words sound")]
-    note: Annotated[str, AtMost(20), Field(description="anything the writer must know, or empty")]
