@@ -1,0 +1,67 @@
+"""What the README and the pages of docs/ show can be followed: links lead somewhere, commands take what is given."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Iterator
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+from mmerg.console.terminal import commands
+from mmerg.settings.commands import COMMANDS
+from tests.composed import composed
+from tests.engine.parts import ROOT
+
+PAGES = [*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *ROOT.glob("benchmarks/*.md")]
+CODE = [file for folder in ("mmerg", "conf", "tools") for file in (ROOT / folder).rglob("*") if file.is_file()]
+OF_OTHERS = {"docs/gguf.md"}  # ggml's
+
+
+def shown() -> Iterator[tuple[str, list[str]]]:
+    """Commands and their arguments; those that need files of the reader's are run by `tests/test_new.py`."""
+    for page in PAGES:
+        text = page.read_text(encoding="utf-8").replace("\\\n", " ")
+        blocks = re.findall(r"```(?:sh|bash)\n(.*?)```", text, re.DOTALL)
+        for line in [*"\n".join(blocks).splitlines(), *re.findall(r"`([^`\n]+)`", text)]:
+            found = re.match(r"mmerg ([a-z]+)\b(.*)", line)
+            if found and "--config-dir" not in line:
+                yield found[1], shlex.split(found[2], comments=True)
+
+
+def anchors(page: Path) -> set[str]:
+    heads = re.findall(r"^#+ (.*)", page.read_text(encoding="utf-8"), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", head.lower()).replace(" ", "-") for head in heads}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_links_lead_somewhere(page: Path) -> None:
+    for link in re.findall(r"\]\((?!http)([^)]+)\)", page.read_text(encoding="utf-8")):
+        file, _, anchor = link.partition("#")
+        target = page.parent / file
+        assert target.exists(), link
+        assert not anchor or anchor in anchors(target), link
+
+
+def test_pages_that_code_names_are_there() -> None:
+    named = {name for file in CODE for name in re.findall(rb"docs/\w+\.\w+", file.read_bytes())}
+    assert {b"docs/own.md", b"docs/datasets.md"} < named
+    assert not [name for name in named if not (ROOT / name.decode()).exists() and name.decode() not in OF_OTHERS]
+
+
+def test_commands_that_are_shown_take_what_is_given(capsys: pytest.CaptureFixture[str]) -> None:
+    lines = list(shown())
+    assert {name for name, _ in lines} >= {"run", "score", "compare", "report", "judge", "serve", "train", "cluster"}
+    for name, words in lines:
+        assert name in commands()
+        page = "config" if name == "run" else name
+        if page in COMMANDS:
+            given = [re.sub(r"=(\w+),.*", r"=\1", word) for word in words if "=" in word]  # of a sweep the first value
+            composed(*given, name=page)
+        elif options := [word for word in words if word.startswith("--")]:
+            with pytest.raises(SystemExit):
+                import_module(f"mmerg.{name}").main(["--help"])
+            told = capsys.readouterr().out
+            assert not [option for option in options if option not in told], name
