@@ -1,7 +1,7 @@
 """Reply caches as files: what one holds, several as one, the oldest replies dropped.
 
-A file is made anew on a local disk (the folder for temporary files) and its bytes are copied to their place in one
-step, as file systems of clusters break SQLite's locks. Who reads the file that was there goes on with that.
+A file is made anew on a local disk (`disk`; else the folder for temporary files) and its bytes are copied to their
+place in one step, as file systems of clusters break SQLite's locks. Who reads the file that was there goes on with it.
 
     merged([Path("a/replies.sqlite"), Path("b/replies.sqlite")], Path("/shared/base.sqlite"))
 """
@@ -42,7 +42,7 @@ def held(path: Path) -> Held:
     return Held(count, path.stat().st_size, engines, in_use(path))
 
 
-def merged(sources: Iterable[Path], target: Path) -> int:
+def merged(sources: Iterable[Path], target: Path, disk: Path | None = None) -> int:
     """Adds the replies of `sources` to those of `target`, which may be new; how many are new in it. Of two replies to
     one call the first counts: those of `target`, then as the sources are given. Raises ConfigError where a file cannot
     be used, RunError where `target` cannot be written."""
@@ -50,7 +50,7 @@ def merged(sources: Iterable[Path], target: Path) -> int:
     for source in (*before, *sources):
         held(source)
     had = held(target).replies if before else 0
-    return _made([*before, *sources], target) - had
+    return _made([*before, *sources], target, disk=disk) - had
 
 
 def pruned(path: Path, megabytes: int) -> int:
@@ -67,13 +67,13 @@ def pruned(path: Path, megabytes: int) -> int:
     return _made([path], path, first)
 
 
-def _made(sources: Iterable[Path], target: Path, first: int = 0) -> int:
+def _made(sources: Iterable[Path], target: Path, first: int = 0, disk: Path | None = None) -> int:
     """Writes `target` anew from `sources`, of each the rows from `first` on; how many replies it has."""
     if target.exists() and in_use(target):
         what = "this cache is being written, or was by a process that was killed"
         hint = "wait for its end; of a killed one, the same run or mmerg cache merge NEW.sqlite takes up what it wrote"
         raise ConfigError(what, where=str(target), hint=hint)
-    with tempfile.TemporaryDirectory(prefix="mmerg-cache-") as folder:
+    with tempfile.TemporaryDirectory(prefix="mmerg-cache-", dir=disk) as folder:
         local = Path(folder) / REPLIES
         with closing(sqlite3.connect(local, uri=True, isolation_level=None)) as database:
             try:
@@ -91,7 +91,7 @@ def _made(sources: Iterable[Path], target: Path, first: int = 0) -> int:
                     database.execute("DETACH source")
                 [(count,)] = database.execute("SELECT count(*) FROM replies")
             except sqlite3.Error as error:
-                hint = "move the damaged file away; TMPDIR must have room for all"
+                hint = f"move the damaged file away; {disk or 'TMPDIR'} must have room for all"
                 raise ConfigError(f"the caches cannot be merged: {error}", where=str(target), hint=hint) from error
         with writing(target):
             private_folder(target.parent)

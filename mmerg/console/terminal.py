@@ -10,7 +10,8 @@ import os
 import re
 import signal
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import NoReturn, TextIO
 
@@ -150,6 +151,22 @@ def end_in_good_order() -> None:
         raise KeyboardInterrupt
 
     signal.signal(signal.SIGTERM, interrupt)
+
+
+@contextmanager
+def undisturbed() -> Iterator[None]:
+    """What asks the process to end waits for the end of the block, which must not be done by half."""
+    came: list[int] = []
+    numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR2)  # the last is submitit's
+    before = {number: signal.signal(number, lambda which, _: came.append(which)) for number in numbers}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+        with ExitStack() as left:
+            for which in came:
+                left.callback(signal.raise_signal, which)
 
 
 def run_command(command: Callable[[], int], interrupted: str = "the same command goes on from here") -> int:

@@ -5,6 +5,7 @@ SQLite needs a local disk, and run folders of a cluster lie on a shared one: byt
 
 from __future__ import annotations
 
+import shutil
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,28 +13,39 @@ from pathlib import Path
 
 from mmerg.backends.cache import REPLIES
 from mmerg.backends.cache_files import merged
+from mmerg.console.terminal import undisturbed
+from mmerg.errors import MmergError, RunError
 from mmerg.settings.model import RunSettings
-from mmerg.storage.files import writing
+from mmerg.storage.files import why, writing
 
 
 @contextmanager
 def on_scratch(settings: RunSettings, folder: Path) -> Iterator[RunSettings]:
     """The settings to ask with while the block runs. What an earlier start left in `folder` is read; what is new is
-    added to it at the block's end, after an error and Ctrl-C, too. Raises RunError where a file cannot be written."""
+    added to it at the block's end, after an error and Ctrl-C, too. Raises RunError where a file cannot be written; what
+    could not be added stays where it is."""
     if settings.scratch is None or settings.cache == "off":
         yield settings
         return
-    kept = folder / REPLIES
     scratch = Path(settings.scratch)
     with writing(scratch):
         scratch.mkdir(parents=True, exist_ok=True)
-        made = tempfile.TemporaryDirectory(dir=scratch, prefix="mmerg-", ignore_cleanup_errors=True)
-    with made as name:
-        local = Path(name) / REPLIES
+        made = Path(tempfile.mkdtemp(dir=scratch, prefix="mmerg-"))
+    kept, local = folder / REPLIES, made / REPLIES
+    try:
         if kept.exists():
-            merged([kept], local)
-        try:
-            yield settings.model_copy(update={"cache_dir": name})
-        finally:
-            if settings.cache == "on" and local.exists():
-                merged([local], kept)
+            merged([kept], local, made)
+        yield settings.model_copy(update={"cache_dir": str(made)})
+    finally:
+        if settings.cache == "on" and local.exists():
+            with undisturbed():
+                _bring(local, kept)
+        shutil.rmtree(made, ignore_errors=True)
+
+
+def _bring(local: Path, kept: Path) -> None:
+    try:
+        merged([local], kept, local.parent)
+    except (MmergError, OSError) as error:
+        what = f"new replies were not copied to {kept}: {error.what if isinstance(error, MmergError) else why(error)}"
+        raise RunError(what, where=str(local), hint=f"mmerg cache merge {kept} {local}") from error

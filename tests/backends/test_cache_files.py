@@ -6,18 +6,23 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
+from types import FrameType
 
 import pytest
 
-from mmerg.backends.cache import Cache, cached, stored_engine
+from mmerg.backends.cache import REPLIES, Cache, cached, stored_engine
 from mmerg.backends.cache_files import held, merged, pruned
 from mmerg.backends.protocol import Engine, Message, Request, Sampling
 from mmerg.backends.scripted import ENGINE, Scripted
 from mmerg.cache import main
-from mmerg.errors import CallError, ConfigError
+from mmerg.console.terminal import end_in_good_order
+from mmerg.errors import CallError, ConfigError, RunError
+from mmerg.experiment.scratch import on_scratch
 from mmerg.runs.shards import Shard
+from tests.composed import settings_of
 from tests.engine.parts import ROOT
 from tests.scripted_ollama import scripted_ollama
 from tests.test_run import Runner, corpus_in
@@ -206,3 +211,38 @@ def test_a_run_keeps_its_replies_on_scratch_and_takes_them_along_when_it_is_ende
         other = Runner(run.corpus, tmp_path / "whole", undisturbed.url)
         assert other("memory=none").returncode == 0
         assert server.calls - calls == undisturbed.calls - kept
+
+
+def filled_on_scratch(folder: Path, act: Callable[[Path], object]) -> None:
+    """Two replies for the run folder `run`, and `act`, told where they will lie, before they are copied there."""
+    kept, settings = folder / "run" / REPLIES, settings_of("dataset=demo", f"scratch={folder / 'local'}")
+    with on_scratch(settings, kept.parent) as own:
+        filled(Path(own.cache_dir) / REPLIES, "same", "new")
+        act(kept)
+
+
+def test_replies_that_cannot_be_copied_from_scratch_stay_there(tmp_path: Path) -> None:
+    with pytest.raises(RunError, match="new replies were not copied to") as told:
+        filled_on_scratch(tmp_path, lambda kept: kept.mkdir(parents=True))
+    kept = tmp_path / "run" / REPLIES
+    kept.rmdir()
+    assert merged([Path(told.value.where)], kept) == 2
+
+
+def test_sigterm_in_the_midst_of_a_copy_from_scratch_waits_for_its_end(tmp_path: Path) -> None:
+    """It comes when the new file is about to take its place."""
+
+    def end(frame: FrameType, event: str, _: object) -> None:
+        if event == "call" and frame.f_code.co_name == "replacing":
+            sys.setprofile(None)
+            signal.raise_signal(signal.SIGTERM)
+
+    before = signal.getsignal(signal.SIGTERM)
+    end_in_good_order()
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            filled_on_scratch(tmp_path, lambda _: sys.setprofile(end))
+    finally:
+        sys.setprofile(None)
+        signal.signal(signal.SIGTERM, before)
+    assert held(tmp_path / "run" / REPLIES).replies == 2
