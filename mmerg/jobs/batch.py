@@ -10,20 +10,47 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from mmerg.console.terminal import end_in_good_order
-from mmerg.jobs.job import Job, missing, tail
-from mmerg.jobs.work import Work
+from mmerg.console.terminal import INTERRUPTED
+from mmerg.errors import ConfigError
+from mmerg.jobs.job import Job, missing
+from mmerg.jobs.work import Work, tail
+
+GPUS = "CUDA_VISIBLE_DEVICES"
+MONTH = 60 * 24 * 30  # minutes, as submitit wants a bound
 
 
 @dataclass(frozen=True)
 class Ended:
-    """A work that SIGTERM ends in good order: submitit itself passes that signal over."""
+    """A work that signals end in good order, and then without a result: what has one counts as over, though SLURM
+    requeues it. sees: the GPUs of a process of this machine, from which submitit hides all; None leaves them as SLURM
+    deals them out."""
 
     work: Work
+    sees: Mapping[str, str] | None = None
 
     def __call__(self) -> int:
-        end_in_good_order()
-        return self.work()
+        from submitit.core.job_environment import JobEnvironment
+
+        if self.sees is not None:
+            del os.environ[GPUS]
+            os.environ.update(self.sees)
+        out_of_time = JobEnvironment._usr_sig()
+        requeue: Any = signal.getsignal(out_of_time)  # submitit's; SLURM kills a job soon after it is requeued
+        came: list[int] = []
+
+        def end(number: int, _: object) -> None:
+            came.append(number)
+            if len(came) == 1:  # what is then put in order is not broken off by another
+                raise KeyboardInterrupt
+
+        for number in (signal.SIGTERM, signal.SIGHUP, out_of_time):
+            signal.signal(number, end)
+        code = self.work()
+        if code == INTERRUPTED:
+            if out_of_time in came:
+                requeue(out_of_time, None)
+            raise SystemExit(code)
+        return code
 
     def checkpoint(self) -> Any:
         from submitit.helpers import DelayedSubmission
@@ -60,6 +87,9 @@ class Process(Batched):
     def ended(self) -> bool:
         return bool(self._job.done()) if self._job._process else not _runs(int(self.name))
 
+    def code(self) -> int | None:
+        return super().code() if self._job.paths.result_pickle.exists() else None  # submitit waits for shared disks
+
     def cancel(self) -> None:
         with suppress(ProcessLookupError):
             os.kill(int(self.name), signal.SIGTERM)
@@ -67,12 +97,11 @@ class Process(Batched):
 
 @dataclass
 class Local:
-    """Processes of this machine, `at_once` at a time. gpus: of the machine's, by number from 0, that each sees."""
+    """Processes of this machine, `at_once` at a time. They see the GPUs that the command sees."""
 
     at_once: int | None = 2
-    gpus: int = 0
     ctrl_c: Literal["leave", "cancel"] = "leave"
-    minutes: int = 60 * 24 * 30
+    afar: bool = field(default=False, init=False)
 
     @property
     def leaves(self) -> bool:
@@ -80,10 +109,11 @@ class Local:
 
     def start(self, works: Sequence[Work], folder: Path) -> list[Job]:
         executor = _executor("local", folder)
-        executor.update_parameters(timeout_min=self.minutes, gpus_per_node=self.gpus)
+        executor.update_parameters(timeout_min=MONTH)
+        sees = {GPUS: os.environ[GPUS]} if GPUS in os.environ else {}
         before = signal.signal(signal.SIGINT, signal.SIG_IGN)  # which they inherit: Ctrl-C is for who watches them
         try:
-            return [Process(executor.submit(Ended(work))) for work in works]
+            return [Process(executor.submit(Ended(work, sees))) for work in works]
         finally:
             signal.signal(signal.SIGINT, before)
 
@@ -109,13 +139,13 @@ class Slurm:
     setup: Sequence[str] = ()
     more: Mapping[str, Any] = field(default_factory=dict)
     at_once: int | None = field(default=None, init=False)  # SLURM itself sees to that
+    afar: bool = field(default=True, init=False)
 
     @property
     def leaves(self) -> bool:
         return self.ctrl_c == "leave"
 
     def start(self, works: Sequence[Work], folder: Path) -> list[Job]:
-        executor = _executor("slurm", folder, slurm_max_num_timeout=self.requeues)
         given = {
             "slurm_partition": self.partition,
             "slurm_array_parallelism": self.parallel,
@@ -123,15 +153,21 @@ class Slurm:
             "slurm_additional_parameters": dict(self.more) or None,
             "gpus_per_node": self.gpus or None,
         }
-        executor.update_parameters(
-            name="mmerg",
-            timeout_min=self.minutes,
-            cpus_per_task=self.cpus,
-            mem_gb=self.memory_gb,
-            **{key: value for key, value in given.items() if value is not None},
-        )
-        with executor.batch():
-            jobs = [executor.submit(Ended(work)) for work in works]
+        try:
+            executor = _executor("slurm", folder, slurm_max_num_timeout=self.requeues)
+            executor.update_parameters(
+                name="mmerg",
+                timeout_min=self.minutes,
+                cpus_per_task=self.cpus,
+                mem_gb=self.memory_gb,
+                **{key: value for key, value in given.items() if value is not None},
+            )
+            with executor.batch():
+                jobs = [executor.submit(Ended(work)) for work in works]
+        except (OSError, RuntimeError) as error:  # of submitit, with what sbatch said
+            what = str(error).strip().rpartition("\n")[2].removeprefix("sbatch: error: ")
+            hint = "sinfo lists the partitions; on.more={account: …} gives sbatch what else it wants"
+            raise ConfigError(f"SLURM takes no job: {what}", where="on", hint=hint) from error
         return [Batched(job) for job in jobs]
 
     def known(self, name: str, folder: Path) -> Job | None:

@@ -29,13 +29,16 @@ class Job(Protocol):
 
 
 class Jobs(Protocol):
-    """Where jobs run. at_once: how many are handed over at a time, None for all. leaves: whether Ctrl-C leaves them."""
+    """Where jobs run. at_once: how many are handed over at a time, None for all. leaves: whether Ctrl-C leaves them.
+    afar: whether they run on other machines."""
 
     at_once: int | None
     leaves: bool
+    afar: bool
 
     def start(self, works: Sequence[Work], folder: Path) -> list[Job]:
-        """Hands over a job a work; their logs and what a scheduler needs go to `folder`."""
+        """Hands over a job a work; their logs and what a scheduler needs go to `folder`. Raises ConfigError where the
+        scheduler refuses."""
 
     def known(self, name: str, folder: Path) -> Job | None:
         """A job of an earlier command that is not over yet."""
@@ -45,11 +48,3 @@ def missing(extra: str, error: ImportError) -> ConfigError:
     """What to raise where a package of an extra is not installed."""
     hint = f"pip install 'mmerg[{extra}]'"
     return ConfigError(f"{error.name} is not installed", where="on", hint=hint)
-
-
-def tail(*files: Path) -> str:
-    """The last lines of the first of some logs that has any."""
-    for file in files:
-        if file.is_file() and (lines := file.read_text(encoding="utf-8", errors="replace").strip().splitlines()):
-            return "\n".join(lines[-4:])
-    return ""

@@ -14,7 +14,7 @@ from typing import cast
 
 from rich.console import Console
 
-from mmerg.console.terminal import console, escape, plural, printable
+from mmerg.console.terminal import WRONG, console, escape, plural, printable, undisturbed
 from mmerg.corpora.dialogue import Sample
 from mmerg.errors import ConfigError, RunError, some
 from mmerg.experiment.launch import Task
@@ -29,9 +29,9 @@ from mmerg.runs.shards import SHARDS, Shard, number_of, shards_in
 from mmerg.settings.command import read_line
 from mmerg.settings.commands import ClusterSettings
 from mmerg.settings.model import RunSettings
-from mmerg.storage.files import write_whole
+from mmerg.storage.files import private_folder, write_whole, writing
 
-JOBS, NOTED = ".jobs", "jobs.json"  # in shards/: logs, and what the scheduler calls the jobs
+JOBS, NOTED = ".jobs", "jobs.json"  # in shards/: logs, and what the scheduler calls the jobs: {"on": …, "jobs": {…}}
 PATIENCE = 60.0  # seconds that cancelled jobs have to end
 OWN = set(ClusterSettings.model_fields) - set(RunSettings.model_fields)
 POLL = 0.5  # seconds between two looks
@@ -55,7 +55,7 @@ class Shards:
     def is_done(self, shard: Shard, *, only_failed: bool = False) -> bool:
         """Whether the shard's folder holds all that is wanted of it, in order; with `only_failed` without failures."""
         if is_new(self.path(shard)):
-            return False
+            return not self.wanted[shard]
         results, wanted = read_run_results(self.path(shard)), self.wanted[shard]
         left = pending(wanted, results, only_failed=False) or (only_failed and pending(wanted, results, True))
         return results.sealed(self._all[shard]) and not left
@@ -67,19 +67,22 @@ def launch_cluster(settings: ClusterSettings, arguments: Sequence[str]) -> int:
     over, and RunError where a shard did not come to its end."""
     run = RunSettings.model_validate({key: value for key, value in settings.plain().items() if key not in OWN})
     task = Task.of(run)
-    _refuse(settings, task)
     out, jobs = console(), cast(Jobs, make(settings.on))
+    _refuse(settings, task, jobs)
     shards = Shards(task, settings.shards)
     folder = (task.run / SHARDS / JOBS).absolute()
     words = _of_a_run(arguments)
-    server = (settings.server or "", settings.server_wait)
+    given = (settings.server or "", settings.server_wait, run.backend.adapter.token_env or "")
     here = str(Path.cwd())
-    works = {s: Work(str(s.number), (*words, f"shard={s}"), here, *server) for s in shards.wanted}
+    works = {s: Work(str(s.number), (*words, f"shard={s}"), here, folder, *given) for s in shards.wanted}
     watched = {shard: Watched(shard, shards.path(shard), len(shards.wanted[shard])) for shard in shards.wanted}
     told = f"{plural(len(task.wanted), 'sample')} in {plural(len(works), 'shard')}: {task.run}"
     out.print(escape(told), soft_wrap=True)
-    at_work = _known(jobs, folder, works)
+    with writing(folder):
+        private_folder(folder)
+    at_work = _known(settings.on.target, jobs, folder, works)
     for shard in works:
+        watched[shard].look()
         if shard not in at_work and shards.is_done(shard, only_failed=run.only_failed):
             watched[shard].state = "done"
     waiting = deque(shard for shard in works if shard not in at_work and watched[shard].state != "done")
@@ -119,19 +122,21 @@ def _carry_out(
                 room = len(waiting) if jobs.at_once is None else max(0, jobs.at_once - len(at_work))
                 begun = [waiting.popleft() for _ in range(min(room, len(waiting)))]
                 if begun:
-                    handed_over = jobs.start([works[shard] for shard in begun], folder)
-                    for shard, job in zip(begun, handed_over, strict=True):
-                        at_work[shard] = job
-                        tries[shard] += 1
-                        watched[shard].state, watched[shard].job = "at work", job.name
-                    _note(folder, at_work)
+                    with undisturbed():  # a job that is not noted is lost
+                        handed_over = jobs.start([works[shard] for shard in begun], folder)
+                        for shard, job in zip(begun, handed_over, strict=True):
+                            at_work[shard] = job
+                            tries[shard] += 1
+                            watched[shard].state, watched[shard].job = "at work", job.name
+                        _note(settings.on.target, folder, at_work)
                 sleep(POLL)
                 for shard in [shard for shard, job in at_work.items() if job.ended()]:
                     job = at_work.pop(shard)
                     watched[shard].look()
-                    if job.code() in (0, 1) and shards.is_done(shard):
+                    code = job.code()
+                    if code in (0, 1) and shards.is_done(shard):
                         watched[shard].state = "done"
-                    elif tries[shard] < settings.tries:
+                    elif code != WRONG and tries[shard] < settings.tries:
                         watched[shard].state = "waiting"
                         waiting.append(shard)
                     else:
@@ -155,8 +160,12 @@ def _leave(jobs: Jobs, at_work: Mapping[Shard, Job], out: Console) -> None:
     out.print(f"{plural(len(at_work), 'job')} cancelled")
 
 
-def _refuse(settings: ClusterSettings, task: Task) -> None:
+def _refuse(settings: ClusterSettings, task: Task, jobs: Jobs) -> None:
     """Raises ConfigError for what does not go together."""
+    if jobs.afar and settings.cache == "on" and settings.scratch is None:
+        what = "jobs of several machines cannot write one reply cache: shared disks break its locks"
+        hint = "scratch=/tmp keeps each job's on its machine's own disk; or cache=off"
+        raise ConfigError(what, where="scratch", hint=hint)
     if settings.repeats > 1 or settings.shard:
         what = "repeats" if settings.repeats > 1 else "shard"
         raise ConfigError(f"{what} is for mmerg run", where=what, hint="a command a seed: seed=1, seed=2, …")
@@ -178,15 +187,17 @@ def _of_a_run(arguments: Sequence[str]) -> list[str]:
     return [*own, *(word for word, name in zip(line.settings, names, strict=True) if name not in OWN)]
 
 
-def _known(jobs: Jobs, folder: Path, works: Mapping[Shard, Work]) -> dict[Shard, Job]:
-    """The jobs of an earlier command that are at work still."""
+def _known(kind: str, jobs: Jobs, folder: Path, works: Mapping[Shard, Work]) -> dict[Shard, Job]:
+    """The jobs of an earlier command of the same kind that are at work still."""
     try:
         noted = json.loads((folder / NOTED).read_bytes())
     except (FileNotFoundError, ValueError):
         return {}
-    found = {shard: jobs.known(noted[str(shard)], folder) for shard in works if str(shard) in noted}
+    names = noted["jobs"] if noted.get("on") == kind else {}
+    found = {shard: jobs.known(names[str(shard)], folder) for shard in works if str(shard) in names}
     return {shard: job for shard, job in found.items() if job}
 
 
-def _note(folder: Path, at_work: Mapping[Shard, Job]) -> None:
-    write_whole(folder / NOTED, json.dumps({str(shard): job.name for shard, job in at_work.items()}))
+def _note(kind: str, folder: Path, at_work: Mapping[Shard, Job]) -> None:
+    names = {str(shard): job.name for shard, job in at_work.items()}
+    write_whole(folder / NOTED, json.dumps({"on": kind, "jobs": names}))

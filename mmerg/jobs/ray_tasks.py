@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import socket
 from collections.abc import Mapping, Sequence
 from contextlib import redirect_stderr, redirect_stdout
@@ -10,11 +11,11 @@ from pathlib import Path
 from typing import Any
 
 from mmerg.errors import ConfigError
-from mmerg.jobs.job import Job, missing, tail
-from mmerg.jobs.work import Work
+from mmerg.jobs.job import Job, missing
+from mmerg.jobs.work import Work, tail
 
 
-class Task:
+class RayTask:
     """A task of Ray's. The command that began it must go on: with it Ray ends its tasks."""
 
     def __init__(self, reference: Any, log: Path) -> None:
@@ -60,6 +61,7 @@ class Ray:
     resources: Mapping[str, float] = field(default_factory=dict)
     at_once: int | None = field(default=None, init=False)  # Ray itself sees to that
     leaves: bool = field(default=False, init=False)
+    afar: bool = field(default=True, init=False)
 
     def start(self, works: Sequence[Work], folder: Path) -> list[Job]:
         try:
@@ -70,11 +72,10 @@ class Ray:
             self._connect()
         asked = {"num_cpus": self.cpus, "num_gpus": self.gpus, "resources": dict(self.resources)}
         do = ray.remote(**asked, max_retries=0)(perform)
-        folder.mkdir(parents=True, exist_ok=True)
         made: list[Job] = []
         for work in works:
             log = folder / f"ray-{work.name}.log"
-            made.append(Task(do.remote(work, str(log)), log))
+            made.append(RayTask(do.remote(work, str(log), os.environ.get(work.token)), log))
         return made
 
     def _connect(self) -> None:
@@ -93,7 +94,9 @@ class Ray:
         return None
 
 
-def perform(work: Work, log: str) -> int:
-    """The work, what it says in a file."""
+def perform(work: Work, log: str, token: str | None) -> int:
+    """The work, what it says in a file. token: of a server; what Ray calls environment is shown on its pages."""
+    if token is not None:
+        os.environ[work.token] = token
     with Path(log).open("a", encoding="utf-8", buffering=1) as file, redirect_stdout(file), redirect_stderr(file):
         return work()

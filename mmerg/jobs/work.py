@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import http.client
 import os
 import shlex
+import signal
 import socket
 import subprocess
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
+from contextlib import closing, contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
 from time import monotonic, sleep
 from typing import Any
 
@@ -16,19 +19,23 @@ from mmerg.console.terminal import run_command
 from mmerg.errors import ConfigError
 from mmerg.settings.command import composing
 
-POLL = 0.1  # seconds between two looks whether a server listens
+POLL = 0.1  # seconds between two looks whether a server is ready
+GRACE = 10  # seconds that a server has to end
 
 
 @dataclass(frozen=True)
 class Work:
-    """name: for its log. arguments: of `mmerg run`. folder: where they were typed. server: a command that starts a
-    server for this job alone, with {port} for its port, which has so many seconds to listen; "" for none."""
+    """name: for its logs, which lie in `logs`. arguments: of `mmerg run`. folder: where they were typed. server: a
+    command that starts a server for this job alone, with {port} for its port, which has so many seconds to be ready; ""
+    for none. token: the variable of the environment with a server's token; "" for none."""
 
     name: str
     arguments: tuple[str, ...]
     folder: str
-    server: str = ""
+    logs: Path
+    server: str = field(default="", repr=False)  # a key may stand in it
     seconds: float = 600.0
+    token: str = ""
 
     def __call__(self) -> int:
         """The exit code of the run."""
@@ -37,7 +44,7 @@ class Work:
         def work() -> int:
             if not self.server:
                 return composing(_job, "config", None, self.arguments)
-            with _server(self.server, self.seconds) as url:
+            with _server(self.server, self.seconds, self.logs / f"server-{self.name}.log") as url:
                 return composing(_job, "config", None, [*self.arguments, f"backend.hosts=[{url}]"])
 
         return run_command(work)
@@ -50,31 +57,45 @@ def _job(settings: Callable[[], Any]) -> int:
 
 
 @contextmanager
-def _server(command: str, seconds: float) -> Iterator[str]:
+def _server(command: str, seconds: float, log: Path) -> Iterator[str]:
     """The address of a server that lives as long as the block. Raises ConfigError where it does not come up."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    started = subprocess.Popen(["env", *shlex.split(command.replace("{port}", str(port)))])
+    words = ["env", *shlex.split(command.replace("{port}", str(port)))]
+    with log.open("ab") as said:  # its processes are a group of their own, so that none outlives it
+        started = subprocess.Popen(words, stdout=said, stderr=subprocess.STDOUT, start_new_session=True)
     try:
         end = monotonic() + seconds
-        while not _listens(port):
+        while not _ready(port):
             if started.poll() is not None or monotonic() > end:
-                ended = f"ended with {started.poll()}" if started.poll() is not None else f"{seconds:g} s passed"
-                hint = "its own words are in the job's log; {port} in the command stands for the port to listen at"
-                raise ConfigError(f"the job's server does not listen: {ended}", where=f"server={command}", hint=hint)
+                ended = f"it ended with {started.poll()}" if started.poll() is not None else f"{seconds:g} s passed"
+                what = f"the job's server is not ready: {ended}; it said: {tail(log) or 'nothing'}"
+                hint = "{port} in server= stands for the port to listen at; server_wait= gives it more seconds"
+                raise ConfigError(what, where=str(log), hint=hint)
             sleep(POLL)
         yield f"http://127.0.0.1:{port}"
     finally:
-        started.terminate()
+        for number in (signal.SIGTERM, signal.SIGKILL):
+            with suppress(ProcessLookupError):
+                os.killpg(started.pid, number)
+            with suppress(subprocess.TimeoutExpired):
+                started.wait(GRACE)
+
+
+def _ready(port: int) -> bool:
+    """Whether a server answers: one that loads its model refuses, or answers 503; one without this path is ready."""
+    with closing(http.client.HTTPConnection("127.0.0.1", port, timeout=5)) as asked:
         try:
-            started.wait(10)
-        except subprocess.TimeoutExpired:
-            started.kill()
-            started.wait()
+            asked.request("GET", "/health")
+            return asked.getresponse().status < 500
+        except (OSError, http.client.HTTPException):
+            return False
 
 
-def _listens(port: int) -> bool:
-    with socket.socket() as probe:
-        probe.settimeout(1)
-        return probe.connect_ex(("127.0.0.1", port)) == 0
+def tail(*files: Path) -> str:
+    """The last lines of the first of some logs that has any."""
+    for file in files:
+        if file.is_file() and (lines := file.read_text(encoding="utf-8", errors="replace").strip().splitlines()):
+            return "\n".join(lines[-8:])
+    return ""

@@ -111,9 +111,9 @@ def merge(run: Path, partial: bool = False) -> Merged:
     Raises RunError, with nothing changed, where one is missing, half done, being written, or made with other settings;
     where a sample is in two; and where the folder holds what no shard does.
     """
-    parts = _parts(run, partial)
+    parts = _parts(run)
     merged = _manifest(parts)
-    found = _look(parts, merged.protocol.samples)
+    found = _look(parts, merged.protocol.samples, partial)
     if found.lacking and not partial:
         raise _half(run, found.lacking)
     with writing(run):
@@ -128,8 +128,8 @@ def merge(run: Path, partial: bool = False) -> Merged:
     return Merged(len(parts), samples, found.failed, merged.protocol.samples - samples)
 
 
-def _parts(run: Path, partial: bool) -> list[_Part]:
-    """The shards that were begun. Raises RunError where they are of several numbers, or some are missing."""
+def _parts(run: Path) -> list[_Part]:
+    """The shards that were begun. Raises RunError where there are none, or of several numbers."""
     begun = {shard: path for shard, path in shards_in(run).items() if (path / MANIFEST).exists()}
     if not begun:
         hint = "mmerg run … shard=1/4 makes one; give the folder in which shards/ lies"
@@ -138,11 +138,6 @@ def _parts(run: Path, partial: bool) -> list[_Part]:
     if len(numbers) > 1:
         what = f"shards of {' and of '.join(map(str, numbers))} lie side by side"
         raise RunError(what, where=str(run / SHARDS), hint="move away those that do not belong together")
-    absent = [number for number in range(1, numbers[0] + 1) if Shard(number, numbers[0]) not in begun]
-    if absent and not partial:
-        what = f"{len(absent)} of {numbers[0]} shards are missing: {some([f'{one}/{numbers[0]}' for one in absent])}"
-        hint = f"mmerg run … shard={absent[0]}/{numbers[0]} makes it; --partial merges what is there"
-        raise RunError(what, where=str(run / SHARDS), hint=hint)
     return [_Part(shard, path, read_manifest(path)) for shard, path in begun.items()]
 
 
@@ -178,16 +173,22 @@ def _refuse_others(run: Path, merged: Manifest) -> None:
         raise RunError(what, where=str(run), hint=hint)
 
 
-def _look(parts: list[_Part], samples: int) -> _Found:
-    """Raises RunError where a sample is in two shards, or all of them do not make up the protocol's samples, or a file
-    is damaged."""
+def _look(parts: list[_Part], samples: int, partial: bool) -> _Found:
+    """Raises RunError where a sample is in two shards, or they do not make up the protocol's samples, or a file is
+    damaged. A shard without samples may be absent."""
     found = _Found(array("l", [0]) * samples, array("q", [-1]) * samples)
     for part in parts:
         with found.held(part):
             _look_into(part, found)
-    if len(parts) == parts[0].shard.of_all and (none := found.owners.count(0)):
-        what = f"{none} of {samples} samples are in no shard"
-        raise RunError(what, where=str(parts[0].path.parent), hint="remove the shards, and run them again")
+    begun, of_all = {part.shard for part in parts}, parts[0].shard.of_all
+    absent = [str(one) for number in range(1, of_all + 1) if (one := Shard(number, of_all)) not in begun]
+    none = found.owners.count(0)
+    if none and not (absent and partial):
+        what, hint = f"{none} of {samples} samples are in no shard", "remove the shards, and run them again"
+        if absent:
+            what = f"{len(absent)} of {of_all} shards are missing: {some(absent)}"
+            hint = f"mmerg run … shard={absent[0]} makes it; --partial merges what is there"
+        raise RunError(what, where=str(parts[0].path.parent), hint=hint)
     return found
 
 

@@ -46,6 +46,11 @@ def without_manifest(run: Path) -> dict[str, object]:
     return {name: content for name, content in held(run).items() if name != MANIFEST}
 
 
+def process_of(job: int) -> int:
+    """The process of a job's work, the child of the one that submitit starts."""
+    return int(Path(f"/proc/{job}/task/{job}/children").read_text(encoding="ascii").split()[0])
+
+
 class Watched:
     """`mmerg cluster run` on the scripted server's corpus, four dialogues in two shards."""
 
@@ -66,7 +71,7 @@ class Watched:
 
     def jobs(self) -> list[int]:
         noted = json.loads((folder_of(self.runs) / SHARDS / JOBS / NOTED).read_bytes())
-        return [int(job) for job in noted.values()]
+        return [int(job) for job in noted["jobs"].values()]
 
 
 def plain(folder: Path) -> tuple[dict[str, object], int]:

@@ -51,9 +51,25 @@ def nodes() -> Iterator[Nodes]:
     made.process.communicate("", timeout=60)
 
 
+def on(nodes: Nodes) -> tuple[str, str]:
+    return "on=ray", f"on.address={nodes.address}"
+
+
+def test_tasks_have_the_variable_with_a_servers_token(
+    nodes: Nodes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(ENVIRONMENT, "OF_A_SERVER", "a-token")
+    words = (word.replace("backend=dry", "backend=openai") for word in DEMO)
+    given = (*words, "backend.adapter.dialect=other", "backend.adapter.token_env=OF_A_SERVER", "cache=off")
+    server = "server='sh -c \"echo token $OF_A_SERVER; exit 1\"'"
+    done = ran(tmp_path, "cluster", "run", *given, "runs=parts", "shards=1", server, *on(nodes))
+    assert done.returncode == 2
+    assert "it said: token a-token" in done.stdout
+
+
 def test_tasks_give_the_plain_run_file_by_file(nodes: Nodes, tmp_path: Path) -> None:
     assert ran(tmp_path, "run", *DEMO, "runs=plain").returncode == 0
-    done = ran(tmp_path, "cluster", "run", *DEMO, "runs=parts", "shards=3", "on=ray", f"on.address={nodes.address}")
+    done = ran(tmp_path, "cluster", "run", *DEMO, "runs=parts", "shards=3", "cache=off", *on(nodes))
     assert done.returncode == 0, done.stdout + done.stderr
     assert "merged 3 shards, 19 samples\n" in done.stdout
     assert merged(folder_of(tmp_path / "parts")) == without_manifest(folder_of(tmp_path / "plain"))
@@ -68,7 +84,7 @@ def test_a_node_that_is_killed_loses_nothing(nodes: Nodes, tmp_path: Path) -> No
         go_on.wait(100)
 
     with scripted_ollama(hook) as server:
-        watched = Watched(tmp_path, server, "on=ray", f"on.address={nodes.address}")
+        watched = Watched(tmp_path, server, *on(nodes))
         both.wait(100)
         nodes.kill_one()
         go_on.set()
@@ -78,6 +94,6 @@ def test_a_node_that_is_killed_loses_nothing(nodes: Nodes, tmp_path: Path) -> No
 
 
 def test_without_a_cluster_it_says_how_to_start_one(tmp_path: Path) -> None:
-    done = ran(tmp_path, "cluster", "run", *DEMO, "runs=parts", "shards=3", "on=ray", "on.address=127.0.0.1:1")
+    done = ran(tmp_path, "cluster", "run", *DEMO, "runs=parts", "cache=off", "on=ray", "on.address=127.0.0.1:1")
     assert done.returncode == 2
     assert "there is no Ray cluster at 127.0.0.1:1" in done.stderr

@@ -1,0 +1,49 @@
+"""`mmerg cluster run on=slurm` against an sbatch that is a script: what it refuses, and Ctrl-C while it works."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from mmerg.jobs.launch import JOBS, NOTED
+from mmerg.runs.shards import SHARDS
+from tests.jobs.cluster import DEMO, ENVIRONMENT, folder_of, ran
+
+pytest.importorskip("submitit", reason="submitit is not installed: pip install 'mmerg[cluster]'")
+
+GIVEN = ("run", *DEMO, "runs=runs", "shards=2", "on=slurm", "cache=off")
+
+
+@pytest.fixture
+def commands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder in which the jobs' command looks for SLURM's."""
+    folder = tmp_path / "bin"
+    folder.mkdir()
+    monkeypatch.setitem(ENVIRONMENT, "PATH", f"{folder}{os.pathsep}{os.environ['PATH']}")
+    make(folder, "srun", "exit 1")
+    return folder
+
+
+def make(folder: Path, name: str, lines: str) -> None:
+    (folder / name).write_text(f"#!/bin/sh\n{lines}\n", encoding="utf-8")
+    (folder / name).chmod(0o700)
+
+
+def test_what_sbatch_refuses_is_told_in_a_sentence(commands: Path, tmp_path: Path) -> None:
+    make(commands, "sbatch", "echo 'sbatch: error: Batch job submission failed: Invalid account' >&2; exit 1")
+    done = ran(tmp_path, "cluster", *GIVEN)
+    assert done.returncode == 2
+    assert "error: SLURM takes no job: Batch job submission failed: Invalid account\n" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_ctrl_c_while_jobs_are_handed_over_loses_none(commands: Path, tmp_path: Path) -> None:
+    make(commands, "sbatch", "kill -INT $PPID; echo Submitted batch job 17")
+    done = ran(tmp_path, "cluster", *GIVEN)
+    assert done.returncode == 130
+    assert "2 jobs go on" in done.stdout
+    noted = json.loads((folder_of(tmp_path / "runs") / SHARDS / JOBS / NOTED).read_bytes())
+    assert noted == {"on": "mmerg.jobs.batch.Slurm", "jobs": {"1/2": "17_0", "2/2": "17_1"}}
