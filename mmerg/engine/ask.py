@@ -163,7 +163,7 @@ def _said(
     if symbol != stage.gives:
         return output, ()
     names = {turn.speaker for turn in state.scene.history} | {state.scene.responder} | _speakers(supplied)
-    said, taken = clean(getattr(output, name) if name else str(output), names)
+    said, taken = clean(getattr(output, name) if name else str(output), names, state.scene.responder)
     if not said:
         raise ReplyError(Failure.EMPTY, f"the answer says nothing{' but ' if taken else ''}{', '.join(taken)}")
     if not taken:

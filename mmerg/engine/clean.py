@@ -1,7 +1,8 @@
 """What a model writes around the words that are to be said: a speaker's name, quotation marks, stage directions.
 
 Only a name of the dialogue is taken for one. A direction in asterisks or round brackets stands by itself, before, after
-or between sentences, so that emphasis (*really*) and asides (the old one) stay. Square brackets are never spoken.
+or between sentences, so that emphasis (*really*) and asides (the old one) stay. Square brackets are never spoken. A
+sentence in front that tells of the one who answers is a direction, too, where all behind it is in quotation marks.
 
     clean('Rachel: "Oh my God!" *laughs*', ["Rachel"])
     # ("Oh my God!", ("stage directions", "name", "quotation marks"))
@@ -19,9 +20,10 @@ _ENDS = ".!?…"
 _PUNCTUATION = f"{_ENDS},;:"
 
 
-def clean(text: str, names: Iterable[str]) -> tuple[str, tuple[str, ...]]:
+def clean(text: str, names: Iterable[str], responder: str = "") -> tuple[str, tuple[str, ...]]:
     """The words that are said, and what was taken off, each kind once. What is left may be empty. names: of those who
     speak in the dialogue; one in front may have a turn's number before it, a surname and a direction behind it."""
+    told = re.compile(rf'{re.escape(responder)} [^"“”]+[.!?:,] (?="[^"]+"$|“[^“”]+”$)')
     called = "|".join(re.escape(name) for name in names if name)
     name = re.compile(rf"(\d+\.\s*)?[*_]*({called})(?-i:\s+[A-Z]\w*)?[*_]*\s*(\([^()]*\)\s*)?:[*_]*\s*", re.IGNORECASE)
     taken: dict[str, None] = {}
@@ -30,6 +32,7 @@ def clean(text: str, names: Iterable[str]) -> tuple[str, tuple[str, ...]]:
         before = text
         for kind, left in (
             ("stage directions", _without_directions(text)),
+            ("stage directions", text[found.end() :] if responder and (found := told.match(text)) else text),
             ("name", text[found.end() :] if called and (found := name.match(text)) else text),
             ("quotation marks", _without_quotes(text)),
         ):

@@ -74,6 +74,23 @@ def test_what_is_said_stays(words: str) -> None:
     assert clean(words, NAMES) == (words, ())
 
 
+@pytest.mark.parametrize(
+    "raw",
+    ['Ana looks away, worried. "No. Not now."', "Ana smiles: “No. Not now.”", 'Ana: Ana says, "No. Not now."'],
+)
+def test_what_is_told_of_the_one_who_answers_is_taken_off(raw: str) -> None:
+    left, taken = clean(raw, NAMES, "Ana")
+    assert left == "No. Not now."
+    assert {DIRECTIONS, QUOTES} <= set(taken)
+
+
+@pytest.mark.parametrize(
+    "words", ['Rachel said, "No."', 'Ana is "fine"', 'Ana left. "No." She did.', 'Anabel nods. "No."', "Ana nods."]
+)
+def test_what_the_one_who_answers_tells_stays(words: str) -> None:
+    assert clean(words, NAMES, "Ana") == (words, ())
+
+
 def test_without_names_none_is_taken_off() -> None:
     assert clean("Rachel: hi", []) == ("Rachel: hi", ())
     assert clean(": hi", [""]) == (": hi", ())
