@@ -274,6 +274,26 @@ def test_agents_that_see_words_alone_leave_the_frames_where_they_are(backend: Em
     assert first.prompt_tokens - again.reused_tokens < 12
 
 
+def test_samples_at_once_each_keep_their_frames(eyes: Path) -> None:
+    """Two samples in two slots, each with agents that see frames and agents that see words alone."""
+    two = Embedded(MODEL, mmproj=str(eyes), load={"num_ctx": 512, "parallel": 2, "threads": 1})
+    history = ["She forgot my birthday, and I had a long day. " * 6, "He sold the car, and did not ask me first. " * 6]
+    frames = [(picture(90), picture(150)), (picture(30), picture(210))]
+
+    def sample(number: int) -> int:
+        words, images = history[number], frames[number]
+        first = two.complete(ask(f"{words} What is it?", 1, images=images))
+        for part in ("What do I feel?", "What should you do?"):
+            two.complete(ask(f"{words} {part}", 1))
+        again = two.complete(ask(f"{words} What now?", 1, images=images))
+        return first.prompt_tokens - (again.reused_tokens or 0)
+
+    with ThreadPoolExecutor(2) as threads:
+        evaluated_again = list(threads.map(sample, (0, 1)))
+    two.close()
+    assert max(evaluated_again) < 12
+
+
 def test_calls_with_images_at_once_say_what_each_says_alone(eyes: Path) -> None:
     requests = [
         *(ask(f"What is it? {'Look. ' * number}", 8, images=(picture(60 * number),)) for number in (1, 2, 3)),
