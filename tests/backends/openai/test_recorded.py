@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -11,7 +12,7 @@ from mmerg.backends.openai import OpenAI
 from mmerg.backends.protocol import Finish, Message, Request, Sampling
 from mmerg.errors import CallError, Failure
 from tests.backends.conftest import Faulty, completion, json_answer
-from tests.backends.openai.shapes import TOLD
+from tests.backends.openai.shapes import TOLD, VLLM_REPLY
 
 CHAT = "/v1/chat/completions"
 HELLO = Request((Message("user", "Hello"),), Sampling(num_predict=8), logprobs=True)
@@ -89,8 +90,21 @@ def test_a_model_that_is_not_loaded_is_not_there(faulty: Faulty) -> None:
     assert "lms load" in caught.value.hint
 
 
-# Replies. vLLM's thinking is `reasoning`, that of SGLang and LM Studio `reasoning_content`; without its flag, neither
-# vLLM nor SGLang tells of cached tokens (--enable-prompt-tokens-details, --enable-cache-report).
+def test_a_recorded_reply_is_read(faulty: Faulty) -> None:
+    backend = served(faulty, "vllm")
+    faulty.answer(json_answer(VLLM_REPLY), path=CHAT)
+    reply, several = backend.complete(HELLO), backend.complete(replace(HELLO, alternatives=2))
+    assert (reply.text, reply.finish, reply.thinking) == ("Hello!", Finish.LENGTH, "")
+    assert (reply.prompt_tokens, reply.reused_tokens, reply.response_tokens) == (311, 256, 2)
+    assert [(one.token, one.logprob) for one in reply.logprobs] == [
+        ("Hello", -2.065242052078247),
+        ("!", -1.1724669933319092),
+    ]
+    assert [len(one.top_logprobs) for one in (*reply.logprobs, *several.logprobs)] == [0, 0, 2, 2]
+
+
+# Replies written by the documents. vLLM's thinking is `reasoning`, that of SGLang and LM Studio `reasoning_content`.
+# Neither vLLM nor SGLang tells of cached tokens without --enable-prompt-tokens-details or --enable-cache-report.
 
 
 @pytest.mark.parametrize("name", ["reasoning", "reasoning_content"])
@@ -130,11 +144,11 @@ def test_finishes(faulty: Faulty, reason: str | None, finish: Finish) -> None:
     assert (reply.text, reply.finish) == ("", finish)
 
 
-# Errors, with their sources
+# Errors
 
 
 def openai_shape(message: str, kind: str, code: int) -> dict[str, object]:
-    """As llama-server has it, and vLLM from 0.10."""
+    """As llama-server has it, and vLLM."""
     return {"error": {"message": message, "type": kind, "param": None, "code": code}}
 
 
@@ -143,18 +157,32 @@ def flat(message: str, kind: str, code: int) -> dict[str, object]:
     return {"object": "error", "message": message, "type": kind, "param": None, "code": code}
 
 
-ERRORS = [
-    (  # github.com/vllm-project/vllm/issues/20409
+RECORDED = [  # from vLLM 0.32.0, as `shapes.py` says
+    (
         "vllm",
         400,
-        openai_shape(
-            "This model's maximum context length is 16384 tokens. However, you requested 122946 tokens (112946 in the "
-            "messages, 10000 in the completion). Please reduce the length of the messages or completion.",
-            "BadRequestError",
-            400,
-        ),
+        {
+            "error": {
+                "message": "This model's maximum context length is 4096 tokens. However, your prompt contains at least "
+                "4097 input tokens, which exceeds this limit even without any output tokens. Please reduce the length "
+                "of the input prompt. (parameter=input_tokens, value=4097)",
+                "type": "BadRequestError",
+                "param": "input_tokens",
+                "code": 400,
+            }
+        },
         Failure.CONTEXT_OVERFLOW,
     ),
+    ("vllm", 400, openai_shape("m is not a multimodal model", "BadRequestError", 400), Failure.IMAGE_REJECTED),
+    (
+        "vllm",
+        404,
+        openai_shape("The model `gpt-4` does not exist. Valid aliases: m.", "NotFoundError", 404),
+        Failure.MODEL_NOT_FOUND,
+    ),
+    ("vllm", 400, openai_shape("Grammar error: Invalid type: wibble", "BadRequestError", 400), Failure.BAD_REQUEST),
+]
+WRITTEN = [  # by the sources named
     (  # github.com/vllm-project/vllm/issues/12165
         "vllm",
         400,
@@ -165,18 +193,6 @@ ERRORS = [
             400,
         ),
         Failure.CONTEXT_OVERFLOW,
-    ),
-    (  # vLLM 0.32, an image to a text model: vllm/entrypoints/chat_utils.py
-        "vllm",
-        400,
-        openai_shape("m is not a multimodal model", "BadRequestError", 400),
-        Failure.IMAGE_REJECTED,
-    ),
-    (  # vLLM, vllm/entrypoints/openai/models/serving.py
-        "vllm",
-        404,
-        openai_shape("The model `m` does not exist.", "NotFoundError", 404),
-        Failure.MODEL_NOT_FOUND,
     ),
     (  # vLLM, vllm/v1/engine/exceptions.py
         "vllm",
@@ -221,9 +237,7 @@ ERRORS = [
 ]
 
 
-@pytest.mark.parametrize(
-    ("dialect", "status", "body", "failure"), ERRORS, ids=[f"{dialect} {failure}" for dialect, _, _, failure in ERRORS]
-)
+@pytest.mark.parametrize(("dialect", "status", "body", "failure"), [*RECORDED, *WRITTEN])
 def test_their_errors_are_named(
     faulty: Faulty, dialect: str, status: int, body: dict[str, Any], failure: Failure
 ) -> None:
