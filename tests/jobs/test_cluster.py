@@ -131,7 +131,7 @@ def test_jobs_of_another_kind_are_not_waited_for(tmp_path: Path) -> None:
             command("cluster", "run", *DEMO, "runs=runs", "shards=1"),
             cwd=tmp_path,
             env=ENVIRONMENT,
-            timeout=100,
+            timeout=300,
             check=False,
         )
     finally:
