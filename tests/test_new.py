@@ -13,6 +13,7 @@ import pytest
 
 from mmerg.new import KINDS, commands_of, main
 from tests.engine.parts import ROOT
+from tests.processes import forked
 
 PAGE = (ROOT / "docs" / "own.md").read_text(encoding="utf-8")
 COMMANDS = [line for block in re.findall(r"```bash\n(.*?)```", PAGE, re.DOTALL) for line in block.splitlines()]
@@ -21,13 +22,10 @@ COMMANDS = [line for block in re.findall(r"```bash\n(.*?)```", PAGE, re.DOTALL) 
 def mmerg(line: str, folder: Path) -> subprocess.CompletedProcess[str]:
     """A command as the page has it, run in `folder`, which Python does not know."""
     _, command, *arguments = line.split("#", maxsplit=1)[0].split()
-    return subprocess.run(
+    return forked(
         [sys.executable, "-m", f"mmerg.{command}", *arguments],
         cwd=folder,
         env=os.environ | {"PYTHONPATH": str(ROOT), "PYTHONDONTWRITEBYTECODE": "1"},
-        capture_output=True,
-        text=True,
-        check=False,
     )
 
 

@@ -19,6 +19,7 @@ from mmerg.runs.result import Result
 from mmerg.score import main as score
 from mmerg.show import main as show
 from tests.engine.parts import ROOT
+from tests.processes import forked
 
 OUTSIDE = ROOT / "tests" / "outside"
 WORDS = {"good enough": "the critic found nothing to improve", "no auditor": "the system has no auditor"}
@@ -30,13 +31,8 @@ def command(folder: Path, *arguments: str, config_dir: str = "~/pages") -> subpr
     """A run in `folder`, which is the user's home, too."""
     environment = {"PYTHONPATH": str(ROOT), "PYTHONDONTWRITEBYTECODE": "1", "HOME": str(folder)}
     done = [sys.executable, "-m", "mmerg.run", *arguments[:1], f"--config-dir={config_dir}", "dataset=demo"]
-    return subprocess.run(
-        [*done, "backend=dry", "cache=off", "limit=1", *arguments[1:]],
-        cwd=folder,
-        env=os.environ | environment,
-        capture_output=True,
-        text=True,
-        check=False,
+    return forked(
+        [*done, "backend=dry", "cache=off", "limit=1", *arguments[1:]], cwd=folder, env=os.environ | environment
     )
 
 

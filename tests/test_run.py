@@ -19,6 +19,7 @@ from mmerg.runs.manifest import read_manifest
 from mmerg.runs.result import Result
 from tests.engine.parts import ROOT, TASKS
 from tests.frames.clips import numbered
+from tests.processes import forked
 from tests.run_folders import all_events
 from tests.scripted_ollama import ScriptedOllama, merg_answer, scripted_ollama
 
@@ -60,9 +61,7 @@ class Runner:
 
     def __call__(self, *more: str) -> subprocess.CompletedProcess[str]:
         environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-        return subprocess.run(
-            self.arguments(*more), cwd=self.corpus, env=environment, capture_output=True, text=True, check=False
-        )
+        return forked(self.arguments(*more), cwd=self.corpus, env=environment)
 
     def folder(self) -> Path:
         [path] = [path for path in self.runs.iterdir() if path.name.startswith("folder-merg-")]
@@ -282,7 +281,7 @@ def test_members_of_a_sweep_that_never_were_do_not_stop_those_that_can_be_taken_
     command = run.arguments("limit=1", "only_failed=true", "system.max_iterations=0,1,2")
     command.insert(3, "--multirun")
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    done = subprocess.run(command, cwd=run.corpus, env=environment, capture_output=True, text=True, check=False)
+    done = forked(command, cwd=run.corpus, env=environment)
     assert done.returncode == 2
     assert done.stdout.count("there is nothing to take up again") == 1
     for value in (0, 2):
@@ -411,7 +410,7 @@ def test_a_full_disk_ends_the_run_and_the_same_command_goes_on(run: Runner) -> N
     limited += "runpy.run_module('mmerg.run', run_name='__main__', alter_sys=True)"
     command = [sys.executable, "-c", limited, *run.arguments("cache=off")[3:]]
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    done = subprocess.run(command, cwd=run.corpus, env=environment, capture_output=True, text=True, check=False)
+    done = forked(command, cwd=run.corpus, env=environment)
     assert done.returncode == 2, done.stdout + done.stderr
     assert "the disk is full" in done.stderr
     assert f"{run.folder()}/samples/" in done.stderr
@@ -433,7 +432,7 @@ def test_a_dataset_whose_path_is_not_utf_8(run: Runner) -> None:
 
 
 def test_a_missing_dataset_is_asked_for() -> None:
-    done = subprocess.run([sys.executable, "-m", "mmerg.run"], cwd=ROOT, capture_output=True, text=True, check=False)
+    done = forked([sys.executable, "-m", "mmerg.run"], cwd=ROOT)
     assert done.returncode == 2
     assert "no dataset is chosen" in done.stderr
     assert "Traceback" not in done.stderr
@@ -441,8 +440,6 @@ def test_a_missing_dataset_is_asked_for() -> None:
 
 def test_help_needs_no_dataset() -> None:
     for module in ("mmerg.run", "mmerg.doctor"):
-        done = subprocess.run(
-            [sys.executable, "-m", module, "--help"], cwd=ROOT, capture_output=True, text=True, check=False
-        )
+        done = forked([sys.executable, "-m", module, "--help"], cwd=ROOT)
         assert done.returncode == 0, done.stderr
         assert "Exit code 0" in done.stdout

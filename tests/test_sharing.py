@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import subprocess
 import sys
 from collections import Counter
 from collections.abc import Iterator
@@ -24,6 +23,7 @@ from mmerg.settings.model import RunSettings
 from mmerg.settings.parse import parse
 from tests.composed import composed
 from tests.engine.parts import ROOT
+from tests.processes import forked
 from tests.run_folders import held
 from tests.scripted_ollama import merg_answer, scripted_ollama
 from tests.test_experiments import EXPERIMENTS, swept
@@ -45,13 +45,10 @@ class Demo:
 
     def sweep(self, experiment: str, runs: Path, *more: str) -> tuple[dict[Path, int], str]:
         """A sweep: the calls that each run takes, and what was told."""
-        done = subprocess.run(
+        done = forked(
             [sys.executable, "-m", "mmerg.run", "-m", *self.settings(experiment, runs, *more)],
             cwd=runs.parent,
             env=os.environ | {"PYTHONPATH": str(ROOT)},
-            capture_output=True,
-            text=True,
-            check=False,
         )
         assert done.returncode == 0, done.stdout + done.stderr
         return {run: sum(result.calls for result in read_results(run).values()) for run in folders(runs)}, done.stdout

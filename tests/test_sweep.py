@@ -23,6 +23,7 @@ from mmerg.experiment.sweep import Member, Report, cost, member, notes, read, ta
 from mmerg.runs.manifest import read_manifest
 from mmerg.runs.result import Ended
 from tests.engine.parts import ROOT
+from tests.processes import forked
 from tests.scripted_ollama import ScriptedOllama, scripted_ollama
 from tests.test_run import Runner, corpus_in
 
@@ -34,7 +35,7 @@ class Sweeper(Runner):
         command = self.arguments(*more)
         command.insert(3, "--multirun")
         environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-        return subprocess.run(command, cwd=self.corpus, env=environment, capture_output=True, text=True, check=False)
+        return forked(command, cwd=self.corpus, env=environment)
 
     def runs_by(self, *path: str) -> dict[str, Path]:
         """Run folders by the value of a setting."""

@@ -70,9 +70,11 @@ def preferences() -> Floats:
 
 
 def tensors(seed: int) -> dict[str, Floats]:
-    """Every tensor by its name; `token_embd.weight` holds the vocabulary's rows alone."""
+    """Every tensor by its name; the rows of `token_embd.weight` beyond the vocabulary are zero."""
     w = Weights(seed)
-    out: dict[str, Floats] = {"token_embd.weight": w.normal(VOCABULARY, WIDTH)}
+    embedded = w.normal(VOCABULARY, WIDTH)
+    beyond = np.zeros((EMBEDDED_ROWS - VOCABULARY, WIDTH))
+    out: dict[str, Floats] = {"token_embd.weight": np.concatenate([embedded, beyond])}
 
     def linear(name: str, rows: int, columns: int, bias: bool = True) -> None:
         out[f"{name}.weight"] = w.matrix(rows, columns)
@@ -88,7 +90,7 @@ def tensors(seed: int) -> dict[str, Floats]:
             linear(f"{block}.{name}", rows, columns, bias=False)
     out["output_norm.weight"] = np.ones(WIDTH)
     # Against the embedding: a token makes itself less likely, else the server breaks off a reply of equal tokens.
-    out["output.weight"] = 0.25 * w.normal(VOCABULARY, WIDTH) - 0.25 * out["token_embd.weight"]
+    out["output.weight"] = 0.25 * w.normal(VOCABULARY, WIDTH) - 0.25 * embedded
     out["output.bias"] = preferences()
     for half in (0, 1):
         out[f"v.patch_embd_{half}.weight"] = w.matrix(WIDTH, 3, PATCH, PATCH)
@@ -158,7 +160,6 @@ def q8_0(rows: Floats) -> bytes:
 def stored(name: str, values: Floats) -> tuple[int, tuple[int, ...], bytes]:
     """A tensor's type, its shape from the innermost dimension outwards, and its bytes."""
     if name == "token_embd.weight":
-        values = np.concatenate([values, np.zeros((EMBEDDED_ROWS - VOCABULARY, WIDTH))])
         return Q8_0, values.shape[::-1], q8_0(values)
     if values.ndim > 1:
         return F16, values.shape[::-1], values.astype("<f2").tobytes()

@@ -13,6 +13,7 @@ from mmerg.runs.events import FramesTaken
 from mmerg.runs.folder import read_results
 from mmerg.runs.manifest import read_manifest
 from tests.engine.parts import ROOT
+from tests.processes import forked
 from tests.run_folders import all_events
 from tests.scripted_ollama import scripted_ollama
 
@@ -23,9 +24,9 @@ from .test_iemocap_clips import DRAWN, draw
 def run(root: Path, url: str, *more: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "mmerg.run", "dataset=iemocap", f"dataset.root={root}", "backbone=qwen2.5vl-7b"]
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    return subprocess.run(
+    return forked(
         [*command, f"backend.hosts=[{url}]", f"runs={root}/runs", *more],
-        cwd=root, env=environment, capture_output=True, text=True, check=False,
+        cwd=root, env=environment
     )  # fmt: skip
 
 

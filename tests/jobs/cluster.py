@@ -13,6 +13,7 @@ from mmerg.jobs.launch import JOBS, NOTED
 from mmerg.runs.manifest import MANIFEST
 from mmerg.runs.shards import SHARDS
 from tests.engine.parts import ROOT
+from tests.processes import forked
 from tests.run_folders import held
 from tests.scripted_ollama import ScriptedOllama, scripted_ollama
 from tests.test_run import Runner, corpus_in
@@ -26,9 +27,7 @@ def command(module: str, *arguments: str) -> list[str]:
 
 
 def ran(folder: Path, module: str, *arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        command(module, *arguments), cwd=folder, env=ENVIRONMENT, capture_output=True, text=True, check=False
-    )
+    return forked(command(module, *arguments), cwd=folder, env=ENVIRONMENT)
 
 
 def folder_of(runs: Path) -> Path:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import subprocess
 import sys
 from contextlib import closing
 from pathlib import Path
@@ -30,6 +29,7 @@ from mmerg.settings.pages import conf_folder
 from mmerg.settings.parse import PATHS, parse, quoted
 from mmerg.settings.tree import marked
 from tests.composed import BASE, composed, plain_of, settings_of
+from tests.processes import forked
 
 CONF = conf_folder()
 OF_OTHERS = (
@@ -290,7 +290,7 @@ def test_a_part_that_cannot_be_made_says_why() -> None:
 def test_the_command_takes_a_path_as_it_is_typed(tmp_path: Path) -> None:
     environment = {**os.environ, "PYTHONPATH": str(CONF.parent), "HOME": str(tmp_path)}
     command = [sys.executable, "-m", "mmerg.run", "dataset=meld", "dataset.root=~/my MELD (1)"]
-    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+    done = forked(command, cwd=tmp_path, env=environment)
     assert done.returncode == 2
     assert f"{tmp_path}/my MELD (1) does not exist" in done.stderr
     assert "Traceback" not in done.stderr

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import subprocess
 import sys
 from pathlib import Path
 
@@ -17,6 +16,7 @@ from mmerg.settings.model import RunSettings
 from mmerg.settings.parse import checked, quoted
 from mmerg.settings.tree import marked
 from tests.composed import BASE, composed, plain_of, resolve
+from tests.processes import forked
 
 OF_A_RUN = marked(RunSettings, PLACE)
 PAGES = ("memory=minilm", "backbone=smollm2-135m")
@@ -81,6 +81,6 @@ def test_one_path_and_a_sweep_over_the_rest_are_fine(arguments: list[str], sweep
 def test_the_command_says_it(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "mmerg.run", "-m", "dataset=demo", "runs=a,b"]
     environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
-    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+    done = forked(command, cwd=tmp_path, env=environment)
     assert (done.returncode, "a path cannot be swept over" in done.stderr) == (2, True)
     assert list(tmp_path.iterdir()) == []

@@ -15,11 +15,12 @@ from mmerg.errors import ConfigError
 from mmerg.judge import split
 from mmerg.settings.parse import checked
 from tests.engine.parts import ROOT
+from tests.processes import forked
 
 
 def command(name: str, *arguments: str) -> subprocess.CompletedProcess[str]:
     line = [sys.executable, "-m", f"mmerg.{name}", *arguments]
-    return subprocess.run(line, cwd=ROOT, capture_output=True, text=True, check=False)
+    return forked(line, cwd=ROOT)
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
 import sys
 from dataclasses import dataclass
 from importlib.util import find_spec
@@ -17,6 +16,7 @@ from mmerg.runs.folder import read_results
 from mmerg.runs.manifest import read_manifest
 from mmerg.runs.result import Result
 from tests.engine.parts import ROOT, STAGES
+from tests.processes import forked
 from tests.run_folders import all_events
 from tests.scripted_ollama import scripted_ollama
 
@@ -64,14 +64,7 @@ def ran(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Ran]:
     short = ("ids=[bicycle/4]", "frames.last_turns=1", "frames.max_frames=1", "system.max_iterations=0", "runs=runs")
     with scripted_ollama(capabilities=("completion",)) as server:
         host = ("backend=ollama", f"backend.hosts=[{server.url}]", "backbone=qwen2.5vl-7b")
-        done = subprocess.run(
-            [*command, *short, *host],
-            cwd=folder,
-            env=os.environ | {"PYTHONPATH": str(ROOT)},
-            capture_output=True,
-            text=True,
-            check=False,
-        )
+        done = forked([*command, *short, *host], cwd=folder, env=os.environ | {"PYTHONPATH": str(ROOT)})
     assert done.returncode == 0, done.stdout + done.stderr
     found = {}
     for manifest in (folder / "runs").glob("demo-*/manifest.json"):

@@ -1,4 +1,4 @@
-"""The adapter against a real server: a small text model, and a vision model with random weights."""
+"""The adapter against a real server: tiny models with random weights, and SmolLM2 where a reply must take its time."""
 
 from __future__ import annotations
 
@@ -23,7 +23,15 @@ from mmerg.backends.ollama_host import OllamaHost
 from mmerg.backends.protocol import Finish, Image, Message, Request, Sampling
 from mmerg.backends.server_errors import OLLAMA
 from mmerg.errors import CallError, Failure
-from tests.ollama_server import TEXT_MODEL, VISION_MODEL, Server, create_from_gguf, gguf_of_smollm2, start_server
+from tests.ollama_server import (
+    SMOLLM2,
+    TEXT_MODEL,
+    VISION_MODEL,
+    Server,
+    create_from_gguf,
+    gguf_of_smollm2,
+    start_server,
+)
 
 SCHEMA = {
     "type": "object",
@@ -70,7 +78,7 @@ def failure_of(backend: Ollama, request: Request) -> CallError:
 def test_describe(text: Ollama, vision: Ollama) -> None:
     reads, sees = text.describe(), vision.describe()
     assert (reads.vision, sees.vision) == (False, True)
-    assert (reads.context_length, sees.context_length) == (8192, 32768)
+    assert (reads.context_length, sees.context_length) == (32768, 32768)
     assert len(reads.digest) == len(sees.digest) == 64
     assert reads.digest != sees.digest
     assert reads.version == sees.version != ""
@@ -144,8 +152,7 @@ def test_a_prompt_that_is_too_long(text: Ollama, vision: Ollama) -> None:
 
 def test_a_context_that_fills_up_ends_the_reply(ollama_host: str) -> None:
     small = Ollama(host=ollama_host, model=TEXT_MODEL, load=LOAD | {"num_ctx": 256})
-    words = Request((Message("user", "Tell a long story about a sea. " * 20),), Sampling(num_predict=2000))
-    reply = small.complete(words)
+    reply = small.complete(ask("Numbers?", num_predict=2000, schema=json.dumps(ENDLESS)))
     assert reply.finish is Finish.LENGTH
     assert 0 < reply.response_tokens < 256
 
@@ -168,9 +175,9 @@ def test_loaded_and_embed(text: Ollama) -> None:
     host = OllamaHost(text.host)
     found = host.loaded(TEXT_MODEL)
     assert found is not None
-    assert (found.context_length, found.size > 10_000_000) == (2048, True)
+    assert (found.context_length, found.size > 100_000) == (2048, True)
     vectors = host.embed(TEXT_MODEL, ["The sea is calm.", "I am angry."], load=text.load)
-    assert [len(vector) for vector in vectors] == [576, 576]
+    assert [len(vector) for vector in vectors] == [64, 64]
     assert [float(np.linalg.norm(vector)) for vector in vectors] == pytest.approx([1.0, 1.0], abs=1e-3)
     assert host.loaded("absent") is None
 
@@ -182,35 +189,35 @@ def test_embed_of_a_text_that_is_too_long(text: Ollama) -> None:
 
 
 def test_close_breaks_off_a_call_and_frees_the_server(
-    ollama_host: str, in_thread: Callable[[Callable[[], object]], Callable[[], object]]
+    ollama_host: str, smollm2: str, in_thread: Callable[[Callable[[], object]], Callable[[], object]]
 ) -> None:
     load = LOAD | {"num_ctx": 2047}
-    busy = Ollama(host=ollama_host, model=TEXT_MODEL, load=load)
+    busy = Ollama(host=ollama_host, model=smollm2, load=load)
     result = in_thread(lambda: busy.complete(ask("Numbers?", num_predict=1900, schema=json.dumps(ENDLESS))))
-    while (now := OllamaHost(ollama_host).loaded(TEXT_MODEL)) is None or now.context_length != 2047:
+    while (now := OllamaHost(ollama_host).loaded(smollm2)) is None or now.context_length != 2047:
         time.sleep(0.02)  # until the call has had the model loaded for it
     busy.close()
     with pytest.raises(CallError) as caught:
         result()
     assert caught.value.failure is Failure.INTERRUPTED
-    other = Ollama(host=ollama_host, model=TEXT_MODEL, load=load)
+    other = Ollama(host=ollama_host, model=smollm2, load=load)
     assert other.complete(ask("Hello", num_predict=2)).response_tokens == 2
 
 
 @pytest.fixture
 def own_server(ollama_binary: Path, tmp_path: Path) -> Iterator[Server]:
-    """A server with the text model that a test may break."""
+    """A server with SmolLM2 that a test may break."""
     gguf = gguf_of_smollm2()
     server = start_server(ollama_binary, tmp_path)
     try:
-        create_from_gguf(server.host, TEXT_MODEL, gguf)
+        create_from_gguf(server.host, SMOLLM2, gguf)
         yield server
     finally:
         server.kill()
 
 
 LONG = {
-    "model": TEXT_MODEL,
+    "model": SMOLLM2,
     "messages": [{"role": "user", "content": "Numbers?"}],
     "format": ENDLESS,
     "options": LOAD | {"num_predict": 1900},
@@ -233,7 +240,7 @@ def test_a_server_killed_in_mid_stream(own_server: Server) -> None:
         with pytest.raises(CallError) as caught:
             list(lines)
     assert caught.value.failure is Failure.RUNNER_CRASH
-    dead = Ollama(host=own_server.host, model=TEXT_MODEL, load=LOAD)
+    dead = Ollama(host=own_server.host, model=SMOLLM2, load=LOAD)
     assert failure_of(dead, ask("Hello")).failure is Failure.UNREACHABLE
 
 
@@ -247,7 +254,7 @@ def test_a_runner_killed_in_mid_stream(own_server: Server) -> None:
             os.kill(runner, signal.SIGKILL)
         last = list(lines)[-1]
     assert OLLAMA.classify(200, last.decode()).failure is Failure.RUNNER_CRASH
-    backend = Ollama(host=own_server.host, model=TEXT_MODEL, load=LOAD)
+    backend = Ollama(host=own_server.host, model=SMOLLM2, load=LOAD)
     assert backend.complete(ask("Hello", num_predict=2)).response_tokens == 2
 
 
