@@ -410,7 +410,7 @@ def test_a_full_disk_ends_the_run_and_the_same_command_goes_on(run: Runner) -> N
     limited += "runpy.run_module('mmerg.run', run_name='__main__', alter_sys=True)"
     command = [sys.executable, "-c", limited, *run.arguments("cache=off")[3:]]
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    done = forked(command, cwd=run.corpus, env=environment)
+    done = subprocess.run(command, cwd=run.corpus, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 2, done.stdout + done.stderr
     assert "the disk is full" in done.stderr
     assert f"{run.folder()}/samples/" in done.stderr
