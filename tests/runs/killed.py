@@ -11,13 +11,12 @@ same try as its line, and no sample that had been finished before a kill done ag
 from __future__ import annotations
 
 import json
-import os
 import random
-import subprocess
 import sys
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
+from multiprocessing.process import BaseProcess
 from pathlib import Path
 from time import sleep
 
@@ -28,9 +27,9 @@ from mmerg.runs.folder import RESULTS, Run, read_results, read_run_results
 from mmerg.runs.manifest import MANIFEST
 from mmerg.runs.result import Result
 from mmerg.runs.samples import SAMPLES, read_events
+from tests.processes import begun
 from tests.scoring.run_builder import manifest_of, result
 
-ROOT = Path(__file__).parents[2]
 SAMPLES_OF_IT, PAUSE = 40, 0.002  # seconds from one event to the next
 
 
@@ -57,9 +56,14 @@ def work(folder: Path, only_failed: bool) -> None:
         run.seal(sample.id for sample in samples)
 
 
-def start(folder: Path, only_failed: bool) -> subprocess.Popen[bytes]:
+def start(folder: Path, only_failed: bool) -> BaseProcess:
     command = [sys.executable, "-m", "tests.runs.killed", "--work", str(folder), *["--only-failed"] * only_failed]
-    return subprocess.Popen(command, cwd=ROOT, env={**os.environ, "PYTHONPATH": str(ROOT)})
+    return begun(command, folder.parent)
+
+
+def ended(process: BaseProcess) -> int | None:
+    process.join()
+    return process.exitcode
 
 
 def finished_in(folder: Path, only_failed: bool) -> set[str]:
@@ -83,15 +87,15 @@ def disturbed(folder: Path, kills: int, seed: int = 0) -> dict[str, int]:
         only_failed = number >= kills // 2
         if number in (0, kills // 2):
             done: set[str] = set()
-            assert not number or start(run, False).wait() == 0
+            assert not number or ended(start(run, False)) == 0
         (folder / "begun").unlink(missing_ok=True)
         process = start(run, only_failed)
-        while not (folder / "begun").exists() and process.poll() is None:
-            sleep(0.001)  # the interpreter starts
+        while not (folder / "begun").exists() and process.is_alive():
+            sleep(0.001)  # it starts
         sleep(draw.uniform(0, 0.05))
-        landed += process.poll() is None
+        landed += process.is_alive()
         process.kill()
-        process.wait()
+        process.join()
         begun = (
             set((folder / "begun").read_text(encoding="utf-8").split("\n")) if (folder / "begun").exists() else set()
         )
@@ -100,7 +104,7 @@ def disturbed(folder: Path, kills: int, seed: int = 0) -> dict[str, int]:
         assert done <= now, f"lost: {done - now}"
         done = now
         before_the_end = max(before_the_end, len(done))
-    assert start(run, True).wait() == 0
+    assert ended(start(run, True)) == 0
     assert again == 0, f"{again} samples were done again"
     return {"kills": kills, "landed": landed, "finished_before_the_end": before_the_end}
 
@@ -110,7 +114,7 @@ def compared(folder: Path, kills: int) -> dict[str, int]:
     for name in ("calm", "wild"):
         (folder / name).mkdir()
     for only_failed in (False, True):
-        assert start(folder / "calm" / "run", only_failed).wait() == 0
+        assert ended(start(folder / "calm" / "run", only_failed)) == 0
     found = disturbed(folder / "wild", kills)
     calm, wild = folder / "calm" / "run", folder / "wild" / "run"
     assert (calm / RESULTS).read_bytes() == (wild / RESULTS).read_bytes()
