@@ -219,12 +219,9 @@ def test_a_dialogue_of_meld_without_a_server(tmp_path: Path) -> None:
         pytest.skip("MELD's test_sent_emo.csv is not at hand")
     if find_spec("xllamacpp") is None:
         pytest.skip("xllamacpp is not installed")
-    settings = ("dataset=meld", f"dataset.root={MELD}", "limit=1", "backend=embedded", "backbone.workers=[one]")
-    settings += (
-        "memory=none",
-        f"backbone.gguf={tiny_text.write(tmp_path / 'tiny.gguf')}",
-    )
-    ran = Ran(tmp_path / "runs", *settings, "system.without=[mpa,caef,psp,gra]")
+    tiny = f"backbone.gguf={tiny_text.write(tmp_path / 'tiny.gguf')}"
+    settings = ("dataset=meld", f"dataset.root={MELD}", "memory=none", "limit=1", "backend=embedded", tiny)
+    ran = Ran(tmp_path / "runs", *settings, "backbone.workers=[one]", "system.without=[mpa,caef,psp,gra]")
     assert "meld test: 280 dialogues" in ran.told
     assert "protocol: targets=last emotions=all, n=268, 12 dialogues without a history; 1 wanted now" in ran.told
     check_whatever_the_end(ran, ["test_dia0/3"], ())
