@@ -1,4 +1,4 @@
-"""`mmerg` commands in processes of their own, at a fifth of what an interpreter each costs.
+"""`mmerg` commands in processes of their own, at half of what an interpreter each costs.
 
     done = forked([sys.executable, "-m", "mmerg.run", "dataset=demo"], cwd=folder)
 
