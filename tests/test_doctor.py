@@ -110,6 +110,11 @@ def prose(body: dict[str, Any]) -> str:
     return good(body) if "format" not in body else "Here is what I think of it."
 
 
+def blanks(body: dict[str, Any]) -> str:
+    """A server whose schema allows any blanks between, which a small model never ends."""
+    return '{"steps":[' + "\n" * 100 if "mood" in str(body.get("format")) else good(body)
+
+
 def blank(body: dict[str, Any]) -> str:
     return good(body) if "format" in body else " "
 
@@ -143,6 +148,7 @@ SAME = {"penalties": "?", "seeds": "?"}  # whatever is asked, the same comes bac
 FAULTS: list[tuple[Answer, dict[str, str], str]] = [
     (bad_schema, {"schema": "✗"}, "update the server"),
     (prose, {"schema": "✗", "two images": "?"}, "Here is what I think"),
+    (blanks, {"schema": "✗"}, "let it take no blanks in JSON"),
     (blank, {"reply": "✗", "logprobs": "✗", **SAME}, "the reply is blank"),
     (first_alone, {"two images": "✗"}, "another second image of two changes nothing"),
     (second_alone, {"two images": "✗"}, "another first image of two changes nothing"),
