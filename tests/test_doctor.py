@@ -154,7 +154,7 @@ FAULTS: list[tuple[Answer, dict[str, str], str]] = [
     (second_alone, {"two images": "✗"}, "another first image of two changes nothing"),
     (colour_blind, {"two images": "?"}, "each changes the reply; colours told apart in 0 of 3 pairs only"),
     (unpressed, {"penalties": "?"}, "repeat_penalty: it changes nothing; the backbone sets none of these"),
-    (unseeded, {"seeds": "?"}, "two seeds gave one reply"),
+    (unseeded, {"seeds": "?"}, "5 seeds gave one reply"),
 ]
 
 

@@ -21,6 +21,7 @@ from mmerg.frames.picture import to_jpeg
 
 COLOURS = {"red": (40, 40, 220), "green": (60, 180, 60), "blue": (220, 60, 40), "yellow": (40, 220, 230)}  # B, G, R
 NEUTRAL = {"repeat_penalty": 1.0, "presence_penalty": 0.0, "frequency_penalty": 0.0}
+OTHER_SEEDS = (8, 9, 10, 11)  # several, as a small model may refuse with the same words a few times
 PRESSED = {"repeat_penalty": 1.8, "presence_penalty": 1.9, "frequency_penalty": 1.9}
 
 Status = Literal["ok", "failed", "open"]
@@ -104,10 +105,13 @@ def seeds(backend: Backend, sampling: Sampling) -> Found:
     """A seed gives its reply again and another seed another one. Where the backbone samples, they must."""
     hot = replace(sampling, temperature=1.0, num_predict=32)
     text = "Tell a story about a storm."
-    one, again, other = (backend.complete(asked(text, sampling=replace(hot, seed=seed))).text for seed in (7, 7, 8))
-    if one == again != other:
+    said = (backend.complete(asked(text, sampling=replace(hot, seed=seed))).text for seed in (7, 7, *OTHER_SEEDS))
+    one, again = next(said), next(said)
+    if one == again and any(other != one for other in said):
         return Found("seeds", "ok", "a seed gives its reply again, another seed another")
-    told = "one seed gave two replies" if one != again else "two seeds gave one reply: the server ignores them"
+    told = f"{1 + len(OTHER_SEEDS)} seeds gave one reply: the server ignores them"
+    if one != again:
+        told = "one seed gave two replies"
     if sampling.temperature:
         return Found("seeds", "failed", f"{told}; the backbone's temperature is {sampling.temperature:g}")
     return Found("seeds", "open", f"{told}; at the backbone's temperature of 0 they matter to draws alone")
