@@ -15,7 +15,7 @@ from mmerg.backends.protocol import Backend, Image, Reply, Request
 from mmerg.checking.probes import Found, asked, picture
 
 GROUPS = 3
-AGREE = 0.05  # log-probabilities of the same tokens may differ by so much between runs on a GPU
+AGREE = 0.25  # by so much may a token's log-probability differ: a cached prefix alone makes 0.05 on a 4-bit model
 ALONE = 8  # calls of a group that are made alone, too; a larger group has them several times
 MOST = 64  # calls at once that are tried, where half as many paid
 GAIN = 1.15  # of tokens a second, from which on twice as many calls at once are worth it
