@@ -55,7 +55,7 @@ def _named(abouts: Sequence[About], scores: Sequence[Scores], groups: list[list[
     called = labels([abouts[places[0]] for places in groups])
     given = [name.strip() for name in names.split(",")] if names else called
     if len(given) != len(groups):
-        what = f"{len(given)} names for {len(groups)} settings; seeds of one setting are one"
+        what = f"{len(given)} names, but {len(groups)} to name: runs that differ in their seed alone share one"
         raise ConfigError(
             what, where=f"--names {names}", hint="one for each, in the order of the runs, split by commas"
         )

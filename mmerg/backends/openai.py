@@ -78,7 +78,7 @@ class OpenAI:
         served = self._server.serves(self.model)
         if 0 < served.context < self._num_ctx:
             what = f"num_ctx {self._num_ctx} is more than the server's {served.context} tokens"
-            hint = f"set backbone.load.num_ctx={served.context}, or {self._dialect.more}"
+            hint = f"set backbone.load.num_ctx={served.context}, or {self._dialect.more}, as far as the model goes"
             raise ConfigError(what, where=f"{self.host} model {self.model}", hint=hint)
         vision = self._sees(served) if served.vision is None else served.vision
         self._engine = Engine(

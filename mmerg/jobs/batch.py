@@ -12,10 +12,11 @@ from typing import Any, Literal
 
 from mmerg.console.terminal import INTERRUPTED
 from mmerg.errors import ConfigError
-from mmerg.jobs.job import Job, missing
+from mmerg.jobs.job import Job
 from mmerg.jobs.work import Work, tail
 
 GPUS = "CUDA_VISIBLE_DEVICES"
+SUBMITIT = "submitit", "cluster"
 MONTH = 60 * 24 * 30  # minutes, as submitit wants a bound
 
 
@@ -102,6 +103,7 @@ class Local:
     at_once: int | None = 2
     ctrl_c: Literal["leave", "cancel"] = "leave"
     afar: bool = field(default=False, init=False)
+    package: tuple[str, str] = field(default=SUBMITIT, init=False)
 
     @property
     def leaves(self) -> bool:
@@ -120,7 +122,9 @@ class Local:
     def known(self, name: str, folder: Path) -> Job | None:
         if not (name.isdigit() and _runs(int(name))):
             return None
-        return Process(_module().LocalJob(folder, name))
+        from submitit import LocalJob
+
+        return Process(LocalJob(folder, name))
 
 
 @dataclass
@@ -140,6 +144,7 @@ class Slurm:
     more: Mapping[str, Any] = field(default_factory=dict)
     at_once: int | None = field(default=None, init=False)  # SLURM itself sees to that
     afar: bool = field(default=True, init=False)
+    package: tuple[str, str] = field(default=SUBMITIT, init=False)
 
     @property
     def leaves(self) -> bool:
@@ -171,21 +176,17 @@ class Slurm:
         return [Batched(job) for job in jobs]
 
     def known(self, name: str, folder: Path) -> Job | None:
-        job = Batched(_module().SlurmJob(folder, name))
+        from submitit import SlurmJob
+
+        job = Batched(SlurmJob(folder, name))
         return None if job.ended() else job
 
 
 def _executor(kind: str, folder: Path, **more: Any) -> Any:
-    make: Callable[..., Any] = _module().AutoExecutor
+    from submitit import AutoExecutor
+
+    make: Callable[..., Any] = AutoExecutor
     return make(folder=folder, cluster=kind, **more)
-
-
-def _module() -> Any:
-    try:
-        import submitit
-    except ImportError as error:
-        raise missing("cluster", error) from error
-    return submitit
 
 
 def _runs(process: int) -> bool:

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Protocol
 
-from mmerg.errors import ConfigError
 from mmerg.jobs.work import Work
 
 
@@ -30,11 +29,12 @@ class Job(Protocol):
 
 class Jobs(Protocol):
     """Where jobs run. at_once: how many are handed over at a time, None for all. leaves: whether Ctrl-C leaves them.
-    afar: whether they run on other machines."""
+    afar: whether they run on other machines. package: what must be installed, and by which extra."""
 
     at_once: int | None
     leaves: bool
     afar: bool
+    package: tuple[str, str]
 
     def start(self, works: Sequence[Work], folder: Path) -> list[Job]:
         """Hands over a job a work; their logs and what a scheduler needs go to `folder`. Raises ConfigError where the
@@ -42,9 +42,3 @@ class Jobs(Protocol):
 
     def known(self, name: str, folder: Path) -> Job | None:
         """A job of an earlier command that is not over yet."""
-
-
-def missing(extra: str, error: ImportError) -> ConfigError:
-    """What to raise where a package of an extra is not installed."""
-    hint = f"pip install 'mmerg[{extra}]'"
-    return ConfigError(f"{error.name} is not installed", where="on", hint=hint)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 from collections import Counter, deque
 from collections.abc import Mapping, Sequence
+from importlib.util import find_spec
 from pathlib import Path
 from time import monotonic, sleep
 from typing import cast
@@ -66,8 +67,11 @@ def launch_cluster(settings: ClusterSettings, arguments: Sequence[str]) -> int:
     jobs get without what is the cluster's own. Raises ConfigError where the settings do not fit, before a job is handed
     over, and RunError where a shard did not come to its end."""
     run = RunSettings.model_validate({key: value for key, value in settings.plain().items() if key not in OWN})
-    task = Task.of(run)
     out, jobs = console(), cast(Jobs, make(settings.on))
+    package, extra = jobs.package
+    if not find_spec(package):
+        raise ConfigError(f"{package} is not installed", where="on", hint=f"pip install 'mmerg[{extra}]'")
+    task = Task.of(run)
     _refuse(settings, task, jobs)
     shards = Shards(task, settings.shards)
     folder = (task.run / SHARDS / JOBS).absolute()

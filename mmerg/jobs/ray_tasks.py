@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from mmerg.errors import ConfigError
-from mmerg.jobs.job import Job, missing
+from mmerg.jobs.job import Job
 from mmerg.jobs.work import Work, tail
 
 
@@ -62,12 +62,11 @@ class Ray:
     at_once: int | None = field(default=None, init=False)  # Ray itself sees to that
     leaves: bool = field(default=False, init=False)
     afar: bool = field(default=True, init=False)
+    package: tuple[str, str] = field(default=("ray", "ray"), init=False)
 
     def start(self, works: Sequence[Work], folder: Path) -> list[Job]:
-        try:
-            import ray
-        except ImportError as error:
-            raise missing("ray", error) from error
+        import ray
+
         if not ray.is_initialized():
             self._connect()
         asked = {"num_cpus": self.cpus, "num_gpus": self.gpus, "resources": dict(self.resources)}

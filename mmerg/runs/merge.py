@@ -216,7 +216,9 @@ def _half(run: Path, lacking: dict[Shard, list[str]]) -> RunError:
     shard, samples = next(iter(lacking.items()))
     count = sum(map(len, lacking.values()))
     what = f"{count} samples of {len(lacking)} shards are not finished, of shard {shard} {some(samples, 3)}"
-    return RunError(what, where=str(run), hint=f"{_AGAIN.format(shard)}; --partial merges what is there")
+    return RunError(
+        what, where=str(run), hint=f"{_AGAIN.format(shard)}; --partial merges what is there, as after `limit`"
+    )
 
 
 def _write(run: Path, parts: list[_Part], found: _Found) -> None:
