@@ -168,7 +168,7 @@ class Cache:
         try:
             if self._mode == "on":
                 self._path.parent.mkdir(parents=True, exist_ok=True)
-            elif not self._path.exists():
+            elif not self._path.is_file():  # a pipe would keep SQLite waiting for ever
                 hint = "make it with cache=on first, or point cache_dir to that of an earlier run"
                 hint = "mmerg cache merge makes one" if self._mode == "base" else hint
                 raise ConfigError("there is no cache file to read from", where=str(self._path), hint=hint)

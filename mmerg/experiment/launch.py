@@ -43,7 +43,7 @@ from mmerg.runs.folder import Run, read_run_results
 from mmerg.runs.manifest import DRY, Manifest, MemorySection, ProtocolSection, read_manifest
 from mmerg.runs.manifest import Corpus as CorpusSection
 from mmerg.runs.result import Ended, Result, Results
-from mmerg.runs.shards import Shard, write_order
+from mmerg.runs.shards import Shard, keep_number, write_order
 from mmerg.settings.identity import identity_hash
 from mmerg.settings.kinds import Plain
 from mmerg.settings.model import RunSettings
@@ -148,7 +148,9 @@ def _run(task: Task, out: Console) -> Ended:
     asked = f"{len(wanted)} wanted now{f' of shard {settings.shard}' * (settings.shard is not None)}"
     clips = Snapshot.of(clip_files(task.corpus))
     if settings.shard:
-        write_order(path, _places(task, Shard.of(settings.shard)))
+        shard = Shard.of(settings.shard)
+        keep_number(task.run, shard.of_all)
+        write_order(path, _places(task, shard))
     known = None
     if not is_new(path):
         manifest, before = read_manifest(path), read_run_results(path)

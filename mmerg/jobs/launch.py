@@ -26,7 +26,7 @@ from mmerg.jobs.progress import ShardsAtWork, Watched
 from mmerg.jobs.work import Work
 from mmerg.runs.folder import read_run_results
 from mmerg.runs.merge import merge
-from mmerg.runs.shards import SHARDS, Shard, number_of, shards_in
+from mmerg.runs.shards import SHARDS, Shard, keep_number, number_of
 from mmerg.settings.command import read_line
 from mmerg.settings.commands import ClusterSettings
 from mmerg.settings.model import RunSettings
@@ -173,11 +173,9 @@ def _refuse(settings: ClusterSettings, task: Task, jobs: Jobs) -> None:
     if settings.repeats > 1 or settings.shard:
         what = "repeats" if settings.repeats > 1 else "shard"
         raise ConfigError(f"{what} is for mmerg run", where=what, hint="a command a seed: seed=1, seed=2, …")
-    others = {shard.of_all for shard in shards_in(task.run)} - {settings.shards}
-    if others:
-        what = f"the run was begun with {some(sorted(map(str, others)))} shards, not {settings.shards}"
-        hint = f"shards={min(others)} goes on; to begin anew, remove its folder shards"
-        raise ConfigError(what, where=str(task.run / SHARDS), hint=hint)
+    if jobs.at_once is not None and not (type(jobs.at_once) is int and jobs.at_once > 0):
+        raise ConfigError(f"on.at_once is {jobs.at_once!r}", where="on.at_once", hint="a whole number from 1 on")
+    keep_number(task.run, settings.shards)
 
 
 def _of_a_run(arguments: Sequence[str]) -> list[str]:

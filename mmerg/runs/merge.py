@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import shutil
 from array import array
 from collections import defaultdict
@@ -28,7 +27,6 @@ from mmerg.runs.samples import ENDING, SAMPLES, file_name
 from mmerg.runs.shards import SHARDS, Shard, read_order, shards_in
 from mmerg.storage.files import PART, open_regular, private_folder, replacing, write_whole, writing
 
-_HEAD = re.compile(rb'\{"id": ("(?:[^"\\]|\\.)*"), "status": "(ok|failed)", .*\}\n', re.DOTALL)
 _AT_ONCE = 10_000  # lines that are held in memory
 _SAME = ("engine", "corpus", "protocol", "memories", "name", "tags")  # of a manifest, beside its identity
 _AGAIN = "run it again: mmerg run … shard={}, which goes on where it stands"
@@ -71,10 +69,12 @@ class _Part:
             for number, line in enumerate(file, start=1):
                 if not line.endswith(b"\n"):
                     return
-                if not (found := _HEAD.fullmatch(line)):
+                try:
+                    result = json.loads(line)
+                    yield str(result["id"]), (begin, result["status"] == "failed")
+                except (ValueError, TypeError, KeyError, RecursionError) as error:
                     what, hint = f"line {number} is no result", f"remove that line; {_AGAIN.format(self.shard)}"
-                    raise RunError(what, where=str(self.path / RESULTS), hint=hint)
-                yield json.loads(found[1]), (begin, found[2] == b"failed")
+                    raise RunError(what, where=str(self.path / RESULTS), hint=hint) from error
                 begin += len(line)
 
 
@@ -184,7 +184,7 @@ def _look(parts: list[_Part], samples: int, partial: bool) -> _Found:
     absent = [str(one) for number in range(1, of_all + 1) if (one := Shard(number, of_all)) not in begun]
     none = found.owners.count(0)
     if none and not (absent and partial):
-        what, hint = f"{none} of {samples} samples are in no shard", "remove the shards, and run them again"
+        what, hint = f"{none} of {samples} samples are in no shard", "run each shard again: what it has finished stays"
         if absent:
             what = f"{len(absent)} of {of_all} shards are missing: {some(absent)}"
             hint = f"mmerg run … shard={absent[0]} makes it; --partial merges what is there"
@@ -194,6 +194,9 @@ def _look(parts: list[_Part], samples: int, partial: bool) -> _Found:
 
 def _look_into(part: _Part, found: _Found) -> None:
     """Notes where the lines of a shard's own samples lie, and which lack a line or events."""
+    for folder in (part.path / SAMPLES, part.path / FRAMES):
+        if not folder.is_dir():
+            raise RunError("this folder is gone", where=str(folder), hint=_AGAIN.format(part.shard))
     names = set(os.listdir(part.path / SAMPLES))  # noqa: PTH208 - of 50,000 files, names alone
     lines = dict(part.lines())
     lacking = []

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
-from mmerg.errors import RunError
+from mmerg.errors import ConfigError, RunError, some
 from mmerg.storage.files import SAFE, open_regular, why, write_whole
 
 SHARDS, ORDER = "shards", "order.jsonl"
@@ -61,10 +61,17 @@ def shards_in(run: Path) -> dict[Shard, Path]:
     return dict(sorted((Shard(int(found[1]), int(found[2])), folder) for found, folder in named if found))
 
 
+def keep_number(run: Path, of_all: int) -> None:
+    """Raises ConfigError where a run was begun with another number of shards."""
+    if others := {shard.of_all for shard in shards_in(run)} - {of_all}:
+        what = f"the run was begun with {some(sorted(map(str, others)))} shards, not {of_all}"
+        hint = f"of {min(others)} shards the same goes on; to begin anew, remove its folder shards"
+        raise ConfigError(what, where=str(run / SHARDS), hint=hint)
+
+
 def write_order(shard: Path, samples: Iterable[tuple[int, str]]) -> None:
     """Note which samples are the shard's, with their places; those of one identity are always the same."""
-    if not (shard / ORDER).is_file():
-        write_whole(shard / ORDER, (f"{json.dumps(place_and_id)}\n".encode() for place_and_id in samples))
+    write_whole(shard / ORDER, (f"{json.dumps(place_and_id)}\n".encode() for place_and_id in samples))
 
 
 def read_order(shard: Path) -> Iterator[tuple[int, str]]:
@@ -75,7 +82,8 @@ def read_order(shard: Path) -> Iterator[tuple[int, str]]:
             for line in opened:
                 place, sample = json.loads(line)
                 yield int(place), str(sample)
-    except (OSError, ValueError, TypeError) as error:
-        reason = why(error) if not isinstance(error, TypeError) else "it is no list of places and samples"
+    except (OSError, ValueError, TypeError, RecursionError, OverflowError) as error:
+        told = OSError, ValueError, RecursionError
+        reason = why(error) if isinstance(error, told) else "it is no list of places and samples"
         hint = "remove the file, and run the same shard again: it is written anew"
         raise RunError(f"the samples of this shard cannot be read: {reason}", where=str(file), hint=hint) from error

@@ -152,6 +152,7 @@ def test_jobs_of_another_kind_are_not_waited_for(tmp_path: Path) -> None:
         (("run", "-m", "seed=1,2"), "a sweep over a cluster is a command for each of its members"),
         (("run", "on.at_onc=2"), "mmerg.jobs.batch.Local cannot be made"),
         (("run", "shards=0"), "shards"),
+        (("run", "on.at_once=0"), "a whole number from 1 on"),
         (("status",), "there is no mmerg cluster status"),
     ],
 )
@@ -166,22 +167,24 @@ def test_what_does_not_go_together_is_refused_before_a_job_is_begun(
 
 def test_a_run_keeps_its_number_of_shards(tmp_path: Path) -> None:
     assert ran(tmp_path, "run", *DEMO, "runs=runs", "shard=1/4").returncode == 0
-    done = ran(tmp_path, "cluster", "run", *DEMO, "runs=runs", "shards=3")
-    assert done.returncode == 2
-    assert "the run was begun with 4 shards, not 3" in done.stderr
+    for other in (("cluster", "run", "shards=3"), ("run", "shard=3/3")):
+        done = ran(tmp_path, *other, *DEMO, "runs=runs")
+        assert done.returncode == 2
+        assert "the run was begun with 4 shards, not 3" in done.stderr
 
 
 def in_the_midst(folder: Path, act: Callable[[Watched], None], *more: str) -> tuple[str, int, int]:
-    """What a command says of which `act` is done once a job of it has begun a call; its exit code, and the calls."""
-    begun, go_on = threading.Event(), threading.Event()
+    """What a command says of which `act` is done once both its jobs have begun a call; its exit code, and the calls."""
+    begun, go_on = threading.Barrier(3), threading.Event()
 
     def hook(call: int) -> None:
-        begun.set()
-        go_on.wait(60)
+        if not go_on.is_set():
+            begun.wait(120)
+            go_on.wait(60)
 
     with scripted_ollama(hook) as server:
         watched = Watched(folder, server, *more)
-        assert begun.wait(120)
+        begun.wait(120)
         while not list(watched.runs.glob(f"*-merg-*/{SHARDS}/{JOBS}/{NOTED}")):
             pass
         act(watched)

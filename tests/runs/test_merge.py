@@ -194,6 +194,14 @@ def damaged_order(run: Path) -> None:
     (Shard(1, 3).folder(run) / ORDER).write_text("[1]\n7\n", encoding="utf-8")
 
 
+def deep_order(run: Path) -> None:
+    (Shard(1, 3).folder(run) / ORDER).write_text("[" * 100_000, encoding="utf-8")
+
+
+def no_frames(run: Path) -> None:
+    shutil.rmtree(Shard(2, 3).folder(run) / "frames")
+
+
 def other_n(run: Path) -> None:
     file = Shard(3, 3).folder(run) / MANIFEST
     content = json.loads(file.read_bytes())
@@ -204,6 +212,11 @@ def other_n(run: Path) -> None:
 def damaged(run: Path) -> None:
     file = Shard(1, 3).folder(run) / RESULTS
     file.write_bytes(b'{"id": 5}\n' + file.read_bytes())
+
+
+def broken_within(run: Path) -> None:
+    file = Shard(1, 3).folder(run) / RESULTS
+    file.write_bytes(b'{"id": "d0/4", "status": "ok", oh}\n' + file.read_bytes())
 
 
 def no_shards(run: Path) -> None:
@@ -223,8 +236,11 @@ def no_shards(run: Path) -> None:
         (cut_off, "1 samples of 1 shards are not finished, of shard 1/3 d"),
         (no_order, "the samples of this shard cannot be read: No such file or directory"),
         (damaged_order, "the samples of this shard cannot be read"),
+        (deep_order, "the samples of this shard cannot be read"),
+        (no_frames, "this folder is gone"),
         (other_n, "shards 1/3 and 3/3 were not made with the same: protocol"),
         (damaged, "line 1 is no result"),
+        (broken_within, "line 1 is no result"),
         (no_shards, "there is no shard to merge"),
     ],
 )
