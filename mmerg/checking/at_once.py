@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 import time
 from collections.abc import Mapping
@@ -18,7 +19,9 @@ GROUPS = 3
 AGREE = 0.25  # by so much may a token's log-probability differ: a cached prefix alone makes 0.05 on a 4-bit model
 ALONE = 8  # calls of a group that are made alone, too; a larger group has them several times
 MOST = 64  # calls at once that are tried, where half as many paid
+SIDE = 224  # pixels of images whose calls are timed
 GAIN = 1.15  # of tokens a second, from which on twice as many calls at once are worth it
+TIED = 1.1  # tokens whose probabilities sum to more were not equally likely in both calls
 
 Agreement = Literal["alike", "tied", "other"]
 
@@ -56,7 +59,7 @@ def agreement(one: Reply, two: Reply) -> Agreement:
         if abs(a.logprob - b.logprob) > AGREE:
             return "other"
         if a.token != b.token:
-            return "tied"
+            return "tied" if math.exp(a.logprob) + math.exp(b.logprob) < TIED else "other"
     return "alike" if one.text == two.text else "other"
 
 
@@ -68,7 +71,7 @@ def worth(backend: Backend, concurrency: int, vision: bool) -> Found:
     number = 1
     while number <= MOST and paying(rates) == max(rates, default=0):
         calls = range(max(number, 2))
-        group = [_pictured(chance, 32) if vision and call % 2 else _worded(chance, 32) for call in calls]
+        group = [_pictured(chance, 32, SIDE) if vision and call % 2 else _worded(chance, 32) for call in calls]
         begin = time.monotonic()
         with ThreadPoolExecutor(number) as threads:
             tokens = sum(max(reply.response_tokens, 1) for reply in threads.map(backend.complete, group))
@@ -90,9 +93,8 @@ def paying(rates: Mapping[int, float]) -> int:
     return best
 
 
-def _pictured(chance: random.Random, num_predict: int) -> Request:
-    side = chance.choice((96, 160, 224, 288, 352))
-    image = _noise(side, chance.randrange(2**31))
+def _pictured(chance: random.Random, num_predict: int, side: int = 0) -> Request:
+    image = _noise(side or chance.choice((96, 160, SIDE, 288, 352)), chance.randrange(2**31))
     return asked("Describe the image in one sentence.", (image,), num_predict=num_predict)
 
 

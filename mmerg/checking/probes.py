@@ -54,7 +54,11 @@ def schema(backend: Backend) -> Found:
     reply = backend.complete(asked(text, schema=wanted))
     if reply.finish is Finish.STOP and _holds(_parsed(reply)):
         return Found("schema", "ok", "a reply holds to its JSON schema against what the prompt asks for")
-    hint = "let it take no blanks in JSON: docs/servers.md" if reply.text[-4:] == "\n" * 4 else "update the server"
+    hint = (
+        "let it take no blanks in JSON: docs/servers.md"
+        if len(reply.text) > 3 and reply.text[-4:].isspace()
+        else "update the server"
+    )
     return Found("schema", "failed", f"asked for a schema, got {reply.text[:120]!r} ({reply.finish}); {hint}")
 
 

@@ -155,7 +155,8 @@ def end_in_good_order() -> None:
 
 @contextmanager
 def undisturbed() -> Iterator[None]:
-    """What asks the process to end waits for the end of the block, which must not be done by half."""
+    """What asks the process to end waits for the end of the block, which must not be done by half. An error of its own
+    comes before that."""
     came: list[int] = []
     numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR2)  # the last is submitit's
     before = {number: signal.signal(number, lambda which, _: came.append(which)) for number in numbers}
@@ -164,9 +165,9 @@ def undisturbed() -> Iterator[None]:
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
-        with ExitStack() as left:
-            for which in came:
-                left.callback(signal.raise_signal, which)
+    with ExitStack() as left:
+        for which in came:
+            left.callback(signal.raise_signal, which)
 
 
 def run_command(command: Callable[[], int], interrupted: str = "the same command goes on from here") -> int:

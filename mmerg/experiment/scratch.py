@@ -40,6 +40,7 @@ def on_scratch(settings: RunSettings, folder: Path) -> Iterator[RunSettings]:
         if settings.cache == "on" and local.exists() and local.stat().st_size:  # on a full disk it is empty
             with undisturbed():
                 _bring(local, kept)
+                shutil.rmtree(made, ignore_errors=True)
         shutil.rmtree(made, ignore_errors=True)
 
 

@@ -6,6 +6,7 @@ What a shard's folder holds decides what is left to do, so that the same command
 from __future__ import annotations
 
 import json
+import shlex
 from collections import Counter, deque
 from collections.abc import Mapping, Sequence
 from importlib.util import find_spec
@@ -175,6 +176,10 @@ def _refuse(settings: ClusterSettings, task: Task, jobs: Jobs) -> None:
         raise ConfigError(f"{what} is for mmerg run", where=what, hint="a command a seed: seed=1, seed=2, …")
     if jobs.at_once is not None and not (type(jobs.at_once) is int and jobs.at_once > 0):
         raise ConfigError(f"on.at_once is {jobs.at_once!r}", where="on.at_once", hint="a whole number from 1 on")
+    try:
+        shlex.split(settings.server or "")
+    except ValueError as error:
+        raise ConfigError(f"no command: {error}", where="server", hint="close what is quoted in it") from error
     keep_number(task.run, settings.shards)
 
 

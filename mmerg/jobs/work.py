@@ -67,9 +67,9 @@ def _server(command: str, seconds: float, log: Path) -> Iterator[str]:
         started = subprocess.Popen(words, stdout=said, stderr=subprocess.STDOUT, start_new_session=True)
     try:
         end = monotonic() + seconds
-        while not _ready(port):
-            if started.poll() is not None or monotonic() > end:
-                ended = f"it ended with {started.poll()}" if started.poll() is not None else f"{seconds:g} s passed"
+        while (code := started.poll()) is not None or not _ready(port):
+            if code is not None or monotonic() > end:
+                ended = f"it ended with {code}" if code is not None else f"{seconds:g} s passed"
                 what = f"the job's server is not ready: {ended}; it said: {tail(log) or 'nothing'}"
                 hint = "{port} in server= stands for the port to listen at; server_wait= gives it more seconds"
                 raise ConfigError(what, where=str(log), hint=hint)

@@ -119,12 +119,12 @@ def merge(run: Path, partial: bool = False) -> Merged:
     with writing(run):
         handle = hold(run / RESULTS)
     try:
-        _refuse_others(run, merged)
+        samples = sum(begin >= 0 for begin in found.begins)
+        _refuse_others(run, merged, samples)
         _write(run, parts, found)
         write_whole(run / MANIFEST, merged.text(), durable=True)
     finally:
         os.close(handle)
-    samples = sum(begin >= 0 for begin in found.begins)
     return Merged(len(parts), samples, found.failed, merged.protocol.samples - samples)
 
 
@@ -158,16 +158,21 @@ def _manifest(parts: list[_Part]) -> Manifest:
     return first.model_copy(update={"settings": {**first.settings, "shard": None}, "sessions": tuple(starts)})
 
 
-def _refuse_others(run: Path, merged: Manifest) -> None:
-    """Raises RunError where the folder holds a run that is not of these shards alone: its samples would be lost."""
+def _refuse_others(run: Path, merged: Manifest, samples: int) -> None:
+    """Raises RunError where the folder holds a run that is not of these shards alone, or of more samples: those would
+    be lost. samples: how many the shards have finished."""
     if not (run / MANIFEST).exists():
         return
     there = read_manifest(run)
+    with open_regular(run / RESULTS) as file:
+        lines = sum(1 for _ in file)
     what = ""
     if changed := changes(there.identity, merged.identity):
         what = f"the run was merged of others: {changed}"
     elif any("shard" not in start.how for start in there.sessions):
         what = "a run without shards was begun or went on here, and may hold what no shard does"
+    elif lines > samples:
+        what = f"the run has {lines} samples, and its shards {samples}"
     if what:
         hint = f"to merge all the same, move {MANIFEST}, {RESULTS} and {SAMPLES} away"
         raise RunError(what, where=str(run), hint=hint)

@@ -329,6 +329,16 @@ def test_a_run_that_went_on_without_shards_is_not_overwritten(run: Path) -> None
         merge(run)
 
 
+def test_a_run_of_more_samples_is_not_overwritten(run: Path) -> None:
+    """As where its shards were removed, and one was begun anew."""
+    merge(run)
+    before = held_but(run)
+    shutil.rmtree(Shard(2, 3).folder(run))
+    with pytest.raises(RunError, match=r"the run has .* samples, and its shards"):
+        merge(run, partial=True)
+    assert held_but(run) == before
+
+
 def test_a_run_merged_of_others_is_not_overwritten(run: Path) -> None:
     merge(run)
     shutil.rmtree(run / SHARDS)
@@ -360,13 +370,15 @@ def test_a_merge_that_was_killed_leaves_no_run_and_is_made_again(run: Path, plai
 
 
 def test_the_command_says_what_it_merged(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main([str(run)]) == 1
-    assert capsys.readouterr().out == f"merged 3 shards, 24 samples (1 failed)\nrun: {run}\n"
-    drop_one(run)
+    shard = Shard(2, 3).folder(run)
+    shard.rename(run / "away")
     assert main([str(run)]) == 2
     assert "next:  mmerg run … shard=2/3 makes it; --partial" in capsys.readouterr().err
     assert main([str(run), "--partial"]) == 1
     assert "missing)" in capsys.readouterr().out
+    (run / "away").rename(shard)
+    assert main([str(run)]) == 1
+    assert capsys.readouterr().out == f"merged 3 shards, 24 samples (1 failed)\nrun: {run}\n"
 
 
 def test_a_shard_notes_its_samples_and_where_it_lies(run: Path) -> None:
