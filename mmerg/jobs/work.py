@@ -15,7 +15,7 @@ from pathlib import Path
 from time import monotonic, sleep
 from typing import Any
 
-from mmerg.console.terminal import run_command
+from mmerg.console.terminal import run_command, undisturbed
 from mmerg.errors import ConfigError
 from mmerg.settings.command import composing
 
@@ -63,9 +63,10 @@ def _server(command: str, seconds: float, log: Path) -> Iterator[str]:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     words = ["env", *shlex.split(command.replace("{port}", str(port)))]
-    with log.open("ab") as said:  # its processes are a group of their own, so that none outlives it
-        started = subprocess.Popen(words, stdout=said, stderr=subprocess.STDOUT, start_new_session=True)
+    started = None
     try:
+        with undisturbed(), log.open("ab") as said:  # its processes are a group of their own, so that none outlives it
+            started = subprocess.Popen(words, stdout=said, stderr=subprocess.STDOUT, start_new_session=True)
         end = monotonic() + seconds
         while (code := started.poll()) is not None or not _ready(port):
             if code is not None or monotonic() > end:
@@ -76,11 +77,12 @@ def _server(command: str, seconds: float, log: Path) -> Iterator[str]:
             sleep(POLL)
         yield f"http://127.0.0.1:{port}"
     finally:
-        for number in (signal.SIGTERM, signal.SIGKILL):
-            with suppress(ProcessLookupError):
-                os.killpg(started.pid, number)
-            with suppress(subprocess.TimeoutExpired):
-                started.wait(GRACE)
+        if started:
+            for number in (signal.SIGTERM, signal.SIGKILL):
+                with suppress(ProcessLookupError):
+                    os.killpg(started.pid, number)
+                with suppress(subprocess.TimeoutExpired):
+                    started.wait(GRACE)
 
 
 def _ready(port: int) -> bool:
