@@ -113,9 +113,8 @@ def seeds(backend: Backend, sampling: Sampling) -> Found:
     one, again = next(said), next(said)
     if one == again and any(other != one for other in said):
         return Found("seeds", "ok", "a seed gives its reply again, another seed another")
-    told = f"{1 + len(OTHER_SEEDS)} seeds gave one reply: the server ignores them"
-    if one != again:
-        told = "one seed gave two replies"
+    same = f"{1 + len(OTHER_SEEDS)} seeds gave one reply: the server ignores them"
+    told = "one seed gave two replies" if one != again else same
     if sampling.temperature:
         return Found("seeds", "failed", f"{told}; the backbone's temperature is {sampling.temperature:g}")
     return Found("seeds", "open", f"{told}; at the backbone's temperature of 0 they matter to draws alone")

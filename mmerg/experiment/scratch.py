@@ -37,11 +37,10 @@ def on_scratch(settings: RunSettings, folder: Path) -> Iterator[RunSettings]:
             merged([kept], local, made)
         yield settings.model_copy(update={"cache_dir": str(made)})
     finally:
-        if settings.cache == "on" and local.exists() and local.stat().st_size:  # on a full disk it is empty
-            with undisturbed():
+        with undisturbed():
+            if settings.cache == "on" and local.exists() and local.stat().st_size:  # on a full disk it is empty
                 _bring(local, kept)
-                shutil.rmtree(made, ignore_errors=True)
-        shutil.rmtree(made, ignore_errors=True)
+            shutil.rmtree(made, ignore_errors=True)
 
 
 def _bring(local: Path, kept: Path) -> None:
