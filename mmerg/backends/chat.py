@@ -9,15 +9,13 @@ Judges no reply: a blank or cut one is returned with its finish, and the engine 
 from __future__ import annotations
 
 import base64
-import time
 from typing import Annotated
 
 from pydantic import BaseModel, Field
 
 from mmerg.backends.dialects import Dialect
-from mmerg.backends.json_host import Count, JsonHost, room
+from mmerg.backends.http import Count, Http, room
 from mmerg.backends.protocol import Finish, Image, Message, Reply, Request, TokenLogprob
-from mmerg.errors import ConfigError
 
 _FINISHES = {"stop": Finish.STOP, "length": Finish.LENGTH}
 
@@ -63,27 +61,21 @@ class Completion(BaseModel):
     error: object = None
 
 
-def complete(host: JsonHost, request: Request, model: str, dialect: Dialect, think: bool = False) -> Reply:
+def complete(host: Http, request: Request, model: str, dialect: Dialect, think: bool = False) -> Reply:
     """The reply to `request`. Raises CallError, and ConfigError for a sampler that the server cannot be given."""
-    content = body(request, model, dialect, think)
-    begin = time.monotonic()
-    most = room(request.sampling.num_predict)
+    content, most = body(request, model, dialect, think), room(request.sampling.num_predict)
     with host.ask("/v1/chat/completions", content, model, room=most) as answer:
         raw = answer.body()
-    seconds = time.monotonic() - begin
     told = host.parsed(Completion.model_validate_json, raw)
     if told.error is not None:
         raise host.error(200, raw, model)
     if not told.choices:
         raise host.odd(f"the answer holds no reply: {host.shown(raw)[:100]!r}")
-    return _reply(told, request).model_copy(update={"seconds": seconds, "host": host.host})
+    return _reply(told, request)
 
 
 def body(request: Request, model: str, dialect: Dialect, think: bool = False) -> dict[str, object]:
     """The whole body of the call."""
-    if request.sampling.num_predict <= 0:
-        what = f"num_predict is {request.sampling.num_predict}: without a limit a model can talk for minutes"
-        raise ConfigError(what, where=f"model {model}", hint="set num_predict over 0")
     asked: dict[str, object] = {
         "model": model,
         "messages": [{"role": message.role, "content": _content(message)} for message in request.messages],

@@ -17,28 +17,25 @@ import sys
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
-from types import MappingProxyType
 
 from mmerg.backends.http import Deadlines, Http
-from mmerg.backends.json_host import JsonHost
-from mmerg.backends.server_errors import ServerErrors
+from mmerg.backends.load import check_load
+from mmerg.backends.server_errors import Server
 from mmerg.errors import ConfigError, Failure
 
-DEFAULTS: Mapping[str, int] = MappingProxyType(
-    {
-        "num_ctx": 4096,  # tokens of context for each slot
-        "num_batch": 512,  # tokens evaluated at once; a call can be stopped only in between
-        "parallel": 1,  # slots; each computes a shared prefix anew, so more rarely pay on a CPU
-        "gpu_layers": -1,  # layers on the GPU where the installed build has one; -1 is all
-        "threads": 0,  # 0 is all cores that this process may use but one; more than it may use are never taken
-        "cache_ram": 512,  # MiB a slot for prefixes that left it, as frames do while an agent sees words alone
-    }
-)
-AT_LEAST = MappingProxyType({"gpu_layers": -1, "threads": 0, "cache_ram": 0})  # the others: 1
+DEFAULTS = {
+    "num_ctx": 4096,  # tokens of context for each slot
+    "num_batch": 512,  # tokens evaluated at once; a call can be stopped only in between
+    "parallel": 1,  # slots; each computes a shared prefix anew, so more rarely pay on a CPU
+    "gpu_layers": -1,  # layers on the GPU where the installed build has one; -1 is all
+    "threads": 0,  # 0 is all cores that this process may use but one; more than it may use are never taken
+    "cache_ram": 512,  # MiB a slot for prefixes that left it, as frames do while an agent sees words alone
+}
+LEAST = dict.fromkeys(DEFAULTS, 1) | {"gpu_layers": -1, "threads": 0, "cache_ram": 0}
 NEUTRAL = frozenset({"threads", "cache_ram"})  # of these, replies do not depend
 DESCRIBE_SECONDS = 60.0
 AGAIN = "run again; if it stays, report it to llama.cpp"
-ERRORS = ServerErrors("llama.cpp", {Failure.SERVER_ERROR: AGAIN}, AGAIN, AGAIN)
+LLAMA_CPP = Server("llama.cpp", AGAIN, AGAIN, AGAIN, hints={Failure.SERVER_ERROR: AGAIN}, option="backend.adapter.")
 
 
 class LlamaServer:
@@ -57,18 +54,8 @@ class LlamaServer:
         key = secrets.token_urlsafe(32)
         self._folder = tempfile.TemporaryDirectory(prefix="mmerg-")
         address = str(Path(self._folder.name) / "llama.sock")
-        http = Http(
-            "http://localhost",
-            Deadlines(total, total, DESCRIBE_SECONDS, total),
-            uds=address,
-            # An idle connection would keep one of the server's few threads.
-            headers={"Authorization": f"Bearer {key}", "Connection": "close"},
-            server="llama.cpp",
-            where=name,
-            start=AGAIN,
-            option="backend.adapter.",
-        )
-        self.host = JsonHost(http, name, ERRORS)
+        deadlines = Deadlines(total, total, DESCRIBE_SECONDS, total)
+        self.host = Http("http://localhost", LLAMA_CPP, deadlines, where=name, uds=address, token=key)
         params = xllamacpp.CommonParams()
         params.model.path, *projector = map(str, files)
         if projector:
@@ -107,16 +94,8 @@ class LlamaServer:
 
 def load_options(load: Mapping[str, int]) -> dict[str, int]:
     """`load` over the defaults. Raises ConfigError on an unknown name, and on what is no number or too small."""
-    if unknown := sorted(set(load) - set(DEFAULTS)):
-        hint = f"known are {', '.join(DEFAULTS)}"
-        raise ConfigError(f"unknown load option {', '.join(unknown)} for the embedded backend", hint=hint)
-    for name, value in load.items():
-        least = AT_LEAST.get(name, 1)
-        if type(value) is not int or value < least:  # a bool is an int, too
-            what = f"{name} is {value!r}, not a whole number of at least {least}"
-            hint = f"set it to a number; the default is {DEFAULTS[name]}"
-            raise ConfigError(what, where=f"{name} of the embedded backend", hint=hint)
-    return {**DEFAULTS, **load}
+    check_load(merged := {**DEFAULTS, **load}, LEAST, "the embedded backend")
+    return merged
 
 
 def thread_count(asked: int) -> int:

@@ -1,119 +1,172 @@
-"""HTTP to one server: kept-alive connections, deadlines that hold, caps on what is read, calls that can be broken off.
+"""HTTP to one server, which is asked and answers in JSON: kept-alive connections, deadlines that hold, caps on what is
+read, calls that can be broken off.
 
 Only the look-up of a host's name outlasts a deadline. An idle connection that the server has closed is replaced once,
-unseen. Every failure is a `CallError`. Follows no redirect, asks no proxy, and does not retry.
+unseen. Every failure is a `CallError`. Follows no redirect, asks no proxy, and does not retry. What each server is
+asked, `ollama_host.py` and `openai_host.py` know; `embedded_server.py` starts one of its own.
 
-    http = Http("http://127.0.0.1:11434", Deadlines())
-    with http.ask("POST", "/api/chat", b'{"model": "m"}') as answer:
+    with Http("http://127.0.0.1:11434", OLLAMA) as http, http.ask("/api/chat", {"model": "m"}) as answer:
         for line in answer.lines(): ...
-    http.close()
 """
 
 from __future__ import annotations
 
-import socket
+import json
 import ssl
 import threading
 import time
 import weakref
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
-from urllib.parse import SplitResult, urlsplit
+from typing import Annotated, Self, TypeVar
 
 import h11
+from pydantic import Field, ValidationError
 
-from mmerg.backends.connection import HEAD_BYTES, LINE_BYTES, LONGEST, Answer, Connection, Deadlines, Server
+from mmerg.backends.address import opened, split_host
+from mmerg.backends.connection import HEAD_BYTES, LINE_BYTES, LONGEST, Answer, Connection, Deadlines
+from mmerg.backends.server_errors import Server
 from mmerg.errors import CallError, ConfigError, Failure
 
-__all__ = ["HEAD_BYTES", "LINE_BYTES", "Answer", "Deadlines", "Http", "split_host"]
+__all__ = ["HEAD_BYTES", "LINE_BYTES", "Answer", "Count", "Deadlines", "Http", "room"]
 
 BODY_BYTES = 2**26  # of an answer, where the caller names no other limit
+ERROR_BYTES = 2**16  # of an error's text
+ANSWER_BYTES, TOKEN_BYTES = 2**20, 2**12  # that a reply may have at all, and for each token that it may have
 DRAIN_SECONDS = 0.2  # for the end of a body whose last line was read; then its connection can be used again
+
+Count = Annotated[int, Field(ge=0, le=2**62)]
+Told = TypeVar("Told")
+Read = Callable[[bytes], Told]
 
 
 class Http:
-    """Requests to the server at `address`, from any thread, over connections that are kept. uds: the Unix socket on
-    which it listens. For errors: server, where and start say what it is called, where it is, and what to do if it does
-    not answer; option is what the deadlines' names follow in the settings. Raises ConfigError for what is no address.
-    """
+    """Requests to a host at `address`, from any thread, over connections that are kept. where: what errors call it, if
+    not by its address. uds: the Unix socket on which it listens, in this process: as an idle connection would keep one
+    of its few threads, none is kept. token: sent with each request, and shown by no error, as a server might repeat it.
+    Raises ConfigError for what is no address."""
 
     def __init__(
         self,
         address: str,
-        deadlines: Deadlines,
+        server: Server,
+        deadlines: Deadlines | None = None,
         *,
-        uds: str = "",
-        headers: Mapping[str, str] | None = None,
-        server: str = "Ollama server",
         where: str = "",
-        start: str = "start the server",
-        option: str = "backend.adapter.deadlines.",
+        uds: str = "",
+        token: str = "",
     ) -> None:
-        self.address = address
-        self.server = Server(server, where or address, start, option, deadlines)
-        self._uds = uds
+        self.host, self.closed = where or address, threading.Event()
+        self._server, self._deadlines, self._uds, self._token = server, deadlines or Deadlines(), uds, token
         self._idle: list[Connection] = []
         self._connections: weakref.WeakSet[Connection] = weakref.WeakSet()  # all, also those in use
         self._lock = threading.Lock()
         self._url = split_host(address)
-        own = {"Host": self._url.netloc, "Content-Type": "application/json", **(headers or {})}
+        own = {"Host": self._url.netloc, "Content-Type": "application/json"}
+        own |= {"Authorization": f"Bearer {token}"} if token else {}
+        own |= {"Connection": "close"} if uds else {}
         self._headers = h11.Request(method="GET", target="/", headers=list(own.items())).headers  # checked once
         self._trusted = ssl.create_default_context() if self._url.scheme == "https" else None
         weakref.finalize(self, _close, self._idle)
 
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
     @contextmanager
     def ask(
-        self, method: str, path: str, content: bytes = b"", *, brief: bool = False, room: int = BODY_BYTES
+        self, path: str, body: object = None, model: str = "", *, brief: bool = False, room: int = BODY_BYTES
     ) -> Iterator[Answer]:
-        """The answer to `content`, for as long as the block runs.
+        """The answer to a GET, or to a POST of `body` as JSON, for as long as the block runs.
 
         brief: the whole answer must be there within the stall deadline. room: how many bytes the answer may have.
         Raises CallError: unreachable, timeout, runner_crash (the answer broke off), server_error (it is no HTTP, or too
-        long), interrupted (by `close`).
+        long), interrupted (by `close`), and what an answer says whose status is that of an error.
         """
-        end = time.monotonic() + (self.server.deadlines.stall if brief else self.server.deadlines.total)
-        headers = [*self._headers, ("Content-Length", str(len(content)))] if method == "POST" else self._headers
+        method, content = ("GET", b"") if body is None else ("POST", json.dumps(body).encode())
+        headers = [*self._headers, ("Content-Length", str(len(content)))] if content else self._headers
         request = h11.Request(method=method, target=f"{self._url.path.rstrip('/')}{path}", headers=headers)
-        answer = self._sent(request, content, brief, end, room)
-        connection = answer.connection
+        end = time.monotonic() + (self._deadlines.stall if brief else self._deadlines.total)
+        answer = self._sent(self._idle_one(), request, content, end, brief, room)
         try:
-            if answer.status == 200 and not answer.fields.keys() & {b"content-length", b"transfer-encoding"}:
-                raise connection.failure(OSError("it does not say how long it is"))
-            yield answer
-            connection.until = min(connection.until, time.monotonic() + DRAIN_SECONDS)
-            with suppress(CallError):
+            with self._naming(answer):
+                if answer.status != 200:
+                    raise self.error(answer.status, answer.body()[:ERROR_BYTES], model)
+                if not answer.fields.keys() & {b"content-length", b"transfer-encoding"}:
+                    raise ConnectionError("it does not say how long it is")
+                yield answer
+            answer.until = min(answer.until, time.monotonic() + DRAIN_SECONDS)
+            with suppress(OSError, h11.ProtocolError):
                 deque(answer.parts(), maxlen=0)
         finally:
-            with self._lock:
-                if connection.renew() and not self.server.closed:
-                    self._idle.append(connection)
-                else:
-                    connection.close()
+            self._put_back(answer)
+
+    def told(self, read: Read[Told], path: str, body: object = None, model: str = "", brief: bool = True) -> Told:
+        """What `read` makes of the whole answer."""
+        with self.ask(path, body, model, brief=brief) as answer:
+            return self.parsed(read, answer.body())
+
+    def parsed(self, read: Read[Told], told: bytes) -> Told:
+        """What `read` makes of an answer, or of a line of one. Raises CallError where it raises ValidationError."""
+        try:
+            return read(told)
+        except ValidationError as error:
+            what = f"the answer cannot be read: {error.errors()[0]['msg']}: {self.shown(told)[:100]!r}"
+            raise self.odd(what) from (None if self._token else error)  # which shows the answer as it came
+
+    def odd(self, what: str) -> CallError:
+        """Something answers that is no such server, or one gone wrong."""
+        return CallError(Failure.SERVER_ERROR, what, where=self.host, hint=self._server.address)
+
+    def error(self, status: int, said: bytes, model: str = "") -> CallError:
+        """What an answer of `status` means; 200 is an error inside an answer that began well."""
+        return self._server.classify(status, self.shown(said), model=model, where=self.host)
+
+    def shown(self, said: bytes) -> str:
+        """As an error may show it."""
+        text = said.decode(errors="replace")
+        return text.replace(self._token, "***") if self._token else text
 
     def close(self) -> None:
         """Refuse new requests, break off those in flight, and close the connections."""
         with self._lock:
-            self.server.closed = True
+            self.closed.set()
             _close(self._idle)
             for connection in self._connections:
                 connection.shut()
 
-    def _sent(self, request: h11.Request, content: bytes, brief: bool, end: float, room: int) -> Answer:
-        """The answer's head. Where an idle connection turns out to be dead, a new one is asked."""
-        if connection := self._idle_one():
-            try:
-                return connection.send(request, content, brief, end, room)
-            except CallError as error:
-                if connection.received or error.failure is not Failure.RUNNER_CRASH:
-                    raise
-        return self._connect(end - time.monotonic()).send(request, content, brief, end, room)
+    def _sent(
+        self, idle: Connection | None, request: h11.Request, content: bytes, end: float, brief: bool, room: int
+    ) -> Answer:
+        """The answer, its head read. Where the `idle` connection turns out to be dead, a new one is asked."""
+        answer = Answer(idle or self._connect(end - time.monotonic()), self._deadlines, end, brief)
+        try:
+            with self._naming(answer):
+                answer.send(request, content, room)
+        except BaseException as error:
+            self._put_back(answer)
+            lost = isinstance(error, CallError) and error.failure is Failure.RUNNER_CRASH and not answer.received
+            if idle and lost:
+                return self._sent(None, request, content, end, brief, room)
+            raise
+        return answer
+
+    def _put_back(self, answer: Answer) -> None:
+        """Keep the connection for other requests, if it can serve them."""
+        answer.stop.release(answer.connection)
+        with self._lock:
+            if answer.connection.reusable() and not self.closed.is_set():
+                self._idle.append(answer.connection)
+            else:
+                answer.connection.close()
 
     def _idle_one(self) -> Connection | None:
         """A connection that was used before and seems to be alive."""
         with self._lock:
-            if self.server.closed:
-                raise self.server.interrupted()
+            self._check_open()
             while self._idle:
                 connection = self._idle.pop()
                 if connection.silent():
@@ -123,57 +176,55 @@ class Http:
 
     def _connect(self, left: float) -> Connection:
         """A new connection, within `left` seconds or its deadline. Raises CallError unreachable."""
-        patience = max(min(self.server.deadlines.connect, left, LONGEST), 0.001)
+        patience = max(min(self._deadlines.connect, left, LONGEST), 0.001)
         try:
-            opened = self._opened(patience)
+            connection = Connection(opened(self._url, self._uds, self._trusted, patience))
         except (OSError, UnicodeError) as error:
-            if self.server.closed:
-                raise self.server.interrupted() from error
+            self._check_open()
             what = f"no connection within {patience:g} s" if isinstance(error, TimeoutError) else error
-            what = f"no {self.server.name} answers: {what}"
-            raise CallError(Failure.UNREACHABLE, what, where=self.server.where, hint=self.server.start) from error
-        connection = Connection(self.server, opened)
+            what = f"no {self._server.name} answers: {what}"
+            raise CallError(Failure.UNREACHABLE, what, where=self.host, hint=self._server.start) from error
         with self._lock:
             self._connections.add(connection)
+            if self.closed.is_set():
+                connection.shut()
         return connection
 
-    def _opened(self, patience: float) -> socket.socket:
-        if self._uds:
-            opened = socket.socket(socket.AF_UNIX)
-            opened.settimeout(patience)
-            try:
-                opened.connect(self._uds)
-            except OSError:
-                opened.close()
-                raise
-            return opened
-        host, port = self._url.hostname or "", self._url.port or (443 if self._trusted else 80)
-        opened = socket.create_connection((host, port), patience)
-        opened.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, True)
-        return self._trusted.wrap_socket(opened, server_hostname=host) if self._trusted else opened
+    def _check_open(self) -> None:
+        if self.closed.is_set():
+            hint = "run again to take up from here"
+            raise CallError(Failure.INTERRUPTED, "the backend is closed", where=self.host, hint=hint)
+
+    @contextmanager
+    def _naming(self, answer: Answer) -> Iterator[None]:
+        """Raises CallError for what goes wrong with the request."""
+        try:
+            yield
+        except (OSError, h11.ProtocolError) as error:
+            self._check_open()
+            answer.stop.check()
+            raise self._failure(answer, error) from error
+
+    def _failure(self, answer: Answer, error: Exception) -> CallError:
+        if isinstance(error, TimeoutError):
+            what = f"the {answer.phase} deadline of {getattr(self._deadlines, answer.phase):g} s passed"
+            hint = f"raise {self._server.option}{answer.phase}, lower num_predict, or send fewer calls at once: waiting"
+            return CallError(Failure.TIMEOUT, what, where=self.host, hint=f"{hint} in the server's queue counts")
+        if isinstance(error, OSError) or answer.hung_up:
+            hint = "see the server's log; it, or a proxy before it, died or hung up in mid-answer"
+            return CallError(Failure.RUNNER_CRASH, f"the answer broke off: {error}", where=self.host, hint=hint)
+        hint = f"check that the host's address and scheme are those of the {self._server.name}"
+        return CallError(Failure.SERVER_ERROR, f"this is no answer: {error}"[:200], where=self.host, hint=hint)
+
+
+def room(num_predict: int) -> int:
+    """How many bytes a reply may have. Raises ConfigError where its tokens have no limit."""
+    if num_predict <= 0:
+        what = f"num_predict is {num_predict}: without a limit a model can talk for minutes"
+        raise ConfigError(what, where="backbone.sampling", hint="set num_predict over 0")
+    return ANSWER_BYTES + TOKEN_BYTES * num_predict
 
 
 def _close(connections: Iterable[Connection]) -> None:
     for connection in connections:
         connection.close()
-
-
-def split_host(host: str) -> SplitResult:
-    """`host` as the address of a server: http or https, a name, maybe a port and a path in front of /api.
-
-    Raises ConfigError, which shows no password, where it is not, or holds a user's name: those would end up in files.
-    """
-    hint = "write it like http://127.0.0.1:11434"
-    if "@" in host:
-        shown = repr(f"{host.partition('//')[0]}//***@{host.rpartition('@')[2]}")
-        what = "a host's address may hold no user name or password: it is written into runs, reports and errors"
-        raise ConfigError(what, where=shown, hint=f"{hint}; a proxy before the server may know it by its address")
-    try:
-        url = urlsplit(host)
-        plain = host.isascii() and host.isprintable() and " " not in host
-        complete = plain and url.scheme in {"http", "https"} and url.hostname and url.port != 0
-    except ValueError as error:
-        raise ConfigError(f"not a host's address: {error}", where=repr(host), hint=hint) from error
-    if not complete or url.query or url.fragment:
-        raise ConfigError("not a host's address", where=repr(host), hint=hint)
-    return url

@@ -3,10 +3,6 @@
 Sends every sampler, never lets the server cut the prompt or shift the context (`truncate` and `shift` off), and names
 each way a call can fail. Judges no reply: a blank or cut one is returned with its finish, and the engine decides.
 
-A chat reply does not say what gave it, and a server can be updated between any two calls. So once the host was
-described, two small GETs follow each reply (a millisecond), which counts only where the version and the digest are
-still those. A host that changes and changes back within one call goes unnoticed.
-
     backend = Ollama(host="http://127.0.0.1:11434", model="qwen2.5vl:7b", load={"num_ctx": 12288})
     reply = backend.complete(Request((Message("user", "Hello"),), Sampling(num_predict=32)))
 """
@@ -15,19 +11,15 @@ from __future__ import annotations
 
 import base64
 import json
-import threading
-import time
-from collections.abc import Iterable, Mapping
-from functools import partial
+from collections.abc import Iterable
 
 from pydantic import BaseModel
 
-from mmerg.backends.http import Deadlines
-from mmerg.backends.images import check_images
-from mmerg.backends.json_host import Count, room
+from mmerg.backends.adapter import Adapter
+from mmerg.backends.http import Count, Deadlines, room
+from mmerg.backends.load import Load, check_load
 from mmerg.backends.ollama_host import LOAD_OPTIONS, OllamaHost
 from mmerg.backends.protocol import Engine, Finish, Reply, Request, TokenLogprob
-from mmerg.backends.retry import CHECKS, persist
 from mmerg.errors import ConfigError
 
 __all__ = ["Deadlines", "Ollama"]
@@ -35,7 +27,6 @@ __all__ = ["Deadlines", "Ollama"]
 # Part of the engine, and so of the keys of stored replies. Raise it with every change of what `_body` sends for the
 # same request, or of what `_gather` reads from the same answer: else replies from before the change go on being served.
 REVISION = 1
-
 
 _FINISHES = {"stop": Finish.STOP, "length": Finish.LENGTH}
 _STREAM_TYPES = {"application/x-ndjson", "application/json"}
@@ -59,72 +50,48 @@ class _Line(BaseModel):
     error: object = None
 
 
-class Ollama:
+class Ollama(Adapter):
     """A `Backend` over one model at one Ollama host.
 
     load: the model's load options, `num_ctx` among them. think: whether the model thinks before it replies. keep_alive:
-    how long the model stays loaded after a call, in Go's notation (30m, 2h). check_wait: seconds before a host that did
-    not say what it serves is asked again.
+    how long the model stays loaded after a call, in Go's notation (30m, 2h).
     """
 
     def __init__(
         self,
         *,
         model: str,
-        load: Mapping[str, int | str | bool | float],
+        load: Load,
         host: str = "http://127.0.0.1:11434",
         think: bool = False,
         keep_alive: str = "30m",
         deadlines: Deadlines | None = None,
         check_wait: float = 0.5,
     ) -> None:
-        _check_load(load, f"model {model}")
-        self.host, self.model, self.load = host, model, dict(load)
-        self.think, self.keep_alive = think, keep_alive
-        self._server = OllamaHost(host, deadlines)
-        self._check_wait = check_wait
-        self._engine: Engine | None = None  # as last described
-        self._bound: Engine | None = None  # as described when the first call was made: all replies are of it
-        self._closed = threading.Event()
-        self._lock = threading.Lock()
+        check_load(load, LOAD_OPTIONS, f"model {model}")
+        self._host = OllamaHost(host, deadlines)
+        super().__init__(self._host, model, check_wait)
+        self.load, self._think, self._keep_alive = dict(load), think, keep_alive
 
-    def describe(self) -> Engine:
-        """The engine as the host answers now. Raises CallError (unreachable, model_not_found, …), and ConfigError where
-        the model is to think and cannot."""
-        engine = self._server.describe(self.model, self.load | {"think": self.think, "adapter": REVISION})
-        if self.think and "thinking" not in engine.capabilities:
+    def _serves(self) -> tuple[str, str]:
+        return self._host.serves(self.model)
+
+    def _describe(self) -> Engine:
+        engine = self._host.describe(self.model, self.load | {"think": self._think, "adapter": REVISION})
+        if self._think and "thinking" not in engine.capabilities:
             what = f"model {self.model} cannot think, and think is on"
             hint = "set backbone.think=false, or use a model whose capabilities name thinking"
             raise ConfigError(what, where=self.host, hint=hint)
-        self._engine = engine
         return engine
 
-    def complete(self, request: Request) -> Reply:
-        """The reply to `request` by the engine that was described before the first call. Raises CallError
-        (model_not_found where the host has another one now) or ConfigError."""
-        with self._lock:
-            engine = self._bound = self._bound or self._engine
-        body = self._body(request)
-        check_images(request, lambda: (self._engine or self.describe()).vision, f"model {self.model}", self.host)
-        begin = time.monotonic()
-        with self._server.ask("/api/chat", body, self.model, room=room(request.sampling.num_predict)) as answer:
+    def _ask(self, request: Request) -> Reply:
+        most = room(request.sampling.num_predict)
+        with self._host.ask("/api/chat", self._body(request), self.model, room=most) as answer:
             if answer.kind not in _STREAM_TYPES:
-                raise self._server.odd(f"the answer is {answer.kind or 'of no type'}, not a stream of JSON")
-            reply = self._gather(answer.lines())
-        seconds = time.monotonic() - begin
-        if engine:
-            persist(partial(self._server.check_still, engine), CHECKS, self._check_wait, self._closed)
-        return reply.model_copy(update={"seconds": seconds})
-
-    def close(self) -> None:
-        """Refuse new calls and break off those in flight."""
-        self._closed.set()
-        self._server.close()
+                raise self._host.odd(f"the answer is {answer.kind or 'of no type'}, not a stream of JSON")
+            return self._gather(answer.lines())
 
     def _body(self, request: Request) -> dict[str, object]:
-        if request.sampling.num_predict <= 0:
-            what = f"num_predict is {request.sampling.num_predict}: without a limit a model can talk for minutes"
-            raise ConfigError(what, where=f"model {self.model}", hint="set num_predict over 0")
         messages = [
             {"role": m.role, "content": m.text}
             | ({"images": [base64.b64encode(i.data).decode() for i in m.images]} if m.images else {})
@@ -137,10 +104,10 @@ class Ollama:
             "model": self.model,
             "messages": messages,
             "stream": True,
-            "think": self.think,
+            "think": self._think,
             "truncate": False,
             "shift": False,
-            "keep_alive": self.keep_alive,
+            "keep_alive": self._keep_alive,
             "options": self.load | samplers,
             **({"format": json.loads(request.schema)} if request.schema else {}),
             **({"logprobs": True} if request.logprobs else {}),
@@ -153,20 +120,20 @@ class Ollama:
         logprobs: list[TokenLogprob] = []
         last = None
         for raw in lines:
-            last = self._server.parsed(_Line.model_validate_json, raw)
+            last = self._host.parsed(_Line.model_validate_json, raw)
             if last.error is not None:
-                raise self._server.error(200, raw, self.model)
+                raise self._host.error(200, raw, self.model)
             text.append(last.message.content)
             thinking.append(last.message.thinking)
             logprobs.extend(last.logprobs or ())
             if last.done:
                 break
         if last is None:
-            raise self._server.odd("the answer is empty")
+            raise self._host.odd("the answer is empty")
         # A stream that ends whole without its last word is the server's guard against repetition at work.
         finish = _FINISHES.get(last.done_reason) if last.done and last.done_reason else Finish.ABORT
         if finish is None:
-            raise self._server.odd(f"the reply is done for the reason {last.done_reason!r}, not stop or length")
+            raise self._host.odd(f"the reply is done for the reason {last.done_reason!r}, not stop or length")
         return Reply(
             text="".join(text),
             finish=finish,
@@ -175,21 +142,4 @@ class Ollama:
             prompt_tokens=last.prompt_eval_count,
             response_tokens=last.eval_count,
             prompt_seconds=last.prompt_eval_duration / 1e9,
-            host=self.host,
         )
-
-
-def _check_load(load: Mapping[str, int | str | bool | float], where: str) -> None:
-    """Raises ConfigError where an option is none that loads a model, or has a value of another type."""
-    if unknown := [name for name in load if name not in LOAD_OPTIONS]:
-        hint = f"load takes {', '.join(LOAD_OPTIONS)}; samplers belong to each request"
-        raise ConfigError(f"not a load option: {', '.join(unknown)}", where=where, hint=hint)
-    context = "set backbone.load.num_ctx, for example to 12288: five frames can be over 5,000 tokens"
-    if "num_ctx" not in load:
-        raise ConfigError("num_ctx is not set; the server would pick one by its memory", where=where, hint=context)
-    for name, value in load.items():
-        if type(value) is LOAD_OPTIONS[name] and (name != "num_ctx" or int(value) > 0):  # a bool is an int, too
-            continue
-        meaning = "true or false" if LOAD_OPTIONS[name] is bool else "a whole number" + " over 0" * (name == "num_ctx")
-        hint = context if name == "num_ctx" else f"set backbone.load.{name}, or leave it out for the server to pick"
-        raise ConfigError(f"load option {name} is {value!r}, not {meaning}", where=where, hint=hint)

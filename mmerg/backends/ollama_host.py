@@ -11,25 +11,20 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
-from types import MappingProxyType
 
 from ollama import EmbedResponse, ListResponse, ProcessResponse, ShowResponse
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
-from mmerg.backends.http import Deadlines, Http
-from mmerg.backends.json_host import Count, JsonHost
-from mmerg.backends.protocol import Engine, changed
+from mmerg.backends.http import Count, Deadlines, Http
+from mmerg.backends.load import Load
+from mmerg.backends.protocol import Engine
 from mmerg.backends.server_errors import OLLAMA
 from mmerg.errors import CallError, Failure
 
 # The server's options that decide how a model is loaded (api/types.go, Runner): a change of one reloads it.
-LOAD_OPTIONS: Mapping[str, type] = MappingProxyType(
-    {"num_ctx": int, "num_batch": int, "num_gpu": int, "main_gpu": int, "use_mmap": bool, "num_thread": int}
-)
-
-Load = Mapping[str, int | str | bool | float]
+LOAD_OPTIONS = {"num_ctx": 1, "num_batch": 1, "num_gpu": -1, "main_gpu": 0, "use_mmap": None, "num_thread": 0}
 
 
 class _Version(BaseModel):
@@ -50,13 +45,12 @@ class Loaded:
         return self.size_vram < self.size
 
 
-class OllamaHost(JsonHost):
+class OllamaHost(Http):
     """One host. Safe to call from several threads. `setting` names the option that holds its address, for hints. Raises
     ConfigError for what is no address."""
 
     def __init__(self, host: str, deadlines: Deadlines | None = None, setting: str = "backend.hosts") -> None:
-        start = f"start it with `ollama serve`, or name the right one with {setting}=[http://HOST:11434]"
-        super().__init__(Http(host, deadlines or Deadlines(), start=start), host, OLLAMA)
+        super().__init__(host, replace(OLLAMA, start=OLLAMA.start.replace("backend.hosts", setting)), deadlines)
 
     def serves(self, model: str) -> tuple[str, str]:
         """The server's version, and the digest of the manifest of `model`. Raises CallError, as all here."""
@@ -86,12 +80,6 @@ class OllamaHost(JsonHost):
             context_length=tokens,
             load=dict(load),
         )
-
-    def check_still(self, engine: Engine) -> None:
-        """Raises CallError where the host is no longer what `engine` says; two small requests."""
-        version, digest = self.serves(engine.model)
-        if (version, digest) != (engine.version, engine.digest):
-            raise changed(engine, engine.model_copy(update={"version": version, "digest": digest}), self.host)
 
     def loaded(self, model: str) -> Loaded | None:
         """How `model` sits in the host's memory now; None where it is not loaded."""

@@ -12,17 +12,15 @@ from __future__ import annotations
 
 import io
 import os
-import threading
-from collections.abc import Mapping
 from functools import partial
 
 from mmerg.backends import chat
+from mmerg.backends.adapter import Adapter
 from mmerg.backends.dialects import DIALECTS
-from mmerg.backends.http import Deadlines
-from mmerg.backends.images import check_images
-from mmerg.backends.openai_host import OpenAIHost, Served
-from mmerg.backends.protocol import Engine, Image, Message, Reply, Request, Sampling, changed
-from mmerg.backends.retry import CHECKS, persist
+from mmerg.backends.http import Deadlines, Http
+from mmerg.backends.load import Load, check_load
+from mmerg.backends.openai_host import Served, server_of, serves
+from mmerg.backends.protocol import Engine, Image, Message, Reply, Request, Sampling
 from mmerg.errors import CallError, ConfigError, Failure, did_you_mean
 
 # Part of the engine, and so of the keys of stored replies. Raise it with every change of what `chat.py` and
@@ -31,13 +29,12 @@ REVISION = 1
 NO_EYES = (Failure.IMAGE_REJECTED, Failure.BAD_REQUEST)
 
 
-class OpenAI:
+class OpenAI(Adapter):
     """A `Backend` over one model at one server.
 
     dialect: whose words it understands, a key of `DIALECTS`. load: `num_ctx`, the tokens that a call may need, which
     the server must have. token_env: the environment variable that holds the server's token, which is read here and
-    written nowhere. think: whether the model thinks before it replies. check_wait: seconds before a host that did not
-    say what it serves is asked again.
+    written nowhere. think: whether the model thinks before it replies.
     """
 
     def __init__(
@@ -45,7 +42,7 @@ class OpenAI:
         *,
         model: str,
         dialect: str,
-        load: Mapping[str, int],
+        load: Load,
         host: str = "http://127.0.0.1:8000",
         think: bool = False,
         token_env: str = "",
@@ -59,29 +56,31 @@ class OpenAI:
         if think and not self._dialect.thinking:
             hint = "set backbone.think=false; what the server itself lets the model think is recorded all the same"
             raise ConfigError(f"{dialect} cannot be told to think", where=f"model {model}", hint=hint)
-        num_ctx = load.get("num_ctx")
-        if type(num_ctx) is not int or num_ctx < 1 or len(load) > 1:  # a bool is an int, too
-            hint = "set backbone.load={num_ctx: 16384}: how else it loads a model, the server is told where it starts"
-            raise ConfigError(f"load takes num_ctx alone, not {dict(load)}", where=f"model {model}", hint=hint)
-        self.host, self.model, self.think, self._num_ctx = host, model, think, num_ctx
-        self._server = OpenAIHost(host, self._dialect, token_from(token_env), deadlines)
-        self._check_wait = check_wait
-        self._engine: Engine | None = None  # as last described
-        self._bound: Engine | None = None  # as described when the first call was made: all replies are of it
+        check_load(load, {"num_ctx": 1}, f"model {model}")
+        address, token = host.rstrip("/").removesuffix("/v1"), token_from(token_env)  # as OpenAI's SDK wants it
+        server = Http(address, server_of(self._dialect), deadlines, where=host, token=token)
+        super().__init__(server, model, check_wait)
+        self._think, self._num_ctx = think, int(load["num_ctx"])
         self._eyes: tuple[Served, bool] | None = None  # as tried, where the server does not say
-        self._closed = threading.Event()
-        self._lock = threading.Lock()
 
-    def describe(self) -> Engine:
-        """The engine as the host answers now. Raises CallError (unreachable, model_not_found, …), and ConfigError where
-        its context is shorter than num_ctx."""
-        served = self._server.serves(self.model)
+    def _served(self) -> Served:
+        return serves(self._server, self._dialect, self.model)
+
+    def _serves(self) -> tuple[str, str]:
+        now = self._served()
+        return now.version, now.digest
+
+    def _ask(self, request: Request) -> Reply:
+        return chat.complete(self._server, request, self.model, self._dialect, self._think)
+
+    def _describe(self) -> Engine:
+        served = self._served()
         if 0 < served.context < self._num_ctx:
             what = f"num_ctx {self._num_ctx} is more than the server's {served.context} tokens"
             hint = f"set backbone.load.num_ctx={served.context}, or {self._dialect.more}, as far as the model goes"
             raise ConfigError(what, where=f"{self.host} model {self.model}", hint=hint)
         vision = self._sees(served) if served.vision is None else served.vision
-        self._engine = Engine(
+        return Engine(
             backend="openai",
             version=served.version,
             model=self.model,
@@ -91,34 +90,10 @@ class OpenAI:
             load={
                 "num_ctx": self._num_ctx,
                 "dialect": self._dialect.name,
-                "think": self.think,
+                "think": self._think,
                 "adapter": REVISION,
             },
         )
-        return self._engine
-
-    def complete(self, request: Request) -> Reply:
-        """The reply to `request` by the engine that was described before the first call. Raises CallError
-        (model_not_found where the host has another one now) or ConfigError."""
-        with self._lock:
-            engine = self._bound = self._bound or self._engine
-        check_images(request, lambda: (self._engine or self.describe()).vision, f"model {self.model}", self.host)
-        reply = chat.complete(self._server, request, self.model, self._dialect, self.think)
-        if engine:
-            persist(partial(self._check_still, engine), CHECKS, self._check_wait, self._closed)
-        return reply
-
-    def close(self) -> None:
-        """Refuse new calls and break off those in flight."""
-        self._closed.set()
-        self._server.close()
-
-    def _check_still(self, engine: Engine) -> None:
-        """Raises CallError where the host is no longer what `engine` says."""
-        now = self._server.serves(engine.model)
-        if (now.version, now.digest) != (engine.version, engine.digest):
-            other = engine.model_copy(update={"version": now.version, "digest": now.digest})
-            raise changed(engine, other, self.host)
 
     def _sees(self, served: Served) -> bool:
         """Whether the model takes an image, where the server does not say: then a prompt with one is longer than the

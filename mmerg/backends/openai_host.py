@@ -3,8 +3,9 @@
 None gives a digest of the weights. The digest here is of what it tells of the model, so other weights behind the same
 name, path and size go unnoticed.
 
-    with OpenAIHost("http://127.0.0.1:8000", DIALECTS["vllm"]) as host:
-        served = host.serves("Qwen/Qwen2.5-VL-7B-Instruct")
+    dialect = DIALECTS["vllm"]
+    with Http("http://127.0.0.1:8000", server_of(dialect)) as host:
+        served = serves(host, dialect, "Qwen/Qwen2.5-VL-7B-Instruct")
 """
 
 from __future__ import annotations
@@ -18,9 +19,8 @@ from typing import Any
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from mmerg.backends.dialects import Dialect
-from mmerg.backends.http import Deadlines, Http
-from mmerg.backends.json_host import Count, JsonHost
-from mmerg.backends.server_errors import ServerErrors
+from mmerg.backends.http import Count, Http
+from mmerg.backends.server_errors import Server
 from mmerg.errors import CallError, Failure
 
 ADDRESS = (
@@ -54,51 +54,45 @@ class _Models(BaseModel):
     data: tuple[_Model, ...]
 
 
-class OpenAIHost(JsonHost):
-    """One host; a path of /v1 behind its address, as OpenAI's SDK wants it, is taken off. Raises ConfigError for what
-    is no address."""
+def server_of(dialect: Dialect) -> Server:
+    """How errors speak of it."""
+    return Server(
+        "OpenAI-style server" if dialect.name == "other" else dialect.name,
+        start="start it, or name the right one with backend.hosts=[http://HOST:PORT]",
+        pull="set backbone.model to a name that the server lists at /v1/models, and load it there",
+        address=ADDRESS,
+        login=TOKEN,
+        hints={Failure.CONTEXT_OVERFLOW: f"send fewer or smaller frames or a shorter history, or {dialect.more}"},
+    )
 
-    def __init__(self, host: str, dialect: Dialect, token: str = "", deadlines: Deadlines | None = None) -> None:
-        name = "the OpenAI-style server" if dialect.name == "other" else dialect.name
-        overflow = f"send fewer or smaller frames or a shorter history, or {dialect.more}"
-        pull = "set backbone.model to a name that the server lists at /v1/models, and load it there"
-        http = Http(
-            host.rstrip("/").removesuffix("/v1"),
-            deadlines or Deadlines(),
-            headers={"Authorization": f"Bearer {token}"} if token else None,
-            server=name,
-            start="start it, or name the right one with backend.hosts=[http://HOST:PORT]",
-        )
-        errors = ServerErrors(name, {Failure.CONTEXT_OVERFLOW: overflow}, pull, ADDRESS, TOKEN)
-        super().__init__(http, host, errors, secret=token)
-        self._dialect = dialect
 
-    def serves(self, model: str) -> Served:
-        """What is told of `model`. Raises CallError, model_not_found where it is not served."""
-        look = _LOOKS[self._dialect.name]
-        listed = self.told(_Models.model_validate_json, look.models).data
-        found = next((entry for entry in listed if model in (entry.id, *entry.aliases)), None)
-        if found is None:
-            names = ", ".join(entry.id for entry in listed) or "none"
-            raise self._absent(f"the host does not serve {model}; it serves {names}"[:500])
-        facts = found.model_dump()
-        more = [self.told(_object, path) for path in look.more]
-        try:
-            version, context, vision, kept = look.read(facts, *more)
-            context = TypeAdapter(Count).validate_python(context or 0, strict=True)
-        except (KeyError, TypeError, AttributeError, ValidationError) as error:
-            what = f"its answers are not those of {self._dialect.name}: {str(error).splitlines()[0][:100]}"
-            raise self.odd(what) from error
-        if facts.get("state") == "not-loaded":
-            raise self._absent(f"{model} is not loaded")
-        told = {name: _last(value) for name, value in (_flat(facts) | kept).items() if name not in CHANGING}
-        digest = hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()
-        return Served(str(version), digest, context, vision)
+def serves(host: Http, dialect: Dialect, model: str) -> Served:
+    """What is told of `model`. Raises CallError, model_not_found where it is not served."""
 
-    def _absent(self, what: str) -> CallError:
+    def absent(what: str) -> CallError:
         pull = "set backbone.model to what it serves, or let it serve that"
-        hint = f"{pull}: {self._dialect.more}" if self._dialect.name == "lmstudio" else pull
-        return CallError(Failure.MODEL_NOT_FOUND, what, where=self.host, hint=hint)
+        hint = f"{pull}: {dialect.more}" if dialect.name == "lmstudio" else pull
+        return CallError(Failure.MODEL_NOT_FOUND, what, where=host.host, hint=hint)
+
+    look = _LOOKS[dialect.name]
+    listed = host.told(_Models.model_validate_json, look.models).data
+    found = next((entry for entry in listed if model in (entry.id, *entry.aliases)), None)
+    if found is None:
+        names = ", ".join(entry.id for entry in listed) or "none"
+        raise absent(f"the host does not serve {model}; it serves {names}"[:500])
+    facts = found.model_dump()
+    more = [host.told(_object, path) for path in look.more]
+    try:
+        version, context, vision, kept = look.read(facts, *more)
+        context = TypeAdapter(Count).validate_python(context or 0, strict=True)
+    except (KeyError, TypeError, AttributeError, ValidationError) as error:
+        what = f"its answers are not those of {dialect.name}: {str(error).splitlines()[0][:100]}"
+        raise host.odd(what) from error
+    if facts.get("state") == "not-loaded":
+        raise absent(f"{model} is not loaded")
+    told = {name: _last(value) for name, value in (_flat(facts) | kept).items() if name not in CHANGING}
+    digest = hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()
+    return Served(str(version), digest, context, vision)
 
 
 def _flat(facts: Facts) -> dict[str, Any]:

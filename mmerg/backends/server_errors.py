@@ -12,7 +12,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from mmerg.errors import CallError, Failure
 
@@ -45,16 +45,18 @@ CANCELED = 499  # the server thinks that we hung up; we are still there, so anot
 
 
 @dataclass(frozen=True)
-class ServerErrors:
-    """The errors of one kind of server. name: what they call it; hints: what to do, by failure; pull: what to do where
-    the model is not there, with its name for {model}; address: what to do where something else seems to answer; login:
-    where it wants one."""
+class Server:
+    """A kind of server, as errors speak of it. name: what they call it; start: what to do where none answers; pull:
+    where the model is not there, with its name for {model}; address: where something else seems to answer; login: where
+    it wants one; hints: what to do, by failure; option: what the names of its deadlines follow in the settings."""
 
     name: str
-    hints: Mapping[Failure, str]
+    start: str
     pull: str
     address: str
     login: str = "the server, or a proxy before it, wants a login: name a host that answers without one"
+    hints: Mapping[Failure, str] = field(default_factory=dict)
+    option: str = "backend.adapter.deadlines."
 
     def classify(self, status: int, body: str, *, model: str = "", where: str = "") -> CallError:
         """The error for an answer of `status` with `body`; status 200 is an error line inside a stream."""
@@ -86,15 +88,16 @@ HINTS = {  # where a kind of server has none of its own
     Failure.SERVER_ERROR: "see the server's log, and check that the host's address is right",
 }
 
-OLLAMA = ServerErrors(
-    "Ollama",
-    {
+OLLAMA = Server(
+    "Ollama server",
+    start="start it with `ollama serve`, or name the right one with backend.hosts=[http://HOST:11434]",
+    pull="ollama pull {model}",
+    address="check that the host's address is that of an Ollama server, without a page or proxy before it",
+    hints={
         Failure.OOM: f"{HINTS[Failure.OOM]}, or OLLAMA_KV_CACHE_TYPE=q8_0",
         Failure.BUSY: "lower the number of calls in flight, or raise OLLAMA_MAX_QUEUE on the server",
         Failure.SERVER_ERROR: "see the server's log, and check that the host's address is that of an Ollama server",
     },
-    "ollama pull {model}",
-    "check that the host's address is that of an Ollama server, without a page or proxy before it",
 )
 
 

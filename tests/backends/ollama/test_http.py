@@ -10,11 +10,13 @@ from contextlib import closing
 
 import pytest
 
-from mmerg.backends.http import HEAD_BYTES, LINE_BYTES, Deadlines, Http, split_host
+from mmerg.backends.address import split_host
+from mmerg.backends.http import HEAD_BYTES, LINE_BYTES, Deadlines, Http
 from mmerg.backends.ollama import Ollama
 from mmerg.backends.ollama_host import OllamaHost
 from mmerg.backends.openai import OpenAI
 from mmerg.backends.protocol import Message, Request, Sampling
+from mmerg.backends.server_errors import OLLAMA
 from mmerg.errors import CallError, ConfigError, Failure
 from tests.backends.conftest import (
     CLOSE,
@@ -44,26 +46,26 @@ def kept(faulty: Faulty) -> Faulty:
 
 
 def lines_of(http: Http, room: int = 2**26) -> list[bytes]:
-    with http.ask("POST", "/api/chat", b"{}", room=room) as answer:
+    with http.ask("/api/chat", {}, room=room) as answer:
         return list(answer.lines())
 
 
 def used(server: Faulty, deadlines: Deadlines = SHORT) -> Http:
     """A client with one connection, over which one request went."""
-    http = Http(server.host, deadlines)
+    http = Http(server.host, OLLAMA, deadlines)
     server.answer_once(stream(b"warm\n"))
     assert lines_of(http) == [b"warm"]
     return http
 
 
 def new(server: Faulty, deadlines: Deadlines = SHORT) -> Http:
-    return Http(server.host, deadlines)
+    return Http(server.host, OLLAMA, deadlines)
 
 
 def failure_of(http: Http, room: int = 2**26) -> CallError:
     with closing(http), pytest.raises(CallError) as caught:
         lines_of(http, room)
-    assert caught.value.where == http.address
+    assert caught.value.where == http.host
     assert caught.value.hint
     return caught.value
 
@@ -82,10 +84,10 @@ def test_threads_share_connections_and_get_their_own_answers(kept: Faulty) -> No
         kept.answer(stream(*[b"%d\n" % number] * 50), path=f"/{number}")
 
     def ask(number: int) -> set[bytes]:
-        with http.ask("POST", f"/{number % 8}", b"{}") as answer:
+        with http.ask(f"/{number % 8}", {}) as answer:
             return set(answer.lines())
 
-    with closing(Http(kept.host, Deadlines())) as http, ThreadPoolExecutor(8) as threads:
+    with closing(Http(kept.host, OLLAMA)) as http, ThreadPoolExecutor(8) as threads:
         assert list(threads.map(ask, range(160))) == [{b"%d" % (number % 8)} for number in range(160)]
     assert kept.connections <= 8
 
@@ -179,7 +181,7 @@ def test_closing_breaks_a_request_off(
 
 def test_an_idle_connection_that_the_server_closed_is_replaced_unseen(faulty: Faulty) -> None:
     faulty.answer(stream(b"a\n"))  # the server closes after each answer, and does not say so
-    with closing(Http(faulty.host, SHORT)) as http:
+    with closing(Http(faulty.host, OLLAMA, SHORT)) as http:
         assert [lines_of(http) for _ in range(20)] == [[b"a"]] * 20
     assert faulty.connections == 20
 
@@ -358,5 +360,5 @@ def test_an_address_with_a_password_is_refused_and_not_shown(host: str) -> None:
 
 def test_the_address_of_a_server_behind_a_path(kept: Faulty) -> None:
     kept.answer(json_answer({"version": "1"}), path="/behind/api/version")
-    with closing(Http(f"{kept.host}/behind/", SHORT)) as http, http.ask("GET", "/api/version") as answer:
+    with closing(Http(f"{kept.host}/behind/", OLLAMA, SHORT)) as http, http.ask("/api/version") as answer:
         assert json.loads(answer.body()) == {"version": "1"}

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mmerg.backends.images import fault
+from mmerg.backends.adapter import fault
 
 
 def encode(extension: str, width: int, height: int) -> bytes:

@@ -17,7 +17,7 @@ import jsonschema
 import numpy as np
 import pytest
 
-from mmerg.backends.http import Answer, Deadlines, Http
+from mmerg.backends.http import Answer, Http
 from mmerg.backends.ollama import Ollama
 from mmerg.backends.ollama_host import OllamaHost
 from mmerg.backends.protocol import Finish, Image, Message, Request, Sampling
@@ -233,8 +233,8 @@ def begun(answer: Answer) -> Iterator[bytes]:
 
 
 def test_a_server_killed_in_mid_stream(own_server: Server) -> None:
-    http = Http(own_server.host, Deadlines())
-    with http.ask("POST", "/api/chat", json.dumps(LONG).encode()) as answer:
+    http = Http(own_server.host, OLLAMA)
+    with http.ask("/api/chat", LONG) as answer:
         lines = begun(answer)
         own_server.kill()
         with pytest.raises(CallError) as caught:
@@ -247,8 +247,8 @@ def test_a_server_killed_in_mid_stream(own_server: Server) -> None:
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="finds the runner's process in /proc")
 def test_a_runner_killed_in_mid_stream(own_server: Server) -> None:
     """The server lives on, and says in the stream that its runner is gone."""
-    http = Http(own_server.host, Deadlines())
-    with http.ask("POST", "/api/chat", json.dumps(LONG).encode()) as answer:
+    http = Http(own_server.host, OLLAMA)
+    with http.ask("/api/chat", LONG) as answer:
         lines = begun(answer)
         for runner in children(own_server.process.pid):
             os.kill(runner, signal.SIGKILL)

@@ -166,9 +166,17 @@ def test_a_call_without_limit_is_refused(faulty: Faulty) -> None:
     assert faulty.requests == []
 
 
-@pytest.mark.parametrize("load", [{}, {"num_ctx": 0}, {"num_ctx": True}, {"num_ctx": 512, "num_gpu": 1}])
-def test_load_is_num_ctx(load: dict[str, Any]) -> None:
-    with pytest.raises(ConfigError, match="load takes num_ctx alone"):
+@pytest.mark.parametrize(
+    ("load", "said"),
+    [
+        ({}, "num_ctx is not set"),
+        ({"num_ctx": 0}, "num_ctx is 0, not"),
+        ({"num_ctx": True}, "num_ctx is True, not"),
+        ({"num_ctx": 512, "num_gpu": 1}, "not a load option: num_gpu"),
+    ],
+)
+def test_load_is_num_ctx(load: dict[str, Any], said: str) -> None:
+    with pytest.raises(ConfigError, match=said):
         OpenAI(model="m", dialect="vllm", load=load)
 
 

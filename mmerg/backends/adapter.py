@@ -1,0 +1,102 @@
+"""What the backends over a server share: which images are sent, and which replies count.
+
+A reply does not say what gave it, and a server can be updated between any two calls. So once the host was described, it
+is asked after each reply (a millisecond), which counts only where the version and the digest are still those. A host
+that changes and changes back within one call goes unnoticed.
+"""
+
+from __future__ import annotations
+
+import io
+import threading
+import time
+from abc import ABC, abstractmethod
+from functools import lru_cache, partial
+
+from mmerg.backends.http import Http
+from mmerg.backends.protocol import Engine, Reply, Request, changed
+from mmerg.backends.retry import CHECKS, persist
+from mmerg.errors import CallError, Failure
+
+MIN_SIDE = 32  # pixels; Qwen-VL runners panic under 28, the newer ones under 32
+MAX_ASPECT = 200
+
+
+class Adapter(ABC):
+    """A `Backend` over `model` at one server. check_wait: seconds before a host that did not say what it serves is
+    asked again. What a subclass asks of its server raises CallError."""
+
+    def __init__(self, server: Http, model: str, check_wait: float) -> None:
+        self.host, self.model = server.host, model
+        self._server, self._check_wait = server, check_wait
+        self._engine: Engine | None = None  # as last described
+        self._bound: Engine | None = None  # as described when the first call was made: all replies are of it
+        self._lock = threading.Lock()
+
+    @abstractmethod
+    def _describe(self) -> Engine: ...
+
+    @abstractmethod
+    def _ask(self, request: Request) -> Reply: ...
+
+    @abstractmethod
+    def _serves(self) -> tuple[str, str]:
+        """The server's version and the digest of the model, now."""
+
+    def describe(self) -> Engine:
+        """The engine as the host answers now. Raises CallError (unreachable, model_not_found, …), and ConfigError where
+        it cannot do what the settings ask for."""
+        self._engine = self._describe()
+        return self._engine
+
+    def complete(self, request: Request) -> Reply:
+        """The reply to `request` by the engine that was described before the first call. Raises CallError
+        (model_not_found where the host has another one now) or ConfigError."""
+        with self._lock:
+            engine = self._bound = self._bound or self._engine
+        self._check_images(request)
+        begin = time.monotonic()
+        reply = self._ask(request)
+        seconds = time.monotonic() - begin
+        if engine:
+            persist(partial(self._check_still, engine), CHECKS, self._check_wait, self._server.closed)
+        return reply.model_copy(update={"seconds": seconds, "host": self.host})
+
+    def close(self) -> None:
+        """Refuse new calls and break off those in flight."""
+        self._server.close()
+
+    def _check_still(self, engine: Engine) -> None:
+        """Raises CallError where the host is no longer what `engine` says."""
+        version, digest = self._serves()
+        if (version, digest) != (engine.version, engine.digest):
+            raise changed(engine, engine.model_copy(update={"version": version, "digest": digest}), self.host)
+
+    def _check_images(self, request: Request) -> None:
+        """Raises CallError where one of the request's images must not be sent, or the model has no eyes."""
+        for image in request.images:
+            if wrong := fault(image.data):
+                what = f"image {image.sha256[:12]} {wrong}"
+                raise CallError(Failure.IMAGE_REJECTED, what, where=self.host, hint="take the frames anew, or larger")
+        if request.images and not (self._engine or self.describe()).vision:
+            what = f"model {self.model} has no eyes, and the request has {len(request.images)} images"
+            hint = "use a model whose capabilities name vision, or let frames be described in words"
+            raise CallError(Failure.IMAGE_REJECTED, what, where=self.host, hint=hint)
+
+
+@lru_cache(maxsize=64)
+def fault(data: bytes) -> str:
+    """Why these bytes must not be sent as an image, as they crash or confuse vision models; empty where they may. Reads
+    the header alone."""
+    from PIL import Image
+
+    try:
+        with Image.open(io.BytesIO(data), formats=("JPEG", "PNG")) as image:
+            width, height = image.size
+    except (OSError, ValueError, SyntaxError, Image.DecompressionBombError, Image.DecompressionBombWarning):
+        return "is neither a JPEG nor a PNG with a readable header"
+    if min(width, height) < MIN_SIDE:
+        return f"is {width}x{height} px; a side under {MIN_SIDE} px crashes vision models"
+    if max(width, height) > MAX_ASPECT * min(width, height):
+        return f"is {width}x{height} px; one side over {MAX_ASPECT} times the other crashes vision models"
+    return ""
