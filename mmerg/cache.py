@@ -11,7 +11,7 @@ Exit code 0 done, 2 a file cannot be used, 130 interrupted.
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from mmerg.backends.cache import REPLIES
@@ -21,43 +21,33 @@ from mmerg.errors import ConfigError
 from mmerg.runs.shards import shards_in
 
 
-def files_of(path: Path) -> list[Path]:
-    """The caches that a path means. Raises ConfigError where there is none."""
-    if not path.is_dir():
-        return [path]
-    found = [folder / REPLIES for folder in (path, *shards_in(path).values()) if (folder / REPLIES).is_file()]
-    if not found:
-        hint = "a file, the cache_dir of a run (runs/.cache), or a run whose shards ran with scratch=…"
-        raise ConfigError(f"there is no {REPLIES} here", where=str(path), hint=hint)
-    return found
+def files_of(paths: Sequence[Path]) -> Iterator[Path]:
+    """The caches that paths mean. Raises ConfigError where there is none."""
+    for path in paths:
+        folders = (path, *shards_in(path).values()) if path.is_dir() else ()
+        found = [folder / REPLIES for folder in folders if (folder / REPLIES).is_file()]
+        if folders and not found:
+            hint = "a file, the cache_dir of a run (runs/.cache), or a run whose shards ran with scratch=…"
+            raise ConfigError(f"there is no {REPLIES} here", where=str(path), hint=hint)
+        yield from found or [path]
 
 
-def info(files: Sequence[Path]) -> None:
-    """A line a file, and one an engine."""
-    for file in (file for path in files for file in files_of(path)):
+def told(what: str, given: Sequence[Path], megabytes: int) -> Iterator[str]:
+    """Does `what` is asked for; a line for each file, and of info one for each engine."""
+    if what == "merge":
+        target, *sources = given
+        files = list(files_of(sources))
+        added = merged(files, target)
+        yield f"{added} new of {plural(len(files), 'file')}; {target} holds {held(target).replies}"
+        return
+    for file in files_of(given):
         found = held(file)
-        use = "; it is being written, or was by a process that was killed" * found.in_use
-        _say(f"{file}: {found.replies} replies, {found.size / 1e6:.1f} MB{use}")
-        for engine in found.engines:
-            _say(f"  {engine.brief()}")
-
-
-def merge(target: Path, sources: Sequence[Path]) -> None:
-    """Adds what the sources hold."""
-    files = [file for path in sources for file in files_of(path)]
-    added = merged(files, target)
-    _say(f"{added} new of {plural(len(files), 'file')}; {target} holds {held(target).replies}")
-
-
-def prune(files: Sequence[Path], megabytes: int) -> None:
-    """Drops the oldest of each."""
-    for file in (file for path in files for file in files_of(path)):
-        before = held(file).replies
-        _say(f"{file}: {pruned(file, megabytes)} of {before} replies are left")
-
-
-def _say(text: str) -> None:
-    console().print(escape(text), soft_wrap=True)
+        if what == "prune":
+            yield f"{file}: {pruned(file, megabytes)} of {found.replies} replies are left"
+        else:
+            use = "; it is being written, or was by a process that was killed" * found.in_use
+            yield f"{file}: {found.replies} replies, {found.size / 1e6:.1f} MB{use}"
+            yield from (f"  {engine.brief()}" for engine in found.engines)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -75,13 +65,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         parser.error("prune FILE --mb N; N is 0 or more")
 
     def work() -> int:
-        match given.what:
-            case "info":
-                info(given.files)
-            case "merge":
-                merge(given.files[0], given.files[1:])
-            case _:
-                prune(given.files, given.mb)
+        for line in told(given.what, given.files, given.mb):
+            console().print(escape(line), soft_wrap=True)
         return 0
 
     return run_command(work, STARTS_OVER)

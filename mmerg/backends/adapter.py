@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import io
 import threading
-import time
 from abc import ABC, abstractmethod
 from functools import lru_cache, partial
 
@@ -55,12 +54,10 @@ class Adapter(ABC):
         with self._lock:
             engine = self._bound = self._bound or self._engine
         self._check_images(request)
-        begin = time.monotonic()
         reply = self._ask(request)
-        seconds = time.monotonic() - begin
         if engine:
             persist(partial(self._check_still, engine), CHECKS, self._check_wait, self._server.closed)
-        return reply.model_copy(update={"seconds": seconds, "host": self.host})
+        return reply
 
     def close(self) -> None:
         """Refuse new calls and break off those in flight."""

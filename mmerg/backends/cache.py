@@ -53,29 +53,25 @@ class Cache:
     """`inner` with its replies kept in `path`.
 
     mode: `on` reads and writes; `read` answers what it can from an existing file and writes nothing; `base` does so
-    with one that nobody writes, which may lie on a shared disk; `off` passes every call on. A hit is the reply as it
-    was stored (its seconds too) with `cached=True`. Identical calls in flight at once, from other hosts and other
-    processes too, reach `inner` once. A stored reply that cannot be read is told in a warning, and asked for anew.
-    Raises ConfigError or RunError where a file cannot be used, CallError as `inner`.
+    with one that nobody writes, which may lie on a shared disk. A hit is the reply as it was stored (its seconds too)
+    with `cached=True`. Identical calls in flight at once, from other hosts and other processes too, reach `inner` once.
+    A stored reply that cannot be read is told in a warning, and asked for anew. Raises ConfigError or RunError where a
+    file cannot be used, CallError as `inner`.
     """
 
     def __init__(self, inner: Backend, path: Path, mode: Mode = "on") -> None:
         self._inner, self._path, self._mode = inner, path, mode
-        self._guard = threading.Lock()  # over the connection, the engine and `closed`
+        self._guard = threading.Lock()  # over the connection and `closed`
         self._database: sqlite3.Connection | None = None
         self._engine: Engine | None = None
         self._noted: Engine | None = None  # the last whose name was written
         self._closed = False
 
     def describe(self) -> Engine:
-        engine = self._inner.describe()
-        with self._guard:
-            self._engine = engine
-        return engine
+        self._engine = self._inner.describe()
+        return self._engine
 
     def complete(self, request: Request) -> Reply:
-        if self._mode == "off":
-            return self._inner.complete(request)
         engine = self._engine or self.describe()
         key = hashlib.sha256(f"{request.digest()} {engine.key()}".encode()).hexdigest()
         if hit := self._load(key):
@@ -92,6 +88,12 @@ class Cache:
             if self._database:
                 self._database.close()
                 self._database = None
+
+    def replies(self) -> int:
+        """How many the file holds."""
+        with self._connection() as database:
+            [(count,)] = database.execute("SELECT count(*) FROM replies")
+        return int(count)
 
     def engines(self) -> tuple[Engine, ...]:
         """Those whose replies the file holds."""
@@ -117,8 +119,9 @@ class Cache:
             return None
         return reply.model_copy(update={"cached": True})
 
-    def _keep(self, key: str, engine: Engine, reply: Reply) -> Reply:
-        """Stores `reply`; where another process was first, its reply is the one to go on with, as replays will."""
+    def _keep(self, key: str, engine: Engine, reply: Reply, *, instead: bool = False) -> Reply:
+        """Stores `reply`, `instead` of what is there; else, where another process was first, its reply is the one to go
+        on with, as replays will."""
         if reply.finish is Finish.ABORT or reply.cached:  # a base has the latter
             return reply
         text = json.dumps(reply.model_dump(mode="json"), ensure_ascii=False)
@@ -127,14 +130,9 @@ class Cache:
                 row = engine.key(), engine.model_dump_json()
                 database.execute("INSERT OR IGNORE INTO engines VALUES (?, ?)", row)
                 self._noted = engine
-            stored = database.execute("INSERT OR IGNORE INTO replies VALUES (?, ?)", (key, text)).rowcount
-        if stored:
-            return reply
-        if first := self._load(key):
-            return first
-        with self._connection() as database:
-            database.execute("UPDATE replies SET reply = ? WHERE key = ?", (text, key))
-        return reply
+            insert = f"INSERT OR {'REPLACE' if instead else 'IGNORE'} INTO replies VALUES (?, ?)"
+            stored = database.execute(insert, (key, text)).rowcount
+        return reply if stored else self._load(key) or self._keep(key, engine, reply, instead=True)
 
     @contextmanager
     def _alone(self, key: str) -> Iterator[None]:
@@ -224,8 +222,9 @@ class Cache:
 
 
 def cached(inner: Backend, path: Path, mode: Mode, base: Path | None = None) -> Backend:
-    """`inner` with its replies in `path`; what `base` holds is answered from there. To read only, one is enough."""
-    for file, how in reversed(file_modes(path, None if mode == "off" else base, mode)):
+    """`inner` with its replies in `path`, unless `mode` is off; what `base` holds is answered from there. To read only,
+    one is enough."""
+    for file, how in reversed(file_modes(path, base, mode)) if mode != "off" else ():
         inner = Cache(inner, file, how)
     return inner
 

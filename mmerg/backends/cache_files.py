@@ -36,10 +36,7 @@ class Held:
 def held(path: Path) -> Held:
     """Raises ConfigError where it is no reply cache."""
     with closing(Cache(Scripted([]), path, "read" if in_use(path) else "base")) as cache:
-        engines = cache.engines()
-    with closing(_opened(path)) as database:
-        [(count,)] = database.execute("SELECT count(*) FROM replies")
-    return Held(count, path.stat().st_size, engines, in_use(path))
+        return Held(cache.replies(), path.stat().st_size, cache.engines(), in_use(path))
 
 
 def merged(sources: Iterable[Path], target: Path, disk: Path | None = None) -> int:
@@ -56,15 +53,13 @@ def merged(sources: Iterable[Path], target: Path, disk: Path | None = None) -> i
 def pruned(path: Path, megabytes: int) -> int:
     """Drops the oldest replies until the others' texts are at most so many MB (10^6 bytes); how many are left."""
     held(path)
-    first, size = 0, 0
-    with closing(_opened(path)) as database:
-        for row, length in database.execute(
-            "SELECT rowid, length(key) + length(CAST(reply AS BLOB)) FROM replies ORDER BY rowid DESC"
-        ):
-            if (size := size + length) > megabytes * 1_000_000:
-                first = row + 1
-                break
-    return _made([path], path, first)
+    with closing(sqlite3.connect(_place(path), uri=True)) as database:
+        [(last,)] = database.execute(
+            "SELECT coalesce(max(row), 0) FROM (SELECT rowid AS row, sum(length(key) + length(CAST(reply AS BLOB)))"
+            " OVER (ORDER BY rowid DESC) AS size FROM replies) WHERE size > ?",
+            (megabytes * 1_000_000,),
+        )
+    return _made([path], path, last + 1)
 
 
 def _made(sources: Iterable[Path], target: Path, first: int = 0, disk: Path | None = None) -> int:
@@ -98,10 +93,6 @@ def _made(sources: Iterable[Path], target: Path, first: int = 0, disk: Path | No
         with replacing(target) as file, local.open("rb") as made:
             shutil.copyfileobj(made, file)
     return int(count)
-
-
-def _opened(path: Path) -> sqlite3.Connection:
-    return sqlite3.connect(_place(path), uri=True)
 
 
 def _place(path: Path) -> str:

@@ -9,9 +9,10 @@ Judges no reply: a blank or cut one is returned with its finish, and the engine 
 from __future__ import annotations
 
 import base64
-from typing import Annotated
+import time
+from typing import Annotated, Any
 
-from pydantic import BaseModel, Field
+from pydantic import AliasPath, BaseModel, Field
 
 from mmerg.backends.dialects import Dialect
 from mmerg.backends.http import Count, Http, room
@@ -20,58 +21,53 @@ from mmerg.backends.protocol import Finish, Image, Message, Reply, Request, Toke
 _FINISHES = {"stop": Finish.STOP, "length": Finish.LENGTH}
 
 
-class _Said(BaseModel):
-    content: str | None = None
-    reasoning_content: str | None = None
-    reasoning: str | None = None  # vLLM's name for it
-
-
-class _Logprobs(BaseModel):
-    content: tuple[TokenLogprob, ...] | None = None
-
-
-class _Choice(BaseModel):
-    message: _Said
-    finish_reason: str | None = None
-    logprobs: _Logprobs | None = None
-
-
-class _Cached(BaseModel):
-    cached_tokens: Count | None = None
-
-
-class _Usage(BaseModel):
-    prompt_tokens: Count = 0
-    completion_tokens: Count = 0
-    prompt_tokens_details: _Cached | None = None
-
-
-class _Timings(BaseModel):
-    """llama-server's own, in milliseconds."""
-
-    prompt_ms: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 0.0
+def _at(first: str, *path: str | int) -> Any:
+    return Field(default=None, validation_alias=AliasPath(first, *path))
 
 
 class Completion(BaseModel):
-    """An answer, of which any part may be missing where it is an error."""
+    """What is read of an answer, each from its place in it; any part may be missing where it is an error."""
 
-    choices: tuple[_Choice, ...] = ()
-    usage: _Usage | None = None
-    timings: _Timings | None = None
     error: object = None
+    message: object = _at("choices", 0, "message")
+    content: str | None = _at("choices", 0, "message", "content")
+    reasoning_content: str | None = _at("choices", 0, "message", "reasoning_content")
+    reasoning: str | None = _at("choices", 0, "message", "reasoning")  # vLLM's name for it
+    finish_reason: str | None = _at("choices", 0, "finish_reason")
+    logprobs: tuple[TokenLogprob, ...] | None = _at("choices", 0, "logprobs", "content")
+    prompt_tokens: Count | None = _at("usage", "prompt_tokens")
+    completion_tokens: Count | None = _at("usage", "completion_tokens")
+    cached_tokens: Count | None = _at("usage", "prompt_tokens_details", "cached_tokens")
+    prompt_ms: Annotated[float, Field(ge=0, allow_inf_nan=False)] | None = _at("timings", "prompt_ms")  # llama-server's
 
 
 def complete(host: Http, request: Request, model: str, dialect: Dialect, think: bool = False) -> Reply:
     """The reply to `request`. Raises CallError, and ConfigError for a sampler that the server cannot be given."""
     content, most = body(request, model, dialect, think), room(request.sampling.num_predict)
+    begin = time.monotonic()
     with host.ask("/v1/chat/completions", content, model, room=most) as answer:
         raw = answer.body()
+    seconds = time.monotonic() - begin
     told = host.parsed(Completion.model_validate_json, raw)
     if told.error is not None:
         raise host.error(200, raw, model)
-    if not told.choices:
+    if not isinstance(told.message, dict):
         raise host.odd(f"the answer holds no reply: {host.shown(raw)[:100]!r}")
-    return _reply(told, request)
+    logprobs = (request.logprobs and told.logprobs) or ()
+    if not request.alternatives:  # one is told even so
+        logprobs = tuple(entry.model_copy(update={"top_logprobs": ()}) for entry in logprobs)
+    return Reply(
+        text=told.content or "",
+        finish=_FINISHES.get(told.finish_reason or "", Finish.ABORT),
+        thinking=told.reasoning_content or told.reasoning or "",
+        logprobs=logprobs,
+        prompt_tokens=told.prompt_tokens or 0,
+        reused_tokens=told.cached_tokens,
+        response_tokens=told.completion_tokens or 0,
+        prompt_seconds=(told.prompt_ms or 0.0) / 1000,
+        seconds=seconds,
+        host=host.host,
+    )
 
 
 def body(request: Request, model: str, dialect: Dialect, think: bool = False) -> dict[str, object]:
@@ -102,21 +98,3 @@ def _content(message: Message) -> str | list[object]:
 def _data_url(image: Image) -> str:
     kind = "png" if image.data.startswith(b"\x89PNG") else "jpeg"
     return f"data:image/{kind};base64,{base64.b64encode(image.data).decode()}"
-
-
-def _reply(told: Completion, request: Request) -> Reply:
-    choice, usage = told.choices[0], told.usage or _Usage()
-    cached = usage.prompt_tokens_details
-    logprobs = (choice.logprobs and choice.logprobs.content) or ()
-    if not request.alternatives:  # one is told even so
-        logprobs = tuple(entry.model_copy(update={"top_logprobs": ()}) for entry in logprobs)
-    return Reply(
-        text=choice.message.content or "",
-        finish=_FINISHES.get(choice.finish_reason or "", Finish.ABORT),
-        thinking=choice.message.reasoning_content or choice.message.reasoning or "",
-        logprobs=logprobs if request.logprobs else (),
-        prompt_tokens=usage.prompt_tokens,
-        reused_tokens=cached.cached_tokens if cached else None,
-        response_tokens=usage.completion_tokens,
-        prompt_seconds=told.timings.prompt_ms / 1000 if told.timings else 0.0,
-    )

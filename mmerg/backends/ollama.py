@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import base64
 import json
+import time
 from collections.abc import Iterable
 
 from pydantic import BaseModel
@@ -85,11 +86,12 @@ class Ollama(Adapter):
         return engine
 
     def _ask(self, request: Request) -> Reply:
-        most = room(request.sampling.num_predict)
+        most, begin = room(request.sampling.num_predict), time.monotonic()
         with self._host.ask("/api/chat", self._body(request), self.model, room=most) as answer:
             if answer.kind not in _STREAM_TYPES:
                 raise self._host.odd(f"the answer is {answer.kind or 'of no type'}, not a stream of JSON")
-            return self._gather(answer.lines())
+            reply = self._gather(answer.lines())
+        return reply.model_copy(update={"seconds": time.monotonic() - begin})
 
     def _body(self, request: Request) -> dict[str, object]:
         messages = [
@@ -142,4 +144,5 @@ class Ollama(Adapter):
             prompt_tokens=last.prompt_eval_count,
             response_tokens=last.eval_count,
             prompt_seconds=last.prompt_eval_duration / 1e9,
+            host=self.host,
         )

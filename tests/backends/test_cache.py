@@ -23,6 +23,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from mmerg.backends.cache import BUSY_SECONDS, Cache, Mode, _write_ahead, replay, stored_engine
+from mmerg.backends.cache import cached as with_cache
 from mmerg.backends.protocol import Engine, Finish, Image, Message, Reply, Request, Sampling, TokenLogprob
 from mmerg.backends.scripted import ENGINE, Scripted
 from mmerg.errors import CallError, ConfigError, Failure
@@ -197,7 +198,7 @@ def test_describing_again_notices_another_engine(path: Path) -> None:
 
 def test_off_touches_no_file(path: Path) -> None:
     inner = Scripted(lambda request: "x")
-    backend = Cache(inner, path, mode="off")
+    backend = with_cache(inner, path, "off")
     assert [backend.complete(REQUEST).cached for _ in range(2)] == [False, False]
     backend.close()
     assert (inner.calls, path.parent.exists()) == (2, False)
