@@ -12,7 +12,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from hashlib import sha256
+from itertools import islice
 from pathlib import Path
+
+from pydantic import BaseModel
 
 from mmerg.backends.protocol import Image
 from mmerg.console.terminal import plural
@@ -30,6 +33,7 @@ from mmerg.systems.schema import json_schema, parse
 from mmerg.systems.system import Stage, System
 
 AGAIN = "make the run again under another runs=…: its calls and frames come from the caches"
+DONORS = 20  # to choose from: reading more takes longer than the choice gains
 
 
 @dataclass(frozen=True)
@@ -51,15 +55,17 @@ class FirstPasses:
         self.read = cache(self._read)
 
     def donors(self, own: State, stage: Stage, seed: int) -> Iterator[State]:
-        """States of other dialogues than that of `own`, in an order by the seed, in which `stage` gave something else:
-        another emotion, where it gives the emotion of `system.result`."""
+        """States of other dialogues than that of `own`, at most DONORS of them, drawn by the seed, in which `stage` gave
+        something else: another emotion, where it gives the emotion of `system.result`. Those that share the fewest
+        fields with its output come first: a plan of the same goal and tactic is hardly a fault."""
         emotion = self.system.result.get("emotion", "")
         place = emotion if emotion.split(".")[0] == stage.gives else stage.gives
         sample = own.scene.id
         others = sorted(other for other, name in self.dialogues.items() if name != self.dialogues.get(sample))
         random.Random(f"{seed} {stage.name} {sample!a}").shuffle(others)
         states = (self.read(other).state for other in others)
-        return (state for state in states if state.at(place) != own.at(place))
+        differing = islice((state for state in states if state.at(place) != own.at(place)), DONORS)
+        return iter(sorted(differing, key=lambda state: _shared(state.get(stage.gives), own.get(stage.gives))))
 
     def images(self, sample: str) -> tuple[Image, ...]:
         """Those that were sent. Raises RunError where one is gone or another."""
@@ -107,6 +113,11 @@ class FirstPasses:
         asked = json_schema(stage.output, bounds).required or ()
         given = json.dumps({name: value for name, value in output.items() if name in asked})
         return state.with_(stage.gives, parse(stage.output, bounds, given)[0])
+
+
+def _shared(output: object, own: object) -> int:
+    """How many fields of two outputs of a stage are equal. Texts have none."""
+    return sum(value == getattr(own, name) for name, value in output) if isinstance(output, BaseModel) else 0
 
 
 def finished(run: Path, manifest: Manifest, results: Results[Result]) -> dict[str, str]:
