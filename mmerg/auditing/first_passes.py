@@ -55,9 +55,9 @@ class FirstPasses:
         self.read = cache(self._read)
 
     def donors(self, own: State, stage: Stage, seed: int) -> Iterator[State]:
-        """States of other dialogues than that of `own`, at most DONORS of them, drawn by the seed, in which `stage` gave
-        something else: another emotion, where it gives the emotion of `system.result`. Those that share the fewest
-        fields with its output come first: a plan of the same goal and tactic is hardly a fault."""
+        """At most DONORS states of other dialogues than that of `own`, drawn by the seed, in which `stage` gave
+        something else: another emotion, where it gives the emotion of `system.result`. Those whose output shares the
+        fewest fields with its own come first: a plan of the same goal and tactic is hardly a fault."""
         emotion = self.system.result.get("emotion", "")
         place = emotion if emotion.split(".")[0] == stage.gives else stage.gives
         sample = own.scene.id

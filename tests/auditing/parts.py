@@ -18,6 +18,7 @@ from tests.scripted_ollama import PLAN
 
 LABELS = ("joy", "anger", "sadness")
 DIALOGUES = 6
+LAST = f"d{DIALOGUES - 1}"  # the only dialogue with its goal
 MARK = re.compile(r"mark-(\w+)")
 Auditor = Callable[[list[bool]], list[bool]]  # from which stages are planted to which checks fail
 
@@ -47,7 +48,7 @@ def answers(auditor: Auditor | None) -> Callable[[dict[str, Any]], str]:
             forecast = {"textual": "t", "visual": "v", "consistency": "agree", "reasoning": told, "emotion": emotion}
             return json.dumps({name: forecast[name] for name in fields})
         if "goal" in fields:
-            return json.dumps({"reasoning": told, **PLAN})
+            return json.dumps({"reasoning": told, **PLAN, "goal": "comfort" if talk == LAST else "clarify"})
         if "response" in fields:
             return json.dumps({"emotion": emotion, "response": told})
         if not fields:

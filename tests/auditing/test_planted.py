@@ -121,6 +121,8 @@ def test_what_is_planted_is_another_dialogues_and_of_another_emotion(tmp_path: P
         assert (sample != donor) == bool(case.stage)
         if case.stage == "caef":
             assert sample % len(LABELS) != donor % len(LABELS)
+        if case.stage == "psp":  # of the other dialogues' plans the one with another goal
+            assert DIALOGUES - 1 in (sample, donor)
         assert case.audit
         assert case.audit.fault == (case.stage or None)
 
