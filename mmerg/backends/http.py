@@ -156,7 +156,7 @@ class Http:
 
     def _put_back(self, answer: Answer) -> None:
         """Keep the connection for other requests, if it can serve them."""
-        answer.stop.release(answer.connection)
+        answer.stop.release(answer.connection.shut)
         with self._lock:
             if answer.connection.reusable() and not self.closed.is_set():
                 self._idle.append(answer.connection)

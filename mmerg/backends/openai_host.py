@@ -16,7 +16,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from pydantic import BaseModel, TypeAdapter, ValidationError
+from pydantic import TypeAdapter, ValidationError
 
 from mmerg.backends.dialects import Dialect
 from mmerg.backends.http import Count, Http
@@ -45,15 +45,6 @@ class Served:
     vision: bool | None
 
 
-class _Model(BaseModel, extra="allow"):
-    id: str
-    aliases: tuple[str, ...] = ()
-
-
-class _Models(BaseModel):
-    data: tuple[_Model, ...]
-
-
 def server_of(dialect: Dialect) -> Server:
     """How errors speak of it."""
     return Server(
@@ -75,15 +66,14 @@ def serves(host: Http, dialect: Dialect, model: str) -> Served:
         return CallError(Failure.MODEL_NOT_FOUND, what, where=host.host, hint=hint)
 
     look = _LOOKS[dialect.name]
-    listed = host.told(_Models.model_validate_json, look.models).data
-    found = next((entry for entry in listed if model in (entry.id, *entry.aliases)), None)
-    if found is None:
-        names = ", ".join(entry.id for entry in listed) or "none"
-        raise absent(f"the host does not serve {model}; it serves {names}"[:500])
-    facts = found.model_dump()
-    more = [host.told(_object, path) for path in look.more]
     try:
-        version, context, vision, kept = look.read(facts, *more)
+        listed = host.told(_object, look.models)["data"]
+        found = next((entry for entry in listed if model in (entry["id"], *entry.get("aliases", ()))), None)
+        if found is None:
+            names = ", ".join(entry["id"] for entry in listed) or "none"
+            raise absent(f"the host does not serve {model}; it serves {names}"[:500])
+        facts = {"aliases": (), **found}
+        version, context, vision, kept = look.read(facts, *(host.told(_object, path) for path in look.more))
         context = TypeAdapter(Count).validate_python(context or 0, strict=True)
     except (KeyError, TypeError, AttributeError, ValidationError) as error:
         what = f"its answers are not those of {dialect.name}: {str(error).splitlines()[0][:100]}"
