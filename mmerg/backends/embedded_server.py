@@ -18,7 +18,8 @@ import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
-from mmerg.backends.http import Deadlines, Http
+from mmerg.backends.connection import Deadlines
+from mmerg.backends.http import Http
 from mmerg.backends.load import check_load
 from mmerg.backends.server_errors import Server
 from mmerg.errors import ConfigError, Failure

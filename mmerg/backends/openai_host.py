@@ -14,7 +14,7 @@ import hashlib
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from pydantic import TypeAdapter, ValidationError
 
@@ -34,8 +34,7 @@ Facts = Mapping[str, Any]
 _object = TypeAdapter(dict[str, Any]).validate_json
 
 
-@dataclass(frozen=True)
-class Served:
+class Served(NamedTuple):
     """A model as a server tells of it. context: tokens of one call, 0 where it is not told. vision: None where that is
     not told."""
 

@@ -22,9 +22,9 @@ import jsonschema
 import numpy as np
 import pytest
 
+from mmerg.backends.connection import Deadlines
 from mmerg.backends.embedded import REVISION, Embedded
 from mmerg.backends.embedded_server import DEFAULTS, load_options, thread_count
-from mmerg.backends.http import Deadlines
 from mmerg.backends.protocol import Finish, Image, Message, Request, Sampling
 from mmerg.errors import CallError, ConfigError, Failure
 from mmerg.storage.files import locate, sha256_of
