@@ -14,9 +14,9 @@ import hashlib
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from mmerg.backends.dialects import Dialect
 from mmerg.backends.http import Count, Http
@@ -34,7 +34,8 @@ Facts = Mapping[str, Any]
 _object = TypeAdapter(dict[str, Any]).validate_json
 
 
-class Served(NamedTuple):
+@dataclass(frozen=True)
+class Served:
     """A model as a server tells of it. context: tokens of one call, 0 where it is not told. vision: None where that is
     not told."""
 
@@ -42,6 +43,15 @@ class Served(NamedTuple):
     digest: str
     context: int
     vision: bool | None
+
+
+class _Model(BaseModel, extra="allow"):
+    id: str
+    aliases: tuple[str, ...] = ()
+
+
+class _Models(BaseModel):
+    data: tuple[_Model, ...]
 
 
 def server_of(dialect: Dialect) -> Server:
@@ -65,17 +75,19 @@ def serves(host: Http, dialect: Dialect, model: str) -> Served:
         return CallError(Failure.MODEL_NOT_FOUND, what, where=host.host, hint=hint)
 
     look = _LOOKS[dialect.name]
+    listed = host.told(_Models.model_validate_json, look.models).data
+    found = next((entry for entry in listed if model in (entry.id, *entry.aliases)), None)
+    if found is None:
+        names = ", ".join(entry.id for entry in listed) or "none"
+        raise absent(f"the host does not serve {model}; it serves {names}"[:500])
+    facts = found.model_dump()
+    more = [host.told(_object, path) for path in look.more]
     try:
-        listed = host.told(_object, look.models)["data"]
-        found = next((entry for entry in listed if model in (entry["id"], *entry.get("aliases", ()))), None)
-        if found is None:
-            names = ", ".join(entry["id"] for entry in listed) or "none"
-            raise absent(f"the host does not serve {model}; it serves {names}"[:500])
-        facts = {"aliases": (), **found}
-        version, context, vision, kept = look.read(facts, *(host.told(_object, path) for path in look.more))
+        version, context, vision, kept = look.read(facts, *more)
         context = TypeAdapter(Count).validate_python(context or 0, strict=True)
     except (KeyError, TypeError, AttributeError, ValidationError) as error:
-        what = f"its answers are not those of {dialect.name}: {str(error).splitlines()[0][:100]}"
+        wrong = str(error).splitlines()[-2:][0].strip()  # of pydantic's lines the last but one
+        what = f"its answers are not those of {dialect.name}: {host.shown(wrong.encode())[:200]}"
         raise host.odd(what) from error
     if facts.get("state") == "not-loaded":
         raise absent(f"{model} is not loaded")

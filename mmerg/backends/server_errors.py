@@ -35,7 +35,8 @@ _WORDINGS = {
     Failure.RUNNER_CRASH: r"model runner has unexpectedly stopped|runner process (has terminated|no longer running)|"
     r"error was encountered while running the model|error reading llm response|enginecore encountered|"
     r"model has crashed",
-    Failure.BUSY: r"maximum pending requests exceeded|server busy|loading model",
+    Failure.BUSY: r"maximum pending requests exceeded|server busy",
+    Failure.UNREACHABLE: r"unavailable_error: loading model",  # llama-server's: as good as not there yet
     Failure.MODEL_NOT_FOUND: r"pull model manifest: file does not exist|try pulling it first|"
     r"the model `.*` does not exist|no models loaded",
 }
@@ -63,7 +64,7 @@ class Server:
         text = unwrap(body)
         failure = _failure(status, text.lower())
         hint = self.hints.get(failure) or HINTS.get(failure) or self.pull.format(model=model)
-        if failure is Failure.BAD_REQUEST:
+        if failure is Failure.BAD_REQUEST or 300 <= status < 400:
             hint = self._refused(status) or hint
         said = " ".join(text.split())[:SHOWN_CHARACTERS] or "nothing"
         at = f"{where} model {model}" if model and where else where or model
@@ -71,6 +72,8 @@ class Server:
         return CallError(failure, f"{self.name} answered with {code}: {said}", where=at, hint=hint)
 
     def _refused(self, status: int) -> str:
+        if status < 400:
+            return f"it sends elsewhere, which is not followed: {self.address}"
         if status in (401, 403):
             return self.login
         if status == 413:
@@ -84,6 +87,7 @@ HINTS = {  # where a kind of server has none of its own
     Failure.IMAGE_REJECTED: "send JPEG or PNG with sides of 32 px or more, to a model whose capabilities name vision",
     Failure.RUNNER_CRASH: "see the server's log; with images try fewer or smaller ones, else a smaller num_ctx",
     Failure.BUSY: "lower the number of calls in flight, or let the server take more",
+    Failure.UNREACHABLE: "wait until it has loaded the model; the same command then goes on",
     Failure.BAD_REQUEST: "the server refuses this request as such; sending it again will not help",
     Failure.SERVER_ERROR: "see the server's log, and check that the host's address is right",
 }
@@ -132,4 +136,4 @@ def _failure(status: int, text: str) -> Failure:
         return Failure.BUSY
     if 400 <= status < 500 and status != CANCELED:
         return Failure.BAD_REQUEST
-    return Failure.SERVER_ERROR
+    return Failure.RUNNER_CRASH if status == 502 else Failure.SERVER_ERROR  # a proxy's: what is behind it died

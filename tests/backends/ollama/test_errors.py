@@ -55,6 +55,8 @@ CASES = [
     (500, "failed to allocate compute buffers", Failure.OOM),
     (503, "server busy, please try again.  maximum pending requests exceeded", Failure.BUSY),
     (503, "Service Unavailable", Failure.BUSY),
+    (503, json.dumps({"error": {"message": "Loading model", "type": "unavailable_error"}}), Failure.UNREACHABLE),
+    (502, "<html>Bad Gateway</html>", Failure.RUNNER_CRASH),
     (400, '"m" does not support thinking', Failure.BAD_REQUEST),
     (400, "invalid options: num_ctxx", Failure.BAD_REQUEST),
     (500, "invalid JSON schema in format", Failure.SERVER_ERROR),
@@ -83,7 +85,15 @@ def test_only_refusals_that_may_pass_are_tried_again(status: int) -> None:
 
 
 @pytest.mark.parametrize(
-    ("status", "hint"), [(401, "login"), (403, "login"), (404, "address"), (405, "address"), (413, "smaller frames")]
+    ("status", "hint"),
+    [
+        (301, "sends elsewhere"),
+        (401, "login"),
+        (403, "login"),
+        (404, "address"),
+        (405, "address"),
+        (413, "smaller frames"),
+    ],
 )
 def test_a_refusal_says_what_to_do(status: int, hint: str) -> None:
     assert hint in OLLAMA.classify(status, "no").hint

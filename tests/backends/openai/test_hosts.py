@@ -53,6 +53,20 @@ def test_a_call_moves_on_from_a_host_that_dies(servers: tuple[Faulty, Faulty], t
     pool.close()
 
 
+@pytest.mark.parametrize("status", [502, 503])
+def test_a_call_waits_while_a_server_starts_anew(servers: tuple[Faulty, Faulty], tmp_path: Path, status: int) -> None:
+    """llama-server answers 503 while it loads its model, a proxy before a server that is away 502."""
+    server, _ = servers
+    loading = {"error": {"message": "Loading model", "type": "unavailable_error", "code": 503}}
+    pool = pool_of(tmp_path, server)
+    pool.describe()
+    for path in (CHAT, CHAT, "/version", "/version"):
+        server.answer_once(json_answer(loading if status == 503 else "Bad Gateway", f"{status} Said"), path=path)
+    with pool.lease() as backend:
+        assert backend.complete(HELLO).text == "one"
+    pool.close()
+
+
 def test_hosts_that_serve_different_versions_are_no_pool(servers: tuple[Faulty, Faulty], tmp_path: Path) -> None:
     servers[1].answer(json_answer({"version": "0.33.0"}), path="/version")
     with pytest.raises(ConfigError, match="do not serve the same engine") as caught:
