@@ -47,7 +47,15 @@ def _made(node: object, where: str) -> object:
             why = "; ".join(f"{'.'.join(map(str, one['loc']))} is {one['input']!r:.60}: {one['msg']}" for one in found)
         inside = error.__traceback__ and error.__traceback__.tb_next  # else the arguments do not fit
         place = f", {raised_at(error)}" if inside and not isinstance(error, ValidationError) else ""
-        raise ConfigError(f"{dotted} cannot be made: {why}", where=f"{where}{place}") from error
+        hint = "" if inside else _takes(thing)
+        raise ConfigError(f"{dotted} cannot be made: {why}", where=f"{where}{place}", hint=hint) from error
+
+
+def _takes(thing: Callable[..., object]) -> str:
+    try:
+        return f"it takes {', '.join(inspect.signature(thing).parameters) or 'nothing'}"
+    except (TypeError, ValueError):  # written in C, or it cannot be called
+        return ""
 
 
 def named(dotted: str, where: str, hint: str) -> object:

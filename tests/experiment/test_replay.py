@@ -170,3 +170,10 @@ def test_two_names_of_one_host_are_one_host(other: str, tmp_path: Path, server: 
     hosts = f"http://127.0.0.1:{port},{other.format(port=port)}"
     with pytest.raises(ConfigError, match=r"are one host|is listed twice"):
         run(*given(tmp_path, hosts))
+
+
+@pytest.mark.parametrize("host", ["http://127.0.0.1:99999", "http://h:port"])
+def test_what_is_no_address_is_told_in_a_sentence(host: str, tmp_path: Path) -> None:
+    corpus_in(tmp_path)
+    with pytest.raises(ConfigError, match="not a host's address"):
+        run(*given(tmp_path, host))
