@@ -14,9 +14,9 @@ from pathlib import Path
 from mmerg.backends.cache import REPLIES
 from mmerg.backends.cache_files import merged
 from mmerg.console.terminal import undisturbed
-from mmerg.errors import MmergError, RunError
+from mmerg.errors import ConfigError, MmergError, RunError
 from mmerg.settings.model import RunSettings
-from mmerg.storage.files import why, writing
+from mmerg.storage.files import why
 
 
 @contextmanager
@@ -28,9 +28,12 @@ def on_scratch(settings: RunSettings, folder: Path) -> Iterator[RunSettings]:
         yield settings
         return
     scratch = Path(settings.scratch)
-    with writing(scratch):
+    try:
         scratch.mkdir(parents=True, exist_ok=True)
         made = Path(tempfile.mkdtemp(dir=scratch, prefix="mmerg-"))
+    except OSError as error:
+        hint = "scratch=/tmp, or another folder of this machine's own disk; or leave it out"
+        raise ConfigError(f"the folder {scratch} cannot be used: {why(error)}", where="scratch", hint=hint) from error
     kept, local = folder / REPLIES, made / REPLIES
     try:
         if kept.exists():

@@ -104,6 +104,7 @@ def test_a_base_that_cannot_be_one_is_refused(spoiled: str, tmp_path: Path) -> N
         with pytest.raises(ConfigError, match=match) as error:
             cache.complete(ask("a"))
         assert error.value.where == str(base)
+        assert "mmerg cache merge" in error.value.hint
     open_still.close()
 
 
@@ -219,6 +220,13 @@ def filled_on_scratch(folder: Path, act: Callable[[Path], object]) -> None:
     with on_scratch(settings, kept.parent) as own:
         filled(Path(own.cache_dir) / REPLIES, "same", "new")
         act(kept)
+
+
+def test_a_scratch_that_is_no_folder_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "local").touch()
+    with pytest.raises(ConfigError, match="local cannot be used: File exists") as told:
+        filled_on_scratch(tmp_path, lambda _: None)
+    assert (told.value.where, "scratch=/tmp" in told.value.hint) == ("scratch", True)
 
 
 def test_replies_that_cannot_be_copied_from_scratch_stay_there(tmp_path: Path) -> None:
