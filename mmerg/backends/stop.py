@@ -9,13 +9,20 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from typing import Protocol
 
 from mmerg.errors import CallError, Failure
 
 LOOK = 0.2  # seconds between two looks whether anybody waits for the reply
+
+
+class Breakable(Protocol):
+    """What a thread waits for: `shut` ends the wait, and is called from another thread."""
+
+    def shut(self) -> None: ...
 
 
 class Stop:
@@ -23,14 +30,14 @@ class Stop:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._held: set[Callable[[], None]] = set()
+        self._held: set[Breakable] = set()
         self._set = False
 
     def set(self) -> None:
         with self._lock:
             self._set = True
-            for shut in self._held:
-                shut()
+            for one in self._held:
+                one.shut()
 
     def is_set(self) -> bool:
         return self._set
@@ -40,16 +47,15 @@ class Stop:
         if self._set:
             raise CallError(Failure.INTERRUPTED, "nobody waits for the reply any longer", hint="ask again")
 
-    def hold(self, shut: Callable[[], None]) -> None:
-        """Have `shut`, which ends what a thread waits for, called from the thread that sets this. Raises CallError
-        interrupted where it is set."""
+    def hold(self, one: Breakable) -> None:
+        """Have `one` shut when this is set. Raises CallError interrupted where it is."""
         with self._lock:
             self.check()
-            self._held.add(shut)
+            self._held.add(one)
 
-    def release(self, shut: Callable[[], None]) -> None:
+    def release(self, one: Breakable) -> None:
         with self._lock:
-            self._held.discard(shut)
+            self._held.discard(one)
 
     @contextmanager
     def over_this_thread(self) -> Iterator[None]:

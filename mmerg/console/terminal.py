@@ -143,14 +143,19 @@ def start(main: Callable[[], int]) -> NoReturn:
     sys.exit(main())
 
 
-def end_in_good_order() -> None:
-    """Have SIGTERM do what Ctrl-C does, once: what is then put in order is not broken off by another."""
+def end_in_good_order(*more: int) -> list[int]:
+    """Have SIGTERM, and `more` signals, do what Ctrl-C does, once: what is then put in order is not broken off by
+    another. The list holds those that came."""
+    came: list[int] = []
 
-    def interrupt(number: int, _: object) -> NoReturn:
-        signal.signal(number, signal.SIG_IGN)
-        raise KeyboardInterrupt
+    def interrupt(number: int, _: object) -> None:
+        came.append(number)
+        if len(came) == 1:
+            raise KeyboardInterrupt
 
-    signal.signal(signal.SIGTERM, interrupt)
+    for number in (signal.SIGTERM, *more):
+        signal.signal(number, interrupt)
+    return came
 
 
 @contextmanager

@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+from time import monotonic
 from typing import Any, Literal
 
-from mmerg.console.terminal import INTERRUPTED
+from mmerg.console.terminal import INTERRUPTED, end_in_good_order
 from mmerg.errors import ConfigError
 from mmerg.jobs.job import Job
 from mmerg.jobs.work import Work, tail
 
 GPUS = "CUDA_VISIBLE_DEVICES"
 SUBMITIT = "submitit", "cluster"
+LOOK = 60.0  # seconds between two questions to squeue
 MONTH = 60 * 24 * 30  # minutes, as submitit wants a bound
 
 
@@ -37,15 +40,7 @@ class Ended:
             os.environ.update(self.sees)
         out_of_time = JobEnvironment._usr_sig()
         requeue: Any = signal.getsignal(out_of_time)  # submitit's; SLURM kills a job soon after it is requeued
-        came: list[int] = []
-
-        def end(number: int, _: object) -> None:
-            came.append(number)
-            if len(came) == 1:  # what is then put in order is not broken off by another
-                raise KeyboardInterrupt
-
-        for number in (signal.SIGTERM, signal.SIGHUP, out_of_time):
-            signal.signal(number, end)
+        came = end_in_good_order(signal.SIGHUP, out_of_time)
         code = self.work()
         if code == INTERRUPTED:
             if out_of_time in came:
@@ -71,7 +66,7 @@ class Batched:
 
     def code(self) -> int | None:
         try:
-            return int(self._job.result())
+            return int(self._job._get_outcome_and_result()[1])  # `result` waits for ever for one that is forgotten
         except Exception:  # noqa: BLE001 - of submitit, or what the job raised: its log has it
             return None
 
@@ -80,6 +75,25 @@ class Batched:
 
     def log(self) -> str:
         return tail(self._job.paths.stderr, self._job.paths.stdout)
+
+
+class Queued(Batched):
+    """One of SLURM's. Of some that are over sacct never says so: it may forget a job, and one that is cancelled as it
+    is preempted could as well be requeued. Then squeue is asked whether it is there."""
+
+    _again = 0.0
+
+    def ended(self) -> bool:
+        if super().ended():
+            return True
+        if self._job.state not in ("UNKNOWN", "PREEMPTED") or monotonic() < self._again:
+            return False
+        self._again = monotonic() + LOOK
+        try:
+            asked = subprocess.run(["squeue", "-h", "-j", self.name], capture_output=True, text=True, check=False)
+        except OSError:  # it is not installed here
+            return False
+        return not asked.stdout.strip() if asked.returncode == 0 else "Invalid job id" in asked.stderr
 
 
 class Process(Batched):
@@ -104,6 +118,10 @@ class Local:
     ctrl_c: Literal["leave", "cancel"] = "leave"
     afar: bool = field(default=False, init=False)
     package: tuple[str, str] = field(default=SUBMITIT, init=False)
+
+    def __post_init__(self) -> None:
+        if self.at_once is not None and not (type(self.at_once) is int and self.at_once > 0):  # a bool is an int, too
+            raise ConfigError(f"on.at_once is {self.at_once!r}", where="on.at_once", hint="a whole number from 1 on")
 
     @property
     def leaves(self) -> bool:
@@ -169,16 +187,16 @@ class Slurm:
             )
             with executor.batch():
                 jobs = [executor.submit(Ended(work)) for work in works]
-        except (OSError, RuntimeError) as error:  # of submitit, with what sbatch said
+        except RuntimeError as error:  # of submitit, with what sbatch said
             what = str(error).strip().rpartition("\n")[2].removeprefix("sbatch: error: ")
             hint = "sinfo lists the partitions; on.more={account: …} gives sbatch what else it wants"
             raise ConfigError(f"SLURM takes no job: {what}", where="on", hint=hint) from error
-        return [Batched(job) for job in jobs]
+        return [Queued(job) for job in jobs]
 
     def known(self, name: str, folder: Path) -> Job | None:
         from submitit import SlurmJob
 
-        job = Batched(SlurmJob(folder, name))
+        job = Queued(SlurmJob(folder, name))
         return None if job.ended() else job
 
 

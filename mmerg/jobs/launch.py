@@ -25,7 +25,7 @@ from mmerg.experiment.work import is_new, pending
 from mmerg.jobs.job import Job, Jobs
 from mmerg.jobs.progress import ShardsAtWork, Watched
 from mmerg.jobs.work import Work
-from mmerg.runs.folder import read_results
+from mmerg.runs.folder import read_run_results
 from mmerg.runs.merge import merge
 from mmerg.runs.shards import SHARDS, Shard, keep_number, number_of
 from mmerg.settings.command import read_line
@@ -58,7 +58,7 @@ class Shards:
         """Whether the shard's folder holds all that is wanted of it, in order; with `only_failed` without failures."""
         if is_new(self.path(shard)):
             return not self.wanted[shard]
-        results, wanted = read_results(self.path(shard)), self.wanted[shard]
+        results, wanted = read_run_results(self.path(shard)), self.wanted[shard]
         left = pending(wanted, results, only_failed=False) or (only_failed and pending(wanted, results, True))
         return results.sealed(self._all[shard]) and not left
 
@@ -127,7 +127,7 @@ def _carry_out(
                 room = len(waiting) if jobs.at_once is None else max(0, jobs.at_once - len(at_work))
                 begun = [waiting.popleft() for _ in range(min(room, len(waiting)))]
                 if begun:
-                    with undisturbed():  # a job that is not noted is lost
+                    with undisturbed(), writing(folder):  # a job that is not noted is lost
                         handed_over = jobs.start([works[shard] for shard in begun], folder)
                         for shard, job in zip(begun, handed_over, strict=True):
                             at_work[shard] = job
@@ -174,8 +174,6 @@ def _refuse(settings: ClusterSettings, task: Task, jobs: Jobs) -> None:
     if settings.repeats > 1 or settings.shard:
         what = "repeats" if settings.repeats > 1 else "shard"
         raise ConfigError(f"{what} is for mmerg run", where=what, hint="a command a seed: seed=1, seed=2, …")
-    if jobs.at_once is not None and not (type(jobs.at_once) is int and jobs.at_once > 0):
-        raise ConfigError(f"on.at_once is {jobs.at_once!r}", where="on.at_once", hint="a whole number from 1 on")
     try:
         shlex.split(settings.server or "")
     except ValueError as error:

@@ -25,7 +25,7 @@ from mmerg.runs.folder import FRAMES, RESULTS, changes, hold
 from mmerg.runs.manifest import MANIFEST, Manifest, read_manifest
 from mmerg.runs.samples import ENDING, SAMPLES, file_name
 from mmerg.runs.shards import SHARDS, Shard, read_order, shards_in
-from mmerg.storage.files import PART, open_regular, private_folder, replacing, write_whole, writing
+from mmerg.storage.files import PART, open_regular, private_folder, replacing, why, write_whole, writing
 
 _AT_ONCE = 10_000  # lines that are held in memory
 _SAME = ("engine", "corpus", "protocol", "memories", "name", "tags")  # of a manifest, beside its identity
@@ -64,18 +64,20 @@ class _Part:
     def lines(self) -> Iterator[tuple[str, tuple[int, bool]]]:
         """Of each result its sample, where its line begins, and whether it failed; of several of a sample the last
         counts. A last line that is cut off is passed over. Raises RunError where another is no result."""
-        begin = 0
-        with writing(self.path / RESULTS), open_regular(self.path / RESULTS) as file:
-            for number, line in enumerate(file, start=1):
-                if not line.endswith(b"\n"):
-                    return
-                try:
+        begin = number = 0
+        try:
+            with open_regular(self.path / RESULTS) as file:
+                for number, line in enumerate(file, start=1):  # noqa: B007 - told below
+                    if not line.endswith(b"\n"):
+                        return
                     result = json.loads(line)
                     yield str(result["id"]), (begin, result["status"] == "failed")
-                except (ValueError, TypeError, KeyError, RecursionError) as error:
-                    what, hint = f"line {number} is no result", f"remove that line; {_AGAIN.format(self.shard)}"
-                    raise RunError(what, where=str(self.path / RESULTS), hint=hint) from error
-                begin += len(line)
+                    begin += len(line)
+        except (ValueError, TypeError, KeyError, RecursionError) as error:
+            what, hint = f"line {number} is no result", f"remove that line; {_AGAIN.format(self.shard)}"
+            raise RunError(what, where=str(self.path / RESULTS), hint=hint) from error
+        except OSError as error:
+            raise RunError(f"the results cannot be read: {why(error)}", where=str(self.path / RESULTS)) from error
 
 
 @dataclass

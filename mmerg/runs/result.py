@@ -128,8 +128,15 @@ class Ended(Record):
         failed = sum(result.status == "failed" for result in results)
         calls = sum(result.calls for result in results)
         unaudited = sum(result.unaudited for result in results)
-        sums = {"failed": failed, "unaudited": unaudited, "calls": calls}
-        return cls(run=str(path), samples=len(results), kept=kept, made=made, **sums)
+        return cls(
+            run=str(path),
+            samples=len(results),
+            failed=failed,
+            unaudited=unaudited,
+            kept=kept,
+            calls=calls,
+            made=made,
+        )
 
     @property
     def code(self) -> int:
@@ -191,6 +198,12 @@ class Results(Mapping[str, Line], Generic[Line]):
         return sample in self.lines
 
 
+def _is_cut(line: bytes) -> bool:
+    """Whether this may be the begin of a line of ours, with what a file system fills up a file with."""
+    text = line.rstrip(b"\0")
+    return text.startswith(_BEGIN) or _BEGIN.startswith(text)
+
+
 def read_lines(path: Path, record: type[Line]) -> Results[Line]:
     """The records of a file, none where there is none. A later line of a sample takes the place of an earlier one; a
     last line that is cut off is passed over. Raises RunError where it cannot be read or a line is no record."""
@@ -202,8 +215,7 @@ def read_lines(path: Path, record: type[Line]) -> Results[Line]:
                 try:
                     sample = found.parse(line).id
                 except (ValueError, RecursionError) as error:
-                    text = line.rstrip(b"\0")  # what a file system fills up a file with
-                    if whole or not (text.startswith(_BEGIN) or _BEGIN.startswith(text)):
+                    if whole or not _is_cut(line):
                         what = f"line {number} is not a record of this version: {why(error)}"
                         raise RunError(what, where=str(path)) from error
                     found.clean = False

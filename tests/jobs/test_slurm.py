@@ -8,11 +8,12 @@ from pathlib import Path
 
 import pytest
 
+from mmerg.jobs.batch import Queued
 from mmerg.jobs.launch import JOBS, NOTED
 from mmerg.runs.shards import SHARDS
 from tests.jobs.cluster import DEMO, ENVIRONMENT, folder_of, ran
 
-pytest.importorskip("submitit", reason="submitit is not installed: pip install 'mmerg[cluster]'")
+SlurmJob = pytest.importorskip("submitit", reason="submitit is not installed: pip install 'mmerg[cluster]'").SlurmJob
 
 GIVEN = ("run", *DEMO, "runs=runs", "shards=2", "on=slurm", "cache=off")
 
@@ -38,6 +39,41 @@ def test_what_sbatch_refuses_is_told_in_a_sentence(commands: Path, tmp_path: Pat
     assert done.returncode == 2
     assert "error: SLURM takes no job: Batch job submission failed: Invalid account\n" in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_a_disk_that_takes_no_job_is_not_slurms_fault(commands: Path, tmp_path: Path) -> None:
+    make(commands, "sbatch", f"rm -r runs/*/{SHARDS}/{JOBS}; echo Submitted batch job 17")
+    done = ran(tmp_path, "cluster", *GIVEN)
+    assert done.returncode == 2
+    assert "error: this cannot be written: No such file or directory\n" in done.stderr
+
+
+GONE = "echo 'slurm_load_jobs error: Invalid job id specified' >&2; exit 1"
+AWAY = "echo 'slurm_load_jobs error: Unable to contact slurm controller' >&2; exit 1"
+
+
+@pytest.mark.parametrize(
+    ("job", "state", "squeue", "there"),
+    [
+        ("21", "RUNNING", GONE, True),
+        ("22", "PREEMPTED", "echo 22 gpu mmerg PD", True),
+        ("23", "PREEMPTED", "", False),
+        ("24", "", GONE, False),
+        ("25", "", AWAY, True),
+    ],
+)
+def test_squeue_tells_what_sacct_does_not(
+    job: str, state: str, squeue: str, there: bool, commands: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of a job that is cancelled as it is preempted, sacct says so for good; of one that it forgot, nothing."""
+    monkeypatch.setenv("PATH", ENVIRONMENT["PATH"])
+    make(commands, "sacct", f"echo 'JobID|State|NodeList'; echo '{job * bool(state)}|{state}|'")
+    make(commands, "squeue", squeue)
+    known = SlurmJob(tmp_path, job)
+    known._results_timeout_s = 0
+    assert Queued(known).ended() != there
+    if not there:
+        assert Queued(known).code() is None
 
 
 def test_ctrl_c_while_jobs_are_handed_over_loses_none(commands: Path, tmp_path: Path) -> None:
