@@ -18,7 +18,7 @@ from functools import partial
 
 from mmerg.backends.dialects import DIALECTS
 from mmerg.backends.ollama_host import OllamaHost
-from mmerg.backends.protocol import Backend, Engine, Sampling
+from mmerg.backends.protocol import SHOWN_DIGEST, Engine, Sampling
 from mmerg.checking import at_once, probes
 from mmerg.checking.audits import RUNS, audits
 from mmerg.checking.probes import Found, failed_call
@@ -51,53 +51,51 @@ def examine(settings: DoctorSettings) -> int:
 
 
 def _findings(settings: DoctorSettings, host: str, absent: list[CallError]) -> Iterator[Found]:
-    """What is found of a host; where there is no server, or it has no such model, `absent` gets why."""
+    """What is found of a host, as it comes; where there is no server, or it has no such model, `absent` gets why."""
+    backbone = settings.backbone
+    sampling = Sampling().changed(backbone.sampling.plain())
     with closing(make(settings.backend.adapter, host=host)) as backend:
         try:
-            yield from report(backend, host, settings)
+            engine: Engine = backend.describe()
         except CallError as error:
             absent.append(error)
             yield failed_call("model" if error.failure is Failure.MODEL_NOT_FOUND else "server", error)
-
-
-def report(backend: Backend, host: str, settings: DoctorSettings) -> Iterator[Found]:
-    """The findings for one host, as they come. Raises CallError where there is no server or no such model."""
-    engine, backbone = backend.describe(), settings.backbone
-    sampling = Sampling().changed(backbone.sampling.plain())
-    yield Found("server", "ok", f"{engine.backend} {engine.version}")
-    yield Found("model", "ok", f"{engine.model}, digest {engine.digest[:12]}, {', '.join(engine.capabilities)}")
-    yield _context(engine)
-    if isinstance(settings, RunSettings):
-        yield room(settings, engine)
-    checks: dict[str, Callable[[], Found]] = {
-        "reply": partial(probes.answers, backend),
-        "schema": partial(probes.schema, backend),
-        "logprobs": partial(probes.logprobs, backend),
-        "penalties": partial(probes.penalties, backend, sampling),
-        "seeds": partial(probes.seeds, backend, sampling),
-    }
-    dialect = DIALECTS.get(str(engine.load.get("dialect")))
-    if silent := dialect is not None and not dialect.logprobs:
-        del checks["logprobs"]
-        yield Found("logprobs", "ok", "this server tells none: no self_ppl, +audit=comparison or system=best_of_n")
-    if engine.vision and backbone.max_images > 1:
-        checks["two images"] = partial(probes.two_images, backend)
-    if not engine.vision:
-        yield Found("eyes", "ok", "none: frames go to this model as measured descriptions")
-    checks["parallel"] = partial(at_once.parallel, backend, backbone.concurrency, engine.vision)
-    checks["at once"] = partial(at_once.worth, backend, backbone.concurrency, engine.vision)
-    if engine.backend == "ollama":
-        checks |= {"memory": partial(_memory, host, engine), "embeddings": partial(_embeddings, host, engine)}
-    for name, check in checks.items():
-        try:
-            yield check()
-        except CallError as error:
-            yield failed_call(name, error)
-    if isinstance(settings, ExamSettings) and settings.audits:
-        try:
-            yield from audits(backend, backbone.sampling.plain(), ("findings",) if silent else tuple(RUNS))
-        except SampleError as error:
-            yield Found("audits", "failed", str(error))
+            return
+        yield Found("server", "ok", f"{engine.backend} {engine.version}")
+        told = f"{engine.model}, digest {engine.digest[:SHOWN_DIGEST]}, {', '.join(engine.capabilities)}"
+        yield Found("model", "ok", told)
+        yield _context(engine)
+        if isinstance(settings, RunSettings):
+            yield room(settings, engine)
+        checks: dict[str, Callable[[], Found]] = {
+            "reply": partial(probes.answers, backend),
+            "schema": partial(probes.schema, backend),
+            "logprobs": partial(probes.logprobs, backend),
+            "penalties": partial(probes.penalties, backend, sampling),
+            "seeds": partial(probes.seeds, backend, sampling),
+        }
+        dialect = DIALECTS.get(str(engine.load.get("dialect")))
+        if silent := dialect is not None and not dialect.logprobs:
+            del checks["logprobs"]
+            yield Found("logprobs", "ok", "this server tells none: no self_ppl, +audit=comparison or system=best_of_n")
+        if not engine.vision:
+            yield Found("eyes", "ok", "none: frames go to this model as measured descriptions")
+        elif backbone.max_images > 1:
+            checks["two images"] = partial(probes.two_images, backend)
+        checks["parallel"] = partial(at_once.parallel, backend, backbone.concurrency, engine.vision)
+        checks["at once"] = partial(at_once.worth, backend, backbone.concurrency, engine.vision)
+        if engine.backend == "ollama":
+            checks |= {"memory": partial(_memory, host, engine), "embeddings": partial(_embeddings, host, engine)}
+        for name, check in checks.items():
+            try:
+                yield check()
+            except CallError as error:
+                yield failed_call(name, error)
+        if isinstance(settings, ExamSettings) and settings.audits:
+            try:
+                yield from audits(backend, backbone.sampling.plain(), ("findings",) if silent else tuple(RUNS))
+            except SampleError as error:
+                yield Found("audits", "failed", str(error))
 
 
 def _context(engine: Engine) -> Found:

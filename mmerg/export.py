@@ -17,7 +17,7 @@ from rich.console import Console
 
 from mmerg.console.terminal import STARTS_OVER, Parser, console, escape, run_command, start
 from mmerg.errors import RunError
-from mmerg.runs.folder import read_run_results
+from mmerg.runs.folder import read_results
 from mmerg.runs.manifest import About, read_abouts
 from mmerg.runs.samples import gone
 from mmerg.storage.files import private_folder, replacing, writing
@@ -59,7 +59,7 @@ def _rows(out: Console, about: About, prompts: bool) -> Iterator[tuple[str, rows
     """The rows of a run; what it lacks is told. Raises RunError where no sample has events."""
     yield from (("samples", row) for row in rows.samples(about))
     yield from rows.told(about, prompts)
-    results = read_run_results(about.path)
+    results = read_results(about.path)
     if lost := len(results.lost):
         if lost == len(results):
             raise gone(about.path)

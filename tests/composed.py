@@ -1,13 +1,20 @@
-"""Configs as the commands compose them, in this process: `composed("dataset=folder", "dataset.root=/data")`."""
+"""Configs as the commands compose them, in this process: `composed("dataset=folder", "dataset.root=/data")`.
+
+Hydra reads the pages once for each choice of them; what is set beyond them is put on a copy, as Hydra itself does last.
+"""
 
 from __future__ import annotations
 
+import pickle
+from functools import cache
 from typing import Any
 
-from omegaconf import DictConfig
+from hydra.core.override_parser.overrides_parser import OverridesParser
+from omegaconf import DictConfig, OmegaConf
+from omegaconf.errors import OmegaConfBaseException
 
 from mmerg.settings.commands import COMMANDS
-from mmerg.settings.compose import compose
+from mmerg.settings.compose import compose, use
 from mmerg.settings.model import ProtocolSettings, RunSettings
 from mmerg.settings.parse import checked, parse
 
@@ -16,7 +23,23 @@ BASE = ("dataset=folder", "dataset.root=/data")
 
 def composed(*overrides: str, name: str = "config") -> DictConfig:
     """What `python -m mmerg.run OVERRIDES` composes (name "doctor": `python -m mmerg.doctor OVERRIDES`)."""
-    return compose(name, checked(overrides, name)).config
+    given = checked(overrides, name)
+    values = [one for one in given if one.startswith("++")]
+    config: DictConfig = pickle.loads(_pages(name, tuple(one for one in given if one not in values)))
+    use(None)
+    try:
+        for one in values:
+            read = OverridesParser.create().parse_override(one)
+            OmegaConf.update(config, read.key_or_group, read.value(), merge=True, force_add=True)
+    except OmegaConfBaseException:
+        return compose(name, given).config  # which tells it in our words
+    return config
+
+
+@cache
+def _pages(name: str, chosen: tuple[str, ...]) -> bytes:
+    """A config before values are set; a pickle is copied ten times as fast as the config."""
+    return pickle.dumps(compose(name, chosen).config)
 
 
 def settings_of(*overrides: str) -> RunSettings:

@@ -21,15 +21,21 @@ from multiprocessing.context import ForkServerContext
 from multiprocessing.process import BaseProcess
 from pathlib import Path
 
-NEEDED = ("mmerg.experiment.launch", "mmerg.experiment.sweep", "mmerg.judging.launch", "mmerg.reporting.write")
-LOADED = ("cv2", "scipy.stats", "pyarrow.parquet", "pandas", "nltk", "hydra.core.override_parser.overrides_parser")
+NEEDED = (
+    "mmerg.experiment.launch",
+    "mmerg.experiment.sweep",
+    "mmerg.judging.launch",
+    "mmerg.reporting.write",
+    "mmerg.jobs.launch",
+)
+LOADED = ("cv2", "scipy.stats", "pyarrow.parquet", "pandas", "nltk", "faiss", "onnxruntime", "tokenizers", "submitit")
 
 
 @cache
 def server() -> ForkServerContext:
     """The process that is forked, begun with the first command."""
     made = multiprocessing.get_context("forkserver")
-    made.set_forkserver_preload([__name__, *NEEDED, *LOADED])
+    made.set_forkserver_preload([__name__, *NEEDED, *LOADED, "tests.warm"])
     return made
 
 

@@ -134,7 +134,7 @@ def test_files_of_others_in_a_sweep_s_folder_stay(tmp_path: Path) -> None:
     hydra = {"sweep": {"dir": str(tmp_path)}, "overrides": {"task": []}, "sweeper": {"params": None}}
     Report().on_multirun_start(OmegaConf.create({"hydra": hydra}))
     assert [name for name, file in files.items() if file.exists()] == ["mine", "deep/er"]
-    assert read(tmp_path) == []
+    assert read(tmp_path) == {}
 
 
 def ended(name: str, calls: int, made: int, samples: int = 20) -> Ended:

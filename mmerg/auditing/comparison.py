@@ -24,7 +24,7 @@ from mmerg.engine.loops.loop import Ask, Outcome
 from mmerg.engine.state import Correction, Draw, Output, State
 from mmerg.errors import ConfigError, Failure, ReplyError, RunError
 from mmerg.runs.events import Emit
-from mmerg.runs.folder import read_run_results
+from mmerg.runs.folder import read_results
 from mmerg.runs.manifest import read_manifest
 from mmerg.scoring.score import results_digest
 from mmerg.storage.record import Record
@@ -63,7 +63,7 @@ class Comparison:
         if per_check < 1:
             raise ConfigError(f"per_check is {per_check}", where="system.loop.per_check", hint="1 or more")
         self._run, self._per_check, self._seed = Path(run).expanduser(), per_check, seed
-        manifest, results = read_manifest(self._run), read_run_results(self._run)
+        manifest, results = read_manifest(self._run), read_results(self._run)
         self._dialogues = finished(self._run, manifest, results)
         self.digest = f"{results_digest(results.values())} {per_check} {seed}"
         self._lock = Lock()

@@ -25,7 +25,7 @@ from mmerg.engine.prompts import Prompts
 from mmerg.errors import CallError, ConfigError, RunError
 from mmerg.experiment.wiring import answering, prompts_of, sampling_of
 from mmerg.judging.tables import methods, table
-from mmerg.runs.folder import read_run_results
+from mmerg.runs.folder import read_results
 from mmerg.runs.manifest import About, Manifest, read_manifest
 from mmerg.scoring.files import written
 from mmerg.scoring.score import results_digest
@@ -47,7 +47,7 @@ def launch(
     prompts = prompts_of(settings)
     auditor = _auditor(run, settings, prompts, manifest)
     planted_in = _planted_in(prompts.system, auditor, stages)
-    results = read_run_results(run)
+    results = read_results(run)
     dialogues = finished(run, manifest, results)
     samples = sorted(dialogues)
     random.Random(seed).shuffle(samples)  # so that a larger n keeps the samples of a smaller one

@@ -11,6 +11,7 @@ import io
 import threading
 from abc import ABC, abstractmethod
 from functools import lru_cache, partial
+from typing import Any
 
 from mmerg.backends.http import Http
 from mmerg.backends.protocol import Engine, Reply, Request, changed
@@ -39,8 +40,8 @@ class Adapter(ABC):
     def _ask(self, request: Request) -> Reply: ...
 
     @abstractmethod
-    def _serves(self) -> tuple[str, str]:
-        """The server's version and the digest of the model, now."""
+    def _serves(self) -> tuple[Any, ...]:
+        """The server's version, the digest of the model, and what else it tells, now."""
 
     def describe(self) -> Engine:
         """The engine as the host answers now. Raises CallError (unreachable, model_not_found, …), and ConfigError where
@@ -65,7 +66,7 @@ class Adapter(ABC):
 
     def _check_still(self, engine: Engine) -> None:
         """Raises CallError where the host is no longer what `engine` says."""
-        version, digest = self._serves()
+        version, digest, *_ = self._serves()
         if (version, digest) != (engine.version, engine.digest):
             raise changed(engine, engine.model_copy(update={"version": version, "digest": digest}), self.host)
 

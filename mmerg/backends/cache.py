@@ -16,7 +16,6 @@ import hashlib
 import json
 import sqlite3
 import threading
-import time
 import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
@@ -36,7 +35,6 @@ SCHEMA_VERSION = 1
 BUSY_SECONDS = 30.0  # how long to wait for another process that is writing
 LOCK = ".lock"  # the end of the name of a call's lock file
 POLL = 0.02  # seconds between two looks whether another's call has ended
-BUSY_PAUSE = 0.005  # between two looks, where SQLite does not wait by itself
 MADE = f"""
     BEGIN IMMEDIATE;
     CREATE TABLE IF NOT EXISTS replies (key TEXT PRIMARY KEY, reply TEXT NOT NULL);
@@ -136,8 +134,8 @@ class Cache:
 
     @contextmanager
     def _alone(self, key: str) -> Iterator[None]:
-        """Hold a call for as long as the block runs: other threads and processes that want the same wait. The lock is
-        a file's, which the system frees when a process ends, however it ends."""
+        """Hold a call, or the file's opening, for as long as the block runs: other threads and processes that want the
+        same wait. The lock is a file's, which the system frees when a process ends, however it ends."""
         stop = current()
         lock = FileLock(self._path.with_name(f"{self._path.name}.{key[:32]}{LOCK}"), thread_local=False)
         try:
@@ -200,13 +198,14 @@ class Cache:
         if not empty and version != SCHEMA_VERSION:
             raise self._unusable(f"it is a reply cache of version {version}, this mmerg reads version {SCHEMA_VERSION}")
         if self._mode == "on":
-            database.executescript(MADE)
+            with self._alone("open"):  # SQLite does not wait for who is about to write, where it sets the log
+                database.executescript(MADE)
+                database.execute("PRAGMA journal_mode = WAL")  # it keeps its other log where there can be none
             for left in self._path.parent.glob(f"{glob.escape(self._path.name)}.*{LOCK}"):  # by killed processes
                 lock = FileLock(left, thread_local=False)
                 with suppress(Timeout, OSError):
                     lock.acquire(timeout=0)
                     _free(lock)
-            _write_ahead(database)
             database.execute("PRAGMA synchronous = NORMAL")
         elif empty:
             raise self._unusable("this file holds no replies")
@@ -281,18 +280,3 @@ def _free(lock: FileLock) -> None:
     with suppress(OSError):
         Path(lock.lock_file).unlink()
     lock.release()
-
-
-def _write_ahead(database: sqlite3.Connection) -> None:
-    """Sets the write-ahead log, which lasts in the file. SQLite does not wait here for another connection that is about
-    to write, so we do."""
-    end = time.monotonic() + BUSY_SECONDS
-    while database.execute("PRAGMA journal_mode").fetchone()[0] != "wal":
-        try:
-            database.execute("PRAGMA journal_mode = WAL")
-        except sqlite3.OperationalError as error:
-            if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() > end:
-                raise
-            time.sleep(BUSY_PAUSE)
-        else:
-            return  # on file systems that cannot have one, SQLite keeps its other log

@@ -79,7 +79,7 @@ class Answer:
 
     def send(self, request: h11.Request, content: bytes, room: int) -> None:
         """Send the request and wait for the head of the answer, whose body may have `room` bytes."""
-        self.stop.hold(self.connection)
+        self.stop.hold(self.connection.shut)
         protocol = self.connection.protocol
         head = protocol.send(request)
         self._write(head + protocol.send(h11.Data(data=content)) if content else head)

@@ -67,7 +67,7 @@ class Embedded:
         if request.images and not engine.vision:
             hint = "name the model's projector as mmproj, or use frames described as text"
             raise CallError(Failure.IMAGE_REJECTED, "the model has no eyes", where=engine.model, hint=hint)
-        reply = chat.complete(server.host, request, engine.model, EMBEDDED)
+        reply = chat.complete(server, request, engine.model, EMBEDDED)
         if request.schema and reply.finish is Finish.STOP:
             try:
                 json.loads(reply.text)
@@ -105,7 +105,7 @@ class Embedded:
 
 def _engine(server: LlamaServer, files: list[Path], options: Mapping[str, int]) -> Engine:
     model, *projector = files
-    answer = server.host.told(TypeAdapter(dict[str, Any]).validate_json, "/v1/models")
+    answer = server.told(TypeAdapter(dict[str, Any]).validate_json, "/v1/models")
     limit = int(answer["data"][0]["meta"]["n_ctx_train"])
     if options["num_ctx"] > limit:
         what = f"num_ctx {options['num_ctx']} is more than the model's {limit} tokens"

@@ -5,7 +5,7 @@ socket file in a folder that only this user may enter, with a random key. Calls 
 connection stops its call: so deadlines and Ctrl-C work, and errors have one form.
 
     server = LlamaServer([Path("model.gguf")], load_options({"num_ctx": 4096}), total=60.0, name="in process")
-    reply = complete(server.host, request, "model.gguf", EMBEDDED)
+    reply = complete(server, request, "model.gguf", EMBEDDED)
 """
 
 from __future__ import annotations
@@ -18,7 +18,8 @@ import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
-from mmerg.backends.http import Deadlines, Http
+from mmerg.backends.connection import Deadlines
+from mmerg.backends.http import Http
 from mmerg.backends.load import check_load
 from mmerg.backends.server_errors import Server
 from mmerg.errors import ConfigError, Failure
@@ -38,9 +39,9 @@ AGAIN = "run again; if it stays, report it to llama.cpp"
 LLAMA_CPP = Server("llama.cpp", AGAIN, AGAIN, AGAIN, hints={Failure.SERVER_ERROR: AGAIN}, option="backend.adapter.")
 
 
-class LlamaServer:
-    """A model (and its projector) whose calls may take `total` seconds. host: where to ask it, called `name` in
-    errors. Raises ConfigError where xllamacpp or the system's Unix sockets are missing, or the model does not load."""
+class LlamaServer(Http):
+    """A model (and its projector) whose calls may take `total` seconds. name: what errors call it. Raises ConfigError
+    where xllamacpp or the system's Unix sockets are missing, or the model does not load."""
 
     def __init__(self, files: list[Path], options: Mapping[str, int], total: float, name: str) -> None:
         try:
@@ -55,7 +56,7 @@ class LlamaServer:
         self._folder = tempfile.TemporaryDirectory(prefix="mmerg-")
         address = str(Path(self._folder.name) / "llama.sock")
         deadlines = Deadlines(total, total, DESCRIBE_SECONDS, total)
-        self.host = Http("http://localhost", LLAMA_CPP, deadlines, where=name, uds=address, token=key)
+        super().__init__("http://localhost", LLAMA_CPP, deadlines, where=name, uds=address, token=key)
         params = xllamacpp.CommonParams()
         params.model.path, *projector = map(str, files)
         if projector:
@@ -73,22 +74,20 @@ class LlamaServer:
         params.fit_params = False  # never lower the options silently to fit the memory
         params.cpuparams.n_threads = params.cpuparams_batch.n_threads = thread_count(options["threads"])
         try:
-            self._server: object = xllamacpp.Server(params)
+            self._model: object = xllamacpp.Server(params)
         except RuntimeError as error:
             self._folder.cleanup()
-            hint = (
-                "check that the file is a whole GGUF of a kind that llama.cpp knows, that a smaller num_ctx fits the "
-            )
-            hint += "memory, and that TMPDIR is a short path (a socket is made there)"
+            hint = "check that the file is a whole GGUF of a kind that llama.cpp knows, that a smaller num_ctx fits"
+            hint += " the memory, and that TMPDIR is a short path (a socket is made there)"
             raise ConfigError(f"llama.cpp cannot load the model: {error}", where=str(files[0]), hint=hint) from error
         # Its loop answers /slots: a server that is closed before its loop runs waits for it without end.
-        with self.host.ask("/slots", brief=True) as answer:
+        with self.ask("/slots", brief=True) as answer:
             answer.body()
 
     def close(self) -> None:
         """Stops the calls in flight, unloads the model and removes the socket."""
-        self.host.close()
-        self._server = None
+        super().close()
+        self._model = None
         self._folder.cleanup()
 
 

@@ -25,11 +25,9 @@ import h11
 from pydantic import Field, ValidationError
 
 from mmerg.backends.address import opened, split_host
-from mmerg.backends.connection import HEAD_BYTES, LINE_BYTES, LONGEST, Answer, Connection, Deadlines
+from mmerg.backends.connection import LONGEST, Answer, Connection, Deadlines
 from mmerg.backends.server_errors import Server
 from mmerg.errors import CallError, ConfigError, Failure
-
-__all__ = ["HEAD_BYTES", "LINE_BYTES", "Answer", "Count", "Deadlines", "Http", "room"]
 
 BODY_BYTES = 2**26  # of an answer, where the caller names no other limit
 ERROR_BYTES = 2**16  # of an error's text
@@ -156,7 +154,7 @@ class Http:
 
     def _put_back(self, answer: Answer) -> None:
         """Keep the connection for other requests, if it can serve them."""
-        answer.stop.release(answer.connection)
+        answer.stop.release(answer.connection.shut)
         with self._lock:
             if answer.connection.reusable() and not self.closed.is_set():
                 self._idle.append(answer.connection)

@@ -17,7 +17,8 @@ from collections.abc import Iterable
 from pydantic import BaseModel
 
 from mmerg.backends.adapter import Adapter
-from mmerg.backends.http import Count, Deadlines, room
+from mmerg.backends.connection import Deadlines
+from mmerg.backends.http import Count, room
 from mmerg.backends.load import Load, check_load
 from mmerg.backends.ollama_host import LOAD_OPTIONS, OllamaHost
 from mmerg.backends.protocol import Engine, Finish, Reply, Request, TokenLogprob
@@ -86,8 +87,9 @@ class Ollama(Adapter):
         return engine
 
     def _ask(self, request: Request) -> Reply:
-        most, begin = room(request.sampling.num_predict), time.monotonic()
-        with self._host.ask("/api/chat", self._body(request), self.model, room=most) as answer:
+        most, body = room(request.sampling.num_predict), self._body(request)
+        begin = time.monotonic()
+        with self._host.ask("/api/chat", body, self.model, room=most) as answer:
             if answer.kind not in _STREAM_TYPES:
                 raise self._host.odd(f"the answer is {answer.kind or 'of no type'}, not a stream of JSON")
             reply = self._gather(answer.lines())
@@ -117,30 +119,25 @@ class Ollama(Adapter):
         }
 
     def _gather(self, lines: Iterable[bytes]) -> Reply:
-        text: list[str] = []
-        thinking: list[str] = []
-        logprobs: list[TokenLogprob] = []
-        last = None
+        told: list[_Line] = []
         for raw in lines:
-            last = self._host.parsed(_Line.model_validate_json, raw)
-            if last.error is not None:
+            told.append(self._host.parsed(_Line.model_validate_json, raw))
+            if told[-1].error is not None:
                 raise self._host.error(200, raw, self.model)
-            text.append(last.message.content)
-            thinking.append(last.message.thinking)
-            logprobs.extend(last.logprobs or ())
-            if last.done:
+            if told[-1].done:
                 break
-        if last is None:
+        if not told:
             raise self._host.odd("the answer is empty")
+        last = told[-1]
         # A stream that ends whole without its last word is the server's guard against repetition at work.
         finish = _FINISHES.get(last.done_reason) if last.done and last.done_reason else Finish.ABORT
         if finish is None:
             raise self._host.odd(f"the reply is done for the reason {last.done_reason!r}, not stop or length")
         return Reply(
-            text="".join(text),
+            text="".join(line.message.content for line in told),
             finish=finish,
-            thinking="".join(thinking),
-            logprobs=tuple(logprobs),
+            thinking="".join(line.message.thinking for line in told),
+            logprobs=tuple(entry for line in told for entry in line.logprobs or ()),
             prompt_tokens=last.prompt_eval_count,
             response_tokens=last.eval_count,
             prompt_seconds=last.prompt_eval_duration / 1e9,

@@ -17,7 +17,8 @@ from functools import lru_cache
 from ollama import EmbedResponse, ListResponse, ProcessResponse, ShowResponse
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
-from mmerg.backends.http import Count, Deadlines, Http
+from mmerg.backends.connection import Deadlines
+from mmerg.backends.http import Count, Http
 from mmerg.backends.load import Load
 from mmerg.backends.protocol import Engine
 from mmerg.backends.server_errors import OLLAMA

@@ -16,8 +16,9 @@ from functools import partial
 
 from mmerg.backends import chat
 from mmerg.backends.adapter import Adapter
+from mmerg.backends.connection import Deadlines
 from mmerg.backends.dialects import DIALECTS
-from mmerg.backends.http import Deadlines, Http
+from mmerg.backends.http import Http
 from mmerg.backends.load import Load, check_load
 from mmerg.backends.openai_host import Served, server_of, serves
 from mmerg.backends.protocol import Engine, Image, Message, Reply, Request, Sampling
@@ -63,18 +64,14 @@ class OpenAI(Adapter):
         self._think, self._num_ctx = think, int(load["num_ctx"])
         self._eyes: tuple[Served, bool] | None = None  # as tried, where the server does not say
 
-    def _served(self) -> Served:
+    def _serves(self) -> Served:
         return serves(self._server, self._dialect, self.model)
-
-    def _serves(self) -> tuple[str, str]:
-        now = self._served()
-        return now.version, now.digest
 
     def _ask(self, request: Request) -> Reply:
         return chat.complete(self._server, request, self.model, self._dialect, self._think)
 
     def _describe(self) -> Engine:
-        served = self._served()
+        served = self._serves()
         if 0 < served.context < self._num_ctx:
             what = f"num_ctx {self._num_ctx} is more than the server's {served.context} tokens"
             hint = f"set backbone.load.num_ctx={served.context}, or {self._dialect.more}, as far as the model goes"
@@ -87,12 +84,7 @@ class OpenAI(Adapter):
             digest=served.digest,
             capabilities=("completion", "vision") if vision else ("completion",),
             context_length=served.context,  # where it ends a reply does, and Phi's long rope begins by it
-            load={
-                "num_ctx": self._num_ctx,
-                "dialect": self._dialect.name,
-                "think": self._think,
-                "adapter": REVISION,
-            },
+            load={"num_ctx": self._num_ctx, "dialect": self._dialect.name, "think": self._think, "adapter": REVISION},
         )
 
     def _sees(self, served: Served) -> bool:

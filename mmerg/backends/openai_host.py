@@ -14,9 +14,9 @@ import hashlib
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
-from pydantic import BaseModel, TypeAdapter, ValidationError
+from pydantic import TypeAdapter, ValidationError
 
 from mmerg.backends.dialects import Dialect
 from mmerg.backends.http import Count, Http
@@ -34,8 +34,7 @@ Facts = Mapping[str, Any]
 _object = TypeAdapter(dict[str, Any]).validate_json
 
 
-@dataclass(frozen=True)
-class Served:
+class Served(NamedTuple):
     """A model as a server tells of it. context: tokens of one call, 0 where it is not told. vision: None where that is
     not told."""
 
@@ -43,15 +42,6 @@ class Served:
     digest: str
     context: int
     vision: bool | None
-
-
-class _Model(BaseModel, extra="allow"):
-    id: str
-    aliases: tuple[str, ...] = ()
-
-
-class _Models(BaseModel):
-    data: tuple[_Model, ...]
 
 
 def server_of(dialect: Dialect) -> Server:
@@ -75,15 +65,14 @@ def serves(host: Http, dialect: Dialect, model: str) -> Served:
         return CallError(Failure.MODEL_NOT_FOUND, what, where=host.host, hint=hint)
 
     look = _LOOKS[dialect.name]
-    listed = host.told(_Models.model_validate_json, look.models).data
-    found = next((entry for entry in listed if model in (entry.id, *entry.aliases)), None)
-    if found is None:
-        names = ", ".join(entry.id for entry in listed) or "none"
-        raise absent(f"the host does not serve {model}; it serves {names}"[:500])
-    facts = found.model_dump()
-    more = [host.told(_object, path) for path in look.more]
     try:
-        version, context, vision, kept = look.read(facts, *more)
+        listed = host.told(_object, look.models)["data"]
+        found = next((entry for entry in listed if model in (entry["id"], *entry.get("aliases", ()))), None)
+        if found is None:
+            names = ", ".join(entry["id"] for entry in listed) or "none"
+            raise absent(f"the host does not serve {model}; it serves {names}"[:500])
+        facts = {"aliases": (), **found}
+        version, context, vision, kept = look.read(facts, *(host.told(_object, path) for path in look.more))
         context = TypeAdapter(Count).validate_python(context or 0, strict=True)
     except (KeyError, TypeError, AttributeError, ValidationError) as error:
         wrong = str(error).splitlines()[-2:][0].strip()  # of pydantic's lines the last but one

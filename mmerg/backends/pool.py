@@ -130,8 +130,9 @@ class Pool:
             try:
                 while not self._closed.is_set():
                     current().check()
-                    first, host = self._next()
-                    if host and first is lease:
+                    places = ((first, self._best(passed)) for first, passed in self._queue.items())
+                    first, host = next((place for place in places if place[1]), (None, None))
+                    if host and first is lease:  # the first of the queue for whom there is a place
                         host.used += 1
                         host.trial = lease if host.down else None
                         return host
@@ -141,15 +142,9 @@ class Pool:
                 del self._queue[lease]
                 self._change.notify_all()
 
-    def _next(self) -> tuple[_Lease | None, Host | None]:
-        """Who of the queue takes a slot now, and where: the first for whom there is one."""
-        for lease, tried in self._queue.items():
-            if host := self._best([host for host in self._hosts if host not in tried]):
-                return lease, host
-        return None, None
-
-    def _best(self, hosts: Sequence[Host]) -> Host | None:
-        """The host to use now: the least loaded that is up, else one to try again; None means wait."""
+    def _best(self, tried: Collection[Host]) -> Host | None:
+        """The host not in `tried` to use now: the least loaded that is up, else one to try again; None means wait."""
+        hosts = [host for host in self._hosts if host not in tried]
         free = [host for host in hosts if host.used < host.slots]
         if up := [host for host in free if not host.down]:
             return min(up, key=lambda host: host.used / host.slots)

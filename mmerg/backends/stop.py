@@ -9,20 +9,13 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Protocol
 
 from mmerg.errors import CallError, Failure
 
 LOOK = 0.2  # seconds between two looks whether anybody waits for the reply
-
-
-class Breakable(Protocol):
-    """What a thread waits for: `shut` ends the wait, and is called from another thread."""
-
-    def shut(self) -> None: ...
 
 
 class Stop:
@@ -30,14 +23,14 @@ class Stop:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._held: set[Breakable] = set()
+        self._held: set[Callable[[], None]] = set()
         self._set = False
 
     def set(self) -> None:
         with self._lock:
             self._set = True
-            for one in self._held:
-                one.shut()
+            for shut in self._held:
+                shut()
 
     def is_set(self) -> bool:
         return self._set
@@ -47,15 +40,16 @@ class Stop:
         if self._set:
             raise CallError(Failure.INTERRUPTED, "nobody waits for the reply any longer", hint="ask again")
 
-    def hold(self, one: Breakable) -> None:
-        """Have `one` shut when this is set. Raises CallError interrupted where it is."""
+    def hold(self, shut: Callable[[], None]) -> None:
+        """Have `shut`, which ends what a thread waits for, called from the thread that sets this. Raises CallError
+        interrupted where it is set."""
         with self._lock:
             self.check()
-            self._held.add(one)
+            self._held.add(shut)
 
-    def release(self, one: Breakable) -> None:
+    def release(self, shut: Callable[[], None]) -> None:
         with self._lock:
-            self._held.discard(one)
+            self._held.discard(shut)
 
     @contextmanager
     def over_this_thread(self) -> Iterator[None]:

@@ -10,7 +10,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from hashlib import sha256
-from typing import Literal, cast
+from typing import Any, Literal, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -54,20 +54,16 @@ def schema(backend: Backend) -> Found:
     reply = backend.complete(asked(text, schema=wanted))
     if reply.finish is Finish.STOP and _holds(_parsed(reply)):
         return Found("schema", "ok", "a reply holds to its JSON schema against what the prompt asks for")
-    hint = (
-        "let it take no blanks in JSON: docs/servers.md"
-        if len(reply.text) > 3 and reply.text[-4:].isspace()
-        else "update the server"
-    )
+    endless = len(reply.text) > 3 and reply.text[-4:].isspace()
+    hint = "let it take no blanks in JSON: docs/servers.md" if endless else "update the server"
     return Found("schema", "failed", f"asked for a schema, got {reply.text[:120]!r} ({reply.finish}); {hint}")
 
 
-def _holds(got: object) -> bool:
-    if not isinstance(got, dict) or list(got) != ["steps", "mood"]:
-        return False
-    steps, mood = got["steps"], got["mood"]
-    two = isinstance(steps, list) and len(steps) == 2 and all(type(step) is int and 3 <= step <= 5 for step in steps)
-    return two and mood in ("calm", "tense")
+def _holds(got: Any) -> bool:
+    match got:
+        case {"steps": [int() as one, int() as two], "mood": "calm" | "tense"}:
+            return list(got) == ["steps", "mood"] and {one, two} <= {3, 4, 5}
+    return False
 
 
 def logprobs(backend: Backend) -> Found:

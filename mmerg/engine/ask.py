@@ -10,6 +10,7 @@ import json
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from pydantic import BaseModel
 
@@ -51,14 +52,15 @@ class Asker:
     def __call__(
         self, stage: Stage, state: State, t: int, correction: Correction | None = None, draw: Draw | None = None
     ) -> Output:
-        system, sample = self.prompts.system, state.scene.id
+        system = self.prompts.system
+        mark: dict[str, Any] = {"sample": state.scene.id, "t": t, "stage": stage.name}
         bounds = bounds_of(system, stage, state)
-        supplied = self._supplied(stage, state, t)
+        supplied = self._supplied(stage, state, mark)
         if stage.by:
-            return _answered(stage, stage.by, bounds, _asked(stage, state, t, supplied, correction))
+            return _answered(stage, stage.by, bounds, state, t, visible(stage, state) | supplied, correction)
         schema = json_schema(stage.output, bounds) if stage.output else None
-        words = schema.outline if schema else ""
-        messages = self.prompts.messages(stage, state, supplied, words, correction)
+        outline, answer_schema = (schema.outline, schema.text) if schema else ("", "")
+        messages = self.prompts.messages(stage, state, supplied, outline, correction)
         samplers = self.sampling.changed(stage.sampling)
         number = draw.number if draw else 0
         if correction and system.rerun_temperature is not None:
@@ -66,48 +68,40 @@ class Asker:
             number += t  # a later pass may ask the very same
         if number:
             samplers = replace(samplers, seed=(samplers.seed + APART * number) % SEEDS)
-        answer_schema = schema.text if schema else ""
         for attempt in range(system.max_repairs + 1):
+            mark["attempt"] = attempt
             request = Request(messages, samplers, answer_schema, stage.logprobs, stage.alternatives)
             reply = self.backend.complete(request)
-            self.emit(_called(sample, t, stage.name, attempt, request, reply))
+            self.emit(_called(mark, request, reply))
             try:
                 written, taken = _accepted(stage, bounds, reply)
                 output, around = _said(system, stage, state, supplied, written)
             except ReplyError as error:
                 failure, what = error.failure, error.what
-                refused = events.Refused(
-                    sample=sample, t=t, stage=stage.name, attempt=attempt, failure=failure, complaint=what
-                )
-                self.emit(refused)
+                self.emit(events.Refused(**mark, failure=failure, complaint=what))
                 if attempt == system.max_repairs:
                     hint = HINTS.get(failure, "").format(setting=limit_of(system, stage))
                     raise ReplyError(failure, what, where=f"{stage.name}, pass {t}", hint=hint) from error
-                complaint = self.prompts.complaint(what + WISHES.get(failure, ""), words)
+                complaint = self.prompts.complaint(what + WISHES.get(failure, ""), outline)
                 messages = (*request.messages, Message("assistant", reply.text.strip() or "(blank)"), complaint)
             else:
                 if taken := (*taken, *around):
-                    self.emit(events.Cleaned(sample=sample, t=t, stage=stage.name, attempt=attempt, taken=taken))
+                    self.emit(events.Cleaned(**mark, taken=taken))
                 if draw:
                     draw.replies[stage.gives] = reply, written
                 return output
         raise AssertionError("the loop above returns or raises")
 
-    def _supplied(self, stage: Stage, state: State, t: int) -> Inputs:
+    def _supplied(self, stage: Stage, state: State, mark: Mapping[str, Any]) -> Inputs:
         supplied: Inputs = {}
         for symbol in [symbol for symbol in self.sources if symbol in stage.sees]:
-            with code_of_the_user(f"{stage.name}, pass {t}, sources.{symbol}"):
+            with code_of_the_user(f"{stage.name}, pass {mark['t']}, sources.{symbol}"):
                 supply = self.sources[symbol](state, state.text_at(self.prompts.system.forecast(stage)))
                 if not isinstance(supply, Supply):
                     raise TypeError(f"it gave {type(supply).__name__}, and a Supply is wanted")
+                content, excluded = tuple(map(dict, supply.content)), supply.excluded
                 told = events.Supplied(
-                    sample=state.scene.id,
-                    t=t,
-                    stage=stage.name,
-                    symbol=symbol,
-                    content=tuple(dict(item) for item in supply.content),
-                    excluded=supply.excluded,
-                    problem=supply.problem,
+                    **mark, symbol=symbol, content=content, excluded=excluded, problem=supply.problem
                 )
                 json.dumps(told.model_dump(mode="json"))  # what no file can hold is the source's fault, too
             self.emit(told)
@@ -137,9 +131,9 @@ def _accepted(stage: Stage, bounds: Bounds, reply: Reply) -> tuple[Output, tuple
     """The output in a reply that ended by itself, is not blank, and holds to the schema; and what was taken off for it.
     Raises ReplyError for any other reply."""
     limit, text = reply.response_tokens, reply.text.strip()
-    if reply.finish is Finish.LENGTH and reply.thinking and not text:
-        raise ReplyError(Failure.THINKING_EXHAUSTED, f"all {limit} tokens went into thinking, no answer was given")
     if reply.finish is Finish.LENGTH:
+        if reply.thinking and not text:
+            raise ReplyError(Failure.THINKING_EXHAUSTED, f"all {limit} tokens went into thinking, no answer was given")
         raise ReplyError(Failure.TRUNCATED, f"the answer was cut off after {limit} tokens")
     if reply.finish is Finish.ABORT:
         raise ReplyError(Failure.LOOP_ABORT, "the answer was broken off because it repeated itself")
@@ -178,17 +172,15 @@ def _speakers(supplied: Inputs) -> set[str]:
     return {turn["speaker"] for turn in turns if isinstance(turn, Mapping) and "speaker" in turn}
 
 
-def _called(sample: str, t: int, stage: str, attempt: int, request: Request, reply: Reply) -> events.Called:
+def _called(mark: Mapping[str, Any], request: Request, reply: Reply) -> events.Called:
+    messages = tuple(
+        events.TracedMessage(role=one.role, text=one.text, images=tuple(image.sha256 for image in one.images))
+        for one in request.messages
+    )
     return events.Called(
-        sample=sample,
-        t=t,
-        stage=stage,
-        attempt=attempt,
+        **mark,
         digest=request.digest(),
-        messages=tuple(
-            events.TracedMessage(role=m.role, text=m.text, images=tuple(i.sha256 for i in m.images))
-            for m in request.messages
-        ),
+        messages=messages,
         answer_schema=request.schema,
         sampling=vars(request.sampling),
         logprobs=request.logprobs,
@@ -196,9 +188,12 @@ def _called(sample: str, t: int, stage: str, attempt: int, request: Request, rep
     )
 
 
-def _asked(stage: Stage, state: State, t: int, supplied: Inputs, correction: Correction | None) -> Asked:
-    inputs = visible(stage, state) | supplied
-    return Asked(
+def _answered(
+    stage: Stage, by: Answerer, bounds: Bounds, state: State, t: int, inputs: Inputs, correction: Correction | None
+) -> Output:
+    """The stage's output as `by` gives it. Raises ReplyError for one that does not hold to the schema."""
+    who = f"{stage.name}, pass {t}, {name_of(by)}"
+    asked = Asked(
         sample=state.scene.id,
         t=t,
         stage=stage.name,
@@ -209,11 +204,6 @@ def _asked(stage: Stage, state: State, t: int, supplied: Inputs, correction: Cor
         previous=correction.previous if correction else None,
         instruction=correction.instruction if correction else "",
     )
-
-
-def _answered(stage: Stage, by: Answerer, bounds: Bounds, asked: Asked) -> Output:
-    """The stage's output as `by` gives it. Raises ReplyError for one that does not hold to the schema."""
-    who = f"{stage.name}, pass {asked.t}, {name_of(by)}"
     with code_of_the_user(who):
         given = by(asked)
     try:
@@ -225,12 +215,11 @@ def _answered(stage: Stage, by: Answerer, bounds: Bounds, asked: Asked) -> Outpu
     except (TypeError, ValueError, RecursionError) as error:
         what = f"it gave {type(given).__name__}, of which no JSON can be made: {error}"
         raise ReplyError(Failure.SCHEMA_INVALID, what, where=who, hint=MEND) from error
-    if not isinstance(given, str):
-        what = f"it gave {type(given).__name__}, and a text is wanted"
-        raise ReplyError(Failure.SCHEMA_INVALID, what, where=who, hint=MEND)
-    if not given.strip():
-        raise ReplyError(Failure.EMPTY, "its text is blank", where=who, hint=MEND)
-    return given.strip()
+    if isinstance(given, str) and given.strip():
+        return given.strip()
+    failure = Failure.EMPTY if isinstance(given, str) else Failure.SCHEMA_INVALID
+    what = "its text is blank" if isinstance(given, str) else f"it gave {type(given).__name__}, and a text is wanted"
+    raise ReplyError(failure, what, where=who, hint=MEND)
 
 
 @contextmanager

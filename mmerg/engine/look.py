@@ -45,7 +45,7 @@ def shown(samples: Sequence[Sample], settings: FramesSettings) -> tuple[Sample, 
     Raises ConfigError where there is no other conversation with clips."""
     if settings.show != "shuffled":
         return tuple(samples)
-    seen = {sample.id: _clips(sample, settings.last_turns) for sample in samples}
+    seen = {sample.id: _clips(sample.scene, settings.last_turns) for sample in samples}
     ring = sorted((one for one in samples if seen[one.id]), key=lambda one: sha256(one.id.encode()).digest())
     if len({one.conversation for one in ring}) == 1:
         what, hint = "the frames of one conversation alone cannot be shuffled", "frames=blank needs no other"
@@ -56,15 +56,14 @@ def shown(samples: Sequence[Sample], settings: FramesSettings) -> tuple[Sample, 
         donor = next(other for other in others if other.conversation != one.conversation)
         theirs = list(seen[donor.id].values())
         clips = {turn: theirs[-1 - n % len(theirs)] for n, turn in enumerate(reversed(seen[one.id]))}
-        history = tuple(
-            replace(turn, clip=clips.get(number, turn.clip)) for number, turn in enumerate(one.scene.history, start=1)
-        )
+        turns = enumerate(one.scene.history, start=1)
+        history = tuple(replace(turn, clip=clips.get(number, turn.clip)) for number, turn in turns)
         given[one.id] = replace(one, scene=replace(one.scene, history=history))
     return tuple(given.get(one.id, one) for one in samples)
 
 
-def _clips(sample: Sample, last_turns: int) -> dict[int, Clip]:
-    return {number: clip for number, clip in looked_at(sample.scene, last_turns).items() if clip}
+def _clips(scene: Scene, last_turns: int) -> dict[int, Clip]:
+    return {number: clip for number, clip in looked_at(scene, last_turns).items() if clip}
 
 
 def clips_by_file(samples: Iterable[Sample], last_turns: int) -> dict[Path, tuple[Clip, ...]]:
@@ -72,16 +71,14 @@ def clips_by_file(samples: Iterable[Sample], last_turns: int) -> dict[Path, tupl
     one avi of minutes, which a pass for each sample would decode from its start again and again."""
     files: dict[Path, dict[Clip, None]] = {}
     for sample in samples:
-        for clip in looked_at(sample.scene, last_turns).values():
-            if clip:
-                files.setdefault(clip.path, {})[clip] = None
+        for clip in _clips(sample.scene, last_turns).values():
+            files.setdefault(clip.path, {})[clip] = None
     return {path: tuple(clips) for path, clips in files.items() if len(clips) > 1}
 
 
 def files_there(samples: Iterable[Sample], last_turns: int) -> Snapshot:
     """The files that the samples look at, as they are now."""
-    clips = (clip for sample in samples for clip in looked_at(sample.scene, last_turns).values())
-    return Snapshot.of(clip.path for clip in clips if clip)
+    return Snapshot.of(clip.path for sample in samples for clip in _clips(sample.scene, last_turns).values())
 
 
 class Ahead:
@@ -131,11 +128,10 @@ class Looker:
     def look(self, scene: Scene, dropped: Sequence[int] = (), *, vision: bool, max_images: int, emit: Emit) -> State:
         """The state that a sample's work starts from. `dropped` names turns whose clip could show the target;
         `max_images` is what the model takes in one call."""
-        clips, most = looked_at(scene, self.settings.last_turns), self.settings.max_frames
-        with_clip = {n: clip for n, clip in clips.items() if clip}
-        found = self.ahead.extract(list(with_clip.values()), self.settings, self.store)
-        taken = dict(zip(with_clip, found, strict=True))
-        problems = {n: found.reason for n, found in taken.items() if isinstance(found, ClipError)}
+        clips, most = _clips(scene, self.settings.last_turns), self.settings.max_frames
+        taken = dict(zip(clips, self.ahead.extract(list(clips.values()), self.settings, self.store), strict=True))
+        problems = dict.fromkeys(looked_at(scene, self.settings.last_turns), "")
+        problems |= {n: found.reason for n, found in taken.items() if isinstance(found, ClipError)}
         problems |= dict.fromkeys(dropped, COULD_SHOW_TARGET)
         good = {n: frames for n, frames in taken.items() if not isinstance(frames, ClipError)}
         kept = budget(good, min(most, max_images) if vision and max_images > 1 else most)
@@ -167,7 +163,7 @@ class Looker:
             pairs = zip(images, captions, strict=True)
             images = [_image(captioned(image.data, caption, quality)) for image, caption in pairs]
         state = State(scene, tuple(keyframes), tuple(images) if vision else ())
-        turns = tuple(_told(n, keyframes, problems.get(n, "")) for n in sorted(clips.keys() | problems.keys()))
+        turns = tuple(_told(turn, keyframes, problem) for turn, problem in sorted(problems.items()))
         emit(events.FramesTaken(sample=scene.id, form=form(state), turns=turns))
         return state
 

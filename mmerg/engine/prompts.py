@@ -93,16 +93,14 @@ class Prompts:
         """The messages that open a call of `stage`. supplied: inputs from sources other than stages (M)."""
         seen = visible(stage, state) | {k: v for k, v in supplied.items() if k in stage.sees}
         outputs = [(maker.name, seen[maker.gives]) for maker in self.system.stages if maker.gives in seen]
-        scene = state.scene
-        known = {"responder": _line(scene.responder), "labels": scene.labels, "emotion_of": self.emotion_of}
+        known = {"responder": _line(state.scene.responder), "labels": state.scene.labels, "emotion_of": self.emotion_of}
         scope = {**known, "vocabulary": self.system.vocabulary, **seen}
         shared = self._render("shared.j2", {**scope, "outputs": outputs})
         audited = [one for one in self.system.stages if one.name in stage.audits]
         checks = [(one.name, self._render(_check(one), scope)) for one in audited]
-        own_scope = {**scope, "outline": outline, "correction": correction, "checks": checks}
-        own = self._render(f"{stage.name}.j2", own_scope)
-        images = state.images if "V" in seen else ()
-        return (self._system, Message("user", f"{shared}\n\n{own}", images))
+        scope |= {"outline": outline, "correction": correction, "checks": checks}
+        own = self._render(f"{stage.name}.j2", scope)
+        return (self._system, Message("user", f"{shared}\n\n{own}", state.images if "V" in seen else ()))
 
     def complaint(self, what: str, outline: str) -> Message:
         """What the model is told of a reply that cannot be used."""

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Protocol, cast
+from typing import cast
 
 from pydantic import BaseModel
 
@@ -29,12 +29,7 @@ from mmerg.systems.target import name_of
 
 LOOPS: Mapping[str, Loop] = {"audit": audit, "single": single, "refine": refine, "draws": draws}
 Fields = dict[str, object]  # of a result
-
-
-class KeepFrame(Protocol):
-    """Keeps a JPEG that the trace names; `read` gives its bytes where it is not there yet."""
-
-    def __call__(self, sha256: str, read: Callable[[], bytes]) -> None: ...
+KeepFrame = Callable[[str, Callable[[], bytes]], None]  # keeps the JPEG of a hash; the bytes are read where it is new
 
 
 @dataclass(frozen=True)
@@ -51,17 +46,12 @@ class Experiment:
     def sample(self, sample: Sample, backend: Backend, emit: Emit, keep_frame: KeepFrame) -> Result:
         """One sample's result, failed or not. Raises CallError (interrupted), after which nothing is decided, and
         ConfigError for what would fail every sample."""
-        scene, target, system = sample.scene, sample.target, self.prompts.system
-        told: list[events.Event] = []
+        system, store = self.prompts.system, self.looker.store
 
-        def watch(event: events.Event) -> None:
-            emit(event)
-            told.append(event)
-
-        def decide(note: Emit) -> Fields:
-            vision, store = self.engine.vision, self.looker.store
+        def decide(note: Emit, told: Sequence[events.Event]) -> Fields:
+            vision, most = self.engine.vision, self.max_images
             seen: list[events.Event] = []  # told once its frames are kept: who reads of a frame may ask for it
-            state = self.looker.look(scene, sample.dropped, vision=vision, max_images=self.max_images, emit=seen.append)
+            state = self.looker.look(sample.scene, sample.dropped, vision=vision, max_images=most, emit=seen.append)
             for image in state.images:  # first: these bytes are at hand, a frame among them need not be read again
                 keep_frame(image.sha256, partial(bytes, image.data))
             for keyframe in state.keyframes:
@@ -78,26 +68,41 @@ class Experiment:
                     raise TypeError(f"it gave {type(outcome).__name__}, and an Outcome is wanted")
                 decided = _decided(system, outcome)
                 Result.model_validate({"id": sample.id, "status": "ok", **decided})  # raises for what none can hold
-                for event in _untold(system, scene.id, outcome, told):
+                for event in _untold(system, sample.id, outcome, told):
                     note(event)
                 return decided
 
-        started = events.SampleStarted(
-            sample=sample.id,
-            dialogue=sample.dialogue_id,
-            history=tuple((turn.speaker, turn.text) for turn in scene.history),
-            responder=scene.responder,
-            labels=scene.labels,
-        )
-        decided = attempt(started, decide, watch)
-        gold = {"gold_response": target.text, "gold_emotion": target.emotion} if target else {}
-        facts = facts_of(told, cast("str | None", decided.get("response")), system.result.get("response", ""))
-        return Result.model_validate({**gold, **facts, **decided})
+        return tried(sample, decide, emit, system.result.get("response", ""))
 
 
 def loop_of(system: System) -> Loop:
     """The loop that a system names: one of ours, or the user's function."""
     return LOOPS[system.loop] if isinstance(system.loop, str) else cast(Loop, system.loop)
+
+
+def tried(
+    sample: Sample, decide: Callable[[Emit, Sequence[events.Event]], Fields], emit: Emit, place: str = ""
+) -> Result:
+    """The result of one try at a sample: as `attempt`, with what the events tell; `decide` is given those so far, too.
+    place: where the system's state holds the response."""
+    told: list[events.Event] = []
+
+    def watch(event: events.Event) -> None:
+        emit(event)
+        told.append(event)
+
+    scene, target = sample.scene, sample.target
+    started = events.SampleStarted(
+        sample=sample.id,
+        dialogue=sample.dialogue_id,
+        history=tuple((turn.speaker, turn.text) for turn in scene.history),
+        responder=scene.responder,
+        labels=scene.labels,
+    )
+    decided = attempt(started, lambda note: decide(note, told), watch)
+    gold = {"gold_response": target.text, "gold_emotion": target.emotion} if target else {}
+    facts = facts_of(told, cast("str | None", decided.get("response")), place)
+    return Result.model_validate({**gold, **facts, **decided})
 
 
 def attempt(started: events.SampleStarted, decide: Callable[[Emit], Fields], emit: Emit) -> Fields:

@@ -25,27 +25,16 @@ from mmerg.engine.look import shown
 from mmerg.engine.prompts import Prompts
 from mmerg.engine.sources import Source
 from mmerg.errors import CorpusError, some
+from mmerg.experiment import wiring
 from mmerg.experiment.scratch import on_scratch
 from mmerg.experiment.sweep import in_sweep
-from mmerg.experiment.wiring import (
-    answering,
-    corpus_of,
-    experiment_of,
-    identity_of,
-    prepared_sources,
-    prompts_of,
-    refuse_idle_seeds,
-    session_of,
-)
 from mmerg.experiment.work import DRY_RUN, carry_out, describe_nothing, describe_wanted, is_new, pending, refusal
 from mmerg.runs.events import Emit
-from mmerg.runs.folder import Run, read_run_results
-from mmerg.runs.manifest import DRY, Manifest, MemorySection, ProtocolSection, read_manifest
-from mmerg.runs.manifest import Corpus as CorpusSection
+from mmerg.runs.folder import Run, read_results
+from mmerg.runs.manifest import DRY, Manifest, read_manifest
 from mmerg.runs.result import Ended, Result, Results
 from mmerg.runs.shards import Shard, keep_number, write_order
 from mmerg.settings.identity import identity_hash
-from mmerg.settings.kinds import Plain
 from mmerg.settings.model import RunSettings
 from mmerg.sources.exemplars import Exemplars
 from mmerg.storage.files import Snapshot
@@ -54,8 +43,7 @@ from mmerg.systems.target import by_content, digest_of
 
 @dataclass(frozen=True)
 class Task:
-    """What a run is made of before anybody is asked: the samples of a corpus that are wanted, and who is to answer.
-    files: the settings that name files to classes of the user's, with what the files hold."""
+    """What a run is made of before anybody is asked: the samples of a corpus that are wanted, and who is to answer."""
 
     settings: RunSettings
     corpus: Corpus
@@ -63,12 +51,11 @@ class Task:
     wanted: Sequence[Sample]
     prompts: Prompts
     sources: Mapping[str, Source]
-    files: Plain
 
     @classmethod
     def of(cls, settings: RunSettings) -> Task:
         """Raises MmergError where the corpus cannot be read, leaves no sample, or settings do not fit each other."""
-        corpus = corpus_of(settings.dataset)
+        corpus = wiring.corpus_of(settings.dataset)
         selection = select(corpus, settings.protocol)
         selection = replace(selection, samples=shown(selection.samples, settings.frames))
         if not selection.samples:
@@ -81,14 +68,25 @@ class Task:
         if settings.shard:
             shard = Shard.of(settings.shard)
             wanted = [sample for sample in wanted if shard.holds(sample.dialogue_id)]
-        prompts = prompts_of(settings)
-        sources = prepared_sources(settings, prompts.system, corpus)
-        return cls(settings, corpus, selection, wanted, prompts, sources, _files(settings, prompts, sources))
+        prompts = wiring.prompts_of(settings)
+        sources = wiring.prepared_sources(settings, prompts.system, corpus)
+        return cls(settings, corpus, selection, wanted, prompts, sources)
 
     @cached_property
     def config(self) -> str:
-        """Stands for the settings that decide results, and for the files that they name."""
-        return identity_hash({**self.settings.plain(), **self.files})
+        """Stands for the settings that decide results: of system and sources with digests of files in place of their
+        paths."""
+        plain, made = self.settings.plain(), self.prompts.system
+        system, given = plain["system"], plain["sources"]
+        nodes = {**system["stages"], **({made.auditor.name: system["auditor"]} if made.auditor else {})}
+        for agent in made.agents:
+            if agent.by:
+                nodes[agent.name]["by"] = by_content(nodes[agent.name]["by"], agent.by)
+        if isinstance(system["loop"], dict):
+            system["loop"] = by_content(system["loop"], made.loop)
+        for symbol, source in self.sources.items():
+            given[symbol] = by_content(given[symbol], source.embedder if isinstance(source, Exemplars) else source)
+        return identity_hash(plain)
 
     @property
     def path(self) -> Path:
@@ -101,37 +99,21 @@ class Task:
         settings = self.settings
         answered_by = settings.backend.name if settings.backend.name == DRY else settings.backbone.name
         told = [settings.name] if settings.name else [settings.dataset.name, settings.system.name, answered_by]
-        digests = [self.prompts.digest(), self.corpus.fingerprint]
+        digests = [self.config, self.prompts.digest(), self.corpus.fingerprint]
         for symbol, source in sorted(self.sources.items()):
             digest = source.source.fingerprint if isinstance(source, Exemplars) else digest_of(source)
             digests.append(f"{symbol}={digest}")
         models = map(Path, (settings.backbone.gguf, settings.backbone.mmproj))
         digests += [str(model.stat().st_size) for model in models if model.is_file()]  # two may share a name
-        text = " ".join([self.config, *digests])
-        mark = hashlib.sha256(text.encode()).hexdigest()[:8]
+        mark = hashlib.sha256(" ".join(digests).encode()).hexdigest()[:8]
         return Path(settings.runs) / "-".join([*told, *settings.tags, mark])
-
-
-def _files(settings: RunSettings, prompts: Prompts, sources: Mapping[str, Source]) -> Plain:
-    """The settings of system and sources with digests of files in place of their paths."""
-    plain, made = settings.plain(), prompts.system
-    system, given = plain["system"], plain["sources"]
-    nodes = {**system["stages"], **({made.auditor.name: system["auditor"]} if made.auditor else {})}
-    for agent in made.agents:
-        if agent.by:
-            nodes[agent.name]["by"] = by_content(nodes[agent.name]["by"], agent.by)
-    if isinstance(system["loop"], dict):
-        system["loop"] = by_content(system["loop"], made.loop)
-    for symbol, source in sources.items():
-        given[symbol] = by_content(given[symbol], source.embedder if isinstance(source, Exemplars) else source)
-    return {"system": system, "sources": given}
 
 
 def launch(settings: RunSettings) -> Iterator[Ended]:
     """Runs what the settings say, once a repeat, and tells how each ended. Raises MmergError where nothing can be run,
     and for repeats of which there is nothing to take up once the others have ended."""
     task = Task.of(settings)
-    refuse_idle_seeds(settings, task.prompts.system)
+    wiring.refuse_idle_seeds(settings, task.prompts.system)
     seeds = range(settings.seed, settings.seed + settings.repeats)
     repeats = [replace(task, settings=settings.model_copy(update={"seed": seed})) for seed in seeds]
     new = [repeat for repeat in repeats if settings.only_failed and is_new(repeat.path)]
@@ -150,10 +132,11 @@ def _run(task: Task, out: Console) -> Ended:
     if settings.shard:
         shard = Shard.of(settings.shard)
         keep_number(task.run, shard.of_all)
-        write_order(path, _places(task, shard))
+        places = enumerate(task.selection.samples)
+        write_order(path, ((place, one.id) for place, one in places if shard.holds(one.dialogue_id)))
     known = None
     if not is_new(path):
-        manifest, before = read_manifest(path), read_run_results(path)
+        manifest, before = read_manifest(path), read_results(path)
         known = manifest.engine
         whole = settings.only_failed or before.sealed(sample.id for sample in task.selection.samples)
         same = manifest.identity.get("clips") == clips.digest()
@@ -162,7 +145,7 @@ def _run(task: Task, out: Console) -> Ended:
         if settings.only_failed:
             asked = describe_wanted(wanted, before)
     with ExitStack() as opened:
-        pool, engine = answering(opened.enter_context(on_scratch(settings, path)), known)
+        pool, engine = wiring.answering(opened.enter_context(on_scratch(settings, path)), known)
         opened.enter_context(closing(pool))
         _announce(out, task, asked, engine)
         for host, why in pool.down().items():
@@ -177,7 +160,7 @@ def _run(task: Task, out: Console) -> Ended:
             out.print(escape(describe_memory(memory)))
         with Run(path, manifest) as run:
             todo = pending(wanted, run.results, settings.only_failed)
-            experiment = experiment_of(settings, task.prompts, engine, task.sources, todo)
+            experiment = wiring.experiment_of(settings, task.prompts, engine, task.sources, todo)
 
             def work(sample: Sample, backend: Backend, emit: Emit) -> Result:
                 return experiment.sample(sample, backend, emit, run.keep_frame)
@@ -187,14 +170,11 @@ def _run(task: Task, out: Console) -> Ended:
             results = run.results.only(sample.id for sample in wanted).values()
             _tell(out, settings, results)
             if changed := clips.changed():
-                out.print(escape(_describe_changed(changed)))
+                files, named = "clip is" if len(changed) == 1 else "clips are", some([one.name for one in changed], 3)
+                told = f"{len(changed)} {files} gone or changed since the run began ({named}): samples that were to "
+                again = "the same command with only_failed=true does those again"
+                out.print(escape(f"{told}show them failed. Put them back, and {again}"))
             return Ended.of(path, results, progress.kept, progress.made)
-
-
-def _places(task: Task, shard: Shard) -> Iterator[tuple[int, str]]:
-    """All samples of the protocol that are the shard's, with their places."""
-    samples = enumerate(task.selection.samples)
-    return ((place, sample.id) for place, sample in samples if shard.holds(sample.dialogue_id))
 
 
 def _shown_again(task: Task, out: Console, before: Results[Result], engine: Engine) -> Ended:
@@ -224,41 +204,22 @@ def _tell(out: Console, settings: RunSettings, results: Collection[Result]) -> N
         out.print(escape(settings.backbone.note))
 
 
-def _describe_changed(clips: Sequence[Path]) -> str:
-    """Which clips are not as they were when the run began."""
-    files, named = "clip is" if len(clips) == 1 else "clips are", some([path.name for path in clips], 3)
-    return (
-        f"{len(clips)} {files} gone or changed since the run began ({named}): samples that were to show them failed. "
-        "Put them back, and the same command with only_failed=true does those again"
-    )
-
-
 def _manifest(task: Task, clips: Snapshot, engine: Engine, memories: Mapping[str, Exemplars]) -> Manifest:
-    corpus, selection = task.corpus, task.selection
-    return Manifest(
-        identity=identity_of(task.config, corpus, clips, engine, task.prompts, task.sources),
-        engine=engine,
-        corpus=CorpusSection(name=corpus.name, split=corpus.split, labels=corpus.labels, notes=dict(corpus.notes)),
-        protocol=ProtocolSection(
-            description=describe(task.settings.protocol, selection),
-            samples=len(selection.samples),
-            dialogues=len(corpus.dialogues),
-            left_out=dict(selection.left_out),
-        ),
-        memories={symbol: MemorySection.model_validate(memory.section()) for symbol, memory in memories.items()},
-        settings=_with_facts(task),
-        name=task.settings.name or "",
-        tags=task.settings.tags,
-        sessions=(session_of(task.settings),),
-    )
-
-
-def _with_facts(task: Task) -> Plain:
-    """The settings, with what sources say of the files that they name."""
     plain = task.settings.plain()
     for symbol, source in task.sources.items():
-        plain["sources"][symbol] |= getattr(source, "facts", {})
-    return plain
+        plain["sources"][symbol] |= getattr(source, "facts", {})  # of the files that it names
+    return wiring.manifest_of(
+        task.corpus,
+        task.settings.protocol,
+        task.selection,
+        identity=wiring.identity_of(task.config, task.corpus, clips, engine, task.prompts, task.sources),
+        engine=engine,
+        memories={symbol: memory.section() for symbol, memory in memories.items()},
+        settings=plain,
+        name=task.settings.name or "",
+        tags=task.settings.tags,
+        sessions=(wiring.session_of(task.settings),),
+    )
 
 
 def _announce(out: Console, task: Task, asked: str, engine: Engine) -> None:
@@ -266,35 +227,27 @@ def _announce(out: Console, task: Task, asked: str, engine: Engine) -> None:
     out.print(escape(f"{corpus.name} {corpus.split}: {plural(len(corpus.dialogues), 'dialogue')}{corpus.noted}"))
     out.print(escape(f"protocol: {describe(settings.protocol, task.selection)}; {asked}"))
     out.print(escape(f"{engine.model} on {engine.backend} {engine.version}, seed {settings.seed}"))
-    if not engine.vision and task.prompts.system.sees("V"):
-        out.print("this model has no eyes: it gets measured frame descriptions in place of the images")
-    for line in filter(None, (_text_alone(task), _without_exemplars(task))):
+    for line in _remarks(task, engine):
         out.print(escape(line))
+
+
+def _remarks(task: Task, engine: Engine) -> Iterator[str]:
+    """What agents are not shown that they could be, and how to have it."""
+    corpus, settings, dataset, system = task.corpus, task.settings, task.settings.dataset, task.prompts.system
+    if system.sees("V") and not engine.vision:
+        yield "this model has no eyes: it gets measured frame descriptions in place of the images"
+    turns = (turn for sample in task.wanted for turn in sample.scene.history[-settings.frames.last_turns :])
+    if system.sees("V") and corpus.absent and not any(turn.clip for turn in turns):
+        such = next((f", not even {file}" for file in corpus.absent.values() if file), "")
+        command = f"python -m mmerg.data dataset={dataset.name} dataset.root={dataset.root or '…'}"
+        yield (
+            f"no clip was found{such}: the samples go on as text alone. Put the clips (of MELD its folder MELD.Raw) "
+            f"under dataset.root; {command} lists what is missing"
+        )
+    named = dataset.memory and dataset.memory.reader.plain().get("root", "given")
+    if system.sees("M") and "M" not in task.sources and not named:
+        how = "memory=minilm " + ("dataset.memory.root=…" if dataset.memory else "and a reader as dataset.memory")
+        yield f"exemplars are off, as dataset={dataset.name} names no dialogues for them: {how} switches them on"
     lacks = {symbol: getattr(source, "missing", lambda _: "")(task.wanted) for symbol, source in task.sources.items()}
     for what in dict.fromkeys(filter(None, lacks.values())):
-        out.print(escape(f"sources {', '.join(symbol for symbol in lacks if lacks[symbol] == what)}: {what}"))
-
-
-def _without_exemplars(task: Task) -> str:
-    """That a system which takes exemplars goes without, as the dataset's page names none; else ""."""
-    dataset, system = task.settings.dataset, task.prompts.system
-    named = dataset.memory and dataset.memory.reader.plain().get("root", "given")
-    if named or not system.sees("M") or "M" in task.sources:
-        return ""
-    how = "memory=minilm dataset.memory.root=…" if dataset.memory else "memory=minilm and a reader as dataset.memory"
-    return f"exemplars are off, as dataset={dataset.name} names no dialogues for them: {how} switches them on"
-
-
-def _text_alone(task: Task) -> str:
-    """That a run is of text alone against what it was set to; "" where a clip is there, the corpus names none for any
-    turn, or no agent looks at frames."""
-    corpus, settings = task.corpus, task.settings
-    turns = (turn for sample in task.wanted for turn in sample.scene.history[-settings.frames.last_turns :])
-    if not corpus.absent or any(turn.clip for turn in turns) or not task.prompts.system.sees("V"):
-        return ""
-    name, root = settings.dataset.name, settings.dataset.root or "…"
-    such = next((f", not even {file}" for file in corpus.absent.values() if file), "")
-    return (
-        f"no clip was found{such}: the samples go on as text alone. Put the clips (of MELD its folder MELD.Raw) under "
-        f"dataset.root; python -m mmerg.data dataset={name} dataset.root={root} lists what is missing"
-    )
+        yield f"sources {', '.join(symbol for symbol in lacks if lacks[symbol] == what)}: {what}"

@@ -54,22 +54,21 @@ def in_sweep() -> bool:
 def member(launched: Callable[[], Iterable[Ended]], number: int = 0, overrides: Iterable[str] = ()) -> Member:
     """How a member ends that is these runs; what is wrong is printed, and does not stop the others."""
     runs: list[Ended] = []
-    error = ""
+    errors: list[str] = []
 
     def work() -> int:
-        nonlocal error
         try:
             runs.extend(launched())
         except MmergError as wrong:
-            error = f"{wrong.what}; {wrong.hint}" if wrong.hint else wrong.what
+            errors.append("; ".join(filter(None, (wrong.what, wrong.hint))))
             raise
         except OSError as wrong:
-            error = f"{wrong.strerror}: {wrong.filename!s:.300}"
+            errors.append(f"{wrong.strerror}: {wrong.filename!s:.300}")
             raise
         return max(run.code for run in runs)
 
     code = run_command(work)
-    return Member(number=number, overrides=tuple(overrides), code=code, error=error, runs=tuple(runs))
+    return Member(number=number, overrides=tuple(overrides), code=code, error="".join(errors), runs=tuple(runs))
 
 
 def note(ended: Member) -> None:
@@ -93,7 +92,7 @@ class Report(Callback):
 
     def on_multirun_start(self, config: DictConfig, **_: Any) -> None:
         """Words of an earlier sweep in the same folder are not this one's."""
-        for file in _words(Path(config.hydra.sweep.dir)):
+        for file in read(Path(config.hydra.sweep.dir)):
             file.unlink()
         parsed = OverridesParser.create().parse_overrides(list(config.hydra.overrides.task))
         swept = {override.key_or_group for override in parsed if override.is_sweep_override()}
@@ -109,7 +108,7 @@ class Report(Callback):
 
     def on_multirun_end(self, config: DictConfig, **_: Any) -> None:
         folder = Path(config.hydra.sweep.dir)
-        members = read(folder)
+        members = list(read(folder).values())
         out = console()
         if not members:
             out.print(escape(f"no member left word of its end in {folder}: its hydra.sweep.subdir lies elsewhere"))
@@ -125,18 +124,14 @@ class Report(Callback):
         raise Swept(code)
 
 
-def read(folder: Path) -> list[Member]:
-    """What the members left in the sweep's folder, in the order they were begun."""
-    return sorted(_words(folder).values(), key=lambda member: member.number)
-
-
-def _words(folder: Path) -> dict[Path, Member]:
-    """Members by the file of their words; a file of somebody else's may have this name, too, or one was cut off."""
-    found = {}
+def read(folder: Path) -> dict[Path, Member]:
+    """What the members left in the sweep's folder by file, in the order they were begun. A file of somebody else's may
+    have this name, too, or one was cut off."""
+    found: dict[Path, Member] = {}
     for file in folder.glob(f"*/{ENDED}"):
         with suppress(ValidationError, OSError):
             found[file] = Member.model_validate_json(file.read_bytes())
-    return found
+    return dict(sorted(found.items(), key=lambda one: one[1].number))
 
 
 def table(members: Sequence[Member]) -> Table:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import cast
 
@@ -19,9 +20,8 @@ from mmerg.paper.published import published
 from mmerg.reporting.render import ASSETS, asset, render
 from mmerg.scoring.score import Score
 from mmerg.sem.artefact import causes_of, data_of, id_digest, prepare, write
-from mmerg.sem.fit import fit, fit_dense
+from mmerg.sem.fit import Fitted, Kind, fit, fit_dense
 from mmerg.sem.lexicon import read_lexicon
-from mmerg.sem.model import Dense, Model
 from mmerg.sem.validation import Chances, confusion, figures
 from mmerg.sem.words import text_of
 from mmerg.settings.model import TrainSettings
@@ -46,22 +46,22 @@ def train(settings: TrainSettings) -> int:
     fitted_to, validated_on, over = (splits[name] for name in wanted)
     refuse(settings, fitted_to, validated_on, over)
 
-    model = _by_words(out, settings, fitted_to)
-    dense = _by_embedding(out, settings, embedder, fitted_to) if embedder else None
-    if embedder and dense:
+    words = _fitted(out, settings, fitted_to, "words", fit)  # cause words come from it in any case
+    model, dense = words.model, None
+    out.print(f"{len(model.column)} words, {words.told}")
+    if embedder:
+        vectors = _embedded(out, embedder, fitted_to)
+        fitted = _fitted(out, settings, fitted_to, "embeddings", partial(fit_dense, vectors))
+        dense = fitted.model
+        out.print(f"{vectors.shape[1]} dimensions, {fitted.told}")
         chances: Chances = [dense.predict(vector) for vector in _embedded(out, embedder, validated_on)]
     else:
         chances = [model.predict(sample.history) for sample in validated_on.samples]
     found = figures(chances, validated_on.samples, validated_on.dialogues)
     taken = data_of(over.corpus.name, over.corpus.split, over.histories)
     causes = causes_of(model, over.histories, taken, settings.k1, lexicon)
-    said = {
-        "embedder": identity,
-        "causes": causes,
-        "trained_on": fitted_to.data,
-        "validated_on": validated_on.data,
-        "figures": found,
-    }
+    data = {"trained_on": fitted_to.data, "validated_on": validated_on.data}
+    said = {"embedder": identity, "causes": causes, "figures": found, **data}
     names = frozenset(map(id_digest, (*fitted_to.dialogues, *validated_on.dialogues)))
     page = _page(settings, fitted_to, validated_on, chances, found)
     made = write(folder, model, dense, names, said, page)
@@ -79,23 +79,12 @@ def train(settings: TrainSettings) -> int:
     return 0
 
 
-def _by_words(out: Console, settings: TrainSettings, split: Split) -> Model:
-    """The model over tf-idf: cause words come from it in any case."""
+def _fitted(
+    out: Console, settings: TrainSettings, split: Split, what: str, by: Callable[..., Fitted[Kind]]
+) -> Fitted[Kind]:
     most = settings.max_steps
-    with Bar(out, "fitting to words: steps") as bar:
-        fitted = fit(split.samples, split.corpus.labels, settings.l2, most, lambda step: bar.at(step, most))
-    out.print(f"{len(fitted.model.column)} words, {fitted.told}")
-    return fitted.model
-
-
-def _by_embedding(out: Console, settings: TrainSettings, embedder: Embedder, split: Split) -> Dense:
-    most, vectors = settings.max_steps, _embedded(out, embedder, split)
-    with Bar(out, "fitting to embeddings: steps") as bar:
-        fitted = fit_dense(
-            vectors, split.samples, split.corpus.labels, settings.l2, most, lambda step: bar.at(step, most)
-        )
-    out.print(f"{vectors.shape[1]} dimensions, {fitted.told}")
-    return fitted.model
+    with Bar(out, f"fitting to {what}: steps") as bar:
+        return by(split.samples, split.corpus.labels, settings.l2, most, lambda step: bar.at(step, most))
 
 
 def _embedded(out: Console, embedder: Embedder, split: Split) -> Vectors:
@@ -125,7 +114,4 @@ def _page(
 
 
 def _with_interval(score: Score) -> str:
-    if score.interval is None:
-        return figure(score.value)
-    low, high = score.interval
-    return f"{figure(score.value)} ({figure(low)} to {figure(high)})"
+    return figure(score.value) + (f" ({' to '.join(map(figure, score.interval))})" if score.interval else "")

@@ -6,6 +6,7 @@ import json
 import socket
 import sys
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -18,6 +19,7 @@ from mmerg.backends.pool import PATIENCE, Host, Pool
 from mmerg.backends.protocol import Engine, Sampling
 from mmerg.backends.retry import Retry
 from mmerg.corpora.dialogue import Corpus, Sample
+from mmerg.corpora.protocols import Selection, describe
 from mmerg.corpora.reading import read_corpus
 from mmerg.engine.look import Ahead, Looker, clips_by_file, files_there
 from mmerg.engine.prompts import Prompts
@@ -27,11 +29,12 @@ from mmerg.errors import CallError, ConfigError, CorpusError, MmergError
 from mmerg.frames.store import FrameStore
 from mmerg.memory.guards import refuse_evaluated
 from mmerg.memory.vectors import Embedder
-from mmerg.runs.manifest import Session
+from mmerg.runs.manifest import Corpus as CorpusSection
+from mmerg.runs.manifest import Manifest, ProtocolSection, Session
 from mmerg.settings.backbone import AskingSettings, DoctorSettings
 from mmerg.settings.identity import runtime_settings
 from mmerg.settings.kinds import Target
-from mmerg.settings.model import DatasetSettings, MemorySourceSettings, RunSettings
+from mmerg.settings.model import DatasetSettings, MemorySourceSettings, ProtocolSettings, RunSettings
 from mmerg.sources.exemplars import FromMemory, Opened
 from mmerg.storage.files import Snapshot
 from mmerg.systems import target
@@ -59,25 +62,19 @@ def hosts_of(settings: DoctorSettings) -> tuple[str, ...]:
     and where the hosts that were set are none that the backend asks."""
     hosts: tuple[str, ...] = settings.backend.hosts
     if settings.backend.name == "embedded" and hosts != settings.backbone.workers:
-        raise ConfigError(
-            "backend.hosts has no effect on the embedded backend: its model runs in this process",
-            where=f"backend.hosts=[{','.join(hosts)}]",
-            hint="to ask a server, give backend=ollama, too: dataset=demo alone chooses the embedded backend; "
-            "else leave out backend.hosts",
-        )
+        what = "backend.hosts has no effect on the embedded backend: its model runs in this process"
+        hint = "to ask a server, give backend=ollama, too: dataset=demo alone chooses the embedded backend; "
+        raise ConfigError(what, where=f"backend.hosts=[{','.join(hosts)}]", hint=f"{hint}else leave out backend.hosts")
     if not hosts:
-        raise ConfigError(
-            "backend.hosts is empty", where="configuration", hint="backend.hosts=[http://127.0.0.1:11434]"
-        )
+        hint = "backend.hosts=[http://127.0.0.1:11434]"
+        raise ConfigError("backend.hosts is empty", where="configuration", hint=hint)
     places: dict[object, str] = {}
     for host in hosts:
         if earlier := places.get(place := _place(host)):
             told = f"{host} is listed twice" if host == earlier else f"{earlier} and {host} are one host"
-            raise ConfigError(
-                f"{told}: it would be given more calls at once than backbone.concurrency says",
-                where="backend.hosts",
-                hint="name each host once; backbone.concurrency says how many calls it takes at once",
-            )
+            what = f"{told}: it would be given more calls at once than backbone.concurrency says"
+            hint = "name each host once; backbone.concurrency says how many calls it takes at once"
+            raise ConfigError(what, where="backend.hosts", hint=hint)
         places[place] = host
     return hosts
 
@@ -147,11 +144,8 @@ def refuse_idle_seeds(settings: RunSettings, system: System) -> None:
     if many and not any([*warm, system.auditor and system.rerun_temperature]):
         cold = all("temperature" in agent.sampling for agent in system.agents)  # whatever the backbone's is
         hot = f"system.stages.{system.stages[0].name}" if cold else "backbone"
-        raise ConfigError(
-            f"{many}={asked[many]} would give the same replies each time: every agent's temperature is 0",
-            where="configuration",
-            hint=f"{hot}.sampling.temperature=0.7, or {many}=1",
-        )
+        what = f"{many}={asked[many]} would give the same replies each time: every agent's temperature is 0"
+        raise ConfigError(what, where="configuration", hint=f"{hot}.sampling.temperature=0.7, or {many}=1")
 
 
 def prompts_of(settings: RunSettings) -> Prompts:
@@ -193,7 +187,8 @@ def _source(symbol: str, node: Target) -> object:
     try:
         return make(node)
     except ConfigError as error:
-        raise ConfigError(error.what, where=f"sources.{symbol}, {error.where}", hint=error.hint) from error
+        error.where = f"sources.{symbol}, {error.where}"
+        raise
 
 
 def _remembered(node: MemorySourceSettings | None, evaluated: Corpus, without: str) -> Corpus:
@@ -204,16 +199,11 @@ def _remembered(node: MemorySourceSettings | None, evaluated: Corpus, without: s
         raise ConfigError(what, where="dataset.memory", hint=hint)
     try:
         source = read_corpus(make(node.reader))
-    except CorpusError as error:
-        raise CorpusError(
-            f"the corpus for exemplars cannot be read: {error.what}",
-            where=error.where,
-            hint=f"{error.hint}; or {without}",
-        ) from error
-    try:
         refuse_evaluated(source, evaluated)
-    except ConfigError as error:
-        raise ConfigError(error.what, where=error.where, hint=f"{error.hint}; or {without}") from error
+    except (CorpusError, ConfigError) as error:
+        told = "the corpus for exemplars cannot be read: " if isinstance(error, CorpusError) else ""
+        error.what, error.hint = f"{told}{error.what}", "; or ".join(filter(None, (error.hint, without)))
+        raise
     return source
 
 
@@ -257,6 +247,20 @@ def identity_of(
     }
 
 
+def manifest_of(corpus: Corpus, protocol: ProtocolSettings, selection: Selection, **more: Any) -> Manifest:
+    """The manifest of a run over what a protocol selects of a corpus."""
+    return Manifest(
+        corpus=CorpusSection(name=corpus.name, split=corpus.split, labels=corpus.labels, notes=dict(corpus.notes)),
+        protocol=ProtocolSection(
+            description=describe(protocol, selection),
+            samples=len(selection.samples),
+            dialogues=len(corpus.dialogues),
+            left_out=dict(selection.left_out),
+        ),
+        **more,
+    )
+
+
 def session_of(settings: AskingSettings) -> Session:
     """What a manifest notes of a start."""
     return Session(versions=versions(), git_commit=git_commit(), how=runtime_settings(settings.plain()))
@@ -266,10 +270,8 @@ def versions() -> dict[str, str]:
     """Versions of Python and of the packages that can change a result."""
     found = {"python": sys.version.split()[0]}
     for package in PACKAGES:
-        try:
+        with suppress(PackageNotFoundError):
             found[package] = version(package)
-        except PackageNotFoundError:
-            continue
     return found
 
 

@@ -114,19 +114,14 @@ def refusal(plain: Plain, path: Path, count: int = 1) -> ConfigError:
 def _nearest(plain: Plain, path: Path) -> str:
     """In what the settings differ from those of the run beside it that is most like it."""
     alike = f"{path.name.rpartition('-')[0]}-"
-    found: list[tuple[int, str, list[Setting]]] = []
+    found: dict[str, list[Setting]] = {}
     for folder in sorted(path.parent.glob("*/")):
-        if not folder.name.startswith(alike):
-            continue
-        try:
-            manifest = read_manifest(folder)
-        except RunError:  # a command that is given it says so
-            continue
-        settings = settings_diff([manifest.settings, plain])
-        found.append((len(settings), folder.name, settings))
+        if folder.name.startswith(alike):
+            with suppress(RunError):  # a command that is given it says so
+                found[folder.name] = settings_diff([read_manifest(folder).settings, plain])
     if not found:
         return f"none is called {alike}… in {path.parent}"
-    _, name, settings = min(found)
+    name, settings = min(found.items(), key=lambda one: len(one[1]))
     parts = [f"{one.name} is {one.values[0]} there and {one.values[1]} here" for one in settings[:_FEW]]
     more = [f"and {len(settings) - _FEW} more"] * (len(settings) > _FEW)
     return f"its settings differ from those of {name}: {'; '.join([*parts, *more]) or 'where the data lie'}"

@@ -25,7 +25,7 @@ from mmerg.experiment.work import is_new, pending
 from mmerg.jobs.job import Job, Jobs
 from mmerg.jobs.progress import ShardsAtWork, Watched
 from mmerg.jobs.work import Work
-from mmerg.runs.folder import read_run_results
+from mmerg.runs.folder import read_results
 from mmerg.runs.merge import merge
 from mmerg.runs.shards import SHARDS, Shard, keep_number, number_of
 from mmerg.settings.command import read_line
@@ -58,7 +58,7 @@ class Shards:
         """Whether the shard's folder holds all that is wanted of it, in order; with `only_failed` without failures."""
         if is_new(self.path(shard)):
             return not self.wanted[shard]
-        results, wanted = read_run_results(self.path(shard)), self.wanted[shard]
+        results, wanted = read_results(self.path(shard)), self.wanted[shard]
         left = pending(wanted, results, only_failed=False) or (only_failed and pending(wanted, results, True))
         return results.sealed(self._all[shard]) and not left
 

@@ -46,6 +46,15 @@ class _Event(Record):
     at: datetime = Field(default_factory=lambda: datetime.now(UTC))
 
 
+class _OfPass(_Event):
+    kind: str
+    t: Pass
+
+
+class _OfStage(_OfPass):
+    stage: str
+
+
 class SampleStarted(_Event):
     kind: Literal["sample_started"] = "sample_started"
     dialogue: str
@@ -79,12 +88,10 @@ class TracedMessage(Record):
     images: tuple[str, ...] = ()
 
 
-class Called(_Event):
+class Called(_OfStage):
     """One call with its whole prompt and reply. `attempt` counts repairs from 0."""
 
     kind: Literal["called"] = "called"
-    t: Pass
-    stage: str
     attempt: int
     digest: str
     messages: tuple[TracedMessage, ...]
@@ -94,24 +101,20 @@ class Called(_Event):
     reply: Reply
 
 
-class Refused(_Event):
+class Refused(_OfStage):
     """A whole reply that could not be used, with the complaint that the model is shown if there is another attempt."""
 
     kind: Literal["refused"] = "refused"
-    t: Pass
-    stage: str
     attempt: int
     failure: Failure
     complaint: str
 
 
-class Cleaned(_Event):
+class Cleaned(_OfStage):
     """What was taken off a reply before it was used: words around its JSON, the end of a field that was too long, or a
     speaker's name, quotation marks and stage directions around the response. The call has the reply as it came."""
 
     kind: Literal["cleaned"] = "cleaned"
-    t: Pass
-    stage: str
     attempt: int
     taken: tuple[str, ...]
 
@@ -125,22 +128,18 @@ class Excluded(Record):
     reply: str
 
 
-class Supplied(_Event):
+class Supplied(_OfStage):
     """What a source (M: the exemplars) gave to a prompt, and what guards kept back. problem: why it gave nothing."""
 
     kind: Literal["supplied"] = "supplied"
-    t: Pass
-    stage: str
     symbol: str
     content: tuple[dict[str, Any], ...]
     excluded: tuple[Excluded, ...] = ()
     problem: str = ""
 
 
-class Produced(_Event):
+class Produced(_OfStage):
     kind: Literal["produced"] = "produced"
-    t: Pass
-    stage: str
     symbol: str
     output: Any
 
@@ -150,50 +149,44 @@ class Produced(_Event):
         return cls(sample=sample, t=t, stage=stage, symbol=symbol, output=plain)
 
 
-class Audited(_Event):
+class Audited(_OfPass):
     """The audit of pass t: (c1, …), and the earliest fault."""
 
     kind: Literal["audited"] = "audited"
-    t: Pass
     audit: Audit
     checks: tuple[int, ...]
     fault: str | None
 
 
-class Unaudited(_Event):
+class Unaudited(_OfPass):
     """The audit of pass t could not be read: the pass ends the loop, and every audited pass ranks before it."""
 
     kind: Literal["unaudited"] = "unaudited"
-    t: Pass
     failure: Failure
     what: str
     hint: str = ""
 
 
-class PassLost(_Event):
+class PassLost(_OfPass):
     """A later pass, or a draw, could not be finished: the others stay candidates. It ends every loop but draws."""
 
     kind: Literal["pass_lost"] = "pass_lost"
-    t: Pass
     failure: Failure
     what: str
 
 
-class Rerun(_Event):
+class Rerun(_OfStage):
     """Pass t starts from `stage`, which is told why and what to correct."""
 
     kind: Literal["rerun"] = "rerun"
-    t: Pass
-    stage: str
     reason: str
     correction: str
 
 
-class Selected(_Event):
+class Selected(_OfPass):
     """The pass whose response is final, with the tuples it was compared by, or `by` being the last of them."""
 
     kind: Literal["selected"] = "selected"
-    t: Pass
     ranks: Mapping[Pass, tuple[int | Likelihood, ...]]
     ended: Ended
     by: Literal["lexicographic", "last"] = "lexicographic"
@@ -224,9 +217,8 @@ class Verdict(Record):
         return None if self.choice in (None, "tie") else self.order[0 if self.choice == "first" else 1]
 
 
-class Judged(_Event):
+class Judged(_OfPass):
     kind: Literal["judged"] = "judged"
-    t: Pass
     verdict: Verdict
 
 
@@ -242,9 +234,9 @@ class SampleFailed(_Event):
     hint: str = ""
 
 
-_OfSample = SampleStarted | FramesTaken | SampleDone | SampleFailed
-_OfStage = Called | Refused | Cleaned | Supplied | Produced | Rerun
-_OfPass = Audited | Unaudited | PassLost | Selected | Judged
-Event = Annotated[_OfSample | _OfStage | _OfPass, Field(discriminator="kind")]
+_Samples = SampleStarted | FramesTaken | SampleDone | SampleFailed
+_Stages = Called | Refused | Cleaned | Supplied | Produced | Rerun
+_Passes = Audited | Unaudited | PassLost | Selected | Judged
+Event = Annotated[_Samples | _Stages | _Passes, Field(discriminator="kind")]
 EVENT: TypeAdapter[Event] = TypeAdapter(Event)
 Emit = Callable[[Event], None]

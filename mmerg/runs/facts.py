@@ -40,18 +40,15 @@ def facts_of(told: Sequence[events.Event], response: str | None = None, place: s
         "exemplars_problem": "; ".join(sorted({event.problem for event in supplied} - {""})) or None,
     }
     for event in told:
-        match event:
-            case events.SampleStarted():
-                fields |= {"history": event.history, "responder": event.responder}
-            case events.FramesTaken(turns=turns):
-                fields |= {
-                    "turns_looked_at": len(turns),
-                    "frames": sum(len(turn.frames) for turn in turns),
-                    "frames_form": event.form,
-                    "clip_problems": sum(turn.problem not in ("", events.OVER_BUDGET) for turn in turns),
-                }
-            case _:
-                pass
+        if isinstance(event, events.SampleStarted):
+            fields |= {"history": event.history, "responder": event.responder}
+        elif isinstance(event, events.FramesTaken):
+            fields |= {
+                "turns_looked_at": len(event.turns),
+                "frames": sum(len(turn.frames) for turn in event.turns),
+                "frames_form": event.form,
+                "clip_problems": sum(turn.problem not in ("", events.OVER_BUDGET) for turn in event.turns),
+            }
     return fields | _logprobs(told, response or "", place)
 
 
@@ -65,8 +62,7 @@ def _logprobs(told: Sequence[events.Event], response: str, place: str) -> dict[s
     calls = [call for call in calls if selected and call.t <= selected[-1]]
     if not (calls and response):
         return {}
-    logprob, tokens = likelihood(calls[-1].reply, response, field)
-    return {"logprob": logprob, "logprob_tokens": tokens}
+    return dict(zip(("logprob", "logprob_tokens"), likelihood(calls[-1].reply, response, field), strict=True))
 
 
 def likelihood(reply: Reply, response: str, field: str = "") -> tuple[float | None, int]:

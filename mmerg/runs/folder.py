@@ -16,7 +16,6 @@ import fcntl
 import os
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import ExitStack
 from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
@@ -28,7 +27,7 @@ from mmerg.runs.manifest import MANIFEST, Manifest, Started, read_any_manifest
 from mmerg.runs.result import Line, Result, Results, read_lines
 from mmerg.runs.samples import ENDING, SAMPLES, events_file, file_name, recording
 from mmerg.runs.shards import SHARDS
-from mmerg.storage.files import PART, private_folder, replacing, sha256_of, write_whole, writing
+from mmerg.storage.files import PART, private_folder, sha256_of, write_whole, writing
 
 RESULTS, FRAMES = "results.jsonl", "frames"
 
@@ -154,16 +153,9 @@ class Folder(Generic[Line]):
 
     def _rewrite(self) -> None:
         """Put a new file in the place of the one that is held, and hold it."""
-        with ExitStack() as undo, writing(self._file):
-            with replacing(self._file) as file:
-                file.writelines(self.results.lines.values())
-                file.flush()
-                os.fsync(file.fileno())
-                handle = os.dup(file.fileno())
-                undo.callback(os.close, handle)
-                fcntl.fcntl(handle, fcntl.F_SETFL, os.O_APPEND)
-                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            undo.pop_all()
+        with writing(self._file):
+            write_whole(self._file, self.results.lines.values(), durable=True)
+            handle = hold(self._file)
         os.close(self._handle)
         self._handle, self._size = handle, os.fstat(handle).st_size
         self.results.clean = True
@@ -188,12 +180,8 @@ class Run(Folder[Result]):
 
 
 def read_results(path: Path) -> Results[Result]:
-    """By id, in the order of the file; none where there is none. Raises RunError where a line is no result."""
-    return read_lines(path / RESULTS, Result)
-
-
-def read_run_results(path: Path) -> Results[Result]:
-    """The same, with the samples whose events are gone as `lost`."""
+    """By id, in the order of the file, with the samples whose events are gone as `lost`; none where there is none.
+    Raises RunError where a line is no result."""
     return _read(path, path / RESULTS, Result)
 
 

@@ -5,7 +5,6 @@ labels([read_about(a), read_about(b)])    # ["qwen3.5-27b seed 0", "qwen3.5-27b 
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 from itertools import accumulate
 
@@ -25,9 +24,8 @@ def labels(abouts: Sequence[About]) -> list[str]:
     """A short label for each run, no two alike: the user's own where there is one, else its backbone; with system,
     corpus, settings that differ and at last a number as far as these are needed."""
     given = [own(about) for about in abouts]
-    often = Counter(given)
     heads = [name or about.manifest.backbone for name, about in zip(given, abouts, strict=True)]
-    clear = [bool(name) and often[name] == 1 for name in given]
+    clear = [bool(name) and given.count(name) == 1 for name in given]
     for tails in _tails(abouts):
         found = [f"{head}{'' if sure else tail}" for head, sure, tail in zip(heads, clear, tails, strict=True)]
         if len(set(found)) == len(found):
@@ -39,7 +37,7 @@ def _tails(abouts: Sequence[About]) -> list[list[str]]:
     """What may stand behind a run's own name or backbone, the shortest first."""
     systems = [f" {about.manifest.system}" for about in abouts]
     corpora = [f" {about.manifest.corpus.name}" for about in abouts]
-    both = [f"{system}{corpus}" for system, corpus in zip(systems, corpora, strict=True)]
+    both = list(map("".join, zip(systems, corpora, strict=True)))
     settings = [
         [f" {one.name.rpartition('.')[2]} {value[:_LONGEST]}" for value in one.values]
         for one in config_diff([about.manifest for about in abouts])

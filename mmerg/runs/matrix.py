@@ -44,10 +44,8 @@ class Line:
         return self._turned(False)
 
     def _turned(self, to: bool) -> bool:
-        first, *others = self.results
-        if not (self.gold and first) or (first.emotion == self.gold) is to:
-            return False
-        return any(one is not None and (one.emotion == self.gold) is to for one in others)
+        right = [one.emotion == self.gold for one in self.results if one]
+        return bool(self.gold) and self.results[0] is not None and right[0] is not to and to in right
 
 
 def matrix(runs: Sequence[Mapping[str, Result]]) -> list[Line]:

@@ -128,15 +128,8 @@ class Ended(Record):
         failed = sum(result.status == "failed" for result in results)
         calls = sum(result.calls for result in results)
         unaudited = sum(result.unaudited for result in results)
-        return cls(
-            run=str(path),
-            samples=len(results),
-            failed=failed,
-            unaudited=unaudited,
-            kept=kept,
-            calls=calls,
-            made=made,
-        )
+        sums = {"failed": failed, "unaudited": unaudited, "calls": calls}
+        return cls(run=str(path), samples=len(results), kept=kept, made=made, **sums)
 
     @property
     def code(self) -> int:
@@ -198,12 +191,6 @@ class Results(Mapping[str, Line], Generic[Line]):
         return sample in self.lines
 
 
-def _is_cut(line: bytes) -> bool:
-    """Whether this may be the begin of a line of ours, with what a file system fills up a file with."""
-    text = line.rstrip(b"\0")
-    return text.startswith(_BEGIN) or _BEGIN.startswith(text)
-
-
 def read_lines(path: Path, record: type[Line]) -> Results[Line]:
     """The records of a file, none where there is none. A later line of a sample takes the place of an earlier one; a
     last line that is cut off is passed over. Raises RunError where it cannot be read or a line is no record."""
@@ -215,7 +202,8 @@ def read_lines(path: Path, record: type[Line]) -> Results[Line]:
                 try:
                     sample = found.parse(line).id
                 except (ValueError, RecursionError) as error:
-                    if whole or not _is_cut(line):
+                    text = line.rstrip(b"\0")  # what a file system fills up a file with
+                    if whole or not (text.startswith(_BEGIN) or _BEGIN.startswith(text)):
                         what = f"line {number} is not a record of this version: {why(error)}"
                         raise RunError(what, where=str(path)) from error
                     found.clean = False

@@ -63,34 +63,34 @@ def read_events(run: Path, sample: str) -> list[Event]:
     """The events of the sample's last finished try; of the one under way where none is finished, and none where none
     was begun. Raises RunError where the file cannot be read."""
     path = events_file(run, sample)
-    if path.exists():
-        return list(_events(path, sample, whole=True))
-    if not path.parent.is_dir():
-        raise gone(run)
-    part = next(path.parent.glob(f"{path.stem}.????????{PART}"), None)
-    return list(_events(part, sample, whole=False)) if part else []
-
-
-def gone(run: Path) -> RunError:
-    """What to raise where the events of all samples are not there."""
-    hint = "put them back, or run the same again: finished calls come from the reply cache"
-    return RunError("the events of this run are gone", where=str(run / SAMPLES), hint=hint)
-
-
-def _events(path: Path, sample: str, *, whole: bool) -> Iterator[Event]:
+    whole = path.exists()
+    if not whole:
+        if not path.parent.is_dir():
+            raise gone(run)
+        path = next(path.parent.glob(f"{path.stem}.????????{PART}"), path)
+        if not path.exists():
+            return []
+    found: list[Event] = []
     try:
         with open_regular(path) as file:
             for number, line in enumerate(file, start=1):
                 if not (whole or line.endswith(b"\n")):
-                    return  # it is being written
+                    break  # it is being written
                 try:
-                    yield _event(line, sample)
+                    found.append(_event(line, sample))
                 except (ValueError, RecursionError) as error:
                     what = f"line {number} is no event of this sample: {why(error)}"
                     hint = "remove the file, and run the same again: it is then done again, from the reply cache"
                     raise RunError(what, where=str(path), hint=hint) from error
     except OSError as error:
         raise RunError(f"the events of {sample} cannot be read: {why(error)}", where=str(path)) from error
+    return found
+
+
+def gone(run: Path) -> RunError:
+    """What to raise where the events of all samples are not there."""
+    hint = "put them back, or run the same again: finished calls come from the reply cache"
+    return RunError("the events of this run are gone", where=str(run / SAMPLES), hint=hint)
 
 
 def _event(line: bytes, sample: str) -> Event:

@@ -40,16 +40,6 @@ class Upload:
     data: bytes
 
 
-class _Child:
-    """The process, as something that a stop can shut."""
-
-    def __init__(self, process: subprocess.Popen[bytes]) -> None:
-        self.process = process
-
-    def shut(self) -> None:
-        self.process.kill()
-
-
 class Uploads(Ahead):
     """Stands for files that other clips would lie in: `files` by the path that a turn's clip has. `take` comes before
     all else."""
@@ -101,14 +91,13 @@ def decoded(
         fds = [file.fileno() for file in opened]
         pipe = subprocess.PIPE
         process = subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL, pass_fds=fds)
-        child = _Child(process)
         try:
-            stop.hold(child)
+            stop.hold(process.kill)
             answer, _ = process.communicate(json.dumps(job).encode(), timeout=seconds)
         except subprocess.TimeoutExpired:
             return [ClipError("unreadable", f"it cannot be decoded within {seconds:g} s", hint="send a shorter one")]
         finally:
-            stop.release(child)
+            stop.release(process.kill)
             process.kill()
             process.communicate()
     stop.check()

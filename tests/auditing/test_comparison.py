@@ -16,7 +16,7 @@ from mmerg.auditing.planted import ALL
 from mmerg.backends.protocol import TokenLogprob
 from mmerg.errors import ConfigError
 from mmerg.runs.events import Audited, Called
-from mmerg.runs.folder import read_run_results
+from mmerg.runs.folder import read_results
 from mmerg.runs.result import Result
 from tests.auditing.parts import DIALOGUES, answers, corpus, passes_all, planted_of, run
 from tests.composed import settings_of
@@ -56,7 +56,7 @@ def compares(picks: Picks) -> Callable[[dict[str, Any]], str]:
 
 
 def results(path: Path) -> list[Result]:
-    return list(read_run_results(path).values())
+    return list(read_results(path).values())
 
 
 def compared(folder: Path, url: str, *more: str) -> tuple[Path, Path]:

@@ -22,7 +22,7 @@ from filelock import FileLock
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from mmerg.backends.cache import BUSY_SECONDS, Cache, Mode, _write_ahead, replay, stored_engine
+from mmerg.backends.cache import Cache, Mode, replay, stored_engine
 from mmerg.backends.cache import cached as with_cache
 from mmerg.backends.protocol import Engine, Finish, Image, Message, Reply, Request, Sampling, TokenLogprob
 from mmerg.backends.scripted import ENGINE, Scripted
@@ -327,23 +327,6 @@ def test_processes_share_one_file_from_the_first_moment(path: Path) -> None:
         out, _ = process.communicate()
         assert (process.returncode, len(out.splitlines())) == (0, 50)
     assert count(path) == 100
-
-
-def test_the_change_to_a_write_ahead_log_waits_for_another_writer(tmp_path: Path) -> None:
-    options: dict[str, Any] = {"isolation_level": None, "check_same_thread": False, "timeout": BUSY_SECONDS}
-    with (
-        closing(sqlite3.connect(tmp_path / "x.sqlite", **options)) as writer,
-        closing(sqlite3.connect(tmp_path / "x.sqlite", **options)) as opener,
-    ):
-        writer.execute("CREATE TABLE t (x)")
-        writer.execute("BEGIN IMMEDIATE")
-        with pytest.raises(sqlite3.OperationalError, match="locked"):
-            opener.execute("PRAGMA journal_mode = WAL")
-        release = threading.Timer(0.1, writer.execute, ("COMMIT",))
-        release.start()
-        _write_ahead(opener)
-        release.join()
-        assert opener.execute("PRAGMA journal_mode").fetchone() == ("wal",)
 
 
 @pytest.mark.parametrize("number", range(25))

@@ -22,9 +22,9 @@ import jsonschema
 import numpy as np
 import pytest
 
+from mmerg.backends.connection import Deadlines
 from mmerg.backends.embedded import REVISION, Embedded
 from mmerg.backends.embedded_server import DEFAULTS, load_options, thread_count
-from mmerg.backends.http import Deadlines
 from mmerg.backends.protocol import Finish, Image, Message, Request, Sampling
 from mmerg.errors import CallError, ConfigError, Failure
 from mmerg.storage.files import locate, sha256_of
@@ -91,7 +91,7 @@ def test_the_prompt_is_chatml_and_nothing_else(backend: Embedded) -> None:
         {"role": "assistant", "content": "Hello."},
         {"role": "user", "content": "Why?"},
     ]
-    answer = server.host.told(json.loads, "/apply-template", {"messages": messages})
+    answer = server.told(json.loads, "/apply-template", {"messages": messages})
     assert answer["prompt"] == (
         "<|im_start|>system\nBe brief.<|im_end|>\n<|im_start|>user\nHi<|im_end|>\n"
         "<|im_start|>assistant\nHello.<|im_end|>\n<|im_start|>user\nWhy?<|im_end|>\n<|im_start|>assistant\n"
@@ -342,7 +342,7 @@ def test_the_deadline_ends_a_call_and_the_next_one_works() -> None:
     with pytest.raises(CallError, match=r"the total deadline of 0\.02 s passed") as caught:
         backend.complete(ask(STORY, 400))
     assert caught.value.failure is Failure.TIMEOUT
-    backend._open()[0].host._deadlines = Deadlines()
+    backend._open()[0]._deadlines = Deadlines()
     assert backend.complete(ask("Hi", 2)).response_tokens == 2
     backend.close()
 
@@ -362,7 +362,7 @@ def test_closing_breaks_off_a_call_in_flight() -> None:
     threads = [threading.Thread(target=call) for _ in range(3)]
     for thread in threads:
         thread.start()
-    while len(backend._open()[0].host._connections) < 3:
+    while len(backend._open()[0]._connections) < 3:
         threading.Event().wait(0.001)
     backend.close()
     for thread in threads:

@@ -23,7 +23,7 @@ from time import sleep
 from mmerg.errors import Failure
 from mmerg.experiment.work import pending
 from mmerg.runs import events
-from mmerg.runs.folder import RESULTS, Run, read_results, read_run_results
+from mmerg.runs.folder import RESULTS, Run, read_results
 from mmerg.runs.manifest import MANIFEST
 from mmerg.runs.result import Result
 from mmerg.runs.samples import SAMPLES, read_events
@@ -69,7 +69,7 @@ def ended(process: BaseProcess) -> int | None:
 def finished_in(folder: Path, only_failed: bool) -> set[str]:
     """The samples that have events and a whole line, both of one try; with only_failed those that came out well."""
     found = set()
-    results = read_run_results(folder)
+    results = read_results(folder)
     for sample in set(results) - results.lost:
         failed = results[sample].status == "failed"
         assert any(isinstance(event, events.SampleFailed) for event in read_events(folder, sample)) == failed, sample

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 
 from mmerg.errors import RunError
 from mmerg.merge import main
-from mmerg.runs.folder import RESULTS, Run, read_run_results
+from mmerg.runs.folder import RESULTS, Run, read_results
 from mmerg.runs.manifest import MANIFEST, Manifest, read_manifest
 from mmerg.runs.merge import Merged, merge
 from mmerg.runs.result import Result
@@ -125,7 +125,7 @@ def test_merging_again_changes_nothing_and_takes_what_was_done_since(run: Path) 
         finish(again, result("d3/4", "Now it is said."), [])
         again.seal(SAMPLES_OF_IT)
     assert merge(run).failed == 0
-    assert read_run_results(run)["d3/4"].response == "Now it is said."
+    assert read_results(run)["d3/4"].response == "Now it is said."
     assert events_file(run, "d3/4").samefile(events_file(shard.folder(run), "d3/4"))
 
 
@@ -304,11 +304,11 @@ def test_partial_merges_what_is_there(run: Path, plain: Path, spoil: Callable[[P
     spoil(run)
     merged = merge(run, partial=True)
     assert merged.missing >= 1
-    assert merged.samples == 24 - merged.missing == len(read_run_results(run))
-    whole = read_run_results(plain)
-    assert list(read_run_results(run)) == [sample for sample in whole if sample in read_run_results(run)]
-    assert all(read_run_results(run).lines[sample] == whole.lines[sample] for sample in read_run_results(run))
-    assert not read_run_results(run).lost
+    assert merged.samples == 24 - merged.missing == len(read_results(run))
+    whole = read_results(plain)
+    assert list(read_results(run)) == [sample for sample in whole if sample in read_results(run)]
+    assert all(read_results(run).lines[sample] == whole.lines[sample] for sample in read_results(run))
+    assert not read_results(run).lost
 
 
 @pytest.mark.parametrize("writes", ["shard", "run"])

