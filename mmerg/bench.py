@@ -28,8 +28,7 @@ from mmerg.console.terminal import INTERRUPTED, WRONG, Parser, console, escape, 
 from mmerg.errors import ConfigError, CorpusError
 from mmerg.experiment.sweep import Member, cost, member, notes
 from mmerg.runs.result import Ended
-from mmerg.scoring.arguments import add_arguments, options_of
-from mmerg.scoring.standard import Options
+from mmerg.scoring.standard import Options, add_arguments, options_of
 from mmerg.settings.command import folder_of_pages
 from mmerg.settings.model import RunSettings
 from mmerg.settings.parse import checked

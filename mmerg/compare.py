@@ -1,4 +1,4 @@
-"""Compares finished runs, sample by sample: `python -m mmerg.compare RUN_A RUN_B [RUN …]`.
+"""Compares finished runs, sample by sample: `mmerg compare RUN_A RUN_B [RUN …]`.
 
 Each run is held against the first; runs that differ in their seeds alone are one setting, and a figure their mean.
 Prints the settings that differ, the difference of every figure with its 95 % interval, the smallest difference that so
@@ -10,51 +10,52 @@ Exit code 0 compared, 2 runs that cannot be compared or a wrong option, 130 inte
 
 from __future__ import annotations
 
+import argparse
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from time import monotonic
 
-from rich.console import Console
 from rich.text import Text
 
 from mmerg.console.terminal import STARTS_OVER, Parser, console, run_command, start
 from mmerg.errors import ConfigError
-from mmerg.runs.labels import own
+from mmerg.runs.labels import labels
 from mmerg.runs.manifest import check_runs
 from mmerg.scoring.answers import read_run, told_apart
-from mmerg.scoring.arguments import add_arguments, options_of
 from mmerg.scoring.comparisons import DRAWS, PRIMARY, by_setting, compared_with
 from mmerg.scoring.differences import shown
 from mmerg.scoring.files import written
-from mmerg.scoring.standard import Options
+from mmerg.scoring.standard import add_arguments, options_of
 
 PATIENCE = 5.0  # seconds without a word
 
 
-def compare(out: Console, paths: Sequence[Path], options: Options, json: Path | None, verbose: bool) -> int:
+def compare(given: argparse.Namespace) -> int:
     """Compare all runs with the first, print, and keep as JSON. Raises RunError and ConfigError."""
-    if len(paths) < 2:
+    options, out = options_of(given), console()
+    if len(given.run) < 2:
         raise ConfigError("one run alone cannot be compared", where="arguments", hint="give two runs or more")
     if options.resamples < 1:
         raise ConfigError(f"draws is {options.resamples}, it must be 1 or more", where="--draws")
-    runs = told_apart([read_run(path) for path in paths])
-    called = {run.name: own(about) for run, about in zip(runs, check_runs(paths), strict=True)}
+    check_runs(given.run)
+    runs = told_apart([read_run(path) for path in given.run])
+    called = {run.name: label for run, label in zip(runs, labels(runs), strict=True)}
     first, *others = by_setting(runs)
     compared = compared_with(first, others, options, telling(PATIENCE))
-    for part in shown(compared, called, verbose):
+    for part in shown(compared, called, given.verbose):
         out.print(part, soft_wrap=isinstance(part, Text))
-    if json:
-        written(json, compared)
+    if given.json:
+        written(given.json, compared)
     return 0
 
 
 def telling(patience: float) -> Callable[[str], None]:
     """What names each figure on stderr as it is begun, once `patience` seconds are over."""
-    start = monotonic()
+    begin = monotonic()
 
     def begun(name: str) -> None:
-        if monotonic() - start >= patience:
+        if monotonic() - begin >= patience:
             print(f"comparing {name} …", file=sys.stderr, flush=True)  # noqa: T201
 
     return begun
@@ -70,7 +71,7 @@ def main(arguments_given: Sequence[str] | None = None) -> int:
     parser.add_argument("--primary", metavar="NAME", action="append", default=[], help=primary)
     add_arguments(parser, "--draws", DRAWS)
     given = parser.parse_args(arguments_given)
-    return run_command(lambda: compare(console(), given.run, options_of(given), given.json, given.verbose), STARTS_OVER)
+    return run_command(lambda: compare(given), STARTS_OVER)
 
 
 if __name__ == "__main__":

@@ -9,9 +9,12 @@ from __future__ import annotations
 
 import errno
 import traceback
-from collections.abc import Iterable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from difflib import get_close_matches
 from enum import StrEnum
+from typing import TypeVar
+
+Key = TypeVar("Key", bound=Hashable)
 
 
 class Failure(StrEnum):
@@ -102,6 +105,14 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
     """Asks whether the nearest of the words that are known is meant; "" where none is near."""
     near = get_close_matches(word, list(known), 1)
     return f"did you mean {near[0]}?" if near else ""
+
+
+def by_reason(pairs: Iterable[tuple[Key, str]]) -> dict[Key, str]:
+    """The names that go with each reason, in one text, in the order of the pairs of both."""
+    found: dict[Key, list[str]] = {}
+    for reason, name in pairs:
+        found.setdefault(reason, []).append(name)
+    return {reason: ", ".join(names) for reason, names in found.items()}
 
 
 def some(names: Sequence[str], most: int = 5) -> str:

@@ -1,4 +1,4 @@
-"""Exports runs as Parquet files for pandas, DuckDB and others: `python -m mmerg.export RUN… [--out DIR] [--prompts]`.
+"""Exports runs as Parquet files for pandas, DuckDB and others: `mmerg export RUN… [--out DIR] [--prompts]`.
 
 Writes the five tables of `mmerg.load`, each with the rows of all given runs; docs/tidy.md lists their columns. Scores
 and verdicts are those that `mmerg score` and `mmerg judge` left with the runs. `--prompts` adds to each call what was

@@ -1,4 +1,4 @@
-"""Scores finished runs: `python -m mmerg.score RUN [RUN …]`; prints every figure with its n and interval.
+"""Scores finished runs: `mmerg score RUN [RUN …]`; prints every figure with its n and interval.
 
 Writes scores.json into each run folder and calls no model that wrote replies. Figures that need a model of their own
 (`--bert`, `--ref-ppl`) need `pip install 'mmerg[metrics]'`; those scored before are kept while answers stay the same.
@@ -14,52 +14,39 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from mmerg.console.tables import FORMATS, deliver
-from mmerg.console.terminal import STARTS_OVER, Parser, run_command, start
+from mmerg.console.terminal import STARTS_OVER, Parser, plural, run_command, start
 from mmerg.errors import ConfigError
-from mmerg.runs.config_diff import alike_but_for, config_diff
+from mmerg.runs.config_diff import config_diff
 from mmerg.runs.labels import labels
-from mmerg.runs.manifest import About, check_runs
+from mmerg.runs.manifest import check_runs
 from mmerg.scoring.answers import read_run
-from mmerg.scoring.arguments import add_arguments, options_of
-from mmerg.scoring.score import Scores
 from mmerg.scoring.scorer import score_run, write_scores
 from mmerg.scoring.shown import Named, chosen, facts, sheet, shown
-from mmerg.scoring.standard import Options
+from mmerg.scoring.spread import by_seeds
+from mmerg.scoring.standard import add_arguments, options_of
 
 
-def score(given: argparse.Namespace, options: Options) -> int:
+def score(given: argparse.Namespace) -> int:
     """Score, write and print. Raises RunError and ConfigError, for a folder that is no run before any is scored."""
-    abouts = check_runs(given.run)
+    abouts, options = check_runs(given.run), options_of(given)
     scores = [write_scores(path, score_run(read_run(path), options)) for path in given.run]
-    names = chosen(scores, given.columns)
-    groups = _settings(abouts)
-    named = _named(abouts, scores, groups, given.names)
-    ordered = [abouts[place] for places in groups for place in places]
-    parts = shown(named, names, labels(ordered), config_diff([about.manifest for about in ordered]), given.verbose)
-    deliver(given.format, given.out, parts, [sheet(named, names, given.caption, given.label)], facts(named, names))
-    return 0
-
-
-def _settings(abouts: Sequence[About]) -> list[list[int]]:
-    """The places of the runs by setting: those that differ in their seeds alone are of one."""
-    found: dict[tuple[str, int], dict[int, int]] = {}
-    for place, about in enumerate(abouts):
-        alike, seed = alike_but_for(about.manifest, "seed"), about.manifest.setting("seed", 0)
-        again = seed in found.get((alike, 0), ())
-        found.setdefault((alike, place * again), {})[seed] = place
-    return [list(places.values()) for places in found.values()]
-
-
-def _named(abouts: Sequence[About], scores: Sequence[Scores], groups: list[list[int]], names: str) -> list[Named]:
-    """The runs by setting, each with its own name or the given one. Raises ConfigError for another number of names."""
-    called = labels([abouts[places[0]] for places in groups])
-    given = [name.strip() for name in names.split(",")] if names else called
-    if len(given) != len(groups):
-        what = f"{len(given)} names, but {len(groups)} to name: runs that differ in their seed alone share one"
-        raise ConfigError(
-            what, where=f"--names {names}", hint="one for each, in the order of the runs, split by commas"
+    figures = chosen(scores, given.columns)
+    settings = [list(places.values()) for places in by_seeds([about.manifest for about in abouts])]
+    called = labels([abouts[places[0]] for places in settings])
+    names = [name.strip() for name in given.names.split(",")] if given.names else called
+    if len(names) != len(settings):
+        what = (
+            f"{plural(len(names), 'name')}, but {len(settings)} to name: runs that differ in their seed alone share one"
         )
-    return [Named(name, [scores[place] for place in places]) for name, places in zip(given, groups, strict=True)]
+        hint = "one for each, in the order of the runs, split by commas"
+        raise ConfigError(what, where=f"--names {given.names}", hint=hint)
+    named = [Named(name, [scores[place] for place in places]) for name, places in zip(names, settings, strict=True)]
+    ordered = [abouts[place] for places in settings for place in places]
+    differing = config_diff([about.manifest for about in ordered])
+    parts = shown(named, figures, labels(ordered), differing, given.verbose)
+    sheets = [sheet(named, figures, given.caption, given.label)]
+    deliver(given.format, given.out, parts, sheets, facts(named, figures))
+    return 0
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -76,7 +63,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     table.add_argument("--out", type=Path, metavar="FILE", help="write there in place of printing")
     add_arguments(parser)
     given = parser.parse_args(argv)
-    return run_command(lambda: score(given, options_of(given)), STARTS_OVER)
+    return run_command(lambda: score(given), STARTS_OVER)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Prints the papers' tables with our runs beside: `python -m mmerg.tables [TABLE …] [RUN …]`.
+"""Prints the papers' tables with our runs beside: `mmerg tables [TABLE …] [RUN …]`.
 
 Tables: main (the default), ablations, iterations, topk, backbones (MERG), trace, hef. Without RUN all scored runs under
 `--runs` that are of a table's dataset. Each figure of ours has its 95 % interval and n, and a mark whether the paper's
@@ -23,7 +23,7 @@ from mmerg.errors import ConfigError, RunError
 from mmerg.paper.published import FILES, Name, PaperTable, published
 from mmerg.papertables.beside import put_beside
 from mmerg.papertables.drawn import facts, sheet
-from mmerg.papertables.others import kind_of, with_others
+from mmerg.papertables.others import other_of, with_others
 from mmerg.papertables.ours import Ours, dataset_of, judged_by, read_ours
 from mmerg.runs.manifest import MANIFEST, check_runs, read_any_manifest
 from mmerg.scoring.score import UnscoredError
@@ -41,23 +41,20 @@ def tables(given: argparse.Namespace) -> int:
             where="--dataset",
             hint="; ".join(f"{name}: {', '.join(sorted({t.dataset for t in published(name)}))}" for name in names),
         )
-    left_out: list[str] = []
-    others = {path: kind for path in paths if (kind := kind_of(path))}
-    for path, kind in others.items():
-        if not any(kind.column in paper.columns for paper in papers):
-            what = f"{path} is a {kind.whole}, and none of these tables takes one"
-            raise ConfigError(what, where="arguments", hint=f"mmerg tables {kind.table} {path}")
+    others = {path: other for path in paths if (other := other_of(path))}
+    for path, other in others.items():
+        if not any(other.column in paper.columns for paper in papers):
+            what = f"{path} is a {other.whole}, and none of these tables takes one"
+            raise ConfigError(what, where="arguments", hint=f"mmerg tables {other.table} {path}")
     if paths:
         folders = [path for path in paths if path not in others]
         check_runs(folders)
-        runs, unscored = _scored(folders)
-        if unscored:
-            raise _together(unscored)
+        runs, left_out = _scored(folders, None)
     else:
-        runs, left_out = _found(given.runs, {paper.dataset for paper in papers})
+        runs, left_out = _scored(_under(given.runs), {paper.dataset for paper in papers})
     if given.judge:
         runs = judged_by(runs, given.judge)
-    drawn = [with_others(put_beside(paper, _of(paper, papers, runs)), list(others)) for paper in papers]
+    drawn = [with_others(put_beside(paper, _of(paper, papers, runs)), others) for paper in papers]
     sheets = [sheet(table, given.verbose or given.format != "text") for table in drawn]
     deliver(given.format, given.out, sheets, sheets, (fact for table in drawn for fact in facts(table)))
     for line in left_out:
@@ -76,52 +73,39 @@ def _sorted(words: Sequence[str]) -> tuple[list[Name], list[Path]]:
     return names, paths
 
 
-def _scored(paths: Sequence[Path]) -> tuple[list[Ours], dict[Path, UnscoredError]]:
-    """The runs in these folders, and why some of them have no scores that hold. Raises RunError."""
+def _under(folder: Path) -> list[Path]:
+    """The folders with a manifest in `folder`, one that a link names, too, once."""
+    found: dict[Path, Path] = {}
+    for file in sorted(folder.glob(f"*/{MANIFEST}")):
+        found.setdefault(file.parent.resolve(), file.parent)
+    return list(found.values())
+
+
+def _scored(paths: Sequence[Path], datasets: set[str] | None) -> tuple[list[Ours], list[str]]:
+    """The scored runs in these folders, and why others are left out; of `datasets` alone, unless that is None: then the
+    folders were named, and none may be left out. Raises RunError."""
     runs: list[Ours] = []
+    left_out: list[str] = []
+    other: Counter[str] = Counter()
     unscored: dict[Path, UnscoredError] = {}
     for path in paths:
         try:
-            runs.append(read_ours(path))
-        except UnscoredError as error:
-            unscored[path] = error
-    return runs, unscored
-
-
-def _together(unscored: Mapping[Path, UnscoredError]) -> UnscoredError:
-    """One error for all of them, with one command that scores them."""
-    if len(unscored) == 1:
-        return next(iter(unscored.values()))
-    return UnscoredError(
-        f"{len(unscored)} runs have no scores, or stale ones",
-        where=", ".join(map(str, unscored)),
-        hint=f"python -m mmerg.score {shlex.join(map(str, unscored))}",
-    )
-
-
-def _found(folder: Path, datasets: set[str]) -> tuple[list[Ours], list[str]]:
-    """The scored runs under `folder` that are of these datasets, and why others of them are left out."""
-    runs: list[Ours] = []
-    left_out: list[str] = []
-    seen: set[Path] = set()
-    other: Counter[str] = Counter()
-    unscored: dict[Path, UnscoredError] = {}
-    for path in sorted(file.parent for file in folder.glob(f"*/{MANIFEST}")):
-        if path.resolve() in seen:
-            continue
-        seen.add(path.resolve())
-        try:
             dataset = dataset_of(read_any_manifest(path))
-            if dataset in datasets:
+            if datasets is None or dataset in datasets:
                 runs.append(read_ours(path))
             elif dataset:
                 other[dataset] += 1
         except UnscoredError as error:
             unscored[path] = error
         except RunError as error:
+            if datasets is None:
+                raise
             left_out.append(f"left out: {error}")
     if unscored:
-        left_out.append(f"left out: {_together(unscored)}")
+        together = _together(unscored)
+        if datasets is None:
+            raise together
+        left_out.append(f"left out: {together}")
     left_out += [
         f"left out: {count} of {dataset}, of which none of these tables is; name their folders to see them beside"
         for dataset, count in other.items()
@@ -129,10 +113,18 @@ def _found(folder: Path, datasets: set[str]) -> tuple[list[Ours], list[str]]:
     return runs, left_out
 
 
+def _together(unscored: Mapping[Path, UnscoredError]) -> UnscoredError:
+    """One error for all of them, with one command that scores them."""
+    if len(unscored) == 1:
+        return next(iter(unscored.values()))
+    what, hint = f"{len(unscored)} runs have no scores, or stale ones", shlex.join(map(str, unscored))
+    return UnscoredError(what, where=", ".join(map(str, unscored)), hint=f"mmerg score {hint}")
+
+
 def _of(paper: PaperTable, papers: Sequence[PaperTable], runs: Sequence[Ours]) -> list[Ours]:
     """The runs of a table: those of its dataset, and those whose dataset none of the tables is of."""
     datasets = {other.dataset for other in papers}
-    return [run for run in runs if run.dataset == paper.dataset or run.dataset not in datasets]
+    return [run for run in runs if (of := dataset_of(run.manifest)) == paper.dataset or of not in datasets]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

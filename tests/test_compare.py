@@ -46,7 +46,7 @@ def test_two_runs(pair: tuple[str, str], tmp_path: Path, capsys: pytest.CaptureF
     tested = ("--primary", "acc", "--primary", "dist1")
     assert main([*pair, *FEW, *tested, "--json", str(tmp_path / "out.json")]) == 0
     shown = capsys.readouterr().out
-    assert "A: first\nB: second\n10 samples in both\n" in shown
+    assert "A: tiny (1), first\nB: tiny (2), second\n10 samples in both\n" in shown
     assert "acc: b = 1 pairs count in A alone, c = 3 in B alone (McNemar, exact)" in shown
     compared = kept(tmp_path / "out.json")
     [acc] = of(compared, "acc")
@@ -95,8 +95,8 @@ def test_several_runs_are_held_against_the_first_and_corrected(
     third = run(tmp_path / "third", results("..........", shift=2))
     assert main([*pair, third, *FEW, "--primary", "acc", "--json", str(tmp_path / "out.json")]) == 0
     shown = capsys.readouterr().out
-    assert "A: first\nB: second\n" in shown
-    assert "A: first\nB: third\n" in shown
+    assert "A: tiny (1), first\nB: tiny (2), second\n" in shown
+    assert "A: tiny (1), first\nB: tiny (3), third\n" in shown
     found = of(kept(tmp_path / "out.json"), "acc")
     assert [one.b for one in found] == ["second", "third"]
     assert [one.p for one in found] == [0.625, 0.0625]
@@ -182,7 +182,7 @@ def test_a_copy_of_a_run_does_not_differ_from_it(
     copy = shutil.copytree(pair[0], tmp_path / "elsewhere" / "first")
     assert main([pair[0], str(copy), *FEW]) == 0
     shown = capsys.readouterr().out
-    assert f"A: {pair[0]}\nB: {copy}\n10 samples in both\nno setting differs\n" in shown
+    assert f"A: tiny (1), {pair[0]}\nB: tiny (2), {copy}\n10 samples in both\nno setting differs\n" in shown
     assert f"warning: {pair[0]} and {copy} have one identity" in shown
     assert re.search(r" \+0\.00 -\d+\.\d\d to \+\d+\.\d\d 1\.0000 1\.0000 ", row(shown, "acc"))
 
@@ -257,10 +257,10 @@ def test_no_number_is_cut_on_any_terminal(pair: tuple[str, str], columns: int) -
     compared = compared_with([first], [[second]], Options(resamples=60))
     out = io.StringIO()
     console = Console(file=out, width=columns)
-    for part in shown_parts(compared, {first.name: "mine", second.name: ""}):
+    for part in shown_parts(compared, {first.name: "mine", second.name: "yours"}):
         console.print(part, soft_wrap=isinstance(part, Text))
     shown = out.getvalue()
-    assert f"A: mine, {first.name}\nB: {second.name}\n" in shown
+    assert f"A: mine, {first.name}\nB: yours, {second.name}\n" in shown
     for one in compared.comparisons:
         if one.interval and one.difference is not None:
             ends = f"{one.interval[0]:+.2f} to {one.interval[1]:+.2f}"
@@ -324,7 +324,9 @@ def test_seeds_of_one_setting_are_compared_as_such(tmp_path: Path, capsys: pytes
     alone = [compared_with(one, [other], Options(resamples=5)) for one, other in zip(*sides, strict=True)]
     assert dist.a_value == pytest.approx(fmean(of(one, "dist1")[0].a_value or 0 for one in alone))
     shown = capsys.readouterr().out
-    assert "A: a0; a1\nB: bb0; bb1\n8 samples in both, each figure the mean over 2 seeds\n" in shown
+    for side in ("A: tiny max_iterations 1 seed 0, a0; tiny", "seed 1, a1\nB: tiny max_iterations 2 seed 0, bb0; tiny"):
+        assert side in shown
+    assert "seed 1, bb1\n8 samples in both, each figure the mean over 2 seeds\n" in shown
     assert "seed: " not in shown
     assert row(shown, "acc").startswith("acc ↑ 43.75 ± 8.84 68.75 ± 8.84 +25.00 ")
 
@@ -335,7 +337,7 @@ def test_a_side_with_fewer_seeds_decides_how_many_are_compared(
     a, b = seeds(tmp_path, "a", "xx..", "x..."), seeds(tmp_path, "bb", "xxx.", first=1)
     assert main([*a, *b, *FEW]) == 0
     shown = capsys.readouterr().out
-    assert "A: a1\nB: bb1\n" in shown
+    assert "seed 1, a1\nB: tiny max_iterations 2 seed 1, bb1\n" in shown
     assert "warning: not compared, as the other side has fewer seeds: a0" in shown
 
 
@@ -343,4 +345,7 @@ def test_seeds_of_one_setting_alone_are_held_against_each_other(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main([*seeds(tmp_path, "a", "xx..", "x..."), *FEW]) == 0
-    assert "A: a0\nB: a1\n4 samples in both\nsettings that differ, A → B\n  seed: 0 → 1\n" in capsys.readouterr().out
+    assert (
+        "A: tiny seed 0, a0\nB: tiny seed 1, a1\n4 samples in both\nsettings that differ, A → B\n  seed: 0 → 1\n"
+        in capsys.readouterr().out
+    )

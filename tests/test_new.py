@@ -49,11 +49,11 @@ def test_the_commands_of_the_page_work(work: Path) -> None:
 
 def test_a_metric_of_ones_own_is_scored_beside_ours(work: Path) -> None:
     [run] = (work / "runs").glob("demo-mine-*")
-    done = mmerg(f"mmerg score --metric asking/asking_metric.py:Metric {run}", work)
+    done = mmerg(f"mmerg score --metric asking/asking_metric.py:metric {run}", work)
     assert done.returncode == 0, done.stderr
     assert "asking" in done.stdout
     assert "asking" in json.loads((run / "scores.json").read_text(encoding="utf-8"))["scores"]
-    for wrong, told in (("asking/none.py:Metric", "none.py"), ("asking/asking_metric.py:None", "cannot be imported")):
+    for wrong, told in (("asking/none.py:metric", "none.py"), ("asking/asking_metric.py:none", "cannot be imported")):
         done = mmerg(f"mmerg score --metric {wrong} {run}", work)
         assert (done.returncode, told in done.stderr) == (2, True)
 

@@ -46,10 +46,7 @@ def test_what_needs_scores_says_how_to_have_them(run: Path, capsys: pytest.Captu
     assert names(run / "plots") == ["blame.svg", "stance.svg", "tone.svg"]
     said = capsys.readouterr().out
     for name in ("confusion", "scores"):
-        assert (
-            f"{name} is not drawn: run: this run has no scores: there is no scores.json: python -m mmerg.score {run}"
-            in said
-        )
+        assert f"{name} is not drawn: run: this run has no scores: there is no scores.json: mmerg score {run}" in said
 
 
 @pytest.mark.parametrize("changed", ["identity", "a/3", "a/2"])

@@ -20,11 +20,11 @@ def test_without_scores_the_page_says_which_command_makes_them(tmp_path: Path) -
     run = build(tmp_path / "run", USUAL)
     assert main([str(run)]) == 0
     page = (run / "report" / "index.html").read_text(encoding="utf-8")
-    assert "python -m mmerg.score" in page
+    assert "mmerg score" in page
     assert score([str(run)]) == 0
     assert main([str(run)]) == 0
     page = (run / "report" / "index.html").read_text(encoding="utf-8")
-    assert "python -m mmerg.score" not in page
+    assert "mmerg score" not in page
     figures = json.loads((run / "scores.json").read_bytes())["scores"]
     for figure in figures.values():
         assert f'<th scope="row">{figure["name"]} ' in page

@@ -214,7 +214,7 @@ def test_seeds_of_one_setting_are_one_row(tmp_path: Path, capsys: pytest.Capture
     assert main([*runs, "--columns", "acc", *QUICK]) == 0
     assert re.search(r"^acc ↑ .* 62.50 ± 17.68 +12$", capsys.readouterr().out, re.MULTILINE)
     assert main([*runs, "--names", "one", *QUICK]) == 2
-    assert "1 names, but 2 to name" in capsys.readouterr().err
+    assert "1 name, but 2 to name" in capsys.readouterr().err
 
 
 def test_a_csv_has_a_figure_a_row_with_all_that_stands_beside_it(

@@ -47,7 +47,7 @@ def test_it_says_where_it_is_and_ends_in_good_order(tmp_path: Path, ended_by: si
     with started(tmp_path, "system=one_pass") as (process, printed):
         host, port, token = page_of(printed).groups()
         assert (host, token) == ("127.0.0.1", None)
-        assert printed[0].startswith("none on dry 1: mmerg-one_pass, mmerg-")
+        assert printed[0].startswith("a dry run, no model: mmerg-one_pass, mmerg-")
         assert "mmerg-hef is not served: no small empathetic model is named\n" in printed
         assert httpx.get(f"http://127.0.0.1:{port}/api/tags").json()["models"][0]["name"] == "mmerg-one_pass:latest"
         process.send_signal(ended_by)

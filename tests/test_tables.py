@@ -65,7 +65,7 @@ def test_two_rubrics_of_one_judge_stand_beside_each_other(make: Maker, capsys: p
 def test_a_judge_who_rated_none_of_the_runs_is_refused(make: Maker, capsys: pytest.CaptureFixture[str]) -> None:
     run = make("run")
     assert main([str(run), "--judge", "larger"]) == 2
-    assert "none of these runs is judged by larger\n  where: --judge\n  next:  python -m mmerg.judge RUN…" in (
+    assert "none of these runs is judged by larger\n  where: --judge\n  next:  mmerg judge RUN…" in (
         capsys.readouterr().err
     )
     rate(run, "larger", 3.9)
@@ -150,7 +150,7 @@ def test_without_runs_named_those_that_are_scored_are_taken(
     assert "run 3 is" not in flat
     assert "left out: this run has no scores" in shown.err
     assert "left out: 1 of folder, of which none of these tables is" in shown.err
-    assert f"python -m mmerg.score {tmp_path / 'runs' / 'unscored'}" in shown.err
+    assert f"mmerg score {tmp_path / 'runs' / 'unscored'}" in shown.err
 
 
 def test_without_any_run_the_papers_tables_are_printed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -192,7 +192,7 @@ def test_runs_without_scores_or_with_stale_ones_are_refused(make: Maker, capsys:
         shown = capsys.readouterr().err
         assert "the scores of this run are stale" in shown
         assert told in shown
-        assert f"next:  python -m mmerg.score {run}" in shown
+        assert f"next:  mmerg score {run}" in shown
     file.write_text(json.dumps(json.loads(whole) | {"unheard": 1}), encoding="utf-8")
     assert main([str(run)]) == 2
     assert "the scores are not of this version" in capsys.readouterr().err
@@ -200,7 +200,7 @@ def test_runs_without_scores_or_with_stale_ones_are_refused(make: Maker, capsys:
     assert main([str(run)]) == 2
     shown = capsys.readouterr().err
     assert "this run has no scores" in shown
-    assert f"python -m mmerg.score {run}" in shown
+    assert f"mmerg score {run}" in shown
 
 
 def test_all_unscored_runs_are_named_in_one_command(
@@ -211,7 +211,7 @@ def test_all_unscored_runs_are_named_in_one_command(
     whole = json.loads((stale / SCORES).read_text(encoding="utf-8"))
     (stale / SCORES).write_text(json.dumps(whole | {"n": 30}), encoding="utf-8")
     (last / SCORES).unlink()
-    again = f"next:  python -m mmerg.score {first} '{stale}' {last}\n"
+    again = f"next:  mmerg score {first} '{stale}' {last}\n"
     capsys.readouterr()
     assert main([str(path) for path in (first, stale, make("scored", top_k=0), last)]) == 2
     shown = capsys.readouterr()

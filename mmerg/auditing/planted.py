@@ -23,7 +23,7 @@ from mmerg.errors import Failure, RunError
 from mmerg.judging.figures import mean
 from mmerg.runs.folder import read_results
 from mmerg.scoring.files import read
-from mmerg.scoring.metric import ratio
+from mmerg.scoring.metric import Ratio
 from mmerg.scoring.paired import Pairs
 from mmerg.scoring.score import Score, results_digest
 from mmerg.storage.files import why
@@ -112,7 +112,7 @@ def _figures(pairs: Sequence[tuple[Case, Case]], stage: str, signature: str) -> 
         for name, cases in held.items()
     }
     caught = [*(case.fails(stage) is not False for case, _ in pairs), *(holds for _, holds in held["sensitivity"])]
-    gap = Pairs(ratio(100 * np.array(caught, float), np.ones(len(caught))), [case.dialogue for case in planted])
+    gap = Pairs(Ratio(100 * np.array(caught, float), np.ones(len(caught))), [case.dialogue for case in planted])
     interval = {key: value for key, value in gap.shares(tested=False).items() if key in ("interval", "method", "why")}
     j = {"name": "j", "value": gap.observed, "n": len(pairs), "higher_is_better": True, "signature": signature}
     return {**found, "j": Score.model_validate(j | interval)}

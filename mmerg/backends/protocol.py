@@ -171,6 +171,11 @@ class Engine(BaseModel):
     def vision(self) -> bool:
         return "vision" in self.capabilities
 
+    @property
+    def in_words(self) -> str:
+        """qwen2.5vl:7b on ollama 0.5.1"""
+        return "a dry run, no model" if self.backend == "dry" else f"{self.model} on {self.backend} {self.version}"
+
     def key(self) -> str:
         """SHA-256 (hex) that two engines share only if the same request may be answered from one for the other."""
         return hashlib.sha256(json.dumps(self.model_dump(mode="json"), sort_keys=True).encode()).hexdigest()

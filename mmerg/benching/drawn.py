@@ -123,7 +123,7 @@ def _score(score: Score | None) -> str:
 
 
 def _spread(spread: Spread | None) -> str:
-    return f"{figure(spread.mean)} ± {figure(spread.sd)}" if spread else NONE
+    return f"{figure(spread.value)} ± {figure(spread.sd)}" if spread else NONE
 
 
 def _cost(row: Row) -> tuple[str, ...]:

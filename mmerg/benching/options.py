@@ -14,14 +14,10 @@ from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import fields, replace
 from multiprocessing import get_context
-from pathlib import Path
 
 from mmerg.backends.protocol import Engine
 from mmerg.errors import ConfigError
-from mmerg.runs.manifest import Corpus, Manifest, ProtocolSection
-from mmerg.scoring.answers import ScoredRun
-from mmerg.scoring.metric import Metric
-from mmerg.scoring.standard import DEFAULTS, Options, standard_metrics
+from mmerg.scoring.standard import DEFAULTS, Options, check, standard_metrics
 
 _OTHERWISE = {"lower": "--keep-case", "metrics": "--metric", "bert": "--bert --bert-model"}
 
@@ -47,12 +43,13 @@ def without_models(options: Options) -> Options:
 
 def check_scorer(options: Options) -> None:
     """Raises ConfigError for options that mean nothing, and where a model that scores cannot be loaded."""
-    _metrics(options)
+    check(options)
+    _try(without_models(options))
     if options == without_models(options):
         return
     try:
         with ProcessPoolExecutor(1, get_context("spawn")) as apart:
-            apart.submit(_load, options).result()
+            apart.submit(_try, options).result()
     except BrokenProcessPool as error:
         raise ConfigError(
             "the model that scores cannot be loaded: the process that tried has died",
@@ -61,14 +58,5 @@ def check_scorer(options: Options) -> None:
         ) from error
 
 
-def _metrics(options: Options) -> list[Metric]:
-    """What a run will be scored with."""
-    engine = Engine(backend="", version="", model="", digest="")
-    protocol = ProtocolSection(description="", samples=0, dialogues=0)
-    manifest = Manifest(identity={}, engine=engine, corpus=Corpus(name="", split="", labels=()), protocol=protocol)
-    return standard_metrics(ScoredRun(Path(), manifest, ()), options)
-
-
-def _load(options: Options) -> None:
-    for metric in _metrics(options):
-        _ = metric.signature  # names the weights of the metric's model, so it loads that
+def _try(options: Options) -> None:
+    standard_metrics(Engine(backend="", version="", model="", digest=""), options)

@@ -226,7 +226,7 @@ def _announce(out: Console, task: Task, asked: str, engine: Engine) -> None:
     corpus, settings = task.corpus, task.settings
     out.print(escape(f"{corpus.name} {corpus.split}: {plural(len(corpus.dialogues), 'dialogue')}{corpus.noted}"))
     out.print(escape(f"protocol: {describe(settings.protocol, task.selection)}; {asked}"))
-    out.print(escape(f"{engine.model} on {engine.backend} {engine.version}, seed {settings.seed}"))
+    out.print(escape(f"{engine.in_words}, seed {settings.seed}"))
     for line in _remarks(task, engine):
         out.print(escape(line))
 

@@ -10,15 +10,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from statistics import fmean
+from typing import Any
 
 import numpy as np
 
 from mmerg.judging.schemas import LEVELS
 from mmerg.runs.result import Verdicts
-from mmerg.scoring.intervals import interval
-from mmerg.scoring.metric import IntervalBy, ratio
+from mmerg.scoring.metric import IntervalBy, Ratio
 from mmerg.scoring.score import Score
-from mmerg.scoring.standard import DEFAULTS
 
 
 def mean(
@@ -32,17 +31,14 @@ def mean(
 ) -> Score:
     """The mean of one value a sample, over the samples that have one. dialogues: where each sample is from."""
     kept = [(value, dialogue) for value, dialogue in zip(values, dialogues, strict=True) if value is not None]
-    bare = Score(name=name, value=None, n=len(kept), higher_is_better=higher_is_better, signature=signature)
+    about: Any = {"name": name, "higher_is_better": higher_is_better, "signature": signature}
     if not kept:
-        return bare.model_copy(update={"why": "no sample has verdicts for it"})
+        return Score(value=None, n=0, why="no sample has verdicts for it", **about)
     numbers = np.array([value for value, _ in kept], float)
-    value = ratio(numbers, np.ones(len(kept)))
-    found = interval(by, value, [d for _, d in kept], resamples=DEFAULTS.resamples, seed=DEFAULTS.seed)
-    figure = value(np.arange(len(kept)))
-    method = found.method
-    if method and by == "wilson" and not set(numbers.tolist()) <= {0.0, 100.0}:
-        method += ", a sample's share of several cases as one case"
-    return bare.model_copy(update={"value": figure, "interval": found.ends, "method": method, "why": found.why})
+    found = Score.over(Ratio(numbers, np.ones(len(kept))), [dialogue for _, dialogue in kept], by, **about)
+    if found.method and by == "wilson" and not set(numbers.tolist()) <= {0.0, 100.0}:
+        return found.model_copy(update={"method": f"{found.method}, a sample's share of several cases as one case"})
+    return found
 
 
 def share(held: Sequence[bool]) -> float | None:

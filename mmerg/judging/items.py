@@ -18,7 +18,8 @@ from dataclasses import dataclass, replace
 from mmerg.corpora.dialogue import Scene, Turn
 from mmerg.errors import ConfigError, RunError
 from mmerg.runs.folder import RESULTS
-from mmerg.scoring.answers import Answer, ScoredRun
+from mmerg.runs.result import Result
+from mmerg.scoring.answers import ScoredRun
 from mmerg.scoring.comparable import must_compare
 
 
@@ -87,7 +88,7 @@ def pairs(a: ScoredRun, b: ScoredRun) -> Lot:
     for one, other in both:
         _must_be_told(one, a)
         _must_be_told(other, b)
-        told = (one.result.history, one.result.responder), (other.result.history, other.result.responder)
+        told = (one.history, one.responder), (other.history, other.responder)
         if one.ok and other.ok and told[0] != told[1]:
             raise RunError(
                 f"the runs were not shown the same history of {one.id}",
@@ -98,9 +99,9 @@ def pairs(a: ScoredRun, b: ScoredRun) -> Lot:
     return _lot((a, b), items, {"in one run only": len(a.answers) + len(b.answers) - 2 * len(both)})
 
 
-def _must_be_told(answer: Answer, run: ScoredRun) -> None:
+def _must_be_told(answer: Result, run: ScoredRun) -> None:
     """Raises RunError for a reply to nothing: it would be judged without what it answers."""
-    if answer.ok and not answer.result.history:
+    if answer.ok and not answer.history:
         raise RunError(
             f"the results do not tell what was shown of {answer.id}",
             where=str(run.path / RESULTS),
@@ -116,11 +117,11 @@ def _lot(runs: tuple[ScoredRun, ...], items: list[Item], left_out: dict[str, int
     return Lot(runs, tuple(items), {reason: count for reason, count in left_out.items() if count})
 
 
-def _in_order(answers: Sequence[Answer]) -> list[Answer]:
-    return sorted(answers, key=lambda answer: (answer.result.dialogue, answer.id))
+def _in_order(answers: Sequence[Result]) -> list[Result]:
+    return sorted(answers, key=lambda answer: (answer.dialogue, answer.id))
 
 
-def _item(answer: Answer, answers: tuple[Answer, ...]) -> Item:
+def _item(answer: Result, answers: tuple[Result, ...]) -> Item:
     # A line feed in a reply must not read as another part of the prompt.
-    replies = tuple(" ".join((one.result.response or "").split()) if one.ok else None for one in answers)
-    return Item(answer.id, answer.result.dialogue or answer.id, answer.result.history, answer.result.responder, replies)
+    replies = tuple(" ".join((one.response or "").split()) if one.ok else None for one in answers)
+    return Item(answer.id, answer.dialogue or answer.id, answer.history, answer.responder, replies)

@@ -169,7 +169,7 @@ def _conclude(
     manifest = lot.runs[0].manifest
     common: dict[str, Any] = {
         "judge": judging.backbone,
-        "engine": f"{judging.engine.model} on {judging.engine.backend} {judging.engine.version}",
+        "engine": judging.engine.in_words,
         "judging": path.name,
         "corpus": f"{manifest.corpus.name} {manifest.corpus.split}",
         "drawn": len(lot.items),
@@ -188,9 +188,9 @@ def _conclude(
         [run] = lot.runs
         judgement = Judgement(
             run=run.name,
-            protocol=run.protocol,
+            protocol=run.manifest.protocol.description,
             self_judged=bool(own),
-            replies=replies_digest(answer.result for answer in run.answers),
+            replies=replies_digest(run.answers),
             scores=ratings(judged, judging.aspects, signature),
             replies_alone=ratings(replied, judging.aspects, signature) if some_failed else {},
             **common,
@@ -211,7 +211,7 @@ def _conclude(
         over = {**{aspect: [aspect] for aspect in judging.aspects}, "all": judging.aspects} if some_failed else {}
         match = Match(
             runs=(a.name, b.name),
-            replies=tuple(replies_digest(answer.result for answer in run.answers) for run in lot.runs),
+            replies=tuple(replies_digest(run.answers) for run in lot.runs),
             self_judged=tuple(run.name for run in own),
             aspects={aspect: preferences(judged, [aspect], signature) for aspect in judging.aspects},
             overall=preferences(judged, judging.aspects, signature),
@@ -259,4 +259,4 @@ def _announce(out: Console, judging: Judging) -> None:
     calls = len(judging.judge.rounds) * len(judging.aspects)
     out.print(escape(f"judge={node.name}: {', '.join(judging.aspects)}; {calls} calls a sample"))
     seeds = f"seeds {judging.settings.seed} to {judging.settings.seed + node.repeats - 1}"
-    out.print(escape(f"{engine.model} on {engine.backend} {engine.version}, temperature {node.temperature}, {seeds}"))
+    out.print(escape(f"{engine.in_words}, temperature {node.temperature}, {seeds}"))

@@ -24,9 +24,8 @@ from itertools import combinations
 from mmerg.judging.figures import mean, share
 from mmerg.runs.events import Verdict
 from mmerg.runs.result import Verdicts
-from mmerg.scoring.paired import holm
-from mmerg.scoring.power import mcnemar
 from mmerg.scoring.score import Score
+from mmerg.scoring.shares import holm, mcnemar
 from mmerg.storage.record import Record
 
 A, B = 0, 1

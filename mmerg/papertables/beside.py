@@ -10,12 +10,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from mmerg.errors import by_reason
 from mmerg.paper.published import PaperTable, Published
 from mmerg.papertables.line import Cell, Line
 from mmerg.papertables.ours import Ours, Placed
 from mmerg.papertables.rows import Rows, in_words
-from mmerg.papertables.seeds import over_seeds
+from mmerg.runs.config_diff import alike_but_for
 from mmerg.scoring.intervals import wilson
+from mmerg.scoring.spread import one_a_seed, over, seed_of
 
 HEADS = {
     "self_ppl": "PPL (self)",
@@ -64,16 +66,8 @@ class Beside:
     @property
     def told(self) -> list[str]:
         """All that stands below the table: what is to be said of runs, once for all it holds of; then the rest."""
-        of_runs: dict[str, list[str]] = {}
-        for line in self.lines:
-            if line.note:
-                of_runs.setdefault(line.note, []).append(line.name)
-        return [
-            *(f"{', '.join(names)}: {note}" for note, names in of_runs.items()),
-            *self.caveats,
-            *self.notes,
-            *self.details,
-        ]
+        of_runs = by_reason((line.note, line.name) for line in self.lines if line.note)
+        return [*(f"{names}: {note}" for note, names in of_runs.items()), *self.caveats, *self.notes, *self.details]
 
     @property
     def heads(self) -> list[str]:
@@ -125,17 +119,38 @@ def _of_runs(table: PaperTable, runs: Sequence[Placed], row: Published | None) -
     """A line a run, then the means over their seeds."""
     for one in runs:
         yield _of_run(table, one, row)
-    yield from over_seeds(table.columns, runs, row.name if row else "")
+    groups: dict[str, list[Placed]] = {}
+    for one in runs:
+        groups.setdefault(alike_but_for(one.run.manifest, "seed"), []).append(one)
+    for group in groups.values():
+        yield from _over_seeds(table.columns, group, row.name if row else "")
+
+
+def _over_seeds(columns: Sequence[str], group: Sequence[Placed], row: str) -> Iterator[Line]:
+    """A line for a setting that was run to its end with several seeds. It fits the row as its runs do. A figure has a
+    mean if all runs have it, over as many samples and measured in one way."""
+    finished = (one for one in group if not one.run.scores.unfinished)
+    taken = one_a_seed(finished, lambda one: seed_of(one.run.manifest))
+    if len(taken) < 2:
+        return
+    passed_over = ", ".join(str(one.number) for one in group if one not in taken)
+    unused = f"not in it, being unfinished or of a seed that is: {passed_over}" * bool(passed_over)
+    cells = tuple(Cell.of(over([one.run.score(column) for one in taken])) for column in columns)
+    name, note = f"mean of runs {', '.join(str(one.number) for one in taken)}", taken[0].note(columns)
+    yield Line(name, "seeds", row, cells, note="; ".join(filter(None, (note, unused))), fits=taken[0].fits)
 
 
 def _of_run(table: PaperTable, one: Placed, row: Published | None) -> Line:
     printed = row.figures if row else (None,) * len(table.columns)
-    cells = tuple(
-        _cell(one.run, column, figure, comparable=one.fits and _comparable(one.run, column, row))
-        for column, figure in zip(table.columns, printed, strict=True)
-    )
+    cells = []
+    for column, figure in zip(table.columns, printed, strict=True):
+        score, inside = one.run.score(column), None
+        if score and score.interval and figure is not None and one.fits and _comparable(one.run, column, row):
+            low, high = score.interval
+            inside = low - _PRINTED <= figure <= high + _PRINTED
+        cells.append(Cell.of(score, inside))
     note = one.note(table.columns)
-    return Line(f"run {one.number}", "ours", row.name if row else "", cells, one.run.name, note=note, fits=one.fits)
+    return Line(f"run {one.number}", "ours", row.name if row else "", tuple(cells), one.run.run, note, one.fits)
 
 
 def _comparable(run: Ours, column: str, row: Published | None) -> bool:
@@ -147,19 +162,6 @@ def _comparable(run: Ours, column: str, row: Published | None) -> bool:
     return column not in BY_SIZE or (score is not None and score.n == row.n)
 
 
-def _cell(run: Ours, column: str, printed: float | None, *, comparable: bool) -> Cell:
-    score = run.score(column)
-    if score is None or score.value is None:
-        return Cell(n=score.n if score else None)
-    if score.interval is None:
-        return Cell(score.value, n=score.n, signature=score.signature)
-    low, high = score.interval
-    inside = None
-    if printed is not None and comparable:
-        inside = low - _PRINTED <= printed <= high + _PRINTED
-    return Cell(score.value, low, high, score.n, score.method, score.signature, inside)
-
-
 def _notes(table: PaperTable, numbered: Sequence[tuple[int, Ours]]) -> Iterator[str]:
     yield "✓ the paper's figure lies in our 95 % interval, ✗ it does not; no mark where there are not both."
     yield (
@@ -168,10 +170,8 @@ def _notes(table: PaperTable, numbered: Sequence[tuple[int, Ours]]) -> Iterator[
     )
     if any(row.n is not None for row in table.rows):
         yield "The interval of the paper's accuracy is Wilson's, from its n."
-    which: dict[str, list[str]] = {}
-    for number, run in numbered:
-        which.setdefault(_of_what(table, run), []).append(f"run {number} is {run.called}")
-    yield from (f"{', '.join(runs)}: {what}" for what, runs in which.items())
+    which = by_reason((_of_what(table, run), f"run {number} is {run.called}") for number, run in numbered)
+    yield from (f"{runs}: {what}" for what, runs in which.items())
 
 
 def _signatures(table: PaperTable, runs: Sequence[Ours]) -> Iterator[str]:

@@ -5,6 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from mmerg.scoring.score import Score
+from mmerg.scoring.spread import Spread
+
 
 @dataclass(frozen=True)
 class Cell:
@@ -20,6 +23,14 @@ class Cell:
     signature: str = ""
     inside: bool | None = None
     spread: float | None = None
+
+    @classmethod
+    def of(cls, score: Score | None, inside: bool | None = None) -> Cell:
+        if score is None:
+            return cls()
+        low, high = score.interval or (None, None)
+        spread = score.sd if isinstance(score, Spread) else None
+        return cls(score.value, low, high, score.n, score.method, score.signature, inside, spread)
 
 
 @dataclass(frozen=True)

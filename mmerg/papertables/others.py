@@ -2,14 +2,15 @@
 of two runs in TRACE's table of wins (arXiv 2509.21849). A line each; none is held against the paper's figures, which
 are another model's, or another judge's.
 
-with_others(put_beside(table, []), [Path("sem"), Path("runs/judge-pairwise-gemma3-12b-1a2b3c4d")])
+with_others(put_beside(table, []), {Path("sem"): other_of(Path("sem"))})
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 from mmerg.errors import RunError
@@ -25,74 +26,50 @@ WIN = "win_"  # a column win_<aspect>
 
 
 @dataclass(frozen=True)
-class Read:
-    """What a folder brings: figures by column, what a reader must know of them, and whether they are of the system that
-    the table's first row is of."""
-
-    figures: Mapping[str, Score]
-    note: str
-    of_the_row: bool = True
-
-
-@dataclass(frozen=True)
-class Kind:
-    """Folders of a kind. called: what lines name it; whole: the same in full; table: the paper's that takes them, as
-    `mmerg tables` has it; column: one that no other table has. read raises ConfigError or RunError."""
+class Other:
+    """A folder that is no run. called: what its line is called; whole: the same in full; table: the paper's that takes
+    it, as `mmerg tables` has it; column: one that no other table has. read gives its figures by column, what a reader
+    must know of them, and whether they are of the system that the table's first row is of."""
 
     called: str
     whole: str
     table: Name
     column: str
-    is_one: Callable[[Path], bool]
-    read: Callable[[Path], Read]
+    read: Callable[[], tuple[Mapping[str, Score], str, bool]]
 
 
-def kind_of(path: Path) -> Kind | None:
-    """Of which kind the folder is, sound or not; None where it is of none, as a run."""
-    return next((kind for kind in KINDS if kind.is_one(path)), None)
+def other_of(path: Path) -> Other | None:
+    """What the folder is, sound or not; None where it is nothing of the kind, as a run."""
+    if (path / CARD).is_file():
+        return Other("model", "small empathetic model", "hef", "top1", partial(_model, path))
+    with suppress(RunError):
+        manifest = read_any_manifest(path)
+        if isinstance(manifest, JudgingManifest) and len(manifest.judged) > 1:
+            return Other("judging", "pairwise judging", "trace", f"{WIN}empathy", partial(_match, path))
+    return None
 
 
-def with_others(beside: Beside, paths: Sequence[Path]) -> Beside:
-    """The table with a line for each folder that is of its kind. Raises ConfigError or RunError where one cannot be
-    read."""
-    kinds = [kind for kind in KINDS if kind.column in beside.columns]
-    of_kind = [(kind, path) for path in paths for kind in kinds if kind.is_one(path)]
+def with_others(beside: Beside, others: Mapping[Path, Other]) -> Beside:
+    """The table with a line for each folder that it takes. Raises ConfigError or RunError where one cannot be read."""
     lines, notes = list(beside.lines), list(beside.notes)
-    for number, (kind, path) in enumerate(of_kind, start=1):
-        found, name = kind.read(path), path.resolve().name
-        cells = tuple(_cell(found.figures.get(column)) for column in beside.columns)
-        row = beside.lines[0].name if found.of_the_row else ""
-        lines.append(Line(f"{kind.called} {number}", "ours", row, cells, name, note=found.note, fits=False))
-        notes.append(f"{kind.called} {number} is {name}")
+    taken = [(path.resolve().name, other) for path, other in others.items() if other.column in beside.columns]
+    for number, (name, other) in enumerate(taken, start=1):
+        figures, note, of_the_row = other.read()
+        cells = tuple(Cell.of(figures.get(column)) for column in beside.columns)
+        row = beside.lines[0].name if of_the_row else ""
+        lines.append(Line(f"{other.called} {number}", "ours", row, cells, name, note=note, fits=False))
+        notes.append(f"{other.called} {number} is {name}")
     return replace(beside, lines=tuple(lines), notes=tuple(notes))
 
 
-def _cell(score: Score | None) -> Cell:
-    if score is None:
-        return Cell()
-    low, high = score.interval or (None, None)
-    return Cell(score.value, low, high, score.n, score.method, score.signature)
-
-
-def _is_model(path: Path) -> bool:
-    return (path / CARD).is_file()
-
-
-def _model(path: Path) -> Read:
+def _model(path: Path) -> tuple[Mapping[str, Score], str, bool]:
     card = read(path).card
     features, data = "an embedding" if card.embedder else "tf-idf", card.validated_on
     differs = f"logistic regression over {features}, not ESCM; {data.corpus} {data.split}, {len(card.labels)} labels"
-    return Read(card.figures, differs)
+    return card.figures, differs, True
 
 
-def _is_match(path: Path) -> bool:
-    with suppress(RunError):
-        manifest = read_any_manifest(path)
-        return isinstance(manifest, JudgingManifest) and len(manifest.judged) > 1
-    return False
-
-
-def _match(path: Path) -> Read:
+def _match(path: Path) -> tuple[Mapping[str, Score], str, bool]:
     match = read_match(path)
     first, second = match.runs
     wins = {f"{WIN}{aspect}": figures["win"] for aspect, figures in match.aspects.items()}
@@ -101,10 +78,4 @@ def _match(path: Path) -> Read:
     system = ""
     with suppress(RunError):  # the judging may have been copied without its runs
         system = read_manifest(path.resolve().parent / first).system
-    return Read(wins, note, of_the_row=system == "trace")
-
-
-KINDS = (
-    Kind("model", "small empathetic model", "hef", "top1", _is_model, _model),
-    Kind("judging", "pairwise judging", "trace", f"{WIN}empathy", _is_match, _match),
-)
+    return wins, note, system == "trace"

@@ -1,7 +1,7 @@
 """A run beside a paper's table: what decides which row it is, and its figures.
 
 run = read_ours(Path("runs/iemocap-merg-qwen3.5-27b-1a2b3c4d"))
-run.dataset, run.score("acc")
+run.called, run.score("acc")
 """
 
 from __future__ import annotations
@@ -12,13 +12,11 @@ from pathlib import Path
 
 from mmerg.errors import ConfigError, RunError, did_you_mean
 from mmerg.judging.judgement import Judgement, read_judgements
-from mmerg.runs.config_diff import alike_but_for
 from mmerg.runs.folder import read_results
 from mmerg.runs.labels import own
 from mmerg.runs.manifest import About, JudgingManifest, Manifest, read_manifest
 from mmerg.runs.result import Result
 from mmerg.scoring.score import Score, Scores, read_scores
-from mmerg.settings.identity import at
 
 KEYFRAMES = "keyframes"
 MEASURED = "descriptions measured from keyframes"
@@ -27,16 +25,9 @@ UNUSABLE = "no clip could be used: text only"
 
 
 @dataclass(frozen=True)
-class Ours:
-    """A scored run. samples: the protocol's. seen: what agents saw of the clips. judges: their ratings, by
-    name. but_for_seed: the same for runs that differ in their seeds alone."""
+class Ours(About):
+    """A scored run. seen: what agents saw of the clips. judges: their ratings, by name."""
 
-    name: str
-    own: str
-    seed: int
-    but_for_seed: str
-    settings: Mapping[str, object]
-    samples: int
     seen: str
     scores: Scores
     judges: Mapping[str, Judgement] = field(default_factory=dict)
@@ -44,11 +35,7 @@ class Ours:
     @property
     def called(self) -> str:
         """The user's own name for the run before that of its folder."""
-        return f"{self.own} ({self.name})" if self.own else self.name
-
-    @property
-    def dataset(self) -> str:
-        return str(at(self.settings, "dataset.name"))
+        return f"{name} ({self.run})" if (name := own(self)) else self.run
 
     def score(self, column: str) -> Score | None:
         """The figure of a column: of `scores.json`, or the rating of the one judge."""
@@ -89,17 +76,7 @@ def read_ours(path: Path) -> Ours:
     scores = read_scores(path, manifest.identity)
     text = manifest.setting("frames.seen_by") == "none"
     looked = KEYFRAMES if text else seen(read_results(path).values())  # what was asked for, as the settings tell
-    return Ours(
-        path.resolve().name,
-        own(About(path, manifest)),
-        manifest.setting("seed", 0),
-        alike_but_for(manifest, "seed"),
-        manifest.settings,
-        manifest.protocol.samples,
-        looked,
-        scores,
-        read_judgements(path),
-    )
+    return Ours(path, manifest, looked, scores, read_judgements(path))
 
 
 def judged_by(runs: Sequence[Ours], judge: str) -> list[Ours]:
@@ -108,7 +85,7 @@ def judged_by(runs: Sequence[Ours], judge: str) -> list[Ours]:
     names = {name: found.judge for run in runs for name, found in run.judges.items()}
     if judge not in (*names, *names.values()):
         near = did_you_mean(judge, [*names, *names.values()])
-        hint = f"{near} judges: {', '.join(sorted(names))}".strip() if names else "python -m mmerg.judge RUN…"
+        hint = f"{near} judges: {', '.join(sorted(names))}".strip() if names else "mmerg judge RUN…"
         raise ConfigError(f"none of these runs is judged by {judge}", where="--judge", hint=hint)
     return [
         replace(run, judges={name: one for name, one in run.judges.items() if judge in (name, one.judge)})

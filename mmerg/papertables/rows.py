@@ -60,9 +60,10 @@ class Rows:
 
     def differences(self, row: str, run: Ours) -> list[Setting]:
         """In what the run is not as the row, with both values."""
-        found = _found(run.settings, self.asked[row])
-        if self.table.samples and run.samples != self.table.samples:
-            found.append(Setting(SAMPLES, (str(run.samples), str(self.table.samples))))
+        found = _found(run.manifest.settings, self.asked[row])
+        samples = run.manifest.protocol.samples
+        if self.table.samples and samples != self.table.samples:
+            found.append(Setting(SAMPLES, (str(samples), str(self.table.samples))))
         if self.table.keyframes and run.seen != KEYFRAMES:
             found.append(Setting(SEEN, (run.seen, KEYFRAMES)))
         return found

@@ -91,6 +91,10 @@ class Result(SampleLine):
     history: tuple[tuple[str, str], ...] = ()
 
     @property
+    def ok(self) -> bool:
+        return self.status == "ok"
+
+    @property
     def unaudited(self) -> bool:
         """Whether an audit could not be read, which ended the loop."""
         return self.ended == "unaudited"

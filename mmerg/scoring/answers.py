@@ -1,4 +1,4 @@
-"""What is scored: the samples of a run as its folder tells them, each with what metrics need of it.
+"""What is scored: a run with its results, as its folder tells them.
 
 run = read_run(Path("runs/meld-merg-…"))
 run.answers[0].response, run.answers[0].gold_response
@@ -7,59 +7,27 @@ run.answers[0].response, run.answers[0].gold_response
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from mmerg.errors import some
 from mmerg.runs.folder import read_results
-from mmerg.runs.manifest import Manifest, read_manifest
+from mmerg.runs.manifest import About, read_manifest
 from mmerg.runs.result import Result
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """A sample as it came out."""
-
-    result: Result
-
-    @property
-    def id(self) -> str:
-        return self.result.id
-
-    @property
-    def ok(self) -> bool:
-        return self.result.status == "ok"
-
-    @property
-    def improper(self) -> bool:
-        """Whether the log-probabilities are left out, one being no logarithm of a probability."""
-        return self.ok and self.result.logprob is None and self.result.logprob_tokens > 0
-
-
 @dataclass(frozen=True)
-class ScoredRun:
-    """A run folder: its manifest, and an answer for every sample that it finished, in the order of its results. label:
-    what it is called where its folder's name would not tell it from another's."""
+class ScoredRun(About):
+    """A run folder: its manifest, and a result for every sample that it finished, in the order of its file. label: what
+    it is called where its folder's name would not tell it from another's."""
 
-    path: Path
-    manifest: Manifest
-    answers: tuple[Answer, ...]
+    answers: tuple[Result, ...]
     label: str = ""
 
     @property
-    def improper(self) -> tuple[str, ...]:
-        """The samples of which `self_ppl` cannot be had."""
-        return tuple(answer.id for answer in self.answers if answer.improper)
-
-    @property
     def name(self) -> str:
-        return self.label or self.path.resolve().name  # also of "."
-
-    @property
-    def protocol(self) -> str:
-        """The protocol with its n, as the run told it."""
-        return self.manifest.protocol.description
+        return self.label or self.run
 
 
 def told_apart(runs: Sequence[ScoredRun]) -> list[ScoredRun]:
@@ -68,15 +36,22 @@ def told_apart(runs: Sequence[ScoredRun]) -> list[ScoredRun]:
     return [replace(run, label=str(run.path)) if names[run.name] > 1 else run for run in runs]
 
 
+def dialogue(result: Result) -> str:
+    """Which samples are not independent of it; where its corpus has no dialogues, none."""
+    return result.dialogue or result.id
+
+
+def improper(results: Iterable[Result]) -> tuple[str, ...]:
+    """The samples of which `self_ppl` cannot be had: one of the log-probabilities is no logarithm of a probability."""
+    return tuple(one.id for one in results if one.ok and one.logprob is None and one.logprob_tokens > 0)
+
+
 def describe_improper(samples: Sequence[str]) -> str:
     """Of which samples self_ppl cannot be had, and why; "" for none."""
-    if not samples:
-        return ""
-    return (
-        f"self_ppl is without {some(samples)}: the server gave a token a probability above 1, or none that is a number"
-    )
+    why = "the server gave a token a probability above 1, or none that is a number"
+    return f"self_ppl is without {some(samples)}: {why}" if samples else ""
 
 
 def read_run(path: Path) -> ScoredRun:
     """The run in folder `path`, finished or not. Raises RunError where it is none, or its files do not hold."""
-    return ScoredRun(path, read_manifest(path), tuple(map(Answer, read_results(path).values())))
+    return ScoredRun(path, read_manifest(path), tuple(read_results(path).values()))

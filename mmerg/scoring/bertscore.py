@@ -6,70 +6,55 @@ mean over pairs of each (Zhang et al. 2020, arXiv 1904.09675).
 The bert-score package pads the texts of a batch to one length, and padding shifts a score by up to 0.005, so that a
 reply's score would depend on its neighbours. Here a batch is one text: a pair's score depends on the pair alone.
 
-    BertScore("f1", "roberta-large", 17).ready(run.answers)
+    p, r, f1 = bert_scores("roberta-large", 17)
+    f1.ready(run.answers)
     load("roberta-large", 17).scores([("Oh no.", "Oh dear.")])    # [(0.97, 0.96, 0.96)]
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from mmerg.errors import ConfigError
-from mmerg.scoring.answers import Answer
+from mmerg.runs.result import Result
 from mmerg.scoring.extras import device, fingerprint, loading, quietly, readable, require
-from mmerg.scoring.metric import IntervalBy, Value, ratio
+from mmerg.scoring.metric import Mask, Metric, Ratio, Value
 
-Part = Literal["p", "r", "f1"]
-PARTS: tuple[Part, ...] = ("p", "r", "f1")
+PARTS = ("p", "r", "f1")
 Three = tuple[float, float, float]
 NOTHING: Three = (0.0, 0.0, 0.0)
 UNBOUNDED = 1_000_000
 
 
-@dataclass(frozen=True)
-class BertScore:
-    """A sample that did not fail and has a gold response that is not blank counts; a blank reply to it scores 0."""
+def bert_scores(model: str = "roberta-large", layers: int | None = None) -> list[Metric]:
+    """bert_p, bert_r, bert_f1: precision, recall, F1. A sample that did not fail and has a gold response that is not
+    blank counts; a blank reply to it scores 0. Raises ConfigError where the model cannot be loaded."""
+    scorer = load(model, layers)
 
-    part: Part
-    model: str = "roberta-large"
-    layers: int | None = None
-    higher_is_better: bool | None = True
-    interval_by: IntervalBy = "bootstrap"
-    needs: str = "a reply and a gold response"
+    def counted(results: Sequence[Result]) -> Mask:
+        return np.array([result.ok and bool((result.gold_response or "").strip()) for result in results], bool)
 
-    @property
-    def name(self) -> str:
-        return f"bert_{self.part}"
+    def ready(part: int, results: Sequence[Result]) -> Value:
+        pairs = [(result.response or "", result.gold_response or "") for result in results]
+        return Ratio(np.array([100.0 * three[part] for three in scorer.scores(pairs)]), np.ones(len(pairs)))
 
-    @property
-    def signature(self) -> str:
-        scorer = self._scorer()
-        return f"{scorer.signature}|blank:0|failed:left-out|scale:100||{scorer.recorded}"
-
-    def counted(self, answers: Sequence[Answer]) -> NDArray[np.bool_]:
-        return np.array([answer.ok and bool((answer.result.gold_response or "").strip()) for answer in answers], bool)
-
-    def ready(self, answers: Sequence[Answer]) -> Value:
-        counted = self.counted(answers)
-        pairs = [
-            (answer.result.response or "", answer.result.gold_response or "")
-            for answer, counts in zip(answers, counted, strict=True)
-            if counts
-        ]
-        scores = np.zeros(len(answers))
-        scores[counted] = [100.0 * three[PARTS.index(self.part)] for three in self._scorer().scores(pairs)]
-        return ratio(scores, counted.astype(float))
-
-    def _scorer(self) -> PairScorer:
-        return load(self.model, self.layers)
+    return [
+        Metric(
+            name=f"bert_{name}",
+            signature=f"{scorer.signature}|blank:0|failed:left-out|scale:100||{scorer.recorded}",
+            needs="a reply and a gold response",
+            counted=counted,
+            ready=partial(ready, part),
+            higher_is_better=True,
+        )
+        for part, name in enumerate(PARTS)
+    ]
 
 
 class PairScorer:

@@ -3,7 +3,7 @@ and how often two runs forecast another emotion, which shows whether a setting d
 that a model is shown.
 
 pairing = pair([read_run(a)], [read_run(b)])
-changes(Accuracy(), pairing, ("A", "B"))
+changes(accuracy(), pairing, ("A", "B"))
 moved(pairing)    # Moved(samples=31, differ=12, interval=(23.7, 56.2))
 """
 
@@ -13,8 +13,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from mmerg.scoring.intervals import interval
-from mmerg.scoring.metric import Metric, ratio
+from mmerg.scoring.answers import dialogue
+from mmerg.scoring.intervals import each, interval
+from mmerg.scoring.metric import Metric, Ratio
 from mmerg.scoring.paired import Pairing
 from mmerg.storage.record import Record
 
@@ -42,15 +43,14 @@ def changes(metric: Metric, pairing: Pairing, names: tuple[str, str]) -> Iterato
     itself, such as distinct n-grams."""
     if metric.interval_by == "jackknife":
         return
-    counted = np.all([metric.counted(side).reshape(pairing.seeds, -1) for side in (pairing.a, pairing.b)], axis=(0, 1))
-    value, n = metric.ready((*pairing.a, *pairing.b)), pairing.samples
-    each = np.array([value(np.array([place])) for place in range(len(pairing.a) * 2)]).reshape(2, pairing.seeds, n)
-    a, b = each.mean(axis=1)
-    gaps = np.where(counted & np.isfinite(a - b), b - a, 0.0)
+    kept = pairing.counted(metric)
+    values = each(metric.ready((*kept.a, *kept.b)), 2 * len(kept.a)).reshape(2, kept.seeds, kept.samples)
+    a, b = values.mean(axis=1)
+    gaps = np.where(np.isfinite(a - b), b - a, 0.0)
     for place in np.argsort(-np.abs(gaps), kind="stable"):
         if not gaps[place]:
             return
-        one, other = pairing.a[place].result, pairing.b[place].result
+        one, other = kept.a[place], kept.b[place]
         yield Change(
             metric=metric.name,
             a=names[0],
@@ -84,9 +84,10 @@ class Moved(Record):
 
 def moved(pairing: Pairing) -> Moved:
     """The forecasts of both sides, held against each other."""
-    both = [(a.result, b.result) for a, b in zip(pairing.a, pairing.b, strict=True)]
-    both = [(a, b) for a, b in both if a.emotion is not None and b.emotion is not None]
+    both = [
+        (a, b) for a, b in zip(pairing.a, pairing.b, strict=True) if a.emotion is not None and b.emotion is not None
+    ]
     differ = np.array([100.0 * (a.emotion != b.emotion) for a, b in both])
-    names = [a.dialogue or a.id for a, _ in both]
-    found = interval("wilson", ratio(differ, np.ones(len(both))), names, resamples=1, seed=0) if both else None
+    value, names = Ratio(differ, np.ones(len(both))), [dialogue(a) for a, _ in both]
+    found = interval("wilson", value, names, resamples=1, seed=0) if both else None
     return Moved(samples=len(both), differ=int(np.count_nonzero(differ)), interval=found.ends if found else None)

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from mmerg.errors import RunError, some
 from mmerg.runs.manifest import Manifest
 from mmerg.runs.result import Result
-from mmerg.scoring.answers import ScoredRun, describe_improper
+from mmerg.scoring.answers import ScoredRun, describe_improper, improper
 from mmerg.scoring.paired import Pairing
 
 
@@ -20,14 +20,14 @@ def must_compare(a: ScoredRun, b: ScoredRun) -> None:
         raise RunError(
             f"these runs cannot be compared: {'; '.join(differences)}",
             where=f"{a.path} and {b.path}",
-            hint="compare runs of one dataset and protocol; python -m mmerg.score RUN RUN prints figures side by side",
+            hint="compare runs of one dataset and protocol; mmerg score RUN RUN prints figures side by side",
         )
 
 
 def must_have_one_target(pairing: Pairing, a: ScoredRun, b: ScoredRun) -> None:
     """Raises RunError where the two results of a sample name different labels or replies of the data."""
     pairs = zip(pairing.a, pairing.b, strict=True)
-    apart = [f"{one.id} ({told})" for one, other in pairs if (told := _targets_apart(one.result, other.result))]
+    apart = [f"{one.id} ({told})" for one, other in pairs if (told := _targets_apart(one, other))]
     if apart:
         raise RunError(
             f"the runs disagree on the data's own labels or replies, in {len(apart)} of the {len(pairing.a)} samples "
@@ -43,8 +43,8 @@ def warnings(a: ScoredRun, b: ScoredRun) -> Iterator[str]:
     if a.manifest.identity == b.manifest.identity:
         yield f"{a.name} and {b.name} have one identity: the same corpus, engine, prompts and settings"
     for run in (a, b):
-        if improper := describe_improper(run.improper):
-            yield f"{run.name}: {improper}"
+        if told := describe_improper(improper(run.answers)):
+            yield f"{run.name}: {told}"
         if (missing := run.manifest.protocol.samples - len(run.answers)) > 0:
             yield f"{run.name} is not finished: {missing} samples of its protocol have no result yet"
 
@@ -60,9 +60,9 @@ def _differences(a: Manifest, b: Manifest) -> Iterator[str]:
     for name in sorted(ours.keys() | theirs.keys()):
         if ours.get(name) != theirs.get(name):
             yield f"protocol.{name} is {ours.get(name)} and {theirs.get(name)}"
-    labels, others = _labels(a), _labels(b)
+    labels, others = (", ".join(sorted(set(run.corpus.labels))) or "none" for run in (a, b))
     if labels != others:
-        yield f"the labels are {', '.join(sorted(labels)) or 'none'} and {', '.join(sorted(others)) or 'none'}"
+        yield f"the labels are {labels} and {others}"
 
 
 def _targets_apart(one: Result, other: Result) -> str:
@@ -79,7 +79,3 @@ def _protocol(manifest: Manifest) -> dict[str, object]:
     if "sample" not in kept:
         kept.pop("seed", None)  # nothing is drawn
     return kept
-
-
-def _labels(manifest: Manifest) -> frozenset[str]:
-    return frozenset(manifest.corpus.labels)

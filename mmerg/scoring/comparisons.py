@@ -11,14 +11,15 @@ from collections.abc import Callable, Sequence
 from itertools import chain
 from typing import TypeAlias
 
-from mmerg.errors import ConfigError, RunError
+from mmerg.errors import ConfigError, RunError, by_reason
 from mmerg.runs.config_diff import alike_but_for, config_diff
 from mmerg.scoring.answers import ScoredRun
 from mmerg.scoring.changed import Change, Moved, changes, moved
 from mmerg.scoring.comparable import must_compare, must_have_one_target, warnings
 from mmerg.scoring.metric import Metric, deciding
-from mmerg.scoring.paired import Comparison, Pairing, compare, holm, pair
-from mmerg.scoring.power import LEVEL
+from mmerg.scoring.paired import Comparison, Pairing, compare, pair
+from mmerg.scoring.shares import LEVEL, holm
+from mmerg.scoring.spread import by_seeds, seed_of
 from mmerg.scoring.standard import Options, standard_metrics
 from mmerg.storage.record import Record
 
@@ -63,92 +64,73 @@ class Compared(Record):
 
 
 def compared_with(
-    first: Sequence[ScoredRun],
-    others: Sequence[Sequence[ScoredRun]],
-    options: Options,
-    begun: Callable[[str], None] | None = None,
+    first: Side, others: Sequence[Side], options: Options, begun: Callable[[str], None] | None = None
 ) -> Compared:
     """All figures of `options`, whose resamples are the draws; `begun` is told the name of each before it. A side is a
     run, or the seeds of one setting (see `by_setting`). Raises RunError where runs cannot be compared or share no
     sample, ConfigError for an option that means nothing. Only the primary figures have a p, corrected for all of them
     and all sides together."""
-    told: dict[str, None] = {}
     baseline = first[0]
+    told: list[str] = []
     for other in chain(*others):
         must_compare(baseline, other)
-        told |= dict.fromkeys(warnings(baseline, other))
+        told += warnings(baseline, other)
     sides = [_as_many(first, other) for other in others]
     for side, (a, b) in zip(others, sides, strict=True):
-        told |= dict.fromkeys(_left_out((first, a), (side, b)))
+        if left_out := [run.name for run in (*first, *side) if run not in (*a, *b)]:
+            told.append(f"not compared, as the other side has fewer seeds: {', '.join(left_out)}")
     pairings = [_pairing(a, b) for a, b in sides]
-    pairs = [
-        Pair(
-            a=", ".join(run.name for run in a),
-            b=", ".join(run.name for run in b),
-            a_runs=tuple(run.name for run in a),
-            b_runs=tuple(run.name for run in b),
-            samples=found.samples,
-            a_alone=found.a_alone,
-            b_alone=found.b_alone,
-            settings=_settings(a[0], b[0]),
-            forecasts=moved(found),
-        )
-        for (a, b), found in zip(sides, pairings, strict=True)
-    ]
-    ours = standard_metrics(baseline, options)
-    theirs = [standard_metrics(b[0], options) for _, b in sides]
+    pairs = [_described(a, b, found) for (a, b), found in zip(sides, pairings, strict=True)]
+    ours = standard_metrics(baseline.manifest.engine, options)
+    theirs = [standard_metrics(b[0].manifest.engine, options) for _, b in sides]
     primary = _primary(ours, options)
     found: list[Comparison] = []
     changed: list[Change] = []
     for place, metric in enumerate(ours):
         if begun:
             begun(metric.name)
-        for number, one in enumerate(pairs):
-            names, tested = (one.a, one.b), metric.name in primary
-            found.append(_compared(metric, theirs[number][place], pairings[number], names, options, tested))
+        tested = metric.name in primary
+        for one, pairing, metrics in zip(pairs, pairings, theirs, strict=True):
+            names, signature = (one.a, one.b), metrics[place].signature
+            if deciding(metric.signature) != deciding(signature):  # perplexity under its own model, say
+                why = f"not one figure: {metric.signature} and {signature}"
+                bare = {"metric": metric.name, "a": one.a, "b": one.b, "n": 0, "dialogues": 0, "why": why}
+                more = {"left_out": pairing.samples, "higher_is_better": metric.higher_is_better}
+                found.append(Comparison.model_validate(bare | more))
+                continue
+            draws, seed = options.resamples, options.seed
+            found.append(compare(metric, pairing, draws=draws, seed=seed, names=names, tested=tested))
             if tested and found[-1].difference is not None:
-                changed += changes(metric, pairings[number], names)
+                changed += changes(metric, pairing, names)
     ps = iter(holm([one.p for one in found if one.p is not None]))
     corrected = [one if one.p is None else one.model_copy(update={"p_holm": next(ps)}) for one in found]
     return Compared(
-        protocol=baseline.protocol,
+        protocol=baseline.manifest.protocol.description,
         draws=options.resamples,
         seed=options.seed,
         pairs=tuple(pairs),
         comparisons=tuple(corrected),
-        warnings=(*told, *_too_few(corrected), *_dependent(corrected)),
+        warnings=tuple(dict.fromkeys((*told, *_too_few(corrected), *_dependent(corrected)))),
         changes=tuple(changed),
     )
 
 
-def by_setting(runs: Sequence[ScoredRun]) -> list[list[ScoredRun]]:
+def by_setting(runs: Sequence[ScoredRun]) -> list[Side]:
     """The runs that differ in their seeds alone together; each by itself where that leaves one setting, or a seed is
     there twice."""
-    found: dict[str, list[ScoredRun]] = {}
-    for run in sorted(runs, key=_seed):
-        found.setdefault(alike_but_for(run.manifest, "seed"), []).append(run)
-    seeds = [{_seed(run) for run in group} for group in found.values()]
-    whole = all(len(one) == len(group) for one, group in zip(seeds, found.values(), strict=True))
-    if len(found) < 2 or not whole:
+    settings = by_seeds([run.manifest for run in runs])
+    twice = len({alike_but_for(run.manifest, "seed") for run in runs}) < len(settings)
+    if len(settings) < 2 or twice:
         return [[run] for run in runs]
-    return sorted(found.values(), key=lambda group: min(map(runs.index, group)))
-
-
-def _seed(run: ScoredRun) -> int:
-    return int(run.manifest.setting("seed", 0))
+    return [[runs[place] for _, place in sorted(places.items())] for places in settings]
 
 
 def _as_many(a: Side, b: Side) -> tuple[Side, Side]:
     """As many runs of either side, those of the same seeds where both have some."""
-    shared = set(map(_seed, a)) & set(map(_seed, b))
-    of_shared = [[run for run in side if _seed(run) in shared] for side in (a, b)]
+    shared = {seed_of(run.manifest) for run in a} & {seed_of(run.manifest) for run in b}
+    of_shared = [[run for run in side if seed_of(run.manifest) in shared] for side in (a, b)]
     most = min(len(a), len(b))
     return (of_shared[0], of_shared[1]) if len(shared) == most else (a[:most], b[:most])
-
-
-def _left_out(*sides: tuple[Side, Side]) -> list[str]:
-    left_out = [run.name for all_of_them, taken in sides for run in all_of_them if run not in taken]
-    return [f"not compared, as the other side has fewer seeds: {', '.join(left_out)}"] * bool(left_out)
 
 
 def _pairing(a: Side, b: Side) -> Pairing:
@@ -164,27 +146,20 @@ def _pairing(a: Side, b: Side) -> Pairing:
     return found
 
 
-def _settings(a: ScoredRun, b: ScoredRun) -> tuple[Differs, ...]:
-    found = config_diff([a.manifest, b.manifest])
-    return tuple(Differs(name=one.name, a=one.values[0], b=one.values[1]) for one in found)
-
-
-def _compared(
-    metric: Metric, other: Metric, pairing: Pairing, names: tuple[str, str], options: Options, tested: bool
-) -> Comparison:
-    """One figure of two runs; none where it is measured in another way for each (perplexity under its own model)."""
-    if deciding(metric.signature) != deciding(other.signature):
-        return Comparison(
-            metric=metric.name,
-            a=names[0],
-            b=names[1],
-            n=0,
-            dialogues=0,
-            left_out=pairing.samples,
-            higher_is_better=metric.higher_is_better,
-            why=f"not one figure: {metric.signature} and {other.signature}",
-        )
-    return compare(metric, pairing, draws=options.resamples, seed=options.seed, names=names, tested=tested)
+def _described(a: Side, b: Side, pairing: Pairing) -> Pair:
+    settings = config_diff([a[0].manifest, b[0].manifest])
+    a_runs, b_runs = (tuple(run.name for run in side) for side in (a, b))
+    return Pair(
+        a=", ".join(a_runs),
+        b=", ".join(b_runs),
+        a_runs=a_runs,
+        b_runs=b_runs,
+        samples=pairing.samples,
+        a_alone=pairing.a_alone,
+        b_alone=pairing.b_alone,
+        settings=tuple(Differs(name=one.name, a=one.values[0], b=one.values[1]) for one in settings),
+        forecasts=moved(pairing),
+    )
 
 
 def _primary(metrics: Sequence[Metric], options: Options) -> tuple[str, ...]:
@@ -200,27 +175,27 @@ def _primary(metrics: Sequence[Metric], options: Options) -> tuple[str, ...]:
 
 def _too_few(found: Sequence[Comparison]) -> list[str]:
     """Differences that are smaller than what so many pairs show, and were not shown."""
-    missed: dict[str, list[str]] = {}
-    for one in found:
-        small = one.difference and (one.detectable is None or abs(one.difference) < one.detectable)
-        if small and one.p_holm is not None and one.p_holm >= LEVEL:
-            missed.setdefault(one.b, []).append(f"{one.metric} ({one.n})")
+    missed = by_reason(
+        (one.b, f"{one.metric} ({one.n})")
+        for one in found
+        if one.difference and (one.detectable is None or abs(one.difference) < one.detectable)
+        if one.p_holm is not None and one.p_holm >= LEVEL
+    )
     return [
-        f"so few pairs cannot show a difference as small as found with {b}: {', '.join(figures)}"
-        for b, figures in missed.items()
+        f"so few pairs cannot show a difference as small as found with {b}: {figures}" for b, figures in missed.items()
     ]
 
 
 def _dependent(found: Sequence[Comparison]) -> list[str]:
     """Shares where dialogues have several samples, which McNemar's test takes as independent."""
-    several: dict[tuple[str, int, int], list[str]] = {}
-    for one in found:
-        if one.p_mcnemar is not None and one.dialogues < one.n:
-            told = f"{one.metric} {chance(one.p_mcnemar)}"
-            several.setdefault((one.b, one.n, one.dialogues), []).append(told)
+    several = by_reason(
+        ((one.b, one.n, one.dialogues), f"{one.metric} {chance(one.p_mcnemar)}")
+        for one in found
+        if one.p_mcnemar is not None and one.dialogues < one.n
+    )
     return [
         f"with {b}, {n} pairs are from {dialogues} dialogues, so p is of exchanging whole dialogues; McNemar's, which "
-        f"takes pairs as independent, would be: {', '.join(told)}"
+        f"takes pairs as independent, would be: {told}"
         for (b, n, dialogues), told in several.items()
     ]
 

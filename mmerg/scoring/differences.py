@@ -14,10 +14,11 @@ from rich.text import Text
 
 from mmerg.console.tables import ARROWS, NONE, Sheet, figure, signed
 from mmerg.console.terminal import escape, plural
+from mmerg.errors import by_reason
 from mmerg.scoring.changed import Change
 from mmerg.scoring.comparisons import Compared, Pair, chance, how_p
 from mmerg.scoring.paired import Comparison
-from mmerg.scoring.power import LEVEL
+from mmerg.scoring.shares import LEVEL
 
 _HEADS = ("figure", "A", "B", "B − A", "95 % interval", "p", "p Holm", "detectable", "pairs")
 _FEW = 3  # samples listed of each kind
@@ -35,7 +36,8 @@ def shown(compared: Compared, labels: Mapping[str, str], verbose: bool = False) 
         yield from (escape(told) for told in _shares(found))
         if pair.forecasts and pair.forecasts.samples:
             yield escape(pair.forecasts.told())
-        yield from (escape(f"{', '.join(names)}: {why}") for why, names in _absent(found).items())
+        absent = by_reason((one.why, one.metric) for one in found if one.why)
+        yield from (escape(f"{names}: {why}") for why, names in absent.items())
         for metric in dict.fromkeys(one.metric for one in found if one.p is not None):
             those = [one for one in compared.changes if (one.metric, one.b) == (metric, pair.b)]
             yield from _changed(metric, those, len(those) if verbose else _FEW)
@@ -49,10 +51,7 @@ def _heading(pair: Pair, labels: Mapping[str, str]) -> str:
     alone = f"; {pair.a_alone} more in A alone, {pair.b_alone} in B alone" if pair.a_alone or pair.b_alone else ""
     settings = "".join(f"\n  {one.name}: {one.a} → {one.b}" for one in pair.settings)
     differing = f"\nsettings that differ, A → B{settings}" if settings else "\nno setting differs"
-    a, b = (
-        "; ".join(f"{own}, {run}" if (own := labels[run]) else run for run in runs)
-        for runs in (pair.a_runs, pair.b_runs)
-    )
+    a, b = ("; ".join(f"{labels[run]}, {run}" for run in runs) for runs in (pair.a_runs, pair.b_runs))
     seeds = f", each figure the mean over {len(pair.a_runs)} seeds" if len(pair.a_runs) > 1 else ""
     return f"\nA: {a}\nB: {b}\n{plural(pair.samples, 'sample')} in both{alone}{seeds}{differing}"
 
@@ -98,15 +97,6 @@ def _changed(metric: str, found: Sequence[Change], most: int) -> Iterator[Text]:
             yield escape(f"  {one.sample}: {figure(one.a_value)} → {figure(one.b_value)}{gold}")
             for side, emotion, reply in (("A", one.a_emotion, one.a_reply), ("B", one.b_emotion, one.b_reply)):
                 yield escape(f"    {side}: {f'({emotion}) ' if emotion else ''}{reply or 'failed'}")
-
-
-def _absent(found: Sequence[Comparison]) -> dict[str, list[str]]:
-    """Figures without a difference, or an interval of it, by reason."""
-    reasons: dict[str, list[str]] = {}
-    for one in found:
-        if one.why:
-            reasons.setdefault(one.why, []).append(one.metric)
-    return reasons
 
 
 def _how(compared: Compared) -> str:

@@ -1,73 +1,103 @@
-"""What a metric is: made ready once over a list of answers, then a value for any of them, any number of times each.
+"""What a metric is: made ready once over results, then a value for any of them, any number of times each.
 
 The same few numpy operations then serve the figure itself, a bootstrap (dialogues drawn with repetition), and paired
-tests (two runs' answers in one list, exchanged pairwise).
+tests (two runs' results in one list, exchanged pairwise).
 
-    value = Distinct(n=2).ready(run.answers)
+    value = distinct(2).ready(run.answers)
     value(np.arange(len(run.answers)))    # the figure
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Literal, Protocol, TypeAlias
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mmerg.scoring.answers import Answer
+from mmerg.runs.result import Result
 
 Indices: TypeAlias = NDArray[np.intp]
-Value: TypeAlias = Callable[[Indices], float]  # NaN where none of the answers counts
+Value: TypeAlias = Callable[[Indices], float]  # NaN where none of the results counts
 Floats: TypeAlias = NDArray[np.float64]
+Mask: TypeAlias = NDArray[np.bool_]
+Of: TypeAlias = Callable[[Result], float]
 IntervalBy = Literal["wilson", "bootstrap", "jackknife"]  # see `intervals`
 
 
-class Metric(Protocol):
-    """A named figure over answers.
+@dataclass(frozen=True)
+class Metric:
+    """A named figure over results.
 
-    Metrics skip answers that have nothing for them (no response, no label), and never change or print anything.
+    signature: the options and model hashes that decide the figure, as `key:value` joined by `|`; behind `||` what is
+    only recorded, such as versions of packages and servers. needs: what a sample must have to count, in a few words.
+    counted: shape [results], which of them the figure is over. ready: prepares, once, what results that count give;
+    indices into them are what the value is asked for. interval_by: wilson for shares (0 or 100 a result), jackknife for
+    what repeated results lower (distinct n-grams), bootstrap for all else. higher_is_better: None for what describes
+    and does not judge.
     """
 
-    @property
-    def name(self) -> str:
-        """The column: acc, dist1, …"""
+    name: str
+    signature: str
+    needs: str
+    counted: Callable[[Sequence[Result]], Mask]
+    ready: Callable[[Sequence[Result]], Value]
+    interval_by: IntervalBy = "bootstrap"
+    higher_is_better: bool | None = None
 
-    @property
-    def higher_is_better(self) -> bool | None:
-        """None for what describes and does not judge."""
 
-    @property
-    def signature(self) -> str:
-        """The options and model hashes that decide the figure, as `key:value` joined by `|`; behind `||` what is only
-        recorded, such as versions of packages and servers."""
+@dataclass(frozen=True)
+class Ratio:
+    """A value: the sum of numerators over the sum of denominators, one of each a result, and what `then` makes of it.
+    Means, and rates by token."""
 
-    @property
-    def interval_by(self) -> IntervalBy:
-        """Which interval suits it: wilson for shares (0 or 100 an answer), jackknife for what repeated answers lower
-        (distinct n-grams), bootstrap for all else."""
+    numerators: Floats
+    denominators: Floats
+    then: Callable[[float], float] = float
 
-    @property
-    def needs(self) -> str:
-        """What a sample must have to count, in a few words."""
+    def __call__(self, indices: Indices) -> float:
+        under = float(self.denominators[indices].sum())
+        return self.then(float(self.numerators[indices].sum()) / under) if under else float("nan")
 
-    def counted(self, answers: Sequence[Answer]) -> NDArray[np.bool_]:
-        """Shape [answers]: which of them the figure is over."""
 
-    def ready(self, answers: Sequence[Answer]) -> Value:
-        """Prepare, once, what `answers` give; indices into them are what the value is asked for."""
+def one(_: Result) -> float:
+    """Every result counts."""
+    return 1.0
+
+
+def ok(result: Result) -> float:
+    """Every result counts that did not fail."""
+    return float(result.ok)
+
+
+def rate(
+    name: str,
+    signature: str,
+    needs: str,
+    of: Of,
+    per: Of = one,
+    *,
+    interval_by: IntervalBy = "bootstrap",
+    higher_is_better: bool | None = None,
+    then: Callable[[float], float] = float,
+) -> Metric:
+    """Σ of over Σ per, one of each a result: a mean over the results of which `per` is 1. One with 0 does not count."""
+    return Metric(
+        name=name,
+        signature=signature,
+        needs=needs,
+        counted=lambda results: np.array([per(result) > 0 for result in results], bool),
+        ready=lambda results: Ratio(_each(of, results), _each(per, results), then),
+        interval_by=interval_by,
+        higher_is_better=higher_is_better,
+    )
+
+
+def _each(of: Of, results: Sequence[Result]) -> Floats:
+    return np.array([of(result) for result in results], float)
 
 
 def deciding(signature: str) -> str:
     """What must be the same for two figures to be comparable: a signature without what is only recorded."""
     return signature.partition("||")[0]
-
-
-def ratio(numerators: Floats, denominators: Floats) -> Value:
-    """The sum of `numerators` over the sum of `denominators`, one of each an answer: means, and rates by token."""
-
-    def value(indices: Indices) -> float:
-        under = float(denominators[indices].sum())
-        return float(numerators[indices].sum()) / under if under else float("nan")
-
-    return value

@@ -5,7 +5,7 @@ A dialogue is drawn, left out or exchanged whole, since its samples are not inde
 difference: B − A, with its 95 % interval: for shares Newcombe's (1998, method 10), with the effective n of `intervals`
 where dialogues have several samples; for all else as in `intervals`.
 p: for shares McNemar's exact test; for all else, and for shares where dialogues have several samples, a permutation
-test: the two runs' answers to a dialogue are exchanged or not, and p = (1 + hits) / (1 + draws), a hit being a
+test: the two runs' results of a dialogue are exchanged or not, and p = (1 + hits) / (1 + draws), a hit being a
 difference at least as large as ours, either way (Phipson and Smyth 2010, arXiv 1603.05766). k dialogues can be
 exchanged in 2^k ways: where these are no more than the draws, each is looked at, and p is the share of hits, exact.
 It is for figures that judge and were declared before; what describes a run, such as its calls, has none.
@@ -16,33 +16,33 @@ Where both sides have several seeds, a figure is the mean over them, and a dialo
 samples of all seeds.
 
     pairing = pair([read_run(a)], [read_run(b)])
-    compare(Accuracy(), pairing, draws=2000, seed=0)
+    compare(accuracy(), pairing, draws=2000, seed=0)
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from statistics import stdev
 
 import numpy as np
 
-from mmerg.scoring.answers import Answer, ScoredRun
-from mmerg.scoring.intervals import ONE_DIALOGUE, ROUNDING, Dialogues, effective, resampled
+from mmerg.runs.result import Result
+from mmerg.scoring.answers import ScoredRun, dialogue
+from mmerg.scoring.intervals import ONE_DIALOGUE, ROUNDING, Dialogues, each, effective, resampled
 from mmerg.scoring.metric import Floats, Indices, IntervalBy, Metric, Value
-from mmerg.scoring.newcombe import newcombe
-from mmerg.scoring.power import DETECTABLE, mcnemar, smallest_shift
+from mmerg.scoring.shares import DETECTABLE, mcnemar, newcombe, smallest_shift
 from mmerg.storage.record import Record
 
 
 @dataclass(frozen=True)
 class Pairing:
-    """Both sides' answers to the samples that both finished, ordered by id; how many samples one of them has alone.
-    seeds: how many runs a side has, whose answers stand one behind the other."""
+    """Both sides' results of the samples that both finished, ordered by id; how many samples one of them has alone.
+    seeds: how many runs a side has, whose results stand one behind the other."""
 
-    a: tuple[Answer, ...]
-    b: tuple[Answer, ...]
+    a: tuple[Result, ...]
+    b: tuple[Result, ...]
     a_alone: int
     b_alone: int
     seeds: int = 1
@@ -50,6 +50,12 @@ class Pairing:
     @property
     def samples(self) -> int:
         return len(self.a) // self.seeds
+
+    def counted(self, metric: Metric) -> Pairing:
+        """Those samples alone for which all runs have the figure."""
+        sides = [metric.counted(side).reshape(self.seeds, -1) for side in (self.a, self.b)]
+        kept = np.flatnonzero(np.tile(np.all(sides, axis=(0, 1)), self.seeds))
+        return replace(self, a=tuple(self.a[place] for place in kept), b=tuple(self.b[place] for place in kept))
 
 
 class Comparison(Record):
@@ -102,55 +108,49 @@ def compare(
     metric: Metric, pairing: Pairing, *, draws: int, seed: int, names: tuple[str, str], tested: bool = True
 ) -> Comparison:
     """The figure of B less that of A, over the pairs for which both have one; with a p if `tested`."""
-    both = np.all([metric.counted(side).reshape(pairing.seeds, -1) for side in (pairing.a, pairing.b)], axis=(0, 1))
-    kept = np.flatnonzero(np.tile(both, pairing.seeds))
-    a, b = ([answers[index] for index in kept] for answers in (pairing.a, pairing.b))
-    known = Comparison(
-        metric=metric.name,
-        a=names[0],
-        b=names[1],
-        n=int(both.sum()),
-        dialogues=len({_dialogue(answer) for answer in a}),
-        left_out=int((~both).sum()),
-        higher_is_better=metric.higher_is_better,
-        signature=metric.signature,
-    )
-    if not len(kept):
-        return known.model_copy(update={"why": f"no pair has, on both sides, {metric.needs}"})
-    value = metric.ready((*a, *b))
-    seeds = range(pairing.seeds)
-    pairs = Pairs(value if len(seeds) == 1 else _mean(value, known.n, len(seeds)), [_dialogue(answer) for answer in a])
-    if not np.isfinite(pairs.observed):
-        return known.model_copy(update={"why": "it is not finite over these pairs"})
-    shares = metric.interval_by == "wilson"
+    kept, seeds = pairing.counted(metric), pairing.seeds
+    n, dialogues = kept.samples, [dialogue(answer) for answer in kept.a]
     found: dict[str, object] = {
+        "metric": metric.name,
+        "a": names[0],
+        "b": names[1],
+        "n": n,
+        "dialogues": len(set(dialogues)),
+        "left_out": pairing.samples - n,
+        "higher_is_better": metric.higher_is_better,
+        "signature": metric.signature,
+    }
+    if not n:
+        return Comparison.model_validate(found | {"why": f"no pair has, on both sides, {metric.needs}"})
+    value = metric.ready((*kept.a, *kept.b))
+    pairs = Pairs(value if seeds == 1 else _mean(value, n, seeds), dialogues)
+    if not np.isfinite(pairs.observed):
+        return Comparison.model_validate(found | {"why": "it is not finite over these pairs"})
+    shares = metric.interval_by == "wilson"
+    found |= {
         "a_value": pairs.value(pairs.everyone),
         "b_value": pairs.value(pairs.everyone + pairs.n),
         "difference": pairs.observed,
         **(pairs.shares(tested) if shares else pairs.spread(metric.interval_by, draws, seed)),
     }
-    if len(seeds) > 1:
-        each = [[value(np.arange(known.n) + known.n * (seed + side)) for seed in seeds] for side in (0, len(seeds))]
-        found |= {"a_sd": stdev(each[0]), "b_sd": stdev(each[1]), "p_mcnemar": None}
+    if seeds > 1:
+        each_seed = [value(np.arange(n) + n * place) for place in range(2 * seeds)]
+        found |= {"a_sd": stdev(each_seed[:seeds]), "b_sd": stdev(each_seed[seeds:]), "p_mcnemar": None}
     if tested:
         by_mcnemar = shares and pairs.alone
         p, test = (found["p_mcnemar"], "McNemar, exact") if by_mcnemar else pairs.exchanged(draws, seed)
         found |= {"p": p, "test": test}
-    return known.model_copy(update=found)
+    return Comparison.model_validate(found)
 
 
 def _mean(value: Value, n: int, seeds: int) -> Value:
-    """The mean over seeds of a figure over answers that stand in blocks of `n`, a block a seed of either side."""
+    """The mean over seeds of a figure over results that stand in blocks of `n`, a block a seed of either side."""
 
     def mean(indices: Indices) -> float:
         seed = indices // n % seeds
         return float(np.mean([value(indices[seed == one]) for one in range(seeds) if (seed == one).any()]))
 
     return mean
-
-
-def _dialogue(answer: Answer) -> str:
-    return answer.result.dialogue or answer.id
 
 
 @dataclass(frozen=True)
@@ -192,7 +192,7 @@ class Pairs:
 
     def shares(self, tested: bool) -> dict[str, object]:
         """Who alone is right how often, McNemar's p, Newcombe's interval, and what so many pairs can show."""
-        right = np.array([[self.value(np.array([i + side])) > 0 for i in range(self.n)] for side in (0, self.n)])
+        right = (each(self.value, 2 * self.n) > 0).reshape(2, -1)
         a_right, b_right = int((right[0] & ~right[1]).sum()), int((right[1] & ~right[0]).sum())
         p = mcnemar(a_right, b_right) if tested else None
         found: dict[str, object] = {"a_right": a_right, "b_right": b_right, "p_mcnemar": p}
@@ -239,13 +239,3 @@ class Pairs:
         every = count < draws.bit_length()  # 2^count <= draws
         told = f"all {2**count} exchanges of {count} dialogues" if every else f"{draws} draws, seed {seed}"
         return float(found.pvalue), f"permutation, {told}"
-
-
-def holm(ps: Sequence[float]) -> list[float]:
-    """Each p corrected for all of them, in their order (Holm, Scandinavian Journal of Statistics 1979)."""
-    corrected = [0.0] * len(ps)
-    largest = 0.0
-    for rank, index in enumerate(sorted(range(len(ps)), key=lambda index: ps[index])):
-        largest = max(largest, min(1.0, (len(ps) - rank) * ps[index]))
-        corrected[index] = largest
-    return corrected

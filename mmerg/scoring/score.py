@@ -8,19 +8,24 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 from pydantic import Field
 
 from mmerg.errors import RunError
 from mmerg.runs.folder import read_results
 from mmerg.runs.result import Result
 from mmerg.scoring.files import read
+from mmerg.scoring.intervals import interval
+from mmerg.scoring.metric import IntervalBy, Value
 from mmerg.storage.files import why
 from mmerg.storage.record import Record
 
 SCORES = "scores.json"
+DRAWS = 1000  # of a bootstrap
 
 
 class Score(Record):
@@ -35,6 +40,23 @@ class Score(Record):
     higher_is_better: bool | None = None
     signature: str = ""
     why: str = ""
+
+    @classmethod
+    def over(
+        cls,
+        value: Value,
+        dialogues: Sequence[str],
+        by: IntervalBy,
+        *,
+        resamples: int = DRAWS,
+        seed: int = 0,
+        **about: Any,
+    ) -> Score:
+        """The figure that `value` gives for all of its samples, with its interval. dialogues: where each sample is
+        from; by: see `intervals`; about: the other fields."""
+        found = interval(by, value, dialogues, resamples=resamples, seed=seed)
+        figure, n = value(np.arange(len(dialogues))), len(dialogues)
+        return cls(value=figure, n=n, interval=found.ends, method=found.method, why=found.why, **about)
 
     def row(self) -> dict[str, object]:
         """A row of a table of figures: the name as `metric`, the ends of the interval as `low` and `high`."""
@@ -55,7 +77,7 @@ class Scores(Record):
     """All figures of a run. `n` counts its finished samples, `failed` those of them that failed, `unaudited` those of
     which an audit could not be read, `unfinished` those of the protocol that have no result yet; `improper` are samples
     whose log-probabilities cannot be, left out of self_ppl. identity is the manifest's, results a digest of its results
-    (see `results_digest`), answers one of all that was scored, times among it."""
+    (see `results_digest`). answers: in files of before, where it said no more than results; read, and not written."""
 
     run: str
     corpus: str
@@ -70,7 +92,7 @@ class Scores(Record):
     improper: tuple[str, ...] = ()
     identity: dict[str, str] = Field(default_factory=dict)
     results: str = ""
-    answers: str = ""
+    answers: str = Field(default="", exclude=True)
 
     @property
     def counted(self) -> str:
@@ -89,7 +111,7 @@ class UnscoredError(RunError):
 def read_scores(folder: Path, identity: Mapping[str, str]) -> Scores:
     """The scores in a run's folder, of its results as they are now. Raises UnscoredError where there are none or they
     are stale, RunError where the file is not one of this version."""
-    file, again = folder / SCORES, f"python -m mmerg.score {folder}"
+    file, again = folder / SCORES, f"mmerg score {folder}"
     try:
         scores = read(file, Scores)
     except FileNotFoundError as error:

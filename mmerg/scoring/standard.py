@@ -1,25 +1,27 @@
-"""Which figures a run is given, by what was asked for.
+"""Which figures a run is given, by what was asked for, and how a command is asked.
 
-for metric in standard_metrics(run, Options(level="response")):
+add_arguments(parser)
+for metric in standard_metrics(manifest.engine, options_of(parser.parse_args())):
     print(metric.name, metric.signature)
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import cast
+import argparse
+from dataclasses import dataclass, fields
+from typing import Any, get_args
 
+from mmerg.backends.protocol import Engine
 from mmerg.errors import ConfigError
-from mmerg.scoring.accuracy import Accuracy
-from mmerg.scoring.answers import ScoredRun
-from mmerg.scoring.bertscore import PARTS, BertScore
+from mmerg.runs.manifest import IMPORTED
+from mmerg.scoring.bertscore import bert_scores
 from mmerg.scoring.descriptive import descriptive
-from mmerg.scoring.distinct import CL100K, Distinct, ExpectationAdjusted, Level
+from mmerg.scoring.distinct import CL100K, Level, adjusted, distinct
+from mmerg.scoring.emotions import accuracy, macro_f1
 from mmerg.scoring.extras import require
-from mmerg.scoring.macro_f1 import MacroF1
 from mmerg.scoring.metric import Metric
-from mmerg.scoring.ref_perplexity import RefPerplexity
-from mmerg.scoring.self_perplexity import SelfPerplexity
+from mmerg.scoring.perplexity import ref_perplexity, self_perplexity
+from mmerg.scoring.score import DRAWS
 from mmerg.scoring.words import Tokenizer, tokenizer, tokenizer_signature
 from mmerg.systems.target import named
 
@@ -27,7 +29,7 @@ from mmerg.systems.target import named
 @dataclass(frozen=True)
 class Options:
     """What may differ. vocabulary: V of EAD. bert, ref_ppl: the models of the figures that need one, None for without.
-    metrics: classes of the user's, as `folder/file.py:Class` or by dotted name.
+    metrics: of the user's own, as `folder/file.py:name` or by dotted name.
     resamples and seed are the bootstrap's. primary: the figures whose differences are tested, () for the usual."""
 
     tokenizer: Tokenizer = "nltk"
@@ -38,7 +40,7 @@ class Options:
     bert_layers: int | None = None
     ref_ppl: str | None = None
     ref_context: bool = False
-    resamples: int = 1000
+    resamples: int = DRAWS
     seed: int = 0
     metrics: tuple[str, ...] = ()
     primary: tuple[str, ...] = ()
@@ -47,42 +49,41 @@ class Options:
 DEFAULTS = Options()
 
 
-def standard_metrics(run: ScoredRun, options: Options = DEFAULTS) -> list[Metric]:
-    """The figures of a run, those that judge first. Loads no model yet.
-
-    Raises ConfigError for an option that means nothing, and where a package of the extra `metrics` is missing.
-    """
-    _check(options)
-    words, lower = options.tokenizer, options.lower
-    metrics: list[Metric] = [Accuracy(), Accuracy(ok_only=True), MacroF1(), SelfPerplexity.of(run)]
-    if options.ref_ppl is not None:
-        metrics.append(RefPerplexity(options.ref_ppl, options.ref_context))
-    metrics += [Distinct(n, words, options.level, lower) for n in (1, 2)]
-    metrics += [ExpectationAdjusted(n, words, lower=lower, vocabulary=options.vocabulary) for n in (1, 2)]
-    if options.bert is not None:
-        metrics += [BertScore(part, options.bert, options.bert_layers) for part in PARTS]
-    said = tokenizer(words, lower=lower), tokenizer_signature(words, lower=lower)
-    metrics += descriptive(*said, run.manifest.imported)
-    for reference in options.metrics:
-        own = _own(reference)
-        if own.name in [metric.name for metric in metrics]:
-            what = f"there is a metric {own.name} already"
-            raise ConfigError(what, where=f"--metric {reference}", hint="give yours another name")
-        metrics.append(own)
-    return metrics
-
-
-def _own(reference: str) -> Metric:
-    where = f"--metric {reference}"
-    hint = "folder/file.py:Class, or the dotted name of a class; mmerg new metric NAME writes one"
-    found = named(reference, where, hint)
-    made = found() if callable(found) else found
-    if lacking := [name for name in ("name", "signature", "counted", "ready") if not hasattr(made, name)]:
-        raise ConfigError(f"it is no metric: it has no {', '.join(lacking)}", where=where, hint=hint)
-    return cast(Metric, made)
+def add_arguments(parser: argparse.ArgumentParser, resamples: str = "--resamples", most: int = DRAWS) -> None:
+    """Options in groups: of figures that count words, of those by another model, of intervals, whose draws are called
+    `resamples`, `most` of them unless told otherwise."""
+    words = parser.add_argument_group("words (dist, ead, length)")
+    words.add_argument("--tokenizer", choices=get_args(Tokenizer), default=DEFAULTS.tokenizer, help="default: nltk")
+    words.add_argument("--level", choices=get_args(Level), default=DEFAULTS.level, help="of dist; default: corpus")
+    words.add_argument("--keep-case", dest="lower", action="store_false", help="do not lower-case the replies")
+    default = "of ead; default: cl100k_base's, %(default)s"
+    words.add_argument("--vocabulary", type=int, metavar="V", default=DEFAULTS.vocabulary, help=default)
+    own = "one of your own, beside ours; may be given several times (docs/own.md)"
+    parser.add_argument("--metric", dest="metrics", metavar="FILE.py:NAME", action="append", default=[], help=own)
+    models = parser.add_argument_group("figures by another model")
+    models.add_argument("--bert", action="store_true", help="BERTScore against the data's own replies")
+    bert = "its model: a folder or hub name; default: %(default)s"
+    models.add_argument("--bert-model", metavar="MODEL", default="roberta-large", help=bert)
+    layers = "which layer; needed for a folder (roberta-large: 17)"
+    models.add_argument("--bert-layers", type=int, metavar="N", help=layers)
+    reference = "perplexity by a causal model: a folder, .gguf file or hub name"
+    models.add_argument("--ref-ppl", metavar="MODEL", help=reference)
+    models.add_argument("--ref-context", action="store_true", help="with the dialogue before the reply")
+    draws = parser.add_argument_group("intervals")
+    draws.add_argument(resamples, dest="resamples", type=int, metavar="N", default=most, help="default: %(default)s")
+    draws.add_argument("--seed", type=int, metavar="N", default=DEFAULTS.seed, help="default: %(default)s")
 
 
-def _check(options: Options) -> None:
+def options_of(given: argparse.Namespace) -> Options:
+    """What was given of them."""
+    told = vars(given) | {"bert": given.bert_model if given.bert else None}
+    found: dict[str, Any] = {field.name: told[field.name] for field in fields(Options) if field.name in told}
+    lists = {name: tuple(value) for name, value in found.items() if isinstance(value, list)}
+    return Options(**(found | lists))
+
+
+def check(options: Options) -> None:
+    """Raises ConfigError for an option that means nothing, and where a package of the extra `metrics` is missing."""
     for name, least in {"vocabulary": 1, "resamples": 1, "seed": 0}.items():
         if (given := getattr(options, name)) < least:
             raise ConfigError(f"{name} is {given}, it must be {least} or more", where=f"--{name}")
@@ -94,3 +95,34 @@ def _check(options: Options) -> None:
         require("torch", "transformers", "bert_score")
     if options.ref_ppl is not None:
         require("torch", "transformers")
+
+
+def standard_metrics(engine: Engine, options: Options = DEFAULTS) -> list[Metric]:
+    """The figures of a run by that engine, those that judge first; loads the models of those that need one. Raises
+    ConfigError as `check` does, and where a model cannot be loaded."""
+    check(options)
+    words, lower = options.tokenizer, options.lower
+    metrics = [accuracy(), accuracy(ok_only=True), macro_f1(), self_perplexity(engine)]
+    if options.ref_ppl is not None:
+        metrics.append(ref_perplexity(options.ref_ppl, options.ref_context))
+    metrics += [distinct(n, words, options.level, lower=lower) for n in (1, 2)]
+    metrics += [adjusted(n, words, lower=lower, vocabulary=options.vocabulary) for n in (1, 2)]
+    if options.bert is not None:
+        metrics += bert_scores(options.bert, options.bert_layers)
+    said = tokenizer(words, lower=lower), tokenizer_signature(words, lower=lower)
+    metrics += descriptive(*said, engine.backend == IMPORTED)
+    for reference in options.metrics:
+        own = _own(reference)
+        if own.name in [metric.name for metric in metrics]:
+            what = f"there is a metric {own.name} already"
+            raise ConfigError(what, where=f"--metric {reference}", hint="give yours another name")
+        metrics.append(own)
+    return metrics
+
+
+def _own(reference: str) -> Metric:
+    where, hint = f"--metric {reference}", "folder/file.py:name; mmerg new metric NAME writes one"
+    found = named(reference, where, hint)
+    if not isinstance(found, Metric):
+        raise ConfigError("it is no mmerg.scoring.metric.Metric", where=where, hint=hint)
+    return found

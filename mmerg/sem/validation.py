@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
-from mmerg.scoring.intervals import interval
-from mmerg.scoring.metric import Indices, IntervalBy, Value
+from mmerg.scoring.metric import Indices, Value
 from mmerg.scoring.score import Confusion, Score
 from mmerg.sem.fit import Labelled
 
 BINS = 10  # of the calibration error
 TOPS = (1, 3, 10, 20)  # as the paper gives the model's accuracy
-DRAWS, SEED = 1000, 0  # of the calibration error's interval
 Chances = Sequence[Mapping[str, float]]  # of each sample the labels with their probabilities, the most probable first
 
 
@@ -33,26 +32,21 @@ def figures(chances: Chances, samples: Sequence[Labelled], dialogues: Sequence[s
         gaps = np.bincount(bins[indices], weights=away[indices], minlength=BINS)
         return float(100 * np.abs(gaps).sum() / len(indices))
 
-    def score(name: str, value: Value, by: IntervalBy, signature: str, *, higher_is_better: bool) -> Score:
-        found = interval(by, value, dialogues, resamples=DRAWS, seed=SEED)
-        return Score(
-            name=name,
-            value=value(np.arange(len(samples))),
-            n=len(samples),
-            interval=found.ends,
-            method=found.method,
-            higher_is_better=higher_is_better,
-            signature=signature,
-            why=found.why,
-        )
-
     labels = len(chances[0])
     found = [
-        score(f"top{k}", share(k), "wilson", f"label:target|among:{k}|scale:100", higher_is_better=True)
+        Score.over(
+            share(k),
+            dialogues,
+            "wilson",
+            name=f"top{k}",
+            signature=f"label:target|among:{k}|scale:100",
+            higher_is_better=True,
+        )
         for k in TOPS
         if k < labels
     ]
-    found.append(score("ece", ece, "bootstrap", f"bins:{BINS}|scale:100", higher_is_better=False))
+    about: Any = {"name": "ece", "signature": f"bins:{BINS}|scale:100", "higher_is_better": False}
+    found.append(Score.over(ece, dialogues, "bootstrap", **about))
     return {one.name: one for one in found}
 
 

@@ -88,7 +88,7 @@ def _announce(out: Console, served: Served, port: int, token: str) -> str:
     host = socket.gethostname() if host in ("0.0.0.0", "::") else f"[{host}]" if ":" in host else host
     address = f"http://{host}:{port}"
     lines = [
-        f"{engine.model} on {engine.backend} {engine.version}: {', '.join(served.offered)}",
+        f"{engine.in_words}: {', '.join(served.offered)}",
         *(f"{name} is not served: {why.what}" for name, why in served.missing.items()),
         *filter(None, [served.settings.backbone.note]),
         f"OpenAI's API: {address}/v1; Ollama's API: {address}{'; key: the token below' if token else ''}",

@@ -10,8 +10,7 @@ import pytest
 
 from mmerg.benching.options import check_scorer, spelled, without_models
 from mmerg.errors import ConfigError
-from mmerg.scoring.arguments import add_arguments, options_of
-from mmerg.scoring.standard import DEFAULTS, Options
+from mmerg.scoring.standard import DEFAULTS, Options, add_arguments, options_of
 
 ALL = Options(
     "13a", "response", False, 7, "a-model", 3, "another", True, 9, 8, ("a.py:One", "b.Other"), ("acc", "dist2")

@@ -18,10 +18,10 @@ def test_each_figure_has_its_mean_and_standard_deviation(values: list[float]) ->
     rows = seeds(*values)
     [found] = means(rows)
     assert (found.rows, found.uneven) == (rows, [])
-    assert found.figures["acc"].mean == pytest.approx(fmean(values))
+    assert found.figures["acc"].value == pytest.approx(fmean(values))
     assert found.figures["acc"].sd == pytest.approx(stdev(values))
     times = [10.0 + seed for seed in range(len(values))]
-    assert found.figures["median"].mean == pytest.approx(fmean(times))
+    assert found.figures["median"].value == pytest.approx(fmean(times))
     assert found.figures["median"].sd == pytest.approx(stdev(times))
     assert set(found.figures) == {"acc", "median", "p95", "prompt_tokens_s", "reply_tokens_s"}
 
@@ -45,7 +45,7 @@ def test_no_mean_over_what_differs_in_more_than_its_seed(rows: list[Row]) -> Non
 def test_engines_have_means_of_their_own() -> None:
     old, new = seeds(40.0, 50.0, version="0.24.0"), seeds(60.0, 80.0, version="0.33.0")
     found = means([*old, *new])
-    assert [(mean.rows[0].engine.version, mean.figures["acc"].mean) for mean in found] == [
+    assert [(mean.rows[0].engine.version, mean.figures["acc"].value) for mean in found] == [
         ("0.24.0", 45.0),
         ("0.33.0", 70.0),
     ]
@@ -76,7 +76,7 @@ def test_a_seed_that_is_there_twice_counts_once() -> None:
     rows = seeds(40.0, 50.0)
     again = rows[1].model_copy(update={"name": "again", "scores": {"acc": score("acc", 90.0)}})
     [found] = means([*rows, again])
-    assert ([row.seed for row in found.rows], found.figures["acc"].mean) == ([0, 1], 45.0)
+    assert ([row.seed for row in found.rows], found.figures["acc"].value) == ([0, 1], 45.0)
 
 
 def test_what_no_seed_has_is_not_told() -> None:

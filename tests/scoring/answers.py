@@ -7,24 +7,24 @@ from typing import Any
 
 import numpy as np
 
-from mmerg.scoring.answers import Answer
+from mmerg.runs.result import Result
 from mmerg.scoring.metric import Metric
 from tests.scoring.run_builder import HISTORY, result
 
 
-def answer(id: str = "a/1", response: str | None = "Oh no.", emotion: str | None = None, **more: Any) -> Answer:
+def answer(id: str = "a/1", response: str | None = "Oh no.", emotion: str | None = None, **more: Any) -> Result:
     """One answer; see `run_builder.result`. `logprobs` may be given."""
     if (logprobs := more.pop("logprobs", None)) is not None:
         more |= {"logprob": sum(logprobs), "logprob_tokens": len(logprobs)}
-    return Answer(result(id, response, emotion, history=HISTORY, **more))
+    return result(id, response, emotion, history=HISTORY, **more)
 
 
-def replies(*texts: str | None) -> list[Answer]:
+def replies(*texts: str | None) -> list[Result]:
     """An answer a text, None for a failed one, each of a dialogue of its own."""
     return [answer(f"d{number}/1", text) for number, text in enumerate(texts)]
 
 
-def forecasts(*pairs: tuple[str | None, str | None] | str) -> list[Answer]:
+def forecasts(*pairs: tuple[str | None, str | None] | str) -> list[Result]:
     """An answer a (gold, forecast); a gold label alone is a failed one."""
     return [
         answer(f"d{number}/1", None, gold=pair)
@@ -34,11 +34,12 @@ def forecasts(*pairs: tuple[str | None, str | None] | str) -> list[Answer]:
     ]
 
 
-def figure(metric: Metric, answers: Sequence[Answer]) -> float:
-    """The metric's value over all of `answers`."""
-    return metric.ready(answers)(np.arange(len(answers)))
+def figure(metric: Metric, answers: Sequence[Result]) -> float:
+    """The metric's value over those of `answers` that count for it."""
+    kept = [answer for answer, counts in zip(answers, metric.counted(answers), strict=True) if counts]
+    return metric.ready(kept)(np.arange(len(kept)))
 
 
-def count(metric: Metric, answers: Sequence[Answer]) -> int:
+def count(metric: Metric, answers: Sequence[Result]) -> int:
     """How many of `answers` it is over."""
     return int(metric.counted(answers).sum())

@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mmerg.scoring.accuracy import Accuracy, confusion
-from mmerg.scoring.macro_f1 import MacroF1
+from mmerg.scoring.emotions import accuracy, confusion, macro_f1
 from tests.scoring.answers import count, figure, forecasts, replies
 
 MIXED = forecasts(
@@ -20,20 +19,20 @@ LABELS = ("neutral", "joy", "sadness")
 
 
 def test_a_failed_sample_is_wrong_and_one_without_a_gold_label_does_not_count() -> None:
-    assert (figure(Accuracy(), MIXED), count(Accuracy(), MIXED)) == (40.0, 5)
-    assert (figure(Accuracy(ok_only=True), MIXED), count(Accuracy(ok_only=True), MIXED)) == (50.0, 4)
+    assert (figure(accuracy(), MIXED), count(accuracy(), MIXED)) == (40.0, 5)
+    assert (figure(accuracy(ok_only=True), MIXED), count(accuracy(ok_only=True), MIXED)) == (50.0, 4)
 
 
 def test_the_paper_s_accuracy_is_26_of_31() -> None:
     right, wrong = ("joy", "joy"), ("joy", "anger")
-    assert round(figure(Accuracy(), forecasts(*[right] * 26, *[wrong] * 5)), 2) == 83.87
+    assert round(figure(accuracy(), forecasts(*[right] * 26, *[wrong] * 5)), 2) == 83.87
 
 
 def test_f1_by_hand() -> None:
     # joy: 1 hit, 2 gold, 1 forecast; sadness: 1 hit, 2 gold (1 failed), 2 forecasts; anger: no hit; fear: never gold
-    assert figure(MacroF1(), MIXED) == pytest.approx(100 * (2 / 3 + 2 / 4 + 0) / 3)
-    assert count(MacroF1(), MIXED) == 5
-    assert figure(MacroF1(), forecasts(("joy", "joy"), ("fear", "fear"))) == 100
+    assert figure(macro_f1(), MIXED) == pytest.approx(100 * (2 / 3 + 2 / 4 + 0) / 3)
+    assert count(macro_f1(), MIXED) == 5
+    assert figure(macro_f1(), forecasts(("joy", "joy"), ("fear", "fear"))) == 100
 
 
 @given(st.lists(st.tuples(st.sampled_from("abcd"), st.sampled_from("abcd")), min_size=1, max_size=9), st.data())
@@ -46,20 +45,20 @@ def test_the_f1_of_a_draw_is_over_the_labels_of_the_whole_sample(
     for label in {gold for gold, _ in pairs}:
         golds, said = ([pairs[place][side] == label for place in places] for side in (0, 1))
         scores.append(200 * sum(map(min, golds, said)) / max(1, sum(golds) + sum(said)))
-    found = MacroF1().ready(forecasts(*pairs))(np.array(places))
+    found = macro_f1().ready(forecasts(*pairs))(np.array(places))
     assert found == pytest.approx(sum(scores) / len(scores))
 
 
 def test_draws_of_f1_lie_about_the_estimate_where_rare_labels_are_missed() -> None:
     answers = forecasts(*[("joy", "joy")] * 27, *[(rare, "joy") for rare in ("fear", "disgust", "anger")])
-    value, draw = MacroF1().ready(answers), np.random.default_rng(0)
+    value, draw = macro_f1().ready(answers), np.random.default_rng(0)
     drawn = [value(draw.integers(30, size=30)) for _ in range(300)]
-    assert np.mean(drawn) == pytest.approx(figure(MacroF1(), answers), abs=0.5)
+    assert np.mean(drawn) == pytest.approx(figure(macro_f1(), answers), abs=0.5)
 
 
 def test_a_system_that_forecasts_nothing_has_no_accuracy() -> None:
     silent = [*forecasts(("joy", None), ("fear", None)), *forecasts("joy")]
-    for metric in (Accuracy(), Accuracy(ok_only=True), MacroF1()):
+    for metric in (accuracy(), accuracy(ok_only=True), macro_f1()):
         assert count(metric, silent) == 0
         assert isnan(figure(metric, silent))
     assert confusion(silent, LABELS) is None
@@ -67,13 +66,13 @@ def test_a_system_that_forecasts_nothing_has_no_accuracy() -> None:
 
 def test_all_failed_is_all_wrong() -> None:
     failed = forecasts("joy", "fear")
-    assert (figure(Accuracy(), failed), count(Accuracy(), failed)) == (0.0, 2)
-    assert figure(MacroF1(), failed) == 0
-    assert isnan(figure(Accuracy(ok_only=True), failed))
+    assert (figure(accuracy(), failed), count(accuracy(), failed)) == (0.0, 2)
+    assert figure(macro_f1(), failed) == 0
+    assert isnan(figure(accuracy(ok_only=True), failed))
 
 
 def test_nothing_at_all() -> None:
-    for metric in (Accuracy(), MacroF1()):
+    for metric in (accuracy(), macro_f1()):
         assert isnan(figure(metric, []))
         assert isnan(figure(metric, replies("Oh no.", None)))
     assert confusion([], LABELS) is None
@@ -85,7 +84,7 @@ def test_the_confusion_counts_what_accuracy_counts() -> None:
     assert found.labels == ("neutral", "joy", "sadness", "anger", "fear")
     assert found.counts == ((0,) * 5, (0, 1, 1, 0, 0), (0, 0, 1, 0, 0), (0, 0, 0, 0, 1), (0,) * 5)
     assert found.failed == (0, 0, 1, 0, 0)
-    assert sum(map(sum, found.counts)) + sum(found.failed) == count(Accuracy(), MIXED)
+    assert sum(map(sum, found.counts)) + sum(found.failed) == count(accuracy(), MIXED)
 
 
 LABEL = st.sampled_from(["joy", "fear", "anger"])
@@ -95,11 +94,11 @@ LABEL = st.sampled_from(["joy", "fear", "anger"])
 def test_f1_and_accuracy_against_their_definitions(pairs: list[str | tuple[str, str]]) -> None:
     told = [(pair, None) if isinstance(pair, str) else pair for pair in pairs]
     answers = forecasts(*pairs)
-    assert figure(Accuracy(), answers) == pytest.approx(100 * sum(gold == said for gold, said in told) / len(told))
+    assert figure(accuracy(), answers) == pytest.approx(100 * sum(gold == said for gold, said in told) / len(told))
     scores = []
     for label in {gold for gold, _ in told}:
         hits = sum(gold == said == label for gold, said in told)
         wrong = sum(said == label != gold for gold, said in told)
         missed = sum(gold == label != said for gold, said in told)
         scores.append(100 * hits / (hits + (wrong + missed) / 2))
-    assert figure(MacroF1(), answers) == pytest.approx(sum(scores) / len(scores))
+    assert figure(macro_f1(), answers) == pytest.approx(sum(scores) / len(scores))

@@ -14,7 +14,7 @@ from mmerg.errors import Failure, RunError
 from mmerg.runs import events
 from mmerg.runs.facts import facts_of
 from mmerg.runs.result import Result
-from mmerg.scoring.answers import read_run
+from mmerg.scoring.answers import improper, read_run
 from tests.scoring.run_builder import AT, HISTORY, build_run, called, events_of, result, tokens_of
 
 
@@ -51,8 +51,8 @@ def test_a_run_as_its_folder_tells_it(tmp_path: Path) -> None:
     logprobs = {"a/1": [-1.0, -2.0], "c/1": [-0.5]}
     run = read_run(build_run(tmp_path / "run", results, logprobs=logprobs, history={"c/1": [("Ana", "ü\u2028")]}))
     assert run.name == "run"
-    assert run.protocol == "targets=last emotions=all, n=3"
-    found = [answer.result for answer in run.answers]
+    assert run.manifest.protocol.description == "targets=last emotions=all, n=3"
+    found = run.answers
     assert [one.model_dump(include={"id", "response", "gold_emotion"}) for one in found] == [
         one.model_dump(include={"id", "response", "gold_emotion"}) for one in results
     ]
@@ -106,14 +106,14 @@ def test_log_probabilities_that_cannot_be_are_left_out_and_named(tmp_path: Path)
     """A probability above 1, or a number that is none; what single precision puts on top of certainty may stay."""
     logprobs = {"a/1": [-1.0, 0.5], "b/1": [nan], "c/1": [1e-6], "d/1": [-inf]}
     run = read_run(build_run(tmp_path / "run", [result(id) for id in logprobs], logprobs=logprobs))
-    assert [answer.result.logprob for answer in run.answers] == [None, None, 1e-6, -inf]
-    assert run.improper == ("a/1", "b/1")
+    assert [answer.logprob for answer in run.answers] == [None, None, 1e-6, -inf]
+    assert improper(run.answers) == ("a/1", "b/1")
 
 
 def test_events_are_not_needed_and_without_results_there_is_nothing(tmp_path: Path) -> None:
     folder = build_run(tmp_path / "run", [result("a/1")], logprobs={"a/1": [-1.0]})
     shutil.rmtree(folder / "samples")
-    assert read_run(folder).answers[0].result.logprob == -1.0
+    assert read_run(folder).answers[0].logprob == -1.0
     (folder / "results.jsonl").unlink()
     assert read_run(folder).answers == ()
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from mmerg.scoring.arguments import add_arguments, options_of
+from mmerg.scoring.standard import add_arguments, options_of
 
 
 @pytest.mark.parametrize(

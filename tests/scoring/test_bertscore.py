@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from mmerg.errors import ConfigError
-from mmerg.scoring.bertscore import PARTS, BertScore
+from mmerg.scoring.bertscore import bert_scores
 from mmerg.scoring.extras import require
 from tests.scoring.answers import answer, count, figure
 
@@ -63,8 +63,7 @@ def test_it_is_the_package_s_own(tiny: Path) -> None:
 
     scorer: Any = BERTScorer(model_type=str(tiny), num_layers=2, device="cpu")
     scorer._tokenizer.model_max_length = 38
-    for number, part in enumerate(PARTS):
-        metric = BertScore(part, str(tiny), 2)
+    for number, metric in enumerate(bert_scores(str(tiny), 2)):
         for pair in PAIRS:
             alone = float(scorer.score([pair[0]], [pair[1]])[number][0])
             assert figure(metric, answers_of([pair])) == pytest.approx(100 * alone, abs=1e-4)
@@ -87,7 +86,7 @@ def test_a_pair_s_score_depends_on_the_pair_alone(tiny: Path) -> None:
 
 
 def test_what_the_package_breaks_on(tiny: Path) -> None:
-    metric = BertScore("f1", str(tiny), 2)
+    _, _, metric = bert_scores(str(tiny), 2)
     blank = answer("b/1", " ", gold_response="oh no .")
     whole = answers_of(PAIRS)
     assert figure(metric, [blank]) == 0
@@ -105,11 +104,11 @@ def test_what_the_package_breaks_on(tiny: Path) -> None:
 
 
 def test_a_reply_that_is_its_reference_scores_100(tiny: Path) -> None:
-    assert figure(BertScore("f1", str(tiny), 2), answers_of([PAIRS[3]])) == pytest.approx(100)
+    assert figure(bert_scores(str(tiny), 2)[2], answers_of([PAIRS[3]])) == pytest.approx(100)
 
 
 def test_the_signature(tiny: Path) -> None:
-    two, three = (BertScore("p", str(tiny), layers).signature for layers in (2, 3))
+    two, three = (bert_scores(str(tiny), layers)[0].signature for layers in (2, 3))
     assert two.startswith(f"model:{tiny.name}|weights:")
     assert "|L:2|idf:no|rescale:no|batch:1|blank:0|" in two
     assert "|L:3|" in three
@@ -120,11 +119,11 @@ def test_the_signature(tiny: Path) -> None:
 
 def test_what_cannot_be_loaded_is_said(tiny: Path, tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"knows no layer[^$]*--bert-layers"):
-        BertScore("p", str(tiny)).ready([answer()])
+        bert_scores(str(tiny))
     with pytest.raises(ConfigError, match="the model cannot be loaded"):
-        BertScore("p", str(tmp_path), 2).ready([answer()])
+        bert_scores(str(tmp_path), 2)
     with pytest.raises(ConfigError, match="the model cannot be loaded: Invalid num_layers"):
-        BertScore("p", str(tiny), 9).ready([answer()])
+        bert_scores(str(tiny), 9)
 
 
 def test_a_missing_package_is_said_with_what_to_install() -> None:

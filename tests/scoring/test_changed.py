@@ -5,15 +5,14 @@ from __future__ import annotations
 import pytest
 
 from mmerg.runs.result import Result
-from mmerg.scoring.answers import Answer
 from mmerg.scoring.changed import moved
 from mmerg.scoring.intervals import wilson
 from mmerg.scoring.paired import Pairing
 
 
-def answers(*emotions: str | None, dialogues: int = 99) -> tuple[Answer, ...]:
+def answers(*emotions: str | None, dialogues: int = 99) -> tuple[Result, ...]:
     return tuple(
-        Answer(Result(id=f"d{n}", dialogue=f"d{n % dialogues}", status="ok", emotion=emotion))
+        Result(id=f"d{n}", dialogue=f"d{n % dialogues}", status="ok", emotion=emotion)
         for n, emotion in enumerate(emotions)
     )
 

@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mmerg.scoring.distinct import CL100K, Distinct, ExpectationAdjusted, Level, grams_of
+from mmerg.scoring.distinct import CL100K, Level, adjusted, distinct, grams_of
+from mmerg.scoring.metric import Metric
 from mmerg.scoring.words import Tokenizer, tokenizer
 from tests.scoring.answers import count, figure, replies
 
@@ -24,15 +25,15 @@ TALK = [
 WORDS = st.lists(st.sampled_from(["so", "it", "is", "not"]), max_size=6).map(" ".join)
 
 
-def plain(n: int, level: Level = "corpus") -> Distinct:
-    return Distinct(n, "whitespace", level)
+def plain(n: int, level: Level = "corpus") -> Metric:
+    return distinct(n, "whitespace", level)
 
 
 def test_by_hand() -> None:
     answers = replies("so it is", "It is", "no")
     assert figure(plain(1), answers) == pytest.approx(100 * 4 / 6)
     assert figure(plain(2), answers) == pytest.approx(100 * 2 / 3)
-    assert figure(Distinct(1, "whitespace", lower=False), answers) == pytest.approx(100 * 5 / 6)
+    assert figure(distinct(1, "whitespace", lower=False), answers) == pytest.approx(100 * 5 / 6)
     assert figure(plain(1, "response"), replies("so so", "so it")) == pytest.approx(75)
     assert figure(plain(2, "response"), replies("so so so", "so it", "no")) == pytest.approx(75)
     assert [count(plain(n), answers) for n in (1, 2, 3, 4)] == [3, 2, 1, 0]
@@ -70,13 +71,13 @@ def test_the_tokenisers_differ_where_they_are_said_to() -> None:
 @pytest.mark.parametrize("text", ["😊😊 😊", "…", "漢字", "!?!", "a"])
 def test_replies_without_a_word_are_scored_like_any(text: str, words: Tokenizer) -> None:
     tokens = tokenizer(words, lower=True)(text)
-    assert figure(Distinct(1, words), replies(text)) == pytest.approx(100 * len(set(tokens)) / len(tokens))
+    assert figure(distinct(1, words), replies(text)) == pytest.approx(100 * len(set(tokens)) / len(tokens))
 
 
 def test_failed_samples_and_nothing_at_all() -> None:
     assert figure(plain(1), replies("so so", None)) == 50
     assert count(plain(1), replies("so so", None)) == 1
-    for metric in (plain(1), plain(1, "response"), ExpectationAdjusted(1)):
+    for metric in (plain(1), plain(1, "response"), adjusted(1)):
         assert isnan(figure(metric, []))
         assert isnan(figure(metric, replies(None)))
 
@@ -90,7 +91,7 @@ def test_all_replies_equal() -> None:
 def test_a_duplicate_never_raises_it(texts: list[str], data: st.DataObject) -> None:
     again = data.draw(st.sampled_from(texts))
     for n in (1, 2):
-        for metric in (plain(n), ExpectationAdjusted(n, "whitespace", vocabulary=50)):
+        for metric in (plain(n), adjusted(n, "whitespace", vocabulary=50)):
             before, after = figure(metric, replies(*texts)), figure(metric, replies(*texts, again))
             assert after <= before + 1e-9 or (isnan(before) and isnan(after))
 
@@ -105,28 +106,26 @@ def test_against_the_definition(texts: list[str], n: int) -> None:
     assert figure(plain(n), replies(*texts)) == pytest.approx(corpus, nan_ok=True)
     assert figure(plain(n, "response"), replies(*texts)) == pytest.approx(response, nan_ok=True)
     v, c = 50, len(every)
-    adjusted = 100 * len(set(every)) / (v * (1 - ((v - 1) / v) ** c)) if every else nan
-    assert figure(ExpectationAdjusted(n, "whitespace", vocabulary=v), replies(*texts)) == pytest.approx(
-        adjusted, nan_ok=True
-    )
+    expected = 100 * len(set(every)) / (v * (1 - ((v - 1) / v) ** c)) if every else nan
+    assert figure(adjusted(n, "whitespace", vocabulary=v), replies(*texts)) == pytest.approx(expected, nan_ok=True)
 
 
 def test_adjusting_for_the_expectation() -> None:
     # Of one n-gram one distinct is expected; a vocabulary of one word cannot be more distinct than it is.
-    assert figure(ExpectationAdjusted(1, "whitespace", vocabulary=7), replies("so")) == pytest.approx(100)
-    assert figure(ExpectationAdjusted(1, "whitespace", vocabulary=1), replies("so so")) == pytest.approx(100)
+    assert figure(adjusted(1, "whitespace", vocabulary=7), replies("so")) == pytest.approx(100)
+    assert figure(adjusted(1, "whitespace", vocabulary=1), replies("so so")) == pytest.approx(100)
     assert CL100K == 100_277
-    small = figure(ExpectationAdjusted(1, "whitespace", vocabulary=CL100K), replies("a b c d e"))
+    small = figure(adjusted(1, "whitespace", vocabulary=CL100K), replies("a b c d e"))
     assert small == pytest.approx(100, abs=0.01)
 
 
 def test_signatures_say_what_decides_the_figure() -> None:
-    assert Distinct(2, "whitespace", "response", lower=False).signature == (
+    assert distinct(2, "whitespace", "response", lower=False).signature == (
         "n:2|tok:whitespace|case:keep|level:response|failed:left-out|scale:100"
     )
-    assert Distinct(1).signature.startswith("n:1|tok:nltk-3.")
-    assert "tok:13a-sacrebleu-2." in Distinct(1, "13a").signature
-    assert ExpectationAdjusted(1, "whitespace", vocabulary=9).signature == (
+    assert distinct(1).signature.startswith("n:1|tok:nltk-3.")
+    assert "tok:13a-sacrebleu-2." in distinct(1, "13a").signature
+    assert adjusted(1, "whitespace", vocabulary=9).signature == (
         "n:1|V:9|tok:whitespace|case:lower|level:corpus|failed:left-out|scale:100"
     )
     assert (plain(1).interval_by, plain(1, "response").interval_by) == ("jackknife", "bootstrap")
@@ -135,9 +134,9 @@ def test_signatures_say_what_decides_the_figure() -> None:
 def test_a_list_of_replies_is_cut_once_for_all_figures() -> None:
     answers = replies("so it is", "it is not")
     grams_of.cache_clear()
-    for metric in (Distinct(2, "whitespace"), ExpectationAdjusted(2, "whitespace", vocabulary=9)):
+    for metric in (distinct(2, "whitespace"), adjusted(2, "whitespace", vocabulary=9)):
         metric.counted(answers)
         metric.ready(answers)
-    assert (grams_of.cache_info().misses, grams_of.cache_info().hits) == (1, 3)
-    Distinct(2, "whitespace", lower=False).ready(answers)
+    assert (grams_of.cache_info().misses, grams_of.cache_info().hits) == (1, 1)
+    distinct(2, "whitespace", lower=False).ready(answers)
     assert grams_of.cache_info().misses == 2

@@ -9,16 +9,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mmerg.scoring.accuracy import Accuracy
-from mmerg.scoring.distinct import Distinct, ExpectationAdjusted
+from mmerg.scoring.distinct import adjusted, distinct
+from mmerg.scoring.emotions import accuracy
 from mmerg.scoring.intervals import interval, wilson
-from mmerg.scoring.metric import IntervalBy, Metric, Value, ratio
-from mmerg.scoring.ngrams import Grams
+from mmerg.scoring.metric import IntervalBy, Metric, Ratio, Value
 from tests.scoring.answers import figure, forecasts, replies
 
 
 def means(values: list[float]) -> Value:
-    return ratio(np.array(values, float), np.ones(len(values)))
+    return Ratio(np.array(values, float), np.ones(len(values)))
 
 
 def apart(n: int) -> list[str]:
@@ -40,7 +39,7 @@ def test_wilson_is_that_of_statsmodels(right: int, n: int) -> None:
 
 def test_the_paper_s_interval_is_67_to_93_percent() -> None:
     answers = forecasts(*[("joy", "joy")] * 26, *[("joy", "fear")] * 5)
-    found = interval("wilson", Accuracy().ready(answers), apart(31), resamples=10, seed=0)
+    found = interval("wilson", accuracy().ready(answers), apart(31), resamples=10, seed=0)
     assert found.ends is not None
     assert [round(end) for end in found.ends] == [67, 93]
 
@@ -126,10 +125,9 @@ def test_a_bootstrap_of_distinct_n_grams_would_miss_the_estimate() -> None:
     """Why these have a jackknife."""
     rng = np.random.default_rng(2)
     texts = [" ".join(map(str, rng.zipf(1.3, 12) % 3000)) for _ in range(60)]
-    grams = Grams.of(texts, str.split, 1)
-    estimate = 100 * grams.distinct(np.arange(60)) / grams.total(np.arange(60))
+    value = distinct(1, "whitespace").ready(replies(*texts))
     drawn = [rng.integers(60, size=60) for _ in range(200)]
-    assert max(100 * grams.distinct(d) / grams.total(d) for d in drawn) < estimate
+    assert max(map(value, drawn)) < value(np.arange(60))
 
 
 @pytest.mark.parametrize("n", [1, 2])
@@ -141,7 +139,7 @@ def test_the_jackknife_s_standard_error_is_that_of_new_samples(n: int) -> None:
     estimates, errors, ends = [], [], []
     for _ in range(120):
         texts = [" ".join(map(str, rng.choice(2000, size=rng.integers(5, 20), p=weights))) for _ in range(60)]
-        value = Distinct(n, "whitespace").ready(replies(*texts))
+        value = distinct(n, "whitespace").ready(replies(*texts))
         found = interval("jackknife", value, apart(60), resamples=10, seed=0).ends
         assert found is not None
         estimates.append(value(np.arange(60)))
@@ -172,7 +170,7 @@ def test_one_dialogue_has_no_interval(by: str) -> None:
 def test_a_jackknife_needs_ten_dialogues() -> None:
     """With fewer it holds the truth far too seldom: of new samples of 5 replies, in 3 of 4 cases at most."""
     rng = np.random.default_rng(4)
-    value = Distinct(1, "whitespace").ready(replies(*(" ".join(map(str, rng.zipf(1.5, 9))) for _ in range(10))))
+    value = distinct(1, "whitespace").ready(replies(*(" ".join(map(str, rng.zipf(1.5, 9))) for _ in range(10))))
     for count in (2, 5, 9):
         found = interval("jackknife", value, apart(count), resamples=10, seed=0)
         assert (found.ends, found.why) == (None, "no interval: a jackknife of fewer than 10 dialogues misleads")
@@ -188,10 +186,10 @@ def test_what_never_changes_has_no_interval_of_no_width(by: IntervalBy) -> None:
 
 
 METRICS: list[Metric] = [
-    Accuracy(),
-    Distinct(1, "whitespace"),
-    Distinct(1, "whitespace", "response"),
-    ExpectationAdjusted(1, "whitespace", vocabulary=9),
+    accuracy(),
+    distinct(1, "whitespace"),
+    distinct(1, "whitespace", "response"),
+    adjusted(1, "whitespace", vocabulary=9),
 ]
 
 

@@ -15,16 +15,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import binomtest
 
-from mmerg.scoring.accuracy import Accuracy
-from mmerg.scoring.answers import Answer, ScoredRun
-from mmerg.scoring.descriptive import Rate
-from mmerg.scoring.distinct import Distinct
-from mmerg.scoring.metric import Metric
-from mmerg.scoring.newcombe import newcombe
+from mmerg.scoring.answers import ScoredRun
+from mmerg.scoring.distinct import distinct
+from mmerg.scoring.emotions import accuracy
+from mmerg.scoring.metric import Metric, rate
 from mmerg.scoring.paired import Comparison, compare, pair
+from mmerg.scoring.shares import newcombe
 from tests.scoring.run_builder import manifest_of, result
 
-SECONDS = Rate("seconds", "mean", "a result", lambda answer: answer.result.seconds, lambda answer: 1.0)
+SECONDS = rate("seconds", "mean", "a result", lambda answer: answer.seconds)
 NAMES = ("a", "b")
 Side: TypeAlias = tuple[str | None, str, float]
 
@@ -45,7 +44,7 @@ def run_of(told: Sequence[Told], start: int = 0) -> ScoredRun:
     for number, one in enumerate(told, start=start):
         reply = None if one.emotion is None else one.reply
         line = result(f"d{one.d}/{number}", reply, one.emotion, gold="joy")
-        answers.append(Answer(line.model_copy(update={"seconds": one.seconds})))  # numbers that no run has, too
+        answers.append(line.model_copy(update={"seconds": one.seconds}))  # numbers that no run has, too
     return ScoredRun(Path("run"), manifest_of([]), tuple(answers))
 
 
@@ -64,7 +63,7 @@ def timed(seconds: Sequence[float]) -> list[Told]:
 
 
 def test_shares_are_compared_by_mcnemar() -> None:
-    found = compared(Accuracy(), right("xxxx....ff"), right("xx..xxxxxf"))
+    found = compared(accuracy(), right("xxxx....ff"), right("xx..xxxxxf"))
     assert (found.n, found.left_out) == (10, 0)
     assert (found.a_value or 0, found.b_value or 0) == pytest.approx((40.0, 70.0))
     assert found.difference == pytest.approx(30.0)
@@ -75,10 +74,10 @@ def test_shares_are_compared_by_mcnemar() -> None:
 
 def test_failed_samples_are_wrong_in_accuracy_and_left_out_elsewhere() -> None:
     a, b = right("xxxxxf"), right("xxxff.")
-    share = compared(Accuracy(), a, b)
+    share = compared(accuracy(), a, b)
     assert share.n == 6
     assert share.difference == pytest.approx(-100 / 3)
-    words = compared(Distinct(1, tokenizer="whitespace"), a, b)
+    words = compared(distinct(1, words="whitespace"), a, b)
     assert (words.n, words.left_out) == (3, 3)
 
 
@@ -123,17 +122,17 @@ def test_permutation_of_distinct_n_grams_agrees_with_all_exchanges() -> None:
     """A figure that is no mean: each exchange is computed on the replies it leaves on either side."""
     one, other = ["a a b", "a a a", "b b a", "a b", "b a a"], ["c d e", "a f g", "b h", "i j k", "a a l"]
 
-    def distinct(replies: Sequence[str]) -> float:
+    def share(replies: Sequence[str]) -> float:
         words = [word for reply in replies for word in reply.split()]
         return 100 * len(set(words)) / len(words)
 
     gaps = []
     for sides in product((0, 1), repeat=5):
         both = [(x, y) if side else (y, x) for x, y, side in zip(one, other, sides, strict=True)]
-        gaps.append(abs(distinct([x for x, _ in both]) - distinct([y for _, y in both])))
+        gaps.append(abs(share([x for x, _ in both]) - share([y for _, y in both])))
     exact = float(np.mean([gap >= gaps[-1] - 1e-9 for gap in gaps]))
     a, b = ([Told(number, "joy", reply) for number, reply in enumerate(side)] for side in (one, other))
-    found = compared(Distinct(1, tokenizer="whitespace"), a, b, draws=10_000)
+    found = compared(distinct(1, words="whitespace"), a, b, draws=10_000)
     assert abs(found.difference or 0) == pytest.approx(gaps[-1])
     assert found.p == pytest.approx(exact)
 
@@ -146,7 +145,7 @@ def test_no_p_is_below_one_in_all_draws() -> None:
 def test_dialogues_are_exchanged_whole() -> None:
     """Ten dialogues of four samples, all of a dialogue alike: McNemar's test would count each sample."""
     a, b = right("xxxx" * 2 + "...." * 8, each=4), right("...." * 2 + "xxxx" * 8, each=4)
-    found = compared(Accuracy(), a, b, draws=20_000)
+    found = compared(accuracy(), a, b, draws=20_000)
     assert (found.n, found.dialogues, found.a_right, found.b_right) == (40, 10, 8, 32)
     assert found.p_mcnemar == pytest.approx(binomtest(8, 40).pvalue)
     assert found.p == pytest.approx(binomtest(2, 10).pvalue, abs=0.01)
@@ -192,7 +191,7 @@ def test_distinct_n_grams_have_an_interval_that_holds_the_difference() -> None:
         [Told(number, "joy", " ".join(draw.choices(words, k=9))) for number in range(60)]
         for words in (["w" + str(n) for n in range(80)], ["w" + str(n) for n in range(300)])
     ]
-    found = compared(Distinct(1, tokenizer="whitespace"), sides[0], sides[1])
+    found = compared(distinct(1, words="whitespace"), sides[0], sides[1])
     assert found.interval
     assert found.difference is not None
     assert 0 < found.interval[0] < found.difference < found.interval[1]
@@ -201,7 +200,7 @@ def test_distinct_n_grams_have_an_interval_that_holds_the_difference() -> None:
 
 SIDE = st.tuples(st.sampled_from(["joy", "anger", None]), st.sampled_from(["a b", "a a", "c"]), st.floats(0, 9))
 ANSWERS = st.lists(st.tuples(st.integers(0, 4), SIDE, SIDE), min_size=1, max_size=8)
-METRICS: list[Metric] = [Accuracy(), Distinct(1, tokenizer="whitespace"), SECONDS]
+METRICS: list[Metric] = [accuracy(), distinct(1, words="whitespace"), SECONDS]
 
 
 @settings(max_examples=60)
@@ -239,7 +238,7 @@ def test_a_difference_without_width_has_no_interval() -> None:
 
 def test_few_dialogues_have_no_jackknife() -> None:
     a, b = ([Told(number, "joy", reply * (number + 1)) for number in range(9)] for reply in ("a b ", "c "))
-    found = compared(Distinct(1, tokenizer="whitespace"), a, b)
+    found = compared(distinct(1, words="whitespace"), a, b)
     assert (found.interval, found.detectable) == (None, None)
     assert found.why == "no interval: a jackknife of fewer than 10 dialogues misleads"
     assert found.p is not None
@@ -258,14 +257,14 @@ def test_the_same_seed_gives_the_same_figures() -> None:
 def test_one_pair_has_a_difference_and_nothing_that_needs_more() -> None:
     found = compared(SECONDS, timed([1.0]), timed([3.0]))
     assert (found.difference, found.interval, found.detectable, found.p) == (2.0, None, None, 1.0)
-    share = compared(Accuracy(), right("x"), right("."))
+    share = compared(accuracy(), right("x"), right("."))
     assert (share.difference, share.interval, share.detectable, share.p) == (-100.0, None, None, 1.0)
 
 
 def test_where_all_failed_accuracy_is_nought_and_the_rest_is_not_there() -> None:
-    share = compared(Accuracy(), right("fff"), right("fff"))
+    share = compared(accuracy(), right("fff"), right("fff"))
     assert (share.a_value, share.b_value, share.difference, share.p) == (0.0, 0.0, 0.0, 1.0)
-    words = compared(Distinct(1), right("fff"), right("fff"))
+    words = compared(distinct(1), right("fff"), right("fff"))
     assert (words.n, words.left_out, words.difference, words.p) == (0, 3, None, None)
     assert words.why == "no pair has, on both sides, a reply of 1 tokens or more"
 
@@ -293,14 +292,14 @@ def test_the_interval_of_shares_holds_the_truth() -> None:
 def test_shares_that_do_not_differ_have_an_interval_with_width() -> None:
     for pattern in ("x" * 31, "x" * 20 + "." * 11, "." * 31):
         for each in (1, 3):
-            found = compared(Accuracy(), right(pattern, each=each), right(pattern, each=each))
+            found = compared(accuracy(), right(pattern, each=each), right(pattern, each=each))
             assert found.interval
             assert found.interval[0] < -2 < 2 < found.interval[1]
 
 
 def test_an_interval_of_shares_knows_dialogues() -> None:
     a, b = "xxxx" * 4 + "...." * 8, "...." * 2 + "xxxx" * 10
-    alone, together = (compared(Accuracy(), right(a, each=each), right(b, each=each)) for each in (1, 4))
+    alone, together = (compared(accuracy(), right(a, each=each), right(b, each=each)) for each in (1, 4))
     assert alone.interval
     assert together.interval
     assert together.interval[0] < alone.interval[0] < alone.interval[1] < together.interval[1]

@@ -10,8 +10,7 @@ from scipy.stats import binomtest
 from statsmodels.stats.contingency_tables import mcnemar as published_mcnemar
 from statsmodels.stats.multitest import multipletests
 
-from mmerg.scoring.paired import holm
-from mmerg.scoring.power import mcnemar, smallest_shift
+from mmerg.scoring.shares import holm, mcnemar, smallest_shift
 
 
 @given(st.integers(0, 60), st.integers(0, 60))

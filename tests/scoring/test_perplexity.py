@@ -11,15 +11,17 @@ from typing import Any
 
 import pytest
 
+from mmerg.backends.protocol import Engine
 from mmerg.errors import ConfigError
-from mmerg.scoring.answers import Answer, read_run
-from mmerg.scoring.ref_perplexity import RefPerplexity
-from mmerg.scoring.self_perplexity import SelfPerplexity
+from mmerg.runs.result import Result
+from mmerg.scoring.answers import read_run
+from mmerg.scoring.perplexity import ref_perplexity, self_perplexity
 from tests import tiny_text
 from tests.scoring.answers import answer, count, figure
 from tests.scoring.run_builder import build_run, result
 from tools.tiny_vision import VOCABULARY, WIDTH, byte_alphabet, gguf
 
+ENGINE = Engine(backend="x", version="1", model="x", digest="")
 SPOKEN = "<s> <unk> oh no dear that is hard i am so sorry , . keys again my lost"
 WORDS = SPOKEN.split()
 
@@ -31,20 +33,20 @@ def test_tokens_weigh_alike_whichever_reply_they_are_of() -> None:
         answer("c/1"),
         answer("d/1", None),
     ]
-    assert figure(SelfPerplexity("x"), answers) == pytest.approx(exp(6.5 / 4))
-    assert count(SelfPerplexity("x"), answers) == 2
-    assert isnan(figure(SelfPerplexity("x"), answers[2:]))
+    assert figure(self_perplexity(ENGINE), answers) == pytest.approx(exp(6.5 / 4))
+    assert count(self_perplexity(ENGINE), answers) == 2
+    assert isnan(figure(self_perplexity(ENGINE), answers[2:]))
 
 
 def test_a_token_of_probability_0_makes_it_infinite() -> None:
-    assert isinf(figure(SelfPerplexity("x"), [answer(logprobs=(-1.0, -inf))]))
-    assert isinf(figure(SelfPerplexity("x"), [answer(logprobs=(-1e6,))]))
+    assert isinf(figure(self_perplexity(ENGINE), [answer(logprobs=(-1.0, -inf))]))
+    assert isinf(figure(self_perplexity(ENGINE), [answer(logprobs=(-1e6,))]))
 
 
 def test_it_is_over_log_probabilities_and_not_over_the_server_s_token_count(tmp_path: Path) -> None:
     folder = build_run(tmp_path / "run", [result("a/1", response_tokens=900)], logprobs={"a/1": [-1.0, -2.0]})
     run = read_run(folder)
-    metric = SelfPerplexity.of(run)
+    metric = self_perplexity(run.manifest.engine)
     assert figure(metric, run.answers) == pytest.approx(exp(1.5))
     assert metric.signature == (
         "lm:tiny|digest:dddddddddddd|backend:scripted|tokens:reply|weight:token|p-over-1:left-out|failed:left-out"
@@ -87,18 +89,18 @@ def loss(folder: Path, words: str, scored: int) -> float:
         return float(model(input_ids=ids, labels=labels).loss) * scored
 
 
-def told(id: str, response: str | None, *history: str) -> Answer:
+def told(id: str, response: str | None, *history: str) -> Result:
     bare = answer(id, response)
-    return Answer(bare.result.model_copy(update={"history": tuple(("Ana", text) for text in history)}))
+    return bare.model_copy(update={"history": tuple(("Ana", text) for text in history)})
 
 
 def test_another_model_s_perplexity_is_its_own_loss(tiny: Path) -> None:
     answers = [told("a/1", "oh no", "i lost my keys"), told("b/1", "that is so hard ."), told("c/1", None)]
-    plain = RefPerplexity(str(tiny))
+    plain = ref_perplexity(str(tiny))
     total = loss(tiny, "<s> oh no", 2) + loss(tiny, "<s> that is so hard .", 5)
     assert figure(plain, answers) == pytest.approx(exp(total / 7), rel=1e-5)
     assert count(plain, answers) == 2
-    behind = RefPerplexity(str(tiny), context=True)
+    behind = ref_perplexity(str(tiny), context=True)
     assert list(behind.counted(answers)) == [True, False, False]  # what b/1 answers is not known
     total = loss(tiny, "<s> i lost my keys oh no", 2)
     assert figure(behind, answers) == pytest.approx(exp(total / 2), rel=1e-5)
@@ -107,7 +109,7 @@ def test_another_model_s_perplexity_is_its_own_loss(tiny: Path) -> None:
 
 def test_a_context_is_cut_at_its_start_and_a_reply_that_is_too_long_does_not_count(tiny: Path) -> None:
     history = "i am so sorry , i lost my keys again ."
-    metric = RefPerplexity(str(tiny), context=True)
+    metric = ref_perplexity(str(tiny), context=True)
     expected = loss(tiny, "<s> sorry , i lost my keys again . oh dear .", 3)
     assert figure(metric, [told("a/1", "oh dear .", f"oh oh {history}")]) == pytest.approx(exp(expected / 3), rel=1e-5)
     assert figure(metric, [told("a/1", "oh dear .", history)]) == pytest.approx(exp(expected / 3), rel=1e-5)
@@ -117,7 +119,7 @@ def test_a_context_is_cut_at_its_start_and_a_reply_that_is_too_long_does_not_cou
 
 
 def test_the_signature_names_the_model_by_its_weights(tiny: Path, tmp_path: Path) -> None:
-    signature = RefPerplexity(str(tiny)).signature
+    signature = ref_perplexity(str(tiny)).signature
     assert signature.startswith(f"lm:{tiny.name}|weights:")
     assert "|start:bos|float32|context:none|weight:token|failed:left-out||transformers-" in signature
     assert re.search(r"\|\|.*\|torch-[^|]+\|device:(cpu|cuda)$", signature)
@@ -129,7 +131,7 @@ def test_the_signature_names_the_model_by_its_weights(tiny: Path, tmp_path: Path
     folder = tmp_path / tiny.name
     other.save_pretrained(folder)
     AutoTokenizer.from_pretrained(tiny).save_pretrained(folder)
-    assert RefPerplexity(str(folder)).signature != signature
+    assert ref_perplexity(str(folder)).signature != signature
 
 
 def test_a_model_that_is_not_there(tiny: Path, tmp_path: Path) -> None:
@@ -140,7 +142,7 @@ def test_a_model_that_is_not_there(tiny: Path, tmp_path: Path) -> None:
     (tmp_path / "damaged.gguf").write_bytes(b"GGUF" + bytes(40))
     for reference in (*map(str, (tmp_path, damaged, tmp_path / "none.gguf", tmp_path / "damaged.gguf")), ""):
         with pytest.raises(ConfigError, match="the model cannot be loaded"):
-            RefPerplexity(reference).ready([answer()])
+            ref_perplexity(reference)
 
 
 def test_a_gguf_s_perplexity_is_that_of_its_weights_and_tokens(tmp_path: Path) -> None:
@@ -156,7 +158,7 @@ def test_a_gguf_s_perplexity_is_that_of_its_weights_and_tokens(tmp_path: Path) -
     for number, (token, following) in enumerate(pairwise([*tokens, tokens[0]])):
         named["token_embd.weight"][token, number] = named["output.weight"][following, number] = 1.0
     (tmp_path / "letters.gguf").write_bytes(gguf(pairs, named))
-    metric = RefPerplexity(str(tmp_path / "letters.gguf"))
+    metric = ref_perplexity(str(tmp_path / "letters.gguf"))
     others = exp(WIDTH**0.5) + VOCABULARY - 1  # a vector of length 1 is scaled to the square root of its width
     assert figure(metric, [answer("a/1", "keys lot")]) == pytest.approx(others / exp(WIDTH**0.5), rel=1e-3)
     assert figure(metric, [answer("a/1", "otl syek")]) == pytest.approx(others, rel=1e-3)

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from mmerg.benching.measure import speed_of
 from mmerg.errors import ConfigError, RunError
 from mmerg.runs.result import Result, Timing
-from mmerg.scoring.answers import Answer, ScoredRun, read_run
+from mmerg.scoring.answers import ScoredRun, read_run
 from mmerg.scoring.descriptive import descriptive
 from mmerg.scoring.score import SCORES, Score, Scores
 from mmerg.scoring.scorer import score_run, write_scores
@@ -158,10 +158,9 @@ def test_figures_that_were_not_asked_for_again_stay_while_the_answers_do(folder:
 
 def scored(results: list[Result], **more: Any) -> Scores:
     """Scores of answers without a folder."""
-    fields = ((one, more.get(one.id, ())) for one in results)
     answers = [
-        Answer(one.model_copy(update={"logprob": sum(own), "logprob_tokens": len(own)}) if own else one)
-        for one, own in fields
+        one.model_copy(update={"logprob": sum(own), "logprob_tokens": len(own)}) if (own := more.get(one.id)) else one
+        for one in results
     ]
     return score_run(ScoredRun(Path("run"), manifest_of(results), tuple(answers)), QUICK)
 

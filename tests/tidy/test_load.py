@@ -137,7 +137,7 @@ def test_what_is_no_run_or_has_no_scores_is_told(tmp_path: Path) -> None:
     with pytest.raises(RunError, match="this is not a run folder"):
         mmerg.load(tmp_path)
     run = build_run(tmp_path / "run", [result("a/1")])
-    with pytest.raises(UnscoredError, match=r"mmerg\.score"):
+    with pytest.raises(UnscoredError, match=r"mmerg score"):
         _ = mmerg.load(str(run)).scores
 
 

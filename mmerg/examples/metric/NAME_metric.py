@@ -1,29 +1,18 @@
 """The metric NAME: the share of replies that ask a question."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-
-import numpy as np
-from numpy.typing import NDArray
-
-from mmerg.scoring.answers import Answer
-from mmerg.scoring.metric import IntervalBy, Value, ratio
+from mmerg.runs.result import Result
+from mmerg.scoring.metric import ok, rate
 
 
-@dataclass(frozen=True)
-class Metric:
-    """Questions over replies, x100; a failed sample has no reply and does not count."""
+def asks(result: Result) -> float:
+    return 100.0 * ("?" in (result.response or ""))
 
-    name: str = "NAME"
-    higher_is_better: bool | None = None  # it describes and does not judge
-    interval_by: IntervalBy = "wilson"  # of shares; bootstrap suits all else
-    needs: str = "a reply"
-    signature: str = "mark:?|scale:100"  # all that decides the figure
 
-    def counted(self, answers: Sequence[Answer]) -> NDArray[np.bool_]:
-        return np.array([answer.ok for answer in answers])
-
-    def ready(self, answers: Sequence[Answer]) -> Value:
-        counted = self.counted(answers)
-        asks = np.array(["?" in (answer.result.response or "") for answer in answers])
-        return ratio(np.where(asks & counted, 100.0, 0.0), np.where(counted, 1.0, 0.0))
+metric = rate(  # the mean of `asks`, x100, over the samples that did not fail; a Metric of your own may be any figure
+    "NAME",
+    "mark:?|failed:left-out|scale:100",  # all that decides the figure
+    "a reply",  # what a sample must have to count
+    asks,
+    ok,
+    interval_by="wilson",  # of shares; without it a bootstrap, which suits all else
+)

@@ -1,68 +1,75 @@
-"""Perplexity of the replies under a model of your choice: ref_ppl. Needs `pip install 'mmerg[metrics]'`.
+"""Perplexity of the replies: exp(Σ −ln p / Σ tokens) over all replies together, lower is better.
 
-exp(Σ −ln p / Σ tokens) over all replies together, lower is better: how usual the words are to that model. The same
-model for every run makes runs of different backbones comparable, which `self_ppl` is not. TRACE's paper (arXiv
-2509.21849) does not say which model its PPL is of.
+self_ppl is under the model that generated them, as its server told it: how sure the model was of its own words.
+Figures of different models, and those of an outside model, are not comparable. MERG's table (arXiv 2604.18988) can only
+be this: 1.2 to 2.3.
 
-    RefPerplexity("gpt2").ready(run.answers)
+ref_ppl is under a model of your choice: how usual the words are to that model. The same model for every run makes runs
+of different backbones comparable. TRACE's paper (arXiv 2509.21849) does not say which model its PPL is of. Needs
+`pip install 'mmerg[metrics]'`.
+
+    self_perplexity(read_manifest(run).engine).ready(run.answers)
+    ref_perplexity("gpt2").ready(run.answers)
     load("gpt2").nll("", "I am so sorry.")    # (21.3, 6): Σ −ln p over 6 tokens
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+import math
 from functools import lru_cache
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
-from mmerg.scoring.answers import Answer
+from mmerg.backends.protocol import Engine
+from mmerg.runs.result import Result
 from mmerg.scoring.extras import device, fingerprint, loading, readable, require
-from mmerg.scoring.metric import IntervalBy, Value
-from mmerg.scoring.self_perplexity import perplexity
+from mmerg.scoring.metric import Metric, rate
 
 
-@dataclass(frozen=True)
-class RefPerplexity:
-    """model: as `load` takes it. context: whether the turns that were shown stand before the reply, a line
-    each, without names; a sample whose turns the result does not tell of is then left out."""
+def self_perplexity(engine: Engine) -> Metric:
+    """Over the tokens of the reply itself, without an end token, which servers do not give alike (see `runs.facts`).
+    engine: who generated."""
+    told = f"lm:{engine.model}|digest:{engine.digest[:12]}|backend:{engine.backend}"
+    return rate(
+        "self_ppl",
+        f"{told}|tokens:reply|weight:token|p-over-1:left-out|failed:left-out||{engine.backend}-{engine.version}",
+        "a reply with the log-probabilities of its tokens (the stage's `logprobs: true`)",
+        lambda result: -(result.logprob or 0.0),
+        lambda result: result.logprob_tokens if result.ok and result.logprob is not None else 0,
+        higher_is_better=False,
+        then=_exp,
+    )
 
-    model: str
-    context: bool = False
-    name: str = "ref_ppl"
-    higher_is_better: bool | None = False
-    interval_by: IntervalBy = "bootstrap"
-    needs: str = "a reply of a token or more that the model can take, and with context the turns before it"
 
-    @property
-    def signature(self) -> str:
-        lm, context = self._lm(), "turns" if self.context else "none"
-        return f"{lm.signature}|context:{context}|weight:token|failed:left-out||{lm.recorded}"
+def ref_perplexity(model: str, context: bool = False) -> Metric:
+    """model: as `load` takes it. context: whether the turns that were shown stand before the reply, a line each,
+    without names; a sample whose turns the result does not tell of is then left out. Raises ConfigError where the model
+    cannot be loaded."""
+    lm = load(model)
 
-    def counted(self, answers: Sequence[Answer]) -> NDArray[np.bool_]:
-        return self._scored(answers)[1] > 0
+    def nll(result: Result) -> tuple[float, int]:
+        if not result.ok or (context and not result.history):
+            return 0.0, 0
+        before = "".join(f"{text}\n" for _, text in result.history) if context else ""
+        return lm.nll(before, result.response or "")
 
-    def ready(self, answers: Sequence[Answer]) -> Value:
-        return perplexity(*self._scored(answers))
+    return rate(
+        "ref_ppl",
+        f"{lm.signature}|context:{'turns' if context else 'none'}|weight:token|failed:left-out||{lm.recorded}",
+        "a reply of a token or more that the model can take, and with context the turns before it",
+        lambda result: nll(result)[0],
+        lambda result: nll(result)[1],
+        higher_is_better=False,
+        then=_exp,
+    )
 
-    def _scored(self, answers: Sequence[Answer]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        lm = self._lm()
-        found = np.array([self._nll(lm, answer) for answer in answers], float).reshape(-1, 2)
-        return found[:, 0], found[:, 1]
 
-    def _nll(self, lm: CausalLm, answer: Answer) -> tuple[float, int]:
-        reply = (answer.result.response or "") if answer.ok else ""
-        if not self.context:
-            return lm.nll("", reply)
-        history = answer.result.history
-        return lm.nll("".join(f"{text}\n" for _, text in history), reply) if history else (0.0, 0)
-
-    def _lm(self) -> CausalLm:
-        return load(self.model)
+def _exp(mean: float) -> float:
+    try:
+        return math.exp(mean)
+    except OverflowError:
+        return math.inf
 
 
 class CausalLm:

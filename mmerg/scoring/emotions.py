@@ -1,0 +1,102 @@
+"""How well the emotion of the hidden target turn is forecast: accuracy, macro-F1, and what is taken for what.
+
+MERG, arXiv 2604.18988, section 4: the emotion that the response should carry, against the label of the real next turn.
+×100, higher is better. Its accuracy of 83.87 on IEMOCAP is 26 of 31.
+
+    accuracy().ready(run.answers)(np.arange(len(run.answers)))
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
+
+import numpy as np
+
+from mmerg.runs.result import Result
+from mmerg.scoring.metric import Indices, Mask, Metric, Value, rate
+from mmerg.scoring.score import Confusion
+
+
+def accuracy(*, ok_only: bool = False) -> Metric:
+    """Correct forecasts over samples with a gold label. A failed sample is wrong (TRACE leaves these out, which
+    `ok_only` does); a sample without a gold label does not count. Without a single forecast there is no figure: the
+    system has no such stage."""
+    found = rate(
+        "acc_ok" if ok_only else "acc",
+        f"label:target|failed:{'left-out' if ok_only else 'wrong'}|scale:100",
+        "a gold label and a forecast" + ("" if ok_only else ", or a failure"),
+        lambda result: 100.0 * (result.ok and result.emotion == result.gold_emotion),
+        interval_by="wilson",
+        higher_is_better=True,
+    )
+    return replace(found, counted=partial(labelled, failed=not ok_only))
+
+
+def macro_f1() -> Metric:
+    """The F1 of each emotion, averaged, so that rare emotions weigh as much as neutral.
+
+    Over the labels that occur among the gold labels: 2·hits / (gold + forecasts), averaged, ×100. A label that is
+    forecast and never gold has no F1 of its own; it costs recall of the others. A failed sample is a forecast of none
+    of them. Any draw of the results is over the labels of all of them, with an F1 of 0 for one that the draw lacks (as
+    scikit-learn's `f1_score(labels=…, zero_division=0)`): else a rare label that is missed would come and go."""
+    return Metric(
+        name="macro_f1",
+        signature="label:target|labels:in-gold|failed:wrong|scale:100",
+        needs="a gold label and a forecast, or a failure",
+        counted=partial(labelled, failed=True),
+        ready=_macro_f1,
+        higher_is_better=True,
+    )
+
+
+def _macro_f1(results: Sequence[Result]) -> Value:
+    numbers: dict[str | None, int] = {None: 0}  # 0: no forecast
+    gold, forecast = (
+        np.array([numbers.setdefault(label, len(numbers)) for label in labels], np.intp)
+        for labels in (
+            [result.gold_emotion for result in results],
+            [result.emotion if result.ok else None for result in results],
+        )
+    )
+    kinds = len(numbers)
+    occur = np.bincount(gold, minlength=kinds)[1:] > 0
+
+    def value(indices: Indices) -> float:
+        true, given = gold[indices], forecast[indices]
+        golds, forecasts, hits = (
+            np.bincount(of, minlength=kinds)[1:] for of in (true, given[true > 0], true[true == given])
+        )
+        scores = 200.0 * hits / np.maximum(golds + forecasts, 1)
+        return float(np.mean(scores[occur])) if true.any() else float("nan")
+
+    return value
+
+
+def labelled(results: Sequence[Result], *, failed: bool) -> Mask:
+    """Which results a forecast can be judged for: those with a gold label and a forecast; with `failed` all that have a
+    gold label, one without a forecast being wrong. None where no result has a forecast, as not all failed."""
+    gold = np.array([result.gold_emotion is not None for result in results], bool)
+    forecast = np.array([result.ok and result.emotion is not None for result in results], bool)
+    if not forecast.any() and any(result.ok for result in results):
+        return forecast
+    return gold if failed else gold & forecast
+
+
+def confusion(results: Sequence[Result], labels: Sequence[str]) -> Confusion | None:
+    """Which emotion is taken for which, over the samples that `acc` is over. Rows and columns in the order of
+    `labels` (the dataset's), any other label that occurs behind them. None where accuracy has no figure, either."""
+    kept = [result for result, counts in zip(results, labelled(results, failed=True), strict=True) if counts]
+    if not kept:
+        return None
+    seen = {label for result in kept for label in (result.gold_emotion, result.emotion) if label is not None}
+    order = (*labels, *sorted(seen - set(labels)))
+    pairs = Counter((result.gold_emotion, result.emotion) for result in kept if result.ok)
+    failed = Counter(result.gold_emotion for result in kept if not result.ok)
+    return Confusion(
+        labels=order,
+        counts=tuple(tuple(pairs[gold, forecast] for forecast in order) for gold in order),
+        failed=tuple(failed[gold] for gold in order),
+    )
