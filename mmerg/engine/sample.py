@@ -10,7 +10,7 @@ from typing import cast
 
 from pydantic import BaseModel
 
-from mmerg.backends.protocol import Backend, Engine, Reply, Sampling
+from mmerg.backends.protocol import Backend, Engine, Sampling
 from mmerg.corpora.dialogue import Sample
 from mmerg.engine.ask import Asker, code_of_the_user
 from mmerg.engine.look import Looker
@@ -29,6 +29,7 @@ from mmerg.systems.target import name_of
 
 LOOPS: Mapping[str, Loop] = {"audit": audit, "single": single, "refine": refine, "draws": draws}
 Fields = dict[str, object]  # of a result
+Decide = Callable[[Emit, Sequence[events.Event]], Fields]  # how to tell an event, and those told so far
 KeepFrame = Callable[[str, Callable[[], bytes]], None]  # keeps the JPEG of a hash; the bytes are read where it is new
 
 
@@ -80,17 +81,9 @@ def loop_of(system: System) -> Loop:
     return LOOPS[system.loop] if isinstance(system.loop, str) else cast(Loop, system.loop)
 
 
-def tried(
-    sample: Sample, decide: Callable[[Emit, Sequence[events.Event]], Fields], emit: Emit, place: str = ""
-) -> Result:
-    """The result of one try at a sample: as `attempt`, with what the events tell; `decide` is given those so far, too.
-    place: where the system's state holds the response."""
-    told: list[events.Event] = []
-
-    def watch(event: events.Event) -> None:
-        emit(event)
-        told.append(event)
-
+def tried(sample: Sample, decide: Decide, emit: Emit, place: str = "") -> Result:
+    """The result of one try at a sample: as `attempt`, with what the events tell. place: where the system's state holds
+    the response."""
     scene, target = sample.scene, sample.target
     started = events.SampleStarted(
         sample=sample.id,
@@ -99,28 +92,27 @@ def tried(
         responder=scene.responder,
         labels=scene.labels,
     )
-    decided = attempt(started, lambda note: decide(note, told), watch)
+    decided, told = attempt(started, decide, emit)
     gold = {"gold_response": target.text, "gold_emotion": target.emotion} if target else {}
     facts = facts_of(told, cast("str | None", decided.get("response")), place)
     return Result.model_validate({**gold, **facts, **decided})
 
 
-def attempt(started: events.SampleStarted, decide: Callable[[Emit], Fields], emit: Emit) -> Fields:
-    """One try at a sample, whatever is to be decided of it: its calls, how it failed, or what `decide` gives. Raises
-    CallError (interrupted), after which nothing is decided."""
+def attempt(started: events.SampleStarted, decide: Decide, emit: Emit) -> tuple[Fields, list[events.Event]]:
+    """One try at a sample, whatever is to be decided of it: its calls, how it failed, or what `decide` gives; and its
+    events. Raises CallError (interrupted), after which nothing is decided."""
     begun = time.monotonic()
     sample = started.sample
-    calls: list[Reply] = []
+    told: list[events.Event] = []
 
     def note(event: events.Event) -> None:
         emit(event)
-        if isinstance(event, events.Called):
-            calls.append(event.reply)
+        told.append(event)
 
     note(started)
     decided: Fields
     try:
-        decided = {"status": "ok", **decide(note)}
+        decided = {"status": "ok", **decide(note, told)}
         note(events.SampleDone(sample=sample))
     except SampleError as error:
         failure = error.failure
@@ -128,7 +120,8 @@ def attempt(started: events.SampleStarted, decide: Callable[[Emit], Fields], emi
             raise
         note(events.SampleFailed(sample=sample, failure=failure, what=error.what, where=error.where, hint=error.hint))
         decided = {"status": "failed", "failure": failure, "failure_text": str(error)}
-    return {
+    calls = [event.reply for event in told if isinstance(event, events.Called)]
+    fields: Fields = {
         "id": sample,
         "dialogue": started.dialogue,
         "calls": len(calls),
@@ -136,8 +129,8 @@ def attempt(started: events.SampleStarted, decide: Callable[[Emit], Fields], emi
         "prompt_tokens": sum(reply.prompt_tokens for reply in calls),
         "response_tokens": sum(reply.response_tokens for reply in calls),
         "seconds": round(time.monotonic() - begun, 3),
-        **decided,
     }
+    return fields | decided, told
 
 
 def _untold(system: System, sample: str, outcome: Outcome, told: Sequence[events.Event]) -> Iterator[events.Event]:

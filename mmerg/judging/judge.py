@@ -93,14 +93,15 @@ class Judge:
         """The verdicts on one item, failed or not. Raises CallError (interrupted), after which nothing is decided, and
         ConfigError for what would fail every item."""
 
-        def decide(note: Emit) -> Fields:
+        def decide(note: Emit, _: object) -> Fields:
             looks = (self._look(item, look, backend, note) for look in self.rounds if not item.no_reply)
             return {"verdicts": tuple(chain.from_iterable(looks)), "no_reply": item.no_reply}
 
         started = events.SampleStarted(
             sample=item.id, dialogue=item.dialogue, history=item.history, responder=item.responder, labels=()
         )
-        return Verdicts.model_validate(attempt(started, decide, emit))
+        fields, _ = attempt(started, decide, emit)
+        return Verdicts.model_validate(fields)
 
     def _look(self, item: Item, look: Round, backend: Backend, emit: Emit) -> Iterator[Verdict]:
         sampling = replace(self.sampling, seed=self.sampling.seed + look.repeat)

@@ -156,22 +156,16 @@ def _walked(tokens: Sequence[str], text: str) -> list[tuple[int, int]] | None:
     """The same where characters are split over tokens, which share what stands between their neighbours, or the last
     token is not there."""
     spans: list[tuple[int, int]] = []
-    broken: list[int] = []
-    at = 0
-    for number, token in enumerate(tokens):
+    at = broken = 0  # how many such tokens came since the last whole one
+    for token in tokens:
         if not token or BROKEN in token:
-            broken.append(number)
-            spans.append((at, at))
+            broken += 1
             continue
         start = text.find(token, at) if broken else at
         goes_on = token.startswith(text[start:])  # over the text's end
         if start < 0 or not (goes_on or text.startswith(token, start)):
             return None
-        for index in broken:
-            spans[index] = (at, start)
-        broken.clear()
-        spans.append((start, start + len(token)))
-        at = start + len(token)
-    for index in broken:
-        spans[index] = (at, len(text))
+        spans += [*[(at, start)] * broken, (start, start + len(token))]
+        at, broken = start + len(token), 0
+    spans += [(at, len(text))] * broken
     return spans if broken or at >= len(text) - TAIL else None

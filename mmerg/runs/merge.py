@@ -117,7 +117,11 @@ def merge(run: Path, partial: bool = False) -> Merged:
     merged = _manifest(parts)
     found = _look(parts, merged.protocol.samples, partial)
     if found.lacking and not partial:
-        raise _half(run, found.lacking)
+        [shard, lacking], *_ = found.lacking.items()
+        count = sum(map(len, found.lacking.values()))
+        what = f"{count} samples of {len(found.lacking)} shards are not finished, of shard {shard} {some(lacking, 3)}"
+        hint = f"{_AGAIN.format(shard)}; --partial merges what is there, as after `limit`"
+        raise RunError(what, where=str(run), hint=hint)
     with writing(run):
         handle = hold(run / RESULTS)
     try:
@@ -222,15 +226,6 @@ def _look_into(part: _Part, found: _Found) -> None:
         found.lacking[part.shard] = lacking
 
 
-def _half(run: Path, lacking: dict[Shard, list[str]]) -> RunError:
-    shard, samples = next(iter(lacking.items()))
-    count = sum(map(len, lacking.values()))
-    what = f"{count} samples of {len(lacking)} shards are not finished, of shard {shard} {some(samples, 3)}"
-    return RunError(
-        what, where=str(run), hint=f"{_AGAIN.format(shard)}; --partial merges what is there, as after `limit`"
-    )
-
-
 def _write(run: Path, parts: list[_Part], found: _Found) -> None:
     """Writes the results, links events and frames."""
     with writing(run):
@@ -280,15 +275,11 @@ def _link_all(part: _Part, run: Path, found: _Found) -> None:
 
 def _link(source: str, target: str) -> None:
     """Has `target` be the file `source`."""
-    while True:
-        try:
-            os.link(source, target)
-        except FileExistsError:
-            if os.path.samefile(source, target):  # noqa: PTH121
-                return
+    try:
+        os.link(source, target)
+    except FileExistsError:
+        if not os.path.samefile(source, target):  # noqa: PTH121
             os.unlink(target)  # noqa: PTH108 - of an earlier merge, or a copy
-        except OSError:  # the file system has no links
-            shutil.copyfile(source, target)
-            return
-        else:
-            return
+            _link(source, target)
+    except OSError:  # the file system has no links
+        shutil.copyfile(source, target)
