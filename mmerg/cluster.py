@@ -18,7 +18,7 @@ from mmerg.errors import ConfigError
 from mmerg.settings.command import composing
 
 if TYPE_CHECKING:
-    from mmerg.settings.commands import ClusterSettings
+    from mmerg.settings.model import ClusterSettings
 
 
 def main() -> int:

@@ -15,7 +15,7 @@ from mmerg.console.terminal import run_command, start
 from mmerg.settings.command import composing, read_line
 
 if TYPE_CHECKING:
-    from mmerg.settings.commands import ServeSettings
+    from mmerg.settings.model import ServeSettings
 
 CHATS = "chats that were not saved are gone"
 

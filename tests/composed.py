@@ -13,9 +13,8 @@ from hydra.core.override_parser.overrides_parser import OverridesParser
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
-from mmerg.settings.commands import COMMANDS
 from mmerg.settings.compose import compose, use
-from mmerg.settings.model import ProtocolSettings, RunSettings
+from mmerg.settings.model import COMMANDS, ProtocolSettings, RunSettings
 from mmerg.settings.parse import checked, parse
 
 BASE = ("dataset=folder", "dataset.root=/data")

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from mmerg.console.terminal import commands
-from mmerg.settings.commands import COMMANDS
+from mmerg.settings.model import COMMANDS
 from tests.composed import composed
 from tests.engine.parts import ROOT
 

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import gc
 
-from mmerg.settings.commands import COMMANDS
 from mmerg.settings.compose import compose
+from mmerg.settings.model import COMMANDS
 from mmerg.settings.parse import parse
 
 parse(compose("config", ["dataset=demo"]).config, COMMANDS["config"])

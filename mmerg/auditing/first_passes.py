@@ -110,7 +110,7 @@ class FirstPasses:
         if stage.output is None or not isinstance(output, dict):
             return state.with_(stage.gives, str(output))
         bounds = bounds_of(self.system, stage, state)
-        asked = json_schema(stage.output, bounds).required or ()
+        asked = json_schema(stage.output, bounds).required
         given = json.dumps({name: value for name, value in output.items() if name in asked})
         return state.with_(stage.gives, parse(stage.output, bounds, given)[0])
 

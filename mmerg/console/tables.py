@@ -10,11 +10,12 @@ from __future__ import annotations
 import io
 import re
 import textwrap
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
+from rich.cells import cell_len
 from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
 from rich.padding import Padding
 from rich.text import Text
@@ -104,10 +105,12 @@ def deliver(
 
 def as_markdown(sheet: Sheet) -> str:
     """A heading, the table, and notes as a list."""
-    rows = [
-        [_bold(cell, "**{}**", (row, column) in sheet.best, _markdown, "<br>") for column, cell in enumerate(cells)]
-        for row, cells in enumerate(sheet.rows)
-    ]
+
+    def cell(row: int, column: int, text: str) -> str:
+        first, *more = map(_markdown, text.split("\n"))
+        return "<br>".join((f"**{first}**" if (row, column) in sheet.best else first, *more))
+
+    rows = [[cell(row, column, text) for column, text in enumerate(cells)] for row, cells in enumerate(sheet.rows)]
     right = ["right"] * (len(sheet.heads) - 1)
     table = _frame(list(map(_markdown, sheet.heads)), rows).to_markdown(
         index=False, tablefmt="pipe", disable_numparse=True, colalign=("left", *right)
@@ -118,23 +121,25 @@ def as_markdown(sheet: Sheet) -> str:
 
 def as_latex(sheet: Sheet) -> str:
     r"""A `table*`, which needs \usepackage{booktabs} and UTF-8; notes stand below the table."""
-    rows: list[tuple[int, list[str]]] = []
-    marks: list[list[str]] = []
+    rows: list[list[str]] = []
+    above = -1
     for number, line in _lines(sheet):
-        first = not rows or number != rows[-1][0]
-        rows.append((number, list(map(_latex, line))))
-        small = "" if first else "scriptsize:;"
+        first, above = number != above, number
         bold = [first and (number, column) in sheet.best for column in range(len(line))]
-        marks.append(["textbf:--rwrap;" if best else small * bool(cell) for cell, best in zip(line, bold, strict=True)])
-    frame = _frame(list(map(_latex, sheet.heads)), [cells for _, cells in rows])
-    style = frame.style.hide(axis="index").apply(lambda _: _frame(list(frame.columns), marks), axis=None)
-    text = style.to_latex(
-        hrules=True,
-        column_format="l" + "r" * (len(sheet.heads) - 1),
-        position_float="centering",
-        caption=_latex(sheet.title),
-        label=sheet.label or None,
-        environment="table*",
+        form = "{}" if first else r"\scriptsize {}"
+        cells = zip(map(_latex, line), bold, strict=True)
+        rows.append([rf"\textbf{{{cell}}}" if best else form.format(cell) if cell else "" for cell, best in cells])
+    text = (
+        _frame(list(map(_latex, sheet.heads)), rows)
+        .style.hide(axis="index")
+        .to_latex(
+            hrules=True,
+            column_format="l" + "r" * (len(sheet.heads) - 1),
+            position_float="centering",
+            caption=_latex(sheet.title),
+            label=sheet.label or None,
+            environment="table*",
+        )
     )
     notes = "".join(f"\\par{{\\footnotesize {_latex(note)}}}\n" for note in sheet.notes)
     return text.replace(r"\end{table*}", notes + r"\end{table*}")
@@ -169,7 +174,7 @@ def _blocks(sheet: Sheet, width: int) -> Iterator[str]:
     taken: list[int] = []
     with option_context("display.unicode.east_asian_width", True):
         for column in range(1, len(sheet.heads)):
-            if taken and _width(_drawn(frame, [*taken, column])) > width:
+            if taken and any(cell_len(line) > width for line in _drawn(frame, [*taken, column]).splitlines()):
                 yield _drawn(frame, taken)
                 taken = []
             taken.append(column)
@@ -179,10 +184,6 @@ def _blocks(sheet: Sheet, width: int) -> Iterator[str]:
 def _drawn(frame: DataFrame, columns: Sequence[int]) -> str:
     lines = frame.iloc[:, list(columns)].to_string().splitlines()
     return "\n".join(line.rstrip() for line in lines if line.strip())
-
-
-def _width(text: str) -> int:
-    return max(Text(line).cell_len for line in text.splitlines())
 
 
 def _lines(sheet: Sheet) -> Iterator[tuple[int, list[str]]]:
@@ -197,11 +198,6 @@ def _frame(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> DataFrame:
     from pandas import DataFrame
 
     return DataFrame(list(rows), columns=list(heads), dtype=object)
-
-
-def _bold(cell: str, form: str, best: bool, escaped: Callable[[str], str], newline: str) -> str:
-    first, *more = map(escaped, cell.split("\n"))
-    return newline.join((form.format(first) if best else first, *more))
 
 
 def _flat(text: str) -> str:

@@ -13,7 +13,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import NoReturn, TextIO
+from typing import Any, NoReturn, TextIO
 
 from rich.console import Console
 from rich.text import Text
@@ -31,14 +31,9 @@ class Parser(argparse.ArgumentParser):
     """Its errors show what was typed with control characters spelled out. prog: what the command is called, unless it
     was begun as `mmerg NAME`."""
 
-    def __init__(
-        self,
-        prog: str,
-        description: str | None,
-        formatter_class: type[argparse.HelpFormatter] = argparse.HelpFormatter,
-    ) -> None:
+    def __init__(self, prog: str, description: str | None, **how: Any) -> None:
         by_name = sys.argv[0] if sys.argv[0].startswith("mmerg ") else ""
-        super().__init__(prog=by_name or prog, description=description, formatter_class=formatter_class)
+        super().__init__(by_name or prog, description=description, **how)
 
     def error(self, message: str) -> NoReturn:
         super().error(printable(message))

@@ -29,8 +29,7 @@ from mmerg.runs.folder import read_results
 from mmerg.runs.merge import merge
 from mmerg.runs.shards import SHARDS, Shard, keep_number, number_of
 from mmerg.settings.command import read_line
-from mmerg.settings.commands import ClusterSettings
-from mmerg.settings.model import RunSettings
+from mmerg.settings.model import ClusterSettings, RunSettings
 from mmerg.storage.files import private_folder, write_whole, writing
 
 JOBS, NOTED = ".jobs", "jobs.json"  # in shards/: logs, and what the scheduler calls the jobs: {"on": …, "jobs": {…}}
@@ -184,7 +183,7 @@ def _refuse(settings: ClusterSettings, task: Task, jobs: Jobs) -> None:
 def _of_a_run(arguments: Sequence[str]) -> list[str]:
     """The command line of `mmerg run` in that of a cluster. Raises ConfigError for a sweep."""
     line = read_line(arguments)
-    if line.sweep:
+    if line.multirun:
         hint = "a command a member; what they share comes from cache_base"
         raise ConfigError("a sweep over a cluster is a command for each of its members", where="-m", hint=hint)
     own = ["--config-dir", str(line.own)] if line.own else []

@@ -24,7 +24,7 @@ from mmerg.errors import ConfigError
 from mmerg.experiment.wiring import answering
 from mmerg.serving.offered import offer
 from mmerg.settings.command import Line
-from mmerg.settings.commands import ServeSettings
+from mmerg.settings.model import ServeSettings
 
 if TYPE_CHECKING:
     from mmerg.serving.served import Served

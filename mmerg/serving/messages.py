@@ -24,7 +24,7 @@ from mmerg.serving.refused import RefusedError
 from mmerg.serving.talk import WORDLESS, Asked, Said, Speaker, checked
 from mmerg.serving.uploads import Upload
 from mmerg.settings.backbone import SEEDS, Seed
-from mmerg.settings.commands import LimitSettings
+from mmerg.settings.model import LimitSettings
 from mmerg.storage.files import why
 
 TASK = "### Task:"  # how front ends begin what they ask for themselves: titles, tags, follow-ups

@@ -18,8 +18,8 @@ from mmerg.engine.sample import Experiment
 from mmerg.errors import MmergError
 from mmerg.experiment.wiring import corpus_of, experiment_of, prepared_sources, prompts_of
 from mmerg.settings.command import Line
-from mmerg.settings.commands import ServeSettings
 from mmerg.settings.compose import compose
+from mmerg.settings.model import ServeSettings
 from mmerg.settings.pages import pages_of
 from mmerg.settings.parse import checked, parse
 from mmerg.sources.exemplars import Exemplars

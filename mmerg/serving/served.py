@@ -11,7 +11,7 @@ from mmerg.serving.chats import Chats
 from mmerg.serving.offered import Offered
 from mmerg.serving.refused import RefusedError, sentence
 from mmerg.serving.work import Work
-from mmerg.settings.commands import ServeSettings
+from mmerg.settings.model import ServeSettings
 
 
 @dataclass(frozen=True)

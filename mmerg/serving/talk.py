@@ -15,7 +15,7 @@ from mmerg.frames.store import HeldFrames
 from mmerg.serving.offered import Offered
 from mmerg.serving.refused import RefusedError
 from mmerg.serving.uploads import Upload, Uploads
-from mmerg.settings.commands import LimitSettings
+from mmerg.settings.model import LimitSettings
 
 WORDLESS = "(shows something and says nothing)"
 Speaker = Literal["you", "mmerg"]

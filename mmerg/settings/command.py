@@ -8,8 +8,8 @@ from __future__ import annotations
 import os
 import re
 import sys
+from argparse import ArgumentError, ArgumentParser, Namespace
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -27,52 +27,43 @@ OPTIONS = {
     "--cfg job": "print what the settings compose to, and stop; with -p GROUP a part of it",
     "-m": "a sweep: a run for each value of key=a,b",
 }
-_LONG = {"-cd": "--config-dir", "-c": "--cfg", "-p": "--package", "-m": "--multirun", "-h": "--help"}
-_WITH_VALUE = ("--config-dir", "--cfg", "--package")
-_FLAGS = ("--multirun", "--help", "--version", "--resolve")
 _LINE = re.compile(r"^( *)(\w+):(?: +(?!#)(.+?))??(?: +# (.*))?$")
 _DEFAULT = re.compile(r"^  - \"?(\w+)\"?: (\S+)", re.MULTILINE)  # "on" is true to YAML
 _INSIDE = re.compile(r"^  - /(\w+)@(\w+): (\S+)", re.MULTILINE)  # a page that another includes, and where
 _ELSEWHERE = ("defaults", "hydra", "stages", "vocabulary", "result", "aspects", "reader")  # a page has these for itself
 
 
-@dataclass(frozen=True)
-class Line:
+class Line(Namespace):
     """A command line: settings, and options."""
 
-    settings: tuple[str, ...]
-    own: Path | None = None
-    sweep: bool = False
-    cfg: bool = False
-    package: str = ""
-    resolve: bool = False
-    help: bool = False
-    version: bool = False
+    settings: list[str]
+    own: Path | None
+    multirun: bool
+    cfg: str | None
+    package: str
+    resolve: bool
+    help: bool
+    version: bool
 
 
 def read_line(arguments: Sequence[str]) -> Line:
     """The options among `arguments`, the rest being settings. Raises ConfigError for an option that is none."""
-    settings: list[str] = []
-    found: dict[str, str] = {}
-    words = iter(arguments)
-    for word in words:
-        typed, equals, value = word.partition("=")
-        name = _LONG.get(typed, typed)
-        if not word.startswith("-"):
-            settings.append(word)
-        elif name in _WITH_VALUE:
-            found[name] = value if equals else next(words, "")
-        elif name in _FLAGS and not equals:
-            found[name] = "yes"
-        else:
-            names = [option.split()[0] for option in OPTIONS]
-            hint = did_you_mean(name, names) or f"options: {', '.join(names)}"
-            raise ConfigError(f"there is no option {name}", where="command line", hint=hint)
-    if found.get("--cfg", "job") != "job":
-        raise ConfigError(f"--cfg is {found['--cfg']!r}", where="command line", hint="--cfg job")
-    own = folder_of_pages(found["--config-dir"]) if "--config-dir" in found else None
-    flags = {name: f"--{name}" in found for name in ("cfg", "resolve", "help", "version")}
-    return Line(tuple(settings), own, "--multirun" in found, package=found.get("--package", ""), **flags)
+    parser = ArgumentParser(add_help=False, allow_abbrev=False, exit_on_error=False)
+    parser.add_argument("--config-dir", "-cd", dest="own", nargs="?", const="", type=folder_of_pages)
+    parser.add_argument("--cfg", "-c", choices=["job"])
+    parser.add_argument("--package", "-p", default="")
+    for flag, short in {"--multirun": "-m", "--help": "-h", "--version": None, "--resolve": None}.items():
+        parser.add_argument(flag, *filter(None, [short]), action="store_true")
+    try:
+        line, words = parser.parse_known_args(arguments, Line())
+    except ArgumentError as error:
+        raise ConfigError(str(error), where="command line", hint="--help lists the options") from error
+    if unknown := next((word.partition("=")[0] for word in words if word.startswith("-")), None):
+        names = [option.split()[0] for option in OPTIONS]
+        hint = did_you_mean(unknown, names) or f"options: {', '.join(names)}"
+        raise ConfigError(f"there is no option {unknown}", where="command line", hint=hint)
+    line.settings = words
+    return line
 
 
 def folder_of_pages(given: str) -> Path:
@@ -97,16 +88,16 @@ def composing(job: Job, page: str, usage: str | None, arguments: Sequence[str]) 
 
         print(f"mmerg {version('mmerg')}")  # noqa: T201
         return 0
-    from mmerg.settings.commands import COMMANDS
     from mmerg.settings.compose import compose, notes, sweep
     from mmerg.settings.kinds import PASSWORD
+    from mmerg.settings.model import COMMANDS
     from mmerg.settings.parse import checked, parse, with_defaults
 
     def member(config: DictConfig) -> int:
         return job(lambda: parse(config, COMMANDS[page]))
 
-    settings = checked(line.settings, page, line.own, sweep=line.sweep)
-    if line.sweep:
+    settings = checked(line.settings, page, line.own, sweep=line.multirun)
+    if line.multirun:
         return sweep(member, page, settings, line.own)
     composed = compose(page, settings, line.own)
     if line.cfg:

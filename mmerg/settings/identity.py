@@ -64,9 +64,12 @@ def canonical(plain: Mapping[str, object], *but_for: str) -> Plain:
     for part, settle in (("protocol", _protocol), ("system", _system)):
         if isinstance(kept.get(part), dict):
             settle(kept[part])
-    seen = _seen(kept)
-    if isinstance(kept.get("frames"), dict):
-        _frames(kept["frames"], seen)
+    stages = at(kept, "system.stages")
+    agents = [*(stages.values() if isinstance(stages, dict) else ()), at(kept, "system.auditor")]
+    seen = {symbol for agent in agents for symbol in at(agent, "sees") or ()}
+    frames = kept.get("frames")
+    if at(frames, "seen_by") == "none" or (at(frames, "seen_by") == "paper" and seen and "V" not in seen):
+        kept["frames"] = {"seen_by": "none"}
     sources = kept.get("sources") or {}
     kept["sources"] = {name: _source(node) for name, node in sources.items() if node and name in seen}
     if all(node == _IDLE or at(node, "_target_") in _NO_MEMORY for node in kept["sources"].values()):
@@ -103,21 +106,6 @@ def _system(system: Plain) -> None:
         system.pop("draws", None)
     if loop == "refine" and not at(auditor, "score") and "final_selection" in system:
         system["final_selection"] = "last"  # without a score there is no other choice
-
-
-def _frames(frames: Plain, seen: set[str]) -> None:
-    if frames.get("seen_by") == "paper" and seen and "V" not in seen:
-        frames["seen_by"] = "none"
-    if frames.get("seen_by") == "none":
-        for name in set(frames) - {"seen_by"}:
-            del frames[name]
-
-
-def _seen(kept: Plain) -> set[str]:
-    """What the agents see that are not left out, by symbol."""
-    stages = at(kept, "system.stages")
-    agents = [*(stages.values() if isinstance(stages, dict) else ()), at(kept, "system.auditor")]
-    return {symbol for agent in agents for symbol in at(agent, "sees") or ()}
 
 
 def _anywhere(node: Any, *, read: bool = False) -> Any:

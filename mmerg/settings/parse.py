@@ -20,11 +20,10 @@ from omegaconf.errors import InterpolationResolutionError, OmegaConfBaseExceptio
 from pydantic import ValidationError
 
 from mmerg.errors import ConfigError
-from mmerg.settings.commands import COMMANDS
 from mmerg.settings.compose import compose, leaves, own_folder, use
 from mmerg.settings.identity import at
 from mmerg.settings.kinds import NO_PASSWORD, PASSWORD, PLACE, RUNTIME, Given, Part, Plain
-from mmerg.settings.model import DataSettings, ImportSettings, TrainSettings
+from mmerg.settings.model import COMMANDS, DataSettings, ImportSettings, TrainSettings
 from mmerg.settings.pages import groups, no_page, pages_of
 from mmerg.settings.tree import bare, fields_of, is_part, kind_at, marked
 from mmerg.settings.wrong import COMMAND_LINE, CONFIGURATION, Wrong, as_typed, of_validation, refusal, unknown

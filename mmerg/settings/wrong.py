@@ -73,13 +73,6 @@ def unknown(kind: type[Part], key: str, where: str = COMMAND_LINE) -> Wrong:
     return Wrong(key, f"there is no setting {key}", hint, where)
 
 
-def _several(kind: type[Part], key: str, value: Any, where: str) -> Wrong:
-    """A value where there are settings by name, as where a row chooses a page of a group."""
-    names = f"its settings by name: {', '.join(keys_of(kind) or ['_target_, a class, and what it is made with'])}"
-    hint = names if value is None or "." in key else f"{names}; {key}={value} goes on the command line"
-    return Wrong(key, f"{key} is {as_typed(value)}, and it holds several settings", hint, where)
-
-
 def of_validation(error: ValidationError, kind: type[Part], where: str = CONFIGURATION) -> Iterator[Wrong]:
     """Each thing that pydantic found, in our words."""
     for found in error.errors(include_url=False):
@@ -95,8 +88,11 @@ def of_validation(error: ValidationError, kind: type[Part], where: str = CONFIGU
             case "missing":
                 yield Wrong(key, f"{key} has no value", f"set it on the command line: {key}=…", where)
                 continue
-            case "model_type" if part := kind_at(kind, key):
-                yield _several(part, key, value, where)
+            case "model_type" if part := kind_at(kind, key):  # as where a row chooses a page of a group
+                of_class = "_target_, a class, and what it is made with"
+                hint = f"its settings by name: {', '.join(keys_of(part)) or of_class}"
+                hint += "" if value is None or "." in key else f"; {key}={value} goes on the command line"
+                yield Wrong(key, f"{key} is {as_typed(value)}, and it holds several settings", hint, where)
                 continue
             case "too_short" if value:  # of its items one is wrong, which is told
                 continue

@@ -59,15 +59,13 @@ class Sem:
         card = self._artefact.card
         for sample in samples:
             if set(sample.scene.labels) != set(card.labels):
-                what = f"the small empathetic model knows {', '.join(card.labels)}"
+                known, labels = ", ".join(card.labels), ", ".join(sample.scene.labels)
+                what = f"the small empathetic model knows {known}, and the samples have {labels}"
                 hint = f"dataset.label_set=… as in its training, or one with these labels: {artefact.HINT}"
-                raise ConfigError(
-                    f"{what}, and the samples have {', '.join(sample.scene.labels)}", where="sem", hint=hint
-                )
+                raise ConfigError(what, where="sem", hint=hint)
             if self._artefact.knows(sample.conversation):
-                what = (
-                    f"the small empathetic model was trained or validated on {sample.dialogue_id}, which is evaluated"
-                )
+                made_of = "the small empathetic model was trained or validated on"
+                what = f"{made_of} {sample.dialogue_id}, which is evaluated"
                 where = f"sem, made from {card.trained_on.corpus} {card.trained_on.split} and {card.validated_on.split}"
                 hint = "evaluate another split, as dataset.split=test; where it is another dialogue, rename it"
                 raise ConfigError(what, where=where, hint=hint)

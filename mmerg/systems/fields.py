@@ -35,7 +35,7 @@ QUOTED = "a sentence of one turn, copied word for word"
 
 @dataclass(frozen=True)
 class _Mark:
-    of: str
+    of: Any
 
     def __get_pydantic_core_schema__(self, source: object, handler: GetCoreSchemaHandler) -> CoreSchema:
         return core_schema.with_info_after_validator_function(self._checked, handler(source))
@@ -48,9 +48,9 @@ class _Mark:
             raise ValueError(complaint)
         return value
 
-    def complaint(self, value: Any, bound: Any) -> str:
+    def complaint(self, value: Any, bound: Any) -> str:  # noqa: ARG002 - for marks that bound a value
         """What is wrong with a value, "" where nothing is."""
-        raise NotImplementedError
+        return ""
 
 
 class Choice(_Mark):
@@ -101,21 +101,15 @@ def quotes(turns: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(found)
 
 
-@dataclass(frozen=True)
-class AtMost:
-    """A text that is asked for in so many words at most. One of `ROOM` characters a word or more is cut at a sentence's
-    end, or else at a word's; a grammar stops there, so a text of that very length is cut, too."""
-
-    words: int
-
-    def __get_pydantic_core_schema__(self, source: object, handler: GetCoreSchemaHandler) -> CoreSchema:
-        return core_schema.with_info_after_validator_function(self._cut, handler(source))
+class AtMost(_Mark):
+    """A text that is asked for in so many words (`of`) at most. One of `ROOM` characters a word or more is cut at a
+    sentence's end, or else at a word's; a grammar stops there, so a text of that very length is cut, too."""
 
     def __get_pydantic_json_schema__(self, core: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
-        return {**handler(core), "maxLength": self.words * ROOM, "x-words": self.words}
+        return {**handler(core), "maxLength": self.of * ROOM, "x-words": self.of}
 
-    def _cut(self, value: str, info: ValidationInfo) -> str:
-        if not info.context or (left := shortened(value, self.words * ROOM)) == value:
+    def _checked(self, value: str, info: ValidationInfo) -> str:
+        if not info.context or (left := shortened(value, self.of * ROOM)) == value:
             return value
         info.context[TAKEN].append(f"end of {info.field_name}")
         return left

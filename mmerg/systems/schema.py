@@ -11,24 +11,25 @@ import math
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from functools import cache, cached_property, lru_cache
+from functools import cache, lru_cache
 from itertools import groupby
-from typing import TypeVar
+from typing import Any, TypeAlias, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ValidationError
 from pydantic.errors import PydanticUserError
 from pydantic_core import from_json
 
 from mmerg.errors import ConfigError, Failure, ReplyError, SampleError, described, raised_at
 from mmerg.systems.fields import QUOTE, QUOTED, TAKEN, quotes
 
+Node: TypeAlias = dict[str, Any]  # of a JSON schema
 Record = TypeVar("Record", bound=BaseModel)
 IDLE = {"title", "default", "format", "uniqueItems", "examples", "deprecated"}  # say nothing that a grammar can hold to
 PLAIN = {"string": "text", "integer": "whole number", "number": "number", "boolean": "true or false"}
 LIMITS = {  # and what the outline says of them
-    "words": "at most {} words",
+    "x-words": "at most {} words",  # for which maxLength leaves room
     "maxLength": "at most {} characters",
-    "form": "{}",
+    "x-form": "{}",  # in place of a pattern, or of all quotes
     "minimum": "at least {}",
     "maximum": "at most {}",
     "exclusiveMinimum": "over {}",
@@ -38,6 +39,13 @@ LIMITS = {  # and what the outline says of them
     "minItems": "",
     "maxItems": "",
 }
+# What a node may hold, in the order of digests, which are a part of a run's identity, and of what servers are sent.
+KEYS = (
+    *("type", "enum", "description", "minLength", "maxLength", "pattern", "minimum", "maximum"),
+    *("exclusiveMinimum", "exclusiveMaximum", "multipleOf", "minItems", "maxItems", "items", "properties"),
+    *("required", "additionalProperties", "const", "$defs", "x-choice", "x-index", "x-needs", "x-quote"),
+    *("x-words", "x-form"),
+)
 GRAMMATICAL = re.compile(r"\^(?!.*(\\|\(\?)).*\$")  # a pattern that servers' grammars read as pydantic does
 
 
@@ -55,76 +63,51 @@ class Bounds:
         return hash((self.seen, *self.choices.items(), *self.counts.items(), self.quotable))
 
 
-class Node(BaseModel):
-    """A node of a JSON schema: what servers and outlines are told of a field, and what pydantic says of it before."""
+@dataclass(frozen=True)
+class Schema:
+    """The JSON schema of one call, as a server is sent it; the outline, in words, a line a field, for the prompt (a
+    server's grammar is not shown to the model); the fields, all of which are asked for."""
 
-    model_config = ConfigDict(frozen=True, extra="allow")
-
-    type: str | None = None
-    enum: tuple[str | int | float | bool | None, ...] | None = None
-    description: str | None = None
-    minLength: int | None = None  # noqa: N815 - the names of JSON schema
-    maxLength: int | None = None  # noqa: N815
-    pattern: str | None = None
-    form: str | None = Field(None, exclude=True)  # what the outline says in place of a pattern, or of all quotes
-    words: int | None = Field(None, alias="x-words", exclude=True)  # for which maxLength leaves room
-    minimum: int | float | None = None
-    maximum: int | float | None = None
-    exclusiveMinimum: int | float | None = None  # noqa: N815
-    exclusiveMaximum: int | float | None = None  # noqa: N815
-    multipleOf: int | float | None = None  # noqa: N815
-    minItems: int | None = None  # noqa: N815
-    maxItems: int | None = None  # noqa: N815
-    items: Node | None = None
-    properties: dict[str, Node] | None = None
-    required: tuple[str, ...] | None = None
-    additionalProperties: bool | Node | None = None  # noqa: N815
-    const: str | int | float | bool | None = None
-    any_of: tuple[Node, ...] | None = Field(None, alias="anyOf")
-    ref: str | None = Field(None, alias="$ref")
-    defs: dict[str, Node] = Field({}, alias="$defs")
-    choice: str | None = Field(None, alias="x-choice")
-    index: str | None = Field(None, alias="x-index")
-    needs: str | None = Field(None, alias="x-needs")
-    quote: str | None = Field(None, alias="x-quote")
-
-    @cached_property
-    def text(self) -> str:
-        """As a server is sent it."""
-        return self.model_dump_json(exclude_none=True, exclude={"defs"}, exclude_unset=True)
-
-    @cached_property
-    def outline(self) -> str:
-        """In words, a line a field, for the prompt: a server's grammar is not shown to the model."""
-        return "\n".join(_lines(self.properties or {}, ""))
+    text: str
+    outline: str
+    required: tuple[str, ...]
 
 
-def json_schema(cls: type[BaseModel], bounds: Bounds) -> Node:
+def json_schema(cls: type[BaseModel], bounds: Bounds) -> Schema:
     """The JSON schema of one call: references inlined, every field required, in class order, nothing else allowed."""
-    quoting = any(node.quote for node in _nodes(_read(cls)))
+    quoting = any("x-quote" in node for node in _nodes(_read(cls)))
     return _made(cls, bounds if quoting else replace(bounds, quotable=()))
 
 
 @lru_cache(maxsize=512)  # samples with as many turns and frames share theirs, but for what is quoted
-def _made(cls: type[BaseModel], bounds: Bounds) -> Node:
-    return _concrete(_read(cls), bounds)
+def _made(cls: type[BaseModel], bounds: Bounds) -> Schema:
+    node = _concrete(_read(cls), bounds)
+    outline = "\n".join(_lines(node["properties"], ""))
+    return Schema(_dumped(node, "x-words", "x-form"), outline, node["required"])
 
 
 def schema_digest(cls: type[BaseModel]) -> str:
     """What two equal schema classes have in common, wherever they are written."""
-    return _read(cls).model_dump_json(by_alias=True, exclude_none=True)
+    return _dumped(_read(cls), "x-words")
 
 
 def vocabularies(cls: type[BaseModel]) -> set[str]:
     """The vocabularies that a class chooses from, at any depth. Raises ConfigError, naming the field, for a type that
     no grammar or outline can tell a model, or that no value can be of."""
-    return {node.choice for node in _nodes(_read(cls)) if node.choice}
+    return {node["x-choice"] for node in _nodes(_read(cls)) if "x-choice" in node}
 
 
 def _nodes(node: Node) -> Iterator[Node]:
     yield node
-    for inner in (*(node.properties or {}).values(), *([node.items] if node.items else [])):
+    for inner in (*node.get("properties", {}).values(), *([node["items"]] if "items" in node else [])):
         yield from _nodes(inner)
+
+
+def _dumped(node: Node, *but_for: str) -> str:
+    def kept(node: Any) -> Any:
+        return {key: kept(one) for key, one in node.items() if key not in but_for} if isinstance(node, dict) else node
+
+    return json.dumps(kept(node), ensure_ascii=False, separators=(",", ":"))
 
 
 @cache
@@ -137,72 +120,73 @@ def _read(cls: type[BaseModel]) -> Node:
         raise _unsupported(cls.__name__, f"is of a type that JSON does not know ({error.message})") from error
     if schema != cls.model_json_schema(by_alias=False):
         raise _unsupported(cls.__name__, "has a field with an alias")
-    root = Node.model_validate(schema)
-    return _inlined(root, root.defs, cls.__name__, ()).model_copy(update={"description": None, "defs": {}})
+    return _inlined({**schema, "description": None}, schema.get("$defs", {}), cls.__name__, ())
 
 
 def _inlined(node: Node, defs: Mapping[str, Node], place: str, above: tuple[str, ...]) -> Node:
     """The node with what it refers to, or the one type of `X | None`, in its place: it is optional only because it may
     not be asked for; where it is asked for, it is required."""
-    options = [option for option in node.any_of or () if option.type != "null"]
+    options = [option for option in node.get("anyOf", ()) if option.get("type") != "null"]
+    ref: str = node.get("$ref", "")
     if len(options) > 1:
         raise _unsupported(place, "is of several types")
-    inner = options[0] if options else defs[node.ref.rsplit("/", 1)[1]] if node.ref else None
-    if inner:
-        if node.ref in above:
+    if options or ref:
+        if ref in above:
             raise _unsupported(place, "holds itself")
-        own = {name: getattr(node, name) for name in node.model_fields_set - {"ref", "any_of"}}
-        inner = inner.model_copy(update=({"description": None} if node.ref else {}) | own)
-        return _inlined(inner, defs, place, (*above, node.ref) if node.ref else above)
-    odd = sorted(set(node.model_extra or {}) - IDLE)
+        inner = options[0] if options else {**defs[ref.rsplit("/", 1)[1]], "description": None}
+        own = {key: value for key, value in node.items() if key not in ("$ref", "anyOf")}
+        return _inlined(inner | own, defs, place, (*above, ref) if ref else above)
+    kind, odd = node.get("type"), sorted(set(node) - {*KEYS, *IDLE})
     refused = {
         "is a list whose items are not all of one type": "prefixItems" in odd
-        or (node.type == "array" and not node.items),
-        "is a dict": node.type == "object" and node.properties is None,
+        or (kind == "array" and "items" not in node),
+        "is a dict": kind == "object" and "properties" not in node,
         f"is {', '.join(odd)}": bool(odd),
-        "may be anything": not (node.type in (*PLAIN, "array", "object") or node.enum or node.const is not None),
+        "may be anything": not (kind in (*PLAIN, "array", "object") or "enum" in node or "const" in node),
         "has limits that contradict each other": _is_void(node),
     }
     for what, holds in refused.items():
         if holds:
             raise _unsupported(place, what)
-    children = {name: _inlined(one, defs, f"{place}.{name}", above) for name, one in (node.properties or {}).items()}
-    items = _inlined(node.items, defs, place, above) if node.items else None
-    return node.model_copy(update={"properties": children if node.properties else None, "items": items})
+    children = {name: _inlined(one, defs, f"{place}.{name}", above) for name, one in node.get("properties", {}).items()}
+    items = _inlined(node["items"], defs, place, above) if "items" in node else None
+    whole = {**node, "properties": children or None, "items": items, "$defs": {}}
+    return {key: whole[key] for key in (*KEYS, *node) if whole.get(key) is not None}
 
 
 def _is_void(node: Node) -> bool:
     """Whether no value is within the node's limits, of which it has those of one type."""
-    least = [limit for limit in (node.minLength, node.minItems, node.minimum) if limit is not None]
-    most = [limit for limit in (node.maxLength, node.maxItems, node.maximum) if limit is not None]
-    least += [math.nextafter(limit, math.inf) for limit in [node.exclusiveMinimum] if limit is not None]
-    most += [math.nextafter(limit, -math.inf) for limit in [node.exclusiveMaximum] if limit is not None]
-    return max(least, default=-math.inf) > min(most, default=math.inf)
+    least = [node[limit] for limit in ("minLength", "minItems", "minimum") if limit in node]
+    most = [node[limit] for limit in ("maxLength", "maxItems", "maximum") if limit in node]
+    least += [math.nextafter(node[limit], math.inf) for limit in ["exclusiveMinimum"] if limit in node]
+    most += [math.nextafter(node[limit], -math.inf) for limit in ["exclusiveMaximum"] if limit in node]
+    return bool(max(least, default=-math.inf) > min(most, default=math.inf))
 
 
 def _concrete(node: Node, bounds: Bounds) -> Node:
     """The node as it is asked for in one call."""
-    kept: dict[str, object] = {"type": node.type, "enum": node.enum, "description": node.description}
-    if node.const is not None:
-        kept["enum"] = (node.const,)
-    if node.choice:
-        kept["enum"] = bounds.choices[node.choice]
-    if node.index:
-        kept |= {"minimum": 1, "maximum": bounds.counts[node.index]}
+    kept = {key: node.get(key) for key in ("type", "enum", "description")}
+    if "const" in node:
+        kept["enum"] = (node["const"],)
+    if "x-choice" in node:
+        kept["enum"] = bounds.choices[node["x-choice"]]
+    if "x-index" in node:
+        kept |= {"minimum": 1, "maximum": bounds.counts[node["x-index"]]}
     elif kept["enum"] is None:
-        kept |= {name: getattr(node, name) for name in LIMITS}
-        kept["form"] = f"of the form {node.pattern}" if node.pattern else None
-        kept["pattern"] = node.pattern if node.pattern and GRAMMATICAL.fullmatch(node.pattern) else None
-    if node.quote:
-        kept |= {"enum": quotes(bounds.quotable), "form": QUOTED}
-    if node.items:
-        kept["items"] = _concrete(node.items, bounds)
-    if node.properties is not None:
-        asked = {name: child for name, child in node.properties.items() if (child.needs or "D") in bounds.seen | {"D"}}
-        kept["properties"] = {name: _concrete(child, bounds) for name, child in asked.items()}
+        pattern = node.get("pattern")
+        kept |= {name: node.get(name) for name in LIMITS} | {"x-form": f"of the form {pattern}" if pattern else None}
+        kept["pattern"] = pattern if pattern and GRAMMATICAL.fullmatch(pattern) else None
+    if "x-quote" in node:
+        kept |= {"enum": quotes(bounds.quotable), "x-form": QUOTED}
+    if "items" in node:
+        kept["items"] = _concrete(node["items"], bounds)
+    if "properties" in node:
+        asked = {
+            name: one for name, one in node["properties"].items() if one.get("x-needs", "D") in bounds.seen | {"D"}
+        }
+        kept["properties"] = {name: _concrete(one, bounds) for name, one in asked.items()}
         kept |= {"required": tuple(asked), "additionalProperties": False}
-    found = {name: value for name, value in kept.items() if value is not None}
-    return Node.model_construct({*found}, **found)
+    return {key: kept[key] for key in KEYS if kept.get(key) is not None}
 
 
 def _unsupported(place: str, what: str) -> ConfigError:
@@ -217,32 +201,26 @@ def _unsupported(place: str, what: str) -> ConfigError:
 def _lines(properties: Mapping[str, Node], indent: str) -> list[str]:
     lines = []
     for node, alike in groupby(properties, key=lambda name: properties[name]):
-        names = list(alike)
-        words = "; ".join(filter(None, (node.description, node.items.description if node.items else None)))
+        names, inner = list(alike), node.get("items", node)
+        words = "; ".join(dict.fromkeys(one["description"] for one in (node, inner) if "description" in one))
         about = f" ({words})" if words else ""
         quoted = ", ".join(f'"{name}"' for name in names)
         lines.append(f"{indent}- {quoted}: {'each ' if len(names) > 1 else ''}{_kind(node)}{about}")
-        inner = node.items or node
-        if inner.type == "object":
-            lines += _lines(inner.properties or {}, indent + "  ")
+        lines += _lines(inner.get("properties", {}), indent + "  ")
     return lines
 
 
 def _kind(node: Node) -> str:
-    if node.enum is not None and not node.form:
-        return "one of " + ", ".join(json.dumps(word, ensure_ascii=False) for word in node.enum)
-    if node.type == "array":
-        assert node.items
-        most = "many" if node.maxItems is None else node.maxItems
-        return f"list of {node.minItems or 0} to {most}, each {_kind(node.items)}"
-    if node.type == "integer" and node.minimum is not None and node.maximum is not None:
-        return f"number {node.minimum} to {node.maximum}"
-    bounds = [
-        words.format(limit)
-        for name, words in LIMITS.items()
-        if words and (limit := getattr(node, name)) is not None and not (name == "maxLength" and node.words)
-    ]
-    return ", ".join([PLAIN.get(node.type or "", "an object with"), *bounds])
+    if "enum" in node and "x-form" not in node:
+        return "one of " + ", ".join(json.dumps(word, ensure_ascii=False) for word in node["enum"])
+    kind = node.get("type", "object")
+    if kind == "array":
+        return f"list of {node.get('minItems', 0)} to {node.get('maxItems', 'many')}, each {_kind(node['items'])}"
+    if kind == "integer" and {"minimum", "maximum"} <= node.keys():
+        return f"number {node['minimum']} to {node['maximum']}"
+    told = [name for name in LIMITS if name in node and not (name == "maxLength" and "x-words" in node)]
+    bounds = (LIMITS[name].format(node[name]) for name in told)
+    return ", ".join(filter(None, (PLAIN.get(kind, "an object with"), *bounds)))
 
 
 def parse(cls: type[Record], bounds: Bounds, text: str) -> tuple[Record, tuple[str, ...]]:
@@ -255,14 +233,11 @@ def parse(cls: type[Record], bounds: Bounds, text: str) -> tuple[Record, tuple[s
         record = cls.model_validate_json(inner, strict=True, context=context)
     except ValidationError as error:
         raise ReplyError(Failure.SCHEMA_INVALID, _complaint(error)) from error
-    except (
-        Exception,
-        SystemExit,
-    ) as error:  # a validator of the user's may raise anything; pydantic passes on what is no ValueError
+    except (Exception, SystemExit) as error:  # a user's validator may raise anything; ValueError is pydantic's own
         what = f"{cls.__name__} raised {described(error)}"
         hint = "let a validator raise ValueError for a reply that is wrong: the model is shown its text"
         raise SampleError(Failure.CODE_ERROR, what, where=raised_at(error), hint=hint) from error
-    asked = json_schema(cls, bounds).required or ()
+    asked = json_schema(cls, bounds).required
     if unasked := sorted(record.model_fields_set - set(asked)):
         raise ReplyError(Failure.SCHEMA_INVALID, f"{', '.join(unasked)}: was not asked for")
     for name in asked:

@@ -19,7 +19,7 @@ from mmerg.serving.app import server_of
 from mmerg.serving.launch import listener, served_by
 from mmerg.serving.served import Served
 from mmerg.settings.command import read_line
-from mmerg.settings.commands import ServeSettings
+from mmerg.settings.model import ServeSettings
 from mmerg.settings.parse import parse
 from tests.composed import composed
 

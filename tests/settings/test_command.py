@@ -13,9 +13,8 @@ import pytest
 from mmerg.completion import words
 from mmerg.errors import ConfigError
 from mmerg.settings.command import composing, help_of, read_line, setting_keys
-from mmerg.settings.commands import COMMANDS
 from mmerg.settings.compose import compose, notes
-from mmerg.settings.model import RunSettings
+from mmerg.settings.model import COMMANDS, RunSettings
 from mmerg.settings.pages import ollama_host
 from mmerg.settings.parse import checked
 from mmerg.settings.tree import every_key
@@ -133,7 +132,7 @@ def test_help_lists_settings_that_there_are(page: str) -> None:
 
 def test_options_may_stand_anywhere() -> None:
     line = read_line(["a=1", "--cfg", "job", "-p", "frames", "b=2", "-m"])
-    assert (line.settings, line.cfg, line.package, line.sweep) == (("a=1", "b=2"), True, "frames", True)
+    assert (line.settings, line.cfg, line.package, line.multirun) == (["a=1", "b=2"], "job", "frames", True)
 
 
 def test_a_page_of_ones_own_wins_and_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -21,12 +21,11 @@ from mmerg.corpora.talk import Talk
 from mmerg.errors import ConfigError, CorpusError
 from mmerg.experiment.wiring import corpus_of, experiment_of, hosts_of, make, pool_of, prompts_of, sampling_of
 from mmerg.settings.backbone import ExamSettings
-from mmerg.settings.commands import COMMANDS
 from mmerg.settings.compose import compose
 from mmerg.settings.identity import at as settings_at
 from mmerg.settings.identity import runtime_settings
 from mmerg.settings.kinds import PLACE, Target
-from mmerg.settings.model import TrainSettings
+from mmerg.settings.model import COMMANDS, TrainSettings
 from mmerg.settings.pages import conf_folder
 from mmerg.settings.parse import PATHS, checked, parse, quoted
 from mmerg.settings.tree import marked
