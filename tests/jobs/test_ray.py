@@ -44,8 +44,9 @@ class Nodes:
         assert self.line() == "killed"
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def nodes() -> Iterator[Nodes]:
+    """For all tests of the file, of which the last kills one."""
     made = Nodes()
     yield made
     made.process.communicate("", timeout=60)
@@ -75,6 +76,12 @@ def test_tasks_give_the_plain_run_file_by_file(nodes: Nodes, tmp_path: Path) -> 
     assert merged(folder_of(tmp_path / "parts")) == without_manifest(folder_of(tmp_path / "plain"))
 
 
+def test_without_a_cluster_it_says_how_to_start_one(tmp_path: Path) -> None:
+    done = ran(tmp_path, "cluster", "run", *DEMO, "runs=parts", "cache=off", "on=ray", "on.address=127.0.0.1:1")
+    assert done.returncode == 2
+    assert "there is no Ray cluster at 127.0.0.1:1" in done.stderr
+
+
 def test_a_node_that_is_killed_loses_nothing(nodes: Nodes, tmp_path: Path) -> None:
     both, go_on = threading.Barrier(3), threading.Event()
 
@@ -91,9 +98,3 @@ def test_a_node_that_is_killed_loses_nothing(nodes: Nodes, tmp_path: Path) -> No
         said = watched.said()
         assert watched.process.returncode == 0, said
     assert merged(folder_of(tmp_path / "runs")) == plain(tmp_path)[0]
-
-
-def test_without_a_cluster_it_says_how_to_start_one(tmp_path: Path) -> None:
-    done = ran(tmp_path, "cluster", "run", *DEMO, "runs=parts", "cache=off", "on=ray", "on.address=127.0.0.1:1")
-    assert done.returncode == 2
-    assert "there is no Ray cluster at 127.0.0.1:1" in done.stderr
