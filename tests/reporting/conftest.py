@@ -1,4 +1,4 @@
-"""Reports to open in a browser."""
+"""Reports to open in a browser, written once for all files of tests; nobody changes them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def say_nothing(told: str) -> None:
     """Takes progress."""
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The report of a run with samples of every kind."""
     run = build(tmp_path_factory.mktemp("usual") / "demo-merg-tiny", USUAL)
@@ -27,7 +27,7 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return run / "report"
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def hostile(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The report of a run whose every text is hostile."""
     word = "w" * 100_000
@@ -40,7 +40,7 @@ def hostile(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return run / "report"
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def two_runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The report of two runs on the same samples, both scored, with different settings."""
     folder = tmp_path_factory.mktemp("two")
@@ -53,7 +53,7 @@ def two_runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "report"
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def many(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The table of a run with more samples than are shown at once."""
     folder = tmp_path_factory.mktemp("many")
