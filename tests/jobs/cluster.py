@@ -5,15 +5,17 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 from mmerg.jobs.launch import JOBS, NOTED
 from mmerg.runs.manifest import MANIFEST
 from mmerg.runs.shards import SHARDS
 from tests.engine.parts import ROOT
-from tests.processes import forked
+from tests.processes import begun, forked
 from tests.run_folders import held
 from tests.scripted_ollama import ScriptedOllama, scripted_ollama
 from tests.test_run import Runner, corpus_in
@@ -60,13 +62,17 @@ class Watched:
         self.runs = folder / "runs"
         ask = ("dataset=folder", f"dataset.root={corpus}", "backbone=qwen2.5vl-7b", f"backend.hosts=[{server.url}]")
         given = (*ask, "memory=none", f"runs={self.runs}", "shards=2", "cache=off", *more)
-        line = command("cluster", "run", *given)
-        self.process = subprocess.Popen(
-            line, env=ENVIRONMENT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
-        )
+        self.out = Path(tempfile.mkdtemp(dir=folder))
+        self.process = begun(command("cluster", "run", *given), self.out, env=ENVIRONMENT)
 
     def said(self) -> str:
-        return self.process.communicate(timeout=200)[0]
+        """What it said, once it has ended."""
+        self.process.join()
+        return "".join((self.out / stream).read_text(encoding="utf-8") for stream in "12")
+
+    def signalled(self, how: signal.Signals) -> None:
+        assert self.process.pid
+        os.kill(self.process.pid, how)
 
     def jobs(self) -> list[int]:
         noted = json.loads((folder_of(self.runs) / SHARDS / JOBS / NOTED).read_bytes())

@@ -199,11 +199,13 @@ def in_the_midst(folder: Path, act: Callable[[Watched], None], *more: str) -> tu
         act(watched)
         go_on.set()
         said = watched.said()
-        code = watched.process.returncode
+        code = watched.process.exitcode
+        assert code is not None
         if code in (130, -signal.SIGKILL):
             again = Watched(folder, server, *more)
             said += again.said()
-            code = again.process.returncode
+            code = again.process.exitcode
+            assert code is not None
         return said, code, server.calls
 
 
@@ -237,7 +239,7 @@ def test_a_job_that_is_asked_to_end_leaves_no_result(how: signal.Signals, jobs: 
 
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
 def test_ctrl_c_leaves_the_jobs_and_the_same_command_watches_them_again(how: signal.Signals, tmp_path: Path) -> None:
-    said, code, calls = in_the_midst(tmp_path, lambda watched: watched.process.send_signal(how))
+    said, code, calls = in_the_midst(tmp_path, lambda watched: watched.signalled(how))
     assert code == 0, said
     assert ("2 jobs go on; the same command watches them again" in said) == (how is signal.SIGINT)
     assert len(list(folder_of(tmp_path / "runs").glob(f"{SHARDS}/{JOBS}/*_log.err"))) == 2
@@ -251,7 +253,7 @@ def test_ctrl_c_may_end_the_jobs(tmp_path: Path) -> None:
 
     def interrupt(watched: Watched) -> None:
         jobs.extend(watched.jobs())
-        watched.process.send_signal(signal.SIGINT)
+        watched.signalled(signal.SIGINT)
 
     said, code, _ = in_the_midst(tmp_path, interrupt, "on.ctrl_c=cancel")
     assert "2 jobs cancelled" in said
