@@ -44,7 +44,8 @@ class Work:
         def work() -> int:
             if not self.server:
                 return composing(_job, "config", None, self.arguments)
-            with _server(self.server, self.seconds, self.logs / f"server-{self.name}.log") as url:
+            log, secret = self.logs / f"server-{self.name}.log", os.environ.get(self.token, "")
+            with _server(self.server, self.seconds, log, secret) as url:
                 return composing(_job, "config", None, [*self.arguments, f"backend.hosts=[{url}]"])
 
         return run_command(work)
@@ -57,8 +58,9 @@ def _job(settings: Callable[[], Any]) -> int:
 
 
 @contextmanager
-def _server(command: str, seconds: float, log: Path) -> Iterator[str]:
-    """The address of a server that lives as long as the block. Raises ConfigError where it does not come up."""
+def _server(command: str, seconds: float, log: Path, secret: str) -> Iterator[str]:
+    """The address of a server that lives as long as the block. Raises ConfigError, which does not show the secret,
+    where it does not come up."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
@@ -71,7 +73,8 @@ def _server(command: str, seconds: float, log: Path) -> Iterator[str]:
         while (code := started.poll()) is not None or not _ready(port):
             if code is not None or monotonic() > end:
                 ended = f"it ended with {code}" if code is not None else f"{seconds:g} s passed"
-                what = f"the job's server is not ready: {ended}; it said: {tail(log) or 'nothing'}"
+                shown = (tail(log) or "nothing").replace(secret or "\0", "***")
+                what = f"the job's server is not ready: {ended}; it said: {shown}"
                 hint = "{port} in server= stands for the port to listen at; server_wait= gives it more seconds"
                 raise ConfigError(what, where=str(log), hint=hint)
             sleep(POLL)

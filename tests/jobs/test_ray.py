@@ -65,7 +65,7 @@ def test_tasks_have_the_variable_with_a_servers_token(
     server = "server='sh -c \"echo token $OF_A_SERVER; exit 1\"'"
     done = ran(tmp_path, "cluster", "run", *given, "runs=parts", "shards=1", server, *on(nodes))
     assert done.returncode == 2
-    assert "it said: token a-token" in done.stdout
+    assert "it said: token ***" in done.stdout
 
 
 def test_tasks_give_the_plain_run_file_by_file(nodes: Nodes, tmp_path: Path) -> None:
