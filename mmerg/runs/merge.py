@@ -77,7 +77,8 @@ class _Part:
             what, hint = f"line {number} is no result", f"remove that line; {_AGAIN.format(self.shard)}"
             raise RunError(what, where=str(self.path / RESULTS), hint=hint) from error
         except OSError as error:
-            raise RunError(f"the results cannot be read: {why(error)}", where=str(self.path / RESULTS)) from error
+            what, hint = f"the results cannot be read: {why(error)}", f"move them away; {_AGAIN.format(self.shard)}"
+            raise RunError(what, where=str(self.path / RESULTS), hint=hint) from error
 
 
 @dataclass
