@@ -8,7 +8,7 @@ scores         the runs' figures with their intervals
 iterations     figures against max_iterations, for runs that differ in it alone
 top_k          figures against the number of exemplars, for runs that differ in it alone
 
-The last four need what `python -m mmerg.score RUN` writes, planted what `python -m mmerg.audit RUN` does.
+The last four need what `mmerg score RUN` writes, planted what `mmerg audit RUN` does.
 `--labels` says what the runs are called, else by what tells them apart; `--no-title` leaves the title out.
 Exit code: 0, 1 where nothing could be drawn, 2 where a run cannot be read.
 """
@@ -141,7 +141,7 @@ def _planted(run: _Run, name: str) -> Drawn:
     except RunError as error:
         return Drawn(name, None, f"{run.about.run}: {error.what}: {error.hint}")
     if not found:
-        return Drawn(name, None, f"no faults were planted in {run.about.run}: python -m mmerg.audit {run.about.path}")
+        return Drawn(name, None, f"no faults were planted in {run.about.run}: mmerg audit {run.about.path}")
     return Drawn(name, dots.planted(found, caption([run.about])))
 
 

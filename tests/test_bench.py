@@ -67,7 +67,7 @@ def test_all_run_the_same_subset_and_stand_side_by_side(
     assert "25 %" in shown
     assert "the paper's" in shown
     assert f"{server.calls} calls made, 0 reused" in shown
-    assert f"python -m mmerg.compare {found.rows[0].run} {found.rows[1].run}" in shown
+    assert f"mmerg compare {found.rows[0].run} {found.rows[1].run}" in shown
     assert "the paper's (IEMOCAP, n=31)" in (bench.folder / "bench.md").read_text(encoding="utf-8")
     for ending in ("json", "md", "png", "svg"):
         assert (bench.folder / f"bench.{ending}").stat().st_size

@@ -295,7 +295,7 @@ BLIND = "no clip was found, not even missing.mp4: the samples go on as text alon
 def test_a_run_that_was_to_see_and_finds_no_clip_says_so(run: Runner) -> None:
     done = run("limit=1")
     assert BLIND in done.stdout
-    assert f"python -m mmerg.data dataset=folder dataset.root={run.corpus} lists" in " ".join(done.stdout.split())
+    assert f"mmerg data dataset=folder dataset.root={run.corpus} lists" in " ".join(done.stdout.split())
     assert BLIND not in run("limit=1", "frames=none").stdout
     assert BLIND not in run("limit=1", "system.without=[mpa,caef,gra]").stdout
 

@@ -180,7 +180,7 @@ def test_a_sample_whose_audit_cannot_be_read(show: Shown, capsys: pytest.Capture
     shown = capsys.readouterr().out
     assert shown.count("gra could not be used (schema_invalid)") == 3
     assert "unaudited (schema_invalid): Invalid JSON" in shown
-    assert "    see the raw replies: python -m mmerg.show RUN SAMPLE --prompts" in shown
+    assert "    see the raw replies: mmerg show RUN SAMPLE --prompts" in shown
     assert "selected: pass 0; the loop ended: an audit could not be read" in shown
 
 

@@ -121,7 +121,7 @@ def _figures(pairs: Sequence[tuple[Case, Case]], stage: str, signature: str) -> 
 def read_planted(run: Path, identity: Mapping[str, str]) -> Planted | None:
     """The planted faults of the run in folder `run`, None where there are none. Raises RunError where the file cannot
     be read, or is of another state of the run."""
-    file, again = run / PLANTED, f"python -m mmerg.audit {run}"
+    file, again = run / PLANTED, f"mmerg audit {run}"
     try:
         found = read(file, Planted)
     except FileNotFoundError:

@@ -161,29 +161,33 @@ def plain(text: str) -> str:
 
 def _blocks(sheet: Sheet, width: int) -> Iterator[str]:
     """The table for a terminal of `width` columns."""
-    from pandas import option_context
-
     folded = textwrap.TextWrapper(min(_NAME, width // 2), subsequent_indent="  ")
     names = [folded.fill(printable(row[0])) for row in sheet.rows]
     rows = [  # figures stand on the last line of a name
         [name, *("\n" * name.count("\n") + cell for cell in row[1:])]
         for name, row in zip(names, sheet.rows, strict=True)
     ]
-    lines = [[printable(cell) for cell in line] for _, line in _lines(Sheet("", sheet.heads, rows))]
-    frame = _frame([printable(head) for head in sheet.heads], lines).set_axis([line[0] for line in lines])
-    taken: list[int] = []
-    with option_context("display.unicode.east_asian_width", True):
-        for column in range(1, len(sheet.heads)):
-            if taken and any(cell_len(line) > width for line in _drawn(frame, [*taken, column]).splitlines()):
-                yield _drawn(frame, taken)
-                taken = []
-            taken.append(column)
-        yield _drawn(frame, taken)
+    lines = [["", *sheet.heads[1:]], *(line for _, line in _lines(Sheet("", sheet.heads, rows)))]
+    columns = [_aligned([printable(line[column]) for line in lines], column) for column in range(len(sheet.heads))]
+    taken = columns[:1]
+    for column in columns[1:]:
+        if len(taken) > 1 and sum(cell_len(one[0]) + 2 for one in (*taken, column)) - 2 > width:
+            yield _drawn(taken)
+            taken = columns[:1]
+        taken.append(column)
+    yield _drawn(taken)
 
 
-def _drawn(frame: DataFrame, columns: Sequence[int]) -> str:
-    lines = frame.iloc[:, list(columns)].to_string().splitlines()
-    return "\n".join(line.rstrip() for line in lines if line.strip())
+def _aligned(cells: Sequence[str], column: int) -> list[str]:
+    """The cells of a column in its width, names on the left and figures on the right."""
+    width = max(map(cell_len, cells))
+    blanks = [" " * (width - cell_len(cell)) for cell in cells]
+    return [blank + cell if column else cell + blank for cell, blank in zip(cells, blanks, strict=True)]
+
+
+def _drawn(columns: Sequence[Sequence[str]]) -> str:
+    lines = ("  ".join(cells).rstrip() for cells in zip(*columns, strict=True))
+    return "\n".join(line for line in lines if line)
 
 
 def _lines(sheet: Sheet) -> Iterator[tuple[int, list[str]]]:

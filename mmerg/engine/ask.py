@@ -31,7 +31,7 @@ from mmerg.systems.target import name_of
 HINTS = {
     Failure.TRUNCATED: "give the stage more tokens, which makes another run: {setting}",
     Failure.THINKING_EXHAUSTED: "backbone.think=false, or more tokens, either of which makes another run: {setting}",
-    Failure.SCHEMA_INVALID: "see the raw replies: python -m mmerg.show RUN SAMPLE --prompts",
+    Failure.SCHEMA_INVALID: "see the raw replies: mmerg show RUN SAMPLE --prompts",
 }
 WISHES = {Failure.TRUNCATED: "; be much shorter"}  # what the model alone is told, behind the complaint
 APART = 1_000_003  # seeds between two draws: more than there are repeats, which have the next seed each

@@ -62,7 +62,7 @@ class Task:
             raise CorpusError(
                 f"the protocol leaves no sample: {describe(settings.protocol, selection)}",
                 where=f"dataset={corpus.name}, {len(corpus.dialogues)} dialogues",
-                hint="see python -m mmerg.run --cfg job -p protocol",
+                hint="see mmerg run --cfg job -p protocol",
             )
         wanted = chosen(selection.samples, settings.ids, settings.limit)
         if settings.shard:
@@ -239,7 +239,7 @@ def _remarks(task: Task, engine: Engine) -> Iterator[str]:
     turns = (turn for sample in task.wanted for turn in sample.scene.history[-settings.frames.last_turns :])
     if system.sees("V") and corpus.absent and not any(turn.clip for turn in turns):
         such = next((f", not even {file}" for file in corpus.absent.values() if file), "")
-        command = f"python -m mmerg.data dataset={dataset.name} dataset.root={dataset.root or '…'}"
+        command = f"mmerg data dataset={dataset.name} dataset.root={dataset.root or '…'}"
         yield (
             f"no clip was found{such}: the samples go on as text alone. Put the clips (of MELD its folder MELD.Raw) "
             f"under dataset.root; {command} lists what is missing"

@@ -171,10 +171,10 @@ def notes(members: Sequence[Member]) -> Iterator[str]:
         if member.error:
             errors.setdefault(member.error, []).append(_own(member, members))
     if runs:
-        yield f"their figures: python -m mmerg.score {shlex.join(runs)}"
+        yield f"their figures: mmerg score {shlex.join(runs)}"
     corpora = {frozenset(one for one in member.overrides if one.startswith("dataset")) for member in members}
     if len(runs) > 1 and len(corpora) < 2:
-        yield f"which differences from the first hold: python -m mmerg.compare {shlex.join(runs)}"
+        yield f"which differences from the first hold: mmerg compare {shlex.join(runs)}"
     for path, names in runs.items():
         if len(names) > 1:
             yield f"{', '.join(names)} have the same settings: they are one run, {Path(path).name}"

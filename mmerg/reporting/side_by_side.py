@@ -1,7 +1,7 @@
 """What the first pages of several runs say of their differences: settings, all figures, each sample, and paired tests
 against the first run.
 
-Comparisons are those of `python -m mmerg.compare` with its own defaults, over the samples that both runs finished.
+Comparisons are those of `mmerg compare` with its own defaults, over the samples that both runs finished.
 """
 
 from __future__ import annotations

@@ -132,7 +132,7 @@ def test_report_and_plot_show_them_until_the_run_changes(path: Path, capsys: pyt
 
     assert "Planted faults" not in page()
     assert plot([str(path), "--only", "planted"]) == 1
-    assert f"python -m mmerg.audit {path}" in capsys.readouterr().out
+    assert f"mmerg audit {path}" in capsys.readouterr().out
     assert main([str(path), "--n", "3"]) == 0
     shown = page()
     assert "gra audited 3 clean passes and 12 with a planted fault" in shown

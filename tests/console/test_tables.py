@@ -39,6 +39,10 @@ def test_no_terminal_is_too_narrow_and_no_figure_is_cut(width: int) -> None:
     assert shown.count("二つ") == shown.count("a row with")
 
 
+def test_a_table_without_rows_is_its_heads() -> None:
+    assert printed(Sheet("", ("name", "acc ↑", "n"), []), 40) == "  acc ↑  n\n"
+
+
 def test_what_is_beside_each_other_stands_beside_each_other() -> None:
     lines = printed(SHEET, 100).splitlines()
     figures = next(line for line in lines if "83.87" in line)
