@@ -19,8 +19,6 @@ from mmerg.settings.command import composing
 if TYPE_CHECKING:
     from mmerg.settings.model import TrainSettings
 
-KINDS = ("sem",)
-
 
 def job(settings: Callable[[], TrainSettings]) -> int:
     """The training, its errors printed."""
@@ -30,15 +28,20 @@ def job(settings: Callable[[], TrainSettings]) -> int:
 
 
 def command() -> int:
-    """Raises ConfigError where the command line does not begin with what is trained."""
-    kind, rest = next(iter(sys.argv[1:]), ""), sys.argv[2:]
-    if kind not in KINDS:
-        rest = sys.argv[1:]
-        if not {"-h", "--help", "--version"} & set(rest):
-            what = f"there is nothing to train called {kind!r}" if kind else "what is to be trained is not said"
-            hint = "mmerg train sem dataset=empathetic dataset.root=… out=sem"
-            raise ConfigError(what, where="command line", hint=hint)
-    return composing(job, "train", __doc__, rest)
+    """Raises ConfigError where the command line does not begin with what is trained, or sets a split in vain."""
+    arguments = sys.argv[1:]
+    if arguments[:1] == ["sem"]:
+        arguments = arguments[1:]
+    elif not {"-h", "--help", "--version"} & set(arguments):
+        what = (
+            f"there is nothing to train called {arguments[0]!r}" if arguments else "what is to be trained is not said"
+        )
+        hint = "mmerg train sem dataset=empathetic dataset.root=… out=sem"
+        raise ConfigError(what, where="command line", hint=hint)
+    if "dataset.split" in {word.lstrip("+").partition("=")[0] for word in arguments}:
+        what, hint = "dataset.split says nothing to a training", "split=… is what it is fitted to, validation=… another"
+        raise ConfigError(what, where="command line", hint=hint)
+    return composing(job, "train", __doc__, arguments)
 
 
 def main() -> int:

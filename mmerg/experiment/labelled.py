@@ -11,7 +11,7 @@ from mmerg.errors import ConfigError, CorpusError
 from mmerg.experiment.wiring import make
 from mmerg.sem.artefact import Data, data_of
 from mmerg.sem.fit import Labelled, refuse_unfit
-from mmerg.sem.words import words_of
+from mmerg.sem.model import words_of
 from mmerg.settings.model import TrainSettings
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
-from typing import cast
+from typing import TypeVar, cast
 
 from rich.console import Console
 
@@ -20,13 +20,14 @@ from mmerg.paper.published import published
 from mmerg.reporting.render import ASSETS, asset, render
 from mmerg.scoring.score import Score
 from mmerg.sem.artefact import causes_of, data_of, id_digest, prepare, write
-from mmerg.sem.fit import Fitted, Kind, fit, fit_dense
+from mmerg.sem.fit import fit, fit_dense
 from mmerg.sem.lexicon import read_lexicon
+from mmerg.sem.model import Dense, text_of
 from mmerg.sem.validation import Chances, confusion, figures
-from mmerg.sem.words import text_of
 from mmerg.settings.model import TrainSettings
 
 PAGE = "validation.html"
+Fitted = TypeVar("Fitted")
 
 
 def train(settings: TrainSettings) -> int:
@@ -46,15 +47,15 @@ def train(settings: TrainSettings) -> int:
     fitted_to, validated_on, over = (splits[name] for name in wanted)
     refuse(settings, fitted_to, validated_on, over)
 
-    words = _fitted(out, settings, fitted_to, "words", fit)  # cause words come from it in any case
-    model, dense = words.model, None
-    out.print(f"{len(model.column)} words, {words.told}")
+    model, steps = _fitted(out, settings, fitted_to, "words", fit)  # cause words come from it in any case
+    dense: Dense | None = None
+    out.print(f"{len(model.column)} words, {steps}")
     if embedder:
         vectors = _embedded(out, embedder, fitted_to)
-        fitted = _fitted(out, settings, fitted_to, "embeddings", partial(fit_dense, vectors))
-        dense = fitted.model
-        out.print(f"{vectors.shape[1]} dimensions, {fitted.told}")
-        chances: Chances = [dense.predict(vector) for vector in _embedded(out, embedder, validated_on)]
+        by_embedding, steps = _fitted(out, settings, fitted_to, "embeddings", partial(fit_dense, vectors))
+        dense = by_embedding
+        out.print(f"{vectors.shape[1]} dimensions, {steps}")
+        chances: Chances = [by_embedding.predict(vector) for vector in _embedded(out, embedder, validated_on)]
     else:
         chances = [model.predict(sample.history) for sample in validated_on.samples]
     found = figures(chances, validated_on.samples, validated_on.dialogues)
@@ -80,8 +81,8 @@ def train(settings: TrainSettings) -> int:
 
 
 def _fitted(
-    out: Console, settings: TrainSettings, split: Split, what: str, by: Callable[..., Fitted[Kind]]
-) -> Fitted[Kind]:
+    out: Console, settings: TrainSettings, split: Split, what: str, by: Callable[..., tuple[Fitted, str]]
+) -> tuple[Fitted, str]:
     most = settings.max_steps
     with Bar(out, f"fitting to {what}: steps") as bar:
         return by(split.samples, split.corpus.labels, settings.l2, most, lambda step: bar.at(step, most))

@@ -27,8 +27,7 @@ from mmerg.errors import ConfigError
 from mmerg.scoring.score import Score
 from mmerg.sem.fit import Labelled, idf, seen_in
 from mmerg.sem.lexicon import Lexicon
-from mmerg.sem.model import Dense, Model
-from mmerg.sem.words import words_of
+from mmerg.sem.model import Dense, Model, words_of
 from mmerg.storage.files import PART, private_folder, sha256_of, why, write_whole, writing
 
 CARD, WEIGHTS = "sem.json", "weights.npz"
@@ -103,20 +102,17 @@ class Artefact:
 
     def cause_words(self, history: Sequence[str]) -> tuple[list[str], list[str]]:
         """The words of a history that are in S, high ones and low ones, each once, as they come."""
-        said = dict.fromkeys(word for text in history for word in words_of(text) if word in self._s)
-        return [word for word in said if word in self._high], [word for word in said if word not in self._high]
+        in_s, all_high = self._causes
+        said = dict.fromkeys(word for text in history for word in words_of(text) if word in in_s)
+        return [word for word in said if word in all_high], [word for word in said if word not in all_high]
 
     def knows(self, conversation: str) -> bool:
         """Whether the conversation was there when the model was made."""
         return id_digest(conversation) in self.dialogues
 
     @cached_property
-    def _s(self) -> frozenset[str]:
-        return frozenset(self.card.causes.words)
-
-    @cached_property
-    def _high(self) -> frozenset[str]:
-        return frozenset(self.card.causes.high or ())
+    def _causes(self) -> tuple[frozenset[str], frozenset[str]]:
+        return frozenset(self.card.causes.words), frozenset(self.card.causes.high or ())
 
 
 def causes_of(model: Model, histories: Sequence[Sequence[str]], over: Data, k1: int, lexicon: Lexicon | None) -> Causes:
@@ -205,20 +201,8 @@ def _read(folder: Path) -> Artefact:
     card = Card.model_validate_json((folder / CARD).read_bytes())
     if card.digest != card.own_digest or card.weights != sha256_of(folder / WEIGHTS):
         raise ValueError("it was changed after it was written")
-    with np.load(folder / WEIGHTS, allow_pickle=False) as arrays:
-        idf_table, weights, bias, dialogues = (arrays[name] for name in ("idf", "weights", "bias", "dialogues"))
-        dense = Dense(card.labels, arrays["dense_weights"], arrays["dense_bias"]) if card.embedder else None
-    labels, words = len(card.labels), len(card.words)
-    wanted = [(idf_table, (words,)), (weights, (labels, words)), (bias, (labels,))]
-    if dense:
-        wanted += [(dense.weights, (labels, *dense.weights.shape[1:2])), (dense.bias, (labels,))]
-    if not all(array.shape == shape for array, shape in wanted):
-        raise ValueError("its tables have other sizes than its labels and words")
-    if not all(np.isfinite(array).all() for array, _ in wanted):
-        raise ValueError("its tables hold what is no number")
-    causes = card.causes
-    if not set(causes.high or ()) <= set(causes.words) <= set(card.words):
-        raise ValueError("its cause words are none of its words")
     column = {word: number for number, word in enumerate(card.words)}
-    model = Model(card.labels, column, idf_table, weights, bias)
-    return Artefact(card, model, dense, frozenset(dialogues.tolist()))
+    with np.load(folder / WEIGHTS, allow_pickle=False) as arrays:
+        model = Model(card.labels, column, arrays["idf"], arrays["weights"], arrays["bias"])
+        dense = Dense(card.labels, arrays["dense_weights"], arrays["dense_bias"]) if card.embedder else None
+        return Artefact(card, model, dense, frozenset(arrays["dialogues"].tolist()))

@@ -5,19 +5,18 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Generic, TypeVar
+from itertools import count
+from typing import Any
 
 import numpy as np
 
 from mmerg.errors import CorpusError
-from mmerg.sem.model import Columns, Dense, Floats, Model, tfidf
-from mmerg.sem.words import words_of
+from mmerg.sem.model import Columns, Dense, Floats, Model, tfidf, words_of
 
 FEWEST = 5  # samples of a label
 RARE = 2  # a word that fewer histories have tells nothing of others
 Flat = np.ndarray[tuple[int], np.dtype[np.float64]]
 At = Callable[[int], None]
-Kind = TypeVar("Kind", Model, Dense)
 
 
 @dataclass(frozen=True)
@@ -26,20 +25,6 @@ class Labelled:
 
     history: tuple[str, ...]
     label: str
-
-
-@dataclass(frozen=True)
-class Fitted(Generic[Kind]):
-    """converged: whether the steps were enough."""
-
-    model: Kind
-    steps: int
-    converged: bool
-
-    @property
-    def told(self) -> str:
-        enough = "converged" if self.converged else "not converged: max_steps=… gives it more"
-        return f"{self.steps} steps, {enough}"
 
 
 def refuse_unfit(samples: Sequence[Labelled], labels: Sequence[str], where: str) -> None:
@@ -56,9 +41,8 @@ def refuse_unfit(samples: Sequence[Labelled], labels: Sequence[str], where: str)
     if few := [f"{label} {counts[label]}" for label in labels if counts[label] < FEWEST]:
         shown = ", ".join(few[:5]) + ", …" * (len(few) > 5)
         what = f"{len(samples)} samples are too few: every label needs {FEWEST}, and there are {shown}"
-        raise CorpusError(
-            what, where=where, hint=f"{hint}; of EmpatheticDialogues dataset.label_set=ekman has few labels"
-        )
+        hint += "; of EmpatheticDialogues dataset.label_set=ekman has few labels"
+        raise CorpusError(what, where=where, hint=hint)
 
 
 def seen_in(histories: Sequence[Sequence[str]]) -> Counter[str]:
@@ -73,9 +57,9 @@ def idf(count: int, seen: int) -> float:
 
 def fit(
     samples: Sequence[Labelled], labels: Sequence[str], l2: float = 1.0, max_steps: int = 300, at: At = lambda _: None
-) -> Fitted[Model]:
-    """The model over tf-idf with the least negative log likelihood + l2/2 · ‖weights‖², by L-BFGS. at: is told of every
-    step. Raises CorpusError where no two histories share a word."""
+) -> tuple[Model, str]:
+    """The model over tf-idf with the least negative log likelihood + l2/2 · ‖weights‖², by L-BFGS, and how many steps
+    that took. at: is told of every step. Raises CorpusError where no two histories share a word."""
     from scipy.sparse import csr_matrix
 
     seen = seen_in([sample.history for sample in samples])
@@ -87,8 +71,8 @@ def fit(
     ends = np.cumsum([0, *(len(columns) for columns, _ in vectors)])
     columns, values = (np.concatenate(parts) for parts in zip(*vectors, strict=True))
     rows = csr_matrix((values, columns, ends), shape=(len(samples), len(column)))
-    found, steps, converged = _least(rows, samples, labels, l2, max_steps, at)
-    return Fitted(Model(tuple(labels), column, table, found[:, :-1], found[:, -1]), steps, converged)
+    found, told = _least(rows, samples, labels, l2, max_steps, at)
+    return Model(tuple(labels), column, table, found[:, :-1], found[:, -1]), told
 
 
 def fit_dense(
@@ -98,44 +82,39 @@ def fit_dense(
     l2: float = 1.0,
     max_steps: int = 300,
     at: At = lambda _: None,
-) -> Fitted[Dense]:
+) -> tuple[Dense, str]:
     """The same over the samples' embeddings: [samples, dimensions]."""
-    found, steps, converged = _least(vectors.astype(np.float64), samples, labels, l2, max_steps, at)
-    return Fitted(Dense(tuple(labels), found[:, :-1], found[:, -1]), steps, converged)
+    found, told = _least(vectors.astype(np.float64), samples, labels, l2, max_steps, at)
+    return Dense(tuple(labels), found[:, :-1], found[:, -1]), told
 
 
 def _least(
     rows: Any, samples: Sequence[Labelled], labels: Sequence[str], l2: float, max_steps: int, at: At
-) -> tuple[Floats, int, bool]:
-    """Weights and bias [labels, columns + 1], the steps taken, and whether they were enough. rows: a matrix of numpy's
-    or a sparse one of scipy's, [samples, columns]."""
+) -> tuple[Floats, str]:
+    """Weights and bias [labels, columns + 1], and how many steps that took. rows: a matrix of numpy's or a sparse one
+    of scipy's, [samples, columns]."""
     from scipy.optimize import minimize
 
     number = {label: index for index, label in enumerate(labels)}
     gold = np.array([number[sample.label] for sample in samples])
-    steps = 0
-
-    def step(intermediate_result: object) -> None:  # noqa: ARG001 - as scipy calls it
-        nonlocal steps
-        steps += 1
-        at(steps)
-
+    steps = count(1)
     shape = (len(labels), rows.shape[1] + 1)
     best = minimize(
         objective(rows, gold, shape, l2),
         np.zeros(shape[0] * shape[1]),
         jac=True,
         method="L-BFGS-B",
-        callback=step,
+        callback=lambda _: at(next(steps)),
         options={"maxiter": max_steps, "maxfun": 2 * max_steps},
     )
-    return best.x.reshape(shape).astype(np.float32), steps, bool(best.success)
+    enough = "converged" if best.success else "not converged: max_steps=… gives it more"
+    return best.x.reshape(shape).astype(np.float32), f"{best.nit} steps, {enough}"
 
 
 def objective(rows: Any, gold: Columns, shape: tuple[int, int], l2: float) -> Callable[[Flat], tuple[float, Flat]]:
     """What is made least, a sample: its value and gradient at weights and bias [labels, columns + 1], laid out flat."""
-    count, turned = len(gold), rows.T if isinstance(rows, np.ndarray) else rows.T.tocsr()
-    every = np.arange(count)
+    samples, turned = len(gold), rows.T if isinstance(rows, np.ndarray) else rows.T.tocsr()
+    every = np.arange(samples)
 
     def at(flat: Flat) -> tuple[float, Flat]:
         weights, bias = flat.reshape(shape)[:, :-1], flat.reshape(shape)[:, -1]
@@ -146,6 +125,6 @@ def objective(rows: Any, gold: Columns, shape: tuple[int, int], l2: float) -> Ca
         away = np.exp(scores)
         away[every, gold] -= 1
         gradient = np.hstack([(turned @ away).T + l2 * weights, away.sum(axis=0)[:, None]])
-        return float(value / count), gradient.ravel() / count
+        return float(value / samples), gradient.ravel() / samples
 
     return at

@@ -8,6 +8,8 @@ paper's, ESCM, cannot be rebuilt, as only compiled files of it are public.
 
 from __future__ import annotations
 
+import re
+import unicodedata
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -16,10 +18,19 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from mmerg.sem.words import words_of
-
 Floats = npt.NDArray[np.floating[Any]]
 Columns = npt.NDArray[np.intp]
+_WORD = re.compile(r"\w+(?:'\w+)*")
+
+
+def words_of(text: str) -> list[str]:
+    """In order, repeated ones too; case and punctuation gone: "I’m FINE." gives i'm, fine."""
+    return _WORD.findall(unicodedata.normalize("NFKC", text).casefold().replace("’", "'"))
+
+
+def text_of(history: Sequence[str]) -> str:
+    """The turns of a history, each on a line, as an embedder is given them."""
+    return "\n".join(" ".join(text.split()) for text in history)
 
 
 def tfidf(history: Sequence[str], column: Mapping[str, int], idf: Floats) -> tuple[Columns, Floats]:

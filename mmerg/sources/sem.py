@@ -17,7 +17,7 @@ from mmerg.engine.state import State
 from mmerg.errors import ConfigError
 from mmerg.memory.vectors import Embedder, checked
 from mmerg.sem import artefact
-from mmerg.sem.words import text_of
+from mmerg.sem.model import text_of
 from mmerg.settings.model import SemSettings
 from mmerg.settings.wrong import read_part
 

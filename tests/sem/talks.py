@@ -14,7 +14,7 @@ import numpy as np
 
 from mmerg.memory.vectors import Vectors, unit
 from mmerg.sem.fit import Labelled
-from mmerg.sem.words import words_of
+from mmerg.sem.model import words_of
 from mmerg.settings.command import composing
 from mmerg.train import job
 from tests.corpora.empathetic_builder import Builder, Line

@@ -16,7 +16,7 @@ from mmerg.memory.vectors import Embedder, Vectors
 from mmerg.runs.events import Called, Supplied
 from mmerg.sem.artefact import CARD, WEIGHTS, read
 from mmerg.sem.fit import Labelled, fit_dense
-from mmerg.sem.words import text_of
+from mmerg.sem.model import text_of
 from tests.composed import settings_of
 from tests.run_folders import all_events
 from tests.sem.talks import HASHED, MOODS, Hashed, planted, train
@@ -48,7 +48,7 @@ def test_planted_words_are_learnt_and_chance_is_chance() -> None:
 
     def right(*, shuffled: bool) -> float:
         samples, tested = drawn(0, shuffled=shuffled), drawn(1, shuffled=shuffled)
-        dense = fit_dense(embedded(embedder, samples), samples, labels).model
+        dense = fit_dense(embedded(embedder, samples), samples, labels)[0]
         found = [next(iter(dense.predict(vector))) for vector in embedded(embedder, tested)]
         return sum(one == sample.label for one, sample in zip(found, tested, strict=True)) / len(tested)
 
@@ -140,7 +140,7 @@ def test_minilm_tells_feelings_apart_by_other_words(tmp_path: Path) -> None:
     samples = [Labelled((text,), "joyful") for text in joyful] + [Labelled((text,), "sad") for text in sad]
     other = {"joyful": "delighted, celebrating a birthday", "sad": "grieving, tears, heartbroken"}
     embedder = Onnx(*MINILM)
-    dense = fit_dense(embedded(embedder, samples), samples, list(other), l2=0.1).model
+    dense = fit_dense(embedded(embedder, samples), samples, list(other), l2=0.1)[0]
     for label, text in other.items():
         assert next(iter(dense.predict(embedder.embed([text])[0]))) == label
     assert json.loads(embedder.identity())["kind"] == "onnx"

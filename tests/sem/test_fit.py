@@ -19,7 +19,7 @@ LABELS = ["afraid", "joyful", "sad"]
 
 @pytest.fixture(scope="module")
 def model() -> Model:
-    return fit(planted(LABELS, 40), LABELS).model
+    return fit(planted(LABELS, 40), LABELS)[0]
 
 
 def share_right(model: Model, samples: list[Labelled]) -> float:
@@ -54,7 +54,7 @@ def test_with_shuffled_labels_it_is_at_chance() -> None:
         random.Random(seed).shuffle(labels)
         return [Labelled(sample.history, label) for sample, label in zip(samples, labels, strict=True)]
 
-    found = share_right(fit(shuffled(0), LABELS).model, shuffled(1))
+    found = share_right(fit(shuffled(0), LABELS)[0], shuffled(1))
     assert 1 / 3 - 0.08 < found < 1 / 3 + 0.08  # three standard errors of 600 are 0.058
 
 
@@ -77,7 +77,7 @@ def test_the_gradient_is_that_of_the_value() -> None:
 def test_the_least_is_found_where_the_gradient_is_none() -> None:
     """Its scale is that of a constant model: cross-entropy's gradient by the scores, of which none is over 1."""
     samples, l2 = planted(LABELS, 30, sure=0.6), 0.5
-    model = fit(samples, LABELS, l2=l2).model
+    model = fit(samples, LABELS, l2=l2)[0]
     rows = np.zeros((len(samples), len(model.column)))
     for row, sample in zip(rows, samples, strict=True):
         columns, values = tfidf(sample.history, model.column, model.idf)
@@ -103,7 +103,7 @@ def test_tables_of_numbers_and_sparse_ones_are_fitted_alike() -> None:
 
 def test_idf_is_over_histories_and_rare_words_are_left_out() -> None:
     samples = [Labelled(("common common",), "a"), Labelled(("common two",), "b"), Labelled(("two", "one"), "a")]
-    model = fit(samples, ["a", "b"]).model
+    model = fit(samples, ["a", "b"])[0]
     assert list(model.column) == ["common", "two"]
     assert model.idf == pytest.approx([np.log(4 / 3) + 1] * 2)
 

@@ -63,7 +63,7 @@ def test_a_word_of_s_is_high_where_intensity_and_idf_are_over_the_means() -> Non
     intense = {"furyword": 0.9, "rareword": 0.1, "loudword": 0.9, "plainword": 0.1}
     histories = [(word,) for word, times in zip(intense, (2, 2, 6, 6), strict=True) for _ in range(times)]
     labelled = [Labelled(one, "anger" if intense[one[0]] > 0.5 else "sadness") for one in histories]
-    model = fit(labelled, ["anger", "sadness"]).model
+    model = fit(labelled, ["anger", "sadness"])[0]
     causes = causes_of(model, histories, data_of("own", "train", histories), 1, Lexicon(intense, "0" * 64))
     assert causes.words == tuple(sorted(intense))
     assert causes.mean_idf == pytest.approx((idf(16, 2) + idf(16, 6)) / 2)
@@ -164,7 +164,11 @@ def test_data_that_teach_nothing_are_told(
 def test_what_is_trained_must_be_said(capsys: pytest.CaptureFixture[str]) -> None:
     before = sys.argv[:]
     try:
-        for words, told in (([], "what is to be trained is not said"), (["sam"], "nothing to train called 'sam'")):
+        for words, told in (
+            ([], "what is to be trained is not said"),
+            (["sam"], "nothing to train called 'sam'"),
+            (["sem", "dataset=meld", "dataset.split=dev"], r"dataset.split says nothing[^$]*split=… is what"),
+        ):
             sys.argv[:] = ["mmerg train", *words]
             with pytest.raises(ConfigError, match=told):
                 command()

@@ -31,7 +31,7 @@ def task(talks: Path, sem: Path, runs: Path, *settings: str) -> Task:
 
 def test_s_and_its_means_are_over_the_other_histories() -> None:
     labels = ["afraid", "joyful"]
-    model = fit(planted(labels, 20), labels).model
+    model = fit(planted(labels, 20), labels)[0]
     seen = [("joyfulword",), ("joyfulword",), ("afraidword",)]
     causes = causes_of(model, seen, data_of("own", "test", seen), 1, None)
     assert causes.words == ("afraidword", "joyfulword")
