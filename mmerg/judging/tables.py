@@ -98,6 +98,6 @@ def _cell(score: Score, n: int | None = None) -> str:
 
 
 def methods(scores: Iterable[Score]) -> Iterator[Text]:
-    """How intervals were had, a line each."""
-    told = dict.fromkeys(score.method for score in scores if score.method)
-    yield from (escape(f"interval: {method}") for method in told)
+    """How intervals were had, or why a figure has none, a line each."""
+    told = (f"interval: {score.method}" if score.method else score.why for score in scores if score.value is not None)
+    yield from map(escape, dict.fromkeys(filter(None, told)))

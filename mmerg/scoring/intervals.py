@@ -126,7 +126,7 @@ def _wilson(value: Value, dialogues: Dialogues, n: int) -> Interval:
     n_effective, method = float(n), "wilson"
     if len(dialogues) < n:
         n_effective = effective(right, dialogues)
-        method = f"wilson, effective n {n_effective:.1f} of {len(dialogues)} dialogues"
+        method = f"wilson, {describe_n(n_effective, dialogues)}"
     share = float(right.mean())
     low, high = wilson(share, n_effective)
     return Interval((100 * min(low, share), 100 * max(high, share)), method)
@@ -137,6 +137,12 @@ def each(value: Value, n: int) -> Floats:
     if isinstance(value, Ratio) and value.denominators.all():  # at once
         return np.array(list(map(value.then, value.numerators / value.denominators)))
     return np.array([value(np.array([index])) for index in range(n)])
+
+
+def describe_n(n_effective: float, dialogues: Dialogues) -> str:
+    """An effective n with what it is of."""
+    known = f"{n_effective:.1f}" if n_effective >= 1 else "under 1"
+    return f"effective n {known} of {len(dialogues)} dialogues{', too few to tell' * (n_effective < 1)}"
 
 
 def effective(values: Floats, dialogues: Dialogues) -> float:

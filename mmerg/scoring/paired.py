@@ -30,7 +30,7 @@ import numpy as np
 
 from mmerg.runs.result import Result
 from mmerg.scoring.answers import ScoredRun, dialogue
-from mmerg.scoring.intervals import ONE_DIALOGUE, ROUNDING, Dialogues, each, effective, resampled
+from mmerg.scoring.intervals import ONE_DIALOGUE, ROUNDING, Dialogues, describe_n, each, effective, resampled
 from mmerg.scoring.metric import Floats, Indices, IntervalBy, Metric, Value
 from mmerg.scoring.shares import DETECTABLE, mcnemar, newcombe, smallest_shift
 from mmerg.storage.record import Record
@@ -202,7 +202,7 @@ class Pairs:
         n = float(self.n) if self.alone else effective(gaps, self.dialogues)
         counts = (int((right[0] & right[1]).sum()), a_right, b_right, int((~right[0] & ~right[1]).sum()))
         low, high = newcombe(*(count * n / self.n for count in counts))
-        told = "" if self.alone else f", effective n {n:.1f} of {len(self.dialogues)} dialogues"
+        told = "" if self.alone else f", {describe_n(n, self.dialogues)}"
         found |= {"interval": (100 * low, 100 * high), "method": f"Newcombe, method 10{told}"}
         if self.alone:
             shift = smallest_shift(self.n, (a_right + b_right) / self.n)

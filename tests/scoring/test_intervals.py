@@ -60,6 +60,14 @@ def test_samples_of_one_dialogue_count_less() -> None:
     assert never.ends == pytest.approx([100 * end for end in wilson(0, 60 * few)])
 
 
+def test_two_dialogues_of_two_samples_are_too_few_to_tell() -> None:
+    """(z/t)² of them is 0.024: all four samples tell less than a single one of its own."""
+    found = interval("wilson", means([100.0, 0.0] * 2), ["d0", "d0", "d1", "d1"], resamples=10, seed=0)
+    assert found.method == "wilson, effective n under 1 of 2 dialogues, too few to tell"
+    assert found.ends
+    assert found.ends[1] - found.ends[0] > 97
+
+
 def test_one_miss_does_not_make_a_share_better_known() -> None:
     """Five dialogues of ten samples: all alike, they count as those that differ by next to nothing do."""
     dialogues = [f"d{number // 10}" for number in range(50)]
