@@ -19,7 +19,8 @@ import pytest
 
 from mmerg.errors import RunError
 from mmerg.judge import main, split
-from mmerg.judging.judgement import Judgement, Match, read_judgement
+from mmerg.judging.judgement import Judgement, Match, read_judgements
+from mmerg.report import main as report
 from mmerg.runs.manifest import MANIFEST, JudgingManifest, read_any_manifest, read_manifest
 from mmerg.runs.result import Verdicts, read_lines
 from mmerg.scoring.metric import deciding
@@ -242,35 +243,37 @@ def test_another_rubric_has_a_file_of_its_own(judged: Judged) -> None:
     before = judged.judgement()
     assert judged(judged.a, "judge.name=stricter").returncode == 0
     assert judged.judgement() == before
-    other = read_judgement(judged.a / "judgement-qwen2.5vl-7b@stricter.json", judged.a)
+    other = read_judgements(judged.a)["qwen2.5vl-7b@stricter"]
     assert (other.judge, other.rubric, other.n) == ("qwen2.5vl-7b", "stricter", SAMPLES + 1)
 
 
-def test_a_judgement_of_the_older_name_is_replaced_by_one_of_its_rubric_alone(judged: Judged) -> None:
+def test_a_report_tells_each_aspect_with_its_scale_interval_and_n(judged: Judged) -> None:
     assert judged(judged.a).returncode == 0
-    older = (judged.a / "judgement-qwen2.5vl-7b@likert.json").rename(judged.a / "judgement-qwen2.5vl-7b.json")
-    assert judged(judged.a, "judge.name=stricter").returncode == 0
-    assert older.exists()
-    assert "stays:" in judged(judged.a, "judge.sample=2").stdout
-    assert older.exists()
-    assert judged(judged.a).returncode == 0
-    assert not older.exists()
-    assert Judgement.model_validate_json(judged.judgement()).n == SAMPLES + 1
+    assert report([str(judged.a)]) == 0
+    page = (judged.a / "report" / "index.html").read_text(encoding="utf-8")
+    tile = page[page.index("<dt>judge <bdi>qwen2.5vl-7b@likert</bdi>, 1 to 5</dt>") :].partition("</div>")[0]
+    scores = Judgement.model_validate_json(judged.judgement()).scores
+    assert tile.count("<span>") == len(scores) == 3
+    for name, score in scores.items():
+        assert score.interval
+        low, high = score.interval
+        told = f"{score.value:.2f}<small>{name}</small><small>{low:.2f} to {high:.2f}</small><small>n={SAMPLES + 1}<"
+        assert told in tile
 
 
 def test_a_judgement_is_of_the_replies_that_the_run_has_now(judged: Judged) -> None:
     assert judged(judged.a).returncode == 0
     file = judged.a / "judgement-qwen2.5vl-7b@likert.json"
-    assert read_judgement(file, judged.a).n == SAMPLES + 1
+    assert read_judgements(judged.a)["qwen2.5vl-7b@likert"].n == SAMPLES + 1
     lines = (judged.a / "results.jsonl").read_text(encoding="utf-8")
     (judged.a / "results.jsonl").write_text(lines.replace("I hear you, 1.", "Me, too."), encoding="utf-8")
     with pytest.raises(RunError, match=r"this judgement is stale[^$]*python -m mmerg.judge"):
-        read_judgement(file, judged.a)
+        read_judgements(judged.a)
     assert judged(judged.a, "judge.sample=2").returncode == 0
-    assert read_judgement(file, judged.a).n == 2
+    assert read_judgements(judged.a)["qwen2.5vl-7b@likert"].n == 2
     file.write_text('{"scores": {}}', encoding="utf-8")
     with pytest.raises(RunError, match="of another version"):
-        read_judgement(file, judged.a)
+        read_judgements(judged.a)
 
 
 @pytest.fixture(scope="module")

@@ -51,16 +51,10 @@ def ratings(samples: Sequence[Verdicts], aspects: Sequence[str], signature: str)
     without any does not count. Where the run gave no reply the rating is the lowest: else a run gained by failing where
     replies are hard."""
     dialogues = [sample.dialogue for sample in samples]
+    given = {aspect: [_rating(sample, aspect) for sample in samples] for aspect in aspects}
     return {
-        aspect: mean(
-            aspect,
-            [_rating(sample, aspect) for sample in samples],
-            dialogues,
-            by="bootstrap",
-            higher_is_better=True,
-            signature=signature,
-        )
-        for aspect in aspects
+        aspect: mean(aspect, values, dialogues, by="bootstrap", higher_is_better=True, signature=signature)
+        for aspect, values in given.items()
     }
 
 

@@ -3,7 +3,7 @@
 Nothing but history, responder and replies is taken from a run: no gold reply, label, forecast, plan or name can reach a
 prompt from here. A sample that failed in a run has no reply: it stays an item, about which nothing is asked.
 
-    lot = pairs(read_run(a), read_run(b))
+    lot = lot_of(read_run(a), read_run(b))
     lot.items[0].replies    # A's, B's
 """
 
@@ -69,59 +69,38 @@ class Lot:
         return replace(self, items=tuple(self.items[place] for place in places), left_out=left_out)
 
 
-def singles(run: ScoredRun) -> Lot:
-    """The replies of one run. Raises RunError where it has none, or its results do not tell what they answer."""
-    answers = _in_order(run.answers)
-    for answer in answers:
-        _must_be_told(answer, run)
-    return _lot((run,), [_item(answer, (answer,)) for answer in answers], {})
-
-
-def pairs(a: ScoredRun, b: ScoredRun) -> Lot:
-    """The replies of two runs to the samples that both have. Raises ConfigError where it is one run, RunError where
-    the runs cannot be compared (see `must_compare`), results do not tell what was shown, or that was not the same."""
-    if a.path.resolve() == b.path.resolve():
-        raise ConfigError("a run is to be compared with itself", where=str(a.path), hint="name two run folders")
-    must_compare(a, b)
-    others = {answer.id: answer for answer in b.answers}
-    both = [(answer, others[answer.id]) for answer in _in_order(a.answers) if answer.id in others]
-    for one, other in both:
-        _must_be_told(one, a)
-        _must_be_told(other, b)
-        told = (one.history, one.responder), (other.history, other.responder)
-        if one.ok and other.ok and told[0] != told[1]:
-            raise RunError(
-                f"the runs were not shown the same history of {one.id}",
-                where=f"{a.path} and {b.path}",
-                hint="compare runs with the same protocol.history",
-            )
-    items = [_item(one, (one, other)) for one, other in both]
-    return _lot((a, b), items, {"in one run only": len(a.answers) + len(b.answers) - 2 * len(both)})
-
-
-def _must_be_told(answer: Result, run: ScoredRun) -> None:
-    """Raises RunError for a reply to nothing: it would be judged without what it answers."""
-    if answer.ok and not answer.history:
-        raise RunError(
-            f"the results do not tell what was shown of {answer.id}",
-            where=str(run.path / RESULTS),
-            hint="put the run's own results.jsonl back, or run it again: its calls come from the reply cache",
-        )
-
-
-def _lot(runs: tuple[ScoredRun, ...], items: list[Item], left_out: dict[str, int]) -> Lot:
+def lot_of(*runs: ScoredRun) -> Lot:
+    """The replies of one run, or of two to the samples that both have. Raises ConfigError where it is one run twice,
+    RunError where runs cannot be compared (see `must_compare`) or were not shown the same, results do not tell what
+    they answer, or there is no reply."""
+    if len({run.path.resolve() for run in runs}) < len(runs):
+        raise ConfigError("a run is to be compared with itself", where=str(runs[0].path), hint="name two run folders")
+    for other in runs[1:]:
+        must_compare(runs[0], other)
+    answers = [{answer.id: answer for answer in run.answers} for run in runs]
+    common = sorted(set.intersection(*map(set, answers)), key=lambda id: (answers[0][id].dialogue, id))
+    items = tuple(_item(runs, [of_run[id] for of_run in answers]) for id in common)
+    alone = sum(map(len, answers)) - len(runs) * len(common)
     if all(item.no_reply for item in items):
-        reasons = {"failed": len(items), **left_out}
+        reasons = {"failed": len(items), "in one run only": alone}
         told = ", ".join(f"{count} {reason}" for reason, count in reasons.items() if count) or "no samples"
         raise RunError(f"there is no reply to judge: {told}", where=" and ".join(str(run.path) for run in runs))
-    return Lot(runs, tuple(items), {reason: count for reason, count in left_out.items() if count})
+    return Lot(runs, items, {"in one run only": alone} if alone else {})
 
 
-def _in_order(answers: Sequence[Result]) -> list[Result]:
-    return sorted(answers, key=lambda answer: (answer.dialogue, answer.id))
-
-
-def _item(answer: Result, answers: tuple[Result, ...]) -> Item:
+def _item(runs: Sequence[ScoredRun], answers: Sequence[Result]) -> Item:
+    """The answers, one a run, to a sample. Raises RunError where one is to nothing, or they are not to the same."""
+    first = answers[0]
+    for run, answer in zip(runs, answers, strict=True):
+        if answer.ok and not answer.history:
+            raise RunError(
+                f"the results do not tell what was shown of {first.id}",
+                where=str(run.path / RESULTS),
+                hint="put the run's own results.jsonl back, or run it again: its calls come from the reply cache",
+            )
+    if len({(answer.history, answer.responder) for answer in answers if answer.ok}) > 1:
+        what, where = f"the runs were not shown the same history of {first.id}", " and ".join(str(r.path) for r in runs)
+        raise RunError(what, where=where, hint="compare runs with the same protocol.history")
     # A line feed in a reply must not read as another part of the prompt.
     replies = tuple(" ".join((one.response or "").split()) if one.ok else None for one in answers)
-    return Item(answer.id, answer.dialogue or answer.id, answer.history, answer.responder, replies)
+    return Item(first.id, first.dialogue or first.id, first.history, first.responder, replies)

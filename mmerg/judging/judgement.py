@@ -3,7 +3,7 @@
 judgement.json in a judging's folder holds a `Judgement` of one run or a `Match` of two; beside a judged run,
 judgement-<judge's backbone>@<rubric>.json holds the fullest `Judgement` of its replies.
 
-    read_judgement(run / judgement_file("gemma3-12b@likert"), run).scores["empathy"]
+    read_judgements(run)["gemma3-12b@likert"].scores["empathy"]
 """
 
 from __future__ import annotations
@@ -62,10 +62,6 @@ class _Judged(Record):
         """What tells it from others of the same run: gemma3-12b@likert."""
         return f"{self.judge}@{self.rubric}"
 
-    def write(self, file: Path) -> None:
-        """Write the file, whole or not at all. Raises RunError where it cannot be written."""
-        written(file, self)
-
 
 class Judgement(_Judged):
     """The ratings of one run, by aspect. replies_alone: the same without samples that failed in the run, if any did.
@@ -100,20 +96,15 @@ def replies_digest(results: Iterable[Result]) -> str:
     return hashlib.sha256(json.dumps(said).encode()).hexdigest()
 
 
-def read_judgement(file: Path, run: Path) -> Judgement:
-    """The judgement in `file`, of the run in folder `run`. Raises RunError where it cannot be read as one, or is not of
-    the run's replies as they are now."""
-    found = _read(file, Judgement)
-    if found.replies != replies_digest(read_results(run).values()):
-        what = "this judgement is stale: the run's replies are not those that were judged"
-        raise RunError(what, **_again(file, run, f" judge={found.rubric} backbone={found.judge}"))
-    return found
-
-
 def read_judgements(run: Path) -> dict[str, Judgement]:
-    """Those beside the run in folder `run`, by their names. Raises RunError as `read_judgement` does."""
-    found = (read_judgement(file, run) for file in sorted(run.glob(judgement_file("*"))))
-    return {judgement.name: judgement for judgement in found}
+    """Those beside the run in folder `run`, by their names. Raises RunError where one cannot be read, or is not of the
+    run's replies as they are now."""
+    found = {}
+    for file in sorted(run.glob(judgement_file("*"))):
+        one = _read(file, Judgement)
+        _must_be_of(run, one.replies, file, _again(f"{run} judge={one.rubric} backbone={one.judge}"))
+        found[one.name] = one
+    return found
 
 
 def read_matches(about: About) -> list[Match]:
@@ -121,12 +112,18 @@ def read_matches(about: About) -> list[Match]:
     the run's replies as they are now."""
     found = []
     for file in sorted(about.path.resolve().parent.glob(f"judge-*/{JUDGEMENT}")):
-        with suppress(RunError):  # a folder that is damaged, or of another version, is nobody's
+        try:
             manifest = read_any_manifest(file.parent)
-            [first, *others] = manifest.judged if isinstance(manifest, JudgingManifest) else [None]
-            if others and first and (first.run, first.identity) == (about.run, about.manifest.identity):
-                found.append(file)
-    return [_match(file, about) for file in found]
+        except RunError:
+            continue  # a folder that is damaged, or of another version, is nobody's
+        first, *others = manifest.judged if isinstance(manifest, JudgingManifest) else [None]
+        if others and first and (first.run, first.identity) == (about.run, about.manifest.identity):
+            match = _read(file, Match)
+            if match.replies:
+                hint = f"judge both again: python -m mmerg.judge {' '.join(match.runs)}"
+                _must_be_of(about.path, match.replies[0], file, hint)
+            found.append(match)
+    return found
 
 
 def read_match(folder: Path) -> Match:
@@ -135,32 +132,22 @@ def read_match(folder: Path) -> Match:
     return _read(folder / JUDGEMENT, Match)
 
 
-def _match(file: Path, about: About) -> Match:
-    match = _read(file, Match)
-    if match.replies and match.replies[0] != replies_digest(read_results(about.path).values()):
-        what = "this judgement is stale: the run's replies are not those that were judged"
-        raise RunError(what, where=str(file), hint=f"judge both again: python -m mmerg.judge {' '.join(match.runs)}")
-    return match
-
-
 def keep(judgement: Judgement, run: Path) -> tuple[Path, Judgement] | None:
     """Write `judgement` beside the run in folder `run`, in place of an earlier one by the same judge and rubric. One of
     the same replies over more samples stays: it is returned. Raises RunError where the file cannot be written."""
-    file, older = run / judgement_file(judgement.name), run / judgement_file(judgement.judge)
-    for place in (file, older):  # older: as files were named that any rubric replaced
-        try:
-            before = _read(place, Judgement)
-        except RunError:
-            continue  # there is none, or it is damaged and worth nothing to any reader
-        if before.name != judgement.name:
-            continue
+    file = run / judgement_file(judgement.name)
+    with suppress(RunError):  # there is none, or it is damaged and worth nothing to any reader
+        before = _read(file, Judgement)
         if before.replies == judgement.replies and before.n > judgement.n:
-            return place, before
-        if place == older:
-            with suppress(OSError):  # what forbids this forbids to write, too
-                older.unlink()
-    judgement.write(file)
+            return file, before
+    written(file, judgement)
     return None
+
+
+def _must_be_of(run: Path, replies: str, file: Path, hint: str) -> None:
+    if replies != replies_digest(read_results(run).values()):
+        what = "this judgement is stale: the run's replies are not those that were judged"
+        raise RunError(what, where=str(file), hint=hint)
 
 
 def _read(file: Path, kind: type[Kind]) -> Kind:
@@ -171,11 +158,11 @@ def _read(file: Path, kind: type[Kind]) -> Kind:
         raise RunError(f"this judgement cannot be read: {error.strerror}", where=str(file), hint=hint) from error
     except ValueError as error:
         what = f"this judgement cannot be read, or is of another version: {why(error)}"
-        raise RunError(what, **_again(file, file.parent)) from error
+        raise RunError(what, where=str(file), hint=_again(str(file.parent))) from error
 
 
-def _again(file: Path, run: Path, settings: str = "") -> dict[str, str]:
-    return {"where": str(file), "hint": f"judge it again, python -m mmerg.judge {run}{settings}, or remove the file"}
+def _again(what: str) -> str:
+    return f"judge it again, python -m mmerg.judge {what}, or remove the file"
 
 
 def judgement_file(name: str) -> str:

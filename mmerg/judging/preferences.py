@@ -28,31 +28,24 @@ from mmerg.scoring.score import Score
 from mmerg.scoring.shares import holm, mcnemar
 from mmerg.storage.record import Record
 
-A, B = 0, 1
-_WORTH = {A: 100.0, -1: 0.0, B: -100.0}
-Cases = Callable[[Sequence[Verdict]], list[bool]]  # of a sample's usable verdicts on one aspect
-
-
-def outcome(verdicts: Sequence[Verdict]) -> int | None:
-    """A where A won, B where B won, -1 for a tie; None where no repeat has usable verdicts in both orders."""
-    repeats = [_combined(one, other) for one, other in _both_orders(verdicts)]
-    if not repeats:
-        return None
-    return next((run for run in (A, B) if repeats.count(run) > len(repeats) / 2), -1)
-
-
-def _outcomes(sample: Verdicts, aspects: Sequence[str]) -> list[int]:
-    """How the sample ended by aspect, without aspects that have no pair of usable verdicts; once where a run gave no
-    reply."""
-    if sample.no_reply:
-        return [-1 if len(sample.no_reply) > 1 else B if A in sample.no_reply else A]
-    found = map(outcome, _usable(sample, aspects))
-    return [ended for ended in found if ended is not None]
-
-
-def _combined(one: Verdict, other: Verdict) -> int:
-    agreed = one.preferred if one.preferred == other.preferred else None
-    return -1 if agreed is None else agreed
+A, B, TIE = 0, 1, -1
+ENDS = {"win": A, "tie": TIE, "lose": B}  # of pairs, by the rule above
+_WORTH = {A: 100.0, TIE: 0.0, B: -100.0}
+# Of a sample's usable verdicts on one aspect, what the judge said, where it was asked. raw_…: of single verdicts.
+# first: of verdicts that are no tie, those for the reply shown first; 50 is no bias. flips: of pairs, those whose two
+# orders prefer different runs. agree_orders, agree_repeats: of two verdicts on one pair that differ in nothing but the
+# order, or the seed, those that say the same.
+FIGURES: dict[str, Callable[[Sequence[Verdict]], list[bool]]] = {
+    "raw_win": lambda said: [one.preferred == A for one in said],
+    "raw_tie": lambda said: [one.preferred is None for one in said],
+    "raw_lose": lambda said: [one.preferred == B for one in said],
+    "first": lambda said: [one.choice == "first" for one in said if one.choice != "tie"],
+    "flips": lambda said: [{one.preferred, other.preferred} == {A, B} for one, other in _both_orders(said)],
+    "agree_orders": lambda said: [one.preferred == other.preferred for one, other in _both_orders(said)],
+    "agree_repeats": lambda said: [
+        one.choice == other.choice for one, other in combinations(said, 2) if one.order == other.order
+    ],
+}
 
 
 def _both_orders(verdicts: Sequence[Verdict]) -> list[tuple[Verdict, Verdict]]:
@@ -61,39 +54,17 @@ def _both_orders(verdicts: Sequence[Verdict]) -> list[tuple[Verdict, Verdict]]:
     return [(shown[repeat, A], shown[repeat, B]) for repeat, first in shown if first == A and (repeat, B) in shown]
 
 
-def _said(run: int | None) -> Cases:
-    return lambda verdicts: [verdict.preferred == run for verdict in verdicts]
-
-
-def _first(verdicts: Sequence[Verdict]) -> list[bool]:
-    return [verdict.choice == "first" for verdict in verdicts if verdict.choice != "tie"]
-
-
-def _flips(verdicts: Sequence[Verdict]) -> list[bool]:
-    return [{one.preferred, other.preferred} == {A, B} for one, other in _both_orders(verdicts)]
-
-
-def _agree_orders(verdicts: Sequence[Verdict]) -> list[bool]:
-    return [one.preferred == other.preferred for one, other in _both_orders(verdicts)]
-
-
-def _agree_repeats(verdicts: Sequence[Verdict]) -> list[bool]:
-    return [one.choice == other.choice for one, other in combinations(verdicts, 2) if one.order == other.order]
-
-
-ENDS = {"win": A, "tie": -1, "lose": B}  # of pairs, by the rule above
-# What the judge said, where it was asked. raw_…: of single verdicts. first: of verdicts that are no tie, those for
-# the reply shown first; 50 is no bias. flips: of pairs, those whose two orders prefer different runs. agree_orders,
-# agree_repeats: of two verdicts on one pair that differ in nothing but the order, or the seed, those that say the same.
-FIGURES: dict[str, Cases] = {
-    "raw_win": _said(A),
-    "raw_tie": _said(None),
-    "raw_lose": _said(B),
-    "first": _first,
-    "flips": _flips,
-    "agree_orders": _agree_orders,
-    "agree_repeats": _agree_repeats,
-}
+def _outcomes(sample: Verdicts, aspects: Sequence[str]) -> list[int]:
+    """How the sample ended by aspect, without aspects that have no pair of usable verdicts; once where a run gave no
+    reply."""
+    if sample.no_reply:
+        return [TIE if len(sample.no_reply) > 1 else B if A in sample.no_reply else A]
+    ended = []
+    for verdicts in _usable(sample, aspects):
+        repeats = [one.preferred if one.preferred == other.preferred else None for one, other in _both_orders(verdicts)]
+        if repeats:
+            ended.append(next((run for run in (A, B) if repeats.count(run) > len(repeats) / 2), TIE))
+    return ended
 
 
 def preferences(samples: Sequence[Verdicts], aspects: Sequence[str], signature: str) -> dict[str, Score]:

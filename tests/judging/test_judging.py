@@ -12,7 +12,7 @@ from mmerg.backends.protocol import Engine, Request
 from mmerg.backends.scripted import Scripted
 from mmerg.errors import CallError, ConfigError, Failure, RunError
 from mmerg.judging.figures import ratings
-from mmerg.judging.items import pairs, singles
+from mmerg.judging.items import lot_of
 from mmerg.judging.judge import judge_system
 from mmerg.judging.judgement import same_model
 from mmerg.judging.schemas import Preference, Rating
@@ -130,20 +130,20 @@ def test_an_aspect_has_no_temperature_of_its_own() -> None:
 
 def test_about_a_sample_without_a_reply_nothing_is_asked(tmp_path: Path) -> None:
     run = read_run(build_run(tmp_path / "a", [result("d0/4"), result("d1/4", None)]))
-    lot = singles(run)
+    lot = lot_of(run)
     assert [(item.id, item.no_reply) for item in lot.items] == [("d0/4", ()), ("d1/4", (0,))]
     found, backend, told = asked(judge("likert"), lot.items[1], lambda _: rating(3))
     assert (found.status, found.verdicts, found.no_reply, found.calls, backend.calls) == ("ok", (), (0,), 0, 0)
     assert isinstance(told[-1], events.SampleDone)
     assert (lot.items[0].responder, lot.items[0].history[0]) == ("Ben", ("Ana", "I lost my keys."))
     with pytest.raises(RunError, match="there is no reply to judge: 1 failed"):
-        singles(read_run(build_run(tmp_path / "b", [result("d1/4", None)])))
+        lot_of(read_run(build_run(tmp_path / "b", [result("d1/4", None)])))
 
 
 def test_pairs_are_what_both_runs_have(tmp_path: Path) -> None:
     a = build_run(tmp_path / "a", [result("d0/4", "a0"), result("d1/4", None), result("d2/4", "a2")])
     b = build_run(tmp_path / "b", [result("d2/4", "b2\nmore"), result("d1/4", "b1"), result("d3/4", "b3")])
-    lot = pairs(read_run(a), read_run(b))
+    lot = lot_of(read_run(a), read_run(b))
     assert [(item.id, item.replies) for item in lot.items] == [("d1/4", (None, "b1")), ("d2/4", ("a2", "b2 more"))]
     assert lot.left_out == {"in one run only": 2}
 
@@ -152,14 +152,14 @@ def test_runs_that_cannot_be_compared_are_refused(tmp_path: Path) -> None:
     a = read_run(build_run(tmp_path / "a", [result("d0/4")]))
     other = read_run(build_run(tmp_path / "b", [result("d0/4")], corpus="meld", identity="other"))
     with pytest.raises(RunError, match=r"another corpus \(demo test and meld test\)"):
-        pairs(a, other)
+        lot_of(a, other)
     with pytest.raises(ConfigError, match="compared with itself"):
-        pairs(a, a)
+        lot_of(a, a)
     short = read_run(build_run(tmp_path / "c", [result("d0/4")], history={"d0/4": (("Ana", "Again."),)}))
     with pytest.raises(RunError, match="not shown the same history of d0/4"):
-        pairs(a, short)
+        lot_of(a, short)
     with pytest.raises(RunError, match="no reply to judge: 2 in one run only"):
-        pairs(a, read_run(build_run(tmp_path / "d", [result("d9/4")])))
+        lot_of(a, read_run(build_run(tmp_path / "d", [result("d9/4")])))
 
 
 def test_runs_of_unknown_files_are_refused(tmp_path: Path) -> None:
@@ -169,7 +169,7 @@ def test_runs_of_unknown_files_are_refused(tmp_path: Path) -> None:
         del manifest["identity"]["corpus"]
         (folder / "manifest.json").write_text(json.dumps(manifest), encoding="utf-8")
     with pytest.raises(RunError, match="does not say of which files its run is"):
-        pairs(*map(read_run, folders))
+        lot_of(*map(read_run, folders))
 
 
 def test_a_reply_to_nothing_is_not_judged(tmp_path: Path) -> None:
@@ -178,14 +178,14 @@ def test_a_reply_to_nothing_is_not_judged(tmp_path: Path) -> None:
     (folder / "results.jsonl").write_text(result("d0/4").line(), encoding="utf-8")
     empty = read_run(folder)
     with pytest.raises(RunError, match="do not tell what was shown of d0/4"):
-        singles(empty)
+        lot_of(empty)
     for two in ((whole, empty), (empty, whole)):
         with pytest.raises(RunError, match=r"do not tell what was shown of d0/4[^$]*b/results.jsonl"):
-            pairs(*two)
+            lot_of(*two)
 
 
 def test_a_draw_is_the_same_each_time_and_told(tmp_path: Path) -> None:
-    lot = singles(read_run(build_run(tmp_path / "a", [result(f"d{n}/4") for n in range(9)])))
+    lot = lot_of(read_run(build_run(tmp_path / "a", [result(f"d{n}/4") for n in range(9)])))
     drawn = lot.drawn(4, seed=1)
     assert drawn == lot.drawn(4, seed=1)
     assert drawn.left_out == {"not drawn": 5}
@@ -197,7 +197,7 @@ def test_a_draw_is_the_same_each_time_and_told(tmp_path: Path) -> None:
 
 def test_the_digest_is_of_what_the_judge_is_shown(tmp_path: Path) -> None:
     def digest(name: str, *results: object, **more: object) -> str:
-        return singles(read_run(build_run(tmp_path / name, list(results), **more))).digest()  # type: ignore[arg-type]
+        return lot_of(read_run(build_run(tmp_path / name, list(results), **more))).digest()  # type: ignore[arg-type]
 
     first = digest("a", result("d0/4", "x"), result("d1/4", "y"))
     assert digest("b", result("d1/4", "y", gold="joy"), result("d0/4", "x", gold_response="z"), model="m") == first
