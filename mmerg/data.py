@@ -21,15 +21,14 @@ if TYPE_CHECKING:
 NO_REPORT = "no report is written, and a check starts over"
 
 
-def job(settings: Callable[[], DataSettings]) -> int:
-    """The check, its errors printed."""
-    from mmerg.checking.check import check_data  # only once there is something to check: --help stays quick
-
-    return run_command(lambda: check_data(settings()), NO_REPORT)
-
-
 def main() -> int:
     """The command."""
+
+    def job(settings: Callable[[], DataSettings]) -> int:
+        from mmerg.checking.check import check_data  # only once there is something to check: --help stays quick
+
+        return run_command(lambda: check_data(settings()), NO_REPORT)
+
     return run_command(lambda: composing(job, "data", __doc__, sys.argv[1:]), NO_REPORT)
 
 

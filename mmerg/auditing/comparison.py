@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 from statistics import fmean
-from threading import Lock
 from typing import Annotated, Literal
 
 from pydantic import Field
@@ -57,16 +56,14 @@ class Comparison:
 
     def __init__(self, run: str | None, per_check: int = 2, seed: int = 0) -> None:
         if not run:
-            raise ConfigError(
-                "no run is named that decoys are from", where="decoys", hint="decoys=runs/…, a finished one"
-            )
+            what, hint = "no run is named that decoys are from", "decoys=runs/…, a finished one"
+            raise ConfigError(what, where="decoys", hint=hint)
         if per_check < 1:
             raise ConfigError(f"per_check is {per_check}", where="system.loop.per_check", hint="1 or more")
         self._run, self._per_check, self._seed = Path(run).expanduser(), per_check, seed
         manifest, results = read_manifest(self._run), read_results(self._run)
         self._dialogues = finished(self._run, manifest, results)
         self.digest = f"{results_digest(results.values())} {per_check} {seed}"
-        self._lock = Lock()
         self._passes: FirstPasses | None = None
 
     def __call__(self, system: System, state: State, ask: Ask, emit: Emit) -> Outcome:
@@ -75,47 +72,35 @@ class Comparison:
 
     def asking(self, system: System, ask: Ask) -> Ask:
         """`ask`, but that the auditor's findings come from comparisons."""
-        with self._lock:
-            self._passes = self._passes or FirstPasses(self._run, system, self._dialogues)
-        return Comparing(system, ask, self._passes, self._per_check, self._seed)
+        auditor = system.auditor
+        passes = self._passes = self._passes or FirstPasses(self._run, system, self._dialogues)
 
+        def compared(
+            stage: Stage, state: State, t: int, correction: Correction | None = None, draw: Draw | None = None
+        ) -> Output:
+            if auditor is None or stage.name != auditor.name:
+                return ask(stage, state, t, correction, draw)
+            assert auditor.output is not None
+            found = {one.name: self._finding(passes, ask, auditor, one, state, t) for one in system.stages}
+            return auditor.output(**found)
 
-@dataclass(frozen=True)
-class Comparing:
-    """Implements `loops.loop.Ask`."""
+        return compared
 
-    system: System
-    ask: Ask
-    passes: FirstPasses
-    per_check: int
-    seed: int
-
-    def __call__(
-        self, stage: Stage, state: State, t: int, correction: Correction | None = None, draw: Draw | None = None
-    ) -> Output:
-        auditor = self.system.auditor
-        if auditor is None or stage.name != auditor.name:
-            return self.ask(stage, state, t, correction, draw)
-        assert auditor.output is not None
-        return auditor.output(**{one.name: self._finding(auditor, one, state, t) for one in self.system.stages})
-
-    def _finding(self, auditor: Stage, audited: Stage, state: State, t: int) -> Finding:
+    def _finding(self, passes: FirstPasses, ask: Ask, auditor: Stage, audited: Stage, state: State, t: int) -> Finding:
         """Passed where the output is preferred to the decoys, by the mean of its log-odds. Raises RunError where there
         is no decoy."""
-        decoys = [
-            dict(one.outputs)[audited.gives]
-            for one in islice(self.passes.donors(state, audited, self.seed), self.per_check)
-        ]
+        donors = islice(passes.donors(state, audited, self._seed), self._per_check)
+        decoys = [dict(one.outputs)[audited.gives] for one in donors]
         if not decoys:
             what = f"there is no decoy for {audited.name}: it gave the same in every dialogue"
-            raise RunError(what, where=str(self.passes.run), hint="decoys= a run of more dialogues")
+            raise RunError(what, where=str(passes.run), hint="decoys= a run of more dialogues")
         before, own = state.before(audited.gives), dict(state.outputs)[audited.gives]
         shown = replace(auditor, audits=(audited.name,), by=None)
-        odds = [preferred(self.ask, shown, before, own, decoy, t) for decoy in decoys]
+        odds = [preferred(ask, shown, before, own, decoy, t) for decoy in decoys]
         told = f"preferred to {sum(one > 0 for one in odds)} of {len(odds)} decoys, mean log-odds {fmean(odds):+.2f}"
         if fmean(odds) > 0:
             return Finding(reason=told, passed=True, correction="")
-        mend = self.ask(replace(shown, name="mend", output=Mend), before.with_(audited.gives, own), t)
+        mend = ask(replace(shown, name="mend", output=Mend), before.with_(audited.gives, own), t)
         assert isinstance(mend, Mend)
         return Finding(reason=f"{told}: {mend.reason}", passed=False, correction=mend.correction)
 
@@ -149,14 +134,11 @@ def preferred(ask: Ask, shown: Stage, before: State, own: Output, decoy: Output,
 def letter_logprobs(logprobs: tuple[TokenLogprob, ...]) -> Mapping[str, float]:
     """The log-probabilities of A and B where the answer has its letter; {} where no token is one."""
     for entry in logprobs:
-        if _bare(entry.token) in ("A", "B"):
-            told = sorted((*entry.top_logprobs, entry), key=lambda one: one.logprob)
-            return {_bare(one.token): one.logprob for one in told if _bare(one.token) in ("A", "B")}
+        told = sorted((*entry.top_logprobs, entry), key=lambda one: one.logprob)
+        letters = {letter: one.logprob for one in told if (letter := one.token.strip(' "}')) in ("A", "B")}
+        if entry.token.strip(' "}') in letters:
+            return letters
     return {}
-
-
-def _bare(token: str) -> str:
-    return token.strip(' "}')
 
 
 def _text(output: Output) -> str:

@@ -53,8 +53,17 @@ def launch(
     random.Random(seed).shuffle(samples)  # so that a larger n keeps the samples of a smaller one
     passes = FirstPasses(run, prompts.system, dialogues)
     auditing = Auditing(passes, prompts, auditor, planted_in, sampling_of(settings), seed)
-    with closing(_pool(run, settings, manifest)) as pool:
-        found = _audited(samples[:n], auditing, pool)
+    out, found = console(), list[Audits]()
+    progress = Progress(out, len(samples[:n]), kept=0)
+
+    def leased(sample: str) -> Audits:
+        with pool.lease() as backend:
+            return auditing.sample(sample, backend, progress.event)
+
+    with closing(_pool(run, settings, manifest)) as pool, progress:
+        for one in in_flight(samples[:n], leased, pool.slots, pool.close):
+            progress.result(one)
+            found.append(one)
     failed = [one for one in found if one.status == "failed"]
     if len(failed) == len(found):
         raise RunError(f"a call failed for every sample, first {failed[0].failure_text}", where=str(run))
@@ -76,7 +85,6 @@ def launch(
     )
     for file in filter(None, (run / PLANTED, json)):
         written(file, planted)
-    out = console()
     out.print(escape(planted.counted))
     out.print(table("planted faults, % [95 %]", planted.figures, COLUMNS, "stage"))
     for line in methods(planted.figures.get(ALL, {}).values()):
@@ -138,18 +146,3 @@ def _pool(run: Path, settings: RunSettings, manifest: Manifest) -> Pool:
         pool.close()
         raise changed(manifest.engine, engine, str(run))
     return pool
-
-
-def _audited(samples: Sequence[str], auditing: Auditing, pool: Pool) -> list[Audits]:
-    progress = Progress(console(), len(samples), kept=0)
-
-    def leased(sample: str) -> Audits:
-        with pool.lease() as backend:
-            return auditing.sample(sample, backend, progress.event)
-
-    found = []
-    with progress:
-        for one in in_flight(samples, leased, pool.slots, pool.close):
-            progress.result(one)
-            found.append(one)
-    return found

@@ -73,49 +73,43 @@ class Planted(Record):
         unread = sum(case.audit is None for case in self.cases)
         passes = f"{len(clean)} clean passes and {len(self.cases) - len(clean)} with a planted fault"
         bare = ", ".join(stage for stage in self.stages if stage not in self.figures)
-        alike = (
-            f"; there is no fault to plant in {bare}, which gave the same output or emotion in all dialogues"
-            * bool(bare)
-        )
-        failed = f"; {self.failed} samples are left out, as a call failed" * bool(self.failed)
-        return f"{self.auditor} audited {passes}; {unread} of the audits cannot be read{alike}{failed}"
+        told = [f"{self.auditor} audited {passes}", f"{unread} of the audits cannot be read"]
+        if bare:
+            told.append(f"there is no fault to plant in {bare}, which gave the same output or emotion in all dialogues")
+        if self.failed:
+            told.append(f"{self.failed} samples are left out, as a call failed")
+        return "; ".join(told)
 
 
 def figures(cases: Sequence[Case], stages: Sequence[str], signature: str) -> dict[str, dict[str, Score]]:
     """The four figures by stage, without stages in which nothing could be planted, and over all of them."""
     clean = {case.sample: case for case in cases if not case.stage}
-    found = {}
-    for stage in (*stages, ALL):
-        pairs = [(clean[case.sample], case) for case in cases if case.stage and stage in (case.stage, ALL)]
-        if pairs:
-            found[stage] = _figures(pairs, stage, signature)
-    return found
+    pairs = {
+        stage: [(clean[case.sample], case) for case in cases if case.stage and stage in (case.stage, ALL)]
+        for stage in (*stages, ALL)
+    }
+    return {stage: _figures(of_stage, stage, signature) for stage, of_stage in pairs.items() if of_stage}
 
 
 def _figures(pairs: Sequence[tuple[Case, Case]], stage: str, signature: str) -> dict[str, Score]:
-    planted = [case for _, case in pairs]
-    clean = {case.sample: case for case, _ in pairs}.values()
-    held = {
-        "specificity": [(case, case.fails(stage) is False) for case in clean],
-        "sensitivity": [(case, case.fails(stage) is True) for case in planted],
-        "blame": [(case, case.audit is not None and case.audit.fault == case.stage) for case in planted],
-    }
-    found = {
-        name: mean(
-            name,
-            [100.0 * holds for _, holds in cases],
-            [case.dialogue for case, _ in cases],
-            by="wilson",
-            higher_is_better=True,
-            signature=signature,
-        )
-        for name, cases in held.items()
-    }
-    caught = [*(case.fails(stage) is not False for case, _ in pairs), *(holds for _, holds in held["sensitivity"])]
-    gap = Pairs(Ratio(100 * np.array(caught, float), np.ones(len(caught))), [case.dialogue for case in planted])
-    interval = {key: value for key, value in gap.shares(tested=False).items() if key in ("interval", "method", "why")}
+    clean, planted = list({case.sample: case for case, _ in pairs}.values()), [case for _, case in pairs]
+    found = [case.fails(stage) is True for case in planted]
+    blamed = [case.audit is not None and case.audit.fault == case.stage for case in planted]
+
+    def share(name: str, cases: Sequence[Case], held: Sequence[bool]) -> Score:
+        values, dialogues = [100.0 * holds for holds in held], [case.dialogue for case in cases]
+        return mean(name, values, dialogues, by="wilson", higher_is_better=True, signature=signature)
+
+    caught = np.array([*(case.fails(stage) is not False for case, _ in pairs), *found], float)
+    gap = Pairs(Ratio(100 * caught, np.ones(len(caught))), [case.dialogue for case in planted])
+    interval = {key: told for key, told in gap.shares(tested=False).items() if key in ("interval", "method", "why")}
     j = {"name": "j", "value": gap.observed, "n": len(pairs), "higher_is_better": True, "signature": signature}
-    return {**found, "j": Score.model_validate(j | interval)}
+    return {
+        "specificity": share("specificity", clean, [case.fails(stage) is False for case in clean]),
+        "sensitivity": share("sensitivity", planted, found),
+        "blame": share("blame", planted, blamed),
+        "j": Score.model_validate(j | interval),
+    }
 
 
 def read_planted(run: Path, identity: Mapping[str, str]) -> Planted | None:

@@ -20,7 +20,6 @@ from mmerg.engine.loops.loop import Ask
 from mmerg.engine.state import State
 from mmerg.errors import ReplyError
 from mmerg.experiment.wiring import prompts_of
-from mmerg.runs.events import Event
 from mmerg.scoring.intervals import wilson
 from mmerg.settings.compose import compose
 from mmerg.settings.model import RunSettings
@@ -51,7 +50,7 @@ def audits(backend: Backend, samplers: dict[str, Any], kinds: Collection[str]) -
     shown = replace(auditor, audits=(writer.name,))
     right: dict[str, list[bool]] = {kind: [] for kind in kinds}
     for (scene, own), (_, other) in zip(told, [*told[1:], told[0]], strict=True):
-        ask = Asker(prompts, backend, Sampling().changed(samplers), _untold)
+        ask = Asker(prompts, backend, Sampling().changed(samplers), lambda _: None)  # no trace
         right["findings"] += [_passes(ask, auditor, scene, own) is True, _passes(ask, auditor, scene, other) is False]
         if "comparison" in right:
             right["comparison"].append(preferred(ask, shown, State(scene), own, other) > 0)
@@ -72,10 +71,6 @@ def _passes(ask: Ask, auditor: Stage, scene: Scene, line: str) -> bool | None:
 def _found(name: str, right: Sequence[bool]) -> Found:
     low, high = (100 * bound for bound in wilson(sum(right) / len(right), len(right)))
     told = f"right in {sum(right)} of {len(right)} cases ({low:.0f} to {high:.0f} %, chance is 50)"
-    if low > 50:
-        return Found(f"audit by {name}", "ok", f"{told}; {RUNS[name]}")
-    return Found(f"audit by {name}", "open", f"{told}: not shown to be better than chance")
-
-
-def _untold(event: Event) -> None:
-    """No trace is kept."""
+    better = low > 50
+    end = f"; {RUNS[name]}" if better else ": not shown to be better than chance"
+    return Found(f"audit by {name}", "ok" if better else "open", told + end)

@@ -41,7 +41,7 @@ def check_data(settings: DataSettings) -> int:
     own, clips = wanted_clips(corpus), None
     flaws: dict[Clip, Flaw] = {}
     if own or corpus.notes.get("clips_missing"):
-        wanted = [*own, *ended_clips(corpus, selection.samples, last_turns)]
+        wanted = [*own, *ended_clips(own, selection.samples, last_turns)]
         if settings.clips == "list":
             flaws = listed(wanted)
         else:

@@ -3,7 +3,8 @@
 A header may lie, so it acquits and never convicts: whatever looks wrong by it is taken as a run would take it, and the
 run's own extractor says what is wrong. What lies behind the first frame of a clip that looks well is not decoded.
 
-    wanted = [*wanted_clips(corpus), *ended_clips(corpus, samples, last_turns=2)]
+    own = wanted_clips(corpus)
+    wanted = [*own, *ended_clips(own, samples, last_turns=2)]
     examine(wanted, FramesSettings(), store, lambda done, files: None)    # {Clip(…): Flaw("too_long", "…")}
 """
 
@@ -64,16 +65,12 @@ def wanted_clips(corpus: Corpus) -> list[Wanted]:
     return list(clips.values())
 
 
-def ended_clips(corpus: Corpus, samples: Iterable[Sample], last_turns: int) -> list[Wanted]:
-    """The distinct clips that the samples show of their last turns and the corpus does not have: those that end where a
-    target starts. Their turns are numbered within their sample."""
-    own = {turn.clip for dialogue in corpus.dialogues for turn in dialogue.turns}
-    turns: dict[Clip, list[str]] = {}
-    for sample in samples:
-        for number, clip in looked_at(sample.scene, last_turns).items():
-            if clip and clip not in own:
-                turns.setdefault(clip, []).append(f"{sample.id}, turn {number}")
-    return [Wanted(clip, tuple(names), math.inf, timed=False) for clip, names in turns.items()]
+def ended_clips(own: Iterable[Wanted], samples: Iterable[Sample], last_turns: int) -> list[Wanted]:
+    """The distinct clips that the samples show of their last turns beside the corpus's own: those that end where a
+    target starts."""
+    known = {one.clip for one in own}
+    seen = dict.fromkeys(clip for sample in samples for clip in looked_at(sample.scene, last_turns).values())
+    return [Wanted(clip, (), math.inf, timed=False) for clip in seen if clip and clip not in known]
 
 
 def listed(wanted: Iterable[Wanted]) -> dict[Clip, Flaw]:

@@ -10,14 +10,16 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from hashlib import sha256
-from typing import Any, Literal, cast
+from typing import Annotated, Literal, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import Field, ValidationError
 
 from mmerg.backends.protocol import Backend, Finish, Image, Message, Reply, Request, Sampling
 from mmerg.errors import CallError, ConfigError
 from mmerg.frames.picture import to_jpeg
+from mmerg.storage.record import Record
 
 COLOURS = {"red": (40, 40, 220), "green": (60, 180, 60), "blue": (220, 60, 40), "yellow": (40, 220, 230)}  # B, G, R
 NEUTRAL = {"repeat_penalty": 1.0, "presence_penalty": 0.0, "frequency_penalty": 0.0}
@@ -25,6 +27,22 @@ OTHER_SEEDS = (8, 9, 10, 11)  # several, as a small model may refuse with the sa
 PRESSED = {"repeat_penalty": 1.8, "presence_penalty": 1.9, "frequency_penalty": 1.9}
 
 Status = Literal["ok", "failed", "open"]
+Colour = Literal["red", "green", "blue", "yellow"]
+Asked = TypeVar("Asked", bound=Record)
+
+
+class Steps(Record):
+    """What no model says by itself."""
+
+    steps: Annotated[list[Annotated[int, Field(ge=3, le=5)]], Field(min_length=2, max_length=2)]
+    mood: Literal["calm", "tense"]
+
+
+class Colours(Record):
+    """Of two images."""
+
+    first: Colour
+    second: Colour
 
 
 @dataclass(frozen=True)
@@ -47,23 +65,13 @@ def answers(backend: Backend) -> Found:
 
 def schema(backend: Backend) -> Found:
     """A reply holds to a schema though the prompt asks for something else: so it binds."""
-    step = {"type": "integer", "minimum": 3, "maximum": 5}
-    steps = {"type": "array", "items": step, "minItems": 2, "maxItems": 2}
-    wanted = _object(steps=steps, mood={"type": "string", "enum": ["calm", "tense"]})
     text = "Say hello in one short sentence of plain words, without any JSON."
-    reply = backend.complete(asked(text, schema=wanted))
-    if reply.finish is Finish.STOP and _holds(_parsed(reply)):
+    reply = backend.complete(asked(text, schema=json.dumps(Steps.model_json_schema())))
+    if reply.finish is Finish.STOP and _held(reply, Steps):
         return Found("schema", "ok", "a reply holds to its JSON schema against what the prompt asks for")
-    endless = len(reply.text) > 3 and reply.text[-4:].isspace()
-    hint = "let it take no blanks in JSON: docs/servers.md" if endless else "update the server"
+    blanks = len(reply.text) > 3 and reply.text[-4:].isspace()
+    hint = "let it take no blanks in JSON: docs/servers.md" if blanks else "update the server"
     return Found("schema", "failed", f"asked for a schema, got {reply.text[:120]!r} ({reply.finish}); {hint}")
-
-
-def _holds(got: Any) -> bool:
-    match got:
-        case {"steps": [int() as one, int() as two], "mood": "calm" | "tense"}:
-            return list(got) == ["steps", "mood"] and {one, two} <= {3, 4, 5}
-    return False
 
 
 def logprobs(backend: Backend) -> Found:
@@ -80,7 +88,6 @@ def penalties(backend: Backend, sampling: Sampling) -> Found:
     plain = sampling.changed({"temperature": 0.0, "num_predict": 32, **NEUTRAL})
     text = "Write the word rain thirty times."
     without = backend.complete(asked(text, sampling=plain)).text
-    acts: list[str] = []
     idle: dict[str, str] = {}
     for name, value in PRESSED.items():
         try:
@@ -88,17 +95,13 @@ def penalties(backend: Backend, sampling: Sampling) -> Found:
         except ConfigError as error:
             idle[name] = f"{error.what}; {error.hint}"
         else:
-            if pressed != without:
-                acts.append(name)
-            else:
-                idle[name] = "it changes nothing"
+            idle |= {name: "it changes nothing"} if pressed == without else {}
     if not idle:
-        return Found("penalties", "ok", f"{', '.join(acts)} act")
+        return Found("penalties", "ok", f"{', '.join(PRESSED)} act")
     told = "; ".join(f"{name}: {why}" for name, why in idle.items())
     used = [name for name in idle if getattr(sampling, name) != NEUTRAL[name]]
-    if used:
-        return Found("penalties", "failed", f"{told}; the backbone sets {', '.join(used)}")
-    return Found("penalties", "open", f"{told}; the backbone sets none of these")
+    status: Status = "failed" if used else "open"
+    return Found("penalties", status, f"{told}; the backbone sets {', '.join(used) or 'none of these'}")
 
 
 def seeds(backend: Backend, sampling: Sampling) -> Found:
@@ -118,7 +121,8 @@ def seeds(backend: Backend, sampling: Sampling) -> Found:
 
 def two_images(backend: Backend) -> Found:
     """Each of two images is seen: another one in its place changes the reply. Two plain colours are told apart."""
-    red, blue = (picture(np.full((128, 128, 3), COLOURS[name], np.uint8)) for name in ("red", "blue"))
+    shown = {name: picture(np.full((128, 128, 3), values, np.uint8)) for name, values in COLOURS.items()}
+    red, blue = shown["red"], shown["blue"]
     both, *changed = (
         backend.complete(asked("Describe the images in one sentence.", images, num_predict=16))
         for images in ((red, red), (blue, red), (red, blue))
@@ -129,15 +133,12 @@ def two_images(backend: Backend) -> Found:
         which = " and ".join(name for name, equal in zip(("first", "second"), same, strict=True) if equal)
         told = f"another {which} image of two changes nothing: it is not seen"
         return Found("two images", "failed", f"{told}; set backbone.max_images=1, which sends one grid")
-    right = 0
-    orders = [("red", "blue"), ("blue", "red"), ("green", "yellow")]
-    colour = {"type": "string", "enum": list(COLOURS)}
-    wanted = _object(first=colour, second=colour)
+    right, orders = 0, [("red", "blue"), ("blue", "red"), ("green", "yellow")]
+    wanted = json.dumps(Colours.model_json_schema())
     text = f'Which colour is each image? JSON with "first" and "second", each one of {", ".join(COLOURS)}.'
     for first, second in orders:
-        images = [picture(np.full((128, 128, 3), COLOURS[name], np.uint8)) for name in (first, second)]
-        got = _parsed(backend.complete(asked(text, images, wanted)))
-        right += isinstance(got, dict) and (got.get("first"), got.get("second")) == (first, second)
+        got = _held(backend.complete(asked(text, [shown[first], shown[second]], wanted)), Colours)
+        right += got is not None and (got.first, got.second) == (first, second)
     told = f"{seen}colours told apart in {right} of {len(orders)} pairs"
     if right == len(orders):
         return Found("two images", "ok", told)
@@ -162,16 +163,11 @@ def asked(
     return Request((message,), sampling or Sampling(num_predict=num_predict, seed=1), schema, logprobs=not schema)
 
 
-def _object(**properties: object) -> str:
-    """The JSON schema of an object with these properties and no other."""
-    kind = {"type": "object", "properties": properties, "required": list(properties), "additionalProperties": False}
-    return json.dumps(kind)
-
-
-def _parsed(reply: Reply) -> object:
+def _held(reply: Reply, kind: type[Asked]) -> Asked | None:
+    """The reply, None where it does not hold to the schema of `kind`."""
     try:
-        return cast(object, json.loads(reply.text))
-    except ValueError:
+        return kind.model_validate_json(reply.text, strict=True)
+    except ValidationError:
         return None
 
 

@@ -59,31 +59,26 @@ class Part:
         return [f"{self.name} {self.split}: {problem}" for problem in (wrong, *damage) if problem]
 
 
-def part(corpus: Corpus) -> Part:
-    """A corpus against its official counts."""
-    known = expected(corpus.name, corpus.split)
-    counts = counted(corpus, known or Expected(None, None))
-    source = known.source if known else None
-    return Part(corpus.name, corpus.split, corpus.fingerprint, counts, source, dict(corpus.notes))
-
-
-def counted(corpus: Corpus, official: Expected) -> list[Count]:
-    """Dialogues, turns, replies where their number was published, then each label in the corpus's order. These are held
-    against the published ones only where the corpus has all of them: a smaller set was made on purpose."""
-    labels = Counter(turn.emotion for dialogue in corpus.dialogues for turn in dialogue.turns)
-    published = official.labels if set(official.labels) <= set(corpus.labels) else {}
-    replies = sum(
-        not dialogue.responders or turn.speaker in dialogue.responders
-        for dialogue in corpus.dialogues
-        for turn in dialogue.turns[1:]
-    )
-    return [
-        Count("dialogues", len(corpus.dialogues), official.dialogues),
-        Count("turns", labels.total(), official.turns),
-        *([Count("replies", replies, official.replies)] if official.replies is not None else ()),
-        *(Count(f"turns of {label}", labels[label], published.get(label)) for label in corpus.labels),
-        *([Count("turns without a label", labels[None])] if labels[None] else ()),
-    ]
+def part(corpus: Corpus, official: Expected | None = None) -> Part:
+    """A corpus against its official counts: dialogues, turns, replies where their number was published, then each label
+    in the corpus's order. Labels are held against the published ones only where the corpus has all of them: a smaller
+    set was made on purpose. official: in place of what is known of it."""
+    known = official or expected(corpus.name, corpus.split) or Expected(None, None)
+    turns = [turn for dialogue in corpus.dialogues for turn in dialogue.turns]
+    labels = Counter(turn.emotion for turn in turns)
+    published = known.labels if set(known.labels) <= set(corpus.labels) else {}
+    counts = [Count("dialogues", len(corpus.dialogues), known.dialogues), Count("turns", len(turns), known.turns)]
+    if known.replies is not None:
+        replies = sum(
+            not dialogue.responders or turn.speaker in dialogue.responders
+            for dialogue in corpus.dialogues
+            for turn in dialogue.turns[1:]
+        )
+        counts.append(Count("replies", replies, known.replies))
+    counts += [Count(f"turns of {label}", labels[label], published.get(label)) for label in corpus.labels]
+    if labels[None]:
+        counts.append(Count("turns without a label", labels[None]))
+    return Part(corpus.name, corpus.split, corpus.fingerprint, counts, known.source or None, dict(corpus.notes))
 
 
 @dataclass(frozen=True)

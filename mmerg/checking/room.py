@@ -7,7 +7,7 @@ with a complaint.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 
 from mmerg.backends.dry import Dry
@@ -53,7 +53,7 @@ def _calls(settings: RunSettings, engine: Engine, sample: Sample) -> Iterator[in
     frames, backbone, told = settings.frames, settings.backbone, list[Event]()
     experiment = experiment_of(settings, prompts_of(settings), engine)
     blind = replace(experiment.looker, settings=frames.model_copy(update={"last_turns": 0}))  # decodes nothing
-    replace(experiment, looker=blind).sample(sample, Dry(), told.append, _keep_nothing)
+    replace(experiment, looker=blind).sample(sample, Dry(), told.append, lambda *_: None)  # there is no run folder
     shown = min(frames.max_frames, frames.per_clip * frames.last_turns)
     if engine.vision:
         images = 1 if backbone.max_images == 1 else min(shown, backbone.max_images)
@@ -71,7 +71,3 @@ def _calls(settings: RunSettings, engine: Engine, sample: Sample) -> Iterator[in
             reply = call.sampling["num_predict"]
             assert isinstance(reply, int | float)
             yield round(written + seen * ("V" in sees) + OUTPUT * earlier + exemplars + reply)
-
-
-def _keep_nothing(sha256: str, read: Callable[[], bytes]) -> None:
-    """There is no run folder."""

@@ -21,8 +21,8 @@ from mmerg.engine.prompts import form
 from mmerg.engine.state import Keyframe, State
 from mmerg.errors import ClipError, ConfigError, Failure, SampleError
 from mmerg.frames.describe import measure, sentence
-from mmerg.frames.expression import reader
 from mmerg.frames.extract import Found, extract
+from mmerg.frames.faces import reader
 from mmerg.frames.picture import captioned, montage, to_jpeg
 from mmerg.frames.store import Frame, FrameStore
 from mmerg.runs import events

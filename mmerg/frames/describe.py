@@ -13,8 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mmerg.errors import ConfigError
-from mmerg.frames.expression import Reader
-from mmerg.frames.faces import boxes, finder
+from mmerg.frames.faces import Reader, boxes, finder
 from mmerg.frames.picture import cv2, from_jpeg, sharpness
 
 _GRID = (64, 36)  # pixels; on it frames are compared, so that noise does not count as motion

@@ -12,7 +12,7 @@ from __future__ import annotations
 from importlib.resources import files
 from typing import Any, Literal
 
-from pydantic import Field, model_validator
+from pydantic import Field
 
 from mmerg.settings.kinds import Plain
 from mmerg.storage.record import Record
@@ -53,14 +53,6 @@ class PaperTable(Record):
     columns: tuple[str, ...]
     notes: tuple[str, ...]
     rows: tuple[Published, ...]
-
-    @model_validator(mode="after")
-    def _check(self) -> PaperTable:
-        if len({row.name for row in self.rows}) < len(self.rows):
-            raise ValueError("two rows have one name")
-        if wrong := [row.name for row in self.rows if len(row.figures) != len(self.columns)]:
-            raise ValueError(f"not a figure a column: {', '.join(wrong)}")
-        return self
 
 
 def published(name: Name) -> list[PaperTable]:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from mmerg.errors import ConfigError
 from mmerg.frames.describe import Face, Measures, sentence
-from mmerg.frames.expression import Reader
+from mmerg.frames.faces import Reader
 
 Array = NDArray[np.float64]
 Weights = Mapping[str, NDArray[np.float32]]

@@ -30,6 +30,9 @@ def as_shares(n: int) -> dict[str, int]:
 
 
 def test_every_table_is_whole() -> None:
+    for one in (one for name in FILES for one in published(name)):
+        assert len({row.name for row in one.rows}) == len(one.rows)
+        assert {len(row.figures) for row in one.rows} == {len(one.columns)}
     sizes = {name: [(len(one.rows), len(one.columns)) for one in published(name)] for name in FILES}
     assert sizes == {
         "main": [(12, 10), (12, 10)],
@@ -162,8 +165,6 @@ def test_f1_lies_between_precision_and_recall() -> None:
 @pytest.mark.parametrize(
     ("change", "complaint"),
     [
-        ({"rows": [{"name": "a", "figures": [1.0]}]}, "not a figure a column: a"),
-        ({"rows": [{"name": "a", "figures": [1.0, None]}] * 2}, "two rows have one name"),
         ({"rows": [{"name": "a", "fits": 1, "figures": [1, 2]}]}, "valid dictionary"),
     ],
 )
