@@ -21,7 +21,7 @@ from rich.rule import Rule
 from mmerg.benching import backbones
 from mmerg.benching.backbones import Backbone, Skipped, Subset
 from mmerg.benching.drawn import Bench, sheet
-from mmerg.benching.measure import paper_table, scored, timed
+from mmerg.benching.measure import scored, timed
 from mmerg.benching.options import check_scorer, spelled, without_models
 from mmerg.benching.table import Table, folder_name, opened, settings_of
 from mmerg.console.terminal import INTERRUPTED, WRONG, Parser, console, escape, run_command, start
@@ -51,16 +51,24 @@ def bench(out: Console, given: argparse.Namespace, settings: Sequence[str], opti
     if not ready:
         raise ConfigError("none of the backbones can be run", where="--backbones", hint=skipped[0].next)
     check_scorer(options)
-    table = _table(given, settings, options, ready[0][1], skipped)
+    first = ready[0][1]
+    blank = Bench(
+        dataset=first.dataset.name,
+        asked=given.n,
+        settings=settings_of(settings),
+        figures=spelled(options),
+        skipped=tuple(skipped),
+    )
+    table = opened(given.out or Path(first.runs) / ".bench" / folder_name(blank), blank)
     members = _swept(out, ready, without_models(options), table)
     if not members or members[-1].code == INTERRUPTED:
         return INTERRUPTED if members else WRONG
-    if not table.new():
+    if not table.rows:
         table.close()
         last = table.bench.skipped[-1]
         raise ConfigError(f"no backbone could be run: {last.why}", where=last.name, hint=last.next)
     if options != without_models(options):
-        for row in table.new():
+        for row in table.rows:
             out.print(escape(f"scoring {row.name} …"))
             table.put(scored(row, options))
     files = table.close()
@@ -69,23 +77,8 @@ def bench(out: Console, given: argparse.Namespace, settings: Sequence[str], opti
     ran = [one for one in members if not one.error]
     for line in (*notes(ran), cost(ran), *map(str, files)):
         out.print(escape(line), soft_wrap=True)
-    failed = any(row.failed or row.scores_why for row in table.new()) or len(ran) < len(members)
+    failed = any(row.failed or row.scores_why for row in table.rows) or len(ran) < len(members)
     return 1 if failed or (given.backbones and skipped) else 0
-
-
-def _table(
-    given: argparse.Namespace, settings: Sequence[str], options: Options, run: RunSettings, skipped: list[Skipped]
-) -> Table:
-    paper = paper_table()
-    blank = Bench(
-        dataset=run.dataset.name,
-        asked=given.n,
-        settings=settings_of(settings),
-        figures=spelled(options),
-        skipped=tuple(skipped),
-        paper=f"{paper.source}: {paper.title}",
-    )
-    return opened(given.out or Path(run.runs) / ".bench" / folder_name(blank), blank)
 
 
 def _swept(out: Console, ready: Sequence[tuple[Backbone, RunSettings]], options: Options, table: Table) -> list[Member]:

@@ -18,22 +18,20 @@ from __future__ import annotations
 import argparse
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from rich.console import Console
 
 from mmerg.auditing.planted import read_planted
 from mmerg.console.terminal import STARTS_OVER, Parser, console, escape, run_command, start
 from mmerg.errors import ConfigError, RunError
-from mmerg.plots import blame, curve, dots, matrix, plan, style
-from mmerg.plots.scored import Scored, caption, measured_apart, read_scored, with_any
+from mmerg.plots import blame, curve, dots, matrix, style
+from mmerg.plots.scored import caption, measured_apart, read_scored, with_any
 from mmerg.runs.config_diff import config_diff
 from mmerg.runs.folder import read_results
 from mmerg.runs.labels import labels
 from mmerg.runs.manifest import About, read_abouts
-from mmerg.runs.result import Result
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -44,43 +42,26 @@ CURVES: dict[str, curve.Setting] = {"iterations": "max_iterations", "top_k": "to
 FEW = 4  # settings that are named
 ENDINGS = {"png": (".png",), "svg": (".svg",), "pdf": (".pdf",), "both": (".png", ".svg")}
 _UNSAFE = re.compile(r"[^\w.=+-]+")
+Made: TypeAlias = "tuple[Figure | None, str]"
 
 
-@dataclass(frozen=True)
-class Drawn:
-    """A figure, or why there is none; of one that is there, why it is without some of the runs."""
-
-    name: str
-    figure: Figure | None
-    why: str = ""
-
-
-@dataclass(frozen=True)
 class _Run:
-    """label: what it is called in figures; file: the same as part of a file's name."""
+    """label: what it is called in figures; file: the same as part of a file's name. Raises RunError where it cannot be
+    read."""
 
-    about: About
-    label: str
-    file: str
-    results: Mapping[str, Result]
-    scored: Scored
+    def __init__(self, about: About, label: str, file: str) -> None:
+        self.about, self.label, self.file = about, label, file
+        self.results, self.scored = read_results(about.path), read_scored(about)
 
 
-def plot(
-    out: Console,
-    paths: Sequence[Path],
-    folder: Path | None,
-    only: Sequence[str],
-    endings: Sequence[str],
-    called: Sequence[str] = (),
-    titles: bool = True,
-) -> int:
-    """Draws and writes. called: what the runs are to be called. Raises RunError where a run cannot be read or a file
-    cannot be written, ConfigError where there is not one name a run."""
+def plot(out: Console, given: argparse.Namespace) -> int:
+    """Draws and writes. Raises RunError where a run cannot be read or a file cannot be written, ConfigError where there
+    is not one name a run."""
+    paths, called = given.runs, given.labels
     if called and (len(called), len(set(called))) != (len(paths), len(paths)):
         what = f"{len(called)} names for {len(paths)} runs" if len(called) != len(paths) else "two runs have one name"
         raise ConfigError(what, where="--labels", hint="give each run a name of its own, in the order of the runs")
-    target = folder or (paths[0] / "plots" if len(paths) == 1 else Path("plots"))
+    target = given.out or (paths[0] / "plots" if len(paths) == 1 else Path("plots"))
     abouts = read_abouts(paths)
     runs = []
     files: dict[str, int] = {}
@@ -88,102 +69,101 @@ def plot(
         file = _UNSAFE.sub("-", label).strip("-.")
         files[file] = files.get(file, 0) + 1
         file += f"-{files[file]}" * (files[file] > 1 or not file)
-        runs.append(_Run(about, label, file, read_results(about.path), read_scored(about)))
+        runs.append(_Run(about, label, file))
     written = 0
+    lacking: dict[str, list[str]] = {}
     with style.styled():
-        for drawn in _drawn(runs, only, bool(called)):
-            if drawn.figure and not titles:
-                style.untitled(drawn.figure)
-            if drawn.figure is None:
-                out.print(escape(f"{drawn.name} is not drawn: {drawn.why}"), soft_wrap=True)
+        for name, figure, why in _drawn(runs, list(dict.fromkeys(given.only)), bool(called)):
+            if figure is None:
+                lacking.setdefault(why, []).append(name)
                 continue
-            for ending in endings:
-                path = target / f"{drawn.name}{ending}"
-                style.write(drawn.figure, path)
+            if given.no_title:
+                style.untitled(figure)
+            for ending in ENDINGS[given.format]:
+                path = target / f"{name}{ending}"
+                style.write(figure, path)
                 out.print(escape(str(path)), soft_wrap=True)
                 written += 1
-            if drawn.why:
-                out.print(escape(f"{drawn.name}: {drawn.why}"), soft_wrap=True)
+            if why:
+                out.print(escape(f"{name}: {why}"), soft_wrap=True)
+    for why, names in lacking.items():
+        are = "is" if len(names) == 1 else "are"
+        out.print(escape(f"{', '.join(names)} {are} not drawn: {why}"), soft_wrap=True)
     return 0 if written else 1
 
 
-def _drawn(runs: Sequence[_Run], only: Sequence[str], called: bool) -> Iterator[Drawn]:
+def _drawn(runs: Sequence[_Run], only: Sequence[str], called: bool) -> Iterator[tuple[str, Figure | None, str]]:
+    """Each figure by its name, or why there is none; of one that is there, why it is without some of the runs."""
     for name in only:
         if name in CURVES:
-            yield _curve(runs, name, {run.about.run: run.label for run in runs} if called else {})
+            yield name, *_curve(runs, CURVES[name], {run.about.run: run.label for run in runs} if called else {})
         elif name == "scores":
-            yield _scores(runs)
+            yield name, *_scores(runs)
         else:
             for run in runs:
-                own = name if len(runs) == 1 else f"{name}-{run.file}"
-                if name in PLANS:
-                    yield _plan(run, name, own)
-                else:
-                    yield {"blame": _blame, "planted": _planted, "confusion": _confusion}[name](run, own)
+                made = _plan(run, name) if name in PLANS else _OF_ONE[name](run)
+                yield name if len(runs) == 1 else f"{name}-{run.file}", *made
 
 
-def _plan(run: _Run, dimension: str, name: str) -> Drawn:
-    figure = plan.draw(run.about, run.results.values(), dimension)
-    why = "" if figure else f"no sample of {run.about.run} has a forecast and a plan with a {dimension}"
-    return Drawn(name, figure, why)
+def _plan(run: _Run, dimension: str) -> Made:
+    figure = matrix.draw_plans(run.about, run.results.values(), dimension)
+    return figure, "" if figure else f"no sample of {run.about.run} has a forecast and a plan with a {dimension}"
 
 
-def _blame(run: _Run, name: str) -> Drawn:
+def _blame(run: _Run) -> Made:
     found = blame.read(run.about.path, run.results, tuple(run.about.manifest.setting("system.stages", ())))
     if not found.audits and not any(counts.get(blame.UNAUDITED) for counts in found.passes):
-        return Drawn(name, None, f"no pass of {run.about.run} came to an audit")
-    return Drawn(name, blame.draw(found, caption([run.about])))
+        return None, f"no pass of {run.about.run} came to an audit"
+    return blame.draw(found, caption([run.about])), ""
 
 
-def _planted(run: _Run, name: str) -> Drawn:
+def _planted(run: _Run) -> Made:
     try:
         found = read_planted(run.about.path, run.about.manifest.identity)
     except RunError as error:
-        return Drawn(name, None, f"{run.about.run}: {error.what}: {error.hint}")
+        return None, f"{run.about.run}: {error.what}: {error.hint}"
     if not found:
-        return Drawn(name, None, f"no faults were planted in {run.about.run}: mmerg audit {run.about.path}")
-    return Drawn(name, dots.planted(found, caption([run.about])))
+        return None, f"no faults were planted in {run.about.run}: mmerg audit {run.about.path}"
+    return dots.planted(found, caption([run.about])), ""
 
 
-def _confusion(run: _Run, name: str) -> Drawn:
+def _confusion(run: _Run) -> Made:
     if not run.scored.scores:
-        return Drawn(name, None, f"{run.about.run}: {run.scored.why}")
+        return None, _unscored([run])
     if not run.scored.scores.confusion:
-        return Drawn(name, None, f"no sample of {run.about.run} has a label to compare with")
+        return None, f"no sample of {run.about.run} has a label to compare with"
     table = matrix.of_confusion(run.scored.scores.confusion)
     title = f"Gold label against forecast, n={table.n.sum()}"
-    return Drawn(name, matrix.draw(table, title, caption([run.about]), "gold label", "forecast"))
+    return matrix.draw(table, title, caption([run.about]), "gold label", "forecast"), ""
 
 
-def _scores(runs: Sequence[_Run]) -> Drawn:
+_OF_ONE = {"blame": _blame, "planted": _planted, "confusion": _confusion}
+
+
+def _scores(runs: Sequence[_Run]) -> Made:
     scored = [run.scored for run in runs]
     if not with_any(scored):
-        return Drawn("scores", None, _unscored(runs) or "no run has a figure")
-    abouts = [run.about for run in runs]
-    title = "Figures with 95 % intervals"
-    return Drawn("scores", dots.draw(scored, [run.label for run in runs], title, _with_unscored(abouts, runs)))
+        return None, _unscored(runs) or "no run has a figure"
+    return dots.draw(scored, [run.label for run in runs], _caption(runs)), ""
 
 
-def _curve(runs: Sequence[_Run], name: str, called: Mapping[str, str]) -> Drawn:
-    setting = CURVES[name]
+def _curve(runs: Sequence[_Run], setting: curve.Setting, called: Mapping[str, str]) -> Made:
     values = {curve.setting_of(run.about, setting) for run in runs} - {None}
     if len(values) < 2:
-        return Drawn(name, None, f"it takes runs that differ in {setting}")
+        return None, f"it takes runs that differ in {setting}"
     path = f"{curve.NODES[setting]}.{setting}"
-    found = curve.curves(curve.series([run.scored for run in runs], setting, called), setting)
+    found = curve.curves([run.scored for run in runs], setting, called)
     if not found:
-        return Drawn(name, None, f"no two runs differ in {path} alone{_apart(runs, path)}")
+        return None, f"no two runs differ in {path} alone{_apart(runs, path)}"
     scored = [one for made in found for one in made.runs]
     inside = [run for run in runs if run.scored in scored]
     metrics = with_any([run.scored for run in inside])
     if not metrics:
-        return Drawn(name, None, _unscored(inside) or "no run has a figure")
-    paper = curve.of_paper(scored, setting)
-    note = _with_unscored([run.about for run in inside], inside) + (f" · {paper[1]}" if paper else "")
-    title = f"Figures against {curve.AXES[setting]}, with 95 % intervals"
-    figure = curve.draw(found, metrics, setting, title, note, paper[0] if paper else None)
+        return None, _unscored(inside) or "no run has a figure"
+    paper, told = curve.of_paper(scored, setting) or (None, "")
+    figure = curve.draw(found, metrics, setting, " · ".join(filter(None, (_caption(inside), told))), paper)
     outside = ", ".join(run.about.run for run in runs if run not in inside)
-    return Drawn(name, figure, f"without {outside}: no other run differs in {path} alone" if outside else "")
+    return figure, f"without {outside}: no other run differs in {path} alone" if outside else ""
 
 
 def _apart(runs: Sequence[_Run], path: str) -> str:
@@ -198,10 +178,11 @@ def _unscored(runs: Sequence[_Run]) -> str:
     return "; ".join(f"{run.about.run}: {run.scored.why}" for run in runs if run.scored.why)
 
 
-def _with_unscored(abouts: Sequence[About], runs: Sequence[_Run]) -> str:
+def _caption(runs: Sequence[_Run]) -> str:
+    """What a figure of several runs is of, and which of them it lacks."""
     missing = sum(run.scored.scores is None for run in runs)
     unscored = f"{missing} of {len(runs)} runs not scored" if missing else ""
-    parts = (caption(abouts), measured_apart([run.scored for run in runs]), unscored)
+    parts = (caption([run.about for run in runs]), measured_apart([run.scored for run in runs]), unscored)
     return " · ".join(part for part in parts if part)
 
 
@@ -221,9 +202,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     parser.add_argument("--no-title", action="store_true", help="leave the title to the paper's own caption")
     given = parser.parse_args(arguments)
-    only = list(dict.fromkeys(given.only))
-    settings = (only, ENDINGS[given.format], given.labels, not given.no_title)
-    return run_command(lambda: plot(console(), given.runs, given.out, *settings), STARTS_OVER)
+    return run_command(lambda: plot(console(), given), STARTS_OVER)
 
 
 if __name__ == "__main__":

@@ -113,19 +113,18 @@ def _told(result: Result | None, gold: str, all_of_it: bool) -> str:
 def main(arguments: Sequence[str] | None = None) -> int:
     """The command."""
     parser = Parser(prog="python -m mmerg.show", description=__doc__)
-    parser.add_argument("run", type=Path, metavar="RUN", help="a run folder, such as runs/demo-merg-smollm2-135m-…")
-    parser.add_argument(
-        "more", nargs="*", metavar="RUN… SAMPLE", help="further runs to put beside it; last, a sample's id"
-    )
+    parser.add_argument("runs", nargs="*", metavar="RUN… [SAMPLE]", help="run folders; last, the id of a sample")
     parser.add_argument("--prompts", action="store_true", help="print every call's prompt and raw reply, too")
     given = parser.parse_args(arguments)
-    last = given.more[-1:]
-    sample = None if not last or (Path(last[0]) / MANIFEST).exists() else given.more.pop()
-    if given.more:
-        return run_command(lambda: show_runs(console(), [given.run, *map(Path, given.more)], sample), STARTS_OVER)
+    given.runs = given.runs or ["runs"]  # no run itself: the error names those in it
+    last = len(given.runs) > 1 and not (Path(given.runs[-1]) / MANIFEST).exists()
+    sample = given.runs.pop() if last else None
+    run, *more = map(Path, given.runs)
+    if more:
+        return run_command(lambda: show_runs(console(), [run, *more], sample), STARTS_OVER)
     if sample is None:
-        return run_command(lambda: show_run(console(), given.run), STARTS_OVER)
-    return run_command(lambda: show_sample(console(), given.run, sample, given.prompts), STARTS_OVER)
+        return run_command(lambda: show_run(console(), run), STARTS_OVER)
+    return run_command(lambda: show_sample(console(), run, sample, given.prompts), STARTS_OVER)
 
 
 if __name__ == "__main__":

@@ -99,7 +99,7 @@ def test_members_ask_once_for_what_they_share_and_hold_what_separate_runs_hold(e
     assert all(f"{key}={value}" in told for value in values) or len(values) == 1
     separate, largest = sum(calls.values()), max(calls.values())
     cost = f"{made} calls made, {separate - made} reused; separate runs would take {separate}"
-    assert f"\n{cost}; the largest member alone takes {largest}\n" in told
+    assert f"\n{cost}; the largest row alone takes {largest}\n" in told
     apart = experiment in ("backbones", "eyes")  # models share nothing, nor do other frames
     assert (made < separate) == (not apart and len(values) > 1)
     if experiment == "iterations":

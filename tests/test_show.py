@@ -234,11 +234,22 @@ def test_a_run_without_results_yet(show: Shown, tmp_path: Path, capsys: pytest.C
 
 
 def test_arguments_that_are_wrong(capsys: pytest.CaptureFixture[str]) -> None:
-    for arguments in ([], ["run", "--unheard-of"]):
-        with pytest.raises(SystemExit) as caught:
-            main(arguments)
-        assert caught.value.code == 2
-        assert "usage: python -m mmerg.show" in capsys.readouterr().err
+    with pytest.raises(SystemExit) as caught:
+        main(["run", "--unheard-of"])
+    assert caught.value.code == 2
+    assert "usage: python -m mmerg.show" in capsys.readouterr().err
+
+
+def test_without_a_run_those_that_are_there_are_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main([]) == 2
+    assert "there is no such folder" in capsys.readouterr().err
+    for name in ("one", "two"):
+        build_run(tmp_path / "runs" / name, [])
+    assert main([]) == 2
+    assert "give one of them, or several: runs/one runs/two" in capsys.readouterr().err
 
 
 def test_several_runs_stand_side_by_side(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

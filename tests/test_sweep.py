@@ -110,7 +110,7 @@ def test_words_of_an_earlier_sweep_are_not_counted(sweeper: Sweeper, tmp_path: P
     assert sweeper.sweep(*settings, "system.max_iterations=0,1").returncode == 0
     done = sweeper.sweep(*settings, "system.max_iterations=0")
     assert done.returncode == 0
-    assert re.search(r"\n1 member\s", done.stdout)
+    assert re.search(r"\n1 row\s", done.stdout)
     assert "\n0 calls made" in done.stdout
 
 

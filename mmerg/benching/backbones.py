@@ -141,11 +141,10 @@ def available(subset: Subset, wanted: Sequence[Backbone]) -> tuple[list[tuple[Ba
             may_be_a_page = backbone.generic and ":" not in backbone.name  # one with a tag is a model's name
             near = f"; or did you mean {close[0]}?" if close and may_be_a_page else ""
             skipped.append(engine.model_copy(update={"next": engine.next + near}))
-        elif backbone.generic and 0 < engine.context_length < (settings.backbone.load.num_ctx or 0):
-            context = f"backbone.load.num_ctx={engine.context_length}"
-            ready.append((backbone, subset.settings(backbone, context)))
-        else:
-            ready.append((backbone, settings))
+            continue
+        small = backbone.generic and 0 < engine.context_length < (settings.backbone.load.num_ctx or 0)
+        more = [f"backbone.load.num_ctx={engine.context_length}"] if small else []
+        ready.append((backbone, subset.settings(backbone, *more)))
     return ready, skipped
 
 

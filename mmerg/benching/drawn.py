@@ -9,11 +9,10 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from mmerg.benching.backbones import Skipped
-from mmerg.benching.measure import COLUMNS, Row
+from mmerg.benching.measure import COLUMNS, Row, paper_table
 from mmerg.console.tables import NONE, Sheet, between, figure
 from mmerg.plots import style
 from mmerg.plots.dots import panels
@@ -38,8 +37,7 @@ _HEADS = ("s/sample", "tok/s", "memory", "samples", "calls", "model")
 
 class Bench(Record):
     """What `bench.json` keeps. asked: samples that were asked for; a corpus may have fewer. settings, figures: what the
-    table was asked for, beside its backbones. earlier: rows that an earlier call left here. paper: whose figures stand
-    beside."""
+    table was asked for, beside its backbones. earlier: rows that an earlier call left here."""
 
     dataset: str
     asked: int
@@ -48,18 +46,25 @@ class Bench(Record):
     rows: tuple[Row, ...] = ()
     skipped: tuple[Skipped, ...] = ()
     earlier: tuple[str, ...] = ()
-    paper: str = ""
 
 
-@dataclass(frozen=True)
 class Mean:
     """Over the rows of a backbone on one engine that differ in their seeds alone. figures: by column, those that all
     rows have over as many samples, and rates of tokens, which are over the calls of each; uneven: columns of which
     there is no mean, as rows lack them or have them over fewer samples."""
 
-    rows: Sequence[Row]
-    figures: dict[str, Spread]
-    uneven: Sequence[str]
+    def __init__(self, rows: Sequence[Row]) -> None:
+        self.rows = rows
+        columns = dict.fromkeys(column for row in rows for column in row.scores)
+        found = {column: over([row.scores.get(column) for row in rows]) for column in columns}
+        had = {column for column in columns if any(_value(row, column) is not None for row in rows)}
+        for name in SPEEDS:
+            values = [getattr(row.speed, name) for row in rows]
+            # seconds over as many samples in all rows; a rate of tokens is each row's own, however many calls it made
+            found[name] = spread_of(values, [] if name.endswith("_s") else [row.speed.samples for row in rows])
+            had |= {name} if any(value is not None for value in values) else set()
+        self.figures = {name: spread for name, spread in found.items() if spread}
+        self.uneven = [name for name in found if name in had and name not in self.figures]
 
 
 def means(rows: Sequence[Row]) -> list[Mean]:
@@ -68,19 +73,7 @@ def means(rows: Sequence[Row]) -> list[Mean]:
     for row in rows:
         groups.setdefault((row.backbone, row.engine.model_dump_json(), row.protocol), []).append(row)
     taken = [one_a_seed(group, lambda row: row.seed) for group in groups.values()]
-    return [_mean(group) for group in taken if len(group) > 1]
-
-
-def _mean(rows: Sequence[Row]) -> Mean:
-    columns = dict.fromkeys(column for row in rows for column in row.scores)
-    found = {column: over([row.scores.get(column) for row in rows]) for column in columns}
-    values = {column: [row.scores[column].value for row in rows if column in row.scores] for column in columns}
-    for name in SPEEDS:
-        values[name] = [getattr(row.speed, name) for row in rows]
-        # seconds over as many samples in all rows; a rate of tokens is each row's own, however many calls it made
-        found[name] = spread_of(values[name], [] if name.endswith("_s") else [row.speed.samples for row in rows])
-    uneven = [name for name in found if not found[name] and any(value is not None for value in values[name])]
-    return Mean(rows, {name: spread for name, spread in found.items() if spread}, uneven)
+    return [Mean(group) for group in taken if len(group) > 1]
 
 
 def marks(rows: Sequence[Row]) -> dict[str, str]:
@@ -134,10 +127,10 @@ def _cost(row: Row) -> tuple[str, ...]:
     failures = [f"{row.failed} failed", *(f"{count} {failure}" for failure, count in row.failures.items())]
     samples = [str(row.samples), *failures, *([f"{row.unaudited} unaudited"] * bool(row.unaudited))]
     calls = f"{row.calls}\n{row.cached_calls} cached\n{speed.calls} timed"
-    size = f"{memory.size / 2**30:.2f} GiB" if memory else NONE
-    if memory and memory.size and memory.on_gpu is not None:
+    size = f"{memory.size / 2**30:.2f} GiB" if memory.size else NONE
+    if memory.size and memory.on_gpu is not None:
         size += f"\n{100 * (1 - min(memory.on_gpu, memory.size) / memory.size):.0f} % on CPU"
-    context = (memory and memory.context) or engine.load.get("num_ctx")
+    context = memory.context or engine.load.get("num_ctx")
     model = (*textwrap.wrap(engine.model, _MODEL), engine.digest[:12] or NONE, f"context {context or NONE}")
     return seconds, rates, size, "\n".join(samples), calls, "\n".join(model)
 
@@ -175,7 +168,7 @@ def notes(bench: Bench) -> Iterator[str]:
             "self_ppl" in row.scores for row in rows
         ),
         "bert_f1 takes a model of its own: --bert": unscored,
-        f"the paper's: {bench.paper}": any(row.paper for row in rows),
+        f"the paper's: {paper_table().source}: {paper_table().title}": any(row.paper for row in rows),
         f"as an earlier call left them: {', '.join(bench.earlier)}": bench.earlier,
     }
     yield from (told for told, holds in general.items() if holds)
@@ -193,9 +186,9 @@ def _lacking(row: Row) -> Iterator[str]:
         counts = ((row.failed, "failed"), (row.speed.helped, "had replies from the cache"))
         left_out = ", ".join(f"{count} {why}" for count, why in counts if count)
         yield f"s/sample is of {row.speed.samples} of {row.samples} samples: {left_out}"
-    if row.memory_why:
-        yield f"memory: {row.memory_why}"
-    elif row.memory and row.memory.on_gpu is None:
+    if row.memory.why:
+        yield f"memory: {row.memory.why}"
+    elif row.memory.on_gpu is None:
         yield f"memory: {row.memory.of}; what lies on a GPU is not known"
 
 

@@ -31,6 +31,7 @@ from mmerg.scoring.standard import Options
 from mmerg.settings.model import RunSettings
 from mmerg.storage.record import Record
 
+_PARTS = {"p25": 0.25, "median": 0.5, "p75": 0.75, "p95": 0.95}
 COLUMNS = ("acc", "self_ppl", "ref_ppl", "dist1", "dist2", "bert_f1")
 
 
@@ -53,18 +54,19 @@ class Speed(Record):
 
 
 class Memory(Record):
-    """Bytes, asked right after the run. on_gpu None: not known. context: tokens that the model was loaded with. of:
-    whose memory it is."""
+    """Bytes, asked right after the run, 0 where they are not known: `why` says. on_gpu None: not known. context: tokens
+    that the model was loaded with. of: whose memory it is."""
 
-    size: int
-    on_gpu: int | None
-    context: int | None
-    of: str
+    size: int = 0
+    on_gpu: int | None = None
+    context: int | None = None
+    of: str = ""
+    why: str = ""
 
 
 class Row(Record):
-    """A run. No scores: `scores_why` says for what reason; memory None: `memory_why` does. note: what a reader must
-    know of the backbone. paper: the paper's figures for it by column; paper_of: their corpus and n."""
+    """A run. No scores: `scores_why` says for what reason. note: what a reader must know of the backbone. paper: the
+    paper's figures for it by column; paper_of: their corpus and n."""
 
     name: str
     backbone: str
@@ -81,8 +83,7 @@ class Row(Record):
     scores: dict[str, Score] = Field(default_factory=dict)
     scores_why: str = ""
     speed: Speed
-    memory: Memory | None
-    memory_why: str = ""
+    memory: Memory
     note: str = ""
     paper: dict[str, float] = Field(default_factory=dict)
     paper_of: str = ""
@@ -93,7 +94,6 @@ def timed(backbone: Backbone, settings: RunSettings, ended: Ended) -> Row:
     path = Path(ended.run)
     manifest = read_manifest(path)
     results = read_results(path).values()
-    memory = memory_of(settings.backend.hosts, manifest.engine, ended.made)
     seed = int(manifest.setting("seed", 0))
     of_page = not backbone.generic and settings.backbone.model == backbone.model
     printed, paper_of = of_paper(settings.backbone.name) if of_page else ({}, "")
@@ -111,8 +111,7 @@ def timed(backbone: Backbone, settings: RunSettings, ended: Ended) -> Row:
         calls=sum(result.calls for result in results),
         cached_calls=sum(result.cached_calls for result in results),
         speed=speed_of(results),
-        memory=memory if isinstance(memory, Memory) else None,
-        memory_why=memory if isinstance(memory, str) else "",
+        memory=memory_of(settings.backend.hosts, manifest.engine, ended.made),
         note=backbone.note,
         paper=printed,
         paper_of=paper_of,
@@ -142,8 +141,7 @@ def speed_of(results: Collection[Result]) -> Speed:
     helped = len(well) - len(took)
     all_cached = f"{helped} samples came out well, all with replies from the cache"
     why = f"no s/sample: {all_cached if helped else 'no sample came out well'}"
-    quantiles = [round(float(part), 3) for part in np.quantile(took, [0.25, 0.5, 0.75, 0.95])] if took else [None] * 4
-    p25, median, p75, p95 = quantiles
+    quantiles = {name: round(float(np.quantile(took, part)), 3) for name, part in _PARTS.items()} if took else {}
     prompted = sum(timing.prompt_seconds for timing in fresh)
     # A median, as the first call of a run may wait for the model to be loaded.
     rates = [rate for timing in fresh for rate in timing.reply_rates]
@@ -152,41 +150,35 @@ def speed_of(results: Collection[Result]) -> Speed:
         prompt_tokens_s=sum(timing.prompt_tokens for timing in fresh) / prompted if prompted > 0 else None,
         reply_tokens_s=float(np.median(rates)) if rates else None,
         samples=len(took),
-        p25=p25,
-        median=median,
-        p75=p75,
-        p95=p95,
+        **quantiles,
         helped=helped,
         why="" if took else why,
     )
 
 
-def memory_of(hosts: Sequence[str], engine: Engine, made: int) -> Memory | str:
-    """What the model takes now: as the server says, or this process where the model ran in it; or why that is not
-    known. made: calls that this start of the run made."""
+def memory_of(hosts: Sequence[str], engine: Engine, made: int) -> Memory:
+    """What the model takes now: as the server says, or this process where the model ran in it. made: calls that this
+    start of the run made."""
     if engine.backend == "embedded":
         if not made:
-            return "the model was not loaded: no call had to be made"
-        return Memory(size=_peak(), on_gpu=None, context=None, of="peak of this process, with all that it did so far")
+            return Memory(why="the model was not loaded: no call had to be made")
+        import resource
+
+        unit = 1 if sys.platform == "darwin" else 1024
+        size = unit * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        return Memory(size=size, of="peak of this process, with all that it did so far")
     if engine.backend != "ollama":
-        return f"{engine.backend} does not tell"
+        return Memory(why=f"{engine.backend} does not tell")
     for host in hosts:
         try:
             with OllamaHost(host) as server:
                 now = server.loaded(engine.model)
         except CallError as error:
-            return error.what
+            return Memory(why=error.what)
         if now:
             context = now.context_length or None
             return Memory(size=now.size, on_gpu=now.size_vram, context=context, of=f"model at {host}")
-    return "the model is not loaded now" + ("" if made else ": no call had to be made")
-
-
-def _peak() -> int:
-    import resource
-
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return peak if sys.platform == "darwin" else peak * 1024  # bytes there, KiB elsewhere
+    return Memory(why="the model is not loaded now" + ("" if made else ": no call had to be made"))
 
 
 def paper_table() -> PaperTable:

@@ -9,10 +9,9 @@ once all have run.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
-from dataclasses import fields, replace
+from dataclasses import replace
 from multiprocessing import get_context
 
 from mmerg.backends.protocol import Engine
@@ -24,16 +23,13 @@ _OTHERWISE = {"lower": "--keep-case", "metrics": "--metric", "bert": "--bert --b
 
 def spelled(options: Options) -> tuple[str, ...]:
     """The options that are not the defaults, as a command line has them."""
-    return tuple(_spelled(options))
-
-
-def _spelled(options: Options) -> Iterator[str]:
-    for field in fields(options):
-        value = getattr(options, field.name)
-        if value != getattr(DEFAULTS, field.name):
-            option = _OTHERWISE.get(field.name, f"--{field.name.replace('_', '-')}")
+    told = []
+    for name, value in vars(options).items():
+        if value != getattr(DEFAULTS, name):
+            option = _OTHERWISE.get(name, f"--{name.replace('_', '-')}")
             values = value if isinstance(value, tuple) else (value,)
-            yield option if isinstance(value, bool) else " ".join(f"{option} {one}" for one in values)
+            told.append(option if isinstance(value, bool) else " ".join(f"{option} {one}" for one in values))
+    return tuple(told)
 
 
 def without_models(options: Options) -> Options:

@@ -12,7 +12,7 @@ from __future__ import annotations
 import hashlib
 import json
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 
@@ -32,43 +32,38 @@ PLOTS = ("bench.png", "bench.svg")
 
 
 class Table:
-    """A bench as it grows: `bench` is what its files say."""
+    """A bench as it grows: `bench` is what its files say, `new` names the rows of this call."""
 
     def __init__(self, folder: Path, bench: Bench) -> None:
         self.folder = folder
         self.bench = bench
+        self.new: set[str] = set()
+
+    @property
+    def rows(self) -> list[Row]:
+        """The rows of this call, in the table's order."""
+        return [row for row in self.bench.rows if row.name in self.new]
 
     def put(self, row: Row) -> None:
         """Add a row, or put it in the place of the one before, and write. Raises RunError. Where the run made no call
         this time, what its model took when it was loaded stays."""
         rows = {one.name: one for one in self.bench.rows}
         before = rows.get(row.name)
-        if before and before.memory and not row.memory and before.run == row.run:
-            row = row.model_copy(update={"memory": before.memory, "memory_why": ""})
-        earlier = (name for name in self.bench.earlier if name != row.name)
-        self._write(rows=tuple((rows | {row.name: row}).values()), earlier=tuple(earlier))
-
-    def new(self) -> list[Row]:
-        """The rows of this call, in the table's order."""
-        return [row for row in self.bench.rows if row.name not in self.bench.earlier]
+        if before and before.memory.size and not row.memory.size and before.run == row.run:
+            row = row.model_copy(update={"memory": before.memory})
+        self.new.add(row.name)
+        self._write((rows | {row.name: row}).values())
 
     def leave_out(self, skipped: Skipped) -> None:
         """Note that a backbone failed. Seeds that ran in this call stay, and of what an earlier call left, rows whose
         runs can be read."""
-        gone = {
-            row.name
-            for row in self.bench.rows
-            if row.backbone == skipped.name and row.name in self.bench.earlier and not _whole(row)
-        }
-        self._write(
-            rows=tuple(row for row in self.bench.rows if row.name not in gone),
-            earlier=tuple(name for name in self.bench.earlier if name not in gone),
-            skipped=(*self.bench.skipped, skipped),
-        )
+        rows = self.bench.rows
+        kept = (row for row in rows if row.backbone != skipped.name or row.name in self.new or _whole(row))
+        self._write(kept, skipped)
 
     def close(self) -> list[Path]:
         """Draw the plot; all files. One without anything to draw is removed."""
-        files = self._write()
+        files = self._write(self.bench.rows)
         with style.styled():
             figure = picture(self.bench)
             for file in (self.folder / name for name in PLOTS):
@@ -79,8 +74,10 @@ class Table:
                     file.unlink(missing_ok=True)
         return files
 
-    def _write(self, **new: object) -> list[Path]:
-        self.bench = self.bench.model_copy(update=new)
+    def _write(self, rows: Iterable[Row], *skipped: Skipped) -> list[Path]:
+        bench = self.bench.model_copy(update={"rows": tuple(rows), "skipped": (*self.bench.skipped, *skipped)})
+        earlier = tuple(row.name for row in bench.rows if row.name not in self.new)
+        self.bench = bench.model_copy(update={"earlier": earlier})
         # a table without rows is not worth a file, but takes the place of one that says what is no longer so
         if not self.bench.rows and not (self.folder / JSON).exists():
             return []
@@ -90,12 +87,11 @@ class Table:
 
 
 def _whole(row: Row) -> bool:
-    try:
+    with suppress(RunError):
         read_manifest(Path(row.run))
         read_results(Path(row.run))
-    except RunError:
-        return False
-    return True
+        return True
+    return False
 
 
 def settings_of(given: Iterable[str]) -> tuple[str, ...]:
@@ -118,20 +114,19 @@ def opened(folder: Path, blank: Bench) -> Table:
     nothing can be written there, or the folder holds another table."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryFile(dir=folder):
-            pass
+        tempfile.TemporaryFile(dir=folder).close()
     except OSError as error:
         what = f"the table cannot be written there: {error.strerror}"
         raise ConfigError(what, where=str(folder), hint="--out DIR, a folder that can be written") from error
     before = blank
     with suppress(OSError, ValueError):  # none, or of another version: its runs are still there
         before = read(folder / JSON, Bench)
-    if [*_told(before)] != [*_told(blank)]:
+    if _told(before) != _told(blank):
         hint = "another --out DIR, or remove that table"
         raise ConfigError(f"another table is there: {' '.join(_told(before))}", where=str(folder), hint=hint)
     rows = tuple(row for row in before.rows if Path(row.run).is_dir())
     return Table(folder, blank.model_copy(update={"rows": rows, "earlier": tuple(row.name for row in rows)}))
 
 
-def _told(bench: Bench) -> Iterator[str]:
-    yield from (f"{bench.dataset}, {bench.asked} samples", *bench.settings, *bench.figures)
+def _told(bench: Bench) -> tuple[str, ...]:
+    return (f"{bench.dataset}, {bench.asked} samples", *bench.settings, *bench.figures)

@@ -104,14 +104,14 @@ class Report(Callback):
             typed = _typed(config.hydra.overrides.task)
             keys = {override: override.partition("=")[0].lstrip("+~") for override in typed}
             own = " ".join(override for override, key in keys.items() if key in self._swept)
-            console().print(Rule(escape(own or f"member {config.hydra.job.num}")))
+            console().print(Rule(escape(own or f"row {config.hydra.job.num}")))
 
     def on_multirun_end(self, config: DictConfig, **_: Any) -> None:
         folder = Path(config.hydra.sweep.dir)
         members = list(read(folder).values())
         out = console()
         if not members:
-            out.print(escape(f"no member left word of its end in {folder}: its hydra.sweep.subdir lies elsewhere"))
+            out.print(escape(f"no row left word of its end in {folder}: its hydra.sweep.subdir lies elsewhere"))
             raise Swept(WRONG)
         out.print(table(members))
         for told in notes(members):
@@ -119,7 +119,7 @@ class Report(Callback):
         out.print(cost(members))
         code = max(member.code for member in members)
         if silent := sorted(set(range(members[-1].number)) - {member.number for member in members}):
-            out.print(f"no word of member {', '.join(map(str, silent))}: it was killed, or its folder lies elsewhere")
+            out.print(f"no word of row {', '.join(map(str, silent))}: it was killed, or its folder lies elsewhere")
             code = max(code, 1)
         raise Swept(code)
 
@@ -137,8 +137,8 @@ def read(folder: Path) -> dict[Path, Member]:
 def table(members: Sequence[Member]) -> Table:
     """A row a run: what tells its member from the others (at the first of its repeats), its samples (kept: those
     finished before), and its calls."""
-    made = Table(title=f"{len(members)} member{'s' * (len(members) > 1)}", title_justify="left")
-    made.add_column("member", overflow="fold")
+    made = Table(title=f"{len(members)} row{'s' * (len(members) > 1)}", title_justify="left")
+    made.add_column("row", overflow="fold")
     for name in ("samples", "kept", "failed", "unaudited", "calls", "made", "reused"):
         made.add_column(name, justify="right", no_wrap=True)
     made.add_column("run", ratio=1, overflow="fold")
@@ -157,7 +157,7 @@ def _own(member: Member, members: Sequence[Member]) -> str:
     """The overrides that tell a member from the others, of a single one its row; its number where none does."""
     common = set.intersection(*(set(other.overrides) for other in members))
     own = [override for override in member.overrides if override not in common or override.startswith("row=")]
-    return " ".join(own) or f"member {member.number}"
+    return " ".join(own) or f"row {member.number}"
 
 
 def notes(members: Sequence[Member]) -> Iterator[str]:
@@ -191,6 +191,6 @@ def cost(members: Sequence[Member]) -> str:
         made[run.run, run.samples, run.calls] += run.made
     reused = sum(max(0, calls - asked) for (_, _, calls), asked in made.items())
     most = max((member.calls for member in members), default=0)
-    ratio = f"; the largest member alone takes {most}" if most else ""
+    ratio = f"; the largest row alone takes {most}" if most else ""
     takes = sum(calls for _, _, calls in made)
     return f"{made.total()} calls made, {reused} reused; separate runs would take {takes}{ratio}"

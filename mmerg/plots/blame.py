@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
+import numpy as np
+
 from mmerg.plots import style
 from mmerg.runs import events
 from mmerg.runs.samples import read_events
@@ -53,16 +55,15 @@ def read(run: Path, samples: Iterable[str], stages: Sequence[str] = ()) -> Blame
 
 def count(found: Iterable[Verdict], stages: Sequence[str] = ()) -> Blame:
     """The verdicts on passes, counted. stages: in the order in which they run."""
-    counts: dict[int, Counter[str]] = {}
+    counts: Counter[tuple[int, str]] = Counter()
     order: dict[str, None] = dict.fromkeys(stages)
     for t, verdict, audited in found:
-        counts.setdefault(t, Counter())[verdict] += 1
+        counts[t, verdict] += 1
         order |= dict.fromkeys(audited)
-    given = {verdict for counted in counts.values() for verdict in counted}
+    given = {verdict for _, verdict in counts}
     every = (*order, PASSED, *(verdict for verdict in (UNAUDITED, UNFINISHED) if verdict in given))
-    last = max(counts, default=-1)
-    passes = tuple({verdict: counts.get(t, Counter())[verdict] for verdict in every} for t in range(last + 1))
-    return Blame(every, passes)
+    passes = range(1 + max((t for t, _ in counts), default=-1))
+    return Blame(every, tuple({verdict: counts[t, verdict] for verdict in every} for t in passes))
 
 
 def verdicts(told: Iterable[events.Event]) -> Iterator[Verdict]:
@@ -88,45 +89,32 @@ def draw(blame: Blame, caption: str) -> Figure:
     how many these are."""
     from matplotlib.ticker import PercentFormatter
 
-    passes, thick = len(blame.passes), 0.115  # inches a bar
-    above, below = passes * style.LINE, len(blame.verdicts) * (passes * thick + 0.08)
+    passes, rows = len(blame.passes), np.arange(len(blame.verdicts))
+    above, below = passes * style.LINE, len(rows) * (passes * 0.115 + 0.08)
     figure = style.new(above + below + 0.6)
     told, axes = figure.subplots(2, 1, height_ratios=[above, below])
     step = 1 / (passes + 0.7)
-    longest = 0.0
     for t, counts in enumerate(blame.passes):
-        n = blame.n(t)
-        values = [100 * counts[verdict] / n for verdict in blame.verdicts]
-        longest = max(longest, *values)
-        places = [row + (t - (passes - 1) / 2) * step for row in range(len(blame.verdicts))]
-        axes.barh(
-            places,
-            values,
+        bars = axes.barh(
+            rows + (t - (passes - 1) / 2) * step,
+            [100 * counts[verdict] / blame.n(t) for verdict in blame.verdicts],
             height=step * 0.92,
-            color=_grey(t, passes),
+            color=str(0.45 + 0.5 * t / max(1, passes - 1)),  # from dark to light as passes go on
             edgecolor=style.INK,
             linewidth=0.5,
             hatch=style.HATCHES[t % len(style.HATCHES)],
-            label=f"pass {t}: {blame.audited(t)} of {n} audited",
+            label=f"pass {t}: {blame.audited(t)} of {blame.n(t)} audited",
         )
-        for place, value, verdict in zip(places, values, blame.verdicts, strict=True):
-            axes.annotate(
-                str(counts[verdict]), (value, place), (2, 0), textcoords="offset points", va="center_baseline"
-            )
-    axes.set_yticks(range(len(blame.verdicts)), [style.label(verdict) for verdict in blame.verdicts])
-    axes.set_ylim(len(blame.verdicts) - 0.5, -0.5)
-    most = 25 * math.ceil(longest / 25)
+        axes.bar_label(bars, [str(counts[verdict]) for verdict in blame.verdicts], padding=2)
+    axes.set_yticks(rows, [style.label(verdict) for verdict in blame.verdicts])
+    axes.set_ylim(len(rows) - 0.5, -0.5)
+    most = 25 * math.ceil(axes.dataLim.xmax / 25)
     axes.set_xlim(0, 1.12 * most)  # with room for the count of the longest bar
     axes.set_xticks(range(0, most + 1, 25))
     axes.xaxis.set_major_formatter(PercentFormatter(decimals=0, symbol=" %"))
     axes.set_xlabel("of the samples that began the pass")
     axes.tick_params(axis="y", length=0)
     style.bare(axes)
-    style.legend(told, axes.get_legend_handles_labels()[0])
+    style.legend(told, axes)
     style.head(figure, TITLE, caption)
     return figure
-
-
-def _grey(t: int, passes: int) -> str:
-    """From dark to light as passes go on."""
-    return str(0.45 + 0.5 * t / max(1, passes - 1))

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from mmerg.paper.published import Published, published
 from mmerg.plots import style
@@ -20,14 +20,13 @@ from mmerg.runs.labels import labels
 from mmerg.runs.manifest import About
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
-    from matplotlib.lines import Line2D
 
 Setting = Literal["max_iterations", "top_k"]
 NODES: dict[Setting, str] = {"max_iterations": "system", "top_k": "sources.M"}
 ROW_NODES: dict[Setting, str] = {"max_iterations": "system", "top_k": "memory"}  # where a paper's row sets it
 AXES: dict[Setting, str] = {"max_iterations": "max. iterations", "top_k": "exemplars (top-k)"}
+PAPER: dict[str, Any] = {"color": style.PALE, "ls": "--", "marker": "s", "mfc": "white", "ms": 3, "lw": 0.8}
 
 
 @dataclass(frozen=True)
@@ -88,8 +87,9 @@ def series(runs: Sequence[Scored], setting: Setting, called: Mapping[str, str] |
     return found
 
 
-def curves(found: Sequence[Series], setting: Setting) -> list[Series]:
-    """Those with several values of the setting: one alone is no course, beside others it would look like one."""
+def curves(runs: Sequence[Scored], setting: Setting, called: Mapping[str, str] | None = None) -> list[Series]:
+    """Series with several values of the setting: one alone is no course, beside others it would look like one."""
+    found = series(runs, setting, called)
     return [one for one in found if len({setting_of(run.about, setting) for run in one.runs}) > 1]
 
 
@@ -116,64 +116,48 @@ def _alone(row: Published, setting: Setting) -> int | None:
 
 
 def draw(
-    found: Sequence[Series], metrics: Sequence[str], setting: Setting, title: str, caption: str, paper: Series | None
+    found: Sequence[Series], metrics: Sequence[str], setting: Setting, caption: str, paper: Series | None
 ) -> Figure:
-    """The figure: a panel a metric, a marker a series."""
+    """The figure: a panel a metric, a marker a series, moved aside so that the intervals of several do not hide each
+    other."""
     from matplotlib.ticker import MaxNLocator
 
+    every = [*found, *([paper] if paper else [])]
+    values = [point.x for one in every for points in one.points.values() for point in points]
     lines = math.ceil(len(metrics) / 2)
-    above = style.LINE * (len(found) + bool(paper))
+    above = style.LINE * len(every)
     figure = style.new(lines * 1.35 + above + 0.2)
     grid = figure.add_gridspec(1 + lines, 2, height_ratios=[above, *[0.9] * lines])
-    style.legend(figure.add_subplot(grid[0, :]), _handles(found, paper))
-    panels = [figure.add_subplot(grid[1 + place // 2, place % 2]) for place in range(len(metrics))]
+    told = figure.add_subplot(grid[0, :])
     spread = min(0.12, 0.5 / max(1, len(found)))
-    for place, axes in enumerate(panels):
-        for number, one in enumerate(found):
-            _line(axes, one, metrics[place], number, spread * (number - (len(found) - 1) / 2))
-        if paper:
-            told = paper.points.get(metrics[place], [])
-            axes.plot([p.x for p in told], [p.value for p in told], "--s", color=style.PALE, mfc="white", ms=3, lw=0.8)
-        axes.set_title(TITLES[metrics[place]], fontsize=style.SMALL, pad=3)
+    for place, metric in enumerate(metrics):
+        axes = figure.add_subplot(grid[1 + place // 2, place % 2])
+        ends: list[float] = []
+        for number, one in enumerate(every):
+            look = PAPER if one is paper else _look(number)
+            shift = 0.0 if one is paper else spread * (number - (len(found) - 1) / 2)
+            points = one.points.get(metric, [])
+            axes.plot([p.x + shift for p in points], [p.value for p in points], label=_told(one), **look)
+            for point in points:
+                if point.interval:
+                    axes.vlines(point.x + shift, *point.interval, color=look["color"], lw=1.0)
+                ends += (point.value, *(point.interval or ()))
+        axes.set_title(TITLES[metric], fontsize=style.SMALL, pad=3)
         axes.xaxis.set_major_locator(MaxNLocator(integer=True))
         axes.yaxis.set_major_locator(MaxNLocator(4))
         if place + 2 >= len(metrics):
             axes.set_xlabel(AXES[setting])
-        axes.margins(x=0.1)
-        points = [p for one in (*found, *([paper] if paper else [])) for p in one.points.get(metrics[place], [])]
-        axes.set_ylim(style.limits([end for p in points for end in (p.value, *(p.interval or ()))]))
+        axes.set_xlim(style.limits(values))
+        axes.set_ylim(style.limits(ends))
         style.bare(axes)
-    style.head(figure, title, caption)
+    style.legend(told, axes)
+    style.head(figure, f"Figures against {AXES[setting]}, with 95 % intervals", caption)
     return figure
 
 
-def _line(axes: Axes, one: Series, metric: str, number: int, shift: float) -> None:
-    """Points with intervals, moved by `shift` so that those of several series do not hide each other."""
-    points = one.points.get(metric, [])
-    shade = _shade(number)
-    axes.plot([p.x + shift for p in points], [p.value for p in points], color=shade, lw=0.8)
-    for point in points:
-        if point.interval:
-            axes.vlines(point.x + shift, *point.interval, color=shade, lw=1.0)
-        axes.plot(point.x + shift, point.value, style.MARKERS[number % len(style.MARKERS)], color=shade, ms=3.5)
-
-
-def _handles(found: Sequence[Series], paper: Series | None) -> list[Line2D]:
-    from matplotlib.lines import Line2D
-
-    handles = [
-        Line2D([], [], color=_shade(k), marker=style.MARKERS[k % len(style.MARKERS)], ms=3.5, lw=0.8, label=_told(one))
-        for k, one in enumerate(found)
-    ]
-    if paper:
-        handles.append(
-            Line2D([], [], color=style.PALE, ls="--", marker="s", mfc="white", ms=3, lw=0.8, label=_told(paper))
-        )
-    return handles
-
-
-def _shade(number: int) -> str:
-    return (style.INK, "#1f5fa8", "#b3541e", "#4d7f3a", "#7a5195")[number % 5]
+def _look(number: int) -> dict[str, Any]:
+    color = (style.INK, "#1f5fa8", "#b3541e", "#4d7f3a", "#7a5195")[number % 5]
+    return {"color": color, "marker": style.MARKERS[number % len(style.MARKERS)], "ms": 3.5, "lw": 0.8}
 
 
 def _told(one: Series) -> str:

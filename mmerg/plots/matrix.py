@@ -1,10 +1,11 @@
-"""A map of counts: rows made shares of 100 % by colour, the counts themselves in the cells, n beside each row.
-
-What heat maps and confusion matrices have in common.
+"""A map of counts: rows made shares of 100 % by colour, the counts themselves in the cells, n beside each row; of gold
+label against forecast, and of tone, stance, goal or tactic by forecast emotion, which MERG (arXiv 2604.18988) draws.
 """
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -12,6 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mmerg.plots import style
+from mmerg.plots.scored import caption
+from mmerg.runs.manifest import About
+from mmerg.runs.result import Result
 from mmerg.scoring.score import Confusion
 
 if TYPE_CHECKING:
@@ -48,8 +52,33 @@ def of_confusion(confusion: Confusion) -> Matrix:
     return Matrix(confusion.labels, (*confusion.labels, "failed"), counts, apart=1)
 
 
-def draw(matrix: Matrix, title: str, caption: str, rows: str, columns: str) -> Figure:
-    """The figure; `rows` and `columns` name the axes."""
+def of_plans(
+    results: Iterable[Result], dimension: str, emotions: Sequence[str] = (), vocabulary: Sequence[str] = ()
+) -> Matrix:
+    """A row for each emotion and a column for each word of `dimension`, in the order given; what occurs beside these
+    comes after them, in the order of the alphabet. Shape [0, …] where no result has such a plan: one that is text, a
+    failed sample, and a reply without forecast or plan are not in it."""
+    counts: Counter[tuple[str, str]] = Counter()
+    for result in results:
+        word = result.plan.get(dimension) if isinstance(result.plan, Mapping) else None
+        if result.emotion is not None and isinstance(word, str):
+            counts[result.emotion, word] += 1
+    rows = (*emotions, *sorted({emotion for emotion, _ in counts} - set(emotions))) if counts else ()
+    columns = (*vocabulary, *sorted({word for _, word in counts} - set(vocabulary)))
+    cells = [counts[row, column] for row in rows for column in columns]
+    return Matrix(rows, columns, np.array(cells, np.int64).reshape(len(rows), len(columns)))
+
+
+def draw_plans(about: About, results: Iterable[Result], dimension: str) -> Figure | None:
+    """The figure of a run; None where no sample has a forecast and such a plan."""
+    vocabulary = about.manifest.setting(f"system.vocabulary.{dimension}", ())
+    table = of_plans(results, dimension, about.manifest.corpus.labels, vocabulary)
+    title = f"{dimension.capitalize()} by forecast emotion, n={table.n.sum()}"
+    return draw(table, title, caption([about]), "forecast emotion", dimension) if table.rows else None
+
+
+def draw(matrix: Matrix, title: str, told: str, rows: str, columns: str) -> Figure:
+    """The figure; told: what stands below; `rows` and `columns` name the axes."""
     names = [f"{style.label(name)}  n={n}" for name, n in zip(matrix.rows, matrix.n, strict=True)]
     tops = [style.label(name) for name in matrix.columns]
     digits = len(str(matrix.counts.max(initial=0)))
@@ -71,7 +100,7 @@ def draw(matrix: Matrix, title: str, caption: str, rows: str, columns: str) -> F
             str(matrix.counts[row, column]),
             ha="center",
             va="center_baseline",
-            color=style.on(shares[row, column] / 100),
+            color="white" if shares[row, column] > 55 else style.INK,
         )
     if matrix.apart:
         axes.axvline(len(tops) - matrix.apart, color=style.INK, lw=1.0)
@@ -92,5 +121,5 @@ def draw(matrix: Matrix, title: str, caption: str, rows: str, columns: str) -> F
     bar.set_label("% of the row")
     bar.set_ticks([0, 50, 100])
     bar.outline.set_linewidth(0.4)
-    style.head(figure, title, caption)
+    style.head(figure, title, told)
     return figure

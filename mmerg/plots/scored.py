@@ -9,7 +9,6 @@ from mmerg.runs.manifest import About
 from mmerg.scoring.metric import deciding
 from mmerg.scoring.score import Score, Scores, UnscoredError, read_scores
 
-METRICS = ("acc", "dist1", "dist2", "self_ppl", "bert_f1")
 TITLES = {
     "acc": "Accuracy, %",
     "dist1": "Distinct-1, %",
@@ -42,8 +41,8 @@ def read_scored(about: About) -> Scored:
 
 
 def with_any(scored: list[Scored]) -> list[str]:
-    """The metrics of which any of the runs has a figure, in the order of METRICS."""
-    return [metric for metric in METRICS if any(run.score(metric) for run in scored)]
+    """The metrics of which any of the runs has a figure, in the order of TITLES."""
+    return [metric for metric in TITLES if any(run.score(metric) for run in scored)]
 
 
 def measured_apart(scored: list[Scored]) -> str:

@@ -20,7 +20,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from mmerg.console.terminal import printable
 from mmerg.storage.files import write_whole
@@ -36,36 +36,26 @@ FONT = "DejaVu Sans"  # comes with matplotlib, so that a figure is the same ever
 LONGEST = 24  # characters of a label
 INK, PALE, FAINT = "#1a1a1a", "#8a8a8a", "#d9d9d9"
 MARKERS = "osD^vP*X<>hd"
-_NAMED = {"png": ("Software",), "svg": ("Date", "Creator"), "pdf": ("CreationDate", "Creator", "Producer")}
 HATCHES = ("", "////", "....", "xxxx", "\\\\\\\\", "++++", "oooo")
+_NAMED = {"png": ("Software",), "svg": ("Date", "Creator"), "pdf": ("CreationDate", "Creator", "Producer")}
+SIZES = ("font.size", "axes.labelsize", "xtick.labelsize", "ytick.labelsize", "legend.fontsize")
+COLOURS = ("text.color", "axes.labelcolor", "axes.edgecolor", "xtick.color", "ytick.color")
 SETTINGS: dict[str, object] = {
+    **dict.fromkeys(SIZES, SMALL),
+    **dict.fromkeys(COLOURS, INK),
+    **dict.fromkeys(("axes.linewidth", "xtick.major.width", "ytick.major.width"), 0.6),
+    **dict.fromkeys(("xtick.major.size", "ytick.major.size"), 2.5),
+    **dict.fromkeys(("figure.constrained_layout.h_pad", "figure.constrained_layout.w_pad"), 0.03),
     "font.family": FONT,
-    "font.size": SMALL,
-    "axes.titlesize": LARGE,
-    "axes.labelsize": SMALL,
-    "axes.titlelocation": "left",
-    "xtick.labelsize": SMALL,
-    "ytick.labelsize": SMALL,
-    "legend.fontsize": SMALL,
-    "axes.linewidth": 0.6,
-    "xtick.major.width": 0.6,
-    "ytick.major.width": 0.6,
-    "xtick.major.size": 2.5,
-    "ytick.major.size": 2.5,
     "hatch.linewidth": 0.5,
+    "axes.titlesize": LARGE,
+    "axes.titlelocation": "left",
     "text.parse_math": False,  # a dollar in a label is a dollar
     "axes.unicode_minus": False,
-    "text.color": INK,
-    "axes.labelcolor": INK,
-    "axes.edgecolor": INK,
-    "xtick.color": INK,
-    "ytick.color": INK,
     "svg.hashsalt": "mmerg",
     "svg.fonttype": "path",
     "pdf.fonttype": 42,  # type 3, the default, is refused by many a publisher
     "savefig.dpi": 300,
-    "figure.constrained_layout.h_pad": 0.03,
-    "figure.constrained_layout.w_pad": 0.03,
 }
 
 
@@ -104,47 +94,41 @@ def new(height: float, width: float = WIDTH) -> Figure:
 
 def head(figure: Figure, title: str, caption: str) -> None:
     """Put the title above and the caption below, broken into lines that fit; the figure grows by them."""
-    from matplotlib.font_manager import FontProperties
-
     width, height = figure.get_size_inches()
-    room = (width - 0.12) * 72 * 0.95  # letters are set to whole pixels, which can make a line longer
-    titles = wrapped(label(title, 400), room, FontProperties(family=FONT, size=LARGE, weight="bold"))
-    captions = wrapped(label(caption, 2000), room, FontProperties(family=FONT, size=SMALL))
+    room = (width - 0.12) * 0.95  # letters are set to whole pixels, which can make a line longer
+    titles = wrapped(label(title, 400), room, LARGE, "bold")
+    captions = wrapped(label(caption, 2000), room)
     figure.set_size_inches(width, height + LINE * (1.2 * len(titles) + len(captions) + 1))
     left = 0.06 / width
     figure.suptitle("\n".join(titles), x=left, ha="left", fontsize=LARGE, fontweight="bold")
     figure.supxlabel("\n".join(captions), x=left, ha="left", fontsize=SMALL, color="#555555")
 
 
-def wrapped(text: str, room: float, font: Any) -> list[str]:
-    """`text` as lines at most `room` points long; a word that is longer is broken."""
+def wrapped(text: str, room: float, size: float = SMALL, weight: str = "normal") -> list[str]:
+    """`text` as lines at most `room` inches long; a word that is longer is broken."""
     lines = [""]
     for word in text.split():
         joined = f"{lines[-1]} {word}".lstrip()
-        if _long(joined, font) <= room:
+        if long(joined, size, weight) <= room:
             lines[-1] = joined
             continue
         if lines[-1]:
             lines.append("")
         for letter in word:
-            if _long(lines[-1] + letter, font) > room:
+            if long(lines[-1] + letter, size, weight) > room:
                 lines.append("")
             lines[-1] += letter
     return lines
 
 
-def long(text: str) -> float:
-    """How long a small text is, in inches."""
+def long(text: str, size: float = SMALL, weight: str = "normal") -> float:
+    """How long a text is, in inches."""
     from matplotlib.font_manager import FontProperties
-
-    return _long(text, FontProperties(family=FONT, size=SMALL)) / 72
-
-
-def _long(text: str, font: Any) -> float:
     from matplotlib.textpath import text_to_path
 
+    font = FontProperties(family=FONT, size=size, weight=weight)
     width: float = text_to_path.get_text_width_height_descent(text, font, ismath=False)[0]
-    return width
+    return width / 72
 
 
 def label(text: str, longest: int = LONGEST) -> str:
@@ -170,23 +154,11 @@ def limits(shown: Sequence[float]) -> tuple[float, float]:
     return low - room, high + room
 
 
-def on(value: float) -> str:
-    """The colour of text on a map's colour, whose share is 0 to 1."""
-    return "white" if value > 0.55 else INK
-
-
-def legend(axes: Axes, handles: Sequence[Any]) -> None:
-    """Make `axes` a legend and nothing else, a line a handle."""
-    axes.axis("off")
-    axes.legend(
-        handles=handles,
-        loc="upper left",
-        frameon=False,
-        borderpad=0.0,
-        borderaxespad=0.0,
-        labelspacing=0.2,
-        handlelength=2.0,
-    )
+def legend(told: Axes, axes: Axes) -> None:
+    """Make `told` the legend of `axes` and nothing else, a line a handle."""
+    told.axis("off")
+    frame = {"frameon": False, "borderpad": 0.0, "borderaxespad": 0.0, "labelspacing": 0.2, "handlelength": 2.0}
+    told.legend(handles=axes.get_legend_handles_labels()[0], loc="upper left", **frame)
 
 
 def bare(axes: Axes) -> None:

@@ -39,7 +39,7 @@ def diff(old: str, new: str) -> tuple[Span, ...]:
     matcher = SequenceMatcher(None, [word.strip() for word in before], [word.strip() for word in after], autojunk=False)
     if matcher.ratio() < ALIKE:
         return tuple(_marked(old, new))
-    return tuple(_joined(before, after, _runs(matcher)))
+    return tuple(_compared(before, after, matcher))
 
 
 def rewritten(spans: tuple[Span, ...]) -> bool:
@@ -52,15 +52,17 @@ def plain(text: str) -> tuple[Span, ...]:
     return (Span("same", text),) if text else ()
 
 
-def _joined(before: list[str], after: list[str], runs: list[tuple[bool, int, int, int, int]]) -> Iterator[Span]:
-    gone, new = "", ""
-    for same, a, b, c, d in runs:
-        if not same:
+def _compared(before: list[str], after: list[str], matcher: SequenceMatcher[str]) -> Iterator[Span]:
+    """One or two words that stayed between two changes count as changed: sentences that were written anew share an "it"
+    and a comma, and a diff of crumbs cannot be read."""
+    found = matcher.get_opcodes()
+    gone = new = ""
+    for place, (tag, a, b, c, d) in enumerate(found):
+        if tag == "equal" and (d - c > _CRUMB or place in (0, len(found) - 1)):
+            yield from (*_marked(gone, new), Span("same", "".join(after[c:d])))
+            gone = new = ""
+        else:
             gone, new = gone + "".join(before[a:b]), new + "".join(after[c:d])
-            continue
-        yield from _marked(gone, new)
-        gone, new = "", ""
-        yield Span("same", "".join(after[c:d]))
     yield from _marked(gone, new)
 
 
@@ -79,14 +81,3 @@ def _apart(kind: Kind, text: str) -> Iterator[Span]:
     start = text.index(bare)
     parts = Span(blank, text[:start]), Span(kind, bare), Span(blank, text[start + len(bare) :])
     yield from (span for span in parts if span.text)
-
-
-def _runs(matcher: SequenceMatcher[str]) -> list[tuple[bool, int, int, int, int]]:
-    """Runs of words with whether they stayed. One or two words that stayed between two changes count as changed:
-    sentences that were written anew share an "it" and a comma, and a diff of crumbs cannot be read."""
-    found = matcher.get_opcodes()
-    last = len(found) - 1
-    return [
-        (tag == "equal" and (d - c > _CRUMB or place in (0, last)), a, b, c, d)
-        for place, (tag, a, b, c, d) in enumerate(found)
-    ]

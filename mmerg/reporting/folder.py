@@ -12,12 +12,12 @@ from __future__ import annotations
 import fcntl
 import os
 import shutil
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path, PurePosixPath
 from types import TracebackType
 
-from mmerg.errors import RunError, unwritable
-from mmerg.storage.files import private_folder
+from mmerg.errors import RunError
+from mmerg.storage.files import SAFE, private_folder, writing
 
 MARKER, PART = ".mmerg-report", ".mmerg-report.part"
 _FIRST = "mmerg report 1"
@@ -33,45 +33,35 @@ class ReportFolder:
         self._new: set[str] = set()
 
     def __enter__(self) -> ReportFolder:
-        try:
+        with writing(self.path), ExitStack() as undone:
             private_folder(self.path)
             self._lock = os.open(self.path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        except OSError as error:
-            raise unwritable(error, self.path) from error
-        try:
-            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            undone.callback(os.close, self._lock)
+            try:
+                fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError as error:
+                what, hint = "another process is writing a report there", "wait for it, or choose --out"
+                raise RunError(what, where=str(self.path), hint=hint) from error
             self._old = self._claimed()
             shutil.rmtree(self._part, ignore_errors=True)  # of a killed process
             self._part.mkdir(mode=0o700)
-        except BaseException as error:
-            os.close(self._lock)
-            if isinstance(error, BlockingIOError):
-                what, hint = "another process is writing a report there", "wait for it, or choose --out"
-                raise RunError(what, where=str(self.path), hint=hint) from error
-            if isinstance(error, OSError):
-                raise unwritable(error, self.path) from error
-            raise
+            undone.pop_all()
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
         try:
             if kind is None:
-                self._put_in_place()
-        except OSError as failed:
-            raise unwritable(failed, self.path) from failed
+                with writing(self.path):
+                    self._put_in_place()
         finally:
             shutil.rmtree(self._part, ignore_errors=True)
             os.close(self._lock)
 
     def write(self, name: str, content: str | bytes) -> None:
         """Put a file there; what is written is the same for the same content."""
-        data = _encoded(content) if isinstance(content, str) else content
         path = self._ready(name)
-        try:
-            with open(path, "wb", opener=lambda path, flags: os.open(path, flags, 0o600)) as file:
-                file.write(data)
-        except OSError as error:
-            raise unwritable(error, path) from error
+        with writing(path), open(path, "wb", opener=lambda path, flags: os.open(path, flags, 0o600)) as file:
+            file.write(content.encode(errors=SAFE) if isinstance(content, str) else content)
 
     def link(self, name: str, source: Path) -> None:
         """Put a file there that shares its bytes with `source`, or a copy where they cannot be shared."""
@@ -133,10 +123,6 @@ class ReportFolder:
     def _mark(self, names: set[str]) -> None:
         """Anew, whatever stood there: a torn line, or a link."""
         part = self._part / MARKER
-        part.write_bytes(_encoded("\n".join([_FIRST, *sorted(names), ""])))
+        part.write_text("\n".join([_FIRST, *sorted(names), ""]), encoding="utf-8", errors=SAFE)
         part.chmod(0o600)
         part.replace(self.path / MARKER)
-
-
-def _encoded(text: str) -> bytes:
-    return text.encode("utf-8", errors="backslashreplace")

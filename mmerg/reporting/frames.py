@@ -7,6 +7,7 @@ in which none is found is shown as it is: this lowers the risk and does not make
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -29,18 +30,15 @@ _QUALITY = 85
 
 @dataclass
 class Frames:
-    """Puts frames into a report, each once, below `prefix`. found: faces, in `blurred` frames; none were in `plain`;
-    `unseen` could not be looked at, and a grey picture stands for each."""
+    """Puts frames into a report, each once, below `prefix`. counts: `found` faces, in `blurred` frames; none were in
+    `plain`; `unseen` could not be looked at, and a grey picture stands for each."""
 
     source: Path
     folder: ReportFolder
     faces: Faces
     prefix: str = ""
     put: set[str] = field(default_factory=set)
-    blurred: int = 0
-    found: int = 0
-    plain: int = 0
-    unseen: int = 0
+    counts: Counter[str] = field(default_factory=Counter)
 
     def held(self, sha256: str) -> bool:
         """Whether the run has a file of this frame. A link is none: it could name any file of this machine."""
@@ -69,13 +67,11 @@ class Frames:
         try:
             [measured] = measure([data], [0.0])
         except ClipError:  # not for OpenCV; a browser may show it nevertheless
-            self.unseen += 1
+            self.counts["unseen"] += 1
             return to_jpeg(np.full((48, 64, 3), 128, np.uint8), _QUALITY)
-        self.found += len(measured.faces)
+        self.counts.update(found=len(measured.faces), **{"blurred" if measured.faces else "plain": 1})
         if not measured.faces:
-            self.plain += 1
             return data
-        self.blurred += 1
         return to_jpeg(blurred(from_jpeg(data), measured.faces), _QUALITY)
 
 

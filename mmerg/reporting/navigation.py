@@ -6,14 +6,12 @@ outcome(result)    # 'later'
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from mmerg.runs.events import DRAWN
 from mmerg.runs.result import Result
 
 Outcome = Literal["passed", "later", "kept", "drawn", "replied", "failed"]
-Became = Literal["", "right", "wrong"]
 OUTCOMES: dict[Outcome, str] = {
     "passed": "first pass",
     "later": "a later pass was chosen",
@@ -24,8 +22,7 @@ OUTCOMES: dict[Outcome, str] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Ways:
+class Ways(NamedTuple):
     """Ids of the samples that a page leads to, None where there is none."""
 
     before: str | None
@@ -52,11 +49,9 @@ def outcome(result: Result) -> Outcome:
 def outcomes(found: Collection[Outcome]) -> dict[Outcome, str]:
     """Those that a page counts, with their names: of draws and imported replies it speaks only where there are some, of
     passes not where all replies are imported."""
-    left_out: set[Outcome] = {"drawn", "replied"}
-    left_out -= set(found)
-    if "replied" in found and set(found) <= {"replied", "failed"}:
-        left_out = set(OUTCOMES) - {"replied", "failed"}
-    return {name: said for name, said in OUTCOMES.items() if name not in left_out}
+    imported = "replied" in found and set(found) <= {"replied", "failed"}
+    shown = {"replied", "failed"} if imported else {"passed", "later", "kept", "failed", *found}
+    return {name: said for name, said in OUTCOMES.items() if name in shown}
 
 
 def wrong_emotion(result: Result) -> bool:
@@ -64,7 +59,7 @@ def wrong_emotion(result: Result) -> bool:
     return None not in (result.gold_emotion, result.emotion) and result.gold_emotion != result.emotion
 
 
-def became(result: Result, first: str | None) -> Became:
+def became(result: Result, first: str | None) -> Literal["", "right", "wrong"]:
     """What choosing a later pass made of the label, by the data's own. first: the label of pass 0."""
     before, after = (label == result.gold_emotion for label in (first, result.emotion))
     if not result.selected_pass or outcome(result) != "later" or first is None or before == after:
@@ -75,12 +70,10 @@ def became(result: Result, first: str | None) -> Became:
 def ways(results: Sequence[Result]) -> Iterator[Ways]:
     """For each result in order."""
     found: list[Ways] = []
-    later = failed = None
+    ahead: dict[Outcome, str] = {}  # by outcome, the next sample of which that became
     for at in range(len(results) - 1, -1, -1):
         before = results[at - 1].id if at else None
-        after = results[at + 1].id if at + 1 < len(results) else None
-        found.append(Ways(before, after, later, failed))
-        became = outcome(results[at])
-        later = results[at].id if became == "later" else later
-        failed = results[at].id if became == "failed" else failed
+        after = results[at + 1].id if found else None
+        found.append(Ways(before, after, ahead.get("later"), ahead.get("failed")))
+        ahead[outcome(results[at])] = results[at].id
     return reversed(found)

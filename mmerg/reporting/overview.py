@@ -1,163 +1,72 @@
-"""What the first page of a run says: what was run, how it did, what it cost, what went wrong.
+"""What the first page says: of a run how it did, what it cost, what went wrong; of several runs how they differ.
 
-overview = read_overview(Path("runs/demo-merg-…"))
-overview.scores, overview.failures, overview.cost
+overview = Overview(Path("runs/demo-merg-…"))
+overview.scores, overview.failures, overview.planted
 """
 
 from __future__ import annotations
 
-import json
 from collections import Counter
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
-from functools import cached_property
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
+from typing import Any, TypeVar
 
-from mmerg.auditing.planted import Planted, read_planted
+from mmerg.auditing.planted import read_planted
 from mmerg.console.run_tables import Summary
 from mmerg.errors import RunError
 from mmerg.judging.judgement import Judgement, read_judgements
 from mmerg.paper.published import FILES, published
 from mmerg.papertables.beside import Beside, put_beside
 from mmerg.papertables.ours import read_ours
-from mmerg.plots.scored import Scored, read_scored
-from mmerg.reporting.navigation import Outcome, outcome, wrong_emotion
+from mmerg.reporting.navigation import outcome
+from mmerg.runs.config_diff import config_diff
 from mmerg.runs.folder import read_results
-from mmerg.runs.manifest import About, Manifest, Session, read_manifest
+from mmerg.runs.labels import labels
+from mmerg.runs.manifest import About, Session, read_manifest
+from mmerg.runs.matrix import JUDGED, matrix
 from mmerg.runs.result import Result
+from mmerg.scoring.answers import read_run
+from mmerg.scoring.comparisons import DRAWS, chance, compared_with, how_p
+from mmerg.scoring.score import read_scores
+from mmerg.scoring.standard import Options
 
-_HOW = ("limit", "ids", "only_failed", "cache")  # of a start, what says which samples it took up; the rest is hosts
-
-
-@dataclass(frozen=True, slots=True)
-class Failures:
-    """A class of failures: how many samples, and the first of them."""
-
-    name: str
-    count: int
-    first: Result
+Read = TypeVar("Read")
 
 
-@dataclass(frozen=True)
-class Cost:
-    """Sums over the results."""
-
-    calls: int
-    cached: int
-    prompt_tokens: int
-    response_tokens: int
-    seconds: float
-
-
-@dataclass(frozen=True)
 class Overview:
-    """A run as its folder tells it. papers: tables of papers of which this run is a row. planted: planted faults, None
-    where there are none; unplanted: why those that were written do not count. judged: what judges said, by judge and
-    rubric; unjudged: why what they said does not count."""
+    """A run as its folder tells it. papers: tables of papers of which this run is a row. planted: planted faults.
+    judged: what judges said, by judge and rubric. unscored, unplanted, unjudged: why these are not there, or why those
+    that are do not count. ended: why loops ended, most often first. failures: the samples that failed, a list for each
+    class of failures, the longest first. summary: what the memory's guards kept back, and where it could not be
+    searched. made: the start that began the run. Raises RunError where the folder is no run of this version."""
 
-    about: About
-    results: tuple[Result, ...]
-    scored: Scored
-    papers: tuple[Beside, ...]
-    planted: Planted | None = None
-    unplanted: str = ""
-    judged: Mapping[str, Judgement] = field(default_factory=dict)
-    unjudged: str = ""
+    def __init__(self, path: Path) -> None:
+        self.about = About(path, read_manifest(path))
+        self.name, self.manifest = self.about.run, self.about.manifest
+        self.results = tuple(read_results(path).values())
+        self.ids = {result.id for result in self.results}
+        identity = self.manifest.identity
+        self.scores, self.unscored = self._or_why(lambda: read_scores(path, identity), None)
+        self.planted, self.unplanted = self._or_why(lambda: read_planted(path, identity), None)
+        self.judged, self.unjudged = self._or_why(lambda: read_judgements(path), dict[str, Judgement]())
+        self.papers = _papers(self.about) if self.scores else ()
+        self.outcomes = Counter(outcome(result) for result in self.results)
+        self.ended = Counter(str(result.ended) for result in self.results if result.ended).most_common()
+        self.summary = Summary(self.results, rows=0)
+        failed: dict[str, list[Result]] = {}
+        for result in self.summary.failed:
+            failed.setdefault(str(result.failure), []).append(result)
+        self.failures = sorted(failed.values(), key=len, reverse=True)
+        self.made = self.manifest.sessions[0] if self.manifest.sessions else Session()
 
-    @property
-    def name(self) -> str:
-        return self.about.run
-
-    @property
-    def manifest(self) -> Manifest:
-        return self.about.manifest
-
-    @property
-    def wanted(self) -> int:
-        """Samples of the protocol."""
-        return self.manifest.protocol.samples
-
-    @cached_property
-    def outcomes(self) -> Counter[Outcome]:
-        return Counter(outcome(result) for result in self.results)
-
-    @property
-    def wrong(self) -> int:
-        return sum(wrong_emotion(result) for result in self.results)
-
-    @property
-    def labelled(self) -> int:
-        """Samples with both a forecast and a label to hold it against."""
-        return sum(None not in (result.gold_emotion, result.emotion) for result in self.results)
-
-    @property
-    def ended(self) -> list[tuple[str, int]]:
-        """Why loops ended, most often first."""
-        return Counter(str(result.ended) for result in self.results if result.ended).most_common()
-
-    @cached_property
-    def failures(self) -> list[Failures]:
-        failed = [result for result in self.results if result.status == "failed"]
-        first = {str(result.failure): result for result in reversed(failed)}
-        counts = Counter(str(result.failure) for result in failed)
-        return [Failures(name, count, first[name]) for name, count in counts.most_common()]
-
-    @property
-    def cost(self) -> Cost:
-        return Cost(
-            calls=sum(result.calls for result in self.results),
-            cached=sum(result.cached_calls for result in self.results),
-            prompt_tokens=sum(result.prompt_tokens for result in self.results),
-            response_tokens=sum(result.response_tokens for result in self.results),
-            seconds=sum(result.seconds for result in self.results),
-        )
-
-    @cached_property
-    def summary(self) -> Summary:
-        """What the guards of the memory kept back, and where it could not be searched."""
-        return Summary(self.results, rows=0)
-
-    @property
-    def with_exemplars(self) -> int:
-        """Samples of which some prompt held exemplars."""
-        return sum(result.exemplars > 0 for result in self.results)
-
-    @property
-    def made(self) -> Session:
-        """The start that began the run."""
-        return self.manifest.sessions[0] if self.manifest.sessions else Session()
-
-    @property
-    def sessions(self) -> list[tuple[Session, str]]:
-        """The starts of the run, each with its settings in words; those that name hosts and folders are left out."""
-        return [(one, _described(one.how)) for one in self.manifest.sessions]
-
-    @property
-    def config(self) -> str:
-        return json.dumps(self.manifest.settings, indent=2, ensure_ascii=False)
-
-
-def read_overview(path: Path) -> Overview:
-    """Raises RunError where the folder is no run of this version."""
-    about = About(path, read_manifest(path))
-    results = tuple(read_results(path).values())
-    try:
-        scored = read_scored(about)
-    except RunError as error:
-        scored = Scored(about, None, error.what)
-    scored = replace(scored, why=scored.why.replace(str(path), about.run))  # a report names no folder of its maker
-    planted, unplanted = None, ""
-    try:
-        planted = read_planted(path, about.manifest.identity)
-    except RunError as error:
-        unplanted = error.what
-    judged, unjudged = dict[str, Judgement](), ""
-    try:
-        judged = read_judgements(path)
-    except RunError as error:
-        unjudged = f"{error.what}: {error.hint}".replace(str(path), about.run)
-    papers = _papers(about) if scored.scores else ()
-    return Overview(about, results, scored, papers, planted, unplanted, judged, unjudged)
+    def _or_why(self, read: Callable[[], Read], none: Read) -> tuple[Read, str]:
+        """What is beside a run, or why it does not count. A report names no folder of its maker."""
+        try:
+            return read(), ""
+        except RunError as error:
+            told = f"{error.what}: {error.hint}" if error.hint else error.what
+            return none, told.replace(str(self.about.path), self.name)
 
 
 def _papers(about: About) -> tuple[Beside, ...]:
@@ -176,5 +85,29 @@ def _papers(about: About) -> tuple[Beside, ...]:
     return tuple(found)
 
 
-def _described(how: Mapping[str, object]) -> str:
-    return ", ".join(f"{name}={how[name]}" for name in _HOW if how.get(name) not in (None, False, [], ()))
+def side_by_side(overviews: Sequence[Overview]) -> dict[str, Any]:
+    """What the first pages of several runs say of their differences: settings, all figures, each sample, and paired
+    tests against the first run, as `mmerg compare` makes them with its own defaults. Runs that cannot be
+    compared are said to be so; their pages stand all the same."""
+    scores = [overview.scores for overview in overviews]
+    lines = matrix([{result.id: result for result in overview.results} for overview in overviews])
+    found: dict[str, Any] = {
+        "lines": lines,
+        "judged": {name: (said, sum(getattr(line, name) for line in lines)) for name, said in JUDGED.items()},
+        "settings": config_diff([overview.manifest for overview in overviews]),
+        "names": list(dict.fromkeys(name for one in scores if one for name in one.scores)),
+        "short": labels([overview.about for overview in overviews]),
+        "chance": chance,
+        "refused": "",
+        "compared": [],
+        "warnings": (),
+        "how_p": "",
+    }
+    try:
+        baseline, *others = (read_run(overview.about.path) for overview in overviews)
+        compared = compared_with([baseline], [[other] for other in others], Options(resamples=DRAWS))
+    except RunError as error:
+        return found | {"refused": f"These runs are not compared: {error.what}. {error.hint}".strip()}
+    pairs = len(compared.pairs)
+    told = [(pair, compared.comparisons[number::pairs]) for number, pair in enumerate(compared.pairs)]
+    return found | {"compared": told, "warnings": compared.warnings, "how_p": how_p(compared)}

@@ -6,10 +6,9 @@ Drawn by `mmerg.plots`; here is only which, from what, and under which name.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
-from mmerg.plots import blame, dots, plan
+from mmerg.plots import blame, dots, matrix
 from mmerg.plots.scored import Scored, caption, with_any
 from mmerg.runs.labels import labels
 
@@ -21,19 +20,12 @@ if TYPE_CHECKING:
     from mmerg.scoring.paired import Comparison
 
 
-@dataclass(frozen=True, slots=True)
-class Picture:
+class Picture(NamedTuple):
     """A plot by its file's name, and what it shows."""
 
     name: str
     alt: str
     figure: Figure
-
-    @property
-    def size(self) -> tuple[int, int]:
-        """Width and height in pixels of 1/96 inch, as browsers count."""
-        width, height = self.figure.get_size_inches()
-        return round(96 * width), round(96 * height)
 
 
 def of_run(overview: Overview, blamed: blame.Blame) -> Iterator[Picture]:
@@ -41,7 +33,7 @@ def of_run(overview: Overview, blamed: blame.Blame) -> Iterator[Picture]:
     about = overview.about
     told = caption([about])
     for dimension in ("tone", "stance"):
-        if figure := plan.draw(about, overview.results, dimension):
+        if figure := matrix.draw_plans(about, overview.results, dimension):
             yield Picture(dimension, f"How often each {dimension} was planned for each forecast emotion", figure)
     if blamed.audits:
         yield Picture("blame", f"{blame.TITLE}; the table beside it has the counts", blame.draw(blamed, told))
@@ -60,8 +52,8 @@ def of_runs(
     differences = {label: found for label, (_, found) in zip(short[1:], compared, strict=False)}
     if figure := dots.forest(differences, f"Differences from {short[0]}, with 95 % intervals", caption(abouts)):
         yield Picture("differences", "Differences with 95 % intervals; the tables below have the same numbers", figure)
-    scored: list[Scored] = [overview.scored for overview in overviews]
+    scored = [Scored(overview.about, overview.scores) for overview in overviews]
     if not with_any(scored):
         return
-    figure = dots.draw(scored, short, "Figures with 95 % intervals", caption(abouts))
-    yield Picture("scores", "Figures with 95 % intervals; the table of figures has the same numbers", figure)
+    alt = f"{dots.FIGURES}; the table of figures has the same numbers"
+    yield Picture("scores", alt, dots.draw(scored, short, caption(abouts)))

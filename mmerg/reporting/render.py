@@ -1,22 +1,30 @@
-"""Templates as pages: strict, everything escaped, steering characters spelled out.
+"""Templates as pages: strict, everything escaped. Foreign text and names on pages: what could steer a reader is spelled
+out, and file names are safe anywhere.
 
 render("index.j2", title="…", …)
+file_name("dia 3/../4")    # 'dia-3-4-' and 20 hexadecimal digits and '.html'
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
+import re
 from functools import cache
 from importlib.resources import files
 from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
 
+from mmerg.console import tables, terminal
 from mmerg.reporting.diff import rewritten
-from mmerg.reporting.text import clipped, duration, figure, signed, spelled_out
+from mmerg.reporting.navigation import outcome, wrong_emotion
 from mmerg.runs.manifest import short
 
 ASSETS = ("report.css", "report.js")
+_UNSAFE = re.compile("[^a-z0-9]+")
+_NAME, _DIGITS = 40, 20
 
 
 @cache
@@ -32,6 +40,8 @@ def _environment() -> Environment:
     )
     made.filters |= {"pretty": pretty, "figure": figure, "duration": duration, "clipped": clipped}
     made.filters |= {"rewritten": rewritten, "counted": counted, "signed": signed, "short": short}
+    made.filters |= {"outcome": outcome, "href": file_name}
+    made.tests["wrong"] = wrong_emotion
     return made
 
 
@@ -53,3 +63,45 @@ def pretty(value: Any) -> str:
 def asset(name: str) -> bytes:
     """A file of the package that every report holds."""
     return (files("mmerg.reporting") / "assets" / name).read_bytes()
+
+
+def spelled_out(value: object) -> object:
+    """What a template prints for `value`: control, bidirectional and unpaired characters as visible escapes. Markup
+    that templates made themselves stays."""
+    if not isinstance(value, str) or isinstance(value, Markup) or value.isprintable():
+        return value
+    return terminal.printable(value)
+
+
+def file_name(id: str) -> str:
+    """The name of a sample's page: readable, lower case, at most 66 characters of ASCII, and another one for every id,
+    also where a file system takes upper for lower case or knows names such as CON."""
+    readable = _UNSAFE.sub("-", id[: 4 * _NAME].lower()).strip("-")[:_NAME].strip("-")
+    digest = hashlib.sha256(id.encode(errors="surrogatepass")).hexdigest()[:_DIGITS]
+    return f"{readable or 'sample'}-{digest}.html"
+
+
+def clipped(text: str, length: int = 200) -> str:
+    """At most so many characters, with … where some were left out."""
+    return text if len(text) <= length else text[: length - 1].rstrip() + "…"
+
+
+def figure(value: float | None) -> str:
+    """As on a terminal, with a true minus."""
+    return tables.figure(value).replace("-", "−")
+
+
+def signed(value: float | None) -> str:
+    """A difference: as on a terminal, with a true minus."""
+    return tables.signed(value).replace("-", "−")
+
+
+def duration(seconds: float) -> str:
+    """Seconds as a reader says them: 0.21 s, 34 s, 4 min 12 s, 3 h 5 min."""
+    if seconds < 10:
+        return f"{seconds:.2f} s"
+    whole = round(seconds)
+    if whole < 60:
+        return f"{whole} s"
+    minutes, rest = divmod(whole, 60)
+    return f"{minutes} min {rest} s" if minutes < 60 else f"{minutes // 60} h {minutes % 60} min"

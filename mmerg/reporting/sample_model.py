@@ -1,53 +1,29 @@
-"""What a sample's page holds: the dialogue with its keyframes, then every stage in every pass.
+"""The parts of a sample's page: the dialogue with its keyframes, calls, and what each stage gave.
 
-Plain records without behaviour worth a name; `sample_page` makes them, templates read them.
+`sample_page` makes them of events, templates read them; what an event tells is read off the event.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
+from mmerg.frames.store import Frame
 from mmerg.reporting.values import Field
 from mmerg.runs import events
-from mmerg.systems.audit import Finding
 
 
 @dataclass(frozen=True, slots=True)
 class Shot:
-    """A keyframe, numbered from 1 over the sample as prompts number it. held: whether its file is in the run."""
+    """A keyframe of a history turn, numbered from 1 over the sample as prompts number it. held: whether its file is in
+    the run."""
 
+    turn: int
     number: int
-    sha256: str
-    source: str
-    time: float
-    width: int
-    height: int
+    frame: Frame
     description: str
     held: bool
-
-
-@dataclass(frozen=True, slots=True)
-class Spoken:
-    """A history turn with its keyframes; problem: why it has none."""
-
-    number: int
-    speaker: str
-    text: str
-    shots: tuple[Shot, ...]
-    problem: str
-
-
-@dataclass(frozen=True, slots=True)
-class Part:
-    """A long text of a call. same_as: the number of the call that showed the same text before, 0 where none did."""
-
-    role: str
-    text: str
-    images: tuple[str, ...]
-    same_as: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,8 +32,6 @@ class Call:
 
     number: int
     event: events.Called
-    parts: tuple[Part, ...]
-    schema: Part | None
     refused: events.Refused | None
     cleaned: events.Cleaned | None
 
@@ -72,91 +46,21 @@ class Call:
 @dataclass(frozen=True, slots=True)
 class Cell:
     """A stage in a pass. made: it gave an output here; kept: that of pass `since` stands; none: it was not reached, or
-    gave nothing that could be used. since: the pass before in which it gave one. into: the selected pass, where that
-    kept this output."""
+    gave nothing that could be used. since: the pass before in which it gave one, which it is compared with, if any."""
 
     t: int
     state: Literal["made", "kept", "none"]
     since: int
     fields: tuple[Field, ...]
-    compared: bool
-    calls: tuple[Call, ...]
-    supplied: tuple[events.Supplied, ...]
-    again: events.Rerun | None
-    into: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A stage over all passes. title: what it gives, in words. sees: what it was shown, in words."""
+    """A stage over all passes. title: what it gives, in words. sees: what it was shown, in words. origin: the pass that
+    made what the selected pass kept of it, None where that made its own."""
 
     stage: str
     title: str
     sees: tuple[str, ...]
     cells: tuple[Cell, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Checked:
-    """The audit of a pass: findings by stage, or why there are none."""
-
-    t: int
-    findings: Mapping[str, Finding]
-    fault: str | None
-    unread: events.Unaudited | None
-    calls: tuple[Call, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class PassHead:
-    """A pass; rank: what it was compared by, in words, "" for checks, which its audit tells; lost: why it could not be
-    finished. repeats: it says what the pass before said, word for word; cached: the reply cache served all calls but
-    those of the agent that was asked again."""
-
-    t: int
-    selected: bool
-    rank: str
-    again: events.Rerun | None
-    lost: events.PassLost | None
-    repeats: bool
-    cached: bool
-
-
-@dataclass(frozen=True, slots=True)
-class SamplePage:
-    """All that a sample's page shows but for its links. first_label: what pass 0 forecast."""
-
-    dialogue: str
-    responder: str
-    labels: tuple[str, ...]
-    turns: tuple[Spoken, ...]
-    form: str
-    passes: tuple[PassHead, ...]
-    rows: tuple[Row, ...]
-    audits: tuple[Checked, ...]
-    auditor: str
-    audits_what: tuple[str, ...]
-    why: str
-    ended: str
-    failed: events.SampleFailed | None
-    first_label: str | None
-    others: tuple[Mapping[str, object], ...]
-    sent: tuple[str, ...]
-
-    @property
-    def shots(self) -> tuple[Shot, ...]:
-        return tuple(shot for turn in self.turns for shot in turn.shots)
-
-    @property
-    def calls(self) -> tuple[Call, ...]:
-        cells = (cell.calls for row in self.rows for cell in row.cells)
-        return tuple(call for some in (*cells, *(audit.calls for audit in self.audits)) for call in some)
-
-    def audit_of(self, t: int) -> Checked | None:
-        """The audit of pass t, where it came to one."""
-        return next((audit for audit in self.audits if audit.t == t), None)
-
-    @property
-    def blamed(self) -> tuple[str, ...]:
-        """The agents that audits found at fault, in order, each once."""
-        return tuple(dict.fromkeys(audit.fault for audit in self.audits if audit.fault))
+    origin: int | None

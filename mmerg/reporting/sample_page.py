@@ -1,211 +1,156 @@
-"""From a sample's events to its page: who said what in which pass, and what was found wrong with it.
+"""A sample's page from the events of its last try: who said what in which pass, and what was found wrong with it.
 
 Stages are what the run's config and its events name; nothing here knows MERG.
 
-    page = sample_page(index.events("d1/4"), stages_of(manifest), held)
+    page = SamplePage(read_events(run, "d1/4"), Stages(manifest), held)
+    page.rows[0].cells[1].state    # 'kept'
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from itertools import chain, repeat
+from typing import Any, TypeVar
 
-from mmerg.reporting.calls import calls
-from mmerg.reporting.sample_model import Call, Cell, Checked, PassHead, Row, SamplePage, Shot, Spoken
+from mmerg.reporting.sample_model import Call, Cell, Row, Shot
 from mmerg.reporting.stages import Stages, agent
 from mmerg.reporting.values import fields
 from mmerg.reporting.won import describe, why_selected
 from mmerg.runs import events
 from mmerg.runs.facts import repeats
 
-_SHOWN = (
-    *(events.SampleStarted, events.FramesTaken, events.Called, events.Refused, events.Cleaned, events.Supplied),
-    *(events.Produced, events.Audited, events.Unaudited, events.PassLost, events.Rerun, events.Selected),
-    *(events.SampleDone, events.SampleFailed),
-)
-Held = Callable[[str], bool]
-_OF_A_PASS = tuple(kind for kind in _SHOWN if "t" in kind.model_fields)
+_SHORT = 120  # characters; what is shorter is shown again
+Kind = TypeVar("Kind")
 
 
-def sample_page(found: Sequence[events.Event], stages: Stages, held: Held) -> SamplePage:
-    """The page of a sample's last try. held: whether the run's folder has a frame of this hash."""
-    return _Story(found, stages, held).page()
+class SamplePage:
+    """All that the page shows but for its links. held: whether the run's folder has a frame of this hash. numbers: the
+    passes that were begun, from 0. order: stages as the config has them, then what else the events name. checks: the
+    names of the audit's, in order. blamed: the agents that audits found at fault, each once. repeated: the passes that
+    say what the one before said, word for word, with the agent that was asked again. problems: why turns, by their
+    number from 1, have no frames. first_label: what pass 0 forecast."""
 
-
-@dataclass(frozen=True)
-class _Story:
-    """The events of one sample, asked by kind."""
-
-    found: Sequence[events.Event]
-    stages: Stages
-    held: Held
-
-    def of(self, *kinds: type) -> list[Any]:
-        return [event for event in self.found if isinstance(event, kinds)]
-
-    def last(self, kind: type) -> Any:
-        return next(iter(reversed(self.of(kind))), None)
-
-    def page(self) -> SamplePage:
-        started, taken, selected = (
-            self.last(kind) for kind in (events.SampleStarted, events.FramesTaken, events.Selected)
-        )
-        return SamplePage(
-            dialogue=started.dialogue if started else "",
-            responder=started.responder if started else "",
-            labels=started.labels if started else (),
-            turns=tuple(_turns(started, taken, self.held)) if started else (),
-            form=taken.form if taken else "none",
-            passes=tuple(self._heads(selected)),
-            rows=tuple(self._row(name, selected) for name in self.order if name != self.stages.auditor),
-            audits=tuple(self._audits()),
-            auditor=self.stages.auditor,
-            audits_what=self._told(self.stages.auditor, self.stages.audits),
-            why=why_selected(selected, self.checks) if selected else "",
-            ended=selected.ended if selected else "",
-            failed=self.last(events.SampleFailed),
-            first_label=self._first_label(),
-            others=tuple(event.model_dump(mode="json") for event in self.found if not isinstance(event, _SHOWN)),
-            sent=tuple(dict.fromkeys(image for call in self.calls for part in call.parts for image in part.images)),
-        )
-
-    @cached_property
-    def calls(self) -> list[Call]:
-        return calls(self.of(events.Called), self.of(events.Refused), self.of(events.Cleaned))
-
-    @cached_property
-    def numbers(self) -> list[int]:
-        """The passes that were begun, from 0."""
-        return sorted({0, *(event.t for event in self.of(*_OF_A_PASS))})
-
-    @cached_property
-    def order(self) -> list[str]:
-        """Stages as the config has them, then what else the events name."""
-        seen = [event.stage for event in self.of(events.Supplied, events.Called, events.Produced)]
-        return [name for name in dict.fromkeys([*self.stages.named, *seen]) if name in {*seen, *self.stages.named}]
-
-    @property
-    def checks(self) -> list[str]:
-        """The names of the audit's checks, in order."""
-        return next((list(event.audit.findings) for event in self.of(events.Audited)), [])
-
-    def _heads(self, selected: events.Selected | None) -> Iterator[PassHead]:
-        again = {event.t: event for event in self.of(events.Rerun)}
-        lost = {event.t: event for event in self.of(events.PassLost)}
-        repeated = repeats(self.found)
-        for t in self.numbers:
-            yield PassHead(
-                t=t,
-                selected=selected is not None and selected.t == t,
-                rank=describe(selected.ranks[t], selected.ended in events.DRAWN)
-                if selected and t in selected.ranks and not self.checks
-                else "",
-                again=again.get(t),
-                lost=lost.get(t),
-                repeats=t in repeated,
-                cached=t in repeated and self._cached(t, repeated[t]),
-            )
-
-    def _first_label(self) -> str | None:
-        symbol, field = self.stages.emotion
+    def __init__(self, found: Sequence[events.Event], stages: Stages, held: Callable[[str], bool]) -> None:
+        self.found, self.stages, self.held = found, stages, held
+        self.started, self.taken = self.last(events.SampleStarted), self.last(events.FramesTaken)
+        self.selected, self.failed = self.last(events.Selected), self.last(events.SampleFailed)
+        self.history = self.started.history if self.started else ()
+        self.form = self.taken.form if self.taken else "none"
+        self.looked = self.taken.turns if self.taken else ()
+        self.problems = {turn.turn: turn.problem for turn in self.looked if turn.problem}
+        self.numbers = sorted({0, *(getattr(event, "t", 0) for event in found)})
+        told = (events.Supplied, events.Called, events.Produced)
+        self.order = list(dict.fromkeys([*stages.named, *(one.stage for one in found if isinstance(one, told))]))
+        audited = self.of(events.Audited)
+        self.checks = list(audited[0].audit.findings) if audited else []
+        self.blamed = tuple(dict.fromkeys(event.fault for event in audited if event.fault))
+        self.why = why_selected(self.selected, self.checks) if self.selected else ""
+        self.repeated = repeats(found)
+        symbol, field = stages.emotion
         first = [event.output for event in self.of(events.Produced) if (event.t, event.symbol) == (0, symbol)]
         label = first[-1].get(field) if first and isinstance(first[-1], Mapping) else None
-        return label if isinstance(label, str) else None
+        self.first_label = label if isinstance(label, str) else None
 
-    def _cached(self, t: int, but: str) -> bool:
-        """Whether the reply cache served all calls of pass t but those of one agent."""
-        rest = [call.event for call in self.calls if call.event.t == t and call.event.stage != but]
-        return all(event.reply.cached for event in rest)
+    def of(self, kind: type[Kind]) -> list[Kind]:
+        return [event for event in self.found if isinstance(event, kind)]
 
-    def _row(self, stage: str, selected: events.Selected | None) -> Row:
-        produced = [event for event in self.of(events.Produced) if event.stage == stage]
-        known = self.stages.named.get(stage) or agent(produced[0].symbol if produced else "", "")
+    def last(self, kind: type[Kind]) -> Kind | None:
+        return next(reversed(self.of(kind)), None)
+
+    @cached_property
+    def shots(self) -> tuple[Shot, ...]:
+        """The keyframes, numbered as prompts number them: over all turns."""
+        frames = [
+            (turn.turn, frame, text)
+            for turn in self.looked
+            for frame, text in zip(turn.frames, chain(turn.descriptions, repeat("")), strict=False)
+        ]
+        numbered = enumerate(frames, start=1)
+        return tuple(Shot(turn, n, frame, text, self.held(frame.sha256)) for n, (turn, frame, text) in numbered)
+
+    @cached_property
+    def calls(self) -> tuple[Call, ...]:
+        """In order, each with the complaint about its reply, or what was taken off it, where there is one."""
+        refused = {_call(event): event for event in self.of(events.Refused)}
+        cleaned = {_call(event): event for event in self.of(events.Cleaned)}
+        numbered = enumerate(self.of(events.Called), start=1)
+        return tuple(Call(n, event, refused.get(_call(event)), cleaned.get(_call(event))) for n, event in numbered)
+
+    def calls_of(self, stage: str, t: int) -> tuple[Call, ...]:
+        return tuple(call for call in self.calls if (call.event.stage, call.event.t) == (stage, t))
+
+    def supplied(self, stage: str, t: int) -> list[events.Supplied]:
+        return [event for event in self.of(events.Supplied) if (event.stage, event.t) == (stage, t)]
+
+    @cached_property
+    def first_shown(self) -> dict[str, int]:
+        """The call that showed a long text first. Agents share most of their prompts: naming that call in place of the
+        text keeps a page of fifteen calls readable."""
+        first: dict[str, int] = {}
+        for call in self.calls:
+            for text in (*(message.text for message in call.event.messages), call.event.answer_schema):
+                if len(text) > _SHORT:
+                    first.setdefault(text, call.number)
+        return first
+
+    def at(self, t: int, kind: str) -> Any:
+        """The last event of a kind in pass t, None where there is none."""
+        found = (event for event in reversed(self.found) if event.kind == kind and getattr(event, "t", None) == t)
+        return next(found, None)
+
+    def audited(self, t: int) -> bool:
+        """Whether a pass came to its audit, one that could be read or not."""
+        return bool(self.at(t, "audited") or self.at(t, "unaudited") or self.calls_of(self.stages.auditor, t))
+
+    @property
+    def any_audit(self) -> bool:
+        return any(map(self.audited, self.numbers))
+
+    def rank(self, t: int) -> str:
+        """What a pass was compared by, in words; "" for checks, which its audit tells."""
+        if self.checks or not self.selected or t not in self.selected.ranks:
+            return ""
+        return describe(self.selected.ranks[t], self.selected.ended in events.DRAWN)
+
+    def cached(self, t: int) -> bool:
+        """Whether the reply cache served all calls of a repeated pass but those of the agent that was asked again."""
+        rest = (call for call in self.calls if call.event.t == t and call.event.stage != self.repeated[t])
+        return all(call.event.reply.cached for call in rest)
+
+    @cached_property
+    def rows(self) -> tuple[Row, ...]:
+        return tuple(self._row(stage) for stage in self.order if stage != self.stages.auditor)
+
+    def _row(self, stage: str) -> Row:
+        produced = {event.t: event for event in self.of(events.Produced) if event.stage == stage}
+        symbol = next((event.symbol for event in produced.values()), "")
+        known = self.stages.named.get(stage) or agent(symbol, "")
         cells = tuple(self._cells(stage, produced))
-        final = next((cell for cell in cells if selected and cell.t == selected.t), None)
-        origin = final.since if final and final.state == "kept" else None
-        return Row(
-            stage=stage,
-            title=known.title or stage,
-            sees=self._told(stage, known.sees),
-            cells=tuple(replace(cell, into=selected.t) if cell.t == origin and selected else cell for cell in cells),
-        )
+        kept = (cell.since for cell in cells if self.selected and cell.t == self.selected.t and cell.state == "kept")
+        return Row(stage, known.title or stage, self.sees(stage, known.sees), cells, next(kept, None))
 
-    def _told(self, stage: str, sees: Sequence[str]) -> tuple[str, ...]:
+    def sees(self, stage: str, symbols: Sequence[str]) -> tuple[str, ...]:
         """What an agent is shown, in words; where it was asked, without what this sample had none of."""
         asked = any(call.event.stage == stage for call in self.calls)
-        form = taken.form if (taken := self.last(events.FramesTaken)) else "none"
-        there = {
-            "M": any(event.symbol == "M" and event.content for event in self.of(events.Supplied)),
-            "V": form != "none",
-        }
-        kept = [symbol for symbol in sees if not asked or there.get(symbol, True)]
-        described = "descriptions of " if form == "descriptions" else ""
+        supplied = any(event.symbol == "M" and event.content for event in self.of(events.Supplied))
+        there = {"M": supplied, "V": self.form != "none"}
+        kept = [symbol for symbol in symbols if not asked or there.get(symbol, True)]
+        described = "descriptions of " if self.form == "descriptions" else ""
         return tuple(f"{described if symbol == 'V' else ''}{self.stages.told(symbol)}" for symbol in kept)
 
-    def _cells(self, stage: str, produced: Sequence[events.Produced]) -> Iterator[Cell]:
-        by_pass = {event.t: event for event in produced}
-        again = {event.t: event for event in self.of(events.Rerun) if event.stage == stage}
-        supplied = [event for event in self.of(events.Supplied) if event.stage == stage]
+    def _cells(self, stage: str, produced: Mapping[int, events.Produced]) -> Iterator[Cell]:
+        """An output stands from the pass before only where the rerun began behind its stage."""
         before: events.Produced | None = None
         for t in self.numbers:
-            made = by_pass.get(t)
-            mine = tuple(call for call in self.calls if (call.event.stage, call.event.t) == (stage, t))
+            made, again = produced.get(t), self.at(t, "rerun")
+            first = self.order.index(again.stage) if again and again.stage in self.order else 0
+            kept = before and stage in self.order[:first] and not self.calls_of(stage, t)
             shown = fields(made.output, before.output if before else None) if made else ()
-            state = self._state(stage, t, made, before, mine)
-            yield Cell(
-                t=t,
-                state=state,
-                since=before.t if before else t,
-                fields=shown,
-                compared=bool(made and before),
-                calls=mine,
-                supplied=tuple(event for event in supplied if event.t == t),
-                again=again.get(t),
-            )
+            yield Cell(t, "made" if made else "kept" if kept else "none", before.t if before else t, shown)
             before = made or before
 
-    def _state(
-        self, stage: str, t: int, made: events.Produced | None, before: events.Produced | None, mine: Sequence[Call]
-    ) -> Any:
-        """An output stands from the pass before only where the rerun began behind its stage."""
-        if made:
-            return "made"
-        first = next((event.stage for event in self.of(events.Rerun) if event.t == t), None)
-        upstream = first in self.order and self.order.index(stage) < self.order.index(first)
-        return "kept" if before and upstream and not mine else "none"
 
-    def _audits(self) -> Iterator[Checked]:
-        audited = {event.t: event for event in self.of(events.Audited)}
-        unread = {event.t: event for event in self.of(events.Unaudited)}
-        for t in self.numbers:
-            mine = tuple(call for call in self.calls if (call.event.stage, call.event.t) == (self.stages.auditor, t))
-            event = audited.get(t)
-            if event or t in unread or mine:
-                findings = event.audit.findings if event else {}
-                yield Checked(t, findings, event.fault if event else None, unread.get(t), mine)
-
-
-def _turns(started: events.SampleStarted, taken: events.FramesTaken | None, held: Held) -> Iterator[Spoken]:
-    """History turns with their frames, numbered as prompts number them: over all turns."""
-    looked = {turn.turn: turn for turn in taken.turns} if taken else {}
-    numbers = {(turn.turn, place): 0 for turn in looked.values() for place in range(len(turn.frames))}
-    numbers = {key: number for number, key in enumerate(numbers, start=1)}
-    for number, (speaker, text) in enumerate(started.history, start=1):
-        turn = looked.get(number)
-        told = dict(enumerate(turn.descriptions)) if turn else {}
-        shots = tuple(
-            Shot(
-                number=numbers[number, place],
-                sha256=frame.sha256,
-                source=frame.source,
-                time=frame.time,
-                width=frame.width,
-                height=frame.height,
-                description=told.get(place, ""),
-                held=held(frame.sha256),
-            )
-            for place, frame in enumerate(turn.frames if turn else ())
-        )
-        yield Spoken(number, speaker, text, shots, turn.problem if turn else "")
+def _call(event: events.Called | events.Refused | events.Cleaned) -> tuple[int, str, int]:
+    """Which call of its sample an event is about."""
+    return event.t, event.stage, event.attempt

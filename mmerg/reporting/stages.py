@@ -4,7 +4,7 @@ A symbol means what the stage that gives it is said to give; those that no stage
 (MERG, arXiv 2604.18988, section 3). One that nobody explains stands as it is. Ablations are taken into account: who is
 left out is not there, and nobody sees what is not made.
 
-    stages = stages_of(manifest)
+    stages = Stages(manifest)
     stages.named["caef"].sees    # ("D", "V", "E")
     stages.told("E")             # "evidence"
 """
@@ -28,42 +28,33 @@ class Agent:
     sees: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
 class Stages:
-    """The stages that a config names, in order, by name; the auditor's name, or "" for a system without one; emotion:
-    the symbol and the field of it that hold the forecast label."""
+    """The stages that the config of a run names, in order, by name; the auditor's name, or "" for a system without one,
+    and what it audits; emotion: the symbol and the field of it that hold the forecast label."""
 
-    named: Mapping[str, Agent]
-    auditor: str = ""
-    audits: tuple[str, ...] = ()
-    emotion: tuple[str, str] = ("", "")
+    def __init__(self, manifest: Manifest) -> None:
+        system, auditor = manifest.setting("system", {}), manifest.setting("system.auditor", {})
+        without = set(system.get("without") or ())
+        stages: Mapping[str, Mapping[str, object]] = system.get("stages") or {}
+        gone = {str(one.get("gives")) for name, one in stages.items() if name in without}
+        made = {str(one.get("gives")) for one in stages.values()}
+        unseen = made if system.get("organization") == "independent" else gone
+        seen_by = str(manifest.setting("frames.seen_by"))
+        self.named = {
+            name: agent(one.get("gives"), one.get("output"), _sees(one.get("sees"), unseen, seen_by))
+            for name, one in stages.items()
+            if name not in without
+        }
+        audited = auditor.get("name") not in without
+        self.auditor = str(auditor.get("name") or "") if audited else ""
+        self.audits = _sees(auditor.get("sees"), gone, seen_by) if audited else ()
+        symbol, _, label = str(manifest.setting("system.result.emotion", "")).partition(".")
+        self.emotion = symbol, label
 
     def told(self, symbol: str) -> str:
         """What a symbol stands for, in words where there are any."""
         titles = {agent.symbol: agent.title.lower() for agent in self.named.values() if agent.title != agent.symbol}
         return titles.get(symbol) or GIVEN.get(symbol, symbol)
-
-
-def stages_of(manifest: Manifest) -> Stages:
-    """As the manifest of a run holds them; none where it holds no system."""
-    system = manifest.setting("system", {})
-    without = set(system.get("without") or ())
-    stages: Mapping[str, Mapping[str, object]] = system.get("stages") or {}
-    gone = {str(one.get("gives")) for name, one in stages.items() if name in without}
-    made = {str(one.get("gives")) for one in stages.values()}
-    unseen = made if system.get("organization") == "independent" else gone
-    seen_by = str(manifest.setting("frames.seen_by"))
-    named = {
-        name: agent(one.get("gives"), one.get("output"), _sees(one.get("sees"), unseen, seen_by))
-        for name, one in stages.items()
-        if name not in without
-    }
-    auditor = manifest.setting("system.auditor", {})
-    symbol, _, label = str(manifest.setting("system.result.emotion", "")).partition(".")
-    name = str(auditor.get("name") or "")
-    if name in without:
-        return Stages(named, emotion=(symbol, label))
-    return Stages(named, name, _sees(auditor.get("sees"), gone, seen_by), (symbol, label))
 
 
 def agent(gives: object, output: object, sees: tuple[str, ...] = ()) -> Agent:

@@ -12,11 +12,10 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
+from itertools import zip_longest
 from typing import Any
 
 from mmerg.reporting.diff import Span, diff, plain
-
-_CHANGES = {"ins", "del"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,9 +27,9 @@ class Line:
     frame: int | None = None
 
     @property
-    def gone(self) -> bool:
-        """Whether nothing of it is left in the newer output."""
-        return all(span.kind == "del" for span in self.words)
+    def text(self) -> str:
+        """Its words as they are now."""
+        return "".join(span.text for span in self.words if span.kind != "del")
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,11 +43,11 @@ class Field:
     @property
     def text(self) -> str:
         """Its words as they are now."""
-        return "".join(span.text for line in self.lines for span in line.words if span.kind != "del")
+        return "".join(line.text for line in self.lines)
 
     @property
     def changed(self) -> bool:
-        return any(span.kind in _CHANGES for line in self.lines for span in line.words)
+        return any(span.kind != "same" for line in self.lines for span in line.words)
 
 
 def fields(value: Any, before: Any = None) -> tuple[Field, ...]:
@@ -62,39 +61,27 @@ def fields(value: Any, before: Any = None) -> tuple[Field, ...]:
 
 def _field(name: str, value: Any, compared: bool, before: Any) -> Field:
     many = any(isinstance(one, list | tuple | Mapping) for one in (value, before))
-    new = list(_lines(value))
-    if not compared:
-        return Field(name, tuple(Line(plain(text), turn, frame) for text, turn, frame in new), many)
-    return Field(name, tuple(_compared(list(_lines(before)), new)), many)
+    new = tuple(_lines(value))
+    return Field(name, tuple(_compared(tuple(_lines(before)), new)) if compared else new, many)
 
 
-_Flat = tuple[str, int | None, int | None]
-
-
-def _lines(value: Any) -> Iterator[_Flat]:
+def _lines(value: Any) -> Iterator[Line]:
     """A value as lines of text with the turn and the frame that each is about."""
-    if value is None or value == "":
-        return
     if isinstance(value, Mapping):
-        yield from ((f"{key}: {_told(inner)}", None, None) for key, inner in value.items())
+        yield from (Line(plain(f"{key}: {_told(inner)}")) for key, inner in value.items())
     elif isinstance(value, list | tuple):
         yield from map(_item, value)
-    else:
-        yield _told(value), None, None
+    elif value not in (None, ""):
+        yield Line(plain(_told(value)))
 
 
-def _item(value: Any) -> _Flat:
+def _item(value: Any) -> Line:
     if not isinstance(value, Mapping):
-        return _told(value), None, None
-    turn, frame = _number(value.get("turn")), _number(value.get("frame"))
-    about = {"turn": turn, "frame": frame}
+        return Line(plain(_told(value)))
+    about = {name: value[name] if type(value.get(name)) is int else None for name in ("turn", "frame")}
     rest = {key: inner for key, inner in value.items() if about.get(key) is None and inner not in (None, "", [])}
     told = [_told(inner) if len(rest) == 1 else f"{key}: {_told(inner)}" for key, inner in rest.items()]
-    return " · ".join(told), turn, frame
-
-
-def _number(value: Any) -> int | None:
-    return value if isinstance(value, int) and not isinstance(value, bool) else None
+    return Line(plain(" · ".join(told)), **about)
 
 
 def _told(value: Any) -> str:
@@ -103,14 +90,14 @@ def _told(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
-def _compared(old: Sequence[_Flat], new: Sequence[_Flat]) -> Iterator[Line]:
+def _compared(old: Sequence[Line], new: Sequence[Line]) -> Iterator[Line]:
     """The new lines, each against the old one whose place it took, and the old ones that went."""
     for tag, a, b, c, d in SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
         if tag == "equal":
-            yield from (Line(plain(text), turn, frame) for text, turn, frame in new[c:d])
+            yield from new[c:d]
             continue
-        pairs = min(b - a, d - c)
-        for (then, _, _), (text, turn, frame) in zip(old[a : a + pairs], new[c : c + pairs], strict=True):
-            yield Line(diff(then, text), turn, frame)
-        yield from (Line((Span("del", text),), turn, frame) for text, turn, frame in old[a + pairs : b])
-        yield from (Line((Span("ins", text),), turn, frame) for text, turn, frame in new[c + pairs : d])
+        for then, now in zip_longest(old[a:b], new[c:d]):
+            if now is None:
+                yield Line((Span("del", then.text),), then.turn, then.frame)
+            else:
+                yield Line(diff(then.text, now.text) if then else (Span("ins", now.text),), now.turn, now.frame)

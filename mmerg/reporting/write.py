@@ -7,6 +7,7 @@ One sample at a time is in memory; what overviews need is counted on the way.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,16 +18,13 @@ from mmerg.console.run_tables import describe_memory
 from mmerg.plots import blame, style
 from mmerg.reporting.folder import ReportFolder
 from mmerg.reporting.frames import Faces, Frames
-from mmerg.reporting.navigation import OUTCOMES, became, outcome, outcomes, ways, wrong_emotion
-from mmerg.reporting.overview import Overview, read_overview
+from mmerg.reporting.navigation import OUTCOMES, outcomes, ways
+from mmerg.reporting.overview import Overview, side_by_side
 from mmerg.reporting.pictures import Picture, of_run, of_runs
-from mmerg.reporting.render import ASSETS, asset, render
-from mmerg.reporting.sample_model import SamplePage
-from mmerg.reporting.sample_page import sample_page
-from mmerg.reporting.side_by_side import side_by_side
-from mmerg.reporting.stages import stages_of
-from mmerg.reporting.tally import Tally
-from mmerg.reporting.text import file_name
+from mmerg.reporting.render import ASSETS, asset, file_name, render
+from mmerg.reporting.sample_page import SamplePage
+from mmerg.reporting.stages import Stages
+from mmerg.reporting.table_row import ID, TEXT, TableRow
 from mmerg.runs.events import ENDED
 from mmerg.runs.folder import FRAMES
 from mmerg.runs.manifest import read_abouts
@@ -41,6 +39,9 @@ FORMS = {  # sentences without their full stop
     "descriptions": "The model takes no images, so descriptions measured from the keyframes were sent in their place",
     "none": "No keyframes were sent",
 }
+HOW = ("limit", "ids", "only_failed", "cache")  # of a start, what says which samples it took up; the rest is hosts
+_WORDS = {"ENDED": ENDED, "FORMS": FORMS, "HOW": HOW, "OUTCOMES": OUTCOMES, "PASSED": blame.PASSED, "PLANTED": COLUMNS}
+_SIZES = {"ID": ID, "TEXT": TEXT, "STEP": STEP}
 Say = Callable[[str], None]
 
 
@@ -48,7 +49,7 @@ def write_report(paths: Sequence[Path], out: Path, *, faces: Faces, say: Say) ->
     """Writes and returns the path of the first page. Raises RunError where a run cannot be read, two have one name, or
     `out` holds files that are not a report's or cannot be written."""
     read_abouts(paths)
-    overviews = [read_overview(path) for path in paths]
+    overviews = [Overview(path) for path in paths]
     with ReportFolder(out) as folder:
         for name in ASSETS:
             folder.write(f"assets/{name}", asset(name))
@@ -62,12 +63,11 @@ def write_report(paths: Sequence[Path], out: Path, *, faces: Faces, say: Say) ->
                 _Run(overview, folder, f"{name}/", faces, others).write(say)
             say("comparing the runs")
             beside = side_by_side(overviews)
-            pictures = _drawn(folder, "", of_runs(overviews, beside["compared"]))
+            beside["pictures"] = _drawn(folder, "", of_runs(overviews, beside["compared"]))
             found = outcomes({name for overview in overviews for name in overview.outcomes})
-            shared: dict[str, Any] = {"top": "", "up": "", "faces": faces, "outcomes": found}
-            shared |= {"runs": list(where.items()), **beside}
-            folder.write("index.html", render("runs.j2", **shared, pictures=pictures))
-            folder.write("samples.html", render("matrix.j2", **shared, step=STEP, href=file_name))
+            shared = {**_SIZES, "top": "", "up": "", "faces": faces, "outcomes": found, "runs": list(where.items())}
+            for name, template in (("index.html", "runs.j2"), ("samples.html", "matrix.j2")):
+                folder.write(name, render(template, **shared, **beside))
     return out / "index.html"
 
 
@@ -82,95 +82,62 @@ class _Run:
     others: Mapping[str, Overview]
 
     def write(self, say: Say) -> None:
-        overview, tally = self.overview, Tally()
-        path = overview.about.path
-        frames = Frames(path / FRAMES, self.folder, self.faces, self.prefix)
-        for count, page in enumerate(self._pages(path, frames, tally), start=1):
-            self.folder.write(*page)
+        overview, rows = self.overview, list[TableRow]()
+        frames = Frames(overview.about.path / FRAMES, self.folder, self.faces, self.prefix)
+        for count, (name, page) in enumerate(self._pages(frames, rows), start=1):
+            self.folder.write(f"{self.prefix}samples/{name}", page)
             if count % EVERY == 0:
                 say(f"{count} of {len(overview.results)} samples")
-        blamed = blame.count(tally.verdicts, tuple(overview.manifest.setting("system.stages", ())))
+        stages = tuple(overview.manifest.setting("system.stages", ()))
+        blamed = blame.count((one for row in rows for one in row.verdicts), stages)
         others = (blame.PASSED, blame.UNAUDITED, blame.UNFINISHED)
-        agents = [one for one in blamed.verdicts if one not in others and any(counts[one] for counts in blamed.passes)]
-        top = "../" if self.prefix else ""
-        found = outcomes(overview.outcomes)
-        shared: dict[str, object] = {"top": top, "up": "", "faces": self.faces, "outcomes": found}
-        samples = render(
-            "samples.j2",
-            **shared,
-            run=overview.name,
-            rows=tally.rows,
-            step=STEP,
-            blamed=agents,
-            passes=sorted({row.passes for row in tally.rows}),
-        )
-        self.folder.write(f"{self.prefix}samples.html", samples)
-        pictures = _drawn(self.folder, self.prefix, of_run(overview, blamed)) if overview.results else []
-        run = render(
-            "run.j2",
-            **shared,
-            o=overview,
-            tally=tally,
-            agents=agents,
-            blamed=blamed,
-            passed=blame.PASSED,
-            pictures=pictures,
-            memory="; ".join(map(describe_memory, overview.manifest.memories.values())),
-            forms=FORMS,
-            ended=ENDED,
-            frames=frames,
-            file_name=file_name,
-            describe_improper=describe_improper,
-            planted_columns=COLUMNS,
-        )
-        self.folder.write(f"{self.prefix}index.html", run)
+        known: dict[str, Any] = {
+            "o": overview,
+            "rows": rows,
+            "forms": Counter(row.form for row in rows),
+            "problems": Counter(problem for row in rows for problem in row.problems),
+            "asked_again": Counter(refused for row in rows for refused in row.asked_again),
+            "given_up": Counter(refused for row in rows for refused in row.given_up),
+            "frames": frames,
+            "blamed": blamed,
+            "agents": [one for one in blamed.verdicts if one not in others and any(n[one] for n in blamed.passes)],
+            "outcomes": outcomes(overview.outcomes),
+            "memory": "; ".join(map(describe_memory, overview.manifest.memories.values())),
+            "describe_improper": describe_improper,
+            "pictures": _drawn(self.folder, self.prefix, of_run(overview, blamed)) if overview.results else [],
+        }
+        for name, template in (("samples.html", "samples.j2"), ("index.html", "run.j2")):
+            self.folder.write(f"{self.prefix}{name}", self._page(template, "", **known))
 
-    def _pages(self, path: Path, frames: Frames, tally: Tally) -> Iterator[tuple[str, str]]:
-        """Each sample's page as its name and text."""
-        results = self.overview.results
-        stages = stages_of(self.overview.manifest)
-        known = {name: {result.id for result in other.results} for name, other in self.others.items()}
-        for number, (result, way) in enumerate(zip(results, ways(results), strict=True), start=1):
-            found = read_events(path, result.id)
-            page = sample_page(found, stages, frames.held)
-            tally.add(result, page, found)
+    def _page(self, template: str, up: str, **values: Any) -> str:
+        top = up + "../" * bool(self.prefix)
+        return render(template, **_WORDS, **_SIZES, up=up, top=top, faces=self.faces, **values)
+
+    def _pages(self, frames: Frames, rows: list[TableRow]) -> Iterator[tuple[str, str]]:
+        """Each sample's page as its name and text; its row is put to `rows`."""
+        about, results = self.overview.about, self.overview.results
+        stages = Stages(about.manifest)
+        for result, way in zip(results, ways(results), strict=True):
+            page = SamplePage(read_events(about.path, result.id), stages, frames.held)
+            rows.append(TableRow(len(rows) + 1, result, page))
             name = file_name(result.id)
-            elsewhere = [
-                (other.name, f"../../{folder}/samples/{name}")
-                for folder, other in self.others.items()
-                if result.id in known[folder]
-            ]
-            yield (
-                f"{self.prefix}samples/{name}",
-                render(
-                    "sample.j2",
-                    up="../",
-                    top="../../" if self.prefix else "../",
-                    run=self.overview.name,
-                    faces=self.faces,
-                    result=result,
-                    page=page,
-                    ways=way,
-                    elsewhere=elsewhere,
-                    number=number,
-                    total=len(results),
-                    href=file_name,
-                    outcome=outcome(result),
-                    made_here=not self.overview.manifest.imported,
-                    told=OUTCOMES[outcome(result)],
-                    wrong=wrong_emotion(result),
-                    became=became(result, page.first_label),
-                    forms=FORMS,
-                    ended=ENDED,
-                    images=self._images(page, frames),
-                ),
-            )
+            beside = ((folder, other) for folder, other in self.others.items() if result.id in other.ids)
+            values = {
+                "o": self.overview,
+                "page": page,
+                "row": rows[-1],
+                "ways": way,
+                "elsewhere": [(other.name, f"../../{folder}/samples/{name}") for folder, other in beside],
+                "images": self._images(page, frames),
+            }
+            yield name, self._page("sample.j2", "../", **values)
 
     def _images(self, page: SamplePage, frames: Frames) -> Mapping[str, str]:
         """What images of calls are called, of those that the report holds; they are put there."""
-        named = {shot.sha256: f"frame {shot.number}" for shot in page.shots if shot.held}
+        named = {shot.frame.sha256: f"frame {shot.number}" for shot in page.shots if shot.held}
         if self.faces == "keep":  # faces in a grid are too small to be found, so it is left out where they are blurred
-            named |= {one: "the grid of frames" for one in page.sent if one not in named and frames.held(one)}
+            sent = (one for call in page.calls for message in call.event.messages for one in message.images)
+            named |= {one: "the grid of frames" for one in sent if one not in named and frames.held(one)}
         frames.add(named)
         return named
 

@@ -8,7 +8,7 @@ from rich.console import Console
 from mmerg.backends.protocol import Engine
 from mmerg.benching.backbones import Skipped
 from mmerg.benching.drawn import Bench, marks, notes, sheet
-from mmerg.benching.measure import Memory, Speed, memory_of, of_paper
+from mmerg.benching.measure import Memory, Speed, memory_of, of_paper, paper_table
 from mmerg.console.tables import as_markdown
 from tests.benching.parts import bench, row, score, seeds, speed
 
@@ -43,8 +43,7 @@ def test_what_is_missing_has_its_reason() -> None:
         "bare",
         scores={"acc": score("acc", None, 0, "no sample has a label")},
         speed=Speed(why="every call came from the reply cache"),
-        memory=None,
-        memory_why="the model is not loaded now",
+        memory=Memory(why="the model is not loaded now"),
     )
     made = bench(bare, row("whole"))
     found = cells(made, 0)
@@ -59,11 +58,11 @@ def test_what_is_missing_has_its_reason() -> None:
 
 def test_the_papers_row_stands_below_ours() -> None:
     figures, of = of_paper("gemma3-12b")
-    made = bench(row("gemma3-12b", paper=figures, paper_of=of), paper="the table")
+    made = bench(row("gemma3-12b", paper=figures, paper_of=of))
     [ours, paper] = sheet(made).rows
     assert ours[:2] == ("gemma3-12b (a)", "yes")
     assert paper[:7] == ("· the paper's (IEMOCAP, n=31)", "", "83.87", "1.21", "40.19", "83.86", "84.97")
-    assert "the paper's: the table" in list(notes(made))
+    assert f"the paper's: {paper_table().source}: {paper_table().title}" in list(notes(made))
     assert "bert_f1 takes a model of its own: --bert" in list(notes(made))
     assert of_paper("another") == ({}, "")
 
@@ -160,7 +159,7 @@ def served(backend: str) -> Engine:
 
 def test_memory_without_a_server_that_tells() -> None:
     hosts = ["http://127.0.0.1:1"]
-    assert isinstance(memory_of(hosts, served("embedded"), 1), Memory)
-    assert memory_of(hosts, served("embedded"), 0) == ("the model was not loaded: no call had to be made")
-    assert memory_of(hosts, served("other"), 1) == "other does not tell"
-    assert "no Ollama server answers" in str(memory_of(hosts, served("ollama"), 1))
+    assert memory_of(hosts, served("embedded"), 1).size
+    assert memory_of(hosts, served("embedded"), 0).why == "the model was not loaded: no call had to be made"
+    assert memory_of(hosts, served("other"), 1).why == "other does not tell"
+    assert "no Ollama server answers" in memory_of(hosts, served("ollama"), 1).why

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from mmerg.benching.backbones import Skipped
 from mmerg.benching.drawn import Bench, sheet
-from mmerg.benching.measure import Row, Speed
+from mmerg.benching.measure import Memory, Row, Speed
 from mmerg.benching.table import folder_name, opened, settings_of
 from mmerg.errors import ConfigError
 from mmerg.scoring.files import read
@@ -88,12 +88,12 @@ def test_memory_that_was_measured_stays_where_nothing_was_loaded_again(tmp_path:
     table = opened(tmp_path, bench())
     measured = ran(tmp_path, "a")
     table.put(measured)
-    table.put(measured.model_copy(update={"memory": None, "memory_why": "the model was not loaded"}))
-    assert (table.bench.rows[0].memory, table.bench.rows[0].memory_why) == (measured.memory, "")
+    table.put(measured.model_copy(update={"memory": Memory(why="the model was not loaded")}))
+    assert table.bench.rows[0].memory == measured.memory
     (tmp_path / "other").mkdir()
-    other = {"run": str(tmp_path / "other"), "memory": None, "memory_why": "the model was not loaded"}
+    other = {"run": str(tmp_path / "other"), "memory": Memory(why="the model was not loaded")}
     table.put(measured.model_copy(update=other))
-    assert table.bench.rows[0].memory is None
+    assert not table.bench.rows[0].memory.size
 
 
 @pytest.mark.parametrize(

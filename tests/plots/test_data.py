@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from mmerg.errors import RunError
-from mmerg.plots import blame, plan
+from mmerg.plots import blame
+from mmerg.plots.matrix import of_plans
 from mmerg.runs.samples import events_file
 from tests.plots.audited_runs import LOST, PASSED, UNAUDITED, build, planned
 from tests.plots.audited_runs import plan as made
@@ -27,7 +28,7 @@ def test_plans_are_counted_by_emotion_in_the_order_of_labels_and_vocabulary() ->
         result("a/9", "Oh.", None, plan=made()),
         result("a/10", "Oh.", "joy", plan=None),
     ]
-    table = plan.by_emotion(results, "tone", ("fear", "anger", "joy"), ("gentle", "light", "firm"))
+    table = of_plans(results, "tone", ("fear", "anger", "joy"), ("gentle", "light", "firm"))
     assert table.rows == ("fear", "anger", "joy", "awe")
     assert table.columns == ("gentle", "light", "firm", "blunt", "odd")
     assert table.counts.tolist() == [[0, 0, 0, 1, 0], [0, 0, 0, 0, 0], [2, 1, 0, 0, 0], [0, 0, 0, 0, 1]]
@@ -35,8 +36,8 @@ def test_plans_are_counted_by_emotion_in_the_order_of_labels_and_vocabulary() ->
 
 
 def test_without_plans_there_is_no_map() -> None:
-    assert plan.by_emotion([planned("a/1", plan="be kind"), result("a/2", None)], "tone", ("joy",)).rows == ()
-    assert plan.by_emotion([], "tone").rows == ()
+    assert of_plans([planned("a/1", plan="be kind"), result("a/2", None)], "tone", ("joy",)).rows == ()
+    assert of_plans([], "tone").rows == ()
 
 
 def test_the_earliest_fault_of_each_pass_is_blamed(tmp_path: Path) -> None:

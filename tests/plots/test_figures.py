@@ -122,7 +122,7 @@ def test_dots_of_any_number_of_runs(count: int, metrics: tuple[str, ...], value:
     bare = Scored(runs[0].about, None, "not scored") if runs else scored("only", value, metrics)
     with style.styled():
         names = [f"qwen2.5vl-7b self-refine {number}" for number in range(count)]
-        check(dots.draw([*runs, bare], names, "Figures with 95 % intervals", CAPTION))
+        check(dots.draw([*runs, bare], names, CAPTION))
 
 
 def test_differences_are_read_from_a_line_at_zero() -> None:
@@ -144,7 +144,7 @@ def test_an_axis_has_room_also_where_all_values_are_equal(shown: list[float], lo
 
 def test_dots_with_odd_names() -> None:
     with style.styled():
-        check(dots.draw([scored(str(k)) for k in range(len(HOSTILE))], HOSTILE, "\n$x$ " * 30, " ".join(HOSTILE)))
+        check(dots.panels({"Accuracy, %": [None] * len(HOSTILE)}, HOSTILE, "\n$x$ " * 30, " ".join(HOSTILE)))
 
 
 def iterated(backbone: str, values: tuple[int, ...]) -> list[Scored]:
@@ -162,7 +162,7 @@ def test_curves_of_any_number_of_series(backbones: tuple[str, ...], metrics: tup
     with style.styled():
         series = curve.series(runs, "max_iterations")
         assert len(series) == len(backbones)
-        check(curve.draw(series, metrics, "max_iterations", "Figures against max. iterations", CAPTION, paper[0]))
+        check(curve.draw(series, metrics, "max_iterations", CAPTION, paper[0]))
 
 
 def test_a_series_is_runs_that_differ_in_the_setting_alone() -> None:

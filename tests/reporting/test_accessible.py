@@ -9,7 +9,7 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe  # type: ignore[import-untyped]
 from playwright.sync_api import Browser
 
-from mmerg.reporting.text import file_name
+from mmerg.reporting.render import file_name
 from tests.reporting.watched import watched
 
 RULES = {

@@ -9,7 +9,7 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe  # type: ignore[import-untyped]
 from playwright.sync_api import Browser, expect
 
-from mmerg.reporting.text import file_name
+from mmerg.reporting.render import file_name
 from mmerg.reporting.write import write_report
 from tests.reporting.conftest import say_nothing
 from tests.reporting.parts import Told, build

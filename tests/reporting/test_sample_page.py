@@ -7,19 +7,19 @@ from typing import Any
 import pytest
 
 from mmerg.errors import Failure
-from mmerg.reporting.sample_model import SamplePage
-from mmerg.reporting.sample_page import sample_page
-from mmerg.reporting.stages import Stages, stages_of
+from mmerg.reporting.sample_page import SamplePage
+from mmerg.reporting.stages import Stages
 from mmerg.reporting.won import why_selected
 from mmerg.runs import events
 from tests.reporting.parts import Told, events_of, sha
 from tests.scoring.run_builder import AT, called, manifest_of, result
 
-MERG = stages_of(manifest_of([]))
+MERG = Stages(manifest_of([]))
+NONE = Stages(manifest_of([], config={"system": {}}))
 
 
 def page_of(told: Told, stages: Stages = MERG) -> SamplePage:
-    return sample_page(events_of(told), stages, lambda found: found != sha(3))
+    return SamplePage(events_of(told), stages, lambda found: found != sha(3))
 
 
 def states(page: SamplePage) -> dict[str, list[str]]:
@@ -34,28 +34,23 @@ def test_stages_come_from_the_config() -> None:
         ("psp", "Plan", ("dialogue", "evidence", "forecast")),
         ("sgrg", "Response", ("dialogue", "evidence", "forecast", "plan", "exemplars")),
     ]
-    assert page.auditor == "gra"
-    assert page.audits_what == (*("dialogue", "keyframes", "evidence", "forecast", "plan", "response"),)
+    assert page.stages.auditor == "gra"
+    assert page.sees("gra", MERG.audits) == (*("dialogue", "keyframes", "evidence", "forecast", "plan", "response"),)
 
 
 def test_an_agent_is_not_said_to_see_what_the_sample_had_none_of() -> None:
     found = [event for event in events_of(Told("a")) if not isinstance(event, events.Supplied | events.FramesTaken)]
-    page = sample_page(found, MERG, lambda _: True)
+    page = SamplePage(found, MERG, lambda _: True)
     assert page.rows[0].sees == ("dialogue",)
     assert page.rows[3].sees[-1] == "plan"
     blind = events.FramesTaken(sample="a", at=AT, form="descriptions", turns=())
-    assert sample_page([*found, blind], MERG, lambda _: True).rows[0].sees[1] == "descriptions of keyframes"
+    assert SamplePage([*found, blind], MERG, lambda _: True).rows[0].sees[1] == "descriptions of keyframes"
 
 
 def test_outputs_that_the_selected_pass_kept_are_marked_where_they_were_made() -> None:
     page = page_of(Told("a", ("0111", "1101", "1111")))
-    assert [[cell.into for cell in row.cells] for row in page.rows] == [
-        [None, 2, None],
-        [None, 2, None],
-        [None, None, None],
-        [None, None, None],
-    ]
-    assert not any(cell.into for row in page_of(Told("a", ("1011", "1000"))).rows for cell in row.cells)
+    assert [row.origin for row in page.rows] == [1, 1, None, None]
+    assert [row.origin for row in page_of(Told("a", ("1011", "1000"))).rows] == [None] * 4
 
 
 def again(told: Told, *, cached: bool) -> list[events.Event]:
@@ -75,11 +70,11 @@ def again(told: Told, *, cached: bool) -> list[events.Event]:
 
 @pytest.mark.parametrize("cached", [True, False])
 def test_a_pass_that_repeats_the_one_before_says_so(cached: bool) -> None:
-    page = sample_page(again(Told("a", ("0111", "0111")), cached=cached), MERG, lambda _: True)
-    assert [(head.repeats, head.cached) for head in page.passes] == [(False, False), (True, cached)]
+    page = SamplePage(again(Told("a", ("0111", "0111")), cached=cached), MERG, lambda _: True)
+    assert page.repeated == {1: "mpa"}
+    assert page.cached(1) == cached
     assert not any(field.changed for row in page.rows for cell in row.cells for field in cell.fields)
-    usual = page_of(Told("a", ("0111", "1111")))
-    assert [(head.repeats, head.cached) for head in usual.passes] == [(False, False)] * 2
+    assert page_of(Told("a", ("0111", "1111"))).repeated == {}
 
 
 def test_what_was_kept_and_what_was_made_anew() -> None:
@@ -91,23 +86,24 @@ def test_what_was_kept_and_what_was_made_anew() -> None:
         "sgrg": ["made", "made", "made"],
     }
     assert [cell.since for cell in page.rows[0].cells] == [0, 0, 0]
-    assert [cell.again is not None for cell in page.rows[1].cells] == [False, True, False]
+    assert [getattr(page.at(t, "rerun"), "stage", None) for t in page.numbers] == [None, "caef", "psp"]
     assert page.blamed == ("caef", "psp")
-    assert [head.selected for head in page.passes] == [False, False, True]
-    assert [head.rank for head in page.passes] == ["", "", ""]  # the checks say it
+    assert page.selected
+    assert page.selected.t == 2
+    assert [page.rank(t) for t in page.numbers] == ["", "", ""]  # the checks say it
 
 
 def test_each_output_is_compared_with_the_one_before_it() -> None:
     page = page_of(Told("a", ("1011", "1111")))
     [first, second] = page.rows[1].cells
-    assert (first.compared, second.compared) == (False, True)
+    assert (first.since, second.since) == (0, 0)
     assert {field.name for field in second.fields if field.changed} == {"emotion"}
 
 
 def test_frames_are_numbered_over_all_turns_and_told_missing() -> None:
     page = page_of(Told("a"))
     assert [(shot.number, shot.held) for shot in page.shots] == [(1, True), (2, True), (3, False)]
-    assert [turn.problem for turn in page.turns] == ["", "missing", ""]
+    assert page.problems == {2: "missing"}
 
 
 def test_a_failed_sample_shows_how_far_it_came() -> None:
@@ -120,7 +116,7 @@ def test_a_failed_sample_shows_how_far_it_came() -> None:
     }
     assert page.failed
     assert page.failed.hint == "give the stage more tokens"
-    [call] = page.rows[1].cells[1].calls
+    [call] = page.calls_of("caef", 1)
     assert call.refused
     assert call.refused.failure == Failure.TRUNCATED
 
@@ -130,14 +126,15 @@ def test_every_call_is_shown_once_and_shared_texts_are_named() -> None:
     page = page_of(told)
     made = [event for event in events_of(told) if isinstance(event, events.Called)]
     assert sorted(call.number for call in page.calls) == list(range(1, len(made) + 1))
-    systems = [call.parts[0] for call in sorted(page.calls, key=lambda call: call.number)]
-    assert [part.same_as for part in systems] == [0] + [1] * (len(made) - 1)
+    shown = [page.first_shown[call.event.messages[0].text] for call in page.calls]
+    assert shown == [1] * len(made)
+    assert all(call.event.messages[1].text not in page.first_shown for call in page.calls)  # it is short
 
 
 def test_an_audit_that_could_not_be_read() -> None:
     page = page_of(Told("a", ("1101", "x")))
-    assert [bool(audit.findings) for audit in page.audits] == [True, False]
-    assert page.audits[1].unread
+    assert [bool(page.at(t, "audited")) for t in page.numbers] == [True, False]
+    assert page.at(1, "unaudited")
     assert page.why == "Pass 0 is the only one that could be audited: psp failed"
 
 
@@ -148,21 +145,21 @@ def test_a_system_without_auditor_or_config_is_shown_by_its_events() -> None:
         events.Produced(sample="a", at=AT, t=0, stage="writer", symbol="R", output="Hello."),
         events.Selected(sample="a", at=AT, t=0, ranks={}, ended="no auditor"),
     ]
-    page = sample_page(found, Stages({}), lambda _: False)
+    page = SamplePage(found, NONE, lambda _: False)
     assert states(page) == {"writer": ["made"]}
     assert page.rows[0].title == "R"
-    assert page.audits == ()
+    assert not page.any_audit
     assert page.why == "Pass 0 is the only one: the system has no auditor"
 
 
 def test_a_trace_that_knows_nothing_gives_an_empty_page() -> None:
-    page = sample_page([], Stages({}), lambda _: True)
-    assert (page.turns, page.rows, page.failed) == ((), (), None)
+    page = SamplePage([], NONE, lambda _: True)
+    assert (page.history, page.rows, page.failed) == ((), (), None)
 
 
 def test_a_large_pass_number_costs_nothing() -> None:
     found = [events.Produced(sample="a", at=AT, t=10_000, stage="s", symbol="R", output="x")]
-    assert [head.t for head in sample_page(found, Stages({}), lambda _: True).passes] == [0, 10_000]
+    assert SamplePage(found, NONE, lambda _: True).numbers == [0, 10_000]
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, expect
 
-from mmerg.reporting.text import file_name
+from mmerg.reporting.render import file_name
 from tests.reporting.watched import watched
 
 

@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 from mmerg.experiment.wiring import prompts_of
-from mmerg.reporting.stages import stages_of
+from mmerg.reporting.stages import Stages
 from mmerg.runs.manifest import Manifest
 from tests.composed import settings_of
 from tests.engine.parts import ROOT
@@ -22,7 +22,7 @@ def manifest(frames: str = "paper", **system: Any) -> Manifest:
 
 
 def seen(found: Manifest) -> dict[str, str]:
-    stages = stages_of(found)
+    stages = Stages(found)
     return {name: " ".join(agent.sees) for name, agent in stages.named.items()} | {
         stages.auditor: " ".join(stages.audits)
     }
@@ -70,7 +70,7 @@ def test_what_is_told_of_a_config_is_what_its_system_does(row: str, frames: str)
     symbols in an order of their own."""
     settings = settings_of("+experiment=ablations", "dataset=demo", f"row={row}", f"frames={frames}")
     system = prompts_of(settings).system
-    stages = stages_of(manifest_of([], config=settings.plain()))
+    stages = Stages(manifest_of([], config=settings.plain()))
     assert [(name, agent.symbol, sorted(agent.sees)) for name, agent in stages.named.items()] == [
         (stage.name, stage.gives, sorted(stage.sees)) for stage in system.stages
     ]
@@ -79,17 +79,17 @@ def test_what_is_told_of_a_config_is_what_its_system_does(row: str, frames: str)
 
 
 def test_symbols_have_a_meaning_where_somebody_gives_them_one() -> None:
-    stages = stages_of(manifest())
+    stages = Stages(manifest())
     assert [stages.told(symbol) for symbol in ("D", "V", "M", "E", "R", "K")] == [
         *("dialogue", "keyframes", "exemplars", "evidence", "response"),
         "K",
     ]
-    other = stages_of(
+    other = Stages(
         manifest_of([], config={"system": {"stages": {"a": {"gives": "D", "output": "mine.Draft"}, "b": {}}}})
     )
     assert (other.told("D"), other.named["b"].sees) == ("draft", ())
 
 
 def test_a_manifest_without_a_system_names_no_agent() -> None:
-    found = stages_of(manifest_of([], config={"system": {}}))
+    found = Stages(manifest_of([], config={"system": {}}))
     assert (found.named, found.auditor) == ({}, "")

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from markupsafe import Markup
 
 from mmerg.console import tables as shown
-from mmerg.reporting.text import clipped, duration, figure, file_name, signed, spelled_out
+from mmerg.reporting.render import clipped, duration, figure, file_name, signed, spelled_out
 from tests.reporting.parts import HOSTILE_IDS
 
 SAFE = re.compile(r"[a-z0-9][a-z0-9-]{0,60}\.html")
