@@ -62,7 +62,6 @@ class Cache:
         self._guard = threading.Lock()  # over the connection and `closed`
         self._database: sqlite3.Connection | None = None
         self._engine: Engine | None = None
-        self._noted: Engine | None = None  # the last whose name was written
         self._closed = False
 
     def describe(self) -> Engine:
@@ -124,10 +123,8 @@ class Cache:
             return reply
         text = json.dumps(reply.model_dump(mode="json"), ensure_ascii=False)
         with self._connection() as database:
-            if self._noted != engine:
-                row = engine.key(), engine.model_dump_json()
-                database.execute("INSERT OR IGNORE INTO engines VALUES (?, ?)", row)
-                self._noted = engine
+            row = engine.key(), engine.model_dump_json()
+            database.execute("INSERT OR IGNORE INTO engines VALUES (?, ?)", row)
             insert = f"INSERT OR {'REPLACE' if instead else 'IGNORE'} INTO replies VALUES (?, ?)"
             stored = database.execute(insert, (key, text)).rowcount
         return reply if stored else self._load(key) or self._keep(key, engine, reply, instead=True)

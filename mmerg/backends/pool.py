@@ -18,7 +18,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 
 from mmerg.backends.protocol import Backend, Engine, Reply, Request, changed
@@ -87,12 +87,11 @@ class Pool:
         for host in self._hosts:
             try:
                 engines[host.name] = host.backend.describe()
+                self._note(host, None)
             except CallError as error:
                 if error.failure not in OF_NO_USE:
                     raise
                 self._note(host, error)
-            else:
-                self._note(host, None)
         if not engines:
             raise self._hosts[0].down or _closed()
         first, *others = engines
@@ -108,12 +107,9 @@ class Pool:
     def lease(self) -> Iterator[Backend]:
         """A backend bound to one slot of one host for as long as the block runs; waits for a free one. Raises CallError
         interrupted once the pool is closed."""
-        leased = _Lease(self)
-        leased.hold()
-        try:
+        with closing(_Lease(self)) as leased:
+            leased.hold()
             yield leased
-        finally:
-            leased.close()
 
     def close(self) -> None:
         """Closes every host; whoever waits for a slot gets CallError interrupted."""
