@@ -7,8 +7,6 @@ each method at `--frames` a clip, and as what the apex was taken.
     python benchmarks/apex.py --clips 100 --frames 2
 """
 
-from __future__ import annotations
-
 import tempfile
 from pathlib import Path
 

@@ -13,8 +13,6 @@ Clips at once are decoded by a thread each, one clip alone by all cores.
     python benchmarks/keyframes.py --clips 10 --rounds 5
 """
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 import tempfile

@@ -16,8 +16,6 @@ generates. This model is tiny and reads a byte a token, so on a large one prompt
     python benchmarks/layouts.py --samples 5 --rounds 3
 """
 
-from __future__ import annotations
-
 import runpy
 import statistics
 import subprocess

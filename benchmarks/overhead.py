@@ -14,8 +14,6 @@ Without inspect_ai (`pip install inspect-ai openai`) the others are measured. La
     python benchmarks/overhead.py --samples 40 --rounds 5
 """
 
-from __future__ import annotations
-
 import contextlib
 import io
 import json

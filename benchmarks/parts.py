@@ -4,8 +4,6 @@ A figure is the median over rounds, with its smallest and largest. A ratio is of
 right after each other, so a busy machine slows them alike, and who goes first changes from round to round.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import os

@@ -11,8 +11,6 @@ answers at once, with results, events and manifest as always. Told are, by numbe
     python benchmarks/scale.py --largest 10000
 """
 
-from __future__ import annotations
-
 import statistics
 import tempfile
 from pathlib import Path

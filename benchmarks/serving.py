@@ -8,8 +8,6 @@ lost, mixed   replies that 50 clients at once did not get, or got of another, of
 python benchmarks/serving.py --turns 2000 --rounds 50
 """
 
-from __future__ import annotations
-
 import json
 import re
 import subprocess

@@ -9,8 +9,6 @@ What is not installed is not measured.
     python benchmarks/shards.py --samples 4000 --merged 1000000
 """
 
-from __future__ import annotations
-
 import importlib.util
 import subprocess
 import sys

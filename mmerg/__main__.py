@@ -4,8 +4,6 @@ Each module beside this one that has a `main` is a command, and the first line o
 `mmerg --help`.
 """
 
-from __future__ import annotations
-
 import sys
 from importlib import import_module
 from keyword import iskeyword

@@ -7,8 +7,6 @@ The run's own model is asked; the same command takes what it answered before fro
 Exit code 0 all fine, 1 calls failed for some samples, 2 the run, an option or the server is wrong, 130 interrupted.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 

@@ -8,8 +8,6 @@ each run, and a plot into runs/.bench/<dataset>-<n>, with a hash behind where th
 Exit code 0 all fine, 1 a backbone, a sample or a scoring failed, 2 nothing could be run, 130 interrupted.
 """
 
-from __future__ import annotations
-
 import argparse
 from collections.abc import Iterator, Sequence
 from functools import partial

@@ -8,8 +8,6 @@ A FILE or FROM is a replies.sqlite, the folder it lies in, or a run folder with 
 Exit code 0 done, 2 a file cannot be used, 130 interrupted.
 """
 
-from __future__ import annotations
-
 import argparse
 from collections.abc import Iterator, Sequence
 from pathlib import Path

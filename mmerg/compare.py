@@ -8,8 +8,6 @@ corrected by Holm for all that is tested. Calls no model that wrote replies and 
 Exit code 0 compared, 2 runs that cannot be compared or a wrong option, 130 interrupted.
 """
 
-from __future__ import annotations
-
 import argparse
 import sys
 from collections.abc import Callable, Sequence

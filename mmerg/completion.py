@@ -1,7 +1,5 @@
 """Completes commands, pages and settings with Tab in bash: `eval "$(mmerg completion bash)"`."""
 
-from __future__ import annotations
-
 import sys
 
 from mmerg.console.terminal import run_command, start

@@ -9,8 +9,6 @@ A host that is away or lacks the model is a failed check while another can be ex
 Exit code 0 nothing failed, 1 a check failed, 2 configuration wrong, no server or no such model.
 """
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import closing

@@ -5,8 +5,6 @@ What a class of the user's own raises (a reader, say) becomes one of these, with
 broadly, so a bug keeps its traceback.
 """
 
-from __future__ import annotations
-
 import errno
 import traceback
 from collections.abc import Hashable, Iterable, Sequence

@@ -6,8 +6,6 @@ sent, which makes the file many times larger. `--inspect` writes a log a run bes
 needs `pip install 'mmerg[inspect]'`.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack

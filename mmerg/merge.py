@@ -6,8 +6,6 @@ their folder may be removed. The same command again merges what was done since.
 Exit code 0 merged, 1 merged and some samples failed or are missing, 2 the shards cannot be merged, 130 interrupted.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 

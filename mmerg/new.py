@@ -4,8 +4,6 @@ Prints the files that it wrote and the commands that use them. Nothing that is t
 Exit code 0 written, 2 the name or the place is wrong.
 """
 
-from __future__ import annotations
-
 import argparse
 import keyword
 from collections.abc import Sequence

@@ -8,8 +8,6 @@ files of others are never touched.
 Exit code 0 written, 2 a run cannot be read or the folder cannot be written, 130 interrupted.
 """
 
-from __future__ import annotations
-
 import hashlib
 import os
 from collections.abc import Sequence

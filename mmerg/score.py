@@ -7,8 +7,6 @@ Writes scores.json into each run folder and calls no model that wrote replies. F
 Exit code 0 scored, 2 a run or an option is wrong, 130 interrupted.
 """
 
-from __future__ import annotations
-
 import argparse
 from collections.abc import Sequence
 from pathlib import Path

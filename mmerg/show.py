@@ -5,8 +5,6 @@ and which pass won. `--prompts` adds every call's prompt and raw reply. Several 
 what each forecast and replied, + where a run has the label right and the first has not, - the other way round.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 

@@ -8,8 +8,6 @@ folder that `mmerg train sem` makes, stands with HEF's own; the folder of a pair
 Exit code 0 printed, 2 a run or an option is wrong, 130 interrupted.
 """
 
-from __future__ import annotations
-
 import argparse
 import shlex
 import sys

@@ -4,8 +4,6 @@ first, second = two_runs(tmp_path)
 other = run(tmp_path / "other", results("xx.f"))
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from pathlib import Path

@@ -3,8 +3,6 @@
 Hydra reads the pages once for each choice of them; what is set beyond them is put on a copy, as Hydra itself does last.
 """
 
-from __future__ import annotations
-
 import pickle
 from functools import cache
 from typing import Any

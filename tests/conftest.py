@@ -1,7 +1,5 @@
 """Fixtures and settings for every folder of tests."""
 
-from __future__ import annotations
-
 import signal
 
 from hypothesis import settings

@@ -4,8 +4,6 @@ with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server, serving(server):
     ...
 """
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager

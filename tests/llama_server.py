@@ -1,7 +1,5 @@
 """A real llama-server on a loopback port: xllamacpp's, in this process, with SmolLM2-135M."""
 
-from __future__ import annotations
-
 import importlib.util
 import socket
 from collections.abc import Iterator

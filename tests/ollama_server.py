@@ -6,8 +6,6 @@ skip where no ollama binary is at hand, and fail there where MMERG_REQUIRE_OLLAM
 `start_server` and `Server.kill` serve tests that break a server of their own.
 """
 
-from __future__ import annotations
-
 import http.client
 import os
 import signal

@@ -6,8 +6,6 @@ A process that has imported what commands need is forked for each: it has its ow
 code. What an interpreter makes of its own variables (PYTHONPATH …) and how it starts is for tests with `subprocess`.
 """
 
-from __future__ import annotations
-
 import atexit
 import multiprocessing
 import os

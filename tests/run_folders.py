@@ -1,7 +1,5 @@
 """What two run folders hold, for tests that hold them against each other file by file."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterable

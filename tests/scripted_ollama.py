@@ -5,8 +5,6 @@ Answers depend on the request alone, so two runs that ask the same get the same.
 chat call before it is answered: a test can kill its run at exactly that moment.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import re

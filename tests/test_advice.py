@@ -1,7 +1,5 @@
 """What the hint of an error advises can be typed as it stands."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

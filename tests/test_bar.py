@@ -1,7 +1,5 @@
 """How far work is, on a terminal and elsewhere."""
 
-from __future__ import annotations
-
 from io import StringIO
 
 from rich.console import Console

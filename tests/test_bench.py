@@ -1,7 +1,5 @@
 """`bench` as a whole: the same subset for all, going on, seeds and settings, and real engines. Faults: test_faults."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from collections.abc import Iterator

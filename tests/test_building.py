@@ -1,7 +1,5 @@
 """What the building of a memory shows, on a terminal and elsewhere."""
 
-from __future__ import annotations
-
 from io import StringIO
 
 from rich.console import Console

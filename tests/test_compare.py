@@ -1,7 +1,5 @@
 """`python -m mmerg.compare` over run folders: what it prints, keeps and warns of."""
 
-from __future__ import annotations
-
 import io
 import re
 import shutil

@@ -1,7 +1,5 @@
 """`python -m mmerg.compare` refuses runs that no difference can be told of, and says why."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

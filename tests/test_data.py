@@ -1,7 +1,5 @@
 """`python -m mmerg.data`: exit codes, what is said, the JSON's bytes, the sheet; on small corpora with real clips."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal

@@ -1,7 +1,5 @@
 """What the README and the pages of docs/ show can be followed: links lead somewhere, commands take what is given."""
 
-from __future__ import annotations
-
 import re
 import shlex
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """What the doctor finds: on scripted servers with one fault each, and on a real server with two small models."""
 
-from __future__ import annotations
-
 import base64
 import json
 import subprocess

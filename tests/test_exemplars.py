@@ -1,7 +1,5 @@
 """The memory in a run: exemplars in prompts, traces and manifests, what is refused, and what `show` prints."""
 
-from __future__ import annotations
-
 import copy
 import json
 from collections.abc import Iterator

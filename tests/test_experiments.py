@@ -1,7 +1,5 @@
 """Experiments' pages: every row composes and is a run of its own, and a row that cannot be is refused by its name."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

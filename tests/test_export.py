@@ -1,7 +1,5 @@
 """The command `export`: what its files hold, column by column, and that the documented lines load them."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A run over several hosts, of which one is lost on the way."""
 
-from __future__ import annotations
-
 import threading
 from contextlib import ExitStack
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The command `import`: replies of another system become a run like any other, or are refused line by line."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """The command in processes of its own, against a scripted server: files, tables, resume, crash, exit codes."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os

@@ -1,7 +1,5 @@
 """What `mmerg new` writes runs as it is, and the page on building one's own says what works."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -1,7 +1,5 @@
 """The fixtures for a real server: without a binary tests skip, or fail where one is required."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 import time

@@ -1,7 +1,5 @@
 """Each seam, used by a page of a few lines from a folder outside the package: pages, prompts and classes of a user."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

@@ -3,8 +3,6 @@
 The models have random weights, so a sample may end in a named failure; how it got there must be right all the same.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import sys

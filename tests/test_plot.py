@@ -1,7 +1,5 @@
 """The command `plot`: which files it writes, what it says of those it does not, from run folders alone."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """What a run says while it works, as plain lines and on a terminal."""
 
-from __future__ import annotations
-
 import re
 from io import StringIO
 

@@ -1,7 +1,5 @@
 """Passes in which the agent at fault answers as before: found in events, counted over results, told by the commands."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """`python -m mmerg.report`: a folder that stands alone, is the same each time, and says what is wrong with a run."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

@@ -1,7 +1,5 @@
 """Figures in a report: those that `mmerg.score` kept, the papers' beside them, and the differences between runs."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Whole runs of the command in processes of their own, against a scripted server: resume, crash, replay, exit codes."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal

@@ -1,7 +1,5 @@
 """Tables of a run: no word is lost however narrow the terminal."""
 
-from __future__ import annotations
-
 import io
 
 import pytest

@@ -1,7 +1,5 @@
 """What `score` prints and writes, from the run folder alone."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json

@@ -1,7 +1,5 @@
 """The command: where it says that it listens, how it ends, and what it refuses."""
 
-from __future__ import annotations
-
 import os
 import re
 import signal

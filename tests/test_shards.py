@@ -1,7 +1,5 @@
 """`mmerg run shard=…` and `mmerg merge` as commands: against the plain run, and what opens the merged folder."""
 
-from __future__ import annotations
-
 import shutil
 import sys
 from pathlib import Path

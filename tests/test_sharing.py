@@ -1,7 +1,5 @@
 """What sweeps cost: a counting server proves that members ask once for what they share, in whatever order they come."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os

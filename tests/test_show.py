@@ -1,7 +1,5 @@
 """What `show` prints of a run and of its samples, from the run folder alone."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Events as lines of text."""
 
-from __future__ import annotations
-
 from mmerg.console.story import lines
 from mmerg.runs import events
 

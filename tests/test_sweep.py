@@ -1,7 +1,5 @@
 """Sweeps: members side by side, one that fails does not stop the rest, and what the report says of all."""
 
-from __future__ import annotations
-
 import io
 import json
 import os

@@ -1,7 +1,5 @@
 """Sweeps that are broken off by Ctrl-C or killed, and called again: no reply that arrived is asked for twice."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal

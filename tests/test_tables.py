@@ -1,7 +1,5 @@
 """`python -m mmerg.tables` as a whole: which runs are taken, what is printed and written, what is refused."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

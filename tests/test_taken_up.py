@@ -1,7 +1,5 @@
 """What `only_failed=true` says of runs that were never begun, and how it counts. Whole commands: see test_run.py."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What a terminal cannot take never decides a run."""
 
-from __future__ import annotations
-
 import errno
 import os
 import subprocess

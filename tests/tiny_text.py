@@ -3,8 +3,6 @@
 Where a test is of how a model is asked and not of what it says, this one answers thirty times as fast as SmolLM2.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from tools.tiny_vision import TURN_END, VOCABULARY, Floats, Value, gguf, metadata, tensors

@@ -3,8 +3,6 @@
 Imported there alone, after the modules that commands need.
 """
 
-from __future__ import annotations
-
 import gc
 
 from mmerg.settings.compose import compose

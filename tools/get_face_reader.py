@@ -7,8 +7,6 @@ whose licence text is written beside them. Needs `pip install h5py onnx` (tested
     mmerg run … frames.face_reader=face_reader.onnx
 """
 
-from __future__ import annotations
-
 import io
 import json
 import subprocess

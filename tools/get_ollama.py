@@ -9,8 +9,6 @@ out three header-only libraries; two are Debian packages, the third comes out of
 Exit code 3, with the reason, where no binary can be had.
 """
 
-from __future__ import annotations
-
 import argparse
 import os
 import platform

@@ -3,8 +3,6 @@
 python tools/picture_chat.py docs/chat.png     # minutes: the small model is slow on a processor
 """
 
-from __future__ import annotations
-
 import io
 import re
 import subprocess

@@ -8,8 +8,6 @@ Images change them, schemas hold, 448x336 px cost 194 tokens. Needs numpy alone;
 ggml's docs/gguf.md, version 3.
 """
 
-from __future__ import annotations
-
 import math
 import struct
 import sys

@@ -1,7 +1,5 @@
 """Asks an auditor of clean and planted first passes, as the run's own loop asked it of the clean ones."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 

@@ -4,8 +4,6 @@ Small models tell the better of two outputs where they cannot say whether one is
 got from the same stage, in a finished run. `conf/audit/comparison.yaml` is its page.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from dataclasses import replace

@@ -4,8 +4,6 @@ Pass 0 is taken, as every finished sample has one and no audit had a hand in it:
 auditor itself ranked first.
 """
 
-from __future__ import annotations
-
 import json
 import random
 from collections.abc import Iterator, Mapping

@@ -3,8 +3,6 @@
 Reads top to bottom: the run's settings and system, what is finished, who answers, samples in flight, figures.
 """
 
-from __future__ import annotations
-
 import os
 import random
 from collections.abc import Sequence

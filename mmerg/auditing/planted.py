@@ -12,8 +12,6 @@ An audit that cannot be read counts against the auditor: it passes no clean pass
 are Wilson's, of J Newcombe's, with an effective n where dialogues have several cases (see `scoring.intervals`).
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 

@@ -5,8 +5,6 @@ is asked after each reply (a millisecond), which counts only where the version a
 that changes and changes back within one call goes unnoticed.
 """
 
-from __future__ import annotations
-
 import io
 import threading
 from abc import ABC, abstractmethod

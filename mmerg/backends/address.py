@@ -1,7 +1,5 @@
 """Where a server is: what counts as its address, and a socket that is connected to it."""
 
-from __future__ import annotations
-
 import socket
 import ssl
 from urllib.parse import SplitResult, urlsplit

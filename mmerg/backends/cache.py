@@ -9,8 +9,6 @@ so that a run can be replayed without any server.
     again = Cache(replay(stored_engine(path, "ollama", "qwen2.5vl:7b", {"num_ctx": 12288})), path, "read")
 """
 
-from __future__ import annotations
-
 import glob
 import hashlib
 import json

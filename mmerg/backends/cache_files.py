@@ -6,8 +6,6 @@ place in one step, as file systems of clusters break SQLite's locks. Who reads t
     merged([Path("a/replies.sqlite"), Path("b/replies.sqlite")], Path("/shared/base.sqlite"))
 """
 
-from __future__ import annotations
-
 import shutil
 import sqlite3
 import tempfile

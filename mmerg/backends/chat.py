@@ -6,8 +6,6 @@ Judges no reply: a blank or cut one is returned with its finish, and the engine 
     reply = complete(host, request, "Qwen/Qwen2.5-VL-7B-Instruct", DIALECTS["vllm"])
 """
 
-from __future__ import annotations
-
 import base64
 import time
 from typing import Annotated, Any

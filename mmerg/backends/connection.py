@@ -5,8 +5,6 @@ So no silent, dripping or stalled server outlasts a deadline, and a body that is
 goes wrong is an OSError or an `h11.ProtocolError`; `http.py` names it, and keeps connections and breaks them off.
 """
 
-from __future__ import annotations
-
 import select
 import socket
 import time

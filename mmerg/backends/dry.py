@@ -4,8 +4,6 @@ least that it allows and free text with one sentence. Its figures mean nothing, 
     mmerg run dataset=demo backend=dry
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 from dataclasses import dataclass

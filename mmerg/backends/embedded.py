@@ -8,8 +8,6 @@ give a system message, or some templates (SmolLM2's) put in one of their own. Ne
     reply = backend.complete(Request((Message("system", "Be brief."), Message("user", "Hello")), Sampling()))
 """
 
-from __future__ import annotations
-
 import json
 import threading
 from collections.abc import Mapping

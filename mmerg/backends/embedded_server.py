@@ -8,8 +8,6 @@ connection stops its call: so deadlines and Ctrl-C work, and errors have one for
     reply = complete(server, request, "model.gguf", EMBEDDED)
 """
 
-from __future__ import annotations
-
 import os
 import secrets
 import socket

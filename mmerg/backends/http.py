@@ -9,8 +9,6 @@ asked, `ollama_host.py` and `openai_host.py` know; `embedded_server.py` starts o
         for line in answer.lines(): ...
 """
 
-from __future__ import annotations
-
 import json
 import ssl
 import threading

@@ -1,7 +1,5 @@
 """The options with which a model is loaded, as settings have them: each server knows some."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from mmerg.errors import ConfigError

@@ -7,8 +7,6 @@ each way a call can fail. Judges no reply: a blank or cut one is returned with i
     reply = backend.complete(Request((Message("user", "Hello"),), Sampling(num_predict=32)))
 """
 
-from __future__ import annotations
-
 import base64
 import json
 import time

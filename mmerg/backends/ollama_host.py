@@ -7,8 +7,6 @@ The `ollama` package knows the answers' fields; requests go over our own HTTP, a
         engine = host.describe("qwen2.5vl:7b", load={"num_ctx": 12288})
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace

@@ -8,8 +8,6 @@ finds. As with Ollama, once the host was described a reply counts only where it 
     reply = backend.complete(Request((Message("user", "Hello"),), Sampling(num_predict=32)))
 """
 
-from __future__ import annotations
-
 import io
 import os
 from functools import partial

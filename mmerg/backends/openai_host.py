@@ -8,8 +8,6 @@ name, path and size go unnoticed.
         served = serves(host, dialect, "Qwen/Qwen2.5-VL-7B-Instruct")
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Callable, Mapping

@@ -6,8 +6,6 @@ user broke off. Knows nothing of hosts: `pool.py` moves a call elsewhere once th
     backend = Retry(Ollama(...), attempts=3, wait=1.0)
 """
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable
 from typing import TypeVar

@@ -7,8 +7,6 @@ and does not look at schemas: what the script says is what comes back.
     backend = Scripted(["first reply", CallError(Failure.BUSY, "queue full"), "third reply"])
 """
 
-from __future__ import annotations
-
 import re
 import threading
 from collections import deque

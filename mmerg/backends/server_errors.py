@@ -7,8 +7,6 @@ own JSON comes nested as a string inside `error`), of vLLM, of SGLang and of LM 
     raise OLLAMA.classify(400, '{"error": "the input length exceeds the context length"}', model="m", where=host)
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Mapping

@@ -5,8 +5,6 @@ with stop.over_this_thread():       # in the thread that asks
     backend.complete(request)       # CallError interrupted once another thread has called stop.set()
 """
 
-from __future__ import annotations
-
 import threading
 import time
 from collections.abc import Callable, Iterator

@@ -6,8 +6,6 @@ What cannot be had of a run costs its own columns: the row keeps the others and 
 when they were made, so a run that is finished already has its speed, too.
 """
 
-from __future__ import annotations
-
 import sys
 from collections import Counter
 from collections.abc import Collection, Sequence

@@ -7,8 +7,6 @@ A model that scores would take memory from the one that is measured: it is tried
 once all have run.
 """
 
-from __future__ import annotations
-
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import replace

@@ -7,8 +7,6 @@
 A table is of one dataset, number of samples, settings and options of figures; its backbones may come in several calls.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import tempfile

@@ -1,7 +1,5 @@
 """What a doctor asks with several calls at once: whether each says what it says alone, and how many are worth it."""
 
-from __future__ import annotations
-
 import math
 import random
 import time

@@ -4,8 +4,6 @@ By findings, as MERG's GRA gives them (arXiv 2604.18988, section 3), a scene's o
 to fail; by comparison the own line is to be preferred, over both orders. Chance is right in half the cases of either.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from importlib.resources import files

@@ -1,7 +1,5 @@
 """One check of a corpus, from settings to an exit code; `mmerg/data.py` is its command."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path

@@ -8,8 +8,6 @@ run's own extractor says what is wrong. What lies behind the first frame of a cl
     examine(wanted, FramesSettings(), store, lambda done, files: None)    # {Clip(…): Flaw("too_long", "…")}
 """
 
-from __future__ import annotations
-
 import math
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence

@@ -4,8 +4,6 @@ A probe says `ok`, `failed`, or `open` where nothing could be shown either way; 
 Knows backends by their protocol only.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace

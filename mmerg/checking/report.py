@@ -3,8 +3,6 @@
 Report(part(corpus), clips, targets(protocol, selection, corpus, 2, useless)).problems()    # none: it is sound
 """
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 from collections.abc import Mapping, Sequence

@@ -5,8 +5,6 @@ earlier agents will have said, exemplars, images as the backbone's page counts t
 with a complaint.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import replace
 

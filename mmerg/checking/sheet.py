@@ -6,8 +6,6 @@ why. The reply is never on it. Asks no model.
     page = contact_sheet("meld test", spread(samples, 12), looker, max_images=8)
 """
 
-from __future__ import annotations
-
 from base64 import b64encode
 from collections.abc import Sequence
 from importlib.resources import files

@@ -1,7 +1,5 @@
 """A report for the terminal: counts, samples, clips. Reads the report only."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from itertools import groupby

@@ -1,7 +1,5 @@
 """What a run comes to, for the terminal: counts, the replies, what failed, what the memory's guards kept back."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Iterator
 

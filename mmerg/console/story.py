@@ -1,7 +1,5 @@
 """Events as lines of text for a reader: what happened, in order."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 
 from mmerg.runs import events

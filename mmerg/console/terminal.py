@@ -1,7 +1,5 @@
 """How commands speak: errors as what, where and next on stderr; foreign text escaped; fixed width when piped."""
 
-from __future__ import annotations
-
 import argparse
 import ast
 import errno

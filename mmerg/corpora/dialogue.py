@@ -3,8 +3,6 @@
 sample = cut(dialogue, target=len(dialogue.turns) - 1, labels=("joy", "sadness"))
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path

@@ -10,8 +10,6 @@ against. `prompt` is the situation, which a source may show (TRACE).
     corpus = Empathetic("~/data/empatheticdialogues", split="test", label_set="ekman").load()
 """
 
-from __future__ import annotations
-
 import hashlib
 import re
 from collections import Counter

@@ -6,8 +6,6 @@ Damage costs the line it is on, and is counted in `notes`.
     for line, cells in read_table(data, path, ("Utterance", "Speaker"), notes): ...
 """
 
-from __future__ import annotations
-
 import csv
 import os
 import re

@@ -5,8 +5,6 @@ What is wrong with the file is said at once, up to ten lines of it. Opens no cli
     demo = Folder(demo_root()).load()    # the one that comes with the package: five drawn dialogues
 """
 
-from __future__ import annotations
-
 import hashlib
 import io
 import os

@@ -6,8 +6,6 @@ Reads `Session{1..5}/dialog/{transcriptions,EmoEvaluation}` of the full release 
     select(corpus, ProtocolSettings(targets="labelled", max_per_dialogue=1))    # 31 samples, one a dialogue
 """
 
-from __future__ import annotations
-
 import os
 import re
 from collections import Counter

@@ -9,8 +9,6 @@ recur; its Old_Dialogue_ID and Old_Utterance_ID are those of the row that a turn
     corpus = Meld("~/data/MELD.Raw", split="test").load()
 """
 
-from __future__ import annotations
-
 import hashlib
 import re
 from collections import Counter

@@ -6,8 +6,6 @@ MERG's accuracies on IEMOCAP's Session 5 are all k/31, and the session has 31 di
     len(selection.samples), selection.left_out    # MELD test: 268, {"dialogues without a history": 12}
 """
 
-from __future__ import annotations
-
 import random
 from collections import Counter
 from collections.abc import Mapping, Sequence

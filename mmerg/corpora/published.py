@@ -4,8 +4,6 @@ expected("meld", "test")           # 280 dialogues, 2610 turns, 1256 of them neu
 expected("iemocap", "session2+5")  # the two sessions together
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache

@@ -3,8 +3,6 @@
 corpus = read_corpus(Meld("~/data/MELD", split="test"))
 """
 
-from __future__ import annotations
-
 import inspect
 import sys
 from collections import Counter

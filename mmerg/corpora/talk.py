@@ -3,8 +3,6 @@
 dataset: {name: talk, reader: {_target_: mmerg.corpora.talk.Talk, labels: [joy, sadness]}}
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Sequence
 

@@ -4,8 +4,6 @@ The only place that judges replies. A reply that cannot be used is shown to the 
 most `system.max_repairs` times. A call that fails is not repaired here: CallError passes through.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager

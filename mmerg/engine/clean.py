@@ -8,8 +8,6 @@ sentence in front that tells of the one who answers is a direction, too, where a
     # ("Oh my God!", ("stage directions", "name", "quotation marks"))
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable
 

@@ -5,8 +5,6 @@ measures. A turn whose clip is missing or bad goes on as text, and the trace say
 told by showing it grey pictures, or those of another conversation.
 """
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace

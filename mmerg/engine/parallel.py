@@ -3,8 +3,6 @@
 The only thing to change for another kind of parallelism. Knows nothing of samples.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Generator, Iterable
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from typing import TypeVar

@@ -4,8 +4,6 @@ What agents have in common comes first, byte-identical, so that a server's prefi
 Templates get the inputs that the stage sees and nothing else; a name that is not there is an error, never empty.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from hashlib import sha256

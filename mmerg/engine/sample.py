@@ -1,7 +1,5 @@
 """One sample from clips to result line, failed or not: a failed sample never costs another."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """The seam for inputs that no stage makes (M: exemplars), by the symbols that `sources` gives them (docs/own.md)."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Protocol

@@ -3,8 +3,6 @@
 What such a run cannot know (passes, calls, tokens, seconds) its results hold as 0, and views show as –.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import tempfile

@@ -1,7 +1,5 @@
 """The splits of a corpus that the small empathetic model is fitted to and validated on: read, and seen to fit."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from mmerg.corpora.dialogue import Corpus

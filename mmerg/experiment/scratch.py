@@ -3,8 +3,6 @@
 SQLite needs a local disk, and run folders of a cluster lie on a shared one: bytes alone are copied there.
 """
 
-from __future__ import annotations
-
 import shutil
 import tempfile
 from collections.abc import Iterator

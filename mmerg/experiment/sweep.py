@@ -4,8 +4,6 @@ Hydra starts the members, in this process or in several. Each leaves a line abou
 the report adds up; one that cannot run does not stop the others. They share calls through the reply cache alone.
 """
 
-from __future__ import annotations
-
 import shlex
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence

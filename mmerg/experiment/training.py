@@ -1,7 +1,5 @@
 """Trains the small empathetic model, from settings to the artefact; `train.py` is its command."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Makes the parts of a run from a resolved config. Called by entry points only; the one place that instantiates."""
 
-from __future__ import annotations
-
 import json
 import socket
 import sys

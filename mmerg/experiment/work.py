@@ -6,8 +6,6 @@ What runs (`launch.py`) and judgings (`judging/launch.py`) have in common, and w
     progress = carry_out(run, wanted, todo, work, pool, console())
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path

@@ -7,8 +7,6 @@ that neither light nor a swaying head counts. Without a face the region that cha
     apex(greys, thumbs)    # (17, "apex of a face"); None where nothing moves
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import NamedTuple

@@ -4,8 +4,6 @@ shows only where a reader for it was set, with a warning.
 [sentence(measured) for measured in measure(jpegs, times)]
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import NamedTuple
 

@@ -7,8 +7,6 @@ The store keeps what was taken until file, span, crop or settings change. A bad 
         else: ...                             # bad_span; otherwise a tuple of frames in order of time
 """
 
-from __future__ import annotations
-
 import json
 import math
 import os

@@ -8,8 +8,6 @@ people agree on some 65 %. `tools/get_face_reader.py` makes its file.
     reader(Path("face_reader.onnx")).read(grey, (40, 20, 20, 30))    # "sadness 0.6, neutral 0.3"
 """
 
-from __future__ import annotations
-
 import threading
 from dataclasses import dataclass
 from functools import cache, cached_property

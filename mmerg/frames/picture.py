@@ -3,8 +3,6 @@
 data = to_jpeg(shrink(picture, fitted(1280, 720, 448)), quality=85)
 """
 
-from __future__ import annotations
-
 import importlib
 import math
 import os

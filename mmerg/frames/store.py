@@ -4,8 +4,6 @@ folder/jpeg/<sha256>.jpg    the bytes
 folder/taken/<key>.json     what was asked for, and the list of frames it gave
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256

@@ -1,7 +1,5 @@
 """Jobs by submitit: SLURM's, and processes of this machine."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

@@ -1,7 +1,5 @@
 """What starts jobs, and what a job is: implemented with submitit (`batch.py`) and with Ray (`ray_tasks.py`)."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Protocol

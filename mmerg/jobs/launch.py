@@ -3,8 +3,6 @@
 What a shard's folder holds decides what is left to do, so that the same command goes on wherever the last one ended.
 """
 
-from __future__ import annotations
-
 import json
 import shlex
 from collections import Counter, deque

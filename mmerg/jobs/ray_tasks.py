@@ -1,7 +1,5 @@
 """Jobs on a Ray cluster: a task a shard, put where the processors, GPUs and resources that it asks for are free."""
 
-from __future__ import annotations
-
 import os
 import socket
 from collections.abc import Mapping, Sequence

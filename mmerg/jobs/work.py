@@ -1,7 +1,5 @@
 """What a job does: one shard, as `mmerg run shard=3/64` does it; with a server of its own where it is to have one."""
 
-from __future__ import annotations
-
 import http.client
 import os
 import shlex

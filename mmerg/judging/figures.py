@@ -6,8 +6,6 @@ rather than too narrow, and with a width even where all verdicts are alike. Rati
     mean("empathy", [4.0, None, 3.5], ["d0", "d1", "d2"], by="bootstrap")    # n 2: a sample with None does not count
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from statistics import fmean
 from typing import Any

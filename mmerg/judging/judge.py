@@ -9,8 +9,6 @@ fails the item. Where a run gave no reply there is nothing to ask.
     verdicts = judge.item(item, backend, trace.emit)
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import permutations, product

@@ -6,8 +6,6 @@ judgement-<judge's backbone>@<rubric>.json holds the fullest `Judgement` of its 
     read_judgements(run)["gemma3-12b@likert"].scores["empathy"]
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Iterable

@@ -3,8 +3,6 @@
 Reads top to bottom: runs and their replies, hosts and engine, the judging folder, items in flight, figures and tables.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Sequence

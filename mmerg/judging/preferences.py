@@ -15,8 +15,6 @@ it; a dialogue without a majority has none. p is corrected for all aspects (Holm
     signs(samples, ["empathy", "fluency"])["fluency"].p_holm
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from itertools import combinations

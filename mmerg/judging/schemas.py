@@ -1,8 +1,6 @@
 """What a judge answers: a level for one reply, or which of two is better. The reason stands before the verdict, since a
 model writes fields in order."""
 
-from __future__ import annotations
-
 from typing import Annotated, Literal
 
 from pydantic import Field

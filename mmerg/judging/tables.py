@@ -1,7 +1,5 @@
 """A judgement for the terminal: figures with their intervals and n, and what they leave out. Prints nothing itself."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 
 from rich.console import RenderableType

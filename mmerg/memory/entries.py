@@ -1,7 +1,5 @@
 """What a memory holds: turns of a corpus with their history, and the text by which each is found."""
 
-from __future__ import annotations
-
 import hashlib
 import html
 import json

@@ -3,8 +3,6 @@
 Guards are asked from what is surely a leak to what only looks like one. The first that says yes names the exclusion.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 

@@ -3,8 +3,6 @@
 found = memory.nearest(Query(origin, text, history), MemorySettings(name="mine", top_k=2))
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache, partial

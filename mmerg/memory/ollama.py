@@ -4,8 +4,6 @@ Each text is sent alone, and to a host one at a time, so that its vector does no
 are tried again, move to other hosts and wait for lost ones as those of chat do: by the same `Retry` and `Pool`.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor

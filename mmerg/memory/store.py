@@ -4,8 +4,6 @@ The folder is named by a digest over the entries, the key, the embedder and this
 What is there is opened without writing anything, so a cache may be read-only.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os

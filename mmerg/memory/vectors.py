@@ -1,7 +1,5 @@
 """Vectors: what an embedder is, what is checked of its vectors, and their exact ranking by cosine, with faiss."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Protocol, cast
 

@@ -7,8 +7,6 @@ Columns have the names of our figures. A row's `fits` are its settings on top of
 `mmerg run dataset=…` has, a page of a group by its name; a row without `fits` is a system that mmerg does not run.
 """
 
-from __future__ import annotations
-
 from importlib.resources import files
 from typing import Any, Literal
 

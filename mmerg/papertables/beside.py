@@ -5,8 +5,6 @@ interval.
     beside.lines[1].cells[3].inside    # True: the paper's accuracy lies in our 95 % interval
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 

@@ -3,8 +3,6 @@
 console.print(sheet(put_beside(table, runs)))
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 
 from mmerg.console.tables import Sheet, between, figure

@@ -5,8 +5,6 @@ are another model's, or another judge's.
 with_others(put_beside(table, []), {Path("sem"): other_of(Path("sem"))})
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace

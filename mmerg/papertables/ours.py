@@ -4,8 +4,6 @@ run = read_ours(Path("runs/iemocap-merg-qwen3.5-27b-1a2b3c4d"))
 run.called, run.score("acc")
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path

@@ -3,8 +3,6 @@
 differences(table, row, run)    # ["backbone.sampling.temperature is 1.5, not 0.0"]
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from functools import cache
 from itertools import chain

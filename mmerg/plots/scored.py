@@ -1,7 +1,5 @@
 """A run with its figures, as `scores.json` keeps them, for plots that compare runs; and the caption below a plot."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

@@ -3,8 +3,6 @@
 diff("It is fine.", "It is not fine.")    # same 'It is ', ins 'not ', same 'fine.'
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass

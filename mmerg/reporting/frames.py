@@ -4,8 +4,6 @@ Only what OpenCV's frontal-face cascade finds is blurred. Turned, small, covered
 in which none is found is shown as it is: this lowers the risk and does not make a folder anonymous.
 """
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Iterable

@@ -3,8 +3,6 @@
 outcome(result)    # 'later'
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterator, Sequence
 from typing import Literal, NamedTuple
 

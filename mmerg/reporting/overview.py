@@ -4,8 +4,6 @@ overview = Overview(Path("runs/demo-merg-…"))
 overview.scores, overview.failures, overview.planted
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace

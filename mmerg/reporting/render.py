@@ -5,8 +5,6 @@ render("index.j2", title="…", …)
 file_name("dia 3/../4")    # 'dia-3-4-' and 20 hexadecimal digits and '.html'
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import re

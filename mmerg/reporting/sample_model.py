@@ -3,8 +3,6 @@
 `sample_page` makes them of events, templates read them; what an event tells is read off the event.
 """
 
-from __future__ import annotations
-
 import json
 from dataclasses import dataclass
 from typing import Literal

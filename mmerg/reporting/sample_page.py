@@ -6,8 +6,6 @@ Stages are what the run's config and its events name; nothing here knows MERG.
     page.rows[0].cells[1].state    # 'kept'
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import chain, repeat

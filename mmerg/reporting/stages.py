@@ -9,8 +9,6 @@ left out is not there, and nobody sees what is not made.
     stages.told("E")             # "evidence"
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 

@@ -4,8 +4,6 @@ row = TableRow(1, result, page)
 row.blamed, row.problems
 """
 
-from __future__ import annotations
-
 from mmerg.plots.blame import verdicts
 from mmerg.reporting.navigation import became
 from mmerg.reporting.sample_page import SamplePage

@@ -6,8 +6,6 @@ shows what changed in it.
     fields({"emotion": "joy"}, before={"emotion": "anger"})
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass

@@ -3,8 +3,6 @@
 why_selected(event, ["mpa", "caef"])    # 'Pass 1 won: it passed the check of caef, which pass 0 did not'
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from mmerg.runs.events import DRAWN, ENDED, Selected

@@ -5,8 +5,6 @@ One sample at a time is in memory; what overviews need is counted on the way.
     write_report([Path("runs/demo-merg-…")], Path("report"), faces="keep", say=print)
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass

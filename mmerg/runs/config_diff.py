@@ -4,8 +4,6 @@
 one.name, one.values    # "system.max_iterations", ("2", "0")
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence

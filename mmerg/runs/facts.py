@@ -6,8 +6,6 @@ the end token. A token that holds a character of the response belongs to it, who
 token that holds the stop text, too (".\\n").
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections import Counter

@@ -10,8 +10,6 @@ A sample is finished if it has both its events and its line; else it is done aga
 who writes it holds it, and sees before every line that it is still the one that goes by its name.
 """
 
-from __future__ import annotations
-
 import fcntl
 import os
 import threading

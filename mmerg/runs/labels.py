@@ -3,8 +3,6 @@
 labels([read_about(a), read_about(b)])    # ["qwen3.5-27b seed 0", "qwen3.5-27b seed 1"]
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from itertools import accumulate
 

@@ -4,8 +4,6 @@ manifest = read_manifest(Path("runs/meld-merg-qwen3.5-27b-1a2b3c4d"))
 manifest.corpus.name, manifest.backbone, manifest.setting("system.max_iterations")    # "meld", "qwen3.5-27b", 2
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -3,8 +3,6 @@
 [line.sample for line in matrix([read_results(a), read_results(b)]) if line.worse]
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 

@@ -5,8 +5,6 @@ with recording(run, "test_dia0/3") as emit:
 read_events(run, "test_dia0/3")
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Iterator

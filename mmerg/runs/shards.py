@@ -7,8 +7,6 @@ runs/meld-merg-qwen3.5-27b-1a2b3c4d/
 Shard.of("3/64").holds("test_dia0"), Shard.of("3/64").folder(run)
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import re

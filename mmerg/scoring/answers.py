@@ -4,8 +4,6 @@ run = read_run(Path("runs/meld-merg-…"))
 run.answers[0].response, run.answers[0].gold_response
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace

@@ -11,8 +11,6 @@ reply's score would depend on its neighbours. Here a batch is one text: a pair's
     load("roberta-large", 17).scores([("Oh no.", "Oh dear.")])    # [(0.97, 0.96, 0.96)]
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from functools import lru_cache, partial
 from importlib.metadata import version

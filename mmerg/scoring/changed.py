@@ -7,8 +7,6 @@ changes(accuracy(), pairing, ("A", "B"))
 moved(pairing)    # Moved(samples=31, differ=12, interval=(23.7, 56.2))
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import numpy as np

@@ -3,8 +3,6 @@
 must_compare(read_run(a), read_run(b))    # RunError that says what differs
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from mmerg.errors import RunError, some

@@ -5,8 +5,6 @@ compared = compared_with([read_run(a)], [[read_run(b)]], Options(resamples=2000)
 compared.comparisons[0].difference, compared.warnings
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from itertools import chain
 from typing import TypeAlias

@@ -3,8 +3,6 @@
 [metric.name for metric in descriptive(words, "tok:whitespace|case:keep")]
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

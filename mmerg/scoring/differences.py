@@ -5,8 +5,6 @@ for part in shown(compared, {"run-a": "mine"}):
     console.print(part)
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 
 from rich.console import RenderableType

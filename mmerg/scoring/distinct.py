@@ -10,8 +10,6 @@ of as many n-grams. EAD = N / (V · (1 − ((V − 1) / V)^C)), N distinct n-gra
     adjusted(2, vocabulary=100_277).ready(run.answers)
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache

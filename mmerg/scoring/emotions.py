@@ -6,8 +6,6 @@ MERG, arXiv 2604.18988, section 4: the emotion that the response should carry, a
     accuracy().ready(run.answers)(np.arange(len(run.answers)))
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace

@@ -3,8 +3,6 @@
 require("torch", "bert_score")    # ConfigError that says: pip install 'mmerg[metrics]'
 """
 
-from __future__ import annotations
-
 import hashlib
 import importlib.util
 import json

@@ -5,8 +5,6 @@ and what a model forecasts may hold.
     read(folder / "scores.json", Scores) == scores
 """
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import TypeVar

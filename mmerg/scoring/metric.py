@@ -7,8 +7,6 @@ tests (two runs' results in one list, exchanged pairwise).
     value(np.arange(len(run.answers)))    # the figure
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias

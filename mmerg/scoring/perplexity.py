@@ -13,8 +13,6 @@ of different backbones comparable. TRACE's paper (arXiv 2509.21849) does not say
     load("gpt2").nll("", "I am so sorry.")    # (21.3, 6): Σ −ln p over 6 tokens
 """
 
-from __future__ import annotations
-
 import math
 from functools import lru_cache
 from importlib.metadata import version

@@ -6,8 +6,6 @@ The same run, options and file before give the same bytes, whatever the order of
     write_scores(folder, scores)
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from contextlib import suppress
 from math import isfinite

@@ -6,8 +6,6 @@ mcnemar(b=1, c=8)                        # 0.0391
 smallest_shift(n=31, discordance=0.2)    # 0.243: with 31 pairs, 24 points of accuracy
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from math import sqrt
 

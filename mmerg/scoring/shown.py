@@ -5,8 +5,6 @@ for part in shown([Named("mine", [scores])], ["acc", "dist2"], ["mine"]):
 as_latex(sheet(named, ["acc", "dist2"]))
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 

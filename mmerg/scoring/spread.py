@@ -7,8 +7,6 @@ stands beside each run, says how much the choice of samples does. Neither holds 
     over([run.scores["acc"] for run in one_a_seed(runs, lambda run: run.seed)])
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from statistics import fmean, stdev
 from typing import TypeVar

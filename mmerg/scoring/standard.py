@@ -5,8 +5,6 @@ for metric in standard_metrics(manifest.engine, options_of(parser.parse_args()))
     print(metric.name, metric.signature)
 """
 
-from __future__ import annotations
-
 import argparse
 from dataclasses import dataclass, fields
 from typing import Any, get_args

@@ -4,8 +4,6 @@ words = tokenizer("nltk", lower=True)
 words("I can't.")    # ('i', 'ca', "n't", '.')
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import cache, lru_cache
 from typing import Literal

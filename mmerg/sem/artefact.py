@@ -5,8 +5,6 @@ artefact = read(Path("sem"))
 artefact.cause_words(["I lost my job."])    # (["lost"], ["job"])
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os

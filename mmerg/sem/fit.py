@@ -1,7 +1,5 @@
 """Fits the models to labelled histories. Nothing is drawn: the same data, the same models."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass

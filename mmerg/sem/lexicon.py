@@ -4,8 +4,6 @@ word    valence arousal dominance
 abduction       0.062   0.99    0.673
 """
 
-from __future__ import annotations
-
 import hashlib
 import math
 from collections.abc import Mapping

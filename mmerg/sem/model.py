@@ -6,8 +6,6 @@ paper's, ESCM, cannot be rebuilt, as only compiled files of it are public.
     dense.predict(vector)                # {"sad": 0.44, …}
 """
 
-from __future__ import annotations
-
 import re
 import unicodedata
 from collections import Counter

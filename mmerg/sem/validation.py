@@ -1,7 +1,5 @@
 """How good a model is on samples that it was not fitted to: figures with n and interval, and what it takes for what."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any

@@ -4,8 +4,6 @@ async for one in answers(served, offered, sent, Wish(stops=["\n"])):
     ...    # Doing("Perception: …", "Emotion forecast"), …, Answer("That must hurt.", …)
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing

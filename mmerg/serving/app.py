@@ -1,7 +1,5 @@
 """The server as an ASGI app: routes, errors in the shape of each API, and the guard in front."""
 
-from __future__ import annotations
-
 import uvicorn
 from fastapi import FastAPI, Request
 from fastapi.responses import JSONResponse

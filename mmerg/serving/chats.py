@@ -3,8 +3,6 @@
 The least recently used go first once there are too many, or all together are over their room.
 """
 
-from __future__ import annotations
-
 import zlib
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator

@@ -3,8 +3,6 @@
 Reads its job from standard input, and answers there: a line of JSON, then the JPEGs that it speaks of.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import resource

@@ -4,8 +4,6 @@ A page elsewhere whose name is made to point here (DNS rebinding) has a Host of 
 here has an Origin of its own. Addresses cannot be rebound, so they are good as a Host.
 """
 
-from __future__ import annotations
-
 import asyncio
 import ipaddress
 import logging

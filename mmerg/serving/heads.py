@@ -1,7 +1,5 @@
 """Connections of which nothing comes: closed, as nothing above HTTP ever hears of them."""
 
-from __future__ import annotations
-
 import asyncio
 
 import h11

@@ -3,8 +3,6 @@
 System messages and tools are passed over: agents have prompts of their own, and call nothing.
 """
 
-from __future__ import annotations
-
 import base64
 import binascii
 import hashlib

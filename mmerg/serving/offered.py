@@ -4,8 +4,6 @@ offered, missing = offer(settings, engine, line)
 offered["mmerg-merg"].experiment; missing["mmerg-hef"]    # a ConfigError that says what to give
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 

@@ -3,8 +3,6 @@
 What the agents say goes into `thinking`, unless it is switched off. There is nothing to load or to pull.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing

@@ -4,8 +4,6 @@ While the agents work, a stream has what they say as `reasoning_content`, and wh
 Open WebUI shows and OpenAI's own programs pass over.
 """
 
-from __future__ import annotations
-
 import json
 import time
 from collections.abc import AsyncGenerator, Iterator

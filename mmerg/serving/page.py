@@ -1,7 +1,5 @@
 """The page at / and what it asks: turns as they happen, frames, chats that are saved or forgotten."""
 
-from __future__ import annotations
-
 import json
 import re
 import socket

@@ -1,7 +1,5 @@
 """What a client is told that asks for something which cannot be had; `app.py` says it as the client's API does."""
 
-from __future__ import annotations
-
 from mmerg.errors import CallError, Failure, MmergError, SampleError, raised_at
 
 OF_CALLS = {Failure.CONTEXT_OVERFLOW: 400, Failure.IMAGE_REJECTED: 400, Failure.BUSY: 503, Failure.UNREACHABLE: 503}

@@ -3,8 +3,6 @@
 The frames of a turn are there only where its user said that they may be kept.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable
 from datetime import UTC, datetime
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What all routes share: the systems, the turns at work, the chats in memory."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 

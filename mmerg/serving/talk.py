@@ -1,7 +1,5 @@
 """A talk as any client brings it, checked, and the sample that it is to the engine."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property

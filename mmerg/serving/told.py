@@ -4,8 +4,6 @@ told = Told(offered, turn)
 for name, fields in told.of(event): ...
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from typing import Any
 

@@ -3,8 +3,6 @@
 async for name, fields in replying(served, asked): ...
 """
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable
 from contextlib import aclosing, suppress

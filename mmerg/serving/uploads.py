@@ -6,8 +6,6 @@ turn alone. They are never written to a file that has a name.
     Looker(settings, HeldFrames(), ahead=uploads)       # takes keyframes as from any clip
 """
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

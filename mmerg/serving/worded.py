@@ -1,7 +1,5 @@
 """What happens in a turn as lines for chat programs: for their thinking block, and their status line."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

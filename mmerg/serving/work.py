@@ -7,8 +7,6 @@ once its thread has ended.
         ...
 """
 
-from __future__ import annotations
-
 import asyncio
 import logging
 from collections.abc import AsyncGenerator, Callable

@@ -1,7 +1,5 @@
 """Settings of what is asked: a backbone, where it is served, and what every command takes that asks it."""
 
-from __future__ import annotations
-
 from typing import Annotated, Any, Literal
 
 from pydantic import ConfigDict, Field, ValidationInfo, field_validator

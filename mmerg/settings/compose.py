@@ -3,8 +3,6 @@
 config = compose("config", checked(["dataset=meld", "dataset.root=~/MELD"], "config")).config
 """
 
-from __future__ import annotations
-
 import os
 import re
 import sys

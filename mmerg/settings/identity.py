@@ -6,8 +6,6 @@ order. Knows plain values only.
     identity_hash(settings.plain())    # a part of what the end of a run folder's name stands for
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os

@@ -1,7 +1,5 @@
 """What a setting may be: texts, paths, numbers within bounds, and the classes of which `model.py` builds its tree."""
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Callable

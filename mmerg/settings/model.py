@@ -4,8 +4,6 @@ Hydra composes the pages of `conf/`; these classes say what may stand there. A n
 explains it, and a line here or in `backbone.py`. Every package may import these modules; they import none of them.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Annotated, Literal
 

@@ -3,8 +3,6 @@
 pages_of("frames")    # ["all", "none", "paper"]
 """
 
-from __future__ import annotations
-
 import os
 import re
 from pathlib import Path

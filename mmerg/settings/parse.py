@@ -4,8 +4,6 @@ overrides = checked(["dataset=meld", "limit=3"], "config")    # ConfigError for 
 settings = parse(compose("config", overrides).config, RunSettings)
 """
 
-from __future__ import annotations
-
 import os
 import re
 from collections.abc import Iterator, Sequence

@@ -5,8 +5,6 @@ kind_at(RunSettings, "frames")           # FramesSettings
 marked(RunSettings, RUNTIME)             # ["limit", "backend.hosts", …]
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Annotated, Any, get_args, get_origin
 

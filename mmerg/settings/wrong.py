@@ -3,8 +3,6 @@
 raise refusal([unknown(RunSettings, "limt")])    # there is no setting limt; did you mean limit?
 """
 
-from __future__ import annotations
-
 import re
 import reprlib
 from collections.abc import Iterator, Mapping, Sequence

@@ -3,8 +3,6 @@
 sources: {W: {_target_: mmerg.sources.sem.Sem, folder: sem, k2: 20}}
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from itertools import islice

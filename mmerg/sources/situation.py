@@ -3,8 +3,6 @@
 sources: {S: {_target_: mmerg.sources.situation.Situation}}
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from mmerg.corpora.dialogue import Sample

@@ -1,7 +1,5 @@
 """The base of what is written to files and read back, and of what stages answer."""
 
-from __future__ import annotations
-
 from pydantic import BaseModel, ConfigDict
 
 

@@ -4,8 +4,6 @@ MERG's (arXiv 2604.18988): without one of MPA, CAEF, PSP, GRA, and the independe
 another's output. An auditor keeps seeing what it audits.
 """
 
-from __future__ import annotations
-
 from mmerg.errors import ConfigError, did_you_mean
 from mmerg.settings.model import SystemSettings
 

@@ -1,7 +1,5 @@
 """Builds a system from its settings: classes and loop imported, prompts found, and all that cannot hold refused."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection
 from dataclasses import replace
 from difflib import get_close_matches

@@ -9,8 +9,6 @@ pydantic's context. Without a context a record is being read back, which was che
         emotion: Annotated[str, Choice("emotion")]
 """
 
-from __future__ import annotations
-
 import re
 import unicodedata
 from dataclasses import dataclass

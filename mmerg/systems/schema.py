@@ -4,8 +4,6 @@ The three hold a reply to the same bounds: the server's grammar, what the model 
 alone decides (servers ignore parts of a schema, or all of it).
 """
 
-from __future__ import annotations
-
 import json
 import math
 import re

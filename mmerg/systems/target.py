@@ -1,7 +1,5 @@
 """Classes and functions that a config names: imported, made, and what stands for them in a run's identity."""
 
-from __future__ import annotations
-
 import importlib.util
 import inspect
 import sys

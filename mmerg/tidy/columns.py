@@ -1,8 +1,6 @@
 """The columns of the five tables and their types, read off the classes that hold the facts: a field that a result, a
 call or a score gains is a column. The same for every run, also where a column is empty."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime

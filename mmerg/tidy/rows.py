@@ -4,8 +4,6 @@ become JSON text; all else keeps its type. Knows no file format of its own.
     for table, row in told(about): …    # passes and calls
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias

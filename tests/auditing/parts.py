@@ -1,7 +1,5 @@
 """Runs whose outputs name the dialogue that they are of, so that a scripted auditor can know what is planted."""
 
-from __future__ import annotations
-
 import json
 import random
 import re

@@ -1,7 +1,5 @@
 """The auditor that compares, by the command itself: which of two outputs fits is scripted by the marks in them."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Callable

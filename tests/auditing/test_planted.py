@@ -1,7 +1,5 @@
 """Planted faults by the command itself, in this process: who audits is scripted, figures are counted by hand."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

@@ -1,7 +1,5 @@
 """What cannot be audited is refused with what, where and what next; what was audited is shown, or is stale."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from collections.abc import Callable, Iterator

@@ -1,7 +1,5 @@
 """A local HTTP server that answers as a test tells it to, and notes what it was asked."""
 
-from __future__ import annotations
-
 import json
 import socket
 import socketserver

@@ -1,7 +1,5 @@
 """The reply cache: exact replay, what is part of the key, one call for many askers, and a file that survives."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os

@@ -1,7 +1,5 @@
 """Reply caches as files: a base that is only read, several as one, the oldest dropped; replies on a scratch disk."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

@@ -1,7 +1,5 @@
 """llama.cpp in this process, with a real small model (SmolLM2-135M) and a projector of random weights for its eyes."""
 
-from __future__ import annotations
-
 import gc
 import hashlib
 import importlib.util

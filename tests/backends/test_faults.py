@@ -1,7 +1,5 @@
 """Servers that break off, hang, stall, or answer nonsense: each ends, and is named, whatever API they speak."""
 
-from __future__ import annotations
-
 import json
 import socket
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Several hosts, real servers on real ports: they hold other models, die, hang, are slow, come back, and change."""
 
-from __future__ import annotations
-
 import threading
 import time
 from collections import Counter

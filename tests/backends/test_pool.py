@@ -1,7 +1,5 @@
 """The pool: no host over its slots, a sample stays on its host, dead hosts are left out and come back."""
 
-from __future__ import annotations
-
 import random
 import threading
 import time

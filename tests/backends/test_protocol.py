@@ -1,7 +1,5 @@
 """The seam itself: what digests and keys cover, and that its records cannot be changed."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import FrozenInstanceError, fields, replace
 from typing import Any

@@ -1,7 +1,5 @@
 """Retrying: what is tried again, how often, and that closing ends a wait."""
 
-from __future__ import annotations
-
 import threading
 
 import pytest

@@ -1,7 +1,5 @@
 """The scripted backend: answers in order or from a function, exact counts, and a way to break off."""
 
-from __future__ import annotations
-
 import threading
 from concurrent.futures import ThreadPoolExecutor
 

@@ -4,8 +4,6 @@ with scripted_ollama(answer=answer, models=MODELS) as server:
     Bencher(tmp_path, server.url)(TWO, "memory=none", n=2)
 """
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Rows for tests of what a bench shows."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from mmerg.backends.protocol import Engine

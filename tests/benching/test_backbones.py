@@ -1,7 +1,5 @@
 """What names stand for, and that everything they stand for composes."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """What is wrong with a bench: told before the first run where it can be, and no more lost than what failed."""
 
-from __future__ import annotations
-
 import signal
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Options of figures: as they are typed, and tried before anything runs."""
 
-from __future__ import annotations
-
 import argparse
 import shlex
 from dataclasses import fields

@@ -1,7 +1,5 @@
 """The plot: which panels there are, and that nothing of it lies over something else."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

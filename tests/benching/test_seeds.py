@@ -1,7 +1,5 @@
 """Means over seeds: what is averaged, and what never is."""
 
-from __future__ import annotations
-
 from statistics import fmean, stdev
 
 import pytest

@@ -1,7 +1,5 @@
 """Tables: engines kept apart, reasons for what is missing, foreign text escape."""
 
-from __future__ import annotations
-
 import pytest
 from rich.console import Console
 

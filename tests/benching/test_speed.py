@@ -1,7 +1,5 @@
 """Rates and seconds of a run: what the cache served counts for nothing."""
 
-from __future__ import annotations
-
 import pytest
 
 from mmerg.backends.protocol import Finish, Reply

@@ -1,7 +1,5 @@
 """The bench's folder: which tables are one, what an earlier call left, and what is refused before anything runs."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Every program in benchmarks/ can be imported without doing anything, and says what it measures."""
 
-from __future__ import annotations
-
 import importlib
 import subprocess
 import sys

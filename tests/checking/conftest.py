@@ -1,7 +1,5 @@
 """Real clips that the tests share."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

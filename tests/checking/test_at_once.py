@@ -1,7 +1,5 @@
 """What is asked with several calls at once, of a backend that notes it."""
 
-from __future__ import annotations
-
 import pytest
 
 from mmerg.backends.protocol import Engine, Finish, Reply, Request

@@ -1,7 +1,5 @@
 """Which auditor a backbone can do, by models that know each scene's line, pass everything, or give no audit."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 

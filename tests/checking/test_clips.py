@@ -1,7 +1,5 @@
 """Each defect of a clip is found, named as a run names it, and nothing sound is accused."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

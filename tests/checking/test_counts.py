@@ -1,7 +1,5 @@
 """Counts against the published ones, and which clips of a release are bad in every copy."""
 
-from __future__ import annotations
-
 import pytest
 
 from mmerg.checking.report import Count, part

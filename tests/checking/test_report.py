@@ -1,7 +1,5 @@
 """What of a report is a problem, and its bytes."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 

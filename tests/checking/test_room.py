@@ -1,7 +1,5 @@
 """Whether the longest dialogue fits: counted from the prompts that a run would send, with no model and no clip."""
 
-from __future__ import annotations
-
 from mmerg.backends.protocol import Engine
 from mmerg.checking.probes import Found
 from mmerg.checking.room import room

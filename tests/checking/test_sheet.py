@@ -1,7 +1,5 @@
 """The contact sheet: the run's own frames, the words under them, why there are none; never the reply."""
 
-from __future__ import annotations
-
 import re
 from base64 import b64decode
 from collections.abc import Sequence

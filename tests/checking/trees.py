@@ -1,7 +1,5 @@
 """Small corpora with real clips in them, each defect put in by name."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Tables in four forms: no digit lost, rows of one length, foreign text escapes."""
 
-from __future__ import annotations
-
 import csv
 import io
 import re

@@ -1,7 +1,5 @@
 """Write a small EmpatheticDialogues in the published layout, each of its traps switched on by name."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path

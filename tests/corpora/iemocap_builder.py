@@ -1,7 +1,5 @@
 """Write a small IEMOCAP in the release's exact layout, each of its traps switched on by name; or one of full size."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import count

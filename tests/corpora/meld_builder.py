@@ -1,7 +1,5 @@
 """Write a small MELD in the release's exact layout, each of its traps switched on by name."""
 
-from __future__ import annotations
-
 import csv
 import io
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """Readers as users write them, each with a fault that its name tells; they take what `dataset=folder` passes on."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, replace

@@ -1,7 +1,5 @@
 """Clips that are not there are named by turn, and by the file that was looked for."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """The conversation of a dialogue: one name in all splits, variants and roots of the data, another for other data."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 

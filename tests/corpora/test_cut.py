@@ -1,7 +1,5 @@
 """The cut at the target: neither words, label nor frames of the target reach a scene; one sample a dialogue."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """The packaged demo corpus: whole, small, with faces that are found."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import cv2

@@ -1,7 +1,5 @@
 """EmpatheticDialogues: fields, roles, order, situations, labels and damage, on a synthetic copy."""
 
-from __future__ import annotations
-
 import hashlib
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """EmpatheticDialogues' files: layouts, wrong roots, archives, splits mixed up, wrong columns, and any bytes at all."""
 
-from __future__ import annotations
-
 import tempfile
 from pathlib import Path
 

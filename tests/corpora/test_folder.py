@@ -1,7 +1,5 @@
 """A folder of one's own dialogues: what is read, and that every complaint is said at once and clearly."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os

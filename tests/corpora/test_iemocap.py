@@ -1,7 +1,5 @@
 """IEMOCAP: order, keys, labels, encodings and damage, on a synthetic copy in the release's layout."""
 
-from __future__ import annotations
-
 import tempfile
 from collections import Counter
 from pathlib import Path

@@ -4,8 +4,6 @@ The film drawn here has 720x480 pixels, two halves with their own frame codes, a
 frames must come from the speaker's half, from inside the turn, and from before the target.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

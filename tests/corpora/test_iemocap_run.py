@@ -1,7 +1,5 @@
 """The command on a synthetic Session 5: the default protocol's 31 samples, real keyframes, and messages that help."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

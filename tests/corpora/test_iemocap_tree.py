@@ -1,7 +1,5 @@
 """Where IEMOCAP is looked for: the release's folder or the one around it, strangers in it, and what is missing."""
 
-from __future__ import annotations
-
 import os
 import shutil
 from pathlib import Path

@@ -1,7 +1,5 @@
 """MELD: order, keys, times, encodings, damage and messages, on a synthetic copy; counts on the real csv files."""
 
-from __future__ import annotations
-
 import hashlib
 import tempfile
 from collections import Counter

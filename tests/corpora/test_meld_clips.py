@@ -1,7 +1,5 @@
 """MELD's clips: every layout people have, and the files beside them that are no clips."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable
 from pathlib import Path

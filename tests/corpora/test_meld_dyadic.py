@@ -1,7 +1,5 @@
 """MELD's dyadic variant, episodes, and files that are not what their names say."""
 
-from __future__ import annotations
-
 import tempfile
 from dataclasses import replace
 from pathlib import Path

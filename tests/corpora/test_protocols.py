@@ -1,7 +1,5 @@
 """Protocols: which turns are targets, what is left out and why, and what is told of it."""
 
-from __future__ import annotations
-
 from collections import Counter
 from dataclasses import replace
 from typing import Any

@@ -1,7 +1,5 @@
 """The official counts: consistent in themselves, summed over sessions, unknown where nothing is known."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

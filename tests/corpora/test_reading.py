@@ -1,7 +1,5 @@
 """What a reader gives is checked, and what it raises is told with the reader's file and line."""
 
-from __future__ import annotations
-
 import inspect
 from dataclasses import replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Parts that engine tests share: a scene, keyframes, the real MERG system, and outputs for each stage."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from dataclasses import replace

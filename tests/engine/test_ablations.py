@@ -1,7 +1,5 @@
 """Ablations end to end: every prompt as rendered (a golden file an ablation), and the transitions of the loop."""
 
-from __future__ import annotations
-
 import json
 import os
 from copy import deepcopy

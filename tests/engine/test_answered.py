@@ -1,7 +1,5 @@
 """A stage that a class answers: its output is held to the schema, its mistakes cost the sample and are named."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 from typing import Any

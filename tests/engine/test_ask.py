@@ -1,7 +1,5 @@
 """Asking: the accept rule, bounded repair with the exact complaint, and what is sent and traced."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """What is taken off a reply, and what is not."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

@@ -1,7 +1,5 @@
 """One sample from clips to result line, failed or not, alone and in company."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from contextlib import closing

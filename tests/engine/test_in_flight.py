@@ -1,7 +1,5 @@
 """Many at once: no more than there are slots, nothing lost, and what an error leaves standing."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Iterator
 

@@ -1,7 +1,5 @@
 """From clips to what agents see: the budget, images, one montage, descriptions, and turns that go on as text."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path

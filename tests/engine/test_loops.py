@@ -1,7 +1,5 @@
 """Loops that a system names: one pass, Self-Refine with its whole history, and one of a user."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Sources, loops, validators and templates of the user's own that go wrong: told with the place, no traceback."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass, replace

@@ -1,7 +1,5 @@
 """Clips planned by file: one decoding pass for all samples of a run that share a file, whoever comes first."""
 
-from __future__ import annotations
-
 import os
 from collections import Counter
 from collections.abc import Sequence

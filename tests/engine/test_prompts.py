@@ -1,7 +1,5 @@
 """Prompts as rendered: a golden file an agent, who sees what, common beginnings, and nothing of the target."""
 
-from __future__ import annotations
-
 import itertools
 import os
 from dataclasses import replace

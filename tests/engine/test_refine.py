@@ -1,7 +1,5 @@
 """The loop, the stop rule and the selection, driven by a function that answers for stages."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass, field

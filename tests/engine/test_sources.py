@@ -1,7 +1,5 @@
 """Sources by symbol: several at once, and the forecast that each may use, looked for where it is asked."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """What a run says before it begins and at its end: that it is dry, that exemplars are off, which source is wrong."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """What the name of a run's folder stands for."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from mmerg.experiment.launch import Task

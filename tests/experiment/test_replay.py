@@ -1,7 +1,5 @@
 """Which folder a run has, and runs that need no server: finished ones, and those that read the cache alone."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from collections.abc import Iterator

@@ -4,8 +4,6 @@ The left half shows the frame's number, the right half the same plus 512. Above 
 rough texture, blurred where asked. 320x192 pixels, 25 frames a second, so frame n is shown at n / 25 s.
 """
 
-from __future__ import annotations
-
 import struct
 from collections.abc import Callable, Iterable
 from pathlib import Path

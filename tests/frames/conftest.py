@@ -1,7 +1,5 @@
 """Clips that many tests share, and an empty frame store."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

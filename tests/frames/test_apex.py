@@ -1,7 +1,5 @@
 """The frame where a face differs most: on drawn faces with a planted expression, and where there is no face."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Files and spans that give no frames, or fewer than they promise."""
 
-from __future__ import annotations
-
 import math
 import os
 import subprocess

@@ -1,7 +1,5 @@
 """What is measured of frames, and the sentence it becomes."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """The face reader: its conversion against a forward pass in numpy, and what it adds to descriptions."""
 
-from __future__ import annotations
-
 import os
 import runpy
 from collections.abc import Mapping, Sequence

@@ -1,7 +1,5 @@
 """Which frames are taken from clips whose frames say which they are."""
 
-from __future__ import annotations
-
 import hashlib
 from pathlib import Path
 

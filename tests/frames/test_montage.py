@@ -1,7 +1,5 @@
 """Several frames in one picture."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given, settings

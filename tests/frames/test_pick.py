@@ -1,7 +1,5 @@
 """Picking on made-up candidates: order, number, scenes, sharpness."""
 
-from __future__ import annotations
-
 from itertools import accumulate
 
 import numpy as np

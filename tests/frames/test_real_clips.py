@@ -1,7 +1,5 @@
 """Two real clips: a man talking in a car, and street scenes with bicycles."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

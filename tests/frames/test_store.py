@@ -1,7 +1,5 @@
 """Frames are found again while nothing has changed, and taken again when anything has."""
 
-from __future__ import annotations
-
 import os
 import shutil
 from concurrent.futures import ThreadPoolExecutor

@@ -1,7 +1,5 @@
 """What tests of `mmerg cluster run` share: the command in processes of its own, and what its runs hold."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

@@ -4,8 +4,6 @@ node, and the end of that ends it all.
     python -m tests.jobs.ray_nodes
 """
 
-from __future__ import annotations
-
 import sys
 
 

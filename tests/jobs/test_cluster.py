@@ -1,7 +1,5 @@
 """`mmerg cluster run` with jobs of this machine: against the plain run, and where jobs or the command are killed."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal

@@ -1,7 +1,5 @@
 """`mmerg cluster run on=ray` on two nodes of one machine: against the plain run, and where a node is killed."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 import threading

@@ -1,7 +1,5 @@
 """`mmerg cluster run on=slurm` against an sbatch that is a script: what it refuses, and Ctrl-C while it works."""
 
-from __future__ import annotations
-
 import json
 import os
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Parts that judging's tests share: judges as conf/ composes them, items, and scripted answers."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """What a judge is shown: a golden file an aspect, what calls share comes first, and nothing that it must not know."""
 
-from __future__ import annotations
-
 import os
 from dataclasses import fields
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Verdicts: what is asked how often, with which seeds, and what becomes of answers that cannot be used."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Win, tie and lose, and what they say of the judge itself."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import pytest

@@ -1,7 +1,5 @@
 """Parts that memory tests share: an embedder that counts letters, dialogues in a line each, a watch that remembers."""
 
-from __future__ import annotations
-
 import string
 from collections.abc import Sequence
 from typing import Any

@@ -1,7 +1,5 @@
 """Which turns are entries, and by what text they are found."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,7 +1,5 @@
 """Each guard, on and off, and their order."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

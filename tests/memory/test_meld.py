@@ -1,7 +1,5 @@
 """MELD's dev split as the memory of its test split: how much there is, and what each guard keeps back."""
 
-from __future__ import annotations
-
 import json
 import os
 from collections import Counter

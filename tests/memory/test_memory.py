@@ -1,7 +1,5 @@
 """What a query is answered: top k, emotions, thresholds, and what is told of what was kept back."""
 
-from __future__ import annotations
-
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Vectors from Ollama: over hosts, past one that fails, and of a real server."""
 
-from __future__ import annotations
-
 import json
 import socket
 import threading

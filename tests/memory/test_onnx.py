@@ -1,7 +1,5 @@
 """MiniLM without torch: known vectors, a vector that depends on its text alone, and what is refused."""
 
-from __future__ import annotations
-
 import json
 import platform
 import shutil

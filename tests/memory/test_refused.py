@@ -1,7 +1,5 @@
 """A memory is never made of what is evaluated."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

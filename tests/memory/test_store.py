@@ -1,7 +1,5 @@
 """Memories on disk: built once, whole or not at all, never met by another corpus or model."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

@@ -1,7 +1,5 @@
 """The ranking against brute force, and ties."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from itertools import islice
 

@@ -1,7 +1,5 @@
 """What the pages beside it name: classes of a user, who knows mmerg from outside."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated, Any
 

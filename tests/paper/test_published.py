@@ -1,7 +1,5 @@
 """The papers' figures as data: whole, as printed, and what their digits tell of n."""
 
-from __future__ import annotations
-
 import hashlib
 
 import pytest

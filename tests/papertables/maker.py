@@ -4,8 +4,6 @@ run = Maker(tmp_path)("without-mpa", right=20, without=["mpa"])
 ours(beside("ablations", run))[0].row    # "without MPA"
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from copy import deepcopy
 from functools import cache

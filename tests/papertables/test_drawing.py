@@ -1,7 +1,5 @@
 """A paper's table with ours beside, drawn: no digit or name lost, and every form says where a run is not its row."""
 
-from __future__ import annotations
-
 import io
 from collections import Counter
 from typing import Any

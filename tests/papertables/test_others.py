@@ -1,7 +1,5 @@
 """Small empathetic models in HEF's table, pairwise judgings in TRACE's: a line each, with n and interval, unmarked."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Which row of a paper a run is, and where its figures are held against the paper's."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """Runs that differ in their seed alone: their mean, and under which row it stands."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

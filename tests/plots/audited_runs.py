@@ -1,7 +1,5 @@
 """Run folders whose traces hold whole passes with audits, written through the real `Run` and `Trace`."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Where the texts of a figure come to stand, as its renderer says."""
 
-from __future__ import annotations
-
 from itertools import combinations
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What is counted: plans by emotion, and verdicts by pass, of each sample's last finished try."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Every figure holds its texts apart, inside, and large enough to read, with few data, many, none, and odd labels."""
 
-from __future__ import annotations
-
 import io
 from dataclasses import replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Runs are called by the little that tells them apart; a caption says all that a figure is of."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

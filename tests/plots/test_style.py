@@ -1,7 +1,5 @@
 """What `styled` leaves behind: nothing in the user's home, and the environment as it was."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

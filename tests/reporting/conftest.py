@@ -1,7 +1,5 @@
 """Reports to open in a browser, written once for all files of tests; nobody changes them."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 

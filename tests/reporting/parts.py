@@ -3,8 +3,6 @@
 folder = build(tmp_path / "run", [Told("d0/4", passes=("0111", "1111"))])
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

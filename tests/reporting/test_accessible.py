@@ -1,7 +1,5 @@
 """What axe-core finds on each kind of page, in light and in dark: nothing."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Literal
 

@@ -1,7 +1,5 @@
 """Word by word, what changed: nothing is lost, and crumbs do not stand alone."""
 
-from __future__ import annotations
-
 from hypothesis import given
 from hypothesis import strategies as st
 

@@ -1,7 +1,5 @@
 """A report's folder: replaced by a later one, and nothing of anybody else is ever touched."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Faces that OpenCV finds are unrecognisable in a report's copies; a run's own frames are never changed."""
 
-from __future__ import annotations
-
 import hashlib
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Transcripts, replies and names that want to do something: they are text, on every page."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

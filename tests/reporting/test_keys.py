@@ -1,7 +1,5 @@
 """Keys: what they lead to, and that who needs it is rid of them, on any width, and by keyboard alone."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Samples at both ends of what a page must hold: sixty turns without a frame, forty frames in five passes."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Literal
 

@@ -1,7 +1,5 @@
 """Every page from disk in a real browser: nothing is asked of a network, and all that can be done with it works."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """A sample's page as a model: passes, what was kept and what made anew, what evidence points to, why a pass won."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """The table of samples in a real browser: searched, filtered and sorted, at a desk, on a phone and on paper."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path

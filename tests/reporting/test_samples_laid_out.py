@@ -1,7 +1,5 @@
 """The table of samples as it is laid out: on every width, for who listens, for who has only keys, and on paper."""
 
-from __future__ import annotations
-
 import shutil
 from collections import Counter
 from pathlib import Path

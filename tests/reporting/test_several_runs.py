@@ -1,7 +1,5 @@
 """The page of several runs in a real browser: settings, figures, paired differences, and the way from run to run."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

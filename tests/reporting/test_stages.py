@@ -1,7 +1,5 @@
 """The agents of a run by its config: what each gives and is shown, with ablations, in words where there are any."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

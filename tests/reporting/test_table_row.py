@@ -1,7 +1,5 @@
 """What a row of the table knows of its sample."""
 
-from __future__ import annotations
-
 from mmerg.errors import Failure
 from mmerg.reporting.sample_page import SamplePage
 from mmerg.reporting.stages import Stages

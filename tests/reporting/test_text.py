@@ -1,7 +1,5 @@
 """File names that are safe anywhere, and foreign text whose steering characters are spelled out."""
 
-from __future__ import annotations
-
 import re
 
 from hypothesis import given

@@ -1,7 +1,5 @@
 """Any output as fields: evidence points to turns and frames, and what changed is marked."""
 
-from __future__ import annotations
-
 from mmerg.reporting.diff import Span
 from mmerg.reporting.values import Field, Line, fields
 

@@ -1,7 +1,5 @@
 """A page that is watched while it is used: what it asks for, what it logs, and what its policy forbids it."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path

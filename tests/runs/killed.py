@@ -8,8 +8,6 @@ same try as its line, and no sample that had been finished before a kill done ag
     python -m tests.runs.killed 50
 """
 
-from __future__ import annotations
-
 import json
 import random
 import sys

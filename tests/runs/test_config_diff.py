@@ -1,7 +1,5 @@
 """What two runs' manifests say of their difference: settings that decide results, digests, engine, commit."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

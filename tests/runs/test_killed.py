@@ -1,7 +1,5 @@
 """Runs that are killed with SIGKILL at random moments, against one that is not."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from tests.runs.killed import compared

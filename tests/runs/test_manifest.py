@@ -1,7 +1,5 @@
 """Manifests that were changed by hand, and folders that are no run's: what every command says of them."""
 
-from __future__ import annotations
-
 import copy
 import json
 from collections.abc import Callable, Iterator, Mapping

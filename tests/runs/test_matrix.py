@@ -1,7 +1,5 @@
 """Several runs sample by sample."""
 
-from __future__ import annotations
-
 from mmerg.runs.matrix import matrix
 from mmerg.runs.result import Result
 from tests.scoring.run_builder import result

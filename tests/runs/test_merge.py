@@ -1,7 +1,5 @@
 """Shards of a run, and putting them together: the bytes of a plain run, all checks, and merges that are broken off."""
 
-from __future__ import annotations
-
 import fcntl
 import json
 import os

@@ -1,7 +1,5 @@
 """Lines of records: the last of a sample counts, torn and damaged ones are told, and any text is read back."""
 
-from __future__ import annotations
-
 import math
 import os
 from pathlib import Path

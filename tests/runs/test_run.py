@@ -1,7 +1,5 @@
 """The run folder: one writer, one identity, results that survive, and the same bytes in the end."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os

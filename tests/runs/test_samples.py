@@ -1,7 +1,5 @@
 """The events of a sample: read back as they were written, there whole or not at all, under a name for any id."""
 
-from __future__ import annotations
-
 import json
 import math
 import os

@@ -1,7 +1,5 @@
 """Which log-probabilities are the response's own."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import pytest

@@ -1,7 +1,5 @@
 """The tokens that real servers tell are found in their replies: emoji of several tokens, stop texts, line feeds."""
 
-from __future__ import annotations
-
 import importlib.util
 from collections.abc import Iterator
 

@@ -1,7 +1,5 @@
 """Answers for tests of figures, without a folder."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -3,8 +3,6 @@
 folder = build_run(tmp_path / "run", [result("a/1", "Oh no.", "sadness", gold="joy")])
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from itertools import pairwise

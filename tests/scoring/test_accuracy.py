@@ -1,7 +1,5 @@
 """Accuracy, macro-F1 and the confusion of emotions, by hand."""
 
-from __future__ import annotations
-
 from math import isnan
 
 import numpy as np

@@ -1,7 +1,5 @@
 """A run folder read for scoring, and what its results say of log-probabilities: of the right call of the right pass."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Iterable
 from math import inf, nan

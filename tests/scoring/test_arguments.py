@@ -1,7 +1,5 @@
 """The options of figures on a command line."""
 
-from __future__ import annotations
-
 import argparse
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """BERTScore against the package that defines it, on a random BERT of a few thousand weights."""
 
-from __future__ import annotations
-
 import re
 from math import isnan
 from pathlib import Path

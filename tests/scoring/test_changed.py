@@ -1,7 +1,5 @@
 """How many forecasts differ between two runs, with an interval of their share."""
 
-from __future__ import annotations
-
 import pytest
 
 from mmerg.runs.result import Result

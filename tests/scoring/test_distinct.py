@@ -1,7 +1,5 @@
 """Distinct-n and its expectation-adjusted form: by hand, against the tokenisers' own packages, and as properties."""
 
-from __future__ import annotations
-
 from math import isnan, nan
 from typing import get_args
 

@@ -1,7 +1,5 @@
 """Files of figures hold any text that a folder's name or a model's reply can hold."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

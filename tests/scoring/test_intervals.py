@@ -1,7 +1,5 @@
 """Intervals: against statsmodels, against simulation, and what always holds."""
 
-from __future__ import annotations
-
 from math import sqrt
 
 import numpy as np

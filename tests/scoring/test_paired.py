@@ -1,7 +1,5 @@
 """Two runs on the same samples: differences, intervals, p, and what becomes of pairs that do not count."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass, replace

@@ -1,7 +1,5 @@
 """McNemar's and Holm's p, held against published ones; what so many pairs can show, against simulation."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given, settings

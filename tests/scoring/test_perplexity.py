@@ -1,7 +1,5 @@
 """Perplexities: of the generating model by hand, of another model against transformers' own loss."""
 
-from __future__ import annotations
-
 import re
 import shutil
 from itertools import pairwise

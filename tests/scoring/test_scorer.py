@@ -1,7 +1,5 @@
 """A run's scores: whole, the same bytes again, and kept beside it; also of runs with next to nothing in them."""
 
-from __future__ import annotations
-
 import random
 from math import inf
 from pathlib import Path
@@ -250,7 +248,7 @@ def test_options_that_mean_nothing(folder: Path) -> None:
         (Options(ref_context=True), "nothing without --ref-ppl"),
     ):
         with pytest.raises(ConfigError, match=told):
-            standard_metrics(run, options)
+            standard_metrics(run.engine, options)
 
 
 def test_a_folder_that_cannot_be_written(folder: Path) -> None:

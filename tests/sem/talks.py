@@ -1,7 +1,5 @@
 """Talks whose emotion shows in planted words, in EmpatheticDialogues' layout, and models trained on them."""
 
-from __future__ import annotations
-
 import json
 import os
 import random

@@ -1,7 +1,5 @@
 """The variant over embeddings: what the artefact says of its embedder, what is learnt, and which runs are refused."""
 
-from __future__ import annotations
-
 import json
 import random
 from importlib.util import find_spec

@@ -1,7 +1,5 @@
 """The small empathetic model: what it learns from planted words, and that nothing in it is left to chance."""
 
-from __future__ import annotations
-
 import random
 
 import numpy as np

@@ -1,7 +1,5 @@
 """`system=hef` with a small empathetic model: what its one call sees, and what a run refuses."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """A training that the system ends: nothing that a run would take is left, and the same command starts clean."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

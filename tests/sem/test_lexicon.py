@@ -1,7 +1,5 @@
 """The intensity lexicon: both versions of NRC-VAD, the formula, and files that are neither."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

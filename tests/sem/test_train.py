@@ -1,7 +1,5 @@
 """`mmerg train sem` and `system=hef` with what it makes: whole or refused, from the split to the prompt."""
 
-from __future__ import annotations
-
 import json
 import re
 import sys

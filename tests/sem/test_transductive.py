@@ -1,7 +1,5 @@
 """S over what is evaluated, as in the paper: made, told, and never taken for S over the training split."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

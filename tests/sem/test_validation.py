@@ -1,7 +1,5 @@
 """Figures of the small empathetic model by hand, with n and interval, and what it takes for what."""
 
-from __future__ import annotations
-
 import pytest
 
 from mmerg.scoring.intervals import wilson

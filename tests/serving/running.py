@@ -4,8 +4,6 @@ with running(Scripted(script)) as server:
     httpx.get(f"{server.url}/page/setup")
 """
 
-from __future__ import annotations
-
 import threading
 import time
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """What scripted models answer to systems that are served."""
 
-from __future__ import annotations
-
 import json
 import re
 import threading

@@ -1,7 +1,5 @@
 """Clients that hang up, models that die, and many who ask at once."""
 
-from __future__ import annotations
-
 import json
 import re
 import socket

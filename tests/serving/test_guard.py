@@ -1,7 +1,5 @@
 """Who may ask, how much may be sent, and that no request reaches a file."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import logging

@@ -1,7 +1,5 @@
 """Connections on which no request comes."""
 
-from __future__ import annotations
-
 import asyncio
 import socket
 import threading

@@ -1,7 +1,5 @@
 """Who comes next, and who waits."""
 
-from __future__ import annotations
-
 import asyncio
 
 import pytest

@@ -1,7 +1,5 @@
 """What chat programs send, before it is a talk: parsed beside the event loop, bounded, and whose it is."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import threading

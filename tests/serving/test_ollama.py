@@ -1,7 +1,5 @@
 """Ollama's API, asked by ollama-python, and by Ollama's own program where it is at hand."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """OpenAI's API, asked by OpenAI's own SDK."""
 
-from __future__ import annotations
-
 import base64
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What the page asks of the server: turns as they happen, frames, and chats that are forgotten."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor

@@ -1,7 +1,5 @@
 """Chats that are saved: run folders like any other, with frames only where they may be kept."""
 
-from __future__ import annotations
-
 import stat
 from collections.abc import Iterator
 from pathlib import Path

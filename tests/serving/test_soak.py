@@ -1,7 +1,5 @@
 """What is left of turns once they have ended: nothing that grows. `benchmarks/serving.py` weighs it."""
 
-from __future__ import annotations
-
 import gc
 import os
 import sys

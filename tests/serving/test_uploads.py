@@ -1,7 +1,5 @@
 """What clients send is decoded in a process of its own, under limits."""
 
-from __future__ import annotations
-
 import struct
 import subprocess
 import sys

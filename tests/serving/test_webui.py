@@ -1,7 +1,5 @@
 """Open WebUI in front of the server, in a browser: `make test-webui` installs it (800 MB) and sets MMERG_WEBUI."""
 
-from __future__ import annotations
-
 import os
 import socket
 import subprocess

@@ -1,7 +1,5 @@
 """Commands that compose settings: help, options, pages of the user's own, and what Tab completes."""
 
-from __future__ import annotations
-
 import os
 import re
 import subprocess

@@ -1,7 +1,5 @@
 """Every option of conf/ composes and makes its parts; what overrides what; what is refused."""
 
-from __future__ import annotations
-
 import os
 import sys
 from contextlib import closing

@@ -1,7 +1,5 @@
 """Which settings decide results, and so begin another run."""
 
-from __future__ import annotations
-
 import copy
 from collections.abc import Iterator
 from typing import Any

@@ -1,7 +1,5 @@
 """Types, bounds and words of every setting, as a command line meets them."""
 
-from __future__ import annotations
-
 import pytest
 
 from mmerg.errors import ConfigError

@@ -1,7 +1,5 @@
 """A path means the same wherever it is set: on the command line, in a row, on a page."""
 
-from __future__ import annotations
-
 import os
 import sys
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A misspelt setting is named with what was meant, before Hydra advises to add it."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from contextlib import suppress

@@ -1,7 +1,5 @@
 """Files are whole or not there, private, and never written through a link."""
 
-from __future__ import annotations
-
 import stat
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor

@@ -1,7 +1,5 @@
 """A system of ours, played on one scene by a script: every request with its stage and pass, and the events."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Mapping
 from functools import partial

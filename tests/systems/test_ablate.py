@@ -1,7 +1,5 @@
 """Ablations as configuration: what is taken out is gone everywhere, and what makes no sense is refused."""
 
-from __future__ import annotations
-
 from copy import deepcopy
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Each ablation as a run of the demo set by a model that is not shown images, from a page of the user's own folder."""
 
-from __future__ import annotations
-
 import json
 import os
 import sys

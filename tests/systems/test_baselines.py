@@ -1,7 +1,5 @@
 """Baselines with a loop: what is asked again, what it is shown, and which draft is taken."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,7 +1,5 @@
 """Best of n: which draw is taken, what a draw costs that cannot be used, and that each has a seed of its own."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from pathlib import Path

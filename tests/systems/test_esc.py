@@ -1,7 +1,5 @@
 """MultiAgentESC: the stages in order, the vote, and what fails."""
 
-from __future__ import annotations
-
 import json
 from itertools import product
 

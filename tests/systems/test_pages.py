@@ -1,7 +1,5 @@
 """Every system of ours as its page has it: its prompts (a golden file a system), its size, and a run on the demo."""
 
-from __future__ import annotations
-
 import os
 from importlib.util import find_spec
 from pathlib import Path

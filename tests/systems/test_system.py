@@ -1,7 +1,5 @@
 """Systems from YAML: MERG as the paper has it, and clear errors for one that does not hold."""
 
-from __future__ import annotations
-
 from copy import deepcopy
 from typing import Any
 

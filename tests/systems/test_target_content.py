@@ -1,7 +1,5 @@
 """What stands in a run's identity for the files that a class of the user's is given."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

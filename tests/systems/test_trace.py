@@ -1,7 +1,5 @@
 """TRACE (arXiv 2509.21849): who sees what, what is asked for again, and on which corpora it runs."""
 
-from __future__ import annotations
-
 import json
 from importlib.resources import files
 from importlib.util import find_spec

@@ -1,7 +1,5 @@
 """Systems are asked for the emotion that the dataset's labels name: of who answers, or of who tells."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

@@ -1,7 +1,5 @@
 """A run as a log that inspect_ai's own reader takes."""
 
-from __future__ import annotations
-
 from importlib.util import find_spec
 from pathlib import Path
 

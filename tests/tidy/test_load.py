@@ -1,7 +1,5 @@
 """`mmerg.load`: the five tables as data frames, and that the documented lines give what they say."""
 
-from __future__ import annotations
-
 import math
 import re
 import shutil

@@ -1,7 +1,5 @@
 """The notebook of docs/ runs as it stands, on a run of the name that `make demo` gives."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import subprocess

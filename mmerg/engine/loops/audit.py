@@ -4,8 +4,6 @@ Pass t = 0 is the first full run; every pass is audited, the last one too; at mo
 an auditor there is one pass and it is the response.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """Best of n: the same passes by other seeds, of which the likeliest is taken."""
 
-from __future__ import annotations
-
 from collections import Counter
 
 from mmerg.engine.loops.audit import is_final

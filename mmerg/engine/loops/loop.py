@@ -9,8 +9,6 @@ A loop decides which stages are asked, how often, and which pass the result come
         return finish(state.scene.id, passes, "two drafts", "last", emit)
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol

@@ -1,7 +1,5 @@
 """What the baselines answer where it is no plain text."""
 
-from __future__ import annotations
-
 from typing import Annotated
 
 from pydantic import Field

@@ -1,7 +1,5 @@
 """What MultiAgentESC's agents answer where it is no plain text."""
 
-from __future__ import annotations
-
 from collections import Counter
 from typing import Annotated
 

@@ -6,8 +6,6 @@ for twice as much, so that a reply closes within its token limit; they stay unde
 enforce. What needs the frames is asked for, and required, only of an agent that sees them.
 """
 
-from __future__ import annotations
-
 from typing import Annotated, Literal
 
 from pydantic import Field

@@ -1,7 +1,5 @@
 """What TRACE's agents answer (arXiv 2509.21849, section 3): emotion e, cause c, strategy s. R is plain text."""
 
-from __future__ import annotations
-
 from typing import Annotated
 
 from pydantic import Field

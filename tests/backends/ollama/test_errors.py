@@ -1,7 +1,5 @@
 """Each wording of an error to its failure."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

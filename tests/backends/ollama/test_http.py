@@ -1,7 +1,5 @@
 """HTTP itself: connections that are kept, every fault on a new and on a used one, caps, and deadlines for all."""
 
-from __future__ import annotations
-
 import json
 import time
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """An https host: chat and description over TLS, and a certificate that nobody vouches for."""
 
-from __future__ import annotations
-
 import shutil
 import socket
 import ssl

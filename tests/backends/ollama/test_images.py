@@ -1,7 +1,5 @@
 """Headers of images, against what OpenCV writes."""
 
-from __future__ import annotations
-
 import struct
 
 import cv2

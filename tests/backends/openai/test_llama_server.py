@@ -1,7 +1,5 @@
 """The adapter against a real llama-server over TCP: a small text model, with a projector of random weights for eyes."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Answers of servers that no test can start, recorded or written down from their sources; each says where from."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from typing import Any

@@ -1,7 +1,5 @@
 """What is sent in each dialect, and what is refused before anything is sent."""
 
-from __future__ import annotations
-
 import base64
 import json
 from contextlib import closing

@@ -1,7 +1,5 @@
 """The page on the real server, whose agents are scripted."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any

@@ -1,7 +1,5 @@
 """A camera that films a clip of ours, again and again."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import cv2

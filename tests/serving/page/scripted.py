@@ -1,7 +1,5 @@
 """What the model of the page's tests says: MERG's agents, by turn and pass, held back and let go on as a test wants."""
 
-from __future__ import annotations
-
 import json
 import threading
 from collections.abc import Iterator, Mapping

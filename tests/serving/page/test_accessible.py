@@ -1,7 +1,5 @@
 """What axe-core finds in each state of the page (nothing), and that it is used by keyboard, small, and in peace."""
 
-from __future__ import annotations
-
 from typing import Literal
 
 import pytest

@@ -1,7 +1,5 @@
 """The camera, clips and pictures: asked for, shown, sent with a turn; refused without harm."""
 
-from __future__ import annotations
-
 import socket
 from base64 import b64encode
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Texts that want to do something are text, whoever says them; the page is small and whole by itself."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

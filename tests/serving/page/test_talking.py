@@ -1,7 +1,5 @@
 """A conversation on the page: it fills in as the agents work; stop, try again, edit, another system beside."""
 
-from __future__ import annotations
-
 import json
 import re
 import threading
