@@ -248,7 +248,7 @@ def test_options_that_mean_nothing(folder: Path) -> None:
         (Options(ref_context=True), "nothing without --ref-ppl"),
     ):
         with pytest.raises(ConfigError, match=told):
-            standard_metrics(run.engine, options)
+            standard_metrics(run.manifest.engine, options)
 
 
 def test_a_folder_that_cannot_be_written(folder: Path) -> None:
