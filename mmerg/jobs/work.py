@@ -71,7 +71,8 @@ def _server(command: str, seconds: float, log: Path, secret: str) -> Iterator[st
         while (code := started.poll()) is not None or not _ready(port):
             if code is not None or monotonic() > end:
                 ended = f"it ended with {code}" if code is not None else f"{seconds:g} s passed"
-                shown = (tail(log) or "nothing").replace(secret or "\0", "***")
+                said_last = tail(log) or "nothing"
+                shown = said_last.replace(secret, "***") if secret else said_last
                 what = f"the job's server is not ready: {ended}; it said: {shown}"
                 hint = "{port} in server= stands for the port to listen at; server_wait= gives it more seconds"
                 raise ConfigError(what, where=str(log), hint=hint)

@@ -14,6 +14,7 @@ import fcntl
 import os
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import ExitStack
 from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
@@ -25,7 +26,7 @@ from mmerg.runs.manifest import MANIFEST, Manifest, Started, read_any_manifest
 from mmerg.runs.result import Line, Result, Results, read_lines
 from mmerg.runs.samples import ENDING, SAMPLES, events_file, file_name, recording
 from mmerg.runs.shards import SHARDS
-from mmerg.storage.files import PART, private_folder, sha256_of, write_whole, writing
+from mmerg.storage.files import PART, private_folder, replacing, sha256_of, write_whole, writing
 
 RESULTS, FRAMES = "results.jsonl", "frames"
 
@@ -150,10 +151,18 @@ class Folder(Generic[Line]):
             raise RunError(what, where=str(self._file), hint=hint)
 
     def _rewrite(self) -> None:
-        """Put a new file in the place of the one that is held, and hold it."""
-        with writing(self._file):
-            write_whole(self._file, self.results.lines.values(), durable=True)
-            handle = hold(self._file)
+        """Put a new file in the place of the one that is held, locked before it is there: no other process can hold it
+        first."""
+        with ExitStack() as undo, writing(self._file):
+            with replacing(self._file) as file:
+                file.writelines(self.results.lines.values())
+                file.flush()
+                os.fsync(file.fileno())
+                handle = os.dup(file.fileno())
+                undo.callback(os.close, handle)
+                fcntl.fcntl(handle, fcntl.F_SETFL, os.O_APPEND)
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            undo.pop_all()
         os.close(self._handle)
         self._handle, self._size = handle, os.fstat(handle).st_size
         self.results.clean = True

@@ -182,9 +182,21 @@ except RunError as error:
 """
 
 
-def start(folder: Path) -> subprocess.CompletedProcess[str]:
+SEAL = """
+import sys
+from pathlib import Path
+from tests.runs.test_run import MADE, Run
+with Run(Path(sys.argv[1]), MADE) as run:
+    told = []
+    sys.addaudithook(lambda event, _: told.append(event))
+    run.seal(["b", "a"])
+print(*(event for event in told if event in ("fcntl.flock", "os.rename")))
+"""
+
+
+def start(folder: Path, script: str = START) -> subprocess.CompletedProcess[str]:
     """Another process that would write the run."""
-    command = [sys.executable, "-c", START, str(folder)]
+    command = [sys.executable, "-c", script, str(folder)]
     environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
     return subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
 
@@ -201,6 +213,11 @@ def test_a_second_process_is_refused_whatever_hidden_files_are_removed(folder: P
             pass
         do(run, result("c"))
     assert start(folder).returncode == 0
+
+
+def test_what_takes_the_place_of_the_results_is_locked_before_it_is_there(folder: Path) -> None:
+    """Else another process that begins at that moment holds it, and the one that was at work ends with an error."""
+    assert start(folder, SEAL).stdout == "fcntl.flock os.rename\n"
 
 
 def test_a_writer_whose_file_was_removed_stops_and_another_goes_on(folder: Path) -> None:
