@@ -55,7 +55,8 @@ class Meld:
     def load(self) -> Corpus:
         """Read the split. Dialogues are called `test_dia3`, dyads `test_dyad3`; the conversation of both is that of the
         dialogue (`meld/test/dia3`), for a dyad that of the first row that names one. What is damaged is left out and
-        counted in `notes`. Raises ConfigError and CorpusError (docs/datasets.md lists what stops a run)."""
+        counted in `notes`. Raises ConfigError for an unknown split or variant, CorpusError for files
+        that cannot be used."""
         files.refuse_other("dataset.split", self.split, CLIP_FOLDERS)
         files.refuse_other("dataset.variant", self.variant, FILES)
         dyadic = self.variant == "dyadic"

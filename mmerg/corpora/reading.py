@@ -16,7 +16,7 @@ from mmerg.corpora.dialogue import Corpus
 from mmerg.corpora.files import unusable
 from mmerg.errors import ConfigError, CorpusError, MmergError, described, raised_at, some
 
-CONTRACT = "docs/datasets.md says what a reader returns"
+CONTRACT = "mmerg new corpus NAME writes one that works, docs/own.md says more"
 
 
 def read_corpus(reader: object, labels: Sequence[str] | None = None) -> Corpus:
