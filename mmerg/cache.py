@@ -31,7 +31,8 @@ def files_of(paths: Sequence[Path]) -> Iterator[Path]:
 
 
 def told(what: str, given: Sequence[Path], megabytes: int) -> Iterator[str]:
-    """Does `what` is asked for; a line for each file, and of info one for each engine."""
+    """Does `what` (info, merge, prune) to the caches that are `given`, of merge the first being the target; what is
+    said of each file, and by info of each engine. megabytes: of prune, what is left (10^6 bytes each)."""
     if what == "merge":
         target, *sources = given
         files = list(files_of(sources))

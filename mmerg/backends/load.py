@@ -21,5 +21,5 @@ def check_load(load: Mapping[str, object], least: Mapping[str, int | None], wher
         if type(value) is bool if lowest is None else type(value) is int and value >= lowest:  # a bool is an int, too
             continue
         meaning = "true or false" if lowest is None else f"a whole number of at least {lowest}"
-        hint = f"set backbone.load.{name}={meaning}, or leave it out where there is a default"
+        hint = f"give {name} {meaning}, or leave it out where there is a default"  # pages set it in several places
         raise ConfigError(f"load option {name} is {value!r}, not {meaning}", where=where, hint=hint)

@@ -182,8 +182,8 @@ def _of_a_run(arguments: Sequence[str]) -> list[str]:
     """The command line of `mmerg run` in that of a cluster. Raises ConfigError for a sweep."""
     line = read_line(arguments)
     if line.multirun:
-        hint = "a command a member; what they share comes from cache_base"
-        raise ConfigError("a sweep over a cluster is a command for each of its members", where="-m", hint=hint)
+        hint = "a command a row; what they share comes from cache_base"
+        raise ConfigError("a sweep over a cluster is a command for each of its rows", where="-m", hint=hint)
     own = ["--config-dir", str(line.own)] if line.own else []
     names = (word.lstrip("+~").partition("=")[0].partition(".")[0] for word in line.settings)
     return [*own, *(word for word, name in zip(line.settings, names, strict=True) if name not in OWN)]

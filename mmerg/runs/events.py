@@ -47,7 +47,7 @@ class _Event(Record):
 
 
 class _OfPass(_Event):
-    kind: str
+    kind: str  # named here, so that it is written before t; each event says which it is
     t: Pass
 
 
