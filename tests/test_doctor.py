@@ -104,6 +104,11 @@ def bad_schema(body: dict[str, Any]) -> str:
     return '{"steps": [1, 2, 3], "mood": "fine"}' if "mood" in str(body.get("format")) else good(body)
 
 
+def sorted_fields(body: dict[str, Any]) -> str:
+    """A server whose grammar has fields in the order of the alphabet: a verdict would come before its reason."""
+    return '{"mood": "calm", "steps": [3, 5]}' if "mood" in str(body.get("format")) else good(body)
+
+
 def prose(body: dict[str, Any]) -> str:
     return good(body) if "format" not in body else "Here is what I think of it."
 
@@ -145,6 +150,7 @@ def unseeded(body: dict[str, Any]) -> str:
 SAME = {"penalties": "?", "seeds": "?"}  # whatever is asked, the same comes back
 FAULTS: list[tuple[Answer, dict[str, str], str]] = [
     (bad_schema, {"schema": "✗"}, "update the server"),
+    (sorted_fields, {"schema": "✗"}, "update the server"),
     (prose, {"schema": "✗", "two images": "?"}, "Here is what I think"),
     (blanks, {"schema": "✗"}, "let it take no blanks in JSON"),
     (blank, {"reply": "✗", "logprobs": "✗", **SAME}, "the reply is blank"),

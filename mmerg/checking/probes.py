@@ -62,10 +62,12 @@ def answers(backend: Backend) -> Found:
 
 
 def schema(backend: Backend) -> Found:
-    """A reply holds to a schema though the prompt asks for something else: so it binds."""
+    """A reply holds to a schema, fields in its order, though the prompt asks for something else: so it binds. A model
+    reasons before it decides only where the order is kept; a server that sorts fields gives the mood first."""
     text = "Say hello in one short sentence of plain words, without any JSON."
     reply = backend.complete(asked(text, schema=json.dumps(Steps.model_json_schema())))
-    if reply.finish is Finish.STOP and _held(reply, Steps):
+    held = _held(reply, Steps) is not None and list(json.loads(reply.text)) == list(Steps.model_fields)
+    if held and reply.finish is Finish.STOP:
         return Found("schema", "ok", "a reply holds to its JSON schema against what the prompt asks for")
     blanks = len(reply.text) > 3 and reply.text[-4:].isspace()
     hint = "let it take no blanks in JSON: docs/servers.md" if blanks else "update the server"
