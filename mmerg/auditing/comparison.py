@@ -14,7 +14,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from mmerg.auditing.first_passes import FirstPasses, finished
+from mmerg.auditing.first_passes import DONORS, FirstPasses, finished
 from mmerg.backends.protocol import TokenLogprob
 from mmerg.engine.loops.audit import audit
 from mmerg.engine.loops.loop import Ask, Outcome
@@ -61,7 +61,7 @@ class Comparison:
         self._run, self._per_check, self._seed = Path(run).expanduser(), per_check, seed
         manifest, results = read_manifest(self._run), read_results(self._run)
         self._dialogues = finished(self._run, manifest, results)
-        self.digest = f"{results_digest(results.values())} {per_check} {seed}"
+        self.digest = f"{results_digest(results.values())} {per_check} {seed} {DONORS}"
         self._passes: FirstPasses | None = None
 
     def __call__(self, system: System, state: State, ask: Ask, emit: Emit) -> Outcome:
