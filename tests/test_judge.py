@@ -265,7 +265,7 @@ def test_a_judgement_is_of_the_replies_that_the_run_has_now(judged: Judged) -> N
     assert read_judgements(judged.a)["qwen2.5vl-7b@likert"].n == SAMPLES + 1
     lines = (judged.a / "results.jsonl").read_text(encoding="utf-8")
     (judged.a / "results.jsonl").write_text(lines.replace("I hear you, 1.", "Me, too."), encoding="utf-8")
-    with pytest.raises(RunError, match=r"this judgement is stale[^$]*python -m mmerg.judge"):
+    with pytest.raises(RunError, match=r"this judgement is stale[^$]*mmerg judge"):
         read_judgements(judged.a)
     assert judged(judged.a, "judge.sample=2").returncode == 0
     assert read_judgements(judged.a)["qwen2.5vl-7b@likert"].n == 2

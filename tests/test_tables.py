@@ -91,7 +91,7 @@ def test_a_judgement_of_other_replies_is_refused(make: Maker, capsys: pytest.Cap
     assert main([str(run)]) == 2
     shown = capsys.readouterr().err
     assert "this judgement is stale" in shown
-    assert f"python -m mmerg.judge {run} judge=likert backbone=larger" in shown
+    assert f"mmerg judge {run} judge=likert backbone=larger" in shown
 
 
 def test_text(make: Maker, capsys: pytest.CaptureFixture[str]) -> None:

@@ -118,7 +118,7 @@ def read_matches(about: About) -> list[Match]:
         if others and first and (first.run, first.identity) == (about.run, about.manifest.identity):
             match = _read(file, Match)
             if match.replies:
-                hint = f"judge both again: python -m mmerg.judge {' '.join(match.runs)}"
+                hint = f"judge both again: mmerg judge {' '.join(match.runs)}"
                 _must_be_of(about.path, match.replies[0], file, hint)
             found.append(match)
     return found
@@ -160,7 +160,7 @@ def _read(file: Path, kind: type[Kind]) -> Kind:
 
 
 def _again(what: str) -> str:
-    return f"judge it again, python -m mmerg.judge {what}, or remove the file"
+    return f"judge it again, mmerg judge {what}, or remove the file"
 
 
 def judgement_file(name: str) -> str:

@@ -78,7 +78,7 @@ def _lots(folders: Sequence[Path], replies: int) -> list[Lot]:
     raise ConfigError(
         f"{len(folders)} run folders are given, and this judge takes {need}",
         where="command line",
-        hint="python -m mmerg.judge runs/… judge=likert, or two of them and judge=pairwise; folders come first",
+        hint="mmerg judge runs/… judge=likert, or two of them and judge=pairwise; folders come first",
     )
 
 
