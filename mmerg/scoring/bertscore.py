@@ -7,7 +7,7 @@ The bert-score package pads the texts of a batch to one length, and padding shif
 reply's score would depend on its neighbours. Here a batch is one text: a pair's score depends on the pair alone.
 
     p, r, f1 = bert_scores("roberta-large", 17)
-    f1.ready(run.answers)
+    scored(f1, run.answers, DEFAULTS).value
     load("roberta-large", 17).scores([("Oh no.", "Oh dear.")])    # [(0.97, 0.96, 0.96)]
 """
 

@@ -24,8 +24,8 @@ _FEW = 3  # samples listed of each kind
 
 def shown(compared: Compared, labels: Mapping[str, str], verbose: bool = False) -> Iterator[RenderableType]:
     """A table for each side that was held against the first, which samples changed, why some figures have no
-    difference, warnings. labels: the user's own names of the runs, empty where there is none. verbose: all samples that
-    changed, signatures, and how all was had."""
+    difference, warnings. labels: what tells the runs apart, by their names (see `runs.labels`). verbose: all
+    samples that changed, signatures, and how all was had."""
     yield escape(f"protocol {compared.protocol}")
     for number, pair in enumerate(compared.pairs):
         found = compared.comparisons[number :: len(compared.pairs)]

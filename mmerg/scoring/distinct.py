@@ -6,8 +6,8 @@ factor of ten. It falls with the number of replies, so compare it at the same n 
 Expectation-adjusted (Liu et al. 2022, arXiv 2202.13587) it falls less: distinct n-grams over how many would be expected
 of as many n-grams. EAD = N / (V · (1 − ((V − 1) / V)^C)), N distinct n-grams of C, V the size of the vocabulary.
 
-    distinct(2).ready(run.answers)
-    adjusted(2, vocabulary=100_277).ready(run.answers)
+    scored(distinct(2), run.answers, DEFAULTS).value
+    scored(adjusted(2, vocabulary=100_277), run.answers, DEFAULTS).value
 """
 
 from collections.abc import Callable, Sequence

@@ -3,7 +3,7 @@
 MERG, arXiv 2604.18988, section 4: the emotion that the response should carry, against the label of the real next turn.
 ×100, higher is better. Its accuracy of 83.87 on IEMOCAP is 26 of 31.
 
-    accuracy().ready(run.answers)(np.arange(len(run.answers)))
+    scored(accuracy(), run.answers, DEFAULTS).value
 """
 
 from collections import Counter

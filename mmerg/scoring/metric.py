@@ -3,8 +3,9 @@
 The same few numpy operations then serve the figure itself, a bootstrap (dialogues drawn with repetition), and paired
 tests (two runs' results in one list, exchanged pairwise).
 
-    value = distinct(2).ready(run.answers)
-    value(np.arange(len(run.answers)))    # the figure
+    kept = list(itertools.compress(run.answers, metric.counted(run.answers)))
+    value = metric.ready(kept)
+    value(np.arange(len(kept)))    # the figure
 """
 
 from collections.abc import Callable, Sequence

@@ -8,8 +8,8 @@ ref_ppl is under a model of your choice: how usual the words are to that model. 
 of different backbones comparable. TRACE's paper (arXiv 2509.21849) does not say which model its PPL is of. Needs
 `pip install 'mmerg[metrics]'`.
 
-    self_perplexity(read_manifest(run).engine).ready(run.answers)
-    ref_perplexity("gpt2").ready(run.answers)
+    scored(self_perplexity(run.manifest.engine), run.answers, DEFAULTS).value
+    scored(ref_perplexity("gpt2"), run.answers, DEFAULTS).value
     load("gpt2").nll("", "I am so sorry.")    # (21.3, 6): Σ −ln p over 6 tokens
 """
 
