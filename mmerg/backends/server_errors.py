@@ -33,7 +33,7 @@ _WORDINGS = {
     Failure.RUNNER_CRASH: r"model runner has unexpectedly stopped|runner process (has terminated|no longer running)|"
     r"error was encountered while running the model|error reading llm response|enginecore encountered|"
     r"model has crashed",
-    Failure.BUSY: r"maximum pending requests exceeded|server busy",
+    Failure.BUSY: r"maximum pending requests exceeded|server busy|llm server loading model",
     Failure.UNREACHABLE: r"unavailable_error: loading model",  # llama-server's: as good as not there yet
     Failure.MODEL_NOT_FOUND: r"pull model manifest: file does not exist|try pulling it first|"
     r"the model `.*` does not exist|no models loaded",

@@ -30,14 +30,14 @@ Asked = TypeVar("Asked", bound=Record)
 
 
 class Steps(Record):
-    """What no model says by itself."""
+    """Two steps and a mood."""
 
     steps: Annotated[list[Annotated[int, Field(ge=3, le=5)]], Field(min_length=2, max_length=2)]
     mood: Literal["calm", "tense"]
 
 
 class Colours(Record):
-    """Of two images."""
+    """The colours of two images."""
 
     first: Colour
     second: Colour

@@ -203,4 +203,15 @@ def _read(folder: Path) -> Artefact:
     with np.load(folder / WEIGHTS, allow_pickle=False) as arrays:
         model = Model(card.labels, column, arrays["idf"], arrays["weights"], arrays["bias"])
         dense = Dense(card.labels, arrays["dense_weights"], arrays["dense_bias"]) if card.embedder else None
-        return Artefact(card, model, dense, frozenset(arrays["dialogues"].tolist()))
+        dialogues = frozenset(arrays["dialogues"].tolist())
+    labels, words = len(card.labels), len(card.words)
+    tables = [(model.weights, (labels, words)), (model.idf, (words,)), (model.bias, (labels,))]
+    if dense:
+        tables += [(dense.weights, (labels, *dense.weights.shape[1:2])), (dense.bias, (labels,))]
+    if any(table.shape != shape for table, shape in tables):
+        raise ValueError("its tables have other sizes than its labels and words")
+    if not all(np.isfinite(table).all() for table, _ in tables):
+        raise ValueError("its tables hold what is no number")
+    if not set(card.causes.high or ()) <= set(card.causes.words) <= set(card.words):
+        raise ValueError("its cause words are none of its words")
+    return Artefact(card, model, dense, dialogues)

@@ -3,13 +3,15 @@
 import json
 import re
 import sys
+from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from mmerg.errors import ConfigError, MmergError
 from mmerg.experiment.training import PAGE
-from mmerg.sem.artefact import CARD, WEIGHTS, causes_of, data_of, read
+from mmerg.sem.artefact import CARD, WEIGHTS, causes_of, data_of, read, write
 from mmerg.sem.fit import Labelled, fit, idf
 from mmerg.sem.lexicon import Lexicon
 from mmerg.settings.command import composing
@@ -54,6 +56,14 @@ def test_the_artefact_says_what_it_was_made_from(sem: Path) -> None:
     assert card.causes.lexicon is not None
     assert {made.knows("hit:00_conv:00"), made.knows("hit:10_conv:10")} == {True}
     assert not made.knows("hit:20_conv:20")
+
+
+def test_a_model_that_did_not_converge_is_none(sem: Path, tmp_path: Path) -> None:
+    made = read(sem)
+    said = made.card.model_dump(exclude={"labels", "words", "weights", "digest"})
+    for table, told in ((made.model.bias * np.nan, "hold what is no number"), (made.model.bias[1:], "other sizes")):
+        with pytest.raises(ConfigError, match=told):
+            write(tmp_path / told, replace(made.model, bias=table), None, made.dialogues, said, {})
 
 
 def test_a_word_of_s_is_high_where_intensity_and_idf_are_over_the_means() -> None:

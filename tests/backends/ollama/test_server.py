@@ -233,11 +233,10 @@ def begun(answer: Answer) -> Iterator[bytes]:
 
 def test_a_server_killed_in_mid_stream(own_server: Server) -> None:
     http = Http(own_server.host, OLLAMA)
-    with http.ask("/api/chat", LONG) as answer:
+    with pytest.raises(CallError) as caught, http.ask("/api/chat", LONG) as answer:
         lines = begun(answer)
         own_server.kill()
-        with pytest.raises(CallError) as caught:
-            list(lines)
+        list(lines)
     assert caught.value.failure is Failure.RUNNER_CRASH
     dead = Ollama(host=own_server.host, model=SMOLLM2, load=LOAD)
     assert failure_of(dead, ask("Hello")).failure is Failure.UNREACHABLE
