@@ -231,12 +231,16 @@ def begun(answer: Answer) -> Iterator[bytes]:
     return lines
 
 
-def test_a_server_killed_in_mid_stream(own_server: Server) -> None:
-    http = Http(own_server.host, OLLAMA)
-    with pytest.raises(CallError) as caught, http.ask("/api/chat", LONG) as answer:
+def cut_short(server: Server) -> None:
+    with Http(server.host, OLLAMA).ask("/api/chat", LONG) as answer:
         lines = begun(answer)
-        own_server.kill()
+        server.kill()
         list(lines)
+
+
+def test_a_server_killed_in_mid_stream(own_server: Server) -> None:
+    with pytest.raises(CallError) as caught:
+        cut_short(own_server)
     assert caught.value.failure is Failure.RUNNER_CRASH
     dead = Ollama(host=own_server.host, model=SMOLLM2, load=LOAD)
     assert failure_of(dead, ask("Hello")).failure is Failure.UNREACHABLE
