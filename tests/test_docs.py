@@ -14,7 +14,8 @@ from tests.composed import composed
 from tests.engine.parts import ROOT
 
 PAGES = [*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *ROOT.glob("benchmarks/*.md")]
-CODE = [file for folder in ("mmerg", "conf", "tools") for file in (ROOT / folder).rglob("*") if file.is_file()]
+FILES = [file for folder in ("mmerg", "conf", "tools") for file in (ROOT / folder).rglob("*") if file.is_file()]
+CODE = [file for file in FILES if file.suffix != ".pyc"]
 OF_OTHERS = {"docs/gguf.md"}  # ggml's
 
 
