@@ -7,9 +7,10 @@ needs `pip install 'mmerg[inspect]'`.
 """
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import ExitStack
 from pathlib import Path
+from typing import Any
 
 from rich.console import Console
 
@@ -19,10 +20,9 @@ from mmerg.runs.folder import read_results
 from mmerg.runs.manifest import About, read_abouts
 from mmerg.runs.samples import gone
 from mmerg.storage.files import private_folder, replacing, writing
-from mmerg.tidy import rows
-from mmerg.tidy.columns import COLUMNS, PROMPTS, schema
-from mmerg.tidy.frames import batches
+from mmerg.tidy.frames import batches, schema
 from mmerg.tidy.inspect_log import write_log
+from mmerg.tidy.tables import PROMPTS, TABLES, Columns
 
 
 def export(out: Console, paths: Sequence[Path], folder: Path | None, prompts: bool, inspect: bool) -> int:
@@ -31,44 +31,47 @@ def export(out: Console, paths: Sequence[Path], folder: Path | None, prompts: bo
 
     abouts = read_abouts(paths)
     target = folder or (paths[0] / "export" if len(paths) == 1 else Path("export"))
-    columns = {**COLUMNS, "calls": COLUMNS["calls"] | (PROMPTS if prompts else {})}
-    files = {table: target / f"{table}.parquet" for table in columns}
+    tables = {name: table.columns | (PROMPTS if prompts and name == "calls" else {}) for name, table in TABLES.items()}
     counts: Counter[str] = Counter()
     with writing(target), ExitStack() as opened:
         private_folder(target)
-        parts = {table: opened.enter_context(replacing(file)) for table, file in files.items()}
+        parts = {name: opened.enter_context(replacing(target / f"{name}.parquet")) for name in tables}
         writers = {
-            table: opened.enter_context(ParquetWriter(part, schema(columns[table]), compression="zstd"))
-            for table, part in parts.items()
+            name: opened.enter_context(ParquetWriter(part, schema(tables[name]), compression="zstd"))
+            for name, part in parts.items()
         }
         for about in abouts:
-            for table, batch in batches(about, _rows(out, about, prompts), columns):
-                writers[table].write_batch(batch)
-                counts[table] += batch.num_rows
+            _warn_of_lost_events(out, about)
+            for name, columns in tables.items():
+                for batch in _batches(out, about, name, columns):
+                    writers[name].write_batch(batch)
+                    counts[name] += batch.num_rows
     for about in abouts if inspect else ():
         write_log(about, target / f"{about.run}.eval")
         out.print(escape(f"{target / about.run}.eval"), soft_wrap=True)
-    for table, file in files.items():
-        out.print(escape(f"{file}: {counts[table]} rows"), soft_wrap=True)
+    for name in tables:
+        out.print(escape(f"{target / name}.parquet: {counts[name]} rows"), soft_wrap=True)
     return 0
 
 
-def _rows(out: Console, about: About, prompts: bool) -> Iterator[tuple[str, rows.Row]]:
-    """The rows of a run; what it lacks is told. Raises RunError where no sample has events."""
-    yield from (("samples", row) for row in rows.samples(about))
-    yield from rows.told(about, prompts)
+def _batches(out: Console, about: About, table: str, columns: Columns) -> Iterable[Any]:
+    """The rows of a run's table. Scores and verdicts that it lacks are told."""
+    if table not in ("scores", "verdicts"):
+        return batches(about, table, columns)
+    try:
+        return list(batches(about, table, columns))
+    except RunError as error:
+        out.print(escape(f"{about.run}: no {table}: {error.what}; next: {error.hint}"), soft_wrap=True)
+        return ()
+
+
+def _warn_of_lost_events(out: Console, about: About) -> None:
+    """Raises RunError where no sample has events."""
     results = read_results(about.path)
-    if lost := len(results.lost):
-        if lost == len(results):
-            raise gone(about.path)
-        out.print(escape(f"{about.run}: there are no events of {lost} samples: no passes, no calls"))
-    for table, rows_of in (("scores", rows.scores), ("verdicts", rows.verdicts)):
-        try:
-            found = list(rows_of(about))
-        except RunError as error:
-            out.print(escape(f"{about.run}: no {table}: {error.what}; next: {error.hint}"), soft_wrap=True)
-        else:
-            yield from ((table, row) for row in found)
+    if results and len(results.lost) == len(results):
+        raise gone(about.path)
+    if results.lost:
+        out.print(escape(f"{about.run}: there are no events of {len(results.lost)} samples: no passes, no calls"))
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -13,8 +13,8 @@ from mmerg.export import main
 from mmerg.runs import events
 from mmerg.runs.folder import Run
 from mmerg.runs.result import Result
-from mmerg.tidy.columns import COLUMNS, schema
-from mmerg.tidy.frames import GROUP
+from mmerg.tidy.frames import GROUP, schema
+from mmerg.tidy.tables import TABLES
 from tests.plots.audited_runs import LOST, PASSED, UNAUDITED, build, plan, planned
 from tests.scoring.run_builder import (
     AT,
@@ -75,7 +75,9 @@ def test_a_sample_is_its_result_and_what_it_was_shown(run: Path) -> None:
 
 
 def test_no_field_of_a_result_is_left_out() -> None:
-    assert set(Result.model_fields) - {"id", "audit", "timing"} <= set(COLUMNS["samples"])  # calls have their own times
+    assert set(Result.model_fields) - {"id", "audit", "timing"} <= set(
+        TABLES["samples"].columns
+    )  # calls have their own times
 
 
 def test_a_pass_has_all_outputs_and_its_audit(run: Path) -> None:
@@ -195,8 +197,8 @@ def test_the_last_finished_try_counts(tmp_path: Path) -> None:
 @pytest.mark.parametrize("results", [[], [result("a/1", None)]])
 def test_types_do_not_depend_on_what_there_is(results: list[Result], tmp_path: Path) -> None:
     assert main([str(build_run(tmp_path / "run", results))]) == 0
-    for name, columns in COLUMNS.items():
-        assert pq.read_schema(tmp_path / f"run/export/{name}.parquet").equals(schema(columns))
+    for name, table in TABLES.items():
+        assert pq.read_schema(tmp_path / f"run/export/{name}.parquet").equals(schema(table.columns))
     assert len(rows(tmp_path / "run/export", "samples")) == len(results)
 
 
@@ -221,7 +223,7 @@ def test_several_runs_share_the_files(run: Path, tmp_path: Path, capsys: pytest.
 def test_the_same_run_gives_the_same_bytes(run: Path, tmp_path: Path) -> None:
     for name in "ab":
         assert main([str(run), "--prompts", "--out", str(tmp_path / name)]) == 0
-    for table in COLUMNS:
+    for table in TABLES:
         assert (tmp_path / f"a/{table}.parquet").read_bytes() == (tmp_path / f"b/{table}.parquet").read_bytes()
     assert len(list((tmp_path / "a").iterdir())) == 5
 

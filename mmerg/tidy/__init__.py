@@ -1,1 +1,1 @@
-"""What run folders hold as tidy data: typed rows (`rows`), their columns (`columns`), and data frames (`frames`)."""
+"""What run folders hold as tidy data: the five tables (`tables`), data frames of them (`frames`), and Inspect's log."""

@@ -7,20 +7,19 @@ tidy.samples.groupby("run").emotion.value_counts()
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from functools import cached_property
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from types import NoneType, UnionType
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Union, get_args, get_origin
 
 from pydantic import BaseModel
 
 from mmerg.errors import RunError
 from mmerg.runs.manifest import About, read_abouts
 from mmerg.storage.files import SAFE
-from mmerg.tidy import rows
-from mmerg.tidy.columns import COLUMNS, Columns, schema
-from mmerg.tidy.rows import Row
+from mmerg.tidy.tables import TABLES, Columns, fields_of, run_of
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -28,58 +27,34 @@ if TYPE_CHECKING:
 GROUP = 1000  # rows
 
 
-@dataclass(frozen=True)
 class Tidy:
-    """Runs as five data frames, each read when it is first asked for; docs/tidy.md lists the columns. A frame raises
-    RunError where what it is of cannot be read, `scores` and `verdicts` also where a run's do not hold any more."""
+    """Runs as data frames, each read when it is first asked for; docs/tidy.md lists the columns. A frame raises
+    RunError where what it is of cannot be read, `scores` and `verdicts` also where a run's do not hold any more.
 
-    abouts: Sequence[About]
+    samples: a row a finished sample. passes, calls: a row a pass or call, none of a sample whose events are gone.
+    scores: a row a figure of `mmerg score` or of a judge. verdicts: a row an answer of a judge on an aspect of a reply.
+    """
 
-    @cached_property
-    def samples(self) -> DataFrame:
-        """A row a finished sample."""
-        return self._frame("samples", rows.samples)
+    samples: DataFrame
+    passes: DataFrame
+    calls: DataFrame
+    scores: DataFrame
+    verdicts: DataFrame
 
-    @cached_property
-    def scores(self) -> DataFrame:
-        """A row a figure of `mmerg score` or of a judge."""
-        return self._frame("scores", rows.scores)
+    def __init__(self, abouts: Sequence[About]) -> None:
+        self.abouts = abouts
 
-    @cached_property
-    def verdicts(self) -> DataFrame:
-        """A row an answer of a judge on an aspect of a reply."""
-        return self._frame("verdicts", rows.verdicts)
-
-    @property
-    def passes(self) -> DataFrame:
-        """A row a pass; none of a sample whose events are gone."""
-        return self._told["passes"]
-
-    @property
-    def calls(self) -> DataFrame:
-        """A row a call; none of a sample whose events are gone."""
-        return self._told["calls"]
-
-    @cached_property
-    def _told(self) -> dict[str, DataFrame]:
-        """The two tables that are made of events, which are read once for both."""
-        return self._frames(("passes", "calls"), rows.told)
-
-    def _frame(self, table: str, rows_of: Callable[[About], Iterable[Row]]) -> DataFrame:
-        return self._frames((table,), lambda about: ((table, row) for row in rows_of(about)))[table]
-
-    def _frames(
-        self, tables: Sequence[str], rows_of: Callable[[About], Iterable[tuple[str, Row]]]
-    ) -> dict[str, DataFrame]:
+    def __getattr__(self, table: str) -> DataFrame:
+        """Reads a table that is not there yet."""
         import pyarrow as pa
 
-        columns = {table: COLUMNS[table] for table in tables}
-        found: dict[str, list[Any]] = {table: [] for table in tables}
-        for about in self.abouts:
-            for table, group in batches(about, rows_of(about), columns):
-                found[table].append(group)
-        made = {table: pa.Table.from_batches(groups, schema(columns[table])) for table, groups in found.items()}
-        return {table: one.to_pandas(maps_as_pydicts="strict") for table, one in made.items()}
+        if table not in TABLES:
+            raise AttributeError(table)
+        columns = TABLES[table].columns
+        found = [group for about in self.abouts for group in batches(about, table, columns)]
+        frame: DataFrame = pa.Table.from_batches(found, schema(columns)).to_pandas(maps_as_pydicts="strict")
+        setattr(self, table, frame)
+        return frame
 
 
 def load(runs: Sequence[str | os.PathLike[str]]) -> Tidy:
@@ -87,46 +62,58 @@ def load(runs: Sequence[str | os.PathLike[str]]) -> Tidy:
     return Tidy(read_abouts([Path(run) for run in runs]))
 
 
-def batches(about: About, told: Iterable[tuple[str, Row]], columns: dict[str, Columns]) -> Iterator[tuple[str, Any]]:
-    """The rows of a run, each with its table's name, as record batches of Arrow: memory holds a group a table. Raises
-    RunError for a value that does not fit its column."""
+def batches(about: About, table: str, columns: Columns) -> Iterator[Any]:
+    """These columns of a table of a run, as record batches of Arrow: memory holds a group of rows. Raises RunError for
+    a value that does not fit its column."""
     import pyarrow as pa
 
-    of_run = rows.run_of(about)
-    schemas = {table: schema(kinds) for table, kinds in columns.items()}
-    waiting: dict[str, list[Row]] = {table: [] for table in columns}
-
-    def group(table: str) -> Any:
+    of_run, types, rows = run_of(about), schema(columns), TABLES[table].rows(about)
+    while group := list(islice(rows, GROUP)):
         try:
-            return pa.RecordBatch.from_pylist(waiting[table], schema=schemas[table])
+            plain = [
+                {name: _plain(value) for name, value in (of_run | row).items() if name in columns} for row in group
+            ]
+            yield pa.RecordBatch.from_pylist(plain, schema=types)
         except (OverflowError, pa.ArrowInvalid) as error:
-            first, last = (waiting[table][place].get("sample") for place in (0, -1))
             raise RunError(
                 f"a value does not fit its column: {error}",
-                where=f"{about.run}, {table}, one of {first} to {last}",
+                where=f"{about.run}, {table}, one of {group[0].get('sample')} to {group[-1].get('sample')}",
                 hint="a server counted what cannot be, or a file is damaged: look into those of samples/",
             ) from error
 
-    for table, row in told:
-        waiting[table].append(_storable({**of_run, **row}))
-        if len(waiting[table]) == GROUP:
-            yield table, group(table)
-            waiting[table].clear()
-    yield from ((table, group(table)) for table, left in waiting.items() if left)
+
+def schema(columns: Columns) -> Any:
+    """A `pyarrow.Schema`."""
+    import pyarrow as pa
+
+    plain = {int: pa.int64(), float: pa.float64(), bool: pa.bool_(), datetime: pa.timestamp("us", tz="UTC")}
+
+    def type_of(kind: Any) -> Any:
+        origin, inside = get_origin(kind), [one for one in get_args(kind) if one is not NoneType]
+        if origin in (Annotated, Union, UnionType):  # X | None
+            return type_of(inside[0])
+        if origin is tuple or isinstance(kind, list):
+            return pa.list_(type_of((inside or kind)[0]))
+        if origin is dict:
+            return pa.map_(pa.string(), type_of(inside[1]))
+        if isinstance(kind, dict):
+            return pa.struct(list(schema(kind)))
+        if kind in plain:
+            return plain[kind]
+        text = origin is Literal or issubclass(kind, str)
+        return pa.string() if text else pa.struct(list(schema(fields_of(kind))))
+
+    return pa.schema([(name, type_of(kind)) for name, kind in columns.items()])
 
 
-def _storable(value: Any) -> Any:
+def _plain(value: Any) -> Any:
     """`value` in plain types; a lone surrogate, for which UTF-8 has no bytes, becomes what a run's own files hold."""
     if isinstance(value, str):
-        try:
-            value.encode()
-        except UnicodeEncodeError:
-            return value.encode(errors=SAFE).decode()
-        return value
+        return value.encode(errors=SAFE).decode()
     if isinstance(value, BaseModel):
         value = value.model_dump()
     if isinstance(value, dict):
-        return {_storable(key): _storable(inner) for key, inner in value.items()}
+        return {_plain(key): _plain(inner) for key, inner in value.items()}
     if isinstance(value, list | tuple):
-        return [_storable(inner) for inner in value]
+        return [_plain(inner) for inner in value]
     return value

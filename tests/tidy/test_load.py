@@ -19,7 +19,7 @@ from mmerg.runs.folder import read_results
 from mmerg.runs.result import Verdicts
 from mmerg.score import main as score
 from mmerg.scoring.score import UnscoredError
-from mmerg.tidy.columns import COLUMNS, NOT_OF_SAMPLES, PROMPTS, RUN
+from mmerg.tidy.tables import NOT_OF_SAMPLES, PROMPTS, RUN, TABLES
 from tests.papertables.maker import match, rate
 from tests.plots.audited_runs import LOST, PASSED, UNAUDITED, build, planned
 from tests.scoring.run_builder import ROOT, build_run, result
@@ -180,7 +180,7 @@ def test_every_column_is_documented() -> None:
     told = {re.split(r"[:\n]", section)[0]: section for section in sections}
     assert {f"`{name}`" for name in RUN} <= set(re.findall(r"`\w+`", told["Files"]))
     results = (ROOT / "docs/runs.md").read_text(encoding="utf-8").partition("## results.jsonl")[2].partition("##")[0]
-    for table, columns in COLUMNS.items():
+    for table, one in TABLES.items():
         told_of = told[table] + results * (table == "samples")
         names = {name for name in re.findall(r"`(\w+)`", told_of) if name not in NOT_OF_SAMPLES}
-        assert sorted(names) == sorted({*columns, *(PROMPTS if table == "calls" else ())} - {*RUN})
+        assert sorted(names) == sorted({*one.columns, *(PROMPTS if table == "calls" else ())} - {*RUN})

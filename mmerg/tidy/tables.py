@@ -1,0 +1,213 @@
+"""The five tables of a run: their columns, read off the classes that hold the facts, and their rows.
+
+A field that a result, a call or a score gains is a column. Outputs of agents, which differ from system to system, are
+JSON text; all else keeps its type. A row may hold more than the columns.
+
+TABLES["passes"].columns, list(TABLES["passes"].rows(about))
+"""
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from pydantic import BaseModel
+
+from mmerg.backends.protocol import Reply
+from mmerg.errors import RunError
+from mmerg.judging.judgement import VERDICTS, Match, read_judgements, read_matches
+from mmerg.runs import events
+from mmerg.runs.folder import read_results
+from mmerg.runs.manifest import About
+from mmerg.runs.result import Result, Verdicts, read_lines
+from mmerg.runs.samples import read_events
+from mmerg.scoring.score import Score, read_scores
+from mmerg.systems.audit import Finding
+
+Columns: TypeAlias = dict[str, Any]  # types by name, see `Table`
+Row: TypeAlias = dict[str, Any]
+NOT_OF_SAMPLES = ("id", "audit", "timing")  # of a result; calls have their own times
+NOT_OF_CALLS = ("kind", "logprobs", "reply")
+RERUN = ("rerun_from", "rerun_reason", "rerun_correction")
+
+
+def run_of(about: About) -> Row:
+    """What every row of a run begins with; model: as the server names it."""
+    manifest = about.manifest
+    return {
+        "run": about.run,
+        "corpus": manifest.corpus.name,
+        "split": manifest.corpus.split,
+        "system": manifest.system,
+        "backbone": manifest.backbone,
+        "model": manifest.engine.model,
+    }
+
+
+def fields_of(kind: type[BaseModel], *without: str) -> Columns:
+    """The fields of a class by name."""
+    return {name: info.annotation for name, info in kind.model_fields.items() if name not in without}
+
+
+def samples(about: About) -> Iterator[Row]:
+    """A row a finished sample, in the order of the results; of replies that another system wrote nothing is counted."""
+    counted = [name for name, kind in fields_of(Result).items() if kind in (int, float)]
+    unknown = dict.fromkeys(counted) if about.manifest.imported else {}
+    for result in read_results(about.path).values():
+        yield {
+            "sample": result.id,
+            "protocol": about.manifest.protocol.description,
+            **result.model_dump(exclude=set(NOT_OF_SAMPLES)),
+            "plan": None if result.plan is None else _json(result.plan),
+            "checks": None if result.audit is None else {name: bool(check) for name, check in result.audit.items()},
+            "history": [{"speaker": speaker, "text": text} for speaker, text in result.history],
+            "labels": about.manifest.corpus.labels,
+            **unknown,
+        }
+
+
+def passes(about: About) -> Iterator[Row]:
+    """A row a pass; none of a sample whose events are gone."""
+    for sample in read_results(about.path):
+        told = read_events(about.path, sample)
+        gives = {event.stage: event.symbol for event in told if isinstance(event, events.Produced)}
+        outputs: dict[str, object] = {}  # by symbol, those kept from the pass before among them
+        numbers = sorted({t for event in told if (t := getattr(event, "t", None)) is not None})
+        for t in numbers:
+            end = events.Selected if t < numbers[-1] else events.Selected | events.SampleFailed
+            of_pass = [event for event in told if getattr(event, "t", None) == t or isinstance(event, end)]
+            rerun = next((event for event in of_pass if isinstance(event, events.Rerun)), None)
+            kept = list(gives.values())[: list(gives).index(rerun.stage)] if rerun else []
+            outputs = {symbol: outputs[symbol] for symbol in kept if symbol in outputs}
+            outputs |= {event.symbol: event.output for event in of_pass if isinstance(event, events.Produced)}
+            yield {"sample": sample, "t": t, **_pass(t, of_pass), "outputs": _json(outputs)}
+
+
+def _pass(t: int, of_pass: Iterable[events.Event]) -> Row:
+    """What the events of pass t say of it. A pass is "failed" where the sample was given up before anything else."""
+    row: Row = {"status": "failed", "selected": False, "ran": [], "supplied": [], "excluded": []}
+    for event in of_pass:
+        match event:
+            case events.Rerun():
+                row |= dict(zip(RERUN, (event.stage, event.reason, event.correction), strict=True))
+            case events.Supplied():
+                place = {"stage": event.stage, "symbol": event.symbol}
+                row["supplied"] += [place | {"content": _json(one)} for one in event.content]
+                row["excluded"] += [one.model_dump() | place for one in event.excluded]
+            case events.Produced():
+                row["ran"].append(event.stage)
+            case events.Audited():
+                findings = event.audit.findings
+                checks = {name: finding.passed for name, finding in findings.items()}
+                row |= {"status": "audited", "fault": event.fault, "findings": findings, "checks": checks}
+            case events.Unaudited() | events.PassLost():
+                status = "lost" if isinstance(event, events.PassLost) else "unaudited"
+                row |= {"status": status, "failure": event.failure, "failure_text": event.what}
+            case events.Selected() if t in {*event.ranks, event.t}:
+                row["selected"] = event.t == t
+                if row["status"] == "failed":  # the loop could select it, whatever it ended by
+                    row["status"] = "no auditor" if event.ended == "no auditor" else "finished"
+            case events.SampleFailed() if row["status"] == "failed":
+                row |= {"failure": event.failure, "failure_text": event.what}
+            case _:
+                pass
+    return row
+
+
+def calls(about: About) -> Iterator[Row]:
+    """A row a call; none of a sample whose events are gone."""
+    for sample in read_results(about.path):
+        told = read_events(about.path, sample)
+        refused = {(one.t, one.stage, one.attempt): one for one in told if isinstance(one, events.Refused)}
+        for event in told:
+            if isinstance(event, events.Called):
+                complaint = refused.get((event.t, event.stage, event.attempt))
+                yield {
+                    **event.model_dump(exclude=set(NOT_OF_CALLS)),
+                    "sampling": _json(event.sampling),
+                    **event.reply.model_dump(exclude={"logprobs"}),
+                    "images": sum(len(message.images) for message in event.messages),
+                    "refused": complaint.failure if complaint else None,
+                    "complaint": complaint.complaint if complaint else None,
+                    "logprob": sum(token.logprob for token in event.reply.logprobs) if event.reply.logprobs else None,
+                    "logprob_tokens": len(event.reply.logprobs),
+                }
+
+
+def scores(about: About) -> Iterator[Row]:
+    """A row a figure: of `scores.json`, of each judge beside the run, and of each who compared it with another (by
+    aspect, and over all). Raises UnscoredError where there are none of the run as it is now."""
+    yield from _figures(read_scores(about.path, about.manifest.identity).scores)
+    for judgement in read_judgements(about.path).values():
+        yield from _figures(judgement.scores, judge=judgement.name)
+    for match in read_matches(about):
+        for aspect, figures in {"": match.overall, **match.aspects}.items():
+            yield from _figures(figures, aspect, judge=match.name, against=match.runs[1])
+
+
+def _figures(scores: Mapping[str, Score], aspect: str = "", **whose: str) -> Iterator[Row]:
+    for metric, score in scores.items():
+        yield {**whose, **score.row(), "metric": f"{metric}_{aspect}" if aspect else metric}
+
+
+def verdicts(about: About) -> Iterator[Row]:
+    """A row a verdict of each judge beside the run, against none or against another run. Raises RunError where the
+    folder of a judging is not there."""
+    for found in (*read_judgements(about.path).values(), *read_matches(about)):
+        file = about.path.resolve().parent / found.judging / VERDICTS
+        if not file.exists():
+            what = f"the verdicts of {found.name} are gone: its judging is not beside the run"
+            hint = "put that folder back, or judge again: the calls come from the reply cache"
+            raise RunError(what, where=str(file), hint=hint)
+        against = found.runs[1] if isinstance(found, Match) else None
+        for sample in read_lines(file, Verdicts).values():
+            own = {"judge": found.name, "against": against, "sample": sample.id, "dialogue": sample.dialogue}
+            yield from (own | verdict.model_dump() for verdict in sample.verdicts)
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False)
+
+
+@dataclass(frozen=True)
+class Table:
+    """columns: the type of each, the same for every run: a class or an annotation, [type] of a list, {name: type} of a
+    record. rows: of a run; raises RunError where what they are of cannot be read."""
+
+    columns: Columns
+    rows: Callable[[About], Iterator[Row]]
+
+
+RUN: Columns = dict.fromkeys(("run", "corpus", "split", "system", "backbone", "model"), str)
+JUDGE: Columns = {"judge": str, "against": str}
+PROMPTS: Columns = {name: fields_of(events.Called)[name] for name in ("messages", "answer_schema")}
+STAGE: Columns = {"stage": str, "symbol": str}
+TABLES: Mapping[str, Table] = {
+    "samples": Table(
+        RUN
+        | {"protocol": str, "sample": str}
+        | fields_of(Result, *NOT_OF_SAMPLES)
+        | {"plan": str, "checks": dict[str, bool], "history": [{"speaker": str, "text": str}], "labels": [str]},
+        samples,
+    ),
+    "passes": Table(
+        RUN
+        | {"sample": str, "t": int, "outputs": str, "status": str, "selected": bool, **dict.fromkeys(RERUN, str)}
+        | {"ran": [str], "checks": dict[str, bool], "fault": str, "findings": dict[str, Finding]}
+        | {"failure": str, "failure_text": str}
+        | {"supplied": [STAGE | {"content": str}], "excluded": [fields_of(events.Excluded) | STAGE]},
+        passes,
+    ),
+    "calls": Table(
+        RUN
+        | fields_of(events.Called, *NOT_OF_CALLS, *PROMPTS)
+        | {"sampling": str}
+        | fields_of(Reply, "logprobs")
+        | {"images": int, "refused": str, "complaint": str, "logprob": float, "logprob_tokens": int},
+        calls,
+    ),
+    "scores": Table(
+        RUN | JUDGE | {"metric": str} | fields_of(Score, "name", "interval") | {"low": float, "high": float}, scores
+    ),
+    "verdicts": Table(RUN | JUDGE | {"sample": str, "dialogue": str} | fields_of(events.Verdict), verdicts),
+}
