@@ -352,10 +352,9 @@ def test_a_sample_without_a_situation_goes_without_exemplars(tmp_path: Path) -> 
 def test_a_run_without_any_situation_is_refused(tmp_path: Path) -> None:
     made = exemplars(tmp_path, Key(text="situation"), wanted())
     samples = select(ASKED, settings_of("dataset=demo").protocol).samples
-    made.refuse_wordless(samples)
-    made.refuse_wordless([])
+    made.open(samples, Watching())
     with pytest.raises(CorpusError, match="none of the 1 samples has a situation to search the memory by"):
-        made.refuse_wordless(samples[1:])
+        made.open(samples[1:], Watching())
 
 
 class About(Folder):

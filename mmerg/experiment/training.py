@@ -13,7 +13,7 @@ from mmerg.console.terminal import console, escape, printable
 from mmerg.errors import ConfigError
 from mmerg.experiment.labelled import Split, read_split, refuse
 from mmerg.experiment.wiring import make
-from mmerg.memory.vectors import Embedder, Vectors, checked, embedded
+from mmerg.memory.vectors import Embedder, Vectors, embed_all
 from mmerg.paper.published import published
 from mmerg.reporting.render import ASSETS, asset, render
 from mmerg.scoring.score import Score
@@ -90,7 +90,7 @@ def _embedded(out: Console, embedder: Embedder, split: Split) -> Vectors:
     """The histories of the samples: [samples, dimensions]."""
     texts = [text_of(sample.history) for sample in split.samples]
     with Bar(out, f"embedding {split.corpus.split}: histories") as bar:
-        return checked(embedded(embedder, texts, bar.at), split.dialogues)
+        return embed_all(embedder, texts, split.dialogues, bar.at)
 
 
 def _page(

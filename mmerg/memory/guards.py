@@ -30,27 +30,27 @@ class Query:
     reply: str | None = None
 
 
-def fired(guards: MemorySettings, query: Query, entry: Entry, likeness: Callable[[], float]) -> str:
+def guard_against(entry: Entry, query: Query, settings: MemorySettings, likeness: Callable[[], float]) -> str:
     """The name of the first guard that keeps `entry` back, or "". likeness: the cosine of the two histories."""
-    here, there, threshold = query.origin, entry.origin, guards.exclude_similarity
+    here, there, threshold = query.origin, entry.origin, settings.exclude_similarity
     if _same_dialogue(here, there):
         return "same dialogue"
-    if guards.exclude_same_script and here.script is not None and here.script == there.script:
+    if settings.exclude_same_script and here.script is not None and here.script == there.script:
         return "same script"
-    if guards.exclude_same_scene and _same_scene(here, there):
+    if settings.exclude_same_scene and _same_scene(here, there):
         return "same scene"
-    if guards.exclude_same_reply and _tells_reply(query.reply or "", entry):
+    if settings.exclude_same_reply and _holds_reply(entry, query.reply or ""):
         return "same reply"
     return "near duplicate" if threshold is not None and likeness() >= threshold else ""
 
 
-def _tells_reply(reply: str, entry: Entry) -> bool:
+def _holds_reply(entry: Entry, reply: str) -> bool:
     """The entry's reply says the same, however short ("Yeah." is the answer to the letter), or a turn of its history
     does, which prompts may show, too."""
-    words, told = plain_words(reply), [entry.reply]
+    words, turns = plain_words(reply), [entry.reply]
     if len(reply.split()) >= ENOUGH_WORDS:
-        told += (text for _, text in entry.history)
-    return bool(words) and words in map(plain_words, told)
+        turns += (text for _, text in entry.history)
+    return bool(words) and words in map(plain_words, turns)
 
 
 def _same_dialogue(one: Origin, other: Origin) -> bool:
@@ -76,23 +76,23 @@ def refuse_evaluated(source: Corpus, evaluated: Corpus) -> None:
     known, they are one by name and split with words in common: two folders may share a name alone.
     """
     names, tested = f"{source.name} {source.split}", f"{evaluated.name} {evaluated.split}"
-    if source.fingerprint == evaluated.fingerprint:
-        raise _evaluated(f"the memory would be made of what is evaluated: {names} has the same files as {tested}")
-    known = {dialogue.conversation for dialogue in evaluated.dialogues}
-    if shared := dict.fromkeys(d.conversation for d in source.dialogues if d.conversation and d.conversation in known):
-        raise _evaluated(f"{len(shared)} conversations of the memory are evaluated, too: {some(list(shared), 3)}")
+    conversations, ids = ({getattr(one, by) for one in evaluated.dialogues} for by in ("conversation", "id"))
+    both = dict.fromkeys(d.conversation for d in source.dialogues if d.conversation and d.conversation in conversations)
+    same = [dialogue.id for dialogue in source.dialogues if dialogue.id in ids]
     unknown = any(dialogue.conversation is None for dialogue in (*source.dialogues, *evaluated.dialogues))
-    if names == tested and unknown and not set(_passages(source)).isdisjoint(_passages(evaluated)):
-        raise _evaluated(f"the memory would be made of what is evaluated: {names}")
-    ids = {dialogue.id for dialogue in evaluated.dialogues}
-    if same := [dialogue.id for dialogue in source.dialogues if dialogue.id in ids]:
+    what, more = "", ""
+    if source.fingerprint == evaluated.fingerprint:
+        what = f"the memory would be made of what is evaluated: {names} has the same files as {tested}"
+    elif both:
+        what = f"{len(both)} conversations of the memory are evaluated, too: {some(list(both), 3)}"
+    elif names == tested and unknown and not set(_passages(source)).isdisjoint(_passages(evaluated)):
+        what = f"the memory would be made of what is evaluated: {names}"
+    elif same:
         what = f"{len(same)} dialogues of the memory have the id of one that is evaluated: {some(same, 3)}"
-        raise _evaluated(what, "; where they are other dialogues, rename them")
-
-
-def _evaluated(what: str, more: str = "") -> ConfigError:
-    hint = f"dataset.memory.split=… (or sessions, or root) names another part of the data{more}"
-    return ConfigError(what, where="dataset.memory", hint=hint)
+        more = "; where they are other dialogues, rename them"
+    if what:
+        hint = f"dataset.memory.split=… (or sessions, or root) names another part of the data{more}"
+        raise ConfigError(what, where="dataset.memory", hint=hint)
 
 
 def _passages(corpus: Corpus) -> Iterator[tuple[str, ...]]:

@@ -6,15 +6,17 @@ found = memory.nearest(Query(origin, text, history), MemorySettings(name="mine",
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache, partial
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
 
 from mmerg.memory.entries import Entry, history_text
-from mmerg.memory.guards import Query, fired
-from mmerg.memory.vectors import PLACES, Embedder, NoVectorError, Vectors, checked, cosines, ranked
+from mmerg.memory.guards import Query, guard_against
+from mmerg.memory.vectors import Embedder, NoVectorError, Vectors, checked
 from mmerg.settings.model import KeySettings, MemorySettings
 
+PLACES = 6  # of a cosine, so that a text's with itself is 1
 KEPT = 4096  # vectors, of the texts that were last asked for: 6 MiB where they have 384 dimensions
 
 
@@ -54,11 +56,9 @@ class Memory:
 
         emotion: prefer puts entries of the query's emotion before all others, require leaves the others out. An entry
         without a label is never of the emotion, and nothing is where the query has none. require_or_any is TRACE's
-        (arXiv 2509.21849): precise, by emotion and threshold, and where that finds nothing, fuzzy, by the threshold
-        alone. A query without a text or a vector finds nothing, with the reason. Raises what the embedder raises.
+        (arXiv 2509.21849): as require, and where that finds nothing, as any. A query without a text or a vector finds
+        nothing, with the reason. Raises what the embedder raises.
         """
-        if wanted.top_k == 0:
-            return Found((), ())
         if wanted.emotion == "require_or_any":
             precise = self.nearest(query, wanted.model_copy(update={"emotion": "require"}))
             return precise if precise.hits else self.nearest(query, wanted.model_copy(update={"emotion": "any"}))
@@ -67,8 +67,8 @@ class Memory:
         hits: list[Hit] = []
         excluded: list[Hit] = []
         try:
-            for entry, similarity in self._order(query, wanted):
-                guard = fired(wanted, query, entry, partial(self._likeness, query, entry, similarity))
+            for entry, similarity in self._ranking(query, wanted):
+                guard = guard_against(entry, query, wanted, partial(self._likeness, query, entry, similarity))
                 (excluded if guard else hits).append(Hit(entry, similarity, guard))
                 if len(hits) == wanted.top_k:
                     break
@@ -77,20 +77,20 @@ class Memory:
         problem = "" if hits or excluded else "min_similarity, min_words or emotion leave no entry"
         return Found(tuple(hits), tuple(excluded), problem)
 
-    def _order(self, query: Query, wanted: MemorySettings) -> Iterator[tuple[Entry, float]]:
-        """The entries that may be hits, with their cosines, in the order in which they are taken."""
+    def _ranking(self, query: Query, wanted: MemorySettings) -> Iterator[tuple[Entry, float]]:
+        """The entries that may be hits, with their cosines, the best first; of equal ones the first in order."""
         scores = cosines(self.vectors, self._vector(query.text))
         near = scores >= (-np.inf if wanted.min_similarity is None else wanted.min_similarity)
-        near &= self._lengths >= wanted.min_words
+        near &= self._reply_words >= wanted.min_words
         same = self._emotions == query.emotion if query.emotion else np.zeros_like(near)
         groups = {"any": (near,), "prefer": (near & same, near & ~same), "require": (near & same,)}
+        order = np.argsort(-scores, kind="stable")
         for group in groups[wanted.emotion]:
-            numbers = np.flatnonzero(group)
-            for place in ranked(scores[numbers]):
-                yield self.entries[numbers[place]], float(scores[numbers[place]])
+            for number in order[group[order]]:
+                yield self.entries[number], float(scores[number])
 
     def _likeness(self, query: Query, entry: Entry, similarity: float) -> float:
-        """The cosine of the two histories: the ranking's own where it is of them, else had from the embedder. Beside no
+        """The cosine of the two histories: the ranking's own where it is of them, else from the embedder. Beside no
         words, words are as unlike as can be."""
         if self.key.text == "history" and not self.key.emotion and query.text == query.history:
             return similarity
@@ -104,17 +104,27 @@ class Memory:
         return np.array([entry.emotion or "" for entry in self.entries])
 
     @cached_property
-    def _lengths(self) -> npt.NDArray[np.int_]:
-        """The words of each entry's reply, [entries]."""
+    def _reply_words(self) -> npt.NDArray[np.int_]:
         return np.array([len(entry.reply.split()) for entry in self.entries])
 
     @cached_property
     def _vector(self) -> Callable[[str], Vectors]:
-        """The vector [dimensions] of a text, kept: a sample asks in every pass, and samples meet the same entries."""
+        """Embeds a text, [dimensions]. A sample asks in every pass, and samples meet the same entries."""
+        return lru_cache(maxsize=KEPT)(self._embed)
 
-        @lru_cache(maxsize=KEPT)
-        def vector(text: str) -> Vectors:
-            made: Vectors = checked(self.embedder.embed([text]), [repr(text)])[0]
-            return made
-
+    def _embed(self, text: str) -> Vectors:
+        vector: Vectors = checked(self.embedder.embed([text]), [repr(text)], self.vectors.shape[1])[0]
         return vector
+
+
+def cosines(vectors: Vectors, vector: Vectors) -> npt.NDArray[np.float64]:
+    """The cosine, rounded to six places, of `vector` [dimensions] and each of `vectors` [entries, dimensions]: equal
+    ones have equal cosines wherever they stand."""
+    import faiss
+
+    asked, rows = (np.ascontiguousarray(array, dtype=np.float32) for array in (vector, vectors))
+    found = np.empty(len(rows), dtype=np.float32)
+    # Every row is added up in the same order here, as in no matrix product.
+    products = cast(Any, faiss).fvec_inner_products_ny
+    products(*map(faiss.swig_ptr, (found, asked, rows)), len(asked), len(rows))
+    return found.astype(np.float64).round(PLACES)

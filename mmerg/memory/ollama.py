@@ -69,8 +69,8 @@ class Ollama:
         if not self._pool.slots:
             raise ConfigError(f"{WHERE} is empty", where="configuration", hint=f"{WHERE}=[http://127.0.0.1:11434]")
         engine = self._pool.describe()
-        told = {"kind": "ollama", "model": engine.model, "digest": engine.digest, "version": engine.version}
-        return json.dumps(told, sort_keys=True)
+        identity = {"kind": "ollama", "model": engine.model, "digest": engine.digest, "version": engine.version}
+        return json.dumps(identity, sort_keys=True)
 
     def embed(self, texts: Sequence[str]) -> Vectors:
         """Raises what `identity` raises, CallError where a text gets no vector, and RunError where no host comes

@@ -1,7 +1,7 @@
-"""Vectors: what an embedder is, what is checked of its vectors, and their exact ranking by cosine, with faiss."""
+"""What an embedder is, and what is checked of the vectors that it gives."""
 
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any, Protocol, cast
+from collections.abc import Callable, Sequence
+from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -9,11 +9,8 @@ import numpy.typing as npt
 from mmerg.errors import ConfigError
 
 WHERE, HINT = "memory.embedder", "use a model that gives every text a vector"
-PLACES = 6  # of a cosine, so that a text's with itself is 1
 AT_ONCE = 128  # texts between two reports of progress
-FIRST = 256  # so many are sorted first: mostly they are enough
 Vectors = npt.NDArray[np.float32]
-Cosines = npt.NDArray[np.float64]
 
 
 class NoVectorError(ConfigError):
@@ -39,25 +36,13 @@ def unit(vectors: npt.ArrayLike) -> Vectors:
     return scaled
 
 
-def embedded(embedder: Embedder, texts: Sequence[str], done: Callable[[int, int], None]) -> Vectors:
-    """What the embedder gives for the texts, not checked yet: [texts, dimensions]. done: is told how many of how many
-    have theirs. Raises ConfigError where the arrays do not belong together."""
-    parts: list[Vectors] = []
-    for start in range(0, len(texts), AT_ONCE):
-        parts.append(embedder.embed(texts[start : start + AT_ONCE]))
-        if parts[-1].shape[1:] != parts[0].shape[1:]:
-            what = f"the embedder gave arrays of shapes {parts[0].shape} and {parts[-1].shape}"
-            raise ConfigError(what, where=WHERE, hint=HINT)
-        done(min(start + AT_ONCE, len(texts)), len(texts))
-    return np.concatenate(parts)
-
-
-def checked(vectors: Vectors, names: Sequence[str]) -> Vectors:
+def checked(vectors: Vectors, names: Sequence[str], dimensions: int | None = None) -> Vectors:
     """`vectors` as an embedder gave them for what `names` names. Raises NoVectorError, with the name, for one that
     is not of length 1, ConfigError for an array of another shape."""
-    if vectors.ndim != 2 or len(vectors) != len(names) or not vectors.shape[1]:
+    if vectors.ndim != 2 or vectors.shape != (len(names), dimensions or vectors.shape[1]):
         what = f"the embedder gave an array of shape {vectors.shape} for {len(names)} texts"
-        raise ConfigError(what, where=WHERE, hint=HINT)
+        other = f", and other texts have {dimensions} dimensions" if dimensions else ""
+        raise ConfigError(what + other, where=WHERE, hint=HINT)
     with np.errstate(invalid="ignore", over="ignore"):
         sound = np.abs(np.linalg.norm(vectors, axis=1) - 1) < 1e-3
     if not sound.all():
@@ -66,25 +51,19 @@ def checked(vectors: Vectors, names: Sequence[str]) -> Vectors:
     return vectors
 
 
-def cosines(vectors: Vectors, vector: Vectors) -> Cosines:
-    """The cosine, rounded to six places, of `vector` [dimensions] and each of `vectors` [entries, dimensions]: equal
-    ones have equal cosines wherever they stand. Raises ConfigError where the dimensions are others."""
-    if vector.shape != vectors.shape[1:]:
-        what = f"the embedder gave a vector of shape {vector.shape}"
-        raise ConfigError(f"{what}, and the memory's have {vectors.shape[1]} dimensions", where=WHERE, hint=HINT)
-    import faiss
-
-    asked, rows = (np.ascontiguousarray(array, dtype=np.float32) for array in (vector, vectors))
-    found = np.empty(len(rows), dtype=np.float32)
-    # Every row is added up in the same order here, as in no matrix product; a search would sort them, too.
-    products = cast(Any, faiss).fvec_inner_products_ny
-    products(*map(faiss.swig_ptr, (found, asked, rows)), len(asked), len(rows))
-    return found.astype(np.float64).round(PLACES)
-
-
-def ranked(scores: Cosines) -> Iterator[int]:
-    """The number of every score, the highest first, equal ones by number."""
-    least = np.partition(scores, -FIRST)[-FIRST] if len(scores) > FIRST else -np.inf
-    for part in (scores >= least, scores < least):
-        numbers = np.flatnonzero(part)
-        yield from numbers[np.argsort(-scores[numbers], kind="stable")].tolist()
+def embed_all(
+    embedder: Embedder, texts: Sequence[str], names: Sequence[str], progress: Callable[[int, int], None]
+) -> Vectors:
+    """The checked vectors of many texts, equal ones embedded once: [texts, dimensions]. names: what each text stands
+    for, for errors. progress: is given how many of how many distinct texts are embedded."""
+    name_of = dict(zip(reversed(texts), reversed(names), strict=True))  # the first name of each text
+    distinct = list(dict.fromkeys(texts))
+    parts: list[Vectors] = []
+    for start in range(0, len(distinct), AT_ONCE):
+        batch = distinct[start : start + AT_ONCE]
+        dimensions = parts[0].shape[1] if parts else None
+        parts.append(checked(embedder.embed(batch), [name_of[text] for text in batch], dimensions))
+        progress(start + len(batch), len(distinct))
+    row = {text: number for number, text in enumerate(distinct)}
+    vectors: Vectors = np.concatenate(parts)[[row[text] for text in texts]]
+    return vectors

@@ -4,8 +4,6 @@ The sample's dialogue and hidden reply go to the guards alone. A prompt shows of
 (`common/exemplars.j2`); the trace has all of it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -17,7 +15,7 @@ from mmerg.errors import ConfigError, CorpusError
 from mmerg.memory.entries import history_text, origin_of, spoken, text_of
 from mmerg.memory.guards import Query
 from mmerg.memory.memory import Hit, Memory
-from mmerg.memory.store import Store, Watch
+from mmerg.memory.store import Watch, open_memory
 from mmerg.memory.vectors import Embedder
 from mmerg.runs.events import Excluded
 from mmerg.settings.model import KeySettings, MemorySettings
@@ -28,56 +26,9 @@ from mmerg.systems.system import System
 Opened = dict[tuple[KeySettings, int], tuple[Memory, Mapping[str, int]]]
 
 
-class FromMemory:
-    """A memory as the config has it (conf/memory/minilm.yaml explains each key): nothing is read or built yet."""
-
-    def __init__(self, *, embedder: Embedder | None = None, **settings: Any) -> None:
-        name = settings.setdefault("name", "memory")
-        self.settings, self.embedder = read_part(MemorySettings, settings, f"memory={name}"), embedder
-
-    def prepare(
-        self,
-        symbol: str,
-        system: System,
-        evaluated: Corpus,
-        remembered: Callable[[], Corpus],
-        cache: Path,
-        opened: Opened,
-    ) -> Exemplars | None:
-        """The source, its corpus read; None where no exemplars are wanted. symbol: how stages see it; remembered: reads
-        the corpus that exemplars come from; opened: shared by a run's sources. Raises ConfigError where the settings do
-        not fit each other, the system or the corpus that is evaluated."""
-        if not self.settings.top_k:
-            return None
-        key = "memory" if symbol == "M" else f"sources.{symbol}"
-        if not self.embedder:
-            one = "memory=minilm" if symbol == "M" else f"{key}.embedder=${{memory.embedder}}"
-            what = f"{key}={self.settings.name} has no embedder" if symbol == "M" else f"{key} has no embedder"
-            raise ConfigError(what, where=f"{key}.top_k", hint=f"{one}, or {key}.top_k=0")
-        self._refuse_without_forecast(key, symbol, system)
-        return Exemplars(self.settings, self.embedder, remembered(), evaluated, cache, opened)
-
-    def _refuse_without_forecast(self, key: str, symbol: str, system: System) -> None:
-        """To require an emotion or to search by it, all stages that ask must see the forecast; else one of them."""
-        emotion, asking = self.settings.emotion, [agent for agent in system.agents if symbol in agent.sees]
-        blind = [agent.name for agent in asking if not system.forecast(agent)]
-        seldom = len(blind) == len(asking) and blind
-        needing = {
-            f"{key}.emotion=require": emotion == "require" and blind,
-            f"{key}.emotion=prefer": emotion == "prefer" and seldom,
-            f"{key}.emotion=require_or_any": emotion == "require_or_any" and seldom,
-            f"{key}.key.emotion=true": self.settings.key.emotion and blind,
-        }
-        for needs, stages in needing.items():
-            if stages:
-                what = f"{needs} needs the forecast emotion, and {', '.join(stages)} sees none"
-                hint = f"{key}.emotion=any {key}.key.emotion=false"
-                raise ConfigError(what, where=f"system={system.name}", hint=hint)
-
-
 class Exemplars:
     """A memory as a source: its corpus is read when it is made, and it can be asked once it is open. source: its
-    corpus; evaluated: that of the samples."""
+    corpus; evaluated: that of the samples; opened: shared by a run's sources."""
 
     memory: Memory
     digest: str
@@ -97,39 +48,43 @@ class Exemplars:
         self._origins = {dialogue.id: origin_of(dialogue) for dialogue in evaluated.dialogues}
 
     def open(self, samples: Sequence[Sample], watch: Watch) -> None:
-        """Open the memory, built where it is not there yet. Raises CorpusError where not one of `samples` can be
-        searched for."""
+        """Open the memory, built where it is not there yet. Raises CorpusError where not one of `samples` has a text to
+        search it by; a single one without goes without exemplars."""
         key = self.wanted.key, id(self.embedder)
         if key not in self._opened:
-            store = Store(self._cache / "memory", watch)
-            self._opened[key] = store.open(self.source, self.wanted.key, self.embedder)
+            folder = self._cache / "memory"
+            self._opened[key] = open_memory(folder, self.source, self.wanted.key, self.embedder, watch)
         self.memory, self._left_out = self._opened[key]
         self.digest = self.memory.digest
-        self.refuse_wordless(samples)
+        if samples and not any(self.query(sample).text for sample in samples):
+            what = f"none of the {len(samples)} samples has a {self.wanted.key.named} to search the memory by"
+            hint = "memory=none, or memory.key.text=history for missing situations"
+            raise CorpusError(what, where=f"memory.key.text={self.wanted.key.text}", hint=hint)
 
     def missing(self, samples: Sequence[Sample]) -> str:
         """Which situations are not there to search by; "" where all are, or the last turns were meant."""
-        key, named = self.wanted.key, f"{self.source.name} {self.source.split}"
+        key, dialogues = self.wanted.key, self.source.dialogues
         lacking = sum(not sample.situation for sample in samples)
-        untold = sum(not dialogue.situation for dialogue in self.source.dialogues)
+        untold = sum(not dialogue.situation for dialogue in dialogues)
         if key.text != "situation_or_history" or not (lacking or untold):
             return ""
-        told = f"{lacking} of {len(samples)} samples and {untold} of {len(self.source.dialogues)} dialogues of {named}"
-        return f"{told} have no situation: they are compared by their last {key.turns} turns"
+        of_memory = f"{untold} of {len(dialogues)} dialogues of {self.source.name} {self.source.split}"
+        without = f"{lacking} of {len(samples)} samples and {of_memory} have no situation"
+        return f"{without}: they are compared by their last {key.turns} turns"
 
     def supply(self, sample: Sample, state: State, forecast: str | None) -> Supply:  # noqa: ARG002 - for other sources
         """The exemplars for a sample of the evaluated corpus."""
         found = self.memory.nearest(self.query(sample, forecast), self.wanted)
-        excluded = [
+        excluded = (
             Excluded(id=hit.entry.id, guard=hit.guard, similarity=hit.similarity, reply=hit.entry.reply)
             for hit in found.excluded
-        ]
-        return Supply(tuple(map(self._shown, found.hits)), tuple(excluded), found.problem)
+        )
+        return Supply(tuple(map(self._content, found.hits)), tuple(excluded), found.problem)
 
     def query(self, sample: Sample, emotion: str | None = None) -> Query:
         """The sample as the memory is asked for it: by the history that is shown, of which `protocol.history` may have
         left little. Guards are told of the dialogue's own last turns."""
-        key = self.memory.key
+        key = self.wanted.key
         own = Dialogue(sample.dialogue_id, sample.scene.history)  # of a talk that is under way, which no corpus has
         dialogue = self._dialogues.get(sample.dialogue_id, own)
         target = int(sample.id.removeprefix(f"{dialogue.id}/")) - 1  # as `cut` names samples
@@ -145,15 +100,6 @@ class Exemplars:
         """Break off what the embedder waits for, where it can."""
         getattr(self.embedder, "close", lambda: None)()
 
-    def refuse_wordless(self, samples: Sequence[Sample]) -> None:
-        """Raises CorpusError where not one of the samples has a text to search the memory by; a single one without goes
-        without exemplars."""
-        if samples and not any(self.query(sample).text for sample in samples):
-            text = self.memory.key.text
-            what = f"none of the {len(samples)} samples has a {self.memory.key.named} to search the memory by"
-            hint = "memory=none, or memory.key.text=history for missing situations"
-            raise CorpusError(what, where=f"memory.key.text={text}", hint=hint)
-
     def section(self) -> dict[str, object]:
         """What a manifest says of the memory."""
         return {
@@ -165,9 +111,9 @@ class Exemplars:
             "digest": self.digest,
         }
 
-    def _shown(self, hit: Hit) -> Mapping[str, object]:
+    def _content(self, hit: Hit) -> Mapping[str, object]:
         entry = hit.entry
-        shown = {
+        content = {
             "id": entry.id,
             "from": f"{self.source.name} {self.source.split}",
             "similarity": hit.similarity,
@@ -175,4 +121,49 @@ class Exemplars:
             "reply": entry.reply,
             "emotion": entry.emotion,
         }
-        return shown | ({"situation": entry.situation} if entry.situation else {})
+        return content | ({"situation": entry.situation} if entry.situation else {})
+
+
+class FromMemory:
+    """A memory as the config has it (conf/memory/minilm.yaml explains each key): nothing is read or built yet."""
+
+    def __init__(self, *, embedder: Embedder | None = None, **settings: Any) -> None:
+        name = settings.setdefault("name", "memory")
+        self.settings, self.embedder = read_part(MemorySettings, settings, f"memory={name}"), embedder
+
+    def prepare(
+        self,
+        symbol: str,
+        system: System,
+        evaluated: Corpus,
+        remembered: Callable[[], Corpus],
+        cache: Path,
+        opened: Opened,
+    ) -> Exemplars | None:
+        """The source, its corpus read; None where no exemplars are wanted. symbol: how stages see it; remembered: reads
+        the corpus that exemplars come from. Raises ConfigError where the settings do not fit each other, the system or
+        the corpus that is evaluated."""
+        if not self.settings.top_k:
+            return None
+        key, one = "memory", "memory=minilm"
+        if symbol != "M":
+            key, one = f"sources.{symbol}", f"sources.{symbol}.embedder=${{memory.embedder}}"
+        if not self.embedder:
+            what = f"{key}={self.settings.name} has no embedder" if symbol == "M" else f"{key} has no embedder"
+            raise ConfigError(what, where=f"{key}.top_k", hint=f"{one}, or {key}.top_k=0")
+        self._refuse_without_forecast(key, symbol, system)
+        return Exemplars(self.settings, self.embedder, remembered(), evaluated, cache, opened)
+
+    def _refuse_without_forecast(self, key: str, symbol: str, system: System) -> None:
+        """To require an emotion or to search by it, all stages that ask must see the forecast; else one of them."""
+        emotion, asking = self.settings.emotion, [agent for agent in system.agents if symbol in agent.sees]
+        blind = [agent.name for agent in asking if not system.forecast(agent)]
+        needs = ""
+        if (blind and emotion == "require") or (len(blind) == len(asking) and emotion in ("prefer", "require_or_any")):
+            needs = f"{key}.emotion={emotion}"
+        elif blind and self.settings.key.emotion:
+            needs = f"{key}.key.emotion=true"
+        if needs:
+            what = f"{needs} needs the forecast emotion, and {', '.join(blind)} sees none"
+            hint = f"{key}.emotion=any {key}.key.emotion=false"
+            raise ConfigError(what, where=f"system={system.name}", hint=hint)

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from mmerg.memory.entries import Entry, Origin
-from mmerg.memory.guards import Query, fired
+from mmerg.memory.guards import Query, guard_against
 from mmerg.settings.model import MemorySettings
 from tests.memory.parts import wanted
 
@@ -17,7 +17,7 @@ OFF = wanted(exclude_same_script=False, exclude_same_scene=False, exclude_same_r
 
 
 def guard(entry: Entry, guards: MemorySettings | None = None, likeness: float = 0.5) -> str:
-    return fired(guards or wanted(), QUERY, entry, lambda: likeness)
+    return guard_against(entry, QUERY, guards or wanted(), lambda: likeness)
 
 
 def of(**origin: object) -> Entry:
@@ -37,7 +37,8 @@ def test_the_dialogue_itself_never_passes(entry: Entry) -> None:
 
 def test_dialogues_too_short_to_tell_are_not_the_same() -> None:
     assert guard(of(conversation="c2")) == ""
-    assert not fired(wanted(), replace(QUERY, origin=Origin("a")), replace(ELSEWHERE, origin=Origin("b")), lambda: 0.0)
+    elsewhere = replace(ELSEWHERE, origin=Origin("b"))
+    assert not guard_against(elsewhere, replace(QUERY, origin=Origin("a")), wanted(), lambda: 0.0)
 
 
 def test_another_performance_of_the_play() -> None:
@@ -78,17 +79,18 @@ def test_the_hidden_reply(reply: str) -> None:
 def test_the_hidden_reply_in_the_history_that_prompts_show() -> None:
     def told(reply: str) -> str:
         entry = replace(ELSEWHERE, history=(("Ana", "It is gone."), ("Ben", f"{reply}?!"), ("Ana", "So what?")))
-        return fired(wanted(), replace(QUERY, reply=reply), entry, lambda: 0.0)
+        return guard_against(entry, replace(QUERY, reply=reply), wanted(), lambda: 0.0)
 
     assert told("I lost it in the") == "same reply"
     assert told("I lost it in") == ""
     entry = replace(ELSEWHERE, history=(("Ana", "I lost it in the snow"),))
-    assert fired(OFF, replace(QUERY, reply="I lost it in the snow"), entry, lambda: 0.0) == ""
+    assert guard_against(entry, replace(QUERY, reply="I lost it in the snow"), OFF, lambda: 0.0) == ""
 
 
 def test_where_no_reply_is_known_none_is_the_same() -> None:
-    assert fired(wanted(), replace(QUERY, reply=None), ELSEWHERE, lambda: 0.0) == ""
-    assert fired(wanted(), replace(QUERY, reply=""), replace(ELSEWHERE, reply="..."), lambda: 0.0) == ""
+    for reply in (None, ""):
+        silent = replace(ELSEWHERE, reply="...")
+        assert guard_against(silent, replace(QUERY, reply=reply), wanted(), lambda: 0.0) == ""
 
 
 def test_a_near_duplicate() -> None:
@@ -99,26 +101,19 @@ def test_a_near_duplicate() -> None:
 
 
 def test_the_first_that_fires_names_it() -> None:
-    leak = replace(
-        of(dialogue="test_dia1", script="play", episode="s01e02", start=100.0, end=101.0), reply="Oh no, not again"
-    )
-    named = [guard(leak, likeness=1.0)]
+    origin = {"script": "play", "episode": "s01e02", "start": 100.0, "end": 101.0}
+    leak = replace(of(dialogue="test_dia1", **origin), reply="Oh no, not again")
+    settings, named = wanted(), [guard(leak, likeness=1.0)]
     leak = replace(leak, origin=replace(leak.origin, dialogue="x"))
-    for switch in ("exclude_same_script", "exclude_same_scene", "exclude_same_reply", "exclude_similarity"):
-        named.append(guard(leak, likeness=1.0))
-        off = OFF.model_copy(update={later: getattr(wanted(), later) for later in _after(switch)})
-        assert guard(leak, off, likeness=1.0) == (NAMES[len(named)] if len(named) < len(NAMES) else "")
-    assert named[0] == "same dialogue"
-
-
-def _after(switch: str) -> list[str]:
-    order = ["exclude_same_script", "exclude_same_scene", "exclude_same_reply", "exclude_similarity"]
-    return order[order.index(switch) + 1 :]
+    for switch in ("exclude_same_script", "exclude_same_scene", "exclude_same_reply"):
+        named.append(guard(leak, settings, likeness=1.0))
+        settings = settings.model_copy(update={switch: False})
+    assert [*named, guard(leak, settings, likeness=1.0)] == list(NAMES)
 
 
 def test_likeness_is_measured_only_where_it_is_asked_for() -> None:
     def never() -> float:
         raise AssertionError("not needed")
 
-    assert fired(wanted(exclude_similarity=None), QUERY, ELSEWHERE, never) == ""
-    assert fired(wanted(), QUERY, of(script="play"), never) == "same script"
+    assert guard_against(ELSEWHERE, QUERY, wanted(exclude_similarity=None), never) == ""
+    assert guard_against(of(script="play"), QUERY, wanted(), never) == "same script"

