@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from mmerg.runs.events import EVENT, Event
-from mmerg.runs.folder import FRAMES, RESULTS
+from mmerg.runs.folder import FRAMES, LOCK, RESULTS
 from mmerg.runs.manifest import MANIFEST
 from mmerg.runs.samples import SAMPLES, events_file, recording
 
@@ -21,7 +21,7 @@ OF_CONFIG = ("runs", "cache_dir")
 def held(run: Path) -> dict[str, Any]:
     """All files of a run folder by path, less how answers were had: results as bytes, events parsed."""
     found: dict[str, Any] = {}
-    for file in sorted(path for path in run.rglob("*") if path.is_file()):
+    for file in sorted(path for path in run.rglob("*") if path.is_file() and path.name != LOCK):
         name = str(file.relative_to(run))
         match name:
             case "results.jsonl":

@@ -1,13 +1,11 @@
 """What happens to a sample, as typed events: a line each in its file of the run folder, read back as the same types.
 
-Frames go by hash. `at` is the only field that differs between two runs that did the same.
+Images are named by hash. Two runs that did the same differ in `at` alone.
 """
-
-from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, Field, TypeAdapter
 
@@ -20,10 +18,7 @@ from mmerg.systems.audit import Audit
 Form = Literal["images", "montage", "descriptions", "none"]
 Choice = Literal["first", "second", "tie"]
 Ended = str  # one of these, or what a loop of the user's says
-DRAWN = {
-    "drawn": "every draw could be used",
-    "draws lost": "not every draw could be used",
-}
+DRAWN = {"drawn": "every draw could be used", "draws lost": "not every draw could be used"}
 ENDED = {
     "passed": "all checks passed",
     "good enough": "the critic found nothing to improve",
@@ -33,7 +28,7 @@ ENDED = {
     "no auditor": "the system has no auditor",
     **DRAWN,
 }
-# Bounds are far beyond what occurs: a file that was damaged or made up must not cost its reader memory or time.
+# Bounds are far beyond what occurs: a damaged file must not cost its reader memory or time.
 Count = Annotated[int, Field(ge=0, le=2**53)]
 Pass = Annotated[int, Field(ge=0, le=10_000)]
 Seconds = Annotated[float, Field(ge=0, allow_inf_nan=False)]
@@ -64,28 +59,24 @@ class SampleStarted(_Event):
 
 
 class TurnFrames(Record):
-    """The keyframes of one history turn; `problem` says why there are none (missing, unreadable, …), if known."""
+    """The keyframes of one history turn, with a description each for a model without eyes."""
 
     turn: int
     frames: tuple[Frame, ...] = ()
     descriptions: tuple[str, ...] = ()
-    problem: str = ""
+    problem: str = ""  # why there are none (missing, unreadable, …), if known
 
 
 class FramesTaken(_Event):
-    """What the agents that see V are shown, and in which form."""
-
     kind: Literal["frames_taken"] = "frames_taken"
     form: Form
     turns: tuple[TurnFrames, ...]
 
 
 class TracedMessage(Record):
-    """A message as sent, images by hash."""
-
     role: str
     text: str
-    images: tuple[str, ...] = ()
+    images: tuple[str, ...] = ()  # by hash
 
 
 class Called(_OfStage):
@@ -102,7 +93,7 @@ class Called(_OfStage):
 
 
 class Refused(_OfStage):
-    """A whole reply that could not be used, with the complaint that the model is shown if there is another attempt."""
+    """A whole reply that could not be used. The model is shown the complaint if there is another attempt."""
 
     kind: Literal["refused"] = "refused"
     attempt: int
@@ -111,8 +102,8 @@ class Refused(_OfStage):
 
 
 class Cleaned(_OfStage):
-    """What was taken off a reply before it was used: words around its JSON, the end of a field that was too long, or a
-    speaker's name, quotation marks and stage directions around the response. The call has the reply as it came."""
+    """What was taken off a reply before it was used, such as words around its JSON or a speaker's name before the
+    response. The call holds the reply as it came."""
 
     kind: Literal["cleaned"] = "cleaned"
     attempt: int
@@ -120,7 +111,7 @@ class Cleaned(_OfStage):
 
 
 class Excluded(Record):
-    """What a source would have given but for a guard against leaks."""
+    """An exemplar that a guard against leaks kept back."""
 
     id: str
     guard: str
@@ -129,13 +120,13 @@ class Excluded(Record):
 
 
 class Supplied(_OfStage):
-    """What a source (M: the exemplars) gave to a prompt, and what guards kept back. problem: why it gave nothing."""
+    """What a source, such as the exemplars M, gave to a prompt."""
 
     kind: Literal["supplied"] = "supplied"
     symbol: str
     content: tuple[dict[str, Any], ...]
     excluded: tuple[Excluded, ...] = ()
-    problem: str = ""
+    problem: str = ""  # why it gave nothing
 
 
 class Produced(_OfStage):
@@ -144,22 +135,20 @@ class Produced(_OfStage):
     output: Any
 
     @classmethod
-    def of(cls, sample: str, t: int, stage: str, symbol: str, output: BaseModel | str) -> Produced:
+    def of(cls, sample: str, t: int, stage: str, symbol: str, output: BaseModel | str) -> Self:
         plain = output if isinstance(output, str) else output.model_dump(mode="json")
         return cls(sample=sample, t=t, stage=stage, symbol=symbol, output=plain)
 
 
 class Audited(_OfPass):
-    """The audit of pass t: (c1, …), and the earliest fault."""
-
     kind: Literal["audited"] = "audited"
     audit: Audit
-    checks: tuple[int, ...]
-    fault: str | None
+    checks: tuple[int, ...]  # c1, … in the order of the stages: 1 passed, 0 failed
+    fault: str | None  # the earliest stage that failed
 
 
 class Unaudited(_OfPass):
-    """The audit of pass t could not be read: the pass ends the loop, and every audited pass ranks before it."""
+    """The audit of pass t could not be read. The loop ends, and every audited pass ranks before this one."""
 
     kind: Literal["unaudited"] = "unaudited"
     failure: Failure
@@ -168,7 +157,7 @@ class Unaudited(_OfPass):
 
 
 class PassLost(_OfPass):
-    """A later pass, or a draw, could not be finished: the others stay candidates. It ends every loop but draws."""
+    """A later pass, or a draw, could not be finished. The others stay candidates. It ends every loop but draws."""
 
     kind: Literal["pass_lost"] = "pass_lost"
     failure: Failure
@@ -176,7 +165,7 @@ class PassLost(_OfPass):
 
 
 class Rerun(_OfStage):
-    """Pass t starts from `stage`, which is told why and what to correct."""
+    """Pass t runs again from `stage`, whose prompt holds the reason and the correction."""
 
     kind: Literal["rerun"] = "rerun"
     reason: str
@@ -184,22 +173,21 @@ class Rerun(_OfStage):
 
 
 class Selected(_OfPass):
-    """The pass whose response is final, with the tuples it was compared by, or `by` being the last of them."""
+    """The pass whose response is final."""
 
     kind: Literal["selected"] = "selected"
-    ranks: Mapping[Pass, tuple[int | Likelihood, ...]]
+    ranks: Mapping[Pass, tuple[int | Likelihood, ...]]  # what passes were compared by
     ended: Ended
     by: Literal["lexicographic", "last"] = "lexicographic"
 
 
 class Verdict(Record):
-    """One answer of the judge on one aspect. order: the judged runs by number, as their replies were shown; round
-    counts from 0 over orders and repeats. One reply gets a `score`, of two one is the `choice`, by its place; an answer
-    that could not be used has neither, and a `failure`."""
+    """One answer of the judge on one aspect. A single reply gets a `score`; of two, one is the `choice`, by its place.
+    An answer that could not be used has a `failure` instead."""
 
     aspect: str
-    round: int
-    order: tuple[int, ...]
+    round: int  # from 0, over orders and repeats
+    order: tuple[int, ...]  # the numbers of the judged runs, as their replies were shown
     repeat: int
     seed: int
     score: int | None = None

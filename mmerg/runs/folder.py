@@ -5,34 +5,34 @@
       samples/<id>.jsonl     the events of a finished sample
       results.jsonl          a line a sample; in corpus order once the command has ended
       frames/                the JPEGs that events name by hash
+      .lock                  held by the process that writes
 
-A sample is finished if it has both its events and its line; else it is done again. The file of results is the lock:
-who writes it holds it, and sees before every line that it is still the one that goes by its name.
+A sample is finished if it has both its events and its line; else it is done again.
 """
 
-import fcntl
 import os
 import threading
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
-from types import TracebackType
 from typing import Generic, Self
 
-from mmerg.errors import RunError
+from filelock import FileLock, Timeout
+
+from mmerg.errors import RunError, unwritable
 from mmerg.runs.events import Emit
-from mmerg.runs.manifest import MANIFEST, Manifest, Started, read_any_manifest
+from mmerg.runs.manifest import MANIFEST, Manifest, Started, changes, read_any_manifest
 from mmerg.runs.result import Line, Result, Results, read_lines
 from mmerg.runs.samples import ENDING, SAMPLES, events_file, file_name, recording
 from mmerg.runs.shards import SHARDS
-from mmerg.storage.files import PART, private_folder, replacing, sha256_of, write_whole, writing
+from mmerg.storage.files import PART, SAFE, private_folder, sha256_of, write_whole, writing
 
-RESULTS, FRAMES = "results.jsonl", "frames"
+RESULTS, FRAMES, LOCK = "results.jsonl", "frames", ".lock"
 
 
 class Folder(Generic[Line]):
-    """An open folder with a manifest, events, and a `record` a sample in `file`. Use as a context manager; `record` is
+    """An open folder with a manifest, events, and a record a sample in `file`. Use as a context manager; `record` is
     safe from several threads. Raises RunError where something cannot be written.
 
     manifest: its `identity` decides who may go on here, its one session is this start.
@@ -40,37 +40,34 @@ class Folder(Generic[Line]):
 
     def __init__(self, path: Path, manifest: Started, record: type[Line], file: str, *, folders: Sequence[str]) -> None:
         self.path = path
+        self.results: Results[Line] = Results(record)
         self._manifest = manifest
         self._file = path / file
         self._folders = [path / name for name in folders]
-        self.results: Results[Line] = Results(record)
-        self._size = 0
         self._guard = threading.Lock()
-        self._failed: OSError | None = None
+        self._opened, self._writer = ExitStack(), ExitStack()
 
     def __enter__(self) -> Self:
         """Raises RunError where another process writes the folder or it belongs to another identity."""
         with writing(self.path):
             private_folder(self.path)
-        for place in (self._file, self.path / MANIFEST, *self._folders):
+        for place in (self._file, self.path / MANIFEST, self.path / LOCK, *self._folders):
             right, kind = (place.is_dir(), "folder") if place in self._folders else (place.is_file(), "file")
             if place.is_symlink() or (place.exists() and not right):
                 what = f"a run has no link here, but a {kind} of its own"
                 raise RunError(what, where=str(place), hint="move this away")
-        with writing(self._file):
-            self._handle = hold(self._file)
-        try:
+        with ExitStack() as undo:
+            undo.enter_context(hold(self.path))
             self._begin()
-        except BaseException:
-            os.close(self._handle)
-            raise
+            self._opened = undo.pop_all()
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
-        os.close(self._handle)
+    def __exit__(self, *_: object) -> None:
+        self._writer.close()
+        self._opened.close()
 
     def record(self, sample: str, work: Callable[[Emit], Line]) -> Line:
-        """One try at a sample: `work` tells its events as they happen and returns its record."""
+        """One try at a sample: `work` emits its events as they happen and returns its record."""
         with recording(self.path, sample) as emit:
             record = work(emit)
             self._add(record)  # before its events are in place: a line and the events of two tries never stand together
@@ -82,41 +79,21 @@ class Folder(Generic[Line]):
         order = list(order)
         with self._guard:
             if not self.results.sealed(order):
-                self._must_be_ours()
+                self._check_unchanged()
                 self.results = self.results.in_order(order)
                 self._rewrite()
 
-    def _add(self, record: Line) -> None:
-        """Append a sample's record, which replaces an earlier one."""
-        with self._guard, writing(self._file):
-            if self._failed:  # the line before is torn
-                raise self._failed
-            self._must_be_ours()
-            if record.id in self.results:  # of the earlier try: a killed process leaves the sample to be done again
-                events_file(self.path, record.id).unlink(missing_ok=True)
-                self.results.lost.add(record.id)
-            left = self.results.put(record)
-            try:
-                while left:
-                    written = os.write(self._handle, left)
-                    self._size += written
-                    left = left[written:]
-            except OSError as error:
-                self._failed = error
-                raise
-
     def _begin(self) -> None:
-        """Hold the manifest that is there against ours, note that a run begins, and read what there is."""
-        path, ours = self.path / MANIFEST, self._manifest
-        manifest, before = ours, ours.sessions[:0]
-        if path.exists():
+        """Compare the manifest that is there with this start's, note the start, and read what there is."""
+        file, start = self.path / MANIFEST, self._manifest.sessions[0]
+        manifest: Started = self._manifest.model_copy(update={"sessions": ()})
+        if file.exists():
             manifest = read_any_manifest(self.path)
-            before = manifest.sessions
-            if changed := changes(manifest.identity, ours.identity):
+            if changed := changes(manifest.identity, self._manifest.identity):
                 what = f"this run was begun with something else: {changed}"
                 hint = "rename or remove the folder to start anew, or restore what changed"
-                raise RunError(what, where=str(path), hint=hint)
-        elif os.fstat(self._handle).st_size or any(self.path.glob(f"{SAMPLES}/*{ENDING}")):
+                raise RunError(what, where=str(file), hint=hint)
+        elif (self._file.exists() and self._file.stat().st_size) or any(self.path.glob(f"{SAMPLES}/*{ENDING}")):
             what = "the folder holds results and no manifest.json: what they were made with cannot be known"
             hint = "rename or remove the folder to start anew, or put its manifest.json back"
             if (self.path / SHARDS).is_dir():
@@ -125,47 +102,54 @@ class Folder(Generic[Line]):
         with writing(self.path):
             for folder in self._folders:
                 private_folder(folder)
-            own = f".{self._file.name}.", f".{MANIFEST}."  # reports and scores are written here, too
-            for folder in (self.path, *self._folders):
-                for name in os.listdir(folder):  # noqa: PTH208 - of 100,000 files, names alone
-                    if name.endswith(PART) and (folder != self.path or name.startswith(own)):  # of a killed process
-                        (folder / name).unlink()
-        session = ours.sessions[0].model_copy(update={"at": datetime.now(UTC).isoformat(timespec="seconds")})
-        write_whole(path, manifest.model_copy(update={"sessions": (*before, session)}).text(), durable=True)
+                remove_parts(folder)
+            remove_parts(self.path, f".{self._file.name}.")  # others write reports and scores here
+            remove_parts(self.path, f".{MANIFEST}.")
+        start = start.model_copy(update={"at": datetime.now(UTC).isoformat(timespec="seconds")})
+        manifest = manifest.model_copy(update={"sessions": (*manifest.sessions, start)})
+        write_whole(file, manifest.text(), durable=True)
         self.results = _read(self.path, self._file, self.results.record)
-        found = os.fstat(self._handle)
-        self._size = found.st_size
-        if not self.results.clean or found.st_nlink > 1:  # the bytes of a copy elsewhere are not to be touched
+        # A copy elsewhere may share the bytes, as a hard link: they must not change.
+        if self.results.clean and self._file.exists() and self._file.stat().st_nlink == 1:
+            self._open()
+        else:
             self._rewrite()
 
-    def _must_be_ours(self) -> None:
-        """Raises RunError where the file is no longer the one that is held, or holds what was not written here."""
-        ours = os.fstat(self._handle)
-        try:
-            same = os.path.samestat(ours, self._file.stat()) and ours.st_size == self._size
-        except OSError:
-            same = False
-        if not same:
+    def _open(self) -> None:
+        self._writer.close()
+        self._out = self._writer.enter_context(self._file.open("ab", buffering=0))
+        self._size = os.fstat(self._out.fileno()).st_size
+
+    def _rewrite(self) -> None:
+        with writing(self._file):
+            write_whole(self._file, self.results.lines.values(), durable=True)
+            self.results.clean = True
+            self._open()
+
+    def _add(self, record: Line) -> None:
+        """Append a sample's record, which replaces an earlier one."""
+        with self._guard, writing(self._file):
+            self._check_unchanged()
+            if record.id in self.results:  # of the earlier try: a killed process leaves the sample to be done again
+                events_file(self.path, record.id).unlink(missing_ok=True)
+                self.results.lost.add(record.id)
+            line = left = record.line().encode(errors=SAFE)
+            try:
+                while left:
+                    left = left[self._out.write(left) :]
+            except OSError:
+                self._out.truncate(self._size)  # nothing may follow a torn line
+                raise
+            self._size += len(line)
+            self.results.put(record.id, line)
+
+    def _check_unchanged(self) -> None:
+        """Raises RunError where the file is no longer the one that was opened, or holds what was not written here."""
+        mine = os.fstat(self._out.fileno())
+        if not (mine.st_size == self._size and self._file.exists() and os.path.samestat(mine, self._file.stat())):
             what = f"{self._file.name} was changed or removed while this run wrote it"
             hint = "stop whatever else works on the folder; the same command then goes on from what is there"
             raise RunError(what, where=str(self._file), hint=hint)
-
-    def _rewrite(self) -> None:
-        """Put a new file in the place of the one that is held, locked before it is there: no other process can hold it
-        first."""
-        with ExitStack() as undo, writing(self._file):
-            with replacing(self._file) as file:
-                file.writelines(self.results.lines.values())
-                file.flush()
-                os.fsync(file.fileno())
-                handle = os.dup(file.fileno())
-                undo.callback(os.close, handle)
-                fcntl.fcntl(handle, fcntl.F_SETFL, os.O_APPEND)
-                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            undo.pop_all()
-        os.close(self._handle)
-        self._handle, self._size = handle, os.fstat(handle).st_size
-        self.results.clean = True
 
 
 class Run(Folder[Result]):
@@ -194,35 +178,29 @@ def read_results(path: Path) -> Results[Result]:
 
 def _read(path: Path, file: Path, record: type[Line]) -> Results[Line]:
     results = read_lines(file, record)
-    names = set(os.listdir(path / SAMPLES)) if (path / SAMPLES).is_dir() else ()  # noqa: PTH208
-    results.lost = {sample for sample in results if file_name(sample) + ENDING not in names}
+    names = set(os.listdir(path / SAMPLES)) if (path / SAMPLES).is_dir() else ()  # noqa: PTH208 - of 100,000 files
+    results.lost = {sample for sample in results if file_name(sample) not in names}
     return results
 
 
-def hold(file: Path) -> int:
-    """The file of a folder's records, open to append and locked until the handle is closed. Raises OSError, and
-    RunError where another process holds it."""
-    flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-    while True:
-        handle = os.open(file, flags, 0o600)
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            if os.path.samestat(os.fstat(handle), file.stat()):
-                return handle
-        except OSError as error:
-            os.close(handle)
-            if not isinstance(error, BlockingIOError):
-                raise
-            what, hint = "another process is writing this run", "wait for it, or stop it first"
-            raise RunError(what, where=str(file.parent), hint=hint) from error
-        os.close(handle)  # it was replaced between the two steps
+def remove_parts(folder: Path, begin: str = "") -> None:
+    """Remove what a killed process left half written. Raises OSError."""
+    for part in folder.glob(f"{begin}*{PART}"):
+        part.unlink()
 
 
-def changes(then: Mapping[str, str], now: Mapping[str, str]) -> str:
-    """In what an identity differs, long digests cut to what tells them apart."""
-    pairs = {key: (then.get(key), new) for key, new in now.items() if then.get(key) != new}
-    return "; ".join(f"{key}: {_cut(old)} then, {_cut(new)} now" for key, (old, new) in pairs.items())
-
-
-def _cut(value: str | None) -> str:
-    return f"{value[:12]}…" if value and len(value) == 64 else str(value)
+@contextmanager
+def hold(folder: Path) -> Iterator[None]:
+    """Keeps other processes from writing the folder. Raises RunError where one does, or the lock cannot be made."""
+    lock = FileLock(folder / LOCK, timeout=0, mode=0o600)
+    try:
+        lock.acquire()
+    except Timeout as error:
+        what, hint = "another process is writing this run", "wait for it, or stop it first"
+        raise RunError(what, where=str(folder), hint=hint) from error
+    except OSError as error:
+        raise unwritable(error, folder / LOCK) from error
+    try:
+        yield
+    finally:
+        lock.release()

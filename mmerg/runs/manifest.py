@@ -5,10 +5,10 @@ manifest.corpus.name, manifest.backbone, manifest.setting("system.max_iterations
 """
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal, cast
+from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field, InstanceOf, ValidationError
 
@@ -23,24 +23,23 @@ from mmerg.settings.model import JudgeSettings, RunSettings
 from mmerg.storage.files import open_regular, why
 from mmerg.storage.record import Record
 
-MANIFEST, REPORT = "manifest.json", ".mmerg-report"  # what a run and a report are known by
+MANIFEST = "manifest.json"
 FORMAT = 2
 DRY = "dry"  # the backend that asks no model
 IMPORTED = "import"  # the backend of replies that another system wrote
 AGAIN = "rename or remove the folder and run the same again: its calls come from the reply cache"
-_FEW = 3
 
 Word = InstanceOf[str]  # pydantic's own type refuses a lone surrogate, which names from file systems may hold
 
 
 def _checked(settings: Plain) -> Plain:
-    """What is set is of the settings' types. Older manifests may lack some and have others."""
+    """Settings of the right types. Those of an older version may lack some and have others."""
     try:
         (JudgeSettings if "judge" in settings else RunSettings).model_validate(settings)
     except ValidationError as error:
-        wrong = [one for one in error.errors() if one["type"] not in ("missing", "extra_forbidden")]
-        if wrong:
-            raise ValidationError.from_exception_data(error.title, cast("Any", wrong)) from error
+        for one in error.errors():
+            if one["type"] not in ("missing", "extra_forbidden"):
+                raise ValueError(f"{'.'.join(map(str, one['loc']))}: {one['msg']}") from error
     return settings
 
 
@@ -141,6 +140,18 @@ class JudgingManifest(Started):
     left_out: dict[Word, Count]
 
 
+@dataclass(frozen=True)
+class About:
+    """A run folder and its manifest: what must stand beside every figure of the run."""
+
+    path: Path
+    manifest: Manifest
+
+    @property
+    def run(self) -> str:
+        return self.path.resolve().name  # also of "."
+
+
 def read_manifest(path: Path) -> Manifest:
     """The manifest of the run in folder `path`. Raises RunError where it is none, and names the key at fault."""
     found = read_any_manifest(path)
@@ -161,9 +172,8 @@ def read_any_manifest(path: Path) -> Manifest | JudgingManifest:
         raise _no_run(path) from error
     except (OSError, ValueError, RecursionError) as error:
         raise RunError(f"the manifest cannot be read: {why(error)}", where=str(file)) from error
-    if not isinstance(content, dict):
-        raise RunError("the manifest is not one of a run: it is no JSON object", where=str(file))
-    if (made := content.get("format", 1)) != FORMAT:
+    made = content.get("format", 1) if isinstance(content, dict) else None
+    if made != FORMAT:
         what = f"this folder was made by another version of mmerg (format {made!r:.20}, not {FORMAT})"
         raise RunError(what, where=str(file), hint=AGAIN)
     try:
@@ -172,65 +182,41 @@ def read_any_manifest(path: Path) -> Manifest | JudgingManifest:
         raise RunError(f"the manifest is damaged: {why(error)}", where=str(file), hint=AGAIN) from error
 
 
+def check_runs(paths: Sequence[Path], key: Callable[[Path], object] = Path.resolve) -> list[About]:
+    """The runs in these folders. Raises RunError where one is none, or two have the same `key`."""
+    first: dict[object, Path] = {}
+    for path in paths:
+        if before := first.get(key(path)):
+            what, hint = "a run is given twice, or two have the same name", "give each once; rename one of two"
+            raise RunError(what, where=f"{before} and {path}", hint=hint)
+        first[key(path)] = path
+    return [About(path, read_manifest(path)) for path in paths]
+
+
+def read_abouts(paths: Sequence[Path]) -> list[About]:
+    """The same. Raises RunError also where two have the same name, as nothing could tell them apart."""
+    return check_runs(paths, lambda path: path.resolve().name)
+
+
+def _no_run(path: Path) -> RunError:
+    """What to raise for a folder without a manifest: it names runs that lie within, or around it."""
+    if (path / SHARDS).is_dir():
+        what, hint = "its shards are not merged yet", f"mmerg merge {path}"
+    else:
+        near = [file.parent for file in sorted(path.glob(f"*/{MANIFEST}"))] + list(path.absolute().parents)
+        runs = [str(one) for one in near if (one / MANIFEST).is_file() and (one / SAMPLES).is_dir()]
+        what = f"it has no {MANIFEST}" if path.exists() else "there is no such folder"
+        hint = f"give a run's own folder: {' '.join(runs[:3])}" if runs else "see `ls runs/`"
+    return RunError(f"this is not a run folder: {what}", where=str(path), hint=hint)
+
+
 def short(digest: object) -> str:
     """The first digits of a digest or commit, with what stands behind a hyphen, as in `…-dirty`."""
     digits, hyphen, rest = str(digest).partition("-")
     return f"{digits[:SHOWN_DIGEST]}{hyphen}{rest}"
 
 
-@dataclass(frozen=True)
-class About:
-    """A run folder and its manifest: what must stand beside every figure of the run."""
-
-    path: Path
-    manifest: Manifest
-
-    @property
-    def run(self) -> str:
-        return self.path.resolve().name  # also of "."
-
-
-def check_runs(paths: Sequence[Path]) -> list[About]:
-    """The runs in these folders. Raises RunError where one is none, or is given twice, by whatever paths."""
-    seen: dict[Path, Path] = {}
-    for path in paths:
-        if before := seen.get(path.resolve()):
-            raise RunError("a run is given twice", where=f"{before} and {path}", hint="give each run once")
-        seen[path.resolve()] = path
-    return [About(path, read_manifest(path)) for path in paths]
-
-
-def read_abouts(paths: Sequence[Path]) -> list[About]:
-    """The same. Raises RunError also where two have the same name, as nothing could tell them apart."""
-    found: dict[str, About] = {}
-    for about in check_runs(paths):
-        if (before := found.setdefault(about.run, about)) is not about:
-            where = f"{before.path} and {about.path}"
-            raise RunError(f"two runs are called {about.run}", where=where, hint="rename the folder of one of them")
-    return list(found.values())
-
-
-def _no_run(path: Path) -> RunError:
-    """What a folder without a manifest is, as far as can be seen, and what to give instead."""
-    runs = [str(file.parent) for file in sorted(path.glob(f"*/{MANIFEST}")) if _looks_like_one(file.parent)]
-    around = next((str(above) for above in path.absolute().parents if _looks_like_one(above)), "")
-    what, hint = "it has no manifest.json", "see `ls runs/`"
-    if not path.exists():
-        what = "there is no such folder"
-    elif (path / SHARDS).is_dir():
-        what, hint = "its shards are not merged yet", f"mmerg merge {path}"
-    elif runs:
-        what = "it holds runs"
-        hint = f"give one of them, or several: {' '.join(runs[:_FEW])}{' …' if len(runs) > _FEW else ''}"
-    elif (path / REPORT).exists():
-        what, hint = "it is a report", f"give the run that it was made of: {around or 'its folder has a manifest.json'}"
-    elif around:
-        what, hint = "it is a part of one", f"give the whole: {around}"
-    elif path.is_file():
-        what = "it is a file"
-    return RunError(f"this is not a run folder: {what}", where=str(path), hint=hint)
-
-
-def _looks_like_one(folder: Path) -> bool:
-    """Others call a file manifest.json, too."""
-    return (folder / MANIFEST).is_file() and (folder / SAMPLES).is_dir()
+def changes(then: Mapping[str, str], now: Mapping[str, str]) -> str:
+    """In what an identity differs from an earlier one."""
+    changed = (key for key in now if then.get(key) != now[key])
+    return "; ".join(f"{key}: {short(then.get(key))} then, {short(now[key])} now" for key in changed)

@@ -1,31 +1,25 @@
 """A sample's line in `results.jsonl`: its outputs, and all that tables and metrics need of it; and such lines together.
 
-`cached_calls`, `seconds` and `timing` tell how the answer was had, not what it is: they differ between a run and its
-replay, all else is equal byte for byte.
+`cached_calls`, `seconds` and `timing` differ between a run and its replay; all else is equal byte for byte.
 """
-
-from __future__ import annotations
 
 import json
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Annotated, Generic, Literal, TypeVar
+from typing import Annotated, Generic, Literal, Self, TypeVar
 
 from pydantic import Field, ValidationError
 
 from mmerg.errors import Failure, RunError
 from mmerg.runs.events import Count, Form, Seconds, Verdict
 from mmerg.runs.events import Ended as LoopEnd
-from mmerg.storage.files import SAFE, open_regular, why
+from mmerg.storage.files import open_regular, why
 from mmerg.storage.record import Record
 
-_BEGIN = b'{"id": "'  # of every line
 RUNTIME_FIELDS = frozenset({"cached_calls", "seconds", "timing"})
 
 
 class SampleLine(Record):
-    """How a sample's line is written and compared, whatever else it holds."""
-
     id: str
     status: Literal["ok", "failed"]
     dialogue: str = ""
@@ -39,25 +33,17 @@ class SampleLine(Record):
 
 
 class Timing(Record):
-    """How fast a model answered the calls that no cache had. prompt_tokens: without those that the server's prefix
-    cache served; prompt_seconds: their evaluation; reply_rates: tokens a second, one a call whose server tells it."""
+    """How fast a model answered the calls that no cache had."""
 
     calls: Count = 0
-    prompt_tokens: Count = 0
-    prompt_seconds: Seconds = 0.0
-    reply_rates: tuple[Seconds, ...] = ()
+    prompt_tokens: Count = 0  # without those that the server's prefix cache served
+    prompt_seconds: Seconds = 0.0  # their evaluation
+    reply_rates: tuple[Seconds, ...] = ()  # tokens a second, one a call whose server tells it
 
 
 class Result(SampleLine):
-    """One line a sample, of its last try. tokens are the server's counts, seconds our clock from start to end.
-
-    selected_pass counts from 0; repeated_passes: how many gave what the one before gave; cleaned: what was taken off
-    how many replies of all calls; ended: why the loop stopped.
-    gold_*: the hidden target, for scoring. turns_looked_at: history turns whose clips were looked for; frames: how many
-    keyframes they gave; clip_problems: how many turns went without. exemplars: those that any pass was shown; excluded:
-    how many of the memory's best each guard kept back. logprob: the sum of the natural logarithms of the response's own
-    tokens, None with tokens where one is no logarithm of a probability. history: (speaker, text) as it was shown.
-    """
+    """One line a sample, of its last try. tokens are the server's counts, passes count from 0, gold_* is the hidden
+    target, for scoring."""
 
     response: str | None = None
     emotion: str | None = None
@@ -65,30 +51,30 @@ class Result(SampleLine):
     audit: dict[str, int] | None = None
     selected_pass: Count | None = None
     passes: Count = 0
-    repeated_passes: Count = 0
-    cleaned: dict[str, Count] = Field(default_factory=dict)
-    ended: LoopEnd | None = None
+    repeated_passes: Count = 0  # those that gave what the one before gave
+    cleaned: dict[str, Count] = Field(default_factory=dict)  # what was taken off how many replies
+    ended: LoopEnd | None = None  # why the loop stopped
     gold_response: str | None = None
     gold_emotion: str | None = None
-    turns_looked_at: Count = 0
+    turns_looked_at: Count = 0  # history turns whose clips were looked for
     frames: Count = 0
     frames_form: Form | None = None
-    clip_problems: Count = 0
-    exemplars: Count = 0
-    excluded: dict[str, Count] = Field(default_factory=dict)
+    clip_problems: Count = 0  # turns that went without frames
+    exemplars: Count = 0  # those that any pass was shown
+    excluded: dict[str, Count] = Field(default_factory=dict)  # by guard, exemplars kept back
     exemplars_problem: str | None = None
     calls: Count = 0
     cached_calls: Count = 0
     prompt_tokens: Count = 0
     response_tokens: Count = 0
-    logprob: Annotated[float, Field(le=1e4)] | None = None
+    logprob: Annotated[float, Field(le=1e4)] | None = None  # the sum of natural ones, of the response's tokens
     logprob_tokens: Count = 0
-    seconds: Seconds = 0.0
+    seconds: Seconds = 0.0  # from start to end
     timing: Timing = Timing()
     failure: Failure | None = None
     failure_text: str | None = None
     responder: str = ""
-    history: tuple[tuple[str, str], ...] = ()
+    history: tuple[tuple[str, str], ...] = ()  # (speaker, text) as it was shown
 
     @property
     def ok(self) -> bool:
@@ -101,11 +87,11 @@ class Result(SampleLine):
 
 
 class Verdicts(SampleLine):
-    """A judge's verdicts on a sample, a line in `verdicts.jsonl` of a judging folder; failed where a call failed, so
-    that no verdict on it counts. no_reply: the judged runs, by number, that gave no reply, where nothing is asked."""
+    """A judge's verdicts on a sample, a line in `verdicts.jsonl` of a judging folder. Where a call failed, the sample
+    is failed and no verdict on it counts."""
 
     verdicts: tuple[Verdict, ...] = ()
-    no_reply: tuple[int, ...] = ()
+    no_reply: tuple[int, ...] = ()  # the judged runs, by number, that gave no reply, so that nothing was asked
     calls: Count = 0
     cached_calls: Count = 0
     prompt_tokens: Count = 0
@@ -128,12 +114,16 @@ class Ended(Record):
     made: int
 
     @classmethod
-    def of(cls, path: Path, results: Collection[Result], kept: int, made: int) -> Ended:
-        failed = sum(result.status == "failed" for result in results)
-        calls = sum(result.calls for result in results)
-        unaudited = sum(result.unaudited for result in results)
-        sums = {"failed": failed, "unaudited": unaudited, "calls": calls}
-        return cls(run=str(path), samples=len(results), kept=kept, made=made, **sums)
+    def of(cls, path: Path, results: Collection[Result], kept: int, made: int) -> Self:
+        return cls(
+            run=str(path),
+            samples=len(results),
+            failed=sum(not result.ok for result in results),
+            unaudited=sum(result.unaudited for result in results),
+            kept=kept,
+            calls=sum(result.calls for result in results),
+            made=made,
+        )
 
     @property
     def code(self) -> int:
@@ -145,7 +135,7 @@ Line = TypeVar("Line", bound=SampleLine)
 
 
 class Results(Mapping[str, Line], Generic[Line]):
-    """Records by sample id, in the order in which their ids came first; each is held as its line's bytes and parsed
+    """Records by sample id, in the order in which their ids came first. Each is held as its line's bytes and parsed
     when it is asked for. clean: the file has exactly these lines, in this order. lost: samples without their events."""
 
     def __init__(self, record: type[Line], lines: dict[str, bytes] | None = None) -> None:
@@ -154,22 +144,21 @@ class Results(Mapping[str, Line], Generic[Line]):
         self.clean = True
         self.lost: set[str] = set()
 
-    def put(self, record: Line) -> bytes:
-        """Hold `record`, in place of an earlier one of its sample; returns its line."""
-        self.clean &= record.id not in self.lines
-        self.lines[record.id] = record.line().encode(errors=SAFE)
-        return self.lines[record.id]
+    def put(self, sample: str, line: bytes) -> None:
+        """Hold a line, in place of an earlier one of its sample."""
+        self.clean &= sample not in self.lines
+        self.lines[sample] = line
 
-    def only(self, samples: Iterable[str]) -> Results[Line]:
+    def only(self, samples: Iterable[str]) -> "Results[Line]":
         """The records of those of `samples` that have one, in their order."""
         found = Results(self.record, {sample: self.lines[sample] for sample in samples if sample in self.lines})
         found.lost = self.lost
         return found
 
-    def in_order(self, samples: Iterable[str]) -> Results[Line]:
+    def in_order(self, samples: Iterable[str]) -> "Results[Line]":
         """All records, those of `samples` first, in their order."""
-        place = {sample: number for number, sample in enumerate(samples)}
-        return self.only(sorted(self, key=lambda sample: (place.get(sample, len(place)), sample)))
+        known = dict.fromkeys(samples)
+        return self.only([*known, *sorted(self.keys() - known.keys())])
 
     def sealed(self, samples: Iterable[str]) -> bool:
         """Whether a command that wrote these came to its end: a line a sample, in the order of `samples`."""
@@ -179,7 +168,7 @@ class Results(Mapping[str, Line], Generic[Line]):
         """Raises ValueError or RecursionError where a line is no record."""
         try:
             return self.record.model_validate_json(line)
-        except ValidationError:  # lone surrogates, which pydantic's JSON refuses, or what is told below
+        except ValidationError:  # lone surrogates, which pydantic's JSON refuses, or what is raised again below
             return self.record.model_validate(json.loads(line.decode()))
 
     def __getitem__(self, sample: str) -> Line:
@@ -202,18 +191,13 @@ def read_lines(path: Path, record: type[Line]) -> Results[Line]:
     try:
         with open_regular(path) as file:
             for number, line in enumerate(file, start=1):
-                whole = line.endswith(b"\n")
                 try:
-                    sample = found.parse(line).id
+                    found.put(found.parse(line).id, line.rstrip(b"\n") + b"\n")
                 except (ValueError, RecursionError) as error:
-                    text = line.rstrip(b"\0")  # what a file system fills up a file with
-                    if whole or not (text.startswith(_BEGIN) or _BEGIN.startswith(text)):
+                    if line.endswith(b"\n"):
                         what = f"line {number} is not a record of this version: {why(error)}"
-                        raise RunError(what, where=str(path)) from error
-                    found.clean = False
-                    break
-                found.clean &= whole and sample not in found.lines
-                found.lines[sample] = line if whole else line + b"\n"
+                        raise RunError(what, where=str(path), hint="remove it, and run the same again") from error
+                found.clean &= line.endswith(b"\n")
     except FileNotFoundError:
         pass
     except OSError as error:

@@ -23,27 +23,27 @@ _ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
 
 
 def file_name(sample: str) -> str:
-    """The name of a sample's file, without its ending: another one for every id, safe in any file system.
+    """The name of a sample's file: another one for every id, safe in any file system.
 
     >>> file_name("test_dia0/3")
-    'test_dia0%2F3'
+    'test_dia0%2F3.jsonl'
     """
     name = quote(sample, safe=" ,;=@+()", errors="surrogatepass")
     name = name.replace(".", "%2E", 1) if name.startswith(".") else name
     if len(name) > _LONGEST:  # no id is quoted as "%-"
         name = f"{name[:100]}%-{hashlib.sha256(name.encode()).hexdigest()}"
-    return name
+    return name + ENDING
 
 
 def events_file(run: Path, sample: str) -> Path:
     """Where the events of a finished sample are."""
-    return run / SAMPLES / (file_name(sample) + ENDING)
+    return run / SAMPLES / file_name(sample)
 
 
 @contextmanager
 def recording(run: Path, sample: str) -> Iterator[Emit]:
-    """Takes the events of one try, written as they happen. The file is there once the block ends well; after an error
-    nothing is left, and a killed process leaves a `.part`. Raises RunError where it cannot be written."""
+    """Writes the events of one try as they happen. The file is there once the block ends well; after an error nothing
+    is left, and a killed process leaves a `.part`. Raises RunError where it cannot be written."""
     path = events_file(run, sample)
     with replacing(path, prefix=f"{path.stem}.", buffering=0) as file:
 
@@ -61,28 +61,26 @@ def read_events(run: Path, sample: str) -> list[Event]:
     """The events of the sample's last finished try; of the one under way where none is finished, and none where none
     was begun. Raises RunError where the file cannot be read."""
     path = events_file(run, sample)
+    if not path.parent.is_dir():
+        raise gone(run)
     whole = path.exists()
     if not whole:
-        if not path.parent.is_dir():
-            raise gone(run)
         path = next(path.parent.glob(f"{path.stem}.????????{PART}"), path)
-        if not path.exists():
-            return []
-    found: list[Event] = []
+    events: list[Event] = []
     try:
         with open_regular(path) as file:
-            for number, line in enumerate(file, start=1):
-                if not (whole or line.endswith(b"\n")):
-                    break  # it is being written
-                try:
-                    found.append(_event(line, sample))
-                except (ValueError, RecursionError) as error:
-                    what = f"line {number} is no event of this sample: {why(error)}"
-                    hint = "remove the file, and run the same again: it is then done again, from the reply cache"
-                    raise RunError(what, where=str(path), hint=hint) from error
+            lines = [line for line in file if whole or line.endswith(b"\n")]  # the last may be half written
+        for line in lines:
+            events.append(_event(line, sample))
+    except FileNotFoundError:
+        return []
     except OSError as error:
         raise RunError(f"the events of {sample} cannot be read: {why(error)}", where=str(path)) from error
-    return found
+    except (ValueError, RecursionError) as error:
+        what = f"line {len(events) + 1} is no event of this sample: {why(error)}"
+        hint = "remove the file, and run the same again: it is then done again, from the reply cache"
+        raise RunError(what, where=str(path), hint=hint) from error
+    return events
 
 
 def gone(run: Path) -> RunError:

@@ -16,10 +16,9 @@ from pathlib import Path
 from typing import Self
 
 from mmerg.errors import ConfigError, RunError, some
-from mmerg.storage.files import SAFE, open_regular, why, write_whole
+from mmerg.storage.files import SAFE, open_regular, write_whole
 
 SHARDS, ORDER = "shards", "order.jsonl"
-_FOLDER = re.compile(r"(\d{5})-of-(\d{5})")
 
 
 @dataclass(frozen=True, order=True, slots=True)
@@ -47,16 +46,16 @@ class Shard:
 
 
 def number_of(dialogue: str, of_all: int) -> int:
-    """Which of so many shards has the samples of a dialogue: all of them, as they share a prompt's begin, which a
-    server keeps."""
+    """Which shard has all samples of a dialogue: their prompts begin alike, and a server keeps that beginning."""
     digest = hashlib.sha256(dialogue.encode(errors=SAFE)).digest()
     return int.from_bytes(digest[:8], "big") % of_all + 1
 
 
 def shards_in(run: Path) -> dict[Shard, Path]:
     """The folders of the shards that a run has, in their order."""
-    named = ((_FOLDER.fullmatch(folder.name), folder) for folder in (run / SHARDS).glob("*-of-*"))
-    return dict(sorted((Shard(int(found[1]), int(found[2])), folder) for found, folder in named if found))
+    folders = sorted((run / SHARDS).glob("*-of-*"))
+    named = ((re.fullmatch(r"(\d{5})-of-(\d{5})", folder.name), folder) for folder in folders)
+    return {Shard(int(name[1]), int(name[2])): folder for name, folder in named if name}
 
 
 def keep_number(run: Path, of_all: int) -> None:
@@ -74,14 +73,11 @@ def write_order(shard: Path, samples: Iterable[tuple[int, str]]) -> None:
 
 def read_order(shard: Path) -> Iterator[tuple[int, str]]:
     """The samples with their places. Raises RunError where the file cannot be read."""
-    file = shard / ORDER
     try:
-        with open_regular(file) as opened:
-            for line in opened:
+        with open_regular(shard / ORDER) as file:
+            for line in file:
                 place, sample = json.loads(line)
                 yield int(place), str(sample)
-    except (OSError, ValueError, TypeError, RecursionError, OverflowError) as error:
-        told = OSError, ValueError, RecursionError
-        reason = why(error) if isinstance(error, told) else "it is no list of places and samples"
+    except (OSError, ValueError, TypeError, RecursionError) as error:
         hint = "remove the file, and run the same shard again: it is written anew"
-        raise RunError(f"the samples of this shard cannot be read: {reason}", where=str(file), hint=hint) from error
+        raise RunError("the samples of this shard cannot be read", where=str(shard / ORDER), hint=hint) from error

@@ -12,10 +12,8 @@ from hypothesis import strategies as st
 
 from mmerg import compare, export, score, show, tables
 from mmerg.errors import RunError
-from mmerg.reporting.folder import MARKER
 from mmerg.runs.manifest import (
     MANIFEST,
-    REPORT,
     Judged,
     JudgingManifest,
     MemorySection,
@@ -109,7 +107,7 @@ def test_no_change_by_hand_gives_a_traceback(
         ("engine", MISSING, "engine: Field required"),
         ("engine.model", 3, "engine.model: "),
         ("settings", 3, "settings: "),
-        ("settings.system.stages.sgrg.sees", 3, "settings.system.stages.sgrg.sees: "),
+        ("settings.system.stages.sgrg.sees", 3, "settings: system.stages.sgrg.sees: "),
         ("protocol", MISSING, "protocol: Field required"),
         ("protocol.description", MISSING, "protocol.description: Field required"),
         ("protocol.samples", -1, "protocol.samples: "),
@@ -152,27 +150,29 @@ def test_a_manifest_is_read_as_what_it_was_written_as(pair: tuple[Path, Path], t
     assert made.setting("dataset.unheard.of", 3) == 3
 
 
-def test_folders_that_are_no_run_s(pair: tuple[Path, Path], tmp_path: Path) -> None:
+def test_a_folder_that_is_no_run_names_those_within_and_around(pair: tuple[Path, Path], tmp_path: Path) -> None:
     run = pair[0]
-    assert REPORT == MARKER
-    for report in (run / "report", tmp_path / "report"):
-        report.mkdir()
-        (report / REPORT).touch()
     (tmp_path / "other").mkdir()
     (tmp_path / MANIFEST).touch()  # of something else
     told = {
         tmp_path / "nowhere": ("there is no such folder", "see `ls runs/`"),
         tmp_path / "other": ("it has no manifest.json", "see `ls runs/`"),
-        run.parent: ("it holds runs", f"give one of them, or several: {run} {pair[1]}"),
-        run / "report": ("it is a report", f"give the run that it was made of: {run}"),
-        tmp_path / "report": ("it is a report", "give the run that it was made of: its folder has a manifest.json"),
-        run / "frames": ("it is a part of one", f"give the whole: {run}"),
-        run / MANIFEST: ("it is a part of one", f"give the whole: {run}"),
+        run.parent: ("it has no manifest.json", f"give a run's own folder: {run} {pair[1]}"),
+        run / "frames": ("it has no manifest.json", f"give a run's own folder: {run}"),
+        run / MANIFEST: ("it has no manifest.json", f"give a run's own folder: {run}"),
     }
     for path, (what, hint) in told.items():
         with pytest.raises(RunError) as caught:
             read_manifest(path)
         assert (caught.value.what, caught.value.hint) == (f"this is not a run folder: {what}", hint)
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{}", '{"identity": 1}', "\x00", "[" * 200_000])
+def test_a_manifest_that_is_none_is_named(text: str, tmp_path: Path) -> None:
+    (tmp_path / MANIFEST).write_text(text, encoding="utf-8")
+    with pytest.raises(RunError, match=r"the manifest|another version") as caught:
+        read_manifest(tmp_path)
+    assert caught.value.where == str(tmp_path / MANIFEST)
 
 
 def test_the_folder_of_a_judging_is_no_run(pair: tuple[Path, Path], tmp_path: Path) -> None:

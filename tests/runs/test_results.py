@@ -31,7 +31,7 @@ def test_the_last_line_of_a_sample_counts_and_the_first_gives_its_place(tmp_path
 def test_what_is_put_is_found_as_it_will_be_written(tmp_path: Path) -> None:
     found = read(tmp_path, result("a").line())
     assert found.clean
-    assert found.put(result("b", "\ud83d ü")) == found.lines["b"]
+    found.put("b", result("b", "\ud83d ü").line().encode(errors="backslashreplace"))
     assert [one.response for one in found.values()] == ["hi", "\ud83d ü"]
 
 
@@ -66,8 +66,6 @@ def test_a_last_line_that_is_cut_off_is_passed_over(cut: int, tmp_path: Path) ->
         (b"\xff\xfe rubbish\n", "it is not UTF-8"),
         (b"rubbish\n", "it is no JSON"),
         (b"\n", "it is no JSON"),
-        (b"rubbish without a line feed", "it is no JSON"),
-        (b'{"idea', "it is no JSON"),
         (b"[" * 100_000 + b"\n", "recursion"),
         (b'{"id": "a", "status": "ok", "seconds": NaN}\n', "seconds: "),
         (b'{"id": "a", "status": "ok", "calls": -1}\n', "calls: "),
@@ -79,8 +77,6 @@ def test_a_last_line_that_is_cut_off_is_passed_over(cut: int, tmp_path: Path) ->
         "not utf-8",
         "rubbish",
         "blank",
-        "no line feed",
-        "not cut",
         "deep",
         "NaN",
         "negative",
