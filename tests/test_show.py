@@ -247,7 +247,7 @@ def test_without_a_run_those_that_are_there_are_named(
     for name in ("one", "two"):
         build_run(tmp_path / "runs" / name, [])
     assert main([]) == 2
-    assert "give one of them, or several: runs/one runs/two" in capsys.readouterr().err
+    assert "give a run's own folder: runs/one runs/two" in capsys.readouterr().err
 
 
 def test_several_runs_stand_side_by_side(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
