@@ -17,74 +17,58 @@ from __future__ import annotations
 
 import argparse
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
 from rich.console import Console
 
-from mmerg.auditing.planted import read_planted
 from mmerg.console.terminal import STARTS_OVER, Parser, console, escape, run_command, start
-from mmerg.errors import ConfigError, RunError
-from mmerg.plots import blame, curve, dots, matrix, style
-from mmerg.plots.scored import caption, measured_apart, read_scored, with_any
-from mmerg.runs.config_diff import config_diff
-from mmerg.runs.folder import read_results
+from mmerg.errors import ConfigError
+from mmerg.plots import style
+from mmerg.plots.blame import UNAUDITED, count_audits, count_blame, draw_blame, verdicts
+from mmerg.plots.curve import Setting, describe_unscored, draw_curves
+from mmerg.plots.dots import draw_planted, draw_scores
+from mmerg.plots.matrix import draw_confusion, draw_plans
+from mmerg.plots.run_data import RunData
 from mmerg.runs.labels import labels
-from mmerg.runs.manifest import About, read_abouts
+from mmerg.runs.manifest import read_abouts
+from mmerg.runs.samples import read_events
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 USUAL = ("tone", "stance", "blame", "planted", "confusion", "scores", "iterations", "top_k")
 PLANS = ("tone", "stance", "goal", "tactic")
-CURVES: dict[str, curve.Setting] = {"iterations": "max_iterations", "top_k": "top_k"}
-FEW = 4  # settings that are named
+CURVES: dict[str, Setting] = {"iterations": "max_iterations", "top_k": "top_k"}
 ENDINGS = {"png": (".png",), "svg": (".svg",), "pdf": (".pdf",), "both": (".png", ".svg")}
-_UNSAFE = re.compile(r"[^\w.=+-]+")
-Made: TypeAlias = "tuple[Figure | None, str]"
-
-
-class _Run:
-    """label: what it is called in figures; file: the same as part of a file's name. Raises RunError where it cannot be
-    read."""
-
-    def __init__(self, about: About, label: str, file: str) -> None:
-        self.about, self.label, self.file = about, label, file
-        self.results, self.scored = read_results(about.path), read_scored(about)
+Drawn: TypeAlias = "tuple[Figure | None, str]"  # a figure and which runs it lacks, or None and why there is none
 
 
 def plot(out: Console, given: argparse.Namespace) -> int:
     """Draws and writes. Raises RunError where a run cannot be read or a file cannot be written, ConfigError where there
-    is not one name a run."""
-    paths, called = given.runs, given.labels
-    if called and (len(called), len(set(called))) != (len(paths), len(paths)):
-        what = f"{len(called)} names for {len(paths)} runs" if len(called) != len(paths) else "two runs have one name"
-        raise ConfigError(what, where="--labels", hint="give each run a name of its own, in the order of the runs")
-    target = given.out or (paths[0] / "plots" if len(paths) == 1 else Path("plots"))
+    is not one label a run."""
+    paths, target = given.runs, given.out or (given.runs[0] / "plots" if len(given.runs) == 1 else Path("plots"))
+    if given.labels and (len(given.labels), len(set(given.labels))) != (len(paths), len(paths)):
+        what = f"{len(paths)} runs need as many labels, all different, not {', '.join(given.labels)}"
+        raise ConfigError(what, where="--labels", hint="give each run a label of its own, in the order of the runs")
     abouts = read_abouts(paths)
-    runs = []
-    files: dict[str, int] = {}
-    for about, label in zip(abouts, called or labels(abouts), strict=True):
-        file = _UNSAFE.sub("-", label).strip("-.")
-        files[file] = files.get(file, 0) + 1
-        file += f"-{files[file]}" * (files[file] > 1 or not file)
-        runs.append(_Run(about, label, file))
+    runs = [RunData(about, label) for about, label in zip(abouts, given.labels or labels(abouts), strict=True)]
     written = 0
     lacking: dict[str, list[str]] = {}
     with style.styled():
-        for name, figure, why in _drawn(runs, list(dict.fromkeys(given.only)), bool(called)):
+        for name, (figure, why) in _draw(runs, list(dict.fromkeys(given.only)), bool(given.labels)):
             if figure is None:
                 lacking.setdefault(why, []).append(name)
                 continue
             if given.no_title:
-                style.untitled(figure)
+                style.remove_title(figure)
             for ending in ENDINGS[given.format]:
                 path = target / f"{name}{ending}"
                 style.write(figure, path)
                 out.print(escape(str(path)), soft_wrap=True)
                 written += 1
-            if why:
+            if name in CURVES and why:
                 out.print(escape(f"{name}: {why}"), soft_wrap=True)
     for why, names in lacking.items():
         are = "is" if len(names) == 1 else "are"
@@ -92,98 +76,41 @@ def plot(out: Console, given: argparse.Namespace) -> int:
     return 0 if written else 1
 
 
-def _drawn(runs: Sequence[_Run], only: Sequence[str], called: bool) -> Iterator[tuple[str, Figure | None, str]]:
-    """Each figure by its name, or why there is none; of one that is there, why it is without some of the runs."""
+def _draw(runs: Sequence[RunData], only: Sequence[str], labelled: bool) -> Iterator[tuple[str, Drawn]]:
+    """Each figure by its name; those of one run are named by its label, too, where there are several."""
+    files: list[str] = []
+    for run in runs:
+        file = re.sub(r"[^\w.=+-]+", "-", run.label).strip("-.")
+        files.append(f"{file}-{len(files) + 1}" if file in ("", *files) else file)
     for name in only:
         if name in CURVES:
-            yield name, *_curve(runs, CURVES[name], {run.about.run: run.label for run in runs} if called else {})
+            yield name, draw_curves(runs, CURVES[name], labelled)
         elif name == "scores":
-            yield name, *_scores(runs)
+            yield name, (draw_scores(runs), describe_unscored(runs))
         else:
-            for run in runs:
-                made = _plan(run, name) if name in PLANS else _OF_ONE[name](run)
-                yield name if len(runs) == 1 else f"{name}-{run.file}", *made
+            for run, file in zip(runs, files, strict=True):
+                yield name if len(runs) == 1 else f"{name}-{file}", _draw_run(run, name)
 
 
-def _plan(run: _Run, dimension: str) -> Made:
-    figure = matrix.draw_plans(run.about, run.results.values(), dimension)
-    return figure, "" if figure else f"no sample of {run.about.run} has a forecast and a plan with a {dimension}"
-
-
-def _blame(run: _Run) -> Made:
-    found = blame.read(run.about.path, run.results, tuple(run.about.manifest.setting("system.stages", ())))
-    if not found.audits and not any(counts.get(blame.UNAUDITED) for counts in found.passes):
-        return None, f"no pass of {run.about.run} came to an audit"
-    return blame.draw(found, caption([run.about])), ""
-
-
-def _planted(run: _Run) -> Made:
-    try:
-        found = read_planted(run.about.path, run.about.manifest.identity)
-    except RunError as error:
-        return None, f"{run.about.run}: {error.what}: {error.hint}"
-    if not found:
-        return None, f"no faults were planted in {run.about.run}: mmerg audit {run.about.path}"
-    return dots.planted(found, caption([run.about])), ""
-
-
-def _confusion(run: _Run) -> Made:
-    if not run.scored.scores:
-        return None, _unscored([run])
-    if not run.scored.scores.confusion:
-        return None, f"no sample of {run.about.run} has a label to compare with"
-    table = matrix.of_confusion(run.scored.scores.confusion)
-    title = f"Gold label against forecast, n={table.n.sum()}"
-    return matrix.draw(table, title, caption([run.about]), "gold label", "forecast"), ""
-
-
-_OF_ONE = {"blame": _blame, "planted": _planted, "confusion": _confusion}
-
-
-def _scores(runs: Sequence[_Run]) -> Made:
-    scored = [run.scored for run in runs]
-    if not with_any(scored):
-        return None, _unscored(runs) or "no run has a figure"
-    return dots.draw(scored, [run.label for run in runs], _caption(runs)), ""
-
-
-def _curve(runs: Sequence[_Run], setting: curve.Setting, called: Mapping[str, str]) -> Made:
-    values = {curve.setting_of(run.about, setting) for run in runs} - {None}
-    if len(values) < 2:
-        return None, f"it takes runs that differ in {setting}"
-    path = f"{curve.NODES[setting]}.{setting}"
-    found = curve.curves([run.scored for run in runs], setting, called)
-    if not found:
-        return None, f"no two runs differ in {path} alone{_apart(runs, path)}"
-    scored = [one for made in found for one in made.runs]
-    inside = [run for run in runs if run.scored in scored]
-    metrics = with_any([run.scored for run in inside])
-    if not metrics:
-        return None, _unscored(inside) or "no run has a figure"
-    paper, told = curve.of_paper(scored, setting) or (None, "")
-    figure = curve.draw(found, metrics, setting, " · ".join(filter(None, (_caption(inside), told))), paper)
-    outside = ", ".join(run.about.run for run in runs if run not in inside)
-    return figure, f"without {outside}: no other run differs in {path} alone" if outside else ""
-
-
-def _apart(runs: Sequence[_Run], path: str) -> str:
-    """In what else they differ, but for the commit, which decides nothing by itself."""
-    settings = config_diff([run.about.manifest for run in runs])
-    names = [one.name for one in settings if one.name not in (path, "commit")]
-    more = [f"{len(names) - FEW} more"] * (len(names) > FEW)
-    return f"; they differ in {', '.join([*names[:FEW], *more])}, too" if names else ""
-
-
-def _unscored(runs: Sequence[_Run]) -> str:
-    return "; ".join(f"{run.about.run}: {run.scored.why}" for run in runs if run.scored.why)
-
-
-def _caption(runs: Sequence[_Run]) -> str:
-    """What a figure of several runs is of, and which of them it lacks."""
-    missing = sum(run.scored.scores is None for run in runs)
-    unscored = f"{missing} of {len(runs)} runs not scored" if missing else ""
-    parts = (caption([run.about for run in runs]), measured_apart([run.scored for run in runs]), unscored)
-    return " · ".join(part for part in parts if part)
+def _draw_run(run: RunData, name: str) -> Drawn:
+    about = run.about
+    if name in PLANS:
+        return draw_plans(run, name), f"no sample of {about.run} has a forecast and a plan with a {name}"
+    if name == "blame":
+        blame = count_blame(about, (one for id in run.results for one in verdicts(read_events(about.path, id))))
+        audited = any(count_audits(blame)) or UNAUDITED in blame.index
+        return draw_blame(blame, about) if audited else None, f"no pass of {about.run} came to an audit"
+    if name == "planted":
+        why = f"{about.run}: {run.unplanted}"
+        if not run.unplanted:
+            why = f"no faults were planted in {about.run}: mmerg audit {about.path}"
+        return draw_planted(about, run.planted) if run.planted else None, why
+    if not run.scores:
+        return None, describe_unscored([run])
+    confusion = run.scores.confusion
+    return draw_confusion(
+        run, confusion
+    ) if confusion else None, f"no sample of {about.run} has a label to compare with"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -15,8 +15,8 @@ from mmerg.benching.backbones import Skipped
 from mmerg.benching.measure import COLUMNS, Row, paper_table
 from mmerg.console.tables import NONE, Sheet, between, figure
 from mmerg.plots import style
-from mmerg.plots.dots import panels
-from mmerg.plots.scored import TITLES
+from mmerg.plots.dots import draw_panels
+from mmerg.plots.run_data import TITLES
 from mmerg.scoring.score import Score
 from mmerg.scoring.spread import Spread, one_a_seed, over, spread_of
 from mmerg.storage.record import Record
@@ -206,7 +206,7 @@ def picture(bench: Bench) -> Figure | None:
     names = [f"{style.label(row.name, 20)} {marked[_engine(row)]}" for row in bench.rows]
     protocols = dict.fromkeys(row.protocol for row in bench.rows)
     caption = " · ".join((bench.dataset, *protocols, *(f"{mark} {told}" for told, mark in marked.items())))
-    return panels(scores, names, "Quality, with 95 % intervals, and time, with quartiles", caption)
+    return draw_panels(scores, names, "Quality, with 95 % intervals, and time, with quartiles", caption)
 
 
 def _value(row: Row, column: str) -> float | None:

@@ -1,112 +1,93 @@
 """Which agent the auditor blames: of each pass, the earliest stage whose check failed, or that all passed.
 
-MERG, arXiv 2604.18988, section 3: the earliest failed agent a* is the source of error. Reads one sample's
-events at a time.
+MERG, arXiv 2604.18988, section 3: the earliest failed agent a* is the source of error.
 """
 
 from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from pathlib import Path
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
+from mmerg.console.terminal import printable
 from mmerg.plots import style
+from mmerg.plots.run_data import describe_runs
 from mmerg.runs import events
-from mmerg.runs.samples import read_events
+from mmerg.runs.manifest import About
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+    from pandas import DataFrame
 
-Verdict: TypeAlias = tuple[int, str, tuple[str, ...]]  # a pass, what was said of it, the stages that were looked at
+Verdict: TypeAlias = tuple[int, str]  # a pass, and the stage that was blamed or one of the words below
 TITLE = "The earliest agent whose check failed, by pass"
 PASSED, UNAUDITED, UNFINISHED = "passed all", "unaudited", "not finished"
+HATCHES = ("", "////", "....", "xxxx", "\\\\\\\\", "++++", "oooo")
 
 
-@dataclass(frozen=True)
-class Blame:
-    """counts: by pass and verdict (a stage's name, or one of the three above). verdicts: in the order to draw them."""
+def count_blame(about: About, found: Iterable[Verdict]) -> DataFrame:
+    """How many samples of a run got each verdict [verdict, pass], its stages first, in the order in which they run."""
+    from pandas import DataFrame
 
-    verdicts: tuple[str, ...]
-    passes: tuple[dict[str, int], ...]
-
-    def n(self, t: int) -> int:
-        """Samples that began pass t."""
-        return sum(self.passes[t].values())
-
-    @property
-    def audits(self) -> int:
-        """Passes that have an audit."""
-        return sum(self.audited(t) for t in range(len(self.passes)))
-
-    def audited(self, t: int) -> int:
-        """Samples whose pass t has an audit."""
-        return self.n(t) - self.passes[t].get(UNAUDITED, 0) - self.passes[t].get(UNFINISHED, 0)
+    counted = Counter(found)
+    given = dict.fromkeys(verdict for _, verdict in counted)
+    last = [PASSED, *(verdict for verdict in (UNAUDITED, UNFINISHED) if verdict in given)]
+    stages = [one for one in dict.fromkeys((*about.manifest.setting("system.stages", ()), *given)) if one not in last]
+    passes = range(1 + max((t for t, _ in counted), default=-1))
+    return DataFrame({t: {verdict: counted[t, verdict] for verdict in (*stages, *last)} for t in passes})
 
 
-def read(run: Path, samples: Iterable[str], stages: Sequence[str] = ()) -> Blame:
-    """The verdicts on the passes of `samples` of a run folder. Raises RunError where events cannot be read."""
-    return count((one for sample in samples for one in verdicts(read_events(run, sample))), stages)
+def count_audits(blame: DataFrame) -> list[int]:
+    """Of each pass, how many samples have an audit of it that could be read."""
+    return [int(count) for count in blame.drop([UNAUDITED, UNFINISHED], errors="ignore").sum()]
 
 
-def count(found: Iterable[Verdict], stages: Sequence[str] = ()) -> Blame:
-    """The verdicts on passes, counted. stages: in the order in which they run."""
-    counts: Counter[tuple[int, str]] = Counter()
-    order: dict[str, None] = dict.fromkeys(stages)
-    for t, verdict, audited in found:
-        counts[t, verdict] += 1
-        order |= dict.fromkeys(audited)
-    given = {verdict for _, verdict in counts}
-    every = (*order, PASSED, *(verdict for verdict in (UNAUDITED, UNFINISHED) if verdict in given))
-    passes = range(1 + max((t for t, _ in counts), default=-1))
-    return Blame(every, tuple({verdict: counts[t, verdict] for verdict in every} for t in passes))
-
-
-def verdicts(told: Iterable[events.Event]) -> Iterator[Verdict]:
-    """Pass, verdict, and the stages that were audited. A sample without an auditor, or that failed before a pass could
-    be audited, has none or one that was not finished."""
+def verdicts(found: Iterable[events.Event]) -> Iterator[Verdict]:
+    """Those on the passes of a sample. A pass that failed before its audit is UNFINISHED."""
     decided = -1
-    for event in told:
-        if isinstance(event, events.Audited):
-            decided = event.t
-            yield event.t, event.fault or PASSED, tuple(event.audit.findings)
-        elif isinstance(event, events.Unaudited):
-            yield event.t, UNAUDITED, ()
-            return
-        elif isinstance(event, events.PassLost):
-            yield event.t, UNFINISHED, ()
-            return
-        elif isinstance(event, events.SampleFailed):
-            yield decided + 1, UNFINISHED, ()
+    for event in found:
+        match event:
+            case events.Audited():
+                decided = event.t
+                yield event.t, printable(event.fault or PASSED)
+            case events.Unaudited():
+                yield event.t, UNAUDITED
+                return
+            case events.PassLost():
+                yield event.t, UNFINISHED
+                return
+            case events.SampleFailed():
+                yield decided + 1, UNFINISHED
 
 
-def draw(blame: Blame, caption: str) -> Figure:
+def draw_blame(blame: DataFrame, about: About) -> Figure:
     """Bars grouped by verdict, a bar a pass: its length is the share of the samples that began the pass, its number
     how many these are."""
     from matplotlib.ticker import PercentFormatter
 
-    passes, rows = len(blame.passes), np.arange(len(blame.verdicts))
+    passes, rows = len(blame.columns), np.arange(len(blame))
     above, below = passes * style.LINE, len(rows) * (passes * 0.115 + 0.08)
-    figure = style.new(above + below + 0.6)
-    told, axes = figure.subplots(2, 1, height_ratios=[above, below])
+    labels = list(map(style.label, blame.index))
+    figure = style.new_figure(above + below + 0.6, max(style.WIDTH, max(map(style.text_width, labels)) + 2.0))
+    legend, axes = figure.subplots(2, 1, height_ratios=[above, below])
     step = 1 / (passes + 0.7)
-    for t, counts in enumerate(blame.passes):
+    for t, audited in enumerate(count_audits(blame)):
+        counts = blame[t].to_numpy()
         bars = axes.barh(
             rows + (t - (passes - 1) / 2) * step,
-            [100 * counts[verdict] / blame.n(t) for verdict in blame.verdicts],
+            100 * counts / counts.sum(),
             height=step * 0.92,
             color=str(0.45 + 0.5 * t / max(1, passes - 1)),  # from dark to light as passes go on
             edgecolor=style.INK,
             linewidth=0.5,
-            hatch=style.HATCHES[t % len(style.HATCHES)],
-            label=f"pass {t}: {blame.audited(t)} of {blame.n(t)} audited",
+            hatch=HATCHES[t % len(HATCHES)],
+            label=f"pass {t}: {audited} of {counts.sum()} audited",
         )
-        axes.bar_label(bars, [str(counts[verdict]) for verdict in blame.verdicts], padding=2)
-    axes.set_yticks(rows, [style.label(verdict) for verdict in blame.verdicts])
+        axes.bar_label(bars, list(map(str, counts)), padding=2)
+    axes.set_yticks(rows, labels)
     axes.set_ylim(len(rows) - 0.5, -0.5)
     most = 25 * math.ceil(axes.dataLim.xmax / 25)
     axes.set_xlim(0, 1.12 * most)  # with room for the count of the longest bar
@@ -114,7 +95,6 @@ def draw(blame: Blame, caption: str) -> Figure:
     axes.xaxis.set_major_formatter(PercentFormatter(decimals=0, symbol=" %"))
     axes.set_xlabel("of the samples that began the pass")
     axes.tick_params(axis="y", length=0)
-    style.bare(axes)
-    style.legend(told, axes)
-    style.head(figure, TITLE, caption)
+    style.add_legend(legend, axes)
+    style.add_texts(figure, TITLE, describe_runs([about]))
     return figure

@@ -1,110 +1,91 @@
-"""A map of counts: rows made shares of 100 % by colour, the counts themselves in the cells, n beside each row; of gold
-label against forecast, and of tone, stance, goal or tactic by forecast emotion, which MERG (arXiv 2604.18988) draws.
-"""
+"""A map of counts: colours show shares of a row, cells hold the counts, n stands beside each row. Of gold label against
+forecast, and of tone, stance, goal or tactic by forecast emotion, which MERG (arXiv 2604.18988) draws."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
+from mmerg.console.terminal import printable
 from mmerg.plots import style
-from mmerg.plots.scored import caption
-from mmerg.runs.manifest import About
-from mmerg.runs.result import Result
+from mmerg.plots.run_data import RunData, describe_runs
 from mmerg.scoring.score import Confusion
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+    from pandas import DataFrame
 
 
-@dataclass(frozen=True)
-class Matrix:
-    """counts: shape [rows, columns]. apart: so many columns at the right stand off, as they are of another kind."""
+def confusion_counts(confusion: Confusion) -> DataFrame:
+    """Gold labels by forecasts; samples without a forecast are in the last column."""
+    from pandas import DataFrame
 
-    rows: tuple[str, ...]
-    columns: tuple[str, ...]
-    counts: NDArray[np.int64]
-    apart: int = 0
-
-    @property
-    def n(self) -> NDArray[np.int64]:
-        """Shape [rows]: how many a row's counts are in all."""
-        return np.asarray(self.counts.sum(axis=1), np.int64)
-
-    @property
-    def shares(self) -> NDArray[np.float64]:
-        """Shape [rows, columns]: percent of the row; NaN where the row has none."""
-        with np.errstate(invalid="ignore"):
-            return 100 * self.counts / self.n[:, None]
+    labels = list(map(printable, confusion.labels))
+    cells = np.column_stack([np.array(confusion.counts, int).reshape(len(labels), -1), confusion.failed])
+    return DataFrame(cells, labels, [*labels, "failed"])
 
 
-def of_confusion(confusion: Confusion) -> Matrix:
-    """Gold label against forecast: shape [labels, labels + 1], samples without a forecast in the last column."""
-    size = len(confusion.labels)
-    counts = np.zeros((size, size + 1), np.int64)
-    counts[:, :size] = np.array(confusion.counts, np.int64).reshape(size, size)
-    counts[:, size] = confusion.failed
-    return Matrix(confusion.labels, (*confusion.labels, "failed"), counts, apart=1)
+def plan_counts(run: RunData, field: str) -> DataFrame:
+    """Forecast emotions by words of a field of the plan: the labels and the vocabulary of the run, then what else
+    occurs. Empty where no sample has a forecast and such a plan."""
+    from pandas import DataFrame
 
-
-def of_plans(
-    results: Iterable[Result], dimension: str, emotions: Sequence[str] = (), vocabulary: Sequence[str] = ()
-) -> Matrix:
-    """A row for each emotion and a column for each word of `dimension`, in the order given; what occurs beside these
-    comes after them, in the order of the alphabet. Shape [0, …] where no result has such a plan: one that is text, a
-    failed sample, and a reply without forecast or plan are not in it."""
     counts: Counter[tuple[str, str]] = Counter()
-    for result in results:
-        word = result.plan.get(dimension) if isinstance(result.plan, Mapping) else None
-        if result.emotion is not None and isinstance(word, str):
-            counts[result.emotion, word] += 1
-    rows = (*emotions, *sorted({emotion for emotion, _ in counts} - set(emotions))) if counts else ()
-    columns = (*vocabulary, *sorted({word for _, word in counts} - set(vocabulary)))
-    cells = [counts[row, column] for row in rows for column in columns]
-    return Matrix(rows, columns, np.array(cells, np.int64).reshape(len(rows), len(columns)))
+    for one in run.results.values():
+        word = one.plan.get(field) if isinstance(one.plan, Mapping) else None
+        if one.emotion is not None and isinstance(word, str):
+            counts[one.emotion, word] += 1
+    labels, vocabulary = run.about.manifest.corpus.labels, run.about.manifest.setting(f"system.vocabulary.{field}", ())
+    rows = list(dict.fromkeys([*labels, *sorted(emotion for emotion, _ in counts)])) if counts else []
+    columns = list(dict.fromkeys([*vocabulary, *sorted(word for _, word in counts)]))
+    cells = {printable(column): [counts[row, column] for row in rows] for column in columns}
+    return DataFrame(cells, list(map(printable, rows)))
 
 
-def draw_plans(about: About, results: Iterable[Result], dimension: str) -> Figure | None:
-    """The figure of a run; None where no sample has a forecast and such a plan."""
-    vocabulary = about.manifest.setting(f"system.vocabulary.{dimension}", ())
-    table = of_plans(results, dimension, about.manifest.corpus.labels, vocabulary)
-    title = f"{dimension.capitalize()} by forecast emotion, n={table.n.sum()}"
-    return draw(table, title, caption([about]), "forecast emotion", dimension) if table.rows else None
+def draw_confusion(run: RunData, confusion: Confusion) -> Figure:
+    """Gold label against forecast."""
+    counts = confusion_counts(confusion)
+    title = f"Gold label against forecast, n={counts.to_numpy().sum()}"
+    return draw_matrix(counts, title, describe_runs([run.about]), "gold label", "forecast", apart=1)
 
 
-def draw(matrix: Matrix, title: str, told: str, rows: str, columns: str) -> Figure:
-    """The figure; told: what stands below; `rows` and `columns` name the axes."""
-    names = [f"{style.label(name)}  n={n}" for name, n in zip(matrix.rows, matrix.n, strict=True)]
-    tops = [style.label(name) for name in matrix.columns]
-    digits = len(str(matrix.counts.max(initial=0)))
-    side = 0.09 + 0.065 * digits  # inches: a cell holds the longest count
-    left = max(map(style.long, names)) + 0.32
-    width = max(style.WIDTH, left + side * len(tops) + 0.1)
+def draw_plans(run: RunData, field: str) -> Figure | None:
+    """A field of the plan by forecast emotion; None where no sample has both."""
+    counts = plan_counts(run, field)
+    title = f"{field.capitalize()} by forecast emotion, n={counts.to_numpy().sum()}"
+    return None if counts.empty else draw_matrix(counts, title, describe_runs([run.about]), "forecast emotion", field)
+
+
+def draw_matrix(counts: DataFrame, title: str, caption: str, rows: str, columns: str, apart: int = 0) -> Figure:
+    """`rows` and `columns` name the axes. apart: so many columns at the right stand off, being of another kind."""
+    cells = counts.to_numpy()
+    sums = cells.sum(axis=1)
+    shares = 100 * cells / np.where(sums, sums, 1)[:, None]
+    names = [f"{style.label(name)}  n={n}" for name, n in zip(counts.index, sums, strict=True)]
+    heads = [style.label(head) for head in counts.columns]
+    side = 0.09 + 0.065 * len(str(cells.max(initial=0)))  # inches: a cell holds the longest count
+    left = max(map(style.text_width, names)) + 0.32
+    width = max(style.WIDTH, left + side * len(heads) + 0.1)
     cell = max(0.17, min(0.26, 2.2 / len(names)))
-    height = cell * len(names) + max(map(style.long, tops)) + 0.85
-    figure = style.new(height, width)
+    figure = style.new_figure(cell * len(names) + max(map(style.text_width, heads)) + 0.85, width)
     axes = figure.add_subplot()
-    shares = matrix.shares
-    grid = (np.arange(len(tops) + 1), np.arange(len(names) + 1))
-    mesh = axes.pcolormesh(*grid, shares, cmap="Blues", vmin=0, vmax=100, edgecolor="white", lw=0.4)
+    mesh = axes.pcolormesh(shares, cmap="Blues", vmin=0, vmax=100, edgecolor="white", lw=0.4)
     axes.invert_yaxis()
-    for row, column in zip(*np.nonzero(matrix.counts), strict=True):
+    for row, column in zip(*np.nonzero(cells), strict=True):
         axes.text(
             column + 0.5,
             row + 0.5,
-            str(matrix.counts[row, column]),
+            str(cells[row, column]),
             ha="center",
             va="center_baseline",
             color="white" if shares[row, column] > 55 else style.INK,
         )
-    if matrix.apart:
-        axes.axvline(len(tops) - matrix.apart, color=style.INK, lw=1.0)
-    axes.set_xticks(np.arange(len(tops)) + 0.5, tops, rotation=90)
+    if apart:
+        axes.axvline(len(heads) - apart, color=style.INK, lw=1.0)
+    axes.set_xticks(np.arange(len(heads)) + 0.5, heads, rotation=90)
     axes.set_yticks(np.arange(len(names)) + 0.5, names)
     axes.tick_params(length=0)
     axes.set_xlabel(columns)
@@ -114,12 +95,12 @@ def draw(matrix: Matrix, title: str, told: str, rows: str, columns: str) -> Figu
         mesh,
         ax=axes,
         location="top",
+        ticks=[0, 50, 100],
+        label="% of the row",
         shrink=min(1.0, length / (width - left)),
         aspect=length / 0.055,
         pad=0.06 / (cell * len(names)),
     )
-    bar.set_label("% of the row")
-    bar.set_ticks([0, 50, 100])
     bar.outline.set_linewidth(0.4)
-    style.head(figure, title, told)
+    style.add_texts(figure, title, caption)
     return figure

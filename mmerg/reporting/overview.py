@@ -5,34 +5,30 @@ overview.scores, overview.failures, overview.planted
 """
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
-from mmerg.auditing.planted import read_planted
 from mmerg.console.run_tables import Summary
 from mmerg.errors import RunError
-from mmerg.judging.judgement import Judgement, read_judgements
+from mmerg.judging.judgement import read_judgements
 from mmerg.paper.published import FILES, published
 from mmerg.papertables.beside import Beside, put_beside
 from mmerg.papertables.ours import read_ours
+from mmerg.plots.run_data import RunData, read_or_why
 from mmerg.reporting.navigation import outcome
 from mmerg.runs.config_diff import config_diff
-from mmerg.runs.folder import read_results
 from mmerg.runs.labels import labels
 from mmerg.runs.manifest import About, Session, read_manifest
 from mmerg.runs.matrix import JUDGED, matrix
 from mmerg.runs.result import Result
 from mmerg.scoring.answers import read_run
 from mmerg.scoring.comparisons import DRAWS, chance, compared_with, how_p
-from mmerg.scoring.score import read_scores
 from mmerg.scoring.standard import Options
 
-Read = TypeVar("Read")
 
-
-class Overview:
+class Overview(RunData):
     """A run as its folder tells it. papers: tables of papers of which this run is a row. planted: planted faults.
     judged: what judges said, by judge and rubric. unscored, unplanted, unjudged: why these are not there, or why those
     that are do not count. ended: why loops ended, most often first. failures: the samples that failed, a list for each
@@ -40,31 +36,22 @@ class Overview:
     searched. made: the start that began the run. Raises RunError where the folder is no run of this version."""
 
     def __init__(self, path: Path) -> None:
-        self.about = About(path, read_manifest(path))
+        super().__init__(About(path, read_manifest(path)))
         self.name, self.manifest = self.about.run, self.about.manifest
-        self.results = tuple(read_results(path).values())
-        self.ids = {result.id for result in self.results}
-        identity = self.manifest.identity
-        self.scores, self.unscored = self._or_why(lambda: read_scores(path, identity), None)
-        self.planted, self.unplanted = self._or_why(lambda: read_planted(path, identity), None)
-        self.judged, self.unjudged = self._or_why(lambda: read_judgements(path), dict[str, Judgement]())
+        judged, unjudged = read_or_why(lambda: read_judgements(path))
+        self.judged = judged or {}
+        told = (self.unscored, self.unplanted, unjudged)  # a report names no folder of its maker
+        self.unscored, self.unplanted, self.unjudged = (one.replace(str(path), self.name) for one in told)
         self.papers = _papers(self.about) if self.scores else ()
-        self.outcomes = Counter(outcome(result) for result in self.results)
-        self.ended = Counter(str(result.ended) for result in self.results if result.ended).most_common()
-        self.summary = Summary(self.results, rows=0)
+        results = self.results.values()
+        self.outcomes = Counter(outcome(result) for result in results)
+        self.ended = Counter(str(result.ended) for result in results if result.ended).most_common()
+        self.summary = Summary(results, rows=0)
         failed: dict[str, list[Result]] = {}
         for result in self.summary.failed:
             failed.setdefault(str(result.failure), []).append(result)
         self.failures = sorted(failed.values(), key=len, reverse=True)
         self.made = self.manifest.sessions[0] if self.manifest.sessions else Session()
-
-    def _or_why(self, read: Callable[[], Read], none: Read) -> tuple[Read, str]:
-        """What is beside a run, or why it does not count. A report names no folder of its maker."""
-        try:
-            return read(), ""
-        except RunError as error:
-            told = f"{error.what}: {error.hint}" if error.hint else error.what
-            return none, told.replace(str(self.about.path), self.name)
 
 
 def _papers(about: About) -> tuple[Beside, ...]:
@@ -88,7 +75,7 @@ def side_by_side(overviews: Sequence[Overview]) -> dict[str, Any]:
     tests against the first run, as `mmerg compare` makes them with its own defaults. Runs that cannot be
     compared are said to be so; their pages stand all the same."""
     scores = [overview.scores for overview in overviews]
-    lines = matrix([{result.id: result for result in overview.results} for overview in overviews])
+    lines = matrix([overview.results for overview in overviews])
     found: dict[str, Any] = {
         "lines": lines,
         "judged": {name: (said, sum(getattr(line, name) for line in lines)) for name, said in JUDGED.items()},

@@ -86,11 +86,11 @@ class _Run:
             self.folder.write(f"{self.prefix}samples/{name}", page)
             if count % EVERY == 0:
                 say(f"{count} of {len(overview.results)} samples")
-        stages = tuple(overview.manifest.setting("system.stages", ()))
-        blamed = blame.count((one for row in rows for one in row.verdicts), stages)
+        blamed = blame.count_blame(overview.about, (one for row in rows for one in row.verdicts))
         others = (blame.PASSED, blame.UNAUDITED, blame.UNFINISHED)
         known: dict[str, Any] = {
             "o": overview,
+            "results": list(overview.results.values()),
             "rows": rows,
             "forms": Counter(row.form for row in rows),
             "problems": Counter(problem for row in rows for problem in row.problems),
@@ -98,7 +98,8 @@ class _Run:
             "given_up": Counter(refused for row in rows for refused in row.given_up),
             "frames": frames,
             "blamed": blamed,
-            "agents": [one for one in blamed.verdicts if one not in others and any(n[one] for n in blamed.passes)],
+            "audited": blame.count_audits(blamed),
+            "agents": [one for one in blamed.index if one not in others and blamed.loc[one].any()],
             "outcomes": outcomes(overview.outcomes),
             "memory": "; ".join(map(describe_memory, overview.manifest.memories.values())),
             "describe_improper": describe_improper,
@@ -113,15 +114,16 @@ class _Run:
 
     def _pages(self, frames: Frames, rows: list[TableRow]) -> Iterator[tuple[str, str]]:
         """Each sample's page as its name and text; its row is put to `rows`."""
-        about, results = self.overview.about, self.overview.results
+        about, results = self.overview.about, list(self.overview.results.values())
         stages = Stages(about.manifest)
         for result, way in zip(results, ways(results), strict=True):
             page = SamplePage(read_events(about.path, result.id), stages, frames.held)
             rows.append(TableRow(len(rows) + 1, result, page))
             name = file_name(result.id)
-            beside = ((folder, other) for folder, other in self.others.items() if result.id in other.ids)
+            beside = ((folder, other) for folder, other in self.others.items() if result.id in other.results)
             values = {
                 "o": self.overview,
+                "result": result,
                 "page": page,
                 "row": rows[-1],
                 "ways": way,
@@ -145,6 +147,6 @@ def _drawn(folder: ReportFolder, prefix: str, pictures: Iterator[Picture]) -> li
     found = []
     with style.styled():
         for picture in pictures:
-            folder.write(f"{prefix}plots/{picture.name}.svg", style.drawn(picture.figure, "svg"))
+            folder.write(f"{prefix}plots/{picture.name}.svg", style.image(picture.figure, "svg"))
             found.append(picture)
     return found

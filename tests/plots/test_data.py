@@ -1,41 +1,51 @@
 """What is counted: plans by emotion, and verdicts by pass, of each sample's last finished try."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
 from mmerg.errors import RunError
-from mmerg.plots import blame
-from mmerg.plots.matrix import of_plans
-from mmerg.runs.samples import events_file
-from tests.plots.audited_runs import LOST, PASSED, UNAUDITED, build, planned
-from tests.plots.audited_runs import plan as made
-from tests.scoring.run_builder import build_run, result
+from mmerg.plots.blame import count_audits, count_blame, verdicts
+from mmerg.plots.matrix import plan_counts
+from mmerg.plots.run_data import RunData
+from mmerg.runs.manifest import About, read_manifest
+from mmerg.runs.result import Result
+from mmerg.runs.samples import events_file, read_events
+from tests.plots.audited_runs import LOST, PASSED, UNAUDITED, build, plan, planned
+from tests.scoring.run_builder import build_run, manifest_of, result
 
 
-def test_plans_are_counted_by_emotion_in_the_order_of_labels_and_vocabulary() -> None:
+def counted(folder: Path, *ids: str) -> pd.DataFrame:
+    found = (one for id in ids for one in verdicts(read_events(folder, id)))
+    return count_blame(About(folder, read_manifest(folder)), found)
+
+
+def test_plans_are_counted_by_emotion_in_the_order_of_labels_and_vocabulary(tmp_path: Path) -> None:
     results = [
-        planned("a/1", "joy", plan=made(tone="light")),
-        planned("a/2", "joy", plan=made(tone="gentle")),
-        planned("a/3", "joy", plan=made(tone="gentle")),
-        planned("a/4", "fear", plan=made(tone="blunt")),
-        planned("a/5", "awe", plan=made(tone="odd")),
+        planned("a/1", "joy", plan=plan(tone="light")),
+        planned("a/2", "joy", plan=plan(tone="gentle")),
+        planned("a/3", "joy", plan=plan(tone="gentle")),
+        planned("a/4", "fear", plan=plan(tone="blunt")),
+        planned("a/5", "awe", plan=plan(tone="odd")),
         result("a/6", None),
         planned("a/7", "joy", plan="be gentle"),
         planned("a/8", "joy", plan={"goal": "comfort"}),
-        result("a/9", "Oh.", None, plan=made()),
+        result("a/9", "Oh.", None, plan=plan()),
         result("a/10", "Oh.", "joy", plan=None),
     ]
-    table = of_plans(results, "tone", ("fear", "anger", "joy"), ("gentle", "light", "firm"))
-    assert table.rows == ("fear", "anger", "joy", "awe")
-    assert table.columns == ("gentle", "light", "firm", "blunt", "odd")
-    assert table.counts.tolist() == [[0, 0, 0, 1, 0], [0, 0, 0, 0, 0], [2, 1, 0, 0, 0], [0, 0, 0, 0, 1]]
-    assert table.shares[2].tolist() == pytest.approx([200 / 3, 100 / 3, 0, 0, 0])
 
+    def table(results: Sequence[Result], name: str) -> pd.DataFrame:
+        system = manifest_of([]).settings["system"] | {"vocabulary": {"tone": ["gentle", "light", "firm"]}}
+        run = build_run(tmp_path / name, results, labels=("fear", "anger", "joy"), config={"system": system})
+        return plan_counts(RunData(About(run, read_manifest(run))), "tone")
 
-def test_without_plans_there_is_no_map() -> None:
-    assert of_plans([planned("a/1", plan="be kind"), result("a/2", None)], "tone", ("joy",)).rows == ()
-    assert of_plans([], "tone").rows == ()
+    found = table(results, "run")
+    assert found.index.tolist() == ["fear", "anger", "joy", "awe"]
+    assert found.columns.tolist() == ["gentle", "light", "firm", "blunt", "odd"]
+    assert found.to_numpy().tolist() == [[0, 0, 0, 1, 0], [0, 0, 0, 0, 0], [2, 1, 0, 0, 0], [0, 0, 0, 0, 1]]
+    assert table([planned("a/1", plan="be kind"), result("a/2", None)], "without").empty
 
 
 def test_the_earliest_fault_of_each_pass_is_blamed(tmp_path: Path) -> None:
@@ -51,33 +61,30 @@ def test_the_earliest_fault_of_each_pass_is_blamed(tmp_path: Path) -> None:
             (result("a/7", None), ["mpa"]),  # its second pass fell with the host
         ],
     )
-    found = blame.read(folder, [f"a/{n}" for n in range(1, 8)])
-    assert found.verdicts == ("mpa", "caef", "psp", "sgrg", "passed all", "unaudited", "not finished")
-    none = dict.fromkeys(found.verdicts, 0)
-    assert found.passes == (
-        none | {"passed all": 1, "caef": 2, "psp": 1, "mpa": 2, "unaudited": 1},
-        none | {"passed all": 1, "sgrg": 1, "unaudited": 1, "not finished": 2},
-        none | {"sgrg": 1},
-    )
-    assert [(found.n(t), found.audited(t)) for t in range(3)] == [(7, 6), (5, 2), (1, 1)]
+    found = counted(folder, *(f"a/{n}" for n in range(1, 8)))
+    assert {verdict: row.tolist() for verdict, row in found.iterrows()} == {
+        "mpa": [2, 0, 0],
+        "caef": [2, 0, 0],
+        "psp": [1, 0, 0],
+        "sgrg": [0, 1, 1],
+        "passed all": [1, 1, 0],
+        "unaudited": [1, 1, 0],
+        "not finished": [0, 2, 0],
+    }
+    assert count_audits(found) == [6, 2, 1]
 
 
 def test_the_last_finished_try_counts(tmp_path: Path) -> None:
     folder = build(tmp_path / "run", [(planned("a/1"), ["mpa", "mpa"]), (planned("a/1"), ["sgrg"])])
     part = folder / "samples" / "a%2F1.x1234567.part"  # a third try that was broken off
     part.write_bytes(b'{"sample":"a/1","at":"2026')
-    found = blame.read(folder, ["a/1"])
-    assert [{name: count for name, count in counts.items() if count} for counts in found.passes] == [{"sgrg": 1}]
-
-
-def test_samples_without_a_result_are_not_counted(tmp_path: Path) -> None:
-    folder = build(tmp_path / "run", [(planned("a/1"), ["mpa"]), (planned("a/2"), [PASSED])])
-    assert blame.read(folder, ["a/2"]).n(0) == 1
+    found = counted(folder, "a/1")
+    assert found[0][found[0] > 0].to_dict() == {"sgrg": 1}
+    assert len(found.columns) == 1
 
 
 def test_a_run_without_an_auditor_blames_nobody(tmp_path: Path) -> None:
-    folder = build_run(tmp_path / "run", [result("a/1", "Oh.", "joy")])
-    assert blame.read(folder, ["a/1"], ("sgrg",)).passes == ()
+    assert counted(build_run(tmp_path / "run", [result("a/1", "Oh.", "joy")]), "a/1").empty
 
 
 @pytest.mark.parametrize("line", ["{}", "[" * 9999, '{"sample":"\\q","at":"","kind":"audited"}', "\x00"])
@@ -88,4 +95,4 @@ def test_a_broken_line_is_named(line: str, tmp_path: Path) -> None:
         file.write(line + "\n")
     lines = len(told.read_bytes().splitlines())
     with pytest.raises(RunError, match=f"line {lines} is no event of this sample"):
-        blame.read(folder, ["a/1"])
+        counted(folder, "a/1")

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from mmerg.plots.scored import caption
+from mmerg.plots.run_data import describe_runs
 from mmerg.runs.labels import labels
 from mmerg.runs.manifest import About
 from tests.scoring.run_builder import manifest_of
@@ -53,5 +53,8 @@ def test_labels(runs: list[About], expected: list[str]) -> None:
 
 
 def test_captions() -> None:
-    assert caption([about("x-1")]) == "meld test · n=5 · merg · big"
-    assert caption([about("x-1"), about("x-2", "small", protocol="n=6")]) == "meld test · n=5; n=6 · merg · big; small"
+    assert describe_runs([about("x-1")]) == "meld test · n=5 · merg · big"
+    assert (
+        describe_runs([about("x-1"), about("x-2", "small", protocol="n=6")])
+        == "meld test · n=5; n=6 · merg · big; small"
+    )

@@ -1,0 +1,75 @@
+"""A run as plots and reports read it, and what stands below a plot of several."""
+
+from collections.abc import Callable, Sequence
+from typing import TypeVar
+
+from mmerg.auditing.planted import read_planted
+from mmerg.errors import RunError
+from mmerg.runs.folder import read_results
+from mmerg.runs.manifest import About
+from mmerg.scoring.metric import deciding
+from mmerg.scoring.score import Score, read_scores
+
+TITLES = {
+    "acc": "Accuracy, %",
+    "dist1": "Distinct-1, %",
+    "dist2": "Distinct-2, %",
+    "self_ppl": "PPL (self)",
+    "bert_f1": "BERT F1, %",
+}
+Read = TypeVar("Read")
+
+
+class RunData:
+    """A run's results by sample, its scores and planted faults; unscored, unplanted: why these cannot be used. label:
+    what the run is called beside others. Raises RunError where the results cannot be read."""
+
+    def __init__(self, about: About, label: str = "") -> None:
+        self.about, self.label = about, label
+        path, identity = about.path, about.manifest.identity
+        self.results = read_results(path)
+        self.scores, self.unscored = read_or_why(lambda: read_scores(path, identity))
+        self.planted, self.unplanted = read_or_why(lambda: read_planted(path, identity))
+
+    def score(self, metric: str) -> Score | None:
+        """A score that has a value."""
+        score = self.scores.scores.get(metric) if self.scores else None
+        return score if score and score.value is not None else None
+
+
+def read_or_why(read: Callable[[], Read]) -> tuple[Read | None, str]:
+    """What `read` gives and "", or None and why it cannot be read."""
+    try:
+        return read(), ""
+    except RunError as error:
+        return None, f"{error.what}: {error.hint}" if error.hint else error.what
+
+
+def plotted_metrics(runs: Sequence[RunData]) -> list[str]:
+    """The metrics that any of the runs has a value of, in the order of TITLES."""
+    return [metric for metric in TITLES if any(run.score(metric) for run in runs)]
+
+
+def describe_runs(abouts: Sequence[About]) -> str:
+    """Corpora, protocols with their n, systems and backbones."""
+    manifests = [about.manifest for about in abouts]
+    parts = (
+        [f"{one.corpus.name} {one.corpus.split}" for one in manifests],
+        [one.protocol.description for one in manifests],
+        [one.system for one in manifests],
+        [one.backbone for one in manifests],
+    )
+    return " · ".join("; ".join(dict.fromkeys(part)) for part in parts)
+
+
+def caption(runs: Sequence[RunData]) -> str:
+    """What a plot of scores is of, which scores were not measured in one way, and how many runs have none."""
+    signatures = {m: {deciding(one.signature) for run in runs if (one := run.score(m))} for m in plotted_metrics(runs)}
+    mixed = [TITLES[metric] for metric, found in signatures.items() if len(found) > 1]
+    missing = sum(run.scores is None for run in runs)
+    parts = (
+        describe_runs([run.about for run in runs]),
+        f"not one measure for all runs (see signatures): {', '.join(mixed)}" if mixed else "",
+        f"{missing} of {len(runs)} runs not scored" if missing else "",
+    )
+    return " · ".join(part for part in parts if part)
