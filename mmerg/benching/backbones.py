@@ -1,24 +1,21 @@
-"""What a name on the command line stands for: a page of conf/backbone, or a model by the name that Ollama has for it;
-and which of these can be run now.
+"""Which backbone a name stands for, and which of them can be run now.
 
     asked("gemma3:12b").overrides     # ("backend=ollama", "backbone=gemma3-12b")
     asked("smollm2-135m").overrides   # ("backend=embedded", "backbone=smollm2-135m")
-    asked("gemma3:4b").generic        # True: no page is of it
+    asked("gemma3:4b").generic        # True: it has no page of its own
 
-A model that no page is of runs on the settings of BASE, which suits most models that see, with the context cut to what
-the model has.
+A name is a page of conf/backbone, or a model by the name that Ollama has for it. A model without a page runs with the
+settings of BASE, and with no more context than it has.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cache
 from pathlib import Path
-
-from omegaconf import DictConfig
 
 from mmerg.backends.ollama_host import OllamaHost, full_name, names
 from mmerg.backends.protocol import Engine
@@ -29,29 +26,15 @@ from mmerg.settings.kinds import Plain
 from mmerg.settings.model import RunSettings
 from mmerg.settings.pages import conf_folder
 from mmerg.settings.parse import checked, parse
-from mmerg.storage.record import Record
 
 PAPER = ("qwen3.5-27b", "qwen3.5-9b", "qwen3-vl-32b", "qwen2.5vl-7b", "gemma3-12b", "llava-13b")
 EMBEDDED = "smollm2-135m"  # runs without a server
 BASE = "qwen2.5vl-7b"
 
 
-class Skipped(Record):
-    """A backbone that was not run, or not with all its seeds, why, and what would change that."""
-
-    name: str
-    why: str
-    next: str = ""
-
-    @property
-    def told(self) -> str:
-        return f"left out: {self.name}: {self.why}" + f"; {self.next}" * bool(self.next)
-
-
 @dataclass(frozen=True)
 class Backbone:
-    """A backbone to run. name: its page, or the model's own name where no page is of it, so that two are never one.
-    overrides: what composes it. generic: no page is of it, settings are those of BASE."""
+    """A backbone to run. name: its page, or its model where it has none (generic). overrides: what composes it."""
 
     name: str
     model: str
@@ -66,16 +49,52 @@ class Backbone:
         return f"there is no page of it: it runs as {BASE} is set" if self.generic else ""
 
 
+@dataclass(frozen=True)
+class Skipped:
+    """A backbone that did not run, or not with all its seeds; why, and what to do."""
+
+    name: str
+    why: str
+    hint: str = ""
+
+    def __str__(self) -> str:
+        return f"left out: {self.name}: {self.why}" + f"; {self.hint}" * bool(self.hint)
+
+
+@dataclass(frozen=True)
+class Subset:
+    """What every backbone runs: the same `n` samples of a dataset, drawn once. given: settings of the command line,
+    which win; own: the user's folder of pages."""
+
+    dataset: str
+    n: int
+    given: Sequence[str] = ()
+    own: Path | None = None
+
+    def settings(self, backbone: Backbone, *more: str) -> RunSettings:
+        """Of a backbone's run. Hosts are given for backbones that ask one. Raises ConfigError for what no run takes."""
+        settings = self._composed(backbone, *more, *self.given)
+        if settings.backend.name == "embedded":
+            return self._composed(backbone, *(one for one in self.given if "backend.hosts=" not in one))
+        return settings
+
+    def _composed(self, backbone: Backbone, *more: str) -> RunSettings:
+        subset = (f"protocol.sample={self.n}", "protocol.seed=0", "limit=null")
+        overrides = [f"dataset={self.dataset}", *backbone.overrides, *subset, *more]
+        return parse(compose("config", checked(overrides, "config", self.own), self.own).config, RunSettings)
+
+
 def asked(name: str, own: Path | None = None) -> Backbone:
-    """What `name` stands for, also by a page in `own`, the user's folder. Raises ConfigError where it can be neither a
-    page nor a model."""
+    """The backbone of that name, from the user's folder of pages `own`, too. Raises ConfigError where it can be neither
+    a page nor a model."""
     pages = _pages(own)
     if name in pages:
         backend = "embedded" if pages[name].get("gguf") else "ollama"
         return Backbone(name, str(pages[name].get("model", name)), (f"backend={backend}", f"backbone={name}"))
-    page = next((page for page, node in pages.items() if full_name(str(node.get("model", page))) in names(name)), None)
-    if page:
-        return Backbone(page, str(pages[page].get("model", page)), ("backend=ollama", f"backbone={page}"))
+    for page, node in pages.items():
+        model = str(node.get("model", page))
+        if full_name(model) in names(name):
+            return Backbone(page, model, ("backend=ollama", f"backbone={page}"))
     plain = re.sub(r"[^A-Za-z0-9.+_]+", "-", name).strip("-.")
     if not plain or not re.fullmatch(r"[A-Za-z0-9][\w./:@+-]*", name, re.ASCII):
         hint = f"a page of conf/backbone ({', '.join(pages)}), or a model's name at Ollama: qwen2.5vl:7b"
@@ -96,59 +115,33 @@ def _pages(own: Path | None) -> dict[str, Plain]:
         raise ConfigError(f"a page is no YAML: {' '.join(str(error).split())}", where=str(own)) from error
 
 
-@dataclass(frozen=True)
-class Subset:
-    """What all backbones of a bench run: `n` samples of a dataset, drawn once. given: the settings of the command line,
-    which come last and win; own: the user's folder of pages."""
-
-    dataset: str
-    n: int
-    given: Sequence[str] = ()
-    own: Path | None = None
-
-    def without_hosts(self) -> Subset:
-        """For a backbone that runs in this process, where others need the hosts."""
-        given = [setting for setting in self.given if setting.lstrip("+").partition("=")[0] != "backend.hosts"]
-        return replace(self, given=given)
-
-    def composed(self, backbone: Backbone, *more: str) -> DictConfig:
-        """The config of a backbone's run. Raises ConfigError where it does not compose."""
-        subset = (f"protocol.sample={self.n}", "protocol.seed=0", "limit=null")
-        overrides = [f"dataset={self.dataset}", *backbone.overrides, *subset, *more, *self.given]
-        return compose("config", checked(overrides, "config", self.own), self.own).config
-
-    def settings(self, backbone: Backbone, *more: str) -> RunSettings:
-        """Of a backbone's run. Raises ConfigError for what no run takes."""
-        return parse(self.composed(backbone, *more), RunSettings)
-
-
 def available(subset: Subset, wanted: Sequence[Backbone]) -> tuple[list[tuple[Backbone, RunSettings]], list[Skipped]]:
-    """The backbones that can be run now, with their settings, and the others: Ollama hosts are asked what they hold,
-    the embedded backend needs no asking. Raises ConfigError for settings that no run takes."""
+    """The backbones that can be run now, with their settings, and the others: Ollama hosts are asked what they hold.
+    Raises ConfigError for settings that no run takes, before a host is asked."""
     ready: list[tuple[Backbone, RunSettings]] = []
     skipped: list[Skipped] = []
-    found = [(backbone, subset.settings(backbone)) for backbone in wanted]
-    asking = any(settings.backend.name == "ollama" for _, settings in found)
-    for backbone, settings in found:
+    for backbone, settings in [(backbone, subset.settings(backbone)) for backbone in wanted]:
+        hosts, model = hosts_of(settings), settings.backbone.model
         if settings.backend.name != "ollama":
-            own = subset.without_hosts().settings(backbone) if asking else settings
-            hosts_of(own)
-            ready.append((backbone, own))
+            ready.append((backbone, settings))
             continue
-        engine = _look(backbone.name, settings.backbone.model, hosts_of(settings))
-        if isinstance(engine, Skipped):
-            close = get_close_matches(backbone.name, _pages(subset.own), 1, 0.8)
-            may_be_a_page = backbone.generic and ":" not in backbone.name  # one with a tag is a model's name
-            near = f"; or did you mean {close[0]}?" if close and may_be_a_page else ""
-            skipped.append(engine.model_copy(update={"next": engine.next + near}))
-            continue
-        small = backbone.generic and 0 < engine.context_length < (settings.backbone.load.num_ctx or 0)
-        more = [f"backbone.load.num_ctx={engine.context_length}"] if small else []
-        ready.append((backbone, subset.settings(backbone, *more)))
+        engine = _engine(model, hosts)
+        if isinstance(engine, CallError):
+            missing = engine.failure is Failure.MODEL_NOT_FOUND
+            pull = f"ollama pull {model}"
+            pages = [] if not backbone.generic or ":" in model else get_close_matches(model, _pages(subset.own), 1, 0.8)
+            near = f"; or did you mean {pages[0]}?" if pages else ""
+            why, hint = (f"{model} is not pulled", pull) if missing else (engine.what, f"ollama serve, then {pull}")
+            skipped.append(Skipped(backbone.name, why, hint + near))
+        elif backbone.generic and 0 < engine.context_length < (settings.backbone.load.num_ctx or 0):
+            own_context = f"backbone.load.num_ctx={engine.context_length}"
+            ready.append((backbone, subset.settings(backbone, own_context)))
+        else:
+            ready.append((backbone, settings))
     return ready, skipped
 
 
-def _look(name: str, model: str, hosts: Sequence[str]) -> Engine | Skipped:
+def _engine(model: str, hosts: Sequence[str]) -> Engine | CallError:
     """The engine of the first host that holds `model`, or why there is none."""
     wrong: list[CallError] = []
     for host in hosts:
@@ -157,7 +150,4 @@ def _look(name: str, model: str, hosts: Sequence[str]) -> Engine | Skipped:
                 return server.describe(model, {})
         except CallError as error:
             wrong.append(error)
-    if any(error.failure is Failure.MODEL_NOT_FOUND for error in wrong):
-        return Skipped(name=name, why=f"{model} is not pulled", next=f"ollama pull {model}")
-    why = wrong[0].what if wrong else "no host is named"
-    return Skipped(name=name, why=why, next=f"ollama serve, then ollama pull {model}")
+    return next((error for error in wrong if error.failure is Failure.MODEL_NOT_FOUND), wrong[0])

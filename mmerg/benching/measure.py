@@ -1,197 +1,154 @@
-"""From a finished run to its row in a bench: speed from its results, memory as loaded now, its figures, the paper's.
+"""The figures of a run in a bench: its scores, and as further figures its speed and the memory of its model.
 
-    row = scored(timed(backbone, settings, ended), Options())
+    keep_memory(settings, ended)                                 # right after the run
+    measure(backbone, Path(ended.run), Options()).scores.scores["reply tok/s"].value
 
-What cannot be had of a run costs its own columns: the row keeps the others and says why. Results keep what calls took
-when they were made, so a run that is finished already has its speed, too.
+A figure that cannot be had says why. Results keep what their calls took, so a finished run has its speed, too.
 """
 
+import resource
 import sys
-from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import suppress
+from dataclasses import dataclass
+from multiprocessing import get_context
 from pathlib import Path
 
 import numpy as np
-from pydantic import Field
 
 from mmerg.backends.ollama_host import OllamaHost
 from mmerg.backends.protocol import Engine
 from mmerg.benching.backbones import Backbone
-from mmerg.errors import CallError, MmergError
-from mmerg.paper.published import PaperTable, published
-from mmerg.runs.folder import read_results
-from mmerg.runs.manifest import read_manifest
+from mmerg.errors import CallError, ConfigError, RunError
+from mmerg.runs.manifest import About
 from mmerg.runs.result import Ended, Result
 from mmerg.scoring.answers import read_run
-from mmerg.scoring.score import Score
+from mmerg.scoring.files import read, written
+from mmerg.scoring.score import Score, Scores
 from mmerg.scoring.scorer import score_run, write_scores
-from mmerg.scoring.standard import Options
+from mmerg.scoring.spread import seed_of
+from mmerg.scoring.standard import Options, check, standard_metrics
 from mmerg.settings.model import RunSettings
 from mmerg.storage.record import Record
 
-_PARTS = {"p25": 0.25, "median": 0.5, "p75": 0.75, "p95": 0.95}
-COLUMNS = ("acc", "self_ppl", "ref_ppl", "dist1", "dist2", "bert_f1")
-
-
-class Speed(Record):
-    """Of what no cache served. Over `calls`: prompt_tokens_s, tokens evaluated over the server's evaluation seconds;
-    reply_tokens_s, the median over calls of generated tokens over the rest of the call's time. Over `samples`, those
-    that came out well and made all their calls: quantiles of their seconds. helped: samples that came out well, with
-    calls that the cache served. None: `why` says."""
-
-    calls: int = 0
-    prompt_tokens_s: float | None = None
-    reply_tokens_s: float | None = None
-    samples: int = 0
-    p25: float | None = None
-    median: float | None = None
-    p75: float | None = None
-    p95: float | None = None
-    helped: int = 0
-    why: str = ""
+MEMORY = "memory.json"  # beside a run
 
 
 class Memory(Record):
-    """Bytes, asked right after the run, 0 where they are not known: `why` says. on_gpu None: not known. context: tokens
-    that the model was loaded with. of: whose memory it is."""
+    """What a model took, in GiB, and the share of it outside of the GPU, in %; None: not known. why: what is to be
+    known of them."""
 
-    size: int = 0
-    on_gpu: int | None = None
-    context: int | None = None
-    of: str = ""
+    size: float | None = None
+    on_cpu: float | None = None
     why: str = ""
 
 
-class Row(Record):
-    """A run. No scores: `scores_why` says for what reason. note: what a reader must know of the backbone. paper: the
-    paper's figures for it by column; paper_of: their corpus and n."""
+@dataclass(frozen=True)
+class Row(About):
+    """A run of a backbone. calls: what its samples took; cached: those that the reply cache served. fault: why its
+    scores could not be written beside it."""
 
-    name: str
-    backbone: str
-    seed: int
-    run: str
-    protocol: str
-    engine: Engine
-    samples: int
-    failed: int
-    unaudited: int = 0
-    failures: dict[str, int]
+    backbone: Backbone
+    scores: Scores
     calls: int
-    cached_calls: int
-    scores: dict[str, Score] = Field(default_factory=dict)
-    scores_why: str = ""
-    speed: Speed
-    memory: Memory
-    note: str = ""
-    paper: dict[str, float] = Field(default_factory=dict)
-    paper_of: str = ""
+    cached: int
+    fault: str
+
+    @property
+    def seed(self) -> int:
+        return seed_of(self.manifest)
+
+    @property
+    def engine(self) -> str:
+        return f"{self.manifest.engine.backend} {self.manifest.engine.version}"
 
 
-def timed(backbone: Backbone, settings: RunSettings, ended: Ended) -> Row:
-    """The row of a run that has just ended, without its scores. Raises RunError where it cannot be read."""
-    path = Path(ended.run)
-    manifest = read_manifest(path)
-    results = read_results(path).values()
-    seed = int(manifest.setting("seed", 0))
-    of_page = not backbone.generic and settings.backbone.model == backbone.model
-    printed, paper_of = of_paper(settings.backbone.name) if of_page else ({}, "")
-    return Row(
-        name=f"{backbone.name} seed {seed}" if settings.repeats > 1 else backbone.name,
-        backbone=backbone.name,
-        seed=seed,
-        run=str(path),
-        protocol=manifest.protocol.description,
-        engine=manifest.engine,
-        samples=len(results),
-        failed=sum(result.status == "failed" for result in results),
-        unaudited=sum(result.unaudited for result in results),
-        failures=dict(sorted(Counter(str(r.failure) for r in results if r.status == "failed").items())),
-        calls=sum(result.calls for result in results),
-        cached_calls=sum(result.cached_calls for result in results),
-        speed=speed_of(results),
-        memory=memory_of(settings.backend.hosts, manifest.engine, ended.made),
-        note=backbone.note,
-        paper=printed,
-        paper_of=paper_of,
-    )
-
-
-def scored(row: Row, options: Options) -> Row:
-    """The row with its figures, which are written beside its run, too; as it was, and why, where they cannot be had."""
-    path = Path(row.run)
+def measure(backbone: Backbone, path: Path, options: Options) -> Row:
+    """The run in folder `path`; its scores are written beside it. Raises RunError where it cannot be read."""
+    run, fault = read_run(path), ""
+    scores = score_run(run, options)
     try:
-        scores = score_run(read_run(path), options)
         write_scores(path, scores)
-    except MmergError as error:
-        return row.model_copy(update={"scores_why": f"{error.what} ({error.where})"})
-    kept = {column: scores.scores[column] for column in COLUMNS if column in scores.scores}
-    return row.model_copy(update={"scores": kept, "scores_why": ""})
+    except RunError as error:
+        fault = f"its scores are not kept: {error.what} ({error.where})"
+    costs = [*speed(run.answers), *_memory(path, len(run.answers))]
+    scores = scores.model_copy(update={"scores": scores.scores | {score.name: score for score in costs}})
+    calls, cached = (sum(getattr(one, name) for one in run.answers) for name in ("calls", "cached_calls"))
+    return Row(path, run.manifest, backbone, scores, calls, cached, fault)
 
 
-def speed_of(results: Collection[Result]) -> Speed:
-    """The speed of a run; nothing is said of calls and samples that the reply cache served."""
-    fresh = [result.timing for result in results]
-    if not (calls := sum(timing.calls for timing in fresh)):
-        cached = any(result.calls for result in results)
-        return Speed(why="every call came from the reply cache" if cached else "no call was answered")
-    well = [result for result in results if result.status == "ok"]
-    took = [result.seconds for result in well if not result.cached_calls]
-    helped = len(well) - len(took)
-    all_cached = f"{helped} samples came out well, all with replies from the cache"
-    why = f"no s/sample: {all_cached if helped else 'no sample came out well'}"
-    quantiles = {name: round(float(np.quantile(took, part)), 3) for name, part in _PARTS.items()} if took else {}
-    prompted = sum(timing.prompt_seconds for timing in fresh)
+def speed(results: Sequence[Result]) -> Iterator[Score]:
+    """Of what no cache served: the 95 % quantile of the seconds of samples that came out well, beside the median that
+    the scores have; the median over calls of generated tokens over the rest of a call's time; and prompt tokens over
+    the server's seconds for them."""
+    timed = [result.timing for result in results if result.timing.calls]
+    cached = any(result.calls for result in results)
+    untimed = "every call came from the reply cache" if cached else "no call was answered"
+    took = [result.seconds for result in results if result.ok and not result.cached_calls]
+    failed = sum(not result.ok for result in results)
+    counts = {"failed": failed, "had replies from the cache": len(results) - failed - len(took)}
+    left_out = ", ".join(f"{count} {what}" for what, count in counts.items() if count)
+    why = f"over {len(took)} of {len(results)} samples: {left_out}" * bool(left_out)
+    last = float(np.quantile(took, 0.95)) if took else None
+    yield Score(name="seconds p95", value=last, n=len(took), higher_is_better=False, why=why if timed else untimed)
     # A median, as the first call of a run may wait for the model to be loaded.
-    rates = [rate for timing in fresh for rate in timing.reply_rates]
-    return Speed(
-        calls=calls,
-        prompt_tokens_s=sum(timing.prompt_tokens for timing in fresh) / prompted if prompted > 0 else None,
-        reply_tokens_s=float(np.median(rates)) if rates else None,
-        samples=len(took),
-        **quantiles,
-        helped=helped,
-        why="" if took else why,
-    )
+    rates = [rate for timing in timed for rate in timing.reply_rates]
+    seconds = sum(timing.prompt_seconds for timing in timed)
+    prompt = sum(timing.prompt_tokens for timing in timed) / seconds if seconds else None
+    for name, value in (("reply tok/s", float(np.median(rates)) if rates else None), ("prompt tok/s", prompt)):
+        lacks = "" if value is not None else "the server tells no times" if timed else untimed
+        yield Score(name=name, value=value, n=len(timed), higher_is_better=True, why=lacks)
 
 
-def memory_of(hosts: Sequence[str], engine: Engine, made: int) -> Memory:
-    """What the model takes now: as the server says, or this process where the model ran in it. made: calls that this
-    start of the run made."""
-    if engine.backend == "embedded":
-        if not made:
-            return Memory(why="the model was not loaded: no call had to be made")
-        import resource
+def keep_memory(settings: RunSettings, ended: Ended) -> None:
+    """Ask what the model takes that this start of a run has loaded, and keep it beside the run for later calls, which
+    need not load it."""
+    if ended.made:
+        written(Path(ended.run) / MEMORY, _ask(settings))
 
+
+def _ask(settings: RunSettings) -> Memory:
+    if settings.backend.name == "embedded":
         unit = 1 if sys.platform == "darwin" else 1024
         size = unit * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-        return Memory(size=size, of="peak of this process, with all that it did so far")
-    if engine.backend != "ollama":
-        return Memory(why=f"{engine.backend} does not tell")
-    for host in hosts:
+        return Memory(size=size / 2**30, why="peak of this process; what lies on a GPU is not known")
+    if settings.backend.name != "ollama":
+        return Memory(why=f"{settings.backend.name} does not tell")
+    for host in settings.backend.hosts:
         try:
             with OllamaHost(host) as server:
-                now = server.loaded(engine.model)
+                now = server.loaded(settings.backbone.model)
         except CallError as error:
             return Memory(why=error.what)
-        if now:
-            context = now.context_length or None
-            return Memory(size=now.size, on_gpu=now.size_vram, context=context, of=f"model at {host}")
-    return Memory(why="the model is not loaded now" + ("" if made else ": no call had to be made"))
+        if now and now.size:
+            return Memory(size=now.size / 2**30, on_cpu=100 * (1 - min(now.size_vram / now.size, 1)))
+    return Memory(why="the model was not loaded any more")
 
 
-def paper_table() -> PaperTable:
-    """The paper's table of backbones."""
-    [table] = published("backbones")
-    return table
+def _memory(path: Path, n: int) -> Iterator[Score]:
+    memory = Memory(why="no call had to be made, so no model was loaded")
+    with suppress(OSError, ValueError):
+        memory = read(path / MEMORY, Memory)
+    for name, value in (("GiB", memory.size), ("% on CPU", memory.on_cpu)):
+        yield Score(name=name, value=value, n=n, higher_is_better=False, why=memory.why)
 
 
-def of_paper(backbone: str) -> tuple[dict[str, float], str]:
-    """The paper's figures for a backbone by column, and of which corpus and how many samples they are; none where it
-    is not one of the paper's."""
-    table = paper_table()
-    row = next((row for row in table.rows if (row.fits or {}).get("backbone") == backbone), None)
-    if row is None:
-        return {}, ""
-    pairs = zip(table.columns, row.figures, strict=True)
-    whose = table.dataset.upper() + (f", n={row.n}" if row.n else "")
-    return {column: figure for column, figure in pairs if figure is not None and column in COLUMNS}, whose
+def check_scorer(options: Options) -> None:
+    """Raises ConfigError for options of figures that mean nothing, and where a model that scores cannot be loaded: that
+    is tried in another process, whose memory is free again before the first run."""
+    check(options)
+    if options.bert is None and options.ref_ppl is None:
+        return _load(options)
+    try:
+        with ProcessPoolExecutor(1, get_context("spawn")) as apart:
+            return apart.submit(_load, options).result()
+    except BrokenProcessPool as error:
+        what = "the model that scores cannot be loaded: the process that tried has died"
+        hint = "is there memory enough for it? a smaller model, or none"
+        raise ConfigError(what, where="--bert, --ref-ppl", hint=hint) from error
+
+
+def _load(options: Options) -> None:
+    standard_metrics(Engine(backend="", version="", model="", digest=""), options)

@@ -1,130 +1,159 @@
-"""The bench's own folder: its name, what an earlier call left in it, and a table that is written with every row.
+"""The table of a bench, a view of its runs: quality, speed and memory of each backbone, and whether it could be run.
 
-    table = opened(Path("runs/.bench") / folder_name(blank), blank)
-    table.put(row)         # bench.json and bench.md now hold it
-    table.close()          # the plot, too
+Nothing is left out in silence: a "–" has its reason below the table.
 
-A table is of one dataset, number of samples, settings and options of figures; its backbones may come in several calls.
+    write(folder, Bench("meld", 50, rows, skipped))    # bench.md, bench.csv and the plot
 """
 
-import hashlib
-import json
-import tempfile
-from collections.abc import Iterable
-from contextlib import suppress
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from mmerg.benching.backbones import Skipped
-from mmerg.benching.drawn import Bench, picture, sheet
 from mmerg.benching.measure import Row
-from mmerg.console.tables import as_markdown
-from mmerg.errors import ConfigError, RunError
+from mmerg.console.tables import NONE, Sheet, as_csv, as_markdown, figure
+from mmerg.errors import by_reason
+from mmerg.paper.published import published
 from mmerg.plots import style
-from mmerg.runs.folder import read_results
-from mmerg.runs.manifest import read_manifest
-from mmerg.scoring.files import read, written
+from mmerg.plots.dots import draw_panels
+from mmerg.plots.run_data import TITLES, describe_runs
+from mmerg.scoring import shown
+from mmerg.scoring.shown import Named
+from mmerg.scoring.spread import by_seeds
 from mmerg.storage.files import write_whole
 
-JSON, MARKDOWN = "bench.json", "bench.md"
-PLOTS = ("bench.png", "bench.svg")
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+QUALITY = ("acc", "self_ppl", "ref_ppl", "dist1", "dist2", "bert_f1")
+COST = ("seconds", "seconds p95", "reply tok/s", "prompt tok/s", "GiB", "% on CPU")
+_WIDEST = 24  # columns of the name of a model, beyond which it goes on below
+_HEADS = ("samples", "calls", "model", "engine")
+_GENERAL = (
+    "seconds: median over samples that came out well and made all their calls",
+    "reply tok/s: median over calls; prompt tok/s of Ollama: its count has the tokens of a prefix that it reused, its "
+    "time has not",
+    "self_ppl is of each model over its own tokens: rows of different models do not compare",
+    "bert_f1 takes a model of its own: --bert",
+)
 
 
-class Table:
-    """A bench as it grows: `bench` is what its files say, `new` names the rows of this call."""
+@dataclass(frozen=True)
+class Bench:
+    """What a call was asked for and what came of it. n: samples that were asked for; a corpus may have fewer."""
 
-    def __init__(self, folder: Path, bench: Bench) -> None:
-        self.folder = folder
-        self.bench = bench
-        self.new: set[str] = set()
-
-    @property
-    def rows(self) -> list[Row]:
-        """The rows of this call, in the table's order."""
-        return [row for row in self.bench.rows if row.name in self.new]
-
-    def put(self, row: Row) -> None:
-        """Add a row, or put it in the place of the one before, and write. Raises RunError. Where the run made no call
-        this time, what its model took when it was loaded stays."""
-        rows = {one.name: one for one in self.bench.rows}
-        before = rows.get(row.name)
-        if before and before.memory.size and not row.memory.size and before.run == row.run:
-            row = row.model_copy(update={"memory": before.memory})
-        self.new.add(row.name)
-        self._write((rows | {row.name: row}).values())
-
-    def leave_out(self, skipped: Skipped) -> None:
-        """Note that a backbone failed. Seeds that ran in this call stay, and of what an earlier call left, rows whose
-        runs can be read."""
-        rows = self.bench.rows
-        kept = (row for row in rows if row.backbone != skipped.name or row.name in self.new or _whole(row))
-        self._write(kept, skipped)
-
-    def close(self) -> list[Path]:
-        """Draw the plot; all files. One without anything to draw is removed."""
-        files = self._write(self.bench.rows)
-        with style.styled():
-            figure = picture(self.bench)
-            for file in (self.folder / name for name in PLOTS):
-                if figure:
-                    style.write(figure, file)
-                    files.append(file)
-                else:
-                    file.unlink(missing_ok=True)
-        return files
-
-    def _write(self, rows: Iterable[Row], *skipped: Skipped) -> list[Path]:
-        bench = self.bench.model_copy(update={"rows": tuple(rows), "skipped": (*self.bench.skipped, *skipped)})
-        earlier = tuple(row.name for row in bench.rows if row.name not in self.new)
-        self.bench = bench.model_copy(update={"earlier": earlier})
-        # a table without rows is not worth a file, but takes the place of one that says what is no longer so
-        if not self.bench.rows and not (self.folder / JSON).exists():
-            return []
-        written(self.folder / JSON, self.bench)
-        write_whole(self.folder / MARKDOWN, as_markdown(sheet(self.bench)))
-        return [self.folder / JSON, self.folder / MARKDOWN]
+    dataset: str
+    n: int
+    rows: Sequence[Row]
+    skipped: Sequence[Skipped] = ()
+    settings: Sequence[str] = ()
 
 
-def _whole(row: Row) -> bool:
-    with suppress(RunError):
-        read_manifest(Path(row.run))
-        read_results(Path(row.run))
-        return True
-    return False
+def write(folder: Path, bench: Bench) -> list[Path]:
+    """Write table and plot; the files. A plot of before goes where there is nothing to draw. Raises RunError."""
+    files = [folder / "bench.md", folder / "bench.csv"]
+    write_whole(files[0], as_markdown(sheet(bench)))
+    columns = _columns(bench.rows)
+    named = [Named(name, [row.scores]) for name, row in zip(_names(bench.rows), bench.rows, strict=True)]
+    write_whole(files[1], as_csv(shown.facts(named, columns)))
+    with style.styled():
+        drawn = picture(bench.rows)
+        for file in (folder / "bench.png", folder / "bench.svg"):
+            if drawn:
+                style.write(drawn, file)
+                files.append(file)
+            else:
+                file.unlink(missing_ok=True)
+    return files
 
 
-def settings_of(given: Iterable[str]) -> tuple[str, ...]:
-    """The settings that tell tables apart, in one order: the last of each key, without the place of the runs."""
-    by_key = {setting.lstrip("+").partition("=")[0]: setting for setting in given}
-    return tuple(setting for key, setting in sorted(by_key.items()) if key != "runs")
+def sheet(bench: Bench) -> Sheet:
+    """A row a backbone, of several seeds their means; below it the paper's figures. Last those that did not run."""
+    by_setting = by_seeds([row.manifest for row in bench.rows])
+    groups = [[bench.rows[place] for place in places.values()] for places in by_setting]
+    columns = _columns(bench.rows)
+    scored = shown.sheet([Named(group[0].backbone.name, [row.scores for row in group]) for group in groups], columns)
+    lines: list[tuple[str, ...]] = []
+    for group, (name, *cells) in zip(groups, scored.rows, strict=True):
+        lines.append((name, "yes", *cells, *_about(group)))
+        if paper := of_paper(group[0]):
+            printed = (figure(paper.get(column)) if column in QUALITY else "" for column in columns)
+            lines.append(("· the paper's", "", *printed, *[""] * len(_HEADS)))
+    lines += [(one.name, "no", *[NONE] * (len(columns) + len(_HEADS))) for one in bench.skipped]
+    heads = ("backbone", "available", *scored.heads[1:], *_HEADS)
+    title = f"Bench: {bench.dataset}, {bench.n} samples asked for"
+    return Sheet(title, heads, lines, [*scored.notes, *_notes(bench)])
 
 
-def folder_name(bench: Bench) -> str:
-    """Dataset and number of samples, and a hash where there are settings or options of figures."""
-    name = f"{bench.dataset}-{bench.asked}"
-    if not (bench.settings or bench.figures):
-        return name
-    text = json.dumps([bench.dataset, bench.asked, bench.settings, bench.figures])
-    return f"{name}-{hashlib.sha256(text.encode(errors='surrogatepass')).hexdigest()[:8]}"
+def _about(runs: Sequence[Row]) -> tuple[str, ...]:
+    """What stands below _HEADS."""
+    engine = runs[0].manifest.engine
+    samples, failed, unaudited = (
+        sum(getattr(run.scores, name) for run in runs) for name in ("n", "failed", "unaudited")
+    )
+    counts = f"{samples}\n{failed} failed" + f"\n{unaudited} unaudited" * bool(unaudited)
+    calls = f"{sum(run.calls for run in runs)}\n{sum(run.cached for run in runs)} cached"
+    model = "\n".join(textwrap.wrap(engine.model, _WIDEST))
+    model += f"\n{engine.digest[:12] or NONE}\ncontext {engine.load.get('num_ctx') or NONE}"
+    return counts, calls, model, runs[0].engine
 
 
-def opened(folder: Path, blank: Bench) -> Table:
-    """The table in `folder`, with the rows of earlier calls whose runs are still there. Raises ConfigError where
-    nothing can be written there, or the folder holds another table."""
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        tempfile.TemporaryFile(dir=folder).close()
-    except OSError as error:
-        what = f"the table cannot be written there: {error.strerror}"
-        raise ConfigError(what, where=str(folder), hint="--out DIR, a folder that can be written") from error
-    before = blank
-    with suppress(OSError, ValueError):  # none, or of another version: its runs are still there
-        before = read(folder / JSON, Bench)
-    if _told(before) != _told(blank):
-        hint = "another --out DIR, or remove that table"
-        raise ConfigError(f"another table is there: {' '.join(_told(before))}", where=str(folder), hint=hint)
-    rows = tuple(row for row in before.rows if Path(row.run).is_dir())
-    return Table(folder, blank.model_copy(update={"rows": rows, "earlier": tuple(row.name for row in rows)}))
+def _notes(bench: Bench) -> Iterator[str]:
+    """What a reader must know, and why figures are missing."""
+    rows = bench.rows
+    if bench.settings:
+        yield f"settings: {' '.join(bench.settings)}"
+    yield from map(str, bench.skipped)
+    yield from dict.fromkeys(f"protocol {row.scores.protocol}" for row in rows)
+    if len({row.engine for row in rows}) > 1:
+        yield "speeds of different engines do not compare"
+    notes: list[tuple[str, str]] = []
+    for name, row in zip(_names(rows), rows, strict=True):
+        whys = by_reason((row.scores.scores[figure].why, figure) for figure in _columns([row]))
+        notes += [(f"{figures}: {why}", name) for why, figures in whys.items() if why]
+        notes += [(note, name) for note in (row.backbone.note, row.fault) if note]
+    yield from (f"{names}: {note}" for note, names in by_reason(notes).items())
+    yield from _GENERAL
+    if any(map(of_paper, rows)):
+        [table] = published("backbones")
+        yield f"the paper's: {table.source}: {table.title}, n={table.samples}"
 
 
-def _told(bench: Bench) -> tuple[str, ...]:
-    return (f"{bench.dataset}, {bench.asked} samples", *bench.settings, *bench.figures)
+def picture(rows: Sequence[Row]) -> Figure | None:
+    """Accuracy and BERTScore, or distinct-2, and seconds a sample, a row a run; None where no run has both a figure
+    and seconds."""
+
+    def has(row: Row, name: str) -> bool:
+        return name in row.scores.scores and row.scores.scores[name].value is not None
+
+    found = [n for n in ("acc", "bert_f1", "dist2") if any(has(row, n) and has(row, "seconds") for row in rows)]
+    if not found:
+        return None
+    titles = {name: TITLES[name] for name in (found[:2] if "acc" in found else found[:1])}
+    titles["seconds"] = "Seconds a sample"
+    scores = {title: [row.scores.scores.get(name) for row in rows] for name, title in titles.items()}
+    caption = " · ".join([describe_runs(rows), *dict.fromkeys(row.engine for row in rows)])
+    return draw_panels(scores, _names(rows), "Quality and time, with 95 % intervals", caption)
+
+
+def of_paper(row: Row) -> Mapping[str, float | None]:
+    """The paper's figures for a backbone; none where it has no row, or another model stands behind the page's name."""
+    [table] = published("backbones")
+    own = not row.backbone.generic and row.backbone.model == row.manifest.engine.model
+    figures = [one.figures for one in table.rows if own and one.fits == {"backbone": row.backbone.name}]
+    return dict(zip(table.columns, figures[0], strict=True)) if figures else {}
+
+
+def _names(rows: Sequence[Row]) -> list[str]:
+    """What runs are called: by their backbones, with the seed where one has several."""
+    names = [row.backbone.name for row in rows]
+    return [name + f" seed {row.seed}" * (names.count(name) > 1) for name, row in zip(names, rows, strict=True)]
+
+
+def _columns(rows: Sequence[Row]) -> list[str]:
+    """The figures that any of the rows has, or says why it has not."""
+    return [name for name in (*QUALITY, *COST) if any(name in row.scores.scores for row in rows)]

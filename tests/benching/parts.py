@@ -1,68 +1,42 @@
 """Rows for tests of what a bench shows."""
 
+import re
+from pathlib import Path
 from typing import Any
 
 from mmerg.backends.protocol import Engine
-from mmerg.benching.drawn import Bench
-from mmerg.benching.measure import Memory, Row, Speed
-from mmerg.scoring.score import Score
+from mmerg.benching.backbones import Backbone
+from mmerg.benching.measure import Row
+from mmerg.benching.table import Bench
+from mmerg.scoring.score import Score, Scores
+from tests.scoring.run_builder import manifest_of
+
+MODELS = {"gemma3-12b": "gemma3:12b"}
 
 
 def score(name: str, value: float | None, n: int = 50, why: str = "") -> Score:
     interval = None if value is None or why else (value - 5, value + 5)
-    return Score(name=name, value=value, n=n, interval=interval, why=why, higher_is_better=True)
-
-
-def speed(median: float = 10.0) -> Speed:
-    return Speed(
-        calls=250,
-        prompt_tokens_s=900.0,
-        reply_tokens_s=40.0,
-        samples=50,
-        median=median,
-        p25=median * 0.8,
-        p75=median * 1.3,
-        p95=median * 2,
+    return Score(
+        name=name, value=value, n=n, interval=interval, why=why, higher_is_better=name not in ("seconds", "GiB")
     )
 
 
-def row(name: str = "gemma3-12b", version: str = "0.24.0", **more: Any) -> Row:
-    """A row that lacks nothing, with what `more` says; num_ctx and backbone are the engine's, too."""
-    backbone, context = more.pop("backbone", name), more.pop("num_ctx", 8192)
-    given: dict[str, Any] = {
-        "name": name,
-        "backbone": backbone,
-        "seed": 0,
-        "run": f"runs/{name}",
-        "protocol": "targets=last emotions=all sample=50 seed=0, n=50",
-        "engine": Engine(backend="ollama", version=version, model=backbone, digest="d" * 64, load={"num_ctx": context}),
-        "samples": 50,
-        "failed": 0,
-        "failures": {},
-        "calls": 250,
-        "cached_calls": 0,
-        "scores": {"acc": score("acc", 50.0), "dist2": score("dist2", 70.0)},
-        "speed": speed(),
-        "memory": Memory(size=2**30, on_gpu=2**29, context=8192, of="model at http://h"),
-    }
-    return Row.model_validate(given | more)
+USUAL = {name: score(name, value) for name, value in (("acc", 50.0), ("dist2", 70.0), ("seconds", 10.0), ("GiB", 2.0))}
 
 
-def seeds(*values: float | None, version: str = "0.24.0", **more: Any) -> list[Row]:
-    """Rows of one backbone, a seed each, with these accuracies and times."""
-    return [
-        row(
-            f"x seed {seed}",
-            version,
-            backbone="x",
-            seed=seed,
-            scores={"acc": score("acc", value, 50 if value is not None else 0)},
-            speed=speed(10.0 + seed),
-            **more,
-        )
-        for seed, value in enumerate(values)
-    ]
+def row(name: str = "gemma3-12b", version: str = "0.24.0", seed: int = 0, *figures: Score, **more: Any) -> Row:
+    """A run that lacks nothing but what `figures` and `more` say: fields of Row, Scores, Backbone, or the model."""
+    model = more.pop("model", MODELS.get(name, name))
+    manifest = manifest_of([], config={"seed": seed, "backbone": {"name": re.sub("[^a-z0-9-]", "-", name)}})
+    engine = Engine(backend="ollama", version=version, model=model, digest="d" * 64, load={"num_ctx": 8192})
+    about = manifest.model_copy(update={"engine": engine, "identity": {**manifest.identity, "engine": version}})
+    backbone = Backbone(name, MODELS.get(name, name), (), more.pop("generic", False))
+    costs = {name: more.pop(name, value) for name, value in (("calls", 250), ("cached", 0), ("fault", ""))}
+    told = {"run": f"{name}-{seed}", "corpus": "meld test", "protocol": "sample=50, n=50", "engine": "e"}
+    scores = USUAL | {score.name: score for score in figures}
+    scored = Scores.model_validate({**told, "n": 50, "failed": 0, "unfinished": 0, "scores": scores, **more})
+    return Row(Path("runs") / scored.run, about, backbone, scored, **costs)
 
 
 def bench(*rows: Row, **more: Any) -> Bench:
-    return Bench.model_validate({"dataset": "meld", "asked": 50, "rows": rows, **more})
+    return Bench("meld", 50, rows, **more)

@@ -8,10 +8,9 @@ from hypothesis import strategies as st
 
 from mmerg.backends.ollama_host import full_name
 from mmerg.benching.backbones import EMBEDDED, PAPER, Backbone, Subset, asked
-from mmerg.benching.measure import paper_table
 from mmerg.errors import ConfigError
+from mmerg.paper.published import published
 from mmerg.settings.pages import conf_folder
-from tests.composed import resolve
 
 PAGES = sorted(page.stem for page in (conf_folder() / "backbone").glob("*.yaml"))
 
@@ -20,13 +19,12 @@ PAGES = sorted(page.stem for page in (conf_folder() / "backbone").glob("*.yaml")
 def test_a_page_stands_for_itself_and_so_does_its_model(page: str) -> None:
     found = asked(page)
     assert (found.name, found.generic) == (page, False)
-    plain = resolve(Subset("demo", 3).composed(found))
-    assert plain["backbone"]["name"] == page
-    assert plain["backend"]["name"] == ("embedded" if page == EMBEDDED else "ollama")
-    assert (plain["protocol"]["sample"], plain["protocol"]["seed"], plain["limit"]) == (3, 0, None)
-    by_model = asked(plain["backbone"]["model"].upper())
-    assert by_model.name == page
-    assert resolve(Subset("demo", 3).composed(by_model))["backend"]["name"] == "ollama"
+    made = Subset("demo", 3).settings(found)
+    assert made.backbone.name == page
+    assert made.backend.name == ("embedded" if page == EMBEDDED else "ollama")
+    assert (made.protocol.sample, made.protocol.seed, made.limit) == (3, 0, None)
+    by_model = asked(made.backbone.model.upper())
+    assert (by_model.name, by_model.overrides[0]) == (page, "backend=ollama")
 
 
 def test_a_page_of_ones_own_stands_for_itself(tmp_path: Path) -> None:
@@ -38,27 +36,26 @@ def test_a_page_of_ones_own_stands_for_itself(tmp_path: Path) -> None:
         Backbone("mine", "gemma3:4b", ("backend=ollama", "backbone=mine")),
         "mine",
     )
-    assert Subset("demo", 3, own=tmp_path).composed(found).backbone.model == "gemma3:4b"
+    assert Subset("demo", 3, own=tmp_path).settings(found).backbone.model == "gemma3:4b"
     assert asked("mine").generic
 
 
 def test_the_default_is_the_papers_table() -> None:
-    table = paper_table()
-    of_rows = [(row.fits or {})["backbone"] for row in table.rows]
-    assert list(PAPER) == of_rows
+    [table] = published("backbones")
+    assert list(PAPER) == [(row.fits or {})["backbone"] for row in table.rows]
     assert set(PAPER) <= set(PAGES)
 
 
-@settings(max_examples=12)  # composing takes a while
+@settings(max_examples=6)  # composing takes a while
 @given(st.from_regex(r"[a-z][a-z0-9._-]{0,8}(/[a-z0-9._-]{1,8})?(:[a-z0-9._-]{1,8})?", fullmatch=True))
 def test_any_other_model_composes_under_a_name_that_a_folder_can_have(model: str) -> None:
     found = asked(model)
     if not found.generic:
         assert model in PAGES or full_name(found.model) == full_name(model)
         return
-    plain = resolve(Subset("demo", 3).composed(found))
-    assert plain["backbone"]["model"] == model
-    assert plain["backend"]["adapter"]["model"] == model
+    made = Subset("demo", 3).settings(found)
+    assert made.backbone.model == model
+    assert made.plain()["backend"]["adapter"]["model"] == model
 
 
 @pytest.mark.parametrize("name", ["", "a b", "--x", "x'y", "a\nb", "../.."])
@@ -68,21 +65,29 @@ def test_what_can_be_no_model_is_refused(name: str) -> None:
 
 
 def test_settings_of_the_command_line_win_and_may_be_paths() -> None:
-    backbone = asked("gemma3:12b")
-    config = Subset("folder", 3, ("dataset.root=/x/a b(1)", "protocol.sample=7")).composed(backbone, "seed=4")
-    plain = resolve(config)
-    assert plain["dataset"]["root"] == "/x/a b(1)"
-    assert (plain["protocol"]["sample"], plain["seed"]) == (7, 4)
+    given = ("dataset.root=/x/a b(1)", "protocol.sample=7")
+    made = Subset("folder", 3, given).settings(asked("gemma3:12b"), "seed=4")
+    assert made.plain()["dataset"]["root"] == "/x/a b(1)"
+    assert (made.protocol.sample, made.seed) == (7, 4)
+
+
+def test_hosts_are_not_given_to_the_model_in_this_process() -> None:
+    made = Subset("demo", 3, ("backend.hosts=[http://a:1]",))
+    assert "http://a:1" not in made.settings(asked(EMBEDDED)).backend.hosts
+    assert made.settings(asked("gemma3:12b")).backend.hosts == ("http://a:1",)
 
 
 @pytest.mark.parametrize(
     ("wrong", "told"),
     [
         ("nothing.like=1", "no setting nothing.like"),
+        ("limt=3", "did you mean limit"),
         ("seed=[", "cannot be read as a setting"),
         ("dataset=nowhere", "there is no dataset=nowhere"),
+        ("frames.per_clip=0", "frames.per_clip is 0"),
     ],
 )
 def test_what_does_not_compose_is_a_configuration_error(wrong: str, told: str) -> None:
-    with pytest.raises(ConfigError, match=told):
-        Subset("demo", 3, (wrong,)).composed(Backbone("x", "x", ("backbone=gemma3-12b",)))
+    with pytest.raises(ConfigError) as caught:
+        Subset("demo", 3, (wrong,)).settings(Backbone("x", "x", ("backbone=gemma3-12b",)))
+    assert told in str(caught.value)

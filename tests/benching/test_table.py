@@ -1,128 +1,150 @@
-"""The bench's folder: which tables are one, what an earlier call left, and what is refused before anything runs."""
+"""The table and the plot: engines told, reasons for what is missing, means over seeds alone, foreign text escaped."""
 
 from pathlib import Path
-from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from rich.console import Console
 
 from mmerg.benching.backbones import Skipped
-from mmerg.benching.drawn import Bench, sheet
-from mmerg.benching.measure import Memory, Row, Speed
-from mmerg.benching.table import folder_name, opened, settings_of
-from mmerg.errors import ConfigError
-from mmerg.scoring.files import read
-from tests.benching.parts import bench, row
-
-KEYS = st.sampled_from(["a", "b.c", "system.without", "runs"])
-SETTINGS = st.lists(st.builds("{}={}".format, KEYS, st.sampled_from("123")), max_size=4)
+from mmerg.benching.measure import Row
+from mmerg.benching.table import Bench, picture, sheet, write
+from mmerg.console.tables import as_markdown
+from mmerg.plots import style
+from mmerg.scoring.score import Score
+from tests.benching.parts import bench, row, score
+from tests.plots.boxes import outside, overlaps
 
 
-def ran(folder: Path, name: str, **more: Any) -> Row:
-    (folder / name).mkdir(exist_ok=True)
-    return row(name, run=str(folder / name), **more)
+def printed(made: Bench, width: int = 120) -> str:
+    out = Console(width=width, record=True, quiet=True)
+    with out.capture() as caught:
+        out.quiet = False
+        out.print(sheet(made))
+    return caught.get()
 
 
-def test_the_name_has_a_hash_only_where_there_is_more_to_tell() -> None:
-    assert folder_name(bench()) == "meld-50"
-    names = {
-        folder_name(bench(**more))
-        for more in ({}, {"settings": ("a=1",)}, {"settings": ("a=2",)}, {"figures": ("--bert",)}, {"asked": 9})
-    }
-    assert len(names) == 5
-    assert folder_name(bench(row("x"), settings=("a=1",))) == folder_name(bench(row("y"), settings=("a=1",)))
+def cells(made: Bench, number: int = 0) -> dict[str, str]:
+    """The cells of a row, by their head."""
+    drawn = sheet(made)
+    return dict(zip(drawn.heads, drawn.rows[number], strict=True))
 
 
-@given(SETTINGS)
-def test_settings_are_told_once_a_key_in_one_order(given_settings: list[str]) -> None:
-    found = settings_of(given_settings)
-    last = dict(setting.split("=") for setting in given_settings)
-    last.pop("runs", None)
-    assert found == tuple(f"{key}={value}" for key, value in sorted(last.items()))
-    assert settings_of(found) == found
+def test_a_row_has_quality_cost_and_availability() -> None:
+    found = cells(bench(row("x", failed=3, unaudited=4, cached=2)))
+    assert found["backbone"] == "x"
+    assert found["available"] == "yes"
+    assert found["acc ↑"] == "50.00\n45.00–55.00"
+    assert found["samples"] == "50\n3 failed\n4 unaudited"
+    assert found["calls"] == "250\n2 cached"
+    assert found["model"] == "x\ndddddddddddd\ncontext 8192"
+    assert found["engine"] == "ollama 0.24.0"
 
 
-def test_a_key_that_is_added_is_the_same_key() -> None:
-    assert settings_of(["+a=1", "++a=2"]) == ("++a=2",)
+def test_speeds_of_other_engines_do_not_compare() -> None:
+    told = "speeds of different engines do not compare"
+    assert told in sheet(bench(row("a"), row("b", "0.33.0"))).notes
+    assert told not in sheet(bench(row("a"), row("c"))).notes
 
 
-def test_every_row_is_on_disk_at_once_and_another_call_goes_on(tmp_path: Path) -> None:
-    first = opened(tmp_path / "new" / "folder", bench())
-    first.put(ran(tmp_path, "a"))
-    first.put(ran(tmp_path, "b"))
-    assert [one.name for one in read(first.folder / "bench.json", Bench).rows] == ["a", "b"]
-    second = opened(first.folder, bench())
-    second.put(ran(tmp_path, "c", version="0.33.0"))
-    second.put(ran(tmp_path, "b", failed=7))
-    found = read(first.folder / "bench.json", Bench)
-    assert [(one.name, one.failed) for one in found.rows] == [("a", 0), ("b", 7), ("c", 0)]
-    assert [line[0] for line in sheet(found).rows] == ["a (a)", "b (a)", "c (b)"]
-    assert found.earlier == ("a",)
-    assert second.bench == found
+def test_what_is_missing_has_its_reason() -> None:
+    lacking = {"acc": "no sample has a label", "seconds": "every call came from the cache", "GiB": "it is not loaded"}
+    bare = row("bare", "1", 0, *(score(name, None, 0, why) for name, why in lacking.items()))
+    made = bench(bare, row("whole"))
+    assert {head for head, cell in cells(made).items() if cell == "–"} == {"acc ↑", "seconds ↓", "GiB ↓"}
+    for name, why in lacking.items():
+        assert f"bare: {name}: {why}" in sheet(made).notes
+    assert not any("whole" in note for note in sheet(made).notes)
 
 
-def test_a_run_that_is_gone_takes_its_row_with_it(tmp_path: Path) -> None:
-    first = opened(tmp_path / "t", bench())
-    for name in "ab":
-        first.put(ran(tmp_path, name))
-    (tmp_path / "a").rmdir()
-    second = opened(tmp_path / "t", bench())
-    second.put(ran(tmp_path, "c"))
-    assert [one.name for one in second.bench.rows] == ["b", "c"]
+def test_what_a_reader_must_know_of_a_backbone_is_told() -> None:
+    notes = sheet(bench(row("smollm2-135m"), row("own", generic=True), row("x", fault="the disk is full"))).notes
+    assert "smollm2-135m: it shows the machinery, not the quality" in notes
+    assert "own: there is no page of it: it runs as qwen2.5vl-7b is set" in notes
+    assert "x: the disk is full" in notes
 
 
-def test_a_backbone_that_fails_now_loses_the_row_whose_run_cannot_be_read(tmp_path: Path) -> None:
-    first = opened(tmp_path / "t", bench())
-    for name in "ab":
-        first.put(ran(tmp_path, name))
-    second = opened(tmp_path / "t", bench())
-    second.leave_out(Skipped(name="a", why="broken"))
-    found = read(tmp_path / "t" / "bench.json", Bench)
-    assert ([one.name for one in found.rows], [one.name for one in found.skipped]) == (["b"], ["a"])
+def test_the_papers_figures_stand_below_those_of_its_backbone() -> None:
+    quality = [score(name, 50.0) for name in ("self_ppl", "dist1", "bert_f1")]
+    [_, paper] = sheet(bench(row("gemma3-12b", "1", 0, *quality))).rows
+    assert paper[:7] == ("· the paper's", "", "83.87", "1.21", "40.19", "83.86", "84.97")
+    for other in (row("another"), row(model="another"), row(generic=True)):
+        assert len(sheet(bench(other)).rows) == 1
 
 
-def test_memory_that_was_measured_stays_where_nothing_was_loaded_again(tmp_path: Path) -> None:
-    table = opened(tmp_path, bench())
-    measured = ran(tmp_path, "a")
-    table.put(measured)
-    table.put(measured.model_copy(update={"memory": Memory(why="the model was not loaded")}))
-    assert table.bench.rows[0].memory == measured.memory
-    (tmp_path / "other").mkdir()
-    other = {"run": str(tmp_path / "other"), "memory": Memory(why="the model was not loaded")}
-    table.put(measured.model_copy(update=other))
-    assert not table.bench.rows[0].memory.size
+def test_seeds_of_a_backbone_are_one_row_of_means() -> None:
+    made = bench(*(row("x", "1", seed, score("acc", 40.0 + 10 * seed), failed=seed) for seed in range(3)), row("y"))
+    assert [line[0] for line in sheet(made).rows] == ["x", "y"]
+    assert cells(made)["acc ↑"] == "50.00 ± 10.00"
+    assert cells(made)["samples"] == "150\n3 failed"
+    assert "x: mean ± standard deviation over 3 seeds" in sheet(made).notes
 
 
 @pytest.mark.parametrize(
-    "more", [{"settings": ("a=1",)}, {"figures": ("--ref-ppl x",)}, {"asked": 9}, {"dataset": "x"}]
+    "other",
+    [row("x", "0.33.0", seed=1), row("y", seed=1), row("x")],
+    ids=["another version", "another backbone", "one seed twice"],
 )
-def test_another_table_is_not_replaced(more: dict[str, object], tmp_path: Path) -> None:
-    opened(tmp_path, bench()).put(ran(tmp_path, "a"))
-    before = (tmp_path / "bench.json").read_bytes()
-    with pytest.raises(ConfigError, match="another table is there: meld, 50 samples"):
-        opened(tmp_path, bench(**more))
-    assert (tmp_path / "bench.json").read_bytes() == before
+def test_no_mean_over_what_differs_in_more_than_its_seed(other: Row) -> None:
+    assert len(sheet(bench(row("x"), other)).rows) == 2
 
 
-def test_what_is_no_table_of_this_version_is_none(tmp_path: Path) -> None:
-    (tmp_path / "bench.json").write_text('{"rows": []}', encoding="utf-8")
-    table = opened(tmp_path, bench())
-    table.put(ran(tmp_path, "a"))
-    assert [one.name for one in read(tmp_path / "bench.json", Bench).rows] == ["a"]
+@pytest.mark.parametrize("other", [score("acc", 50.0, 49), score("acc", None, 50)])
+def test_a_figure_that_not_all_seeds_have_alike_has_no_mean(other: Score) -> None:
+    assert cells(bench(row("x", "1"), row("x", "1", 1, other)))["acc ↑"] == "–"
 
 
-def test_where_nothing_can_be_written(tmp_path: Path) -> None:
-    (tmp_path / "file").touch()
-    with pytest.raises(ConfigError, match="the table cannot be written there") as caught:
-        opened(tmp_path / "file" / "x", bench())
-    assert "--out DIR" in caught.value.hint
+@pytest.mark.parametrize("width", [50, 120])
+def test_no_figure_is_cut_and_no_line_too_long(width: int) -> None:
+    names = ("acc", "self_ppl", "ref_ppl", "dist1", "dist2", "bert_f1", "seconds", "seconds p95", "reply tok/s", "GiB")
+    long = [score(name, 1234.5) for name in names]
+    made = bench(row("a-model-with-a-very-long-name-for-a-page", "1", 0, *long, calls=123456), row())
+    told = printed(made, width)
+    assert max(map(len, told.splitlines())) <= width
+    words = set(told.split())
+    for line in sheet(made).rows:
+        assert {word for cell in line[1:] for word in cell.split()} <= words
 
 
-def test_a_plot_of_before_does_not_stay_beside_a_table_without_times(tmp_path: Path) -> None:
-    table = opened(tmp_path, bench())
-    table.put(ran(tmp_path, "a"))
-    assert [file.name for file in table.close()] == ["bench.json", "bench.md", "bench.png", "bench.svg"]
-    table.put(ran(tmp_path, "a", speed=Speed(why="every call came from the reply cache")))
-    assert [file.name for file in table.close()] == ["bench.json", "bench.md"]
-    assert not list(tmp_path.glob("bench.[ps][nv]g"))
+def test_what_was_asked_for_and_what_was_skipped_are_told() -> None:
+    skipped = Skipped("x", "x:1 is not pulled", "ollama pull x:1")
+    made = bench(row(), settings=("memory=none", "seed=4"), skipped=[skipped])
+    for told in (printed(made), as_markdown(sheet(made))):
+        assert "settings: memory=none seed=4" in told
+        assert "left out: x: x:1 is not pulled; ollama pull x:1" in told
+    assert sheet(made).rows[-1][:3] == ("x", "no", "–")
+
+
+def test_foreign_text_steers_nothing() -> None:
+    hostile = "a\u202e\x1b[31m[bold]|<b>"
+    made = bench(row(hostile, "1", 0, score("acc", None, 0, hostile)))
+    assert not set(printed(made)) & {"\u202e", "\x1b"}
+    assert "<b>" not in as_markdown(sheet(made))
+
+
+def panels(*rows: Row) -> list[str]:
+    with style.styled():
+        figure = picture(rows)
+        assert figure
+        assert not outside(figure)
+        assert not overlaps(figure)
+        return [axes.get_title(loc="left") for axes in figure.axes]
+
+
+def test_bertscore_takes_the_second_panel_where_there_is_one() -> None:
+    assert panels(row()) == ["Accuracy, %", "Distinct-2, %", "Seconds a sample"]
+    assert panels(row("x", "1", 0, score("bert_f1", 50.0))) == ["Accuracy, %", "BERT F1, %", "Seconds a sample"]
+    assert panels(row("x", "1", 0, score("acc", None))) == ["Distinct-2, %", "Seconds a sample"]
+
+
+def test_names_of_many_backbones_do_not_overlap_in_the_plot() -> None:
+    panels(*(row(f"a-backbone-of-some-length-{n}", str(n % 2), 0, score("seconds", 1 + n % 3)) for n in range(12)))
+
+
+def test_a_table_without_times_has_no_plot_and_removes_an_earlier_one(tmp_path: Path) -> None:
+    assert [file.name for file in write(tmp_path, bench(row()))] == ["bench.md", "bench.csv", "bench.png", "bench.svg"]
+    before = [file.read_bytes() for file in sorted(tmp_path.iterdir())]
+    write(tmp_path, bench(row()))
+    assert [file.read_bytes() for file in sorted(tmp_path.iterdir())] == before
+    files = write(tmp_path, bench(row("x", "1", 0, score("seconds", None, 0, "cached"))))
+    assert sorted(tmp_path.iterdir()) == sorted(files)
+    assert len(files) == 2
