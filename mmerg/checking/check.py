@@ -15,7 +15,7 @@ from mmerg.corpora.dialogue import Clip, Corpus, Sample
 from mmerg.corpora.protocols import chosen, select
 from mmerg.corpora.published import known_bad
 from mmerg.corpora.reading import read_corpus
-from mmerg.engine.look import Looker, shown
+from mmerg.engine.look import Looker, shuffle_clips
 from mmerg.errors import ConfigError, CorpusError
 from mmerg.experiment.wiring import looker_of, make, prepared_sources, prompts_of
 from mmerg.settings.model import DataSettings
@@ -31,7 +31,7 @@ def check_data(settings: DataSettings) -> int:
     reader = make(settings.dataset.reader)
     corpus = read_corpus(reader, settings.dataset.labels)
     selection = select(corpus, settings.protocol)
-    selection = replace(selection, samples=shown(selection.samples, settings.frames))
+    selection = replace(selection, samples=shuffle_clips(selection.samples, settings.frames))
     to_draw = chosen(selection.samples, settings.ids, settings.limit)
     looker = looker_of(settings, system)
     last_turns = settings.frames.last_turns

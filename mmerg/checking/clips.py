@@ -19,7 +19,7 @@ from typing import NamedTuple
 import numpy as np
 
 from mmerg.corpora.dialogue import Clip, Corpus, Sample
-from mmerg.engine.look import looked_at
+from mmerg.engine.look import recent_clips
 from mmerg.errors import ClipError
 from mmerg.frames.decode import MIN_SIDE
 from mmerg.frames.extract import extract
@@ -67,7 +67,7 @@ def ended_clips(own: Iterable[Wanted], samples: Iterable[Sample], last_turns: in
     """The distinct clips that the samples show of their last turns beside the corpus's own: those that end where a
     target starts."""
     known = {one.clip for one in own}
-    seen = dict.fromkeys(clip for sample in samples for clip in looked_at(sample.scene, last_turns).values())
+    seen = dict.fromkeys(clip for sample in samples for clip in recent_clips(sample.scene, last_turns).values())
     return [Wanted(clip, (), math.inf, timed=False) for clip in seen if clip and clip not in known]
 
 

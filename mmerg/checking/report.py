@@ -12,7 +12,7 @@ from mmerg.console.terminal import printable
 from mmerg.corpora.dialogue import Clip, Corpus
 from mmerg.corpora.protocols import Selection, describe
 from mmerg.corpora.published import Expected, expected
-from mmerg.engine.look import COULD_SHOW_TARGET, looked_at
+from mmerg.engine.look import COULD_SHOW_TARGET, recent_clips
 from mmerg.errors import some
 from mmerg.settings.model import ProtocolSettings
 
@@ -108,7 +108,7 @@ def targets(
     in_vain: Counter[str] = Counter()
     with_clip = 0
     for sample in selection.samples:
-        turns = looked_at(sample.scene, last_turns)
+        turns = recent_clips(sample.scene, last_turns)
         clips = [clip for clip in turns.values() if clip]
         with_clip += any(clip not in useless for clip in clips)
         in_vain.update(useless[clip] for clip in clips if clip in useless)

@@ -31,7 +31,7 @@ HINTS = {
     Failure.THINKING_EXHAUSTED: "backbone.think=false, or more tokens, either of which makes another run: {setting}",
     Failure.SCHEMA_INVALID: "see the raw replies: mmerg show RUN SAMPLE --prompts",
 }
-WISHES = {Failure.TRUNCATED: "; be much shorter"}  # what the model alone is told, behind the complaint
+WISHES = {Failure.TRUNCATED: "; be much shorter"}  # added to the complaint, for the model alone
 APART = 1_000_003  # seeds between two draws: more than there are repeats, which have the next seed each
 MEND = "mend it; the same command with only_failed=true does the failed samples again"
 
@@ -55,7 +55,7 @@ class Asker:
         bounds = bounds_of(system, stage, state)
         supplied = self._supplied(stage, state, mark)
         if stage.by:
-            return _answered(stage, stage.by, bounds, state, t, visible(stage, state) | supplied, correction)
+            return _ask_class(stage, stage.by, bounds, state, t, visible(stage, state) | supplied, correction)
         schema = json_schema(stage.output, bounds) if stage.output else None
         outline, answer_schema = (schema.outline, schema.text) if schema else ("", "")
         messages = self.prompts.messages(stage, state, supplied, outline, correction)
@@ -72,8 +72,8 @@ class Asker:
             reply = self.backend.complete(request)
             self.emit(_called(mark, request, reply))
             try:
-                written, taken = _accepted(stage, bounds, reply)
-                output, around = _said(system, stage, state, supplied, written)
+                written, cut = _read_output(stage, bounds, reply)
+                output, cleaned = _clean_response(system, stage, state, supplied, written)
             except ReplyError as error:
                 failure, what = error.failure, error.what
                 self.emit(events.Refused(**mark, failure=failure, complaint=what))
@@ -83,8 +83,8 @@ class Asker:
                 complaint = self.prompts.complaint(what + WISHES.get(failure, ""), outline)
                 messages = (*request.messages, Message("assistant", reply.text.strip() or "(blank)"), complaint)
             else:
-                if taken := (*taken, *around):
-                    self.emit(events.Cleaned(**mark, taken=taken))
+                if removed := (*cut, *cleaned):
+                    self.emit(events.Cleaned(**mark, taken=removed))
                 if draw:
                     draw.replies[stage.gives] = reply, written
                 return output
@@ -93,16 +93,16 @@ class Asker:
     def _supplied(self, stage: Stage, state: State, mark: Mapping[str, Any]) -> Inputs:
         supplied: Inputs = {}
         for symbol in [symbol for symbol in self.sources if symbol in stage.sees]:
-            with code_of_the_user(f"{stage.name}, pass {mark['t']}, sources.{symbol}"):
+            with user_code(f"{stage.name}, pass {mark['t']}, sources.{symbol}"):
                 supply = self.sources[symbol](state, state.text_at(self.prompts.system.forecast(stage)))
                 if not isinstance(supply, Supply):
                     raise TypeError(f"it gave {type(supply).__name__}, and a Supply is wanted")
                 content, excluded = tuple(map(dict, supply.content)), supply.excluded
-                told = events.Supplied(
+                event = events.Supplied(
                     **mark, symbol=symbol, content=content, excluded=excluded, problem=supply.problem
                 )
-                json.dumps(told.model_dump(mode="json"))  # what no file can hold is the source's fault, too
-            self.emit(told)
+                json.dumps(event.model_dump(mode="json"))  # what no file can hold is the source's fault, too
+            self.emit(event)
             if supply.content:
                 supplied[symbol] = supply.content
         return supplied
@@ -120,12 +120,12 @@ def bounds_of(system: System, stage: Stage, state: State) -> Bounds:
 
 
 def limit_of(system: System, stage: Stage) -> str:
-    """How a run is told how many tokens a reply of `stage` may have: `system.stages.sgrg.sampling.num_predict=…`."""
+    """The setting that limits the tokens of a reply of `stage`: `system.stages.sgrg.sampling.num_predict=…`."""
     node = "system.auditor" if stage is system.auditor else f"system.stages.{stage.name}"
     return f"{'+' * ('num_predict' not in stage.sampling)}{node}.sampling.num_predict=…"
 
 
-def _accepted(stage: Stage, bounds: Bounds, reply: Reply) -> tuple[Output, tuple[str, ...]]:
+def _read_output(stage: Stage, bounds: Bounds, reply: Reply) -> tuple[Output, tuple[str, ...]]:
     """The output in a reply that ended by itself, is not blank, and holds to the schema; and what was taken off for it.
     Raises ReplyError for any other reply."""
     limit, text = reply.response_tokens, reply.text.strip()
@@ -146,7 +146,7 @@ def _accepted(stage: Stage, bounds: Bounds, reply: Reply) -> tuple[Output, tuple
     return text, ()
 
 
-def _said(
+def _clean_response(
     system: System, stage: Stage, state: State, supplied: Inputs, output: Output
 ) -> tuple[Output, tuple[str, ...]]:
     """The output with the system's response in it cleaned, where it holds that, and what was taken off. Raises
@@ -155,12 +155,12 @@ def _said(
     if symbol != stage.gives:
         return output, ()
     names = {turn.speaker for turn in state.scene.history} | {state.scene.responder} | _speakers(supplied)
-    said, taken = clean(getattr(output, name) if name else str(output), names, state.scene.responder)
-    if not said:
-        raise ReplyError(Failure.EMPTY, f"the answer says nothing{' but ' if taken else ''}{', '.join(taken)}")
-    if not taken:
+    words, removed = clean(getattr(output, name) if name else str(output), names, state.scene.responder)
+    if not words:
+        raise ReplyError(Failure.EMPTY, f"the answer says nothing{' but ' if removed else ''}{', '.join(removed)}")
+    if not removed:
         return output, ()
-    return said if isinstance(output, str) else output.model_copy(update={name: said}), taken
+    return words if isinstance(output, str) else output.model_copy(update={name: words}), removed
 
 
 def _speakers(supplied: Inputs) -> set[str]:
@@ -186,7 +186,7 @@ def _called(mark: Mapping[str, Any], request: Request, reply: Reply) -> events.C
     )
 
 
-def _answered(
+def _ask_class(
     stage: Stage, by: Answerer, bounds: Bounds, state: State, t: int, inputs: Inputs, correction: Correction | None
 ) -> Output:
     """The stage's output as `by` gives it. Raises ReplyError for one that does not hold to the schema."""
@@ -202,7 +202,7 @@ def _answered(
         previous=correction.previous if correction else None,
         instruction=correction.instruction if correction else "",
     )
-    with code_of_the_user(who):
+    with user_code(who):
         given = by(asked)
     try:
         if stage.output:
@@ -221,7 +221,7 @@ def _answered(
 
 
 @contextmanager
-def code_of_the_user(who: str) -> Iterator[None]:
+def user_code(who: str) -> Iterator[None]:
     """Runs code that may raise anything. Raises SampleError (code_error), naming `who` and where, for what is no error
     of ours."""
     try:

@@ -21,7 +21,7 @@ _PUNCTUATION = f"{_ENDS},;:"
 def clean(text: str, names: Iterable[str], responder: str = "") -> tuple[str, tuple[str, ...]]:
     """The words that are said, and what was taken off, each kind once. What is left may be empty. names: of those who
     speak in the dialogue; one in front may have a turn's number before it, a surname and a direction behind it."""
-    told = re.compile(rf'{re.escape(responder)} [^"“”]+[.!?:,] (?="[^"]+"$|“[^“”]+”$)')
+    narration = re.compile(rf'{re.escape(responder)} [^"“”]+[.!?:,] (?="[^"]+"$|“[^“”]+”$)')
     called = "|".join(re.escape(name) for name in names if name)
     name = re.compile(rf"(\d+\.\s*)?[*_]*({called})(?-i:\s+[A-Z]\w*)?[*_]*\s*(\([^()]*\)\s*)?:[*_]*\s*", re.IGNORECASE)
     taken: dict[str, None] = {}
@@ -30,7 +30,7 @@ def clean(text: str, names: Iterable[str], responder: str = "") -> tuple[str, tu
         before = text
         for kind, left in (
             ("stage directions", _without_directions(text)),
-            ("stage directions", text[found.end() :] if responder and (found := told.match(text)) else text),
+            ("stage directions", text[found.end() :] if responder and (found := narration.match(text)) else text),
             ("name", text[found.end() :] if called and (found := name.match(text)) else text),
             ("quotation marks", _without_quotes(text)),
         ):

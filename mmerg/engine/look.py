@@ -1,8 +1,8 @@
 """From a scene's clips to what the agents see: keyframes of the last turns, as images or as measured descriptions.
 
 A model with eyes gets JPEGs (all in one grid if it takes one image only), one without gets what image processing
-measures. A turn whose clip is missing or bad goes on as text, and the trace says why. Whether a model looks at all is
-told by showing it grey pictures, or those of another conversation.
+measures. A turn whose clip is missing or bad goes on as text, and the trace says why. Grey pictures, or those of
+another conversation, show whether a model looks at all.
 """
 
 import threading
@@ -31,37 +31,37 @@ from mmerg.storage.files import Snapshot
 COULD_SHOW_TARGET = "could_show_target"  # nothing of the clip is surely before the target
 
 
-def looked_at(scene: Scene, last_turns: int) -> dict[int, Clip | None]:
+def recent_clips(scene: Scene, last_turns: int) -> dict[int, Clip | None]:
     """The clips of the last turns, by turn number from 1; None for a turn that has none."""
     first = max(0, len(scene.history) - last_turns)
     return {number: turn.clip for number, turn in enumerate(scene.history[first:], start=first + 1)}
 
 
-def shown(samples: Sequence[Sample], settings: FramesSettings) -> tuple[Sample, ...]:
-    """The samples with the clips that they show. With `show=shuffled` each of the last turns that has a clip gets one
-    of the last turns of another conversation's sample, the latest the latest; who gets whose hangs on the ids alone.
+def shuffle_clips(samples: Sequence[Sample], settings: FramesSettings) -> tuple[Sample, ...]:
+    """The samples as they are, or with `show=shuffled` with clips of other conversations: each of the last turns that
+    has a clip gets one of another sample's last turns, the latest turn the latest clip. The ids alone decide which.
     Raises ConfigError where there is no other conversation with clips."""
     if settings.show != "shuffled":
         return tuple(samples)
-    seen = {sample.id: _clips(sample.scene, settings.last_turns) for sample in samples}
-    ring = sorted((one for one in samples if seen[one.id]), key=lambda one: sha256(one.id.encode()).digest())
+    own = {sample.id: _present_clips(sample.scene, settings.last_turns) for sample in samples}
+    ring = sorted((one for one in samples if own[one.id]), key=lambda one: sha256(one.id.encode()).digest())
     if len({one.conversation for one in ring}) == 1:
         what, hint = "the frames of one conversation alone cannot be shuffled", "frames=blank needs no other"
         raise ConfigError(what, where="frames.show=shuffled", hint=hint)
-    given: dict[str, Sample] = {}
+    changed: dict[str, Sample] = {}
     for place, one in enumerate(ring):
         others = (*ring[place + 1 :], *ring[:place])
         donor = next(other for other in others if other.conversation != one.conversation)
-        theirs = list(seen[donor.id].values())
-        clips = {turn: theirs[-1 - n % len(theirs)] for n, turn in enumerate(reversed(seen[one.id]))}
+        donated = list(own[donor.id].values())
+        clips = {turn: donated[-1 - n % len(donated)] for n, turn in enumerate(reversed(own[one.id]))}
         turns = enumerate(one.scene.history, start=1)
         history = tuple(replace(turn, clip=clips.get(number, turn.clip)) for number, turn in turns)
-        given[one.id] = replace(one, scene=replace(one.scene, history=history))
-    return tuple(given.get(one.id, one) for one in samples)
+        changed[one.id] = replace(one, scene=replace(one.scene, history=history))
+    return tuple(changed.get(one.id, one) for one in samples)
 
 
-def _clips(scene: Scene, last_turns: int) -> dict[int, Clip]:
-    return {number: clip for number, clip in looked_at(scene, last_turns).items() if clip}
+def _present_clips(scene: Scene, last_turns: int) -> dict[int, Clip]:
+    return {number: clip for number, clip in recent_clips(scene, last_turns).items() if clip}
 
 
 def clips_by_file(samples: Iterable[Sample], last_turns: int) -> dict[Path, tuple[Clip, ...]]:
@@ -69,14 +69,14 @@ def clips_by_file(samples: Iterable[Sample], last_turns: int) -> dict[Path, tupl
     one avi of minutes, which a pass for each sample would decode from its start again and again."""
     files: dict[Path, dict[Clip, None]] = {}
     for sample in samples:
-        for clip in _clips(sample.scene, last_turns).values():
+        for clip in _present_clips(sample.scene, last_turns).values():
             files.setdefault(clip.path, {})[clip] = None
     return {path: tuple(clips) for path, clips in files.items() if len(clips) > 1}
 
 
 def files_there(samples: Iterable[Sample], last_turns: int) -> Snapshot:
     """The files that the samples look at, as they are now."""
-    return Snapshot.of(clip.path for sample in samples for clip in _clips(sample.scene, last_turns).values())
+    return Snapshot.of(clip.path for sample in samples for clip in _present_clips(sample.scene, last_turns).values())
 
 
 class Ahead:
@@ -126,9 +126,9 @@ class Looker:
     def look(self, scene: Scene, dropped: Sequence[int] = (), *, vision: bool, max_images: int, emit: Emit) -> State:
         """The state that a sample's work starts from. `dropped` names turns whose clip could show the target;
         `max_images` is what the model takes in one call."""
-        clips, most = _clips(scene, self.settings.last_turns), self.settings.max_frames
+        clips, most = _present_clips(scene, self.settings.last_turns), self.settings.max_frames
         taken = dict(zip(clips, self.ahead.extract(list(clips.values()), self.settings, self.store), strict=True))
-        problems = dict.fromkeys(looked_at(scene, self.settings.last_turns), "")
+        problems = dict.fromkeys(recent_clips(scene, self.settings.last_turns), "")
         problems |= {n: found.reason for n, found in taken.items() if isinstance(found, ClipError)}
         problems |= dict.fromkeys(dropped, COULD_SHOW_TARGET)
         good = {n: frames for n, frames in taken.items() if not isinstance(frames, ClipError)}
@@ -161,7 +161,7 @@ class Looker:
             pairs = zip(images, captions, strict=True)
             images = [_image(captioned(image.data, caption, quality)) for image, caption in pairs]
         state = State(scene, tuple(keyframes), tuple(images) if vision else ())
-        turns = tuple(_told(turn, keyframes, problem) for turn, problem in sorted(problems.items()))
+        turns = tuple(_turn_frames(turn, keyframes, problem) for turn, problem in sorted(problems.items()))
         emit(events.FramesTaken(sample=scene.id, form=form(state), turns=turns))
         return state
 
@@ -190,7 +190,7 @@ def budget(frames: dict[int, tuple[Frame, ...]], bound: int) -> dict[int, tuple[
     return dict(sorted(kept.items()))
 
 
-def _told(turn: int, keyframes: Sequence[Keyframe], problem: str) -> events.TurnFrames:
+def _turn_frames(turn: int, keyframes: Sequence[Keyframe], problem: str) -> events.TurnFrames:
     own = [keyframe for keyframe in keyframes if keyframe.turn == turn]
     descriptions = tuple(keyframe.description for keyframe in own if keyframe.description)
     frames = tuple(keyframe.frame for keyframe in own)

@@ -82,26 +82,26 @@ class Prompts:
                 raise ConfigError(what, where=self._folders, hint=hint) from error
             except TemplateError as error:
                 raise ConfigError(f"the prompt {name} is no Jinja template: {error}", where=name) from error
-        self._rendered = self._reached([*BASE, *own, *self._checks])
+        self._rendered = self._reachable([*BASE, *own, *self._checks])
         self._system = Message("system", self._render("system.j2", {}))
 
     def messages(
         self, stage: Stage, state: State, supplied: Mapping[str, object], outline: str, correction: Correction | None
     ) -> tuple[Message, ...]:
         """The messages that open a call of `stage`. supplied: inputs from sources other than stages (M)."""
-        seen = visible(stage, state) | {k: v for k, v in supplied.items() if k in stage.sees}
-        outputs = [(maker.name, seen[maker.gives]) for maker in self.system.stages if maker.gives in seen]
+        inputs = visible(stage, state) | {k: v for k, v in supplied.items() if k in stage.sees}
+        outputs = [(maker.name, inputs[maker.gives]) for maker in self.system.stages if maker.gives in inputs]
         known = {"responder": _line(state.scene.responder), "labels": state.scene.labels, "emotion_of": self.emotion_of}
-        scope = {**known, "vocabulary": self.system.vocabulary, **seen}
+        scope = {**known, "vocabulary": self.system.vocabulary, **inputs}
         shared = self._render("shared.j2", {**scope, "outputs": outputs})
         audited = [one for one in self.system.stages if one.name in stage.audits]
         checks = [(one.name, self._render(_check(one), scope)) for one in audited]
         scope |= {"outline": outline, "correction": correction, "checks": checks}
         own = self._render(f"{stage.name}.j2", scope)
-        return (self._system, Message("user", f"{shared}\n\n{own}", state.images if "V" in seen else ()))
+        return (self._system, Message("user", f"{shared}\n\n{own}", state.images if "V" in inputs else ()))
 
     def complaint(self, what: str, outline: str) -> Message:
-        """What the model is told of a reply that cannot be used."""
+        """The message that asks the model again for a reply that can be used."""
         return Message("user", self._render("repair.j2", {"complaint": what, "outline": outline}))
 
     def digest(self) -> str:
@@ -130,7 +130,7 @@ class Prompts:
                     raise ConfigError(what, where=self._folders, hint=hint) from error
         return sources
 
-    def _reached(self, names: list[str]) -> list[str]:
+    def _reachable(self, names: list[str]) -> list[str]:
         """These templates and all that they can render, as far as they are files, in order of names."""
         reached: set[str] = set()
         while names:
@@ -160,17 +160,17 @@ def _check(stage: Stage) -> str:
 
 def visible(stage: Stage, state: State) -> Inputs:
     """The inputs of `state` that `stage` sees, by symbol, as templates get them; what is absent leaves no trace."""
-    seen: Inputs = {}
+    inputs: Inputs = {}
     turns = [TurnView(n, _line(turn.speaker), _line(turn.text)) for n, turn in enumerate(state.scene.history, start=1)]
     if "V" in stage.sees and state.keyframes:
         views = [
             FrameView(number, k.turn, turns[k.turn - 1].speaker, k.frame.time, k.description)
             for number, k in enumerate(state.keyframes, start=1)
         ]
-        seen["V"] = FramesView(form(state), tuple(views))
+        inputs["V"] = FramesView(form(state), tuple(views))
     if "D" in stage.sees:
-        seen["D"] = tuple(turns)
-    return seen | {symbol: output for symbol, output in state.outputs if symbol in stage.sees}
+        inputs["D"] = tuple(turns)
+    return inputs | {symbol: output for symbol, output in state.outputs if symbol in stage.sees}
 
 
 def form(state: State) -> Form:

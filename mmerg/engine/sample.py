@@ -10,7 +10,7 @@ from pydantic import BaseModel
 
 from mmerg.backends.protocol import Backend, Engine, Sampling
 from mmerg.corpora.dialogue import Sample
-from mmerg.engine.ask import Asker, code_of_the_user
+from mmerg.engine.ask import Asker, user_code
 from mmerg.engine.look import Looker
 from mmerg.engine.loops.audit import audit, refine
 from mmerg.engine.loops.draws import draws
@@ -27,7 +27,7 @@ from mmerg.systems.target import name_of
 
 LOOPS: Mapping[str, Loop] = {"audit": audit, "single": single, "refine": refine, "draws": draws}
 Fields = dict[str, object]  # of a result
-Decide = Callable[[Emit, Sequence[events.Event]], Fields]  # how to tell an event, and those told so far
+Decide = Callable[[Emit, Sequence[events.Event]], Fields]  # how to emit an event, and the events so far
 KeepFrame = Callable[[str, Callable[[], bytes]], None]  # keeps the JPEG of a hash; the bytes are read where it is new
 
 
@@ -47,27 +47,31 @@ class Experiment:
         ConfigError for what would fail every sample."""
         system, store = self.prompts.system, self.looker.store
 
-        def decide(note: Emit, told: Sequence[events.Event]) -> Fields:
+        def decide(note: Emit, so_far: Sequence[events.Event]) -> Fields:
             vision, most = self.engine.vision, self.max_images
-            seen: list[events.Event] = []  # told once its frames are kept: who reads of a frame may ask for it
-            state = self.looker.look(sample.scene, sample.dropped, vision=vision, max_images=most, emit=seen.append)
+            frame_events: list[
+                events.Event
+            ] = []  # emitted once the frames are kept: a reader of the event may ask for them
+            state = self.looker.look(
+                sample.scene, sample.dropped, vision=vision, max_images=most, emit=frame_events.append
+            )
             for image in state.images:  # first: these bytes are at hand, a frame among them need not be read again
                 keep_frame(image.sha256, partial(bytes, image.data))
             for keyframe in state.keyframes:
                 keep_frame(keyframe.frame.sha256, partial(store.read, keyframe.frame.sha256))
-            for event in seen:
+            for event in frame_events:
                 note(event)
             ready: dict[str, Ready] = {symbol: partial(each.supply, sample) for symbol, each in self.sources.items()}
             asker = Asker(self.prompts, backend, self.sampling, note, ready)
             if isinstance(system.loop, str):
-                return _decided(system, loop_of(system)(system, state, asker, note))
-            with code_of_the_user(f"loop {name_of(system.loop)}"):
+                return _result_fields(system, loop_of(system)(system, state, asker, note))
+            with user_code(f"loop {name_of(system.loop)}"):
                 outcome = loop_of(system)(system, state, asker, note)
                 if not isinstance(outcome, Outcome):
                     raise TypeError(f"it gave {type(outcome).__name__}, and an Outcome is wanted")
-                decided = _decided(system, outcome)
+                decided = _result_fields(system, outcome)
                 Result.model_validate({"id": sample.id, "status": "ok", **decided})  # raises for what none can hold
-                for event in _untold(system, sample.id, outcome, told):
+                for event in _missing_events(system, sample.id, outcome, so_far):
                     note(event)
                 return decided
 
@@ -90,9 +94,9 @@ def tried(sample: Sample, decide: Decide, emit: Emit, place: str = "") -> Result
         responder=scene.responder,
         labels=scene.labels,
     )
-    decided, told = attempt(started, decide, emit)
+    decided, so_far = attempt(started, decide, emit)
     gold = {"gold_response": target.text, "gold_emotion": target.emotion} if target else {}
-    facts = facts_of(told, cast("str | None", decided.get("response")), place)
+    facts = facts_of(so_far, cast("str | None", decided.get("response")), place)
     return Result.model_validate({**gold, **facts, **decided})
 
 
@@ -101,16 +105,16 @@ def attempt(started: events.SampleStarted, decide: Decide, emit: Emit) -> tuple[
     events. Raises CallError (interrupted), after which nothing is decided."""
     begun = time.monotonic()
     sample = started.sample
-    told: list[events.Event] = []
+    so_far: list[events.Event] = []
 
     def note(event: events.Event) -> None:
         emit(event)
-        told.append(event)
+        so_far.append(event)
 
     note(started)
     decided: Fields
     try:
-        decided = {"status": "ok", **decide(note, told)}
+        decided = {"status": "ok", **decide(note, so_far)}
         note(events.SampleDone(sample=sample))
     except SampleError as error:
         failure = error.failure
@@ -118,7 +122,7 @@ def attempt(started: events.SampleStarted, decide: Decide, emit: Emit) -> tuple[
             raise
         note(events.SampleFailed(sample=sample, failure=failure, what=error.what, where=error.where, hint=error.hint))
         decided = {"status": "failed", "failure": failure, "failure_text": str(error)}
-    calls = [event.reply for event in told if isinstance(event, events.Called)]
+    calls = [event.reply for event in so_far if isinstance(event, events.Called)]
     fields: Fields = {
         "id": sample,
         "dialogue": started.dialogue,
@@ -128,28 +132,30 @@ def attempt(started: events.SampleStarted, decide: Decide, emit: Emit) -> tuple[
         "response_tokens": sum(reply.response_tokens for reply in calls),
         "seconds": round(time.monotonic() - begun, 3),
     }
-    return fields | decided, told
+    return fields | decided, so_far
 
 
-def _untold(system: System, sample: str, outcome: Outcome, told: Sequence[events.Event]) -> Iterator[events.Event]:
-    """What scoring needs and a loop of the user's did not tell: the outputs of the selected pass, and which it is."""
-    made = {event.symbol for event in told if isinstance(event, events.Produced)}
+def _missing_events(
+    system: System, sample: str, outcome: Outcome, so_far: Sequence[events.Event]
+) -> Iterator[events.Event]:
+    """The events that scoring needs and a loop of the user's did not emit: the outputs of the selected pass, and which it is."""
+    made = {event.symbol for event in so_far if isinstance(event, events.Produced)}
     chosen = outcome.selected
     for stage in system.stages:
         output = chosen.state.get(stage.gives)
         if output is not None and stage.gives not in made:
             yield events.Produced.of(sample, chosen.t, stage.name, stage.gives, output)
-    if not any(isinstance(event, events.Selected) for event in told):
+    if not any(isinstance(event, events.Selected) for event in so_far):
         yield events.Selected(sample=sample, t=chosen.t, ranks={}, ended=outcome.ended)
 
 
-def _decided(system: System, outcome: Outcome) -> Fields:
+def _result_fields(system: System, outcome: Outcome) -> Fields:
     chosen = outcome.selected
-    found = {key: chosen.state.at(path) for key, path in system.result.items()}
+    values = {key: chosen.state.at(path) for key, path in system.result.items()}
     return {
         "selected_pass": chosen.t,
         "passes": len(outcome.passes),
         "ended": outcome.ended,
         "audit": dict(zip(chosen.audit.findings, chosen.audit.checks, strict=True)) if chosen.audit else None,
-        **{key: one.model_dump(mode="json") if isinstance(one, BaseModel) else one for key, one in found.items()},
+        **{key: one.model_dump(mode="json") if isinstance(one, BaseModel) else one for key, one in values.items()},
     }

@@ -25,7 +25,7 @@ class Source(Protocol):
     digest: a text that changes whenever what is supplied may change; it joins the run's identity. sample: may be used
     to guard against leaks, as it holds the hidden target; what is supplied goes into prompts and into the trace.
     forecast: the emotion of `system.result`, where the asking stage sees it and it is there. A source may have a
-    `missing(samples)` as well: what it lacks, told before the first call; `facts`, which the run notes beside its
+    `missing(samples)` as well: what it lacks, printed before the first call; `facts`, which the run notes beside its
     settings; and a `close()`, which a run that stops calls from another thread: break off what `supply` waits for.
     """
 

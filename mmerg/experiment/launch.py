@@ -21,7 +21,7 @@ from mmerg.console.terminal import console, escape, plural, printable
 from mmerg.corpora.dialogue import Corpus, Sample
 from mmerg.corpora.protocols import Selection, chosen, describe, select
 from mmerg.corpora.reading import clip_files
-from mmerg.engine.look import shown
+from mmerg.engine.look import shuffle_clips
 from mmerg.engine.prompts import Prompts
 from mmerg.engine.sources import Source
 from mmerg.errors import CorpusError, some
@@ -57,7 +57,7 @@ class Task:
         """Raises MmergError where the corpus cannot be read, leaves no sample, or settings do not fit each other."""
         corpus = wiring.corpus_of(settings.dataset)
         selection = select(corpus, settings.protocol)
-        selection = replace(selection, samples=shown(selection.samples, settings.frames))
+        selection = replace(selection, samples=shuffle_clips(selection.samples, settings.frames))
         if not selection.samples:
             raise CorpusError(
                 f"the protocol leaves no sample: {describe(settings.protocol, selection)}",

@@ -21,7 +21,7 @@ from mmerg.scoring.metric import Metric
 from mmerg.scoring.perplexity import ref_perplexity, self_perplexity
 from mmerg.scoring.score import DRAWS
 from mmerg.scoring.words import Tokenizer, tokenizer, tokenizer_signature
-from mmerg.systems.target import named
+from mmerg.systems.target import import_name
 
 
 @dataclass(frozen=True)
@@ -120,7 +120,7 @@ def standard_metrics(engine: Engine, options: Options = DEFAULTS) -> list[Metric
 
 def _own(reference: str) -> Metric:
     where, hint = f"--metric {reference}", "folder/file.py:name; mmerg new metric NAME writes one"
-    found = named(reference, where, hint)
+    found = import_name(reference, where, hint)
     if not isinstance(found, Metric):
         raise ConfigError("it is no mmerg.scoring.metric.Metric", where=where, hint=hint)
     return found

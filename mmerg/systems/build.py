@@ -16,7 +16,7 @@ from mmerg.systems.ablate import ablated
 from mmerg.systems.audit import audit_class
 from mmerg.systems.schema import vocabularies
 from mmerg.systems.system import Answerer, Stage, System
-from mmerg.systems.target import make, named
+from mmerg.systems.target import import_name, make
 
 COMMON = Path(__file__).parent / "common"
 ALWAYS = {"D", "V"}  # inputs that every sample brings
@@ -90,31 +90,31 @@ def _auditor(node: AuditorSettings, stages: list[str], where: str) -> Stage:
 
 
 def _answerer(target: Target, where: str) -> Answerer:
-    made = make(target, where)
-    if not callable(made):
+    answerer = make(target, where)
+    if not callable(answerer):
         hint = "it needs __call__(self, asked), see docs/own.md"
         raise ConfigError(f"what {target.target} makes cannot be asked", where=where, hint=hint)
-    return made
+    return answerer
 
 
 def _loop(node: str | Target, where: str) -> str | Callable[..., object]:
     if isinstance(node, str) and node in LOOPS:
         return node
     hint = f"{', '.join(LOOPS)}, the dotted name of a function, or a _target_"
-    found = named(node, where, hint) if isinstance(node, str) else make(node, where)
-    if not callable(found):
+    function = import_name(node, where, hint) if isinstance(node, str) else make(node, where)
+    if not callable(function):
         raise ConfigError(f"the loop {node} cannot be called", where=where, hint=hint)
-    return cast(Callable[..., object], found)
+    return cast(Callable[..., object], function)
 
 
 def _output_class(dotted: str, where: str) -> type[BaseModel]:
-    found = named(dotted, f"{where}, output", "name a pydantic class, or text")
-    if not (isinstance(found, type) and issubclass(found, BaseModel) and found.model_fields):
+    output = import_name(dotted, f"{where}, output", "name a pydantic class, or text")
+    if not (isinstance(output, type) and issubclass(output, BaseModel) and output.model_fields):
         raise ConfigError(f"output {dotted!r} is not a pydantic class with fields", where=where)
-    if issubclass(found, RootModel):
+    if issubclass(output, RootModel):
         hint = "a class with a field that holds it"
         raise ConfigError(f"output {dotted!r} is a RootModel, which has no fields of its own", where=where, hint=hint)
-    return found
+    return output
 
 
 def _check_sources(node: SystemSettings, given: Collection[str], where: str) -> None:

@@ -73,26 +73,26 @@ class Schema:
 
 def json_schema(cls: type[BaseModel], bounds: Bounds) -> Schema:
     """The JSON schema of one call: references inlined, every field required, in class order, nothing else allowed."""
-    quoting = any("x-quote" in node for node in _nodes(_read(cls)))
-    return _made(cls, bounds if quoting else replace(bounds, quotable=()))
+    quoting = any("x-quote" in node for node in _nodes(_plain_schema(cls)))
+    return _build(cls, bounds if quoting else replace(bounds, quotable=()))
 
 
 @lru_cache(maxsize=512)  # samples with as many turns and frames share theirs, but for what is quoted
-def _made(cls: type[BaseModel], bounds: Bounds) -> Schema:
-    node = _concrete(_read(cls), bounds)
+def _build(cls: type[BaseModel], bounds: Bounds) -> Schema:
+    node = _concrete(_plain_schema(cls), bounds)
     outline = "\n".join(_lines(node["properties"], ""))
-    return Schema(_dumped(node, "x-words", "x-form"), outline, node["required"])
+    return Schema(_dump(node, "x-words", "x-form"), outline, node["required"])
 
 
 def schema_digest(cls: type[BaseModel]) -> str:
     """What two equal schema classes have in common, wherever they are written."""
-    return _dumped(_read(cls), "x-words")
+    return _dump(_plain_schema(cls), "x-words")
 
 
 def vocabularies(cls: type[BaseModel]) -> set[str]:
     """The vocabularies that a class chooses from, at any depth. Raises ConfigError, naming the field, for a type that
     no grammar or outline can tell a model, or that no value can be of."""
-    return {node["x-choice"] for node in _nodes(_read(cls)) if "x-choice" in node}
+    return {node["x-choice"] for node in _nodes(_plain_schema(cls)) if "x-choice" in node}
 
 
 def _nodes(node: Node) -> Iterator[Node]:
@@ -101,7 +101,7 @@ def _nodes(node: Node) -> Iterator[Node]:
         yield from _nodes(inner)
 
 
-def _dumped(node: Node, *but_for: str) -> str:
+def _dump(node: Node, *but_for: str) -> str:
     def kept(node: Any) -> Any:
         return {key: kept(one) for key, one in node.items() if key not in but_for} if isinstance(node, dict) else node
 
@@ -109,7 +109,7 @@ def _dumped(node: Node, *but_for: str) -> str:
 
 
 @cache
-def _read(cls: type[BaseModel]) -> Node:
+def _plain_schema(cls: type[BaseModel]) -> Node:
     """What pydantic says of a class, without references. Docstrings are for readers of the code, and `python -OO` has
     none."""
     try:
@@ -216,8 +216,8 @@ def _kind(node: Node) -> str:
         return f"list of {node.get('minItems', 0)} to {node.get('maxItems', 'many')}, each {_kind(node['items'])}"
     if kind == "integer" and {"minimum", "maximum"} <= node.keys():
         return f"number {node['minimum']} to {node['maximum']}"
-    told = [name for name in LIMITS if name in node and not (name == "maxLength" and "x-words" in node)]
-    bounds = (LIMITS[name].format(node[name]) for name in told)
+    limits = [name for name in LIMITS if name in node and not (name == "maxLength" and "x-words" in node)]
+    bounds = (LIMITS[name].format(node[name]) for name in limits)
     return ", ".join(filter(None, (PLAIN.get(kind, "an object with"), *bounds)))
 
 

@@ -49,7 +49,7 @@ class Answerer(Protocol):
 class Stage:
     """One agent. output: a frozen pydantic class, or None for plain text. by: answers in place of a model. check: what
     the auditor asks of it, a template; audits: the stages whose checks it is shown. alternatives: how many of the
-    likeliest tokens are told beside each. sampling: overrides of the backbone's samplers."""
+    likeliest tokens come with each. sampling: overrides of the backbone's samplers."""
 
     name: str
     gives: str
@@ -68,7 +68,7 @@ class System:
     """prompts: folders of templates, of one name the first folder's counts. vocabulary: the words that schemas choose
     from. result: where response, emotion and plan stand among the outputs ("R", "e.emotion", "P"). loop: the name of
     one of ours, or a function of the user's. stop, score: fields of the auditor's output. rerun_temperature: of a stage
-    that is told a correction; None: its own. draws: passes of loop=draws."""
+    that gets a correction; None: its own. draws: passes of loop=draws."""
 
     name: str
     prompts: tuple[Path, ...]

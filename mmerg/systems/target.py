@@ -20,20 +20,22 @@ def make(target: Target, where: str) -> object:
     """What the target gives with its arguments, of which some may be targets. As in Hydra, `_args_` are arguments
     without a name, and `_partial_` leaves the call to others. Raises ConfigError where it cannot be imported or made,
     and the MmergError that it raises itself."""
-    return _made(target.model_dump(by_alias=True), where)
+    return _build(target.model_dump(by_alias=True), where)
 
 
-def _made(node: object, where: str) -> object:
+def _build(node: object, where: str) -> object:
     if isinstance(node, list | tuple):
-        return [_made(inner, where) for inner in node]
+        return [_build(inner, where) for inner in node]
     if not isinstance(node, dict):
         return node
-    given = {str(key): _made(inner, where) for key, inner in node.items()}
+    given = {str(key): _build(inner, where) for key, inner in node.items()}
     if "_target_" not in given:
         return given
     dotted, later = str(given.pop("_target_")), given.pop("_partial_", False)
     unnamed = cast(Sequence[object], given.pop("_args_", ()))
-    thing = cast(Callable[..., object], named(dotted, where, "_target_ is the dotted name of a class or function"))
+    thing = cast(
+        Callable[..., object], import_name(dotted, where, "_target_ is the dotted name of a class or function")
+    )
     try:
         return partial(thing, *unnamed, **given) if later else thing(*unnamed, **given)
     except MmergError:
@@ -41,8 +43,10 @@ def _made(node: object, where: str) -> object:
     except (Exception, SystemExit) as error:
         why = " ".join(described(error).split())
         if isinstance(error, ValidationError):
-            found = error.errors(include_url=False)
-            why = "; ".join(f"{'.'.join(map(str, one['loc']))} is {one['input']!r:.60}: {one['msg']}" for one in found)
+            problems = error.errors(include_url=False)
+            why = "; ".join(
+                f"{'.'.join(map(str, one['loc']))} is {one['input']!r:.60}: {one['msg']}" for one in problems
+            )
         inside = error.__traceback__ and error.__traceback__.tb_next  # else the arguments do not fit
         place = f", {raised_at(error)}" if inside and not isinstance(error, ValidationError) else ""
         hint = "" if inside else _takes(thing)
@@ -56,7 +60,7 @@ def _takes(thing: Callable[..., object]) -> str:
         return ""
 
 
-def named(dotted: str, where: str, hint: str) -> object:
+def import_name(dotted: str, where: str, hint: str) -> object:
     """What a dotted name such as `my_stage.Reply`, or `folder/my_stage.py:Reply`, names. Raises ConfigError where there
     is no such thing, or its module cannot be imported."""
     file, in_file, name = dotted.rpartition(".py:")

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mmerg.corpora.dialogue import Clip, Sample, Scene, Turn
-from mmerg.engine.look import Looker, budget, shown
+from mmerg.engine.look import Looker, budget, shuffle_clips
 from mmerg.engine.prompts import form
 from mmerg.engine.state import State
 from mmerg.errors import ConfigError
@@ -273,7 +273,7 @@ def talks(*counts: int) -> list[Sample]:
 
 def test_shuffled_clips_are_of_another_conversation_whoever_else_is_asked_for() -> None:
     own = talks(3, 1, 0, 2, 4)
-    given = shown(own, SHUFFLED)
+    given = shuffle_clips(own, SHUFFLED)
     assert [one.id for one in given] == [one.id for one in own]
     for before, after in zip(own, given, strict=True):
         places = [turn.clip is None for turn in before.scene.history]
@@ -282,11 +282,11 @@ def test_shuffled_clips_are_of_another_conversation_whoever_else_is_asked_for() 
         changed = [turn.clip for turn in new if turn.clip]
         assert not {clip.path.parent for clip in changed} & {turn.clip.path.parent for turn in last if turn.clip}
         assert [turn.text for turn in after.scene.history] == [turn.text for turn in before.scene.history]
-    assert shown(own, SHUFFLED) == given
-    assert shown(own, FramesSettings()) == tuple(own)
+    assert shuffle_clips(own, SHUFFLED) == given
+    assert shuffle_clips(own, FramesSettings()) == tuple(own)
 
 
 def test_one_conversation_cannot_be_shuffled() -> None:
     with pytest.raises(ConfigError, match="one conversation alone"):
-        shown(talks(2), SHUFFLED)
-    assert shown(talks(0, 0), SHUFFLED) == tuple(talks(0, 0))
+        shuffle_clips(talks(2), SHUFFLED)
+    assert shuffle_clips(talks(0, 0), SHUFFLED) == tuple(talks(0, 0))

@@ -10,7 +10,7 @@ from threading import Barrier, Lock
 import pytest
 
 from mmerg.corpora.dialogue import Clip, Dialogue, Sample, Turn, cut
-from mmerg.engine.look import Ahead, Looker, clips_by_file, looked_at
+from mmerg.engine.look import Ahead, Looker, clips_by_file, recent_clips
 from mmerg.engine.state import State
 from mmerg.errors import Failure, SampleError
 from mmerg.experiment.wiring import looker_of
@@ -88,9 +88,9 @@ def test_the_plan_holds_each_clip_once_and_only_files_that_several_share() -> No
 
 def test_only_the_last_turns_are_looked_at() -> None:
     sample = all_samples(talk(Path("film.avi")))[2]
-    assert list(looked_at(sample.scene, 2)) == [2, 3]
-    assert looked_at(sample.scene, 9) == {n: turn.clip for n, turn in enumerate(sample.scene.history, start=1)}
-    assert looked_at(sample.scene, 0) == {}
+    assert list(recent_clips(sample.scene, 2)) == [2, 3]
+    assert recent_clips(sample.scene, 9) == {n: turn.clip for n, turn in enumerate(sample.scene.history, start=1)}
+    assert recent_clips(sample.scene, 0) == {}
 
 
 def test_the_first_sample_takes_what_the_others_need(film: Path, tmp_path: Path) -> None:

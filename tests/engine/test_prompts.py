@@ -16,7 +16,7 @@ from mmerg.engine.state import Correction, State
 from mmerg.errors import ConfigError
 from mmerg.systems.schema import json_schema
 from mmerg.systems.system import Stage, System
-from mmerg.systems.target import named
+from mmerg.systems.target import import_name
 from tests.engine.parts import SCENE, keyframes, merg, outputs, with_images
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -221,7 +221,7 @@ def test_the_digest_is_of_what_checks_include_and_of_the_file_of_a_class_of_the_
         code = f"import pydantic\nclass Reply(pydantic.BaseModel):\n    word: str\n    {validator}\n"
         (tmp_path / "replies.py").write_text(code, encoding="utf-8")
         first, *rest = templates(tmp_path).stages
-        output = named(f"{tmp_path / 'replies.py'}:Reply", "here", "")
+        output = import_name(f"{tmp_path / 'replies.py'}:Reply", "here", "")
         assert isinstance(output, type)
         stages = (replace(first, check="{% include 'part.j2' %}", output=output), *rest)
         return Prompts(replace(templates(tmp_path), stages=stages)).digest()

@@ -28,13 +28,13 @@ def audit(system: System, state: State, ask: Ask, emit: Emit) -> Outcome:
 
     def read(reply: Output, this: Pass) -> tuple[Pass, Correction | str]:
         assert not isinstance(reply, str)
-        found = audit_of(reply)
-        emit(events.Audited(sample=state.scene.id, t=this.t, audit=found, checks=found.checks, fault=found.fault))
-        audited = replace(this, audit=found)
-        if found.fault is None:
+        verdict = audit_of(reply)
+        emit(events.Audited(sample=state.scene.id, t=this.t, audit=verdict, checks=verdict.checks, fault=verdict.fault))
+        audited = replace(this, audit=verdict)
+        if verdict.fault is None:
             return audited, "passed"
-        [faulty] = [stage for stage in system.stages if stage.name == found.fault]
-        finding, previous = found.findings[faulty.name], this.state.get(faulty.gives)
+        [faulty] = [stage for stage in system.stages if stage.name == verdict.fault]
+        finding, previous = verdict.findings[faulty.name], this.state.get(faulty.gives)
         assert previous is not None
         return audited, Correction(faulty.name, previous, finding.reason, finding.correction)
 
@@ -57,14 +57,14 @@ def refine(system: System, state: State, ask: Ask, emit: Emit) -> Outcome:
 
     def read(reply: Output, this: Pass) -> tuple[Pass, Correction | str]:
         emit(events.Produced.of(state.scene.id, this.t, critic.name, critic.gives, reply))
-        looked_at = replace(this, score=(int(getattr(reply, system.score)) if system.score else 0,))
+        scored = replace(this, score=(int(getattr(reply, system.score)) if system.score else 0,))
         if system.stop and getattr(reply, system.stop):
-            return looked_at, "good enough"
+            return scored, "good enough"
         draft = this.state.get(writer.gives)
         assert draft is not None
         drafts = (*(this.correction.drafts if this.correction else ()), Draft(draft, reply))
         feedback = reply if isinstance(reply, str) else reply.model_dump_json()
-        return looked_at, Correction(writer.name, draft, "", feedback, drafts)
+        return scored, Correction(writer.name, draft, "", feedback, drafts)
 
     return _audited_passes(system, critic, state, ask, emit, read, system.final_selection if system.score else "last")
 
@@ -102,11 +102,11 @@ def _audited_passes(
                 raise
             emit(events.Unaudited(sample=sample, t=t, failure=error.failure, what=error.what, hint=error.hint))
             return finish(sample, [*passes, this], "unaudited", by, emit)
-        looked_at, verdict = read(reply, this)
-        passes.append(looked_at)
-        if isinstance(verdict, str):
-            return finish(sample, passes, verdict, by, emit)
-        correction = verdict
+        this, next_step = read(reply, this)
+        passes.append(this)
+        if isinstance(next_step, str):
+            return finish(sample, passes, next_step, by, emit)
+        correction = next_step
     return finish(sample, passes, "max_iterations", by, emit)
 
 

@@ -75,7 +75,7 @@ def select(passes: Sequence[Pass], by: FinalSelection = "lexicographic") -> Pass
 
 
 def finish(sample: str, passes: Sequence[Pass], ended: str, by: FinalSelection, emit: Emit) -> Outcome:
-    """The outcome of a loop whose passes have ranks, told as an event."""
+    """The outcome of a loop whose passes have ranks; emits what was selected."""
     selected = select(passes, by)
     ranks = {candidate.t: rank for candidate in passes if (rank := candidate.rank())}
     emit(events.Selected(sample=sample, t=selected.t, ranks=ranks, ended=ended, by=by))
