@@ -49,17 +49,13 @@ class Experiment:
 
         def decide(note: Emit, so_far: Sequence[events.Event]) -> Fields:
             vision, most = self.engine.vision, self.max_images
-            frame_events: list[
-                events.Event
-            ] = []  # emitted once the frames are kept: a reader of the event may ask for them
-            state = self.looker.look(
-                sample.scene, sample.dropped, vision=vision, max_images=most, emit=frame_events.append
-            )
+            later: list[events.Event] = []  # emitted once the frames are kept, as readers may ask for them
+            state = self.looker.look(sample.scene, sample.dropped, vision=vision, max_images=most, emit=later.append)
             for image in state.images:  # first: these bytes are at hand, a frame among them need not be read again
                 keep_frame(image.sha256, partial(bytes, image.data))
             for keyframe in state.keyframes:
                 keep_frame(keyframe.frame.sha256, partial(store.read, keyframe.frame.sha256))
-            for event in frame_events:
+            for event in later:
                 note(event)
             ready: dict[str, Ready] = {symbol: partial(each.supply, sample) for symbol, each in self.sources.items()}
             asker = Asker(self.prompts, backend, self.sampling, note, ready)
@@ -138,7 +134,7 @@ def attempt(started: events.SampleStarted, decide: Decide, emit: Emit) -> tuple[
 def _missing_events(
     system: System, sample: str, outcome: Outcome, so_far: Sequence[events.Event]
 ) -> Iterator[events.Event]:
-    """The events that scoring needs and a loop of the user's did not emit: the outputs of the selected pass, and which it is."""
+    """What scoring needs and a loop of the user's did not emit: the selected pass and its outputs."""
     made = {event.symbol for event in so_far if isinstance(event, events.Produced)}
     chosen = outcome.selected
     for stage in system.stages:

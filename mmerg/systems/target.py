@@ -33,9 +33,8 @@ def _build(node: object, where: str) -> object:
         return given
     dotted, later = str(given.pop("_target_")), given.pop("_partial_", False)
     unnamed = cast(Sequence[object], given.pop("_args_", ()))
-    thing = cast(
-        Callable[..., object], import_name(dotted, where, "_target_ is the dotted name of a class or function")
-    )
+    hint = "_target_ is the dotted name of a class or function"
+    thing = cast(Callable[..., object], import_name(dotted, where, hint))
     try:
         return partial(thing, *unnamed, **given) if later else thing(*unnamed, **given)
     except MmergError:
