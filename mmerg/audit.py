@@ -21,14 +21,13 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--seed", type=int, metavar="N", default=0, help="of samples and faults, default: %(default)s")
     parser.add_argument("--stages", nargs="+", metavar="STAGE", default=[], help="plant in these, default: in each")
     parser.add_argument("--host", nargs="+", metavar="URL", default=[], help="where the model is served now")
-    parser.add_argument("--json", type=Path, metavar="FILE", help="write planted.json there, too")
     given = parser.parse_args(argv)
 
     def command() -> int:
         # Only once there is something to audit: --help stays quick.
         from mmerg.auditing.launch import launch
 
-        return launch(given.run, n=given.n, seed=given.seed, stages=given.stages, hosts=given.host, json=given.json)
+        return launch(given.run, n=given.n, seed=given.seed, stages=given.stages, hosts=given.host)
 
     return run_command(command)
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Sequence
+from itertools import takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -24,11 +25,13 @@ if TYPE_CHECKING:
 
 def split(arguments: Sequence[str]) -> tuple[list[Path], list[str]]:
     """Run folders, and what Hydra gets. Folders come first: up to an option, or a key=value that is no folder."""
-    for place, argument in enumerate(arguments):
+
+    def is_run(argument: str) -> bool:
         is_folder = os.path.isdir(argument)  # noqa: PTH112  (Path's raises for a name as long as a setting may be)
-        if argument.startswith("-") or ("=" in argument and not is_folder):
-            return [Path(folder) for folder in arguments[:place]], list(arguments[place:])
-    return [Path(folder) for folder in arguments], []
+        return not argument.startswith("-") and ("=" not in argument or is_folder)
+
+    folders = list(takewhile(is_run, arguments))
+    return list(map(Path, folders)), list(arguments[len(folders) :])
 
 
 def main() -> int:

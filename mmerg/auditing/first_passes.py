@@ -77,31 +77,30 @@ class FirstPasses:
 
     def _read(self, sample: str) -> FirstPass:
         told = read_events(self.run, sample)
+        of_pass = [one for one in told if getattr(one, "t", 0) == 0]
+        outputs = {one.symbol: one.output for one in of_pass if isinstance(one, events.Produced)}
         started = next((one for one in told if isinstance(one, events.SampleStarted)), None)
-        outputs = {one.symbol: one.output for one in told if isinstance(one, events.Produced) and one.t == 0}
         if started is None or not outputs.keys() >= {stage.gives for stage in self.system.stages}:
             place = str(events_file(self.run, sample))
             raise RunError(f"the events of {sample} do not hold a whole first pass", where=place, hint=AGAIN)
-        taken = next((one for one in told if isinstance(one, events.FramesTaken)), None)
+        taken = [one for one in told if isinstance(one, events.FramesTaken)]
         keyframes = tuple(
             Keyframe(turn.turn, frame, description)
-            for turn in (taken.turns if taken else ())
+            for event in taken
+            for turn in event.turns
             for frame, description in zip(turn.frames, turn.descriptions or [""] * len(turn.frames), strict=True)
         )
         history = tuple(Turn(speaker, text) for speaker, text in started.history)
         state = State(Scene(sample, history, started.responder, started.labels), keyframes)
         for stage in self.system.stages:
             state = self._with(state, stage, outputs[stage.gives])
-        sent = [m.images for one in told if isinstance(one, events.Called) for m in one.messages if m.images]
-        if taken and taken.form == "images":  # also where classes of the user's alone saw them
-            sent.append(tuple(keyframe.frame.sha256 for keyframe in keyframes))
+        messages = (message for one in told if isinstance(one, events.Called) for message in one.messages)
+        sent = next((message.images for message in messages if message.images), ())
+        if not sent and taken and taken[0].form == "images":  # classes of the user's alone saw them
+            sent = tuple(keyframe.frame.sha256 for keyframe in keyframes)
         auditor = self.system.agents[-1].name
-        supplied = {
-            one.symbol: Supply(one.content)
-            for one in told
-            if isinstance(one, events.Supplied) and (one.t, one.stage) == (0, auditor)
-        }
-        return FirstPass(started, state, sent[0] if sent else (), supplied)
+        given = (one for one in of_pass if isinstance(one, events.Supplied) and one.stage == auditor)
+        return FirstPass(started, state, sent, {one.symbol: Supply(one.content) for one in given})
 
     def _with(self, state: State, stage: Stage, output: object) -> State:
         """The state with what `stage` gave: those fields alone that it was asked for, which prompts may show."""

@@ -5,61 +5,72 @@ Reads top to bottom: the run's settings and system, what is finished, who answer
 
 import os
 import random
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import closing
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from pydantic import ValidationError
 
-from mmerg.auditing.audits import Auditing, Audits
+from mmerg.auditing.comparison import Comparison
 from mmerg.auditing.first_passes import AGAIN, FirstPasses, finished
-from mmerg.auditing.planted import ALL, COLUMNS, PLANTED, Planted, figures
+from mmerg.auditing.planted import ALL, COLUMNS, PLANTED, Case, Planted, figures
 from mmerg.backends.pool import Pool
-from mmerg.backends.protocol import changed
+from mmerg.backends.protocol import Backend, Sampling, changed
 from mmerg.console.progress import Progress
 from mmerg.console.terminal import console, escape
+from mmerg.engine.ask import Asker
+from mmerg.engine.loops.audit import is_final
+from mmerg.engine.loops.loop import Ask
 from mmerg.engine.parallel import in_flight
 from mmerg.engine.prompts import Prompts
-from mmerg.errors import CallError, ConfigError, RunError
+from mmerg.engine.sample import attempt
+from mmerg.engine.state import State
+from mmerg.errors import CallError, ConfigError, RunError, SampleError
 from mmerg.experiment.wiring import answering, prompts_of, sampling_of
 from mmerg.judging.tables import methods, table
+from mmerg.runs.events import Emit
 from mmerg.runs.folder import read_results
 from mmerg.runs.manifest import About, Manifest, read_manifest
+from mmerg.runs.result import Verdicts
 from mmerg.scoring.files import written
 from mmerg.scoring.score import results_digest
 from mmerg.settings.identity import with_runtime_settings
 from mmerg.settings.model import RunSettings
 from mmerg.storage.files import why
-from mmerg.systems.system import Stage, System
+from mmerg.systems.audit import audit_of
+from mmerg.systems.system import Stage
 
 
-def launch(
-    run: Path, *, n: int, seed: int, stages: Sequence[str] = (), hosts: Sequence[str] = (), json: Path | None = None
-) -> int:
+def launch(run: Path, *, n: int, seed: int, stages: Sequence[str] = (), hosts: Sequence[str] = ()) -> int:
     """Audits `n` samples, drawn with the seed, and writes what that comes to: 0 all fine, 1 calls failed for some.
     Raises MmergError where the run, an option, or who answers is not what is needed."""
     if n < 1 or seed < 0:
         raise ConfigError("n must be 1 or more, and seed 0 or more", where=f"--n {n} --seed {seed}")
-    manifest = read_manifest(run)
+    manifest, results = read_manifest(run), read_results(run)
     settings = settings_of(run, manifest, hosts)
     prompts = prompts_of(settings)
-    auditor = _auditor(run, settings, prompts, manifest)
-    planted_in = _planted_in(prompts.system, auditor, stages)
-    results = read_results(run)
+    auditor = _auditor(run, prompts, manifest)
+    known = {stage.name: stage for stage in prompts.system.stages if stage.gives in auditor.sees}
+    if unknown := set(stages) - set(known):
+        what = f"{auditor.name} sees no output of a stage {', '.join(sorted(unknown))}"
+        raise ConfigError(what, where="--stages", hint=f"those that it sees: {', '.join(known)}")
+    planted_in = [stage for name, stage in known.items() if name in (stages or known)]
     dialogues = finished(run, manifest, results)
     samples = sorted(dialogues)
     random.Random(seed).shuffle(samples)  # so that a larger n keeps the samples of a smaller one
     passes = FirstPasses(run, prompts.system, dialogues)
     auditing = Auditing(passes, prompts, auditor, planted_in, sampling_of(settings), seed)
-    out, found = console(), list[Audits]()
+    out = console()
     progress = Progress(out, len(samples[:n]), kept=0)
 
-    def leased(sample: str) -> Audits:
+    def audited(sample: str) -> Audits:
         with pool.lease() as backend:
             return auditing.sample(sample, backend, progress.event)
 
+    found = []
     with closing(_pool(run, settings, manifest)) as pool, progress:
-        for one in in_flight(samples[:n], leased, pool.slots, pool.close):
+        for one in in_flight(samples[:n], audited, pool.slots, pool.close):
             progress.result(one)
             found.append(one)
     failed = [one for one in found if one.status == "failed"]
@@ -69,28 +80,83 @@ def launch(
     if not any(case.stage for case in cases):
         what = "there is no fault to plant: each stage gave the same output, or emotion, in every dialogue"
         raise RunError(what, where=str(run), hint="take a run of more dialogues")
+    names = tuple(stage.name for stage in planted_in)
     signature = f"auditor:{auditor.name}|pass:0|swap:other-dialogue|unreadable:wrong|seed:{seed}"
     planted = Planted(
         run=About(run, manifest).run,
         auditor=auditor.name,
         seed=seed,
-        stages=tuple(stage.name for stage in planted_in),
+        stages=names,
         failed=len(failed),
-        figures=figures(cases, [stage.name for stage in planted_in], signature),
+        figures=figures(cases, names, signature),
         cases=tuple(cases),
         identity=manifest.identity,
         results=results_digest(results.values()),
     )
-    for file in filter(None, (run / PLANTED, json)):
-        written(file, planted)
+    written(run / PLANTED, planted)
     out.print(escape(planted.counted))
     out.print(table("planted faults, % [95 %]", planted.figures, COLUMNS, "stage"))
-    for line in methods(planted.figures.get(ALL, {}).values()):
+    for line in methods(planted.figures[ALL].values()):
         out.print(line)
     for one in failed[:1]:
         out.print(escape(f"the same command asks again for samples that failed, first {one.id}: {one.failure_text}"))
     out.print(escape(str(run / PLANTED)), soft_wrap=True)
     return 1 if failed else 0
+
+
+class Audits(Verdicts):
+    """A sample's cases, the clean one first; or how a call failed."""
+
+    cases: tuple[Case, ...] = ()
+
+
+@dataclass(frozen=True)
+class Auditing:
+    """What all samples share. stages: those to plant faults in."""
+
+    passes: FirstPasses
+    prompts: Prompts
+    auditor: Stage
+    stages: Sequence[Stage]
+    sampling: Sampling
+    seed: int
+
+    def sample(self, sample: str, backend: Backend, emit: Emit) -> Audits:
+        """The audits of a sample. Raises CallError (interrupted), and RunError where the run's folder does not hold
+        what is needed."""
+
+        def decide(note: Emit, _: object) -> dict[str, object]:
+            return {"cases": tuple(self._cases(sample, backend, note))}
+
+        return Audits.model_validate(attempt(self.passes.read(sample).started, decide, emit)[0])
+
+    def _cases(self, sample: str, backend: Backend, emit: Emit) -> Iterator[Case]:
+        """The clean pass, and one with a fault in each stage for which there is one to plant, each audited as the
+        run's own loop asked it of the clean one."""
+        first, dialogue = self.passes.read(sample), self.passes.dialogues[sample]
+        sources = {symbol: lambda *_, supply=supply: supply for symbol, supply in first.supplied.items()}
+        ask: Ask = Asker(self.prompts, backend, self.sampling, emit, sources)
+        if isinstance(self.prompts.system.loop, Comparison):
+            ask = self.prompts.system.loop.asking(self.prompts.system, ask)
+        clean = replace(first.state, images=self.passes.images(sample))
+        yield self._case(ask, clean, sample=sample, dialogue=dialogue)
+        for stage in self.stages:
+            if donor := next(self.passes.donors(first.state, stage, self.seed), None):
+                outputs = {**dict(clean.outputs), stage.gives: dict(donor.outputs)[stage.gives]}
+                planted = replace(clean, outputs=tuple(outputs.items()))
+                where = {"stage": stage.name, "donor": donor.scene.id}
+                yield self._case(ask, planted, sample=sample, dialogue=dialogue, **where)
+
+    def _case(self, ask: Ask, state: State, **about: str) -> Case:
+        """The case with its audit, or why that cannot be read."""
+        try:
+            reply = ask(self.auditor, state, 0)
+        except SampleError as error:
+            if not is_final(error):
+                raise
+            return Case.model_validate({**about, "failure": error.failure})
+        assert not isinstance(reply, str)
+        return Case.model_validate({**about, "audit": audit_of(reply)})
 
 
 def settings_of(run: Path, manifest: Manifest, hosts: Sequence[str] = ()) -> RunSettings:
@@ -100,9 +166,8 @@ def settings_of(run: Path, manifest: Manifest, hosts: Sequence[str] = ()) -> Run
     try:
         settings = RunSettings.model_validate(with_runtime_settings(manifest.settings, how))
     except ValidationError as error:
-        raise RunError(
-            f"the run's settings are of another version: {why(error)}", where=str(run), hint=AGAIN
-        ) from error
+        what = f"the run's settings are of another version: {why(error)}"
+        raise RunError(what, where=str(run), hint=AGAIN) from error
     backend = settings.backend.model_copy(update={"hosts": tuple(hosts) or settings.backend.hosts})
     cache_dir = Path(settings.cache_dir)
     if not cache_dir.is_absolute():  # as it was typed, like `runs`, in which the run's folder is
@@ -110,27 +175,18 @@ def settings_of(run: Path, manifest: Manifest, hosts: Sequence[str] = ()) -> Run
     return settings.model_copy(update={"cache": "on", "cache_dir": str(cache_dir), "backend": backend})
 
 
-def _auditor(run: Path, settings: RunSettings, prompts: Prompts, manifest: Manifest) -> Stage:
+def _auditor(run: Path, prompts: Prompts, manifest: Manifest) -> Stage:
     """Who audits. Raises RunError where nobody checks stages, or templates or classes are not what they were."""
-    auditor, node = prompts.system.auditor, settings.system.auditor
-    if auditor is None or (node and node.output):
+    system, auditor = prompts.system, prompts.system.auditor
+    if auditor is None or manifest.setting("system.auditor.output"):
         why_not = f"{auditor.name} gives free feedback and checks no stage" if auditor else "it has no auditor"
-        what = f"system={prompts.system.name} cannot be audited: {why_not}"
+        what = f"system={system.name} cannot be audited: {why_not}"
         raise RunError(what, where=str(run), hint="take a run of a system that audits its stages, as merg does")
     if prompts.digest() != manifest.identity.get("prompts"):
         what = "templates or classes of the run's system have changed since it was made"
-        folders = ", ".join(map(str, prompts.system.prompts))
+        folders = ", ".join(map(str, system.prompts))
         raise RunError(what, where=str(run), hint=f"restore them ({folders}), or make the run again with the new ones")
     return auditor
-
-
-def _planted_in(system: System, auditor: Stage, wanted: Sequence[str]) -> list[Stage]:
-    """The stages to plant faults in. Raises ConfigError for a name of none whose output the auditor sees."""
-    seen = {stage.name: stage for stage in system.stages if stage.gives in auditor.sees}
-    if unknown := [name for name in wanted if name not in seen]:
-        what = f"{auditor.name} sees no output of a stage {', '.join(unknown)}"
-        raise ConfigError(what, where="--stages", hint=f"those that it sees: {', '.join(seen)}")
-    return [stage for name, stage in seen.items() if name in wanted or not wanted]
 
 
 def _pool(run: Path, settings: RunSettings, manifest: Manifest) -> Pool:

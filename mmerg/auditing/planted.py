@@ -14,6 +14,7 @@ are Wilson's, of J Newcombe's, with an effective n where dialogues have several 
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -67,12 +68,11 @@ class Planted(Record):
     @property
     def counted(self) -> str:
         """What the figures are over, without a full stop."""
-        clean = [case for case in self.cases if not case.stage]
+        planted = sum(bool(case.stage) for case in self.cases)
+        passes = f"{len(self.cases) - planted} clean passes and {planted} with a planted fault"
         unread = sum(case.audit is None for case in self.cases)
-        passes = f"{len(clean)} clean passes and {len(self.cases) - len(clean)} with a planted fault"
-        bare = ", ".join(stage for stage in self.stages if stage not in self.figures)
         told = [f"{self.auditor} audited {passes}", f"{unread} of the audits cannot be read"]
-        if bare:
+        if bare := ", ".join(stage for stage in self.stages if stage not in self.figures):
             told.append(f"there is no fault to plant in {bare}, which gave the same output or emotion in all dialogues")
         if self.failed:
             told.append(f"{self.failed} samples are left out, as a call failed")
@@ -82,32 +82,32 @@ class Planted(Record):
 def figures(cases: Sequence[Case], stages: Sequence[str], signature: str) -> dict[str, dict[str, Score]]:
     """The four figures by stage, without stages in which nothing could be planted, and over all of them."""
     clean = {case.sample: case for case in cases if not case.stage}
-    pairs = {
-        stage: [(clean[case.sample], case) for case in cases if case.stage and stage in (case.stage, ALL)]
-        for stage in (*stages, ALL)
-    }
-    return {stage: _figures(of_stage, stage, signature) for stage, of_stage in pairs.items() if of_stage}
+    found = {}
+    for stage in (*stages, ALL):
+        planted = [case for case in cases if case.stage and stage in (case.stage, ALL)]
+        if planted:
+            found[stage] = _figures([(clean[case.sample], case) for case in planted], stage, signature)
+    return found
 
 
 def _figures(pairs: Sequence[tuple[Case, Case]], stage: str, signature: str) -> dict[str, Score]:
+    """pairs: the clean pass and a planted one of a sample, which several pairs may be of."""
+    about: dict[str, Any] = {"higher_is_better": True, "signature": signature}
     clean, planted = list({case.sample: case for case, _ in pairs}.values()), [case for _, case in pairs]
     found = [case.fails(stage) is True for case in planted]
-    blamed = [case.audit is not None and case.audit.fault == case.stage for case in planted]
-
-    def share(name: str, cases: Sequence[Case], held: Sequence[bool]) -> Score:
-        values, dialogues = [100.0 * holds for holds in held], [case.dialogue for case in cases]
-        return mean(name, values, dialogues, by="wilson", higher_is_better=True, signature=signature)
-
+    held = {
+        "specificity": (clean, [case.fails(stage) is False for case in clean]),
+        "sensitivity": (planted, found),
+        "blame": (planted, [case.audit is not None and case.audit.fault == case.stage for case in planted]),
+    }
+    scores = {}
+    for name, (of, right) in held.items():
+        shares = [[100.0 * one] for one in right]
+        scores[name] = mean(name, shares, [case.dialogue for case in of], "wilson", **about)
     caught = np.array([*(case.fails(stage) is not False for case, _ in pairs), *found], float)
     gap = Pairs(Ratio(100 * caught, np.ones(len(caught))), [case.dialogue for case in planted])
-    interval = {key: told for key, told in gap.shares(tested=False).items() if key in ("interval", "method", "why")}
-    j = {"name": "j", "value": gap.observed, "n": len(pairs), "higher_is_better": True, "signature": signature}
-    return {
-        "specificity": share("specificity", clean, [case.fails(stage) is False for case in clean]),
-        "sensitivity": share("sensitivity", planted, found),
-        "blame": share("blame", planted, blamed),
-        "j": Score.model_validate(j | interval),
-    }
+    about |= {key: told for key, told in gap.shares(tested=False).items() if key in ("interval", "method", "why")}
+    return scores | {"j": Score(name="j", value=gap.observed, n=len(pairs), **about)}
 
 
 def read_planted(run: Path, identity: Mapping[str, str]) -> Planted | None:

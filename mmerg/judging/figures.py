@@ -1,63 +1,141 @@
 """Figures over verdicts: each is the mean over samples of what a sample's verdicts give, with an interval by dialogue.
 
 Shares are in percent and get Wilson's interval, with n samples however many verdicts each has: wider than need be
-rather than too narrow, and with a width even where all verdicts are alike. Ratings get a bootstrap.
+rather than too narrow, and with a width even where all verdicts are alike. Ratings and margins get a bootstrap.
+Unusable verdicts count nowhere. A run that gave no reply has the lowest rating and loses its pair without being judged:
+else a run gained by failing where replies are hard.
 
-    mean("empathy", [4.0, None, 3.5], ["d0", "d1", "d2"], by="bootstrap")    # n 2: a sample with None does not count
+A pair is shown in both orders. It is won only where both prefer A, lost only where both prefer B, and else a tie:
+verdicts that contradict each other say that the order decided. Over repeats more than half must be won (or lost).
+
+    preferences(samples, ["empathy"], signature)["margin"].value
+    signs(samples, ["empathy", "fluency"])["fluency"].p_holm
 """
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from itertools import combinations
 from statistics import fmean
 from typing import Any
 
 import numpy as np
 
 from mmerg.judging.schemas import LEVELS
+from mmerg.runs.events import Verdict
 from mmerg.runs.result import Verdicts
 from mmerg.scoring.metric import IntervalBy, Ratio
 from mmerg.scoring.score import Score
+from mmerg.scoring.shares import holm, mcnemar
+from mmerg.storage.record import Record
+
+A, B = 0, 1
+ENDS = {"win": 1, "tie": 0, "lose": -1}
+# By figure the cases of a sample's usable verdicts on one aspect. raw_…: of single verdicts. first: of verdicts that
+# are no tie, those for the reply shown first; 50 % is no bias. flips: of pairs, those whose two orders prefer different
+# runs. agree_…: of two verdicts on a pair that differ in nothing but the order, or the seed, those that say the same.
+FIGURES: dict[str, Callable[[Sequence[Verdict]], list[bool]]] = {
+    "raw_win": lambda said: [one.preferred == A for one in said],
+    "raw_tie": lambda said: [one.preferred is None for one in said],
+    "raw_lose": lambda said: [one.preferred == B for one in said],
+    "first": lambda said: [one.choice == "first" for one in said if one.choice != "tie"],
+    "flips": lambda said: [{one.preferred, other.preferred} == {A, B} for one, other in _both_orders(said)],
+    "agree_orders": lambda said: [one.preferred == other.preferred for one, other in _both_orders(said)],
+    "agree_repeats": lambda said: [
+        one.choice == other.choice for one, other in combinations(said, 2) if one.order == other.order
+    ],
+}
 
 
-def mean(
-    name: str,
-    values: Sequence[float | None],
-    dialogues: Sequence[str],
-    *,
-    by: IntervalBy,
-    higher_is_better: bool | None = None,
-    signature: str = "",
-) -> Score:
-    """The mean of one value a sample, over the samples that have one. dialogues: where each sample is from."""
-    kept = [(value, dialogue) for value, dialogue in zip(values, dialogues, strict=True) if value is not None]
-    about: Any = {"name": name, "higher_is_better": higher_is_better, "signature": signature}
+def mean(name: str, cases: Sequence[Sequence[float]], dialogues: Sequence[str], by: IntervalBy, **about: Any) -> Score:
+    """The mean over samples of the mean of each one's cases; a sample without cases does not count. dialogues: where
+    each sample is from; about: other fields of the figure."""
+    kept = [(fmean(of_one), dialogue) for of_one, dialogue in zip(cases, dialogues, strict=True) if of_one]
     if not kept:
-        return Score(value=None, n=0, why="no sample has verdicts for it", **about)
-    numbers = np.array([value for value, _ in kept], float)
-    found = Score.over(Ratio(numbers, np.ones(len(kept))), [dialogue for _, dialogue in kept], by, **about)
-    if found.method and by == "wilson" and not set(numbers.tolist()) <= {0.0, 100.0}:
+        return Score(name=name, value=None, n=0, why="no sample has verdicts for it", **about)
+    values = np.array([value for value, _ in kept])
+    ratio = Ratio(values, np.ones(len(values)))
+    found = Score.over(ratio, [dialogue for _, dialogue in kept], by, name=name, **about)
+    if found.method and by == "wilson" and not set(values.tolist()) <= {0.0, 100.0}:
         return found.model_copy(update={"method": f"{found.method}, a sample's share of several cases as one case"})
     return found
 
 
-def share(held: Sequence[bool]) -> float | None:
-    """How many of a sample's cases hold, in percent; None where it has no case."""
-    return 100 * sum(held) / len(held) if held else None
-
-
 def ratings(samples: Sequence[Verdicts], aspects: Sequence[str], signature: str) -> dict[str, Score]:
-    """Mean ratings by aspect, 1 to 5, higher is better. A sample's rating is the mean over its usable repeats; one
-    without any does not count. Where the run gave no reply the rating is the lowest: else a run gained by failing where
-    replies are hard."""
+    """Mean ratings by aspect, 1 to 5, higher is better; a sample's rating is the mean over its repeats."""
+    dialogues, found = [sample.dialogue for sample in samples], {}
+    for aspect in aspects:
+        cases = [_ratings(sample, aspect) for sample in samples]
+        found[aspect] = mean(aspect, cases, dialogues, "bootstrap", higher_is_better=True, signature=signature)
+    return found
+
+
+def _ratings(sample: Verdicts, aspect: str) -> list[int]:
+    given = [one.score for one in sample.verdicts if one.aspect == aspect and one.score is not None]
+    return [LEVELS[0]] if sample.no_reply else given
+
+
+def preferences(samples: Sequence[Verdicts], aspects: Sequence[str], signature: str) -> dict[str, Score]:
+    """The figures over `aspects` together, each sample counting once. win, tie, lose: of pairs; margin: pairs won less
+    pairs lost; the others: see `FIGURES`."""
     dialogues = [sample.dialogue for sample in samples]
-    given = {aspect: [_rating(sample, aspect) for sample in samples] for aspect in aspects}
-    return {
-        aspect: mean(aspect, values, dialogues, by="bootstrap", higher_is_better=True, signature=signature)
-        for aspect, values in given.items()
-    }
+    ended = [list(_outcomes(sample, aspects)) for sample in samples]
+    verdicts = [list(_usable(sample, aspects)) for sample in samples]
+    margins = [[100.0 * one for one in of_one] for of_one in ended]
+    shares = {name: [[one == end for one in of_one] for of_one in ended] for name, end in ENDS.items()}
+    for name, of in FIGURES.items():
+        shares[name] = [[case for said in of_one for case in of(said)] for of_one in verdicts]
+    found = {"margin": mean("margin", margins, dialogues, "bootstrap", signature=signature)}
+    for name, cases in shares.items():
+        percent = [[100.0 * held for held in of_one] for of_one in cases]
+        found[name] = mean(name, percent, dialogues, "wilson", signature=signature)
+    return found
 
 
-def _rating(sample: Verdicts, aspect: str) -> float | None:
+def _outcomes(sample: Verdicts, aspects: Sequence[str]) -> Iterator[int]:
+    """How the pair ended in each aspect that has usable verdicts; once where a run gave no reply."""
     if sample.no_reply:
-        return float(LEVELS[0])
-    given = [verdict.score for verdict in sample.verdicts if verdict.aspect == aspect and verdict.score is not None]
-    return fmean(given) if given else None
+        yield (B in sample.no_reply) - (A in sample.no_reply)
+        return
+    for said in _usable(sample, aspects):
+        pairs = [one.preferred if one.preferred == other.preferred else None for one, other in _both_orders(said)]
+        if pairs:
+            yield (2 * pairs.count(A) > len(pairs)) - (2 * pairs.count(B) > len(pairs))
+
+
+def _both_orders(said: Sequence[Verdict]) -> list[tuple[Verdict, Verdict]]:
+    """Of each repeat the verdicts with A first and with B first, where both are usable."""
+    shown = {(verdict.repeat, verdict.order[0]): verdict for verdict in said}
+    return [(shown[repeat, A], shown[repeat, B]) for repeat, first in shown if first == A and (repeat, B) in shown]
+
+
+def _usable(sample: Verdicts, aspects: Sequence[str]) -> Iterator[list[Verdict]]:
+    """The usable verdicts on each aspect that has some."""
+    for aspect in aspects:
+        if said := [verdict for verdict in sample.verdicts if verdict.usable and verdict.aspect == aspect]:
+            yield said
+
+
+class Sign(Record):
+    """The sign test on one aspect. won, lost: dialogues of which A (B) won more pairs. p_holm: corrected for all
+    aspects."""
+
+    won: int
+    lost: int
+    p: float
+    p_holm: float
+
+
+def signs(samples: Sequence[Verdicts], aspects: Sequence[str]) -> dict[str, Sign]:
+    """By aspect, how likely chance prefers one run in so many of the dialogues, or more: two-sided, 1 without votes.
+    Pairs of a dialogue are not independent, so each dialogue has one vote, for the run that won more of it."""
+    counted = []
+    for aspect in aspects:
+        votes: Counter[str] = Counter()
+        for sample in samples:
+            votes[sample.dialogue] += sum(_outcomes(sample, [aspect]))
+        counted.append((sum(vote > 0 for vote in votes.values()), sum(vote < 0 for vote in votes.values())))
+    ps = [mcnemar(won, lost) for won, lost in counted]  # the same test: a fair coin, thrown once a vote
+    return {
+        aspect: Sign(won=won, lost=lost, p=p, p_holm=corrected)
+        for aspect, (won, lost), p, corrected in zip(aspects, counted, ps, holm(ps), strict=True)
+    }

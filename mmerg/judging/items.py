@@ -17,7 +17,6 @@ from dataclasses import dataclass, replace
 
 from mmerg.corpora.dialogue import Scene, Turn
 from mmerg.errors import ConfigError, RunError
-from mmerg.runs.folder import RESULTS
 from mmerg.runs.result import Result
 from mmerg.scoring.answers import ScoredRun
 from mmerg.scoring.comparable import must_compare
@@ -25,8 +24,7 @@ from mmerg.scoring.comparable import must_compare
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """A sample to judge: what was shown of its dialogue, and one reply a run, in the order of the runs; None where the
-    sample failed."""
+    """A sample to judge. replies: one a run, in the order of the runs; None where the sample failed."""
 
     id: str
     dialogue: str
@@ -42,8 +40,7 @@ class Item:
     @property
     def scene(self) -> Scene:
         """What prompts are rendered from: it holds no labels, and turns without clips."""
-        turns = tuple(Turn(speaker, text) for speaker, text in self.history)
-        return Scene(self.id, turns, self.responder, ())
+        return Scene(self.id, tuple(Turn(*turn) for turn in self.history), self.responder, ())
 
 
 @dataclass(frozen=True)
@@ -71,36 +68,32 @@ class Lot:
 
 def lot_of(*runs: ScoredRun) -> Lot:
     """The replies of one run, or of two to the samples that both have. Raises ConfigError where it is one run twice,
-    RunError where runs cannot be compared (see `must_compare`) or were not shown the same, results do not tell what
-    they answer, or there is no reply."""
+    RunError where runs cannot be compared (see `must_compare`) or were not shown the same, or there is no reply."""
+    where = " and ".join(str(run.path) for run in runs)
     if len({run.path.resolve() for run in runs}) < len(runs):
-        raise ConfigError("a run is to be compared with itself", where=str(runs[0].path), hint="name two run folders")
+        raise ConfigError("a run is to be compared with itself", where=where, hint="name two run folders")
     for other in runs[1:]:
         must_compare(runs[0], other)
     answers = [{answer.id: answer for answer in run.answers} for run in runs]
     common = sorted(set.intersection(*map(set, answers)), key=lambda id: (answers[0][id].dialogue, id))
-    items = tuple(_item(runs, [of_run[id] for of_run in answers]) for id in common)
-    alone = sum(map(len, answers)) - len(runs) * len(common)
+    items = tuple(_item([of_run[id] for of_run in answers], where) for id in common)
+    left_out = {"in one run only": sum(map(len, answers)) - len(runs) * len(common)}
     if all(item.no_reply for item in items):
-        reasons = {"failed": len(items), "in one run only": alone}
-        told = ", ".join(f"{count} {reason}" for reason, count in reasons.items() if count) or "no samples"
-        raise RunError(f"there is no reply to judge: {told}", where=" and ".join(str(run.path) for run in runs))
-    return Lot(runs, items, {"in one run only": alone} if alone else {})
+        reasons = ", ".join(
+            f"{count} {reason}" for reason, count in ({"failed": len(items)} | left_out).items() if count
+        )
+        raise RunError(f"there is no reply to judge: {reasons or 'no samples'}", where=where)
+    return Lot(runs, items, {reason: count for reason, count in left_out.items() if count})
 
 
-def _item(runs: Sequence[ScoredRun], answers: Sequence[Result]) -> Item:
-    """The answers, one a run, to a sample. Raises RunError where one is to nothing, or they are not to the same."""
+def _item(answers: Sequence[Result], where: str) -> Item:
+    """The answers, one a run, to a sample. Raises RunError where they are not to one and the same history."""
     first = answers[0]
-    for run, answer in zip(runs, answers, strict=True):
-        if answer.ok and not answer.history:
-            raise RunError(
-                f"the results do not tell what was shown of {first.id}",
-                where=str(run.path / RESULTS),
-                hint="put the run's own results.jsonl back, or run it again: its calls come from the reply cache",
-            )
-    if len({(answer.history, answer.responder) for answer in answers if answer.ok}) > 1:
-        what, where = f"the runs were not shown the same history of {first.id}", " and ".join(str(r.path) for r in runs)
-        raise RunError(what, where=where, hint="compare runs with the same protocol.history")
+    shown = {(answer.history, answer.responder) for answer in answers if answer.ok}
+    if len(shown) > 1 or any(not history for history, _ in shown):
+        what = f"the results do not tell one and the same history of {first.id}"
+        hint = "give runs with the same protocol.history; where a results.jsonl was changed, put the run's own back"
+        raise RunError(what, where=where, hint=hint)
     # A line feed in a reply must not read as another part of the prompt.
     replies = tuple(" ".join((one.response or "").split()) if one.ok else None for one in answers)
     return Item(first.id, first.dialogue or first.id, first.history, first.responder, replies)

@@ -34,25 +34,27 @@ REPLIES = "R"
 _CHOICES: dict[str, Choice] = dict(zip(("Reply 1", "Reply 2", "tie"), get_args(Choice), strict=True))
 
 
-def judge_system(node: RubricSettings) -> System:
-    """The system that the settings of a judge describe. Raises ConfigError where it does not hold."""
-    where = f"judge={node.name}"
-    if hot := [name for name, aspect in node.aspects.items() if aspect.sampling.temperature is not None]:
+def judge_system(rubric: RubricSettings) -> System:
+    """The system of a rubric's aspects. Raises ConfigError where it does not hold."""
+    wanted, where = Rating if rubric.replies == 1 else Preference, f"judge={rubric.name}"
+    if hot := [name for name, aspect in rubric.aspects.items() if aspect.sampling.temperature is not None]:
         what, hint = f"aspect {hot[0]} has a temperature of its own", "all aspects share judge.temperature"
         raise ConfigError(what, where=where, hint=hint)
-    asked = SystemSettings(
-        name=node.name,
-        prompts=node.prompts,
-        max_repairs=node.max_repairs,
-        stages=node.aspects,
-        result={},
-        loop="single",
+    system = build(
+        SystemSettings(
+            name=rubric.name,
+            prompts=rubric.prompts,
+            max_repairs=rubric.max_repairs,
+            stages=rubric.aspects,
+            result={},
+            loop="single",
+        ),
+        given=[REPLIES],
+        group="judge",
     )
-    system = build(asked, given=[REPLIES], group="judge")
-    wanted = Rating if node.replies == 1 else Preference
     for stage in system.stages:
         if stage.output is None or not issubclass(stage.output, wanted):
-            what = f"aspect {stage.name} does not give a {wanted.__name__}, as a judge of {node.replies} replies does"
+            what = f"aspect {stage.name} does not give a {wanted.__name__}, as a judge of {rubric.replies} replies does"
             raise ConfigError(what, where=where, hint=f"output: {wanted.__module__}.{wanted.__name__}")
     return system
 
@@ -82,23 +84,23 @@ class Judge:
         started = events.SampleStarted(
             sample=item.id, dialogue=item.dialogue, history=item.history, responder=item.responder, labels=()
         )
-        fields, _ = attempt(started, decide, emit)
-        return Verdicts.model_validate(fields)
+        return Verdicts.model_validate(attempt(started, decide, emit)[0])
 
     def _verdicts(self, item: Item, backend: Backend, emit: Emit) -> Iterator[Verdict]:
         state = State(item.scene)
         for number, (order, repeat) in enumerate(self.rounds if not item.no_reply else ()):
             sampling = replace(self.sampling, seed=self.sampling.seed + repeat)
-            shown = [{"number": place, "reply": item.replies[run]} for place, run in enumerate(order, start=1)]
-            supply = Supply(tuple(shown))
+            supply = Supply(
+                tuple({"number": place, "reply": item.replies[run]} for place, run in enumerate(order, start=1))
+            )
             asker = Asker(self.prompts, backend, sampling, emit, {REPLIES: lambda *_, supply=supply: supply})
             for stage in self.prompts.system.stages:
                 try:
                     said = _said(asker(stage, state, number))
                 except ReplyError as error:
                     said = {"failure": error.failure}
-                look = {"round": number, "order": order, "repeat": repeat, "seed": sampling.seed}
-                verdict = Verdict.model_validate({"aspect": stage.name, **look, **said})
+                look = {"aspect": stage.name, "round": number, "order": order, "repeat": repeat, "seed": sampling.seed}
+                verdict = Verdict.model_validate(look | said)
                 emit(events.Judged(sample=item.id, t=number, verdict=verdict))
                 yield verdict
 

@@ -15,9 +15,8 @@ from typing import TypeVar
 
 from pydantic import Field
 
-from mmerg.backends.protocol import Engine
 from mmerg.errors import RunError
-from mmerg.judging.preferences import Sign
+from mmerg.judging.figures import Sign
 from mmerg.runs.folder import read_results
 from mmerg.runs.manifest import About, JudgingManifest, read_any_manifest
 from mmerg.runs.result import Result
@@ -63,8 +62,7 @@ class _Judged(Record):
 
 class Judgement(_Judged):
     """The ratings of one run, by aspect. replies_alone: the same without samples that failed in the run, if any did.
-    self_judged: the judge is the model that wrote the replies. replies: which replies the run held then (see
-    `replies_digest`)."""
+    self_judged: the judge is the model that wrote the replies. replies: which the run held then (`replies_digest`)."""
 
     run: str
     replies: str
@@ -100,7 +98,7 @@ def read_judgements(run: Path) -> dict[str, Judgement]:
     found = {}
     for file in sorted(run.glob(judgement_file("*"))):
         one = _read(file, Judgement)
-        _must_be_of(run, one.replies, file, _again(f"{run} judge={one.rubric} backbone={one.judge}"))
+        _refuse_stale(run, one.replies, file, f"{run} judge={one.rubric} backbone={one.judge}")
         found[one.name] = one
     return found
 
@@ -116,10 +114,9 @@ def read_matches(about: About) -> list[Match]:
             continue  # a folder that is damaged, or of another version, is nobody's
         first, *others = manifest.judged if isinstance(manifest, JudgingManifest) else [None]
         if others and first and (first.run, first.identity) == (about.run, about.manifest.identity):
-            match = _read(file, Match)
+            match = read_match(file.parent)
             if match.replies:
-                hint = f"judge both again: mmerg judge {' '.join(match.runs)}"
-                _must_be_of(about.path, match.replies[0], file, hint)
+                _refuse_stale(about.path, match.replies[0], file, " ".join(match.runs))
             found.append(match)
     return found
 
@@ -142,32 +139,21 @@ def keep(judgement: Judgement, run: Path) -> tuple[Path, Judgement] | None:
     return None
 
 
-def _must_be_of(run: Path, replies: str, file: Path, hint: str) -> None:
-    if replies != replies_digest(read_results(run).values()):
-        what = "this judgement is stale: the run's replies are not those that were judged"
-        raise RunError(what, where=str(file), hint=hint)
-
-
-def _read(file: Path, kind: type[Kind]) -> Kind:
-    try:
-        return read(file, kind)
-    except OSError as error:
-        hint = "the same mmerg judge command goes on where it was broken off"
-        raise RunError(f"this judgement cannot be read: {error.strerror}", where=str(file), hint=hint) from error
-    except ValueError as error:
-        what = f"this judgement cannot be read, or is of another version: {why(error)}"
-        raise RunError(what, where=str(file), hint=_again(str(file.parent))) from error
-
-
-def _again(what: str) -> str:
-    return f"judge it again, mmerg judge {what}, or remove the file"
-
-
 def judgement_file(name: str) -> str:
     """The name of the file beside a judged run; name: see `Judgement.name`."""
     return f"judgement-{name}.json"
 
 
-def same_model(engine: Engine, other: Engine) -> bool:
-    """Whether two engines, as manifests hold them, run one model: the same name, or the same weights under another."""
-    return engine.model == other.model or bool(engine.digest and engine.digest == other.digest)
+def _refuse_stale(run: Path, replies: str, file: Path, judged: str) -> None:
+    if replies != replies_digest(read_results(run).values()):
+        what = "this judgement is stale: the run's replies are not those that were judged"
+        raise RunError(what, where=str(file), hint=f"judge it again, mmerg judge {judged}, or remove the file")
+
+
+def _read(file: Path, kind: type[Kind]) -> Kind:
+    try:
+        return read(file, kind)
+    except (OSError, ValueError) as error:
+        what = f"this judgement cannot be read, or is of another version: {why(error)}"
+        hint = "the same mmerg judge command goes on where it was broken off; or remove the file"
+        raise RunError(what, where=str(file), hint=hint) from error

@@ -21,17 +21,16 @@ from mmerg.engine.prompts import Prompts
 from mmerg.errors import ConfigError
 from mmerg.experiment.wiring import answering, sampling_of, session_of
 from mmerg.experiment.work import DRY_RUN, carry_out, pending
-from mmerg.judging.figures import ratings
+from mmerg.judging.figures import preferences, ratings, signs
 from mmerg.judging.items import Lot, lot_of
 from mmerg.judging.judge import Judge, judge_system
-from mmerg.judging.judgement import JUDGEMENT, VERDICTS, Judgement, Match, keep, replies_digest, same_model
-from mmerg.judging.preferences import preferences, signs
+from mmerg.judging.judgement import JUDGEMENT, VERDICTS, Judgement, Match, keep, replies_digest
 from mmerg.judging.tables import compared, rated
 from mmerg.runs.folder import Folder
 from mmerg.runs.manifest import DRY, Judged, JudgingManifest
 from mmerg.runs.result import Verdicts
 from mmerg.runs.samples import SAMPLES
-from mmerg.scoring.answers import ScoredRun, read_run
+from mmerg.scoring.answers import read_run
 from mmerg.scoring.files import written
 from mmerg.settings.identity import identity_hash
 from mmerg.settings.model import JudgeSettings
@@ -40,24 +39,26 @@ from mmerg.settings.model import JudgeSettings
 def launch(settings: JudgeSettings, folders: Sequence[Path]) -> int:
     """Judges the runs in `folders`: 0 all fine, 1 calls failed for some samples. Raises MmergError where nothing could
     be judged, or the judge would judge replies of its own unasked."""
-    out, node = console(), settings.judge
-    if node.repeats > 1 and not node.temperature:
-        what = f"judge.repeats is {node.repeats}, and at temperature 0 each would say the same"
+    out, rubric = console(), settings.judge
+    if rubric.repeats > 1 and not rubric.temperature:
+        what = f"judge.repeats is {rubric.repeats}, and at temperature 0 each would say the same"
         raise ConfigError(what, where="configuration", hint="judge.temperature=0.7, or judge.repeats=1")
-    lots = [lot.drawn(node.sample, settings.seed) for lot in _lots(folders, node.replies)]
-    sampling = replace(sampling_of(settings), temperature=node.temperature)
-    judge = Judge(Prompts(judge_system(node)), sampling, node.replies, node.repeats)
+    lots = [lot.drawn(rubric.sample, settings.seed) for lot in _lots(folders, rubric.replies)]
+    sampling = replace(sampling_of(settings), temperature=rubric.temperature)
+    judge = Judge(Prompts(judge_system(rubric)), sampling, rubric.replies, rubric.repeats)
     pool, engine = answering(settings)
     judging = Judging(settings, judge, engine, out)
     with closing(pool):
-        own = [run.name for lot in lots for run in judging.own(lot)]
+        own = [name for lot in lots for name in judging.own(lot)]
         if own and not settings.own_replies:
             raise ConfigError(
                 f"the judge, {engine.model}, wrote the replies of {', '.join(own)}, and models favour their own",
                 where="backbone",
                 hint="choose another model as judge, backbone=…, or own_replies=true, which tables then say",
             )
-        out.print(escape(judging.told))
+        calls, last = len(judge.rounds) * len(judging.aspects), settings.seed + rubric.repeats - 1
+        how = f"{engine.in_words}, temperature {rubric.temperature}, seeds {settings.seed} to {last}"
+        out.print(escape(f"judge={rubric.name}: {', '.join(judging.aspects)}; {calls} calls a sample\n{how}"))
         for host, why in pool.down().items():
             out.print(escape(f"host {host} is left out for now: {why}"))
         codes = [judging.run(lot, pool) for lot in lots]
@@ -100,39 +101,29 @@ class Judging:
         return self.settings.backend.name == DRY
 
     @property
-    def told(self) -> str:
-        """What is asked how often, and of whom."""
-        node, engine, first = self.settings.judge, self.engine, self.settings.seed
-        calls = len(self.judge.rounds) * len(self.aspects)
-        return (
-            f"judge={node.name}: {', '.join(self.aspects)}; {calls} calls a sample\n"
-            f"{engine.in_words}, temperature {node.temperature}, seeds {first} to {first + node.repeats - 1}"
-        )
-
-    @property
     def signature(self) -> str:
-        node, engine = self.settings.judge, self.engine
+        rubric, engine = self.settings.judge, self.engine
         parts = {
             "judge": engine.model,
             "digest": engine.digest[:12],
             "prompts": self.judge.prompts.digest()[:12],
-            "temperature": node.temperature,
-            "repeats": node.repeats,
+            "temperature": rubric.temperature,
+            "repeats": rubric.repeats,
             "seed": self.settings.seed,
             "settings": identity_hash(self.settings.plain())[:8],
             "failed": "worst",
         }
-        told = "|".join(f"{key}:{value}" for key, value in parts.items())
-        return f"{told}||backend:{engine.backend}-{engine.version}"
+        decides = "|".join(f"{key}:{value}" for key, value in parts.items())
+        return f"{decides}||backend:{engine.backend}-{engine.version}"
 
-    def own(self, lot: Lot) -> list[ScoredRun]:
+    def own(self, lot: Lot) -> tuple[str, ...]:
         """The runs whose replies the judge's model wrote; a dry judge is none."""
-        return [run for run in lot.runs if not self.dry and same_model(self.engine, run.manifest.engine)]
+        return tuple(run.name for run in lot.runs if not self.dry and same_model(self.engine, run.manifest.engine))
 
     def run(self, lot: Lot, pool: Pool) -> int:
         """Judges what of `lot` is not judged yet, in a folder that has another name for every config, prompt and reply
         that is judged; the exit code."""
-        settings = self.settings
+        settings, out = self.settings, self.out
         config, prompts, judged = identity_hash(settings.plain()), self.judge.prompts.digest(), lot.digest()
         engine = json.dumps(self.engine.model_dump(mode="json"), sort_keys=True)
         manifest = JudgingManifest(
@@ -146,43 +137,39 @@ class Judging:
             settings=settings.plain(),
             sessions=(session_of(settings),),
         )
-        # Without a model the judge is none of the backbone's.
         backbone = DRY if self.dry else settings.backbone.name
         mark = hashlib.sha256(f"{config}{prompts}{judged}".encode()).hexdigest()[:8]
         path = Path(settings.runs) / f"judge-{settings.judge.name}-{backbone}-{mark}"
         with Folder(path, manifest, Verdicts, VERDICTS, folders=(SAMPLES,)) as folder:
             wanted = lot.items[: settings.limit]
             todo = pending(wanted, folder.results, settings.only_failed)
-            carry_out(folder, wanted, todo, self.judge.item, pool, self.out)
+            carry_out(folder, wanted, todo, self.judge.item, pool, out)
             folder.seal([item.id for item in lot.items])
             found = list(folder.results.only(item.id for item in lot.items).values())
-        made = self._judgement(lot, found, backbone, path.name, manifest.identity)
+        made = self._judgement(lot, found, judge=backbone, judging=path.name, identity=manifest.identity)
         written(path / JUDGEMENT, made)
         # A dry run's ratings stand in no table.
         if isinstance(made, Judgement) and not self.dry and (kept := keep(made, lot.runs[0].path)):
             file, fuller = kept
             stays = f"{file} stays: it is of {fuller.n} samples of the same replies, and this judgement of {made.n}"
-            self.out.print(escape(f"{stays}, which is in {path / JUDGEMENT}"))
+            out.print(escape(f"{stays}, which is in {path / JUDGEMENT}"))
         for part in rated(made) if isinstance(made, Judgement) else compared(made):
-            self.out.print(part)
+            out.print(part)
         if failed := failures(found):
-            self.out.print(failed)
+            out.print(failed)
         print(f"judging: {printable(str(path))}")  # noqa: T201 - for programs to read: no wrapping
         return 1 if failed else 0
 
-    def _judgement(
-        self, lot: Lot, found: Sequence[Verdicts], backbone: str, judging: str, identity: dict[str, str]
-    ) -> Judgement | Match:
+    def _judgement(self, lot: Lot, found: Sequence[Verdicts], **about: Any) -> Judgement | Match:
         """The figures of what has been judged so far."""
-        judged = [verdicts for verdicts in found if verdicts.status == "ok"]
-        replied = [verdicts for verdicts in judged if not verdicts.no_reply]
+        judged = [one for one in found if one.status == "ok"]
+        replied = [one for one in judged if not one.no_reply]
+        verdicts = [verdict for one in judged for verdict in one.verdicts]
         aspects, signature, some_failed = self.aspects, self.signature, len(replied) < len(judged)
-        first, own = lot.runs[0], tuple(run.name for run in self.own(lot))
+        first, own = lot.runs[0], self.own(lot)
         replies = tuple(replies_digest(run.answers) for run in lot.runs)
-        common: dict[str, Any] = {
-            "judge": backbone,
+        about |= {
             "engine": self.engine.in_words,
-            "judging": judging,
             "corpus": f"{first.manifest.corpus.name} {first.manifest.corpus.split}",
             "drawn": len(lot.items),
             "n": len(judged),
@@ -190,9 +177,8 @@ class Judging:
             "failed": len(found) - len(judged),
             "unjudged": len(lot.items) - len(found),
             "left_out": lot.left_out,
-            "verdicts": sum(len(verdicts.verdicts) for verdicts in judged),
-            "unusable": sum(not verdict.usable for verdicts in judged for verdict in verdicts.verdicts),
-            "identity": identity,
+            "verdicts": len(verdicts),
+            "unusable": sum(not verdict.usable for verdict in verdicts),
         }
         if len(lot.runs) == 1:
             return Judgement(
@@ -202,16 +188,22 @@ class Judging:
                 replies=replies[0],
                 scores=ratings(judged, aspects, signature),
                 replies_alone=ratings(replied, aspects, signature) if some_failed else {},
-                **common,
+                **about,
             )
-        over = {**{aspect: [aspect] for aspect in aspects}, "all": aspects} if some_failed else {}
+        over = {**{aspect: [aspect] for aspect in aspects}, "all": aspects}
+        alone = {name: preferences(replied, names, signature) for name, names in over.items()} if some_failed else {}
         return Match(
             runs=(first.name, lot.runs[1].name),
             replies=replies,
             self_judged=own,
             aspects={aspect: preferences(judged, [aspect], signature) for aspect in aspects},
             overall=preferences(judged, aspects, signature),
-            replies_alone={name: preferences(replied, names, signature) for name, names in over.items()},
+            replies_alone=alone,
             signs=signs(judged, aspects),
-            **common,
+            **about,
         )
+
+
+def same_model(engine: Engine, other: Engine) -> bool:
+    """Whether two engines, as manifests hold them, run one model: the same name, or the same weights under another."""
+    return engine.model == other.model or bool(engine.digest and engine.digest == other.digest)

@@ -1,5 +1,4 @@
-"""What a judge answers: a level for one reply, or which of two is better. The reason stands before the verdict, since a
-model writes fields in order."""
+"""What a judge answers. The reason stands before the verdict, since a model writes fields in order."""
 
 from typing import Annotated, Literal
 

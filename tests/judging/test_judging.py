@@ -12,7 +12,7 @@ from mmerg.errors import CallError, ConfigError, Failure, RunError
 from mmerg.judging.figures import ratings
 from mmerg.judging.items import lot_of
 from mmerg.judging.judge import judge_system
-from mmerg.judging.judgement import same_model
+from mmerg.judging.launch import same_model
 from mmerg.judging.schemas import Preference, Rating
 from mmerg.runs import events
 from mmerg.runs.result import Verdicts
@@ -154,7 +154,7 @@ def test_runs_that_cannot_be_compared_are_refused(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="compared with itself"):
         lot_of(a, a)
     short = read_run(build_run(tmp_path / "c", [result("d0/4")], history={"d0/4": (("Ana", "Again."),)}))
-    with pytest.raises(RunError, match="not shown the same history of d0/4"):
+    with pytest.raises(RunError, match="do not tell one and the same history of d0/4"):
         lot_of(a, short)
     with pytest.raises(RunError, match="no reply to judge: 2 in one run only"):
         lot_of(a, read_run(build_run(tmp_path / "d", [result("d9/4")])))
@@ -175,10 +175,10 @@ def test_a_reply_to_nothing_is_not_judged(tmp_path: Path) -> None:
     folder = build_run(tmp_path / "b", [result("d0/4")])
     (folder / "results.jsonl").write_text(result("d0/4").line(), encoding="utf-8")
     empty = read_run(folder)
-    with pytest.raises(RunError, match="do not tell what was shown of d0/4"):
+    with pytest.raises(RunError, match="do not tell one and the same history of d0/4"):
         lot_of(empty)
     for two in ((whole, empty), (empty, whole)):
-        with pytest.raises(RunError, match=r"do not tell what was shown of d0/4[^$]*b/results.jsonl"):
+        with pytest.raises(RunError, match=r"do not tell one and the same history of d0/4"):
             lot_of(*two)
 
 

@@ -7,8 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import binomtest
 
-from mmerg.judging.figures import ratings
-from mmerg.judging.preferences import FIGURES, preferences, signs
+from mmerg.judging.figures import FIGURES, preferences, ratings, signs
 from mmerg.runs.events import Choice, Verdict
 from mmerg.runs.result import Verdicts
 from tests.judging.parts import PAIR, always_first, asked, better, judge, longer

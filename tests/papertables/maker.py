@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from mmerg.frames.store import Frame
+from mmerg.judging.figures import preferences
 from mmerg.judging.judgement import JUDGEMENT, VERDICTS, Judgement, Match, judgement_file, replies_digest
-from mmerg.judging.preferences import preferences
 from mmerg.paper.published import Name, published
 from mmerg.papertables.beside import Beside, put_beside
 from mmerg.papertables.line import Line
