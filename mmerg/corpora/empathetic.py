@@ -13,7 +13,7 @@ against. `prompt` is the situation, which a source may show (TRACE).
 import hashlib
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -25,11 +25,12 @@ from mmerg.errors import CorpusError
 
 SPEAKER, LISTENER = "Speaker", "Listener"
 SPLITS = ("train", "valid", "test")
-COLUMNS = ["conv_id", "utterance_idx", "context", "prompt", "speaker_idx", "utterance", "selfeval", "tags"]
-UNCUT = 7  # a line with fewer fields may end within the utterance
+# A line that ends before `selfeval` may end within the utterance.
+COLUMNS = ("conv_id", "utterance_idx", "context", "prompt", "speaker_idx", "utterance", "selfeval")
 ROOT_HINT = "set dataset.root to the folder that holds train.csv, valid.csv and test.csv"
 CONVERSATION = re.compile(r"hit:[0-9]+_conv:[0-9]+")
 NUMBER = re.compile(r"[1-9][0-9]{0,8}")
+Talk = dict[int, Mapping[str, str]]  # rows by utterance_idx
 
 # The six that TRACE (arXiv 2509.21849) merges the 32 into; `prepared`, which its map leaves out, is happiness here.
 _MERGED = {
@@ -55,72 +56,61 @@ class Empathetic:
     label_set: Literal["32", "ekman"] = "32"
 
     def load(self) -> Corpus:
-        """Read the split. Only listeners' turns may be targets; dialogues are called `test_hit:0_conv:1`. What is
-        damaged is left out and counted in `notes` (docs/datasets.md). Raises ConfigError for an unknown split or label
-        set, CorpusError for a missing file or column, no usable row, another split, or mostly unknown contexts."""
+        """The split. Only listeners' turns may be targets; dialogues are called `test_hit:0_conv:1`. Raises ConfigError
+        for an unknown split or label set, CorpusError for a file that is not there, not the split's, or damaged so that
+        no row can be used or most contexts are no emotions."""
         files.refuse_other("dataset.split", self.split, SPLITS)
         files.refuse_other("dataset.label_set", self.label_set, LABEL_SETS)
         root = files.root_folder(self.root, ROOT_HINT)
-        what = f"no {self.split}.csv for EmpatheticDialogues' {self.split} split"
         places = {split: [root / f"{split}.csv", root / "empatheticdialogues" / f"{split}.csv"] for split in SPLITS}
-        path, data = files.find_and_read(places[self.split], what, ROOT_HINT, [root / "empatheticdialogues.tar.gz"])
+        what = f"no {self.split}.csv for EmpatheticDialogues' {self.split} split"
+        path, data = files.find_and_read(places[self.split], what, ROOT_HINT)
         notes: Counter[str] = Counter()
-        talks: dict[str, dict[int, list[str]]] = {}
-        for fields in _records(files.text_lines(data, path, notes), path, notes):
-            talk = talks.setdefault(fields[0], {})
-            notes["rows_repeated"] += int(fields[1]) in talk
-            talk.setdefault(int(fields[1]), fields)
-        _refuse_wrong(talks, path, notes)
-        dialogues = tuple(self._dialogue(name, talk, notes) for name, talk in talks.items())
-        labels, fingerprint = LABEL_SETS[self.label_set], hashlib.sha256(data).hexdigest()
-        corpus = Corpus("empathetic", self.split, labels, dialogues, fingerprint, files.counted(notes))
+        talks: dict[str, Talk] = {}
+        for _, cells in files.read_table(data, path, COLUMNS, notes, quoted=False):
+            row = {column: cell.replace("_comma_", ",") for column, cell in cells.items()}
+            name, number = row["conv_id"], row["utterance_idx"]
+            if not row["speaker_idx"].isdecimal():  # moved along by a comma that is not written out
+                notes["rows_malformed"] += 1
+            elif CONVERSATION.fullmatch(name) and NUMBER.fullmatch(number) and row["utterance"]:
+                talk = talks.setdefault(name, {})
+                notes["rows_repeated"] += int(number) in talk
+                talk.setdefault(int(number), row)
+            else:
+                notes["rows_incomplete"] += 1
+        self._refuse_wrong_contexts(talks, path, notes)
+        dialogues = [self._dialogue(name, talk, notes) for name, talk in talks.items()]
+        digest = hashlib.sha256(data).hexdigest()
+        corpus = files.make_corpus(
+            "empathetic", self.split, LABEL_SETS[self.label_set], dialogues, digest, notes, absent={}
+        )
         refuse_mixed_up(corpus, path, data, places)
         return corpus
 
-    def _dialogue(self, name: str, talk: dict[int, list[str]], notes: Counter[str]) -> Dialogue:
+    def _dialogue(self, name: str, talk: Talk, notes: Counter[str]) -> Dialogue:
         rows = sorted(talk.items())
-        contexts = Counter(fields[2] for _, fields in rows if fields[2] in EKMAN)
+        contexts = Counter(row["context"] for _, row in rows if row["context"] in EKMAN)
         context = max(contexts, key=contexts.__getitem__, default=None)  # of two as frequent, the one that comes first
         notes["labels_differing"] += contexts.total() - (contexts[context] if context else 0)
         notes["labels_missing"] += 0 if context else len(rows)
         emotion = EKMAN[context] if context and self.label_set == "ekman" else context
         return Dialogue(
             id=f"{self.split}_{name}",
-            turns=tuple(Turn(SPEAKER if number % 2 else LISTENER, fields[5], emotion) for number, fields in rows),
+            turns=tuple(Turn(SPEAKER if number % 2 else LISTENER, row["utterance"], emotion) for number, row in rows),
             responders=(LISTENER,),
-            situation=next((fields[3] for _, fields in rows if fields[3]), None),
+            situation=next((row["prompt"] for _, row in rows if row["prompt"]), None),
             conversation=name,
         )
 
-
-def _records(lines: Sequence[str], path: Path, notes: Counter[str]) -> Iterator[list[str]]:
-    """The fields of each usable line. What a line has beyond eight fields is no part of them."""
-    header = [name.strip() for name in lines[0].split(",")]
-    if header[: len(COLUMNS)] != COLUMNS:
-        missing = ", ".join(name for name in COLUMNS if name not in header)
-        what = f"{path.name} lacks columns: {missing}" if missing else f"{path.name} has its columns in another order"
-        where = f"{path}, line 1; it has: {lines[0][:300].strip() or 'nothing'}"
-        raise CorpusError(what, where=where, hint=f"{files.AS_PUBLISHED}; its first line is {','.join(COLUMNS)}")
-    for line in lines[1:]:
-        fields = [field.strip().replace("_comma_", ",") for field in line.split(",")[: len(COLUMNS)]]
-        if len(fields) < UNCUT or not fields[4].isdecimal():  # cut, or moved along by a comma that is not written out
-            notes["rows_malformed"] += bool(line.strip())
-        elif CONVERSATION.fullmatch(fields[0]) and NUMBER.fullmatch(fields[1]) and fields[5]:
-            yield fields
-        else:
-            notes["rows_incomplete"] += 1
-
-
-def _refuse_wrong(talks: Mapping[str, dict[int, list[str]]], path: Path, notes: Counter[str]) -> None:
-    """Raises CorpusError where no row can be used, or most contexts are no emotion: a wrong file or column."""
-    contexts = Counter(fields[2] for talk in talks.values() for fields in talk.values())
-    if not contexts:
-        where = f"{path}; {', '.join(f'{count} {name}' for name, count in files.counted(notes).items()) or 'no rows'}"
-        raise CorpusError(f"{path.name} holds no usable row", where=where, hint=files.AS_PUBLISHED)
-    unknown = Counter({context: count for context, count in contexts.items() if context not in EKMAN})
-    notes["labels_unknown"] = unknown.total()
-    if 2 * unknown.total() > contexts.total():
-        shown = ", ".join(repr(context[:40]) for context, _ in unknown.most_common(3))
-        what = f"most contexts in {path.name} are no emotions of EmpatheticDialogues, but {shown}"
-        hint = f"{files.AS_PUBLISHED}; the third field is one of {', '.join(sorted(EKMAN))}"
-        raise CorpusError(what, where=str(path), hint=hint)
+    def _refuse_wrong_contexts(self, talks: Mapping[str, Talk], path: Path, notes: Counter[str]) -> None:
+        contexts = Counter(row["context"] for talk in talks.values() for row in talk.values())
+        unknown = Counter({context: count for context, count in contexts.items() if context not in EKMAN})
+        notes["labels_unknown"] = unknown.total()
+        if not contexts:
+            where = f"{path}; {', '.join(f'{count} {name}' for name, count in sorted((+notes).items())) or 'no rows'}"
+            raise CorpusError(f"{path.name} holds no usable row", where=where, hint=files.AS_PUBLISHED)
+        if 2 * unknown.total() > contexts.total():
+            some = ", ".join(repr(context[:40]) for context, _ in unknown.most_common(3))
+            what = f"most contexts in {path.name} are no emotions of EmpatheticDialogues, but {some}"
+            hint = f"{files.AS_PUBLISHED}; the third field is one of {', '.join(sorted(EKMAN))}"
+            raise CorpusError(what, where=str(path), hint=hint)

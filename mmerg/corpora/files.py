@@ -12,14 +12,15 @@ import re
 import stat
 import sys
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from io import StringIO
 from pathlib import Path
 
+from mmerg.corpora.dialogue import Corpus, Dialogue
 from mmerg.errors import ConfigError, CorpusError
 
 C1 = re.compile("[\x80-\x9f]")
-MAX_PROBLEMS = 10  # that a message tells
+MAX_PROBLEMS = 10  # in one message
 MAX_JOINED_LINES = 5  # an utterance quoted over more lines than this is a lost quote
 AS_PUBLISHED = "take the file as published"
 MARK = b"\xef\xbb\xbf"  # a byte order mark
@@ -41,9 +42,18 @@ def unusable(what: str, problems: Sequence[str], where: str, hint: str) -> Corpu
     return CorpusError("\n".join(lines + [f"  and {more} more"] * (more > 0)), where=where, hint=hint)
 
 
-def counted(notes: Counter[str]) -> dict[str, int]:
-    """The counts that are not 0, by name."""
-    return dict(sorted((+notes).items()))
+def make_corpus(
+    name: str,
+    split: str,
+    labels: Sequence[str],
+    dialogues: Iterable[Dialogue],
+    digest: str,
+    notes: Counter[str],
+    absent: Mapping[str, str],
+) -> Corpus:
+    """The corpus of what was read, with the notes that are not 0. digest: of its files; absent: see `Clips`."""
+    counts = notes + Counter(clips_missing=len(absent))
+    return Corpus(name, split, tuple(labels), tuple(dialogues), digest, dict(sorted(counts.items())), absent)
 
 
 def root_folder(root: str | Path, hint: str) -> Path:
@@ -60,17 +70,15 @@ def first_file(places: Iterable[Path]) -> Path | None:
     return next(filter(is_file, places), None)
 
 
-def find_and_read(places: Sequence[Path], what: str, hint: str, archives: Sequence[Path] = ()) -> tuple[Path, bytes]:
-    """The first of the places where there is a file, and its bytes. Raises CorpusError where there is none, which tells
+def find_and_read(places: Sequence[Path], what: str, hint: str) -> tuple[Path, bytes]:
+    """The first of the places where there is a file, and its bytes. Raises CorpusError where there is none, which says
     what is there and which archive is to be unpacked, and where it cannot be read."""
     if path := first_file(places):
         return path, read_bytes(path)
-    if path := next(filter(is_folder, places), None):  # unpackers make such folders
-        hint = f"put the file of that name in its place, at {path}"
-        raise CorpusError(f"{path.name} is a folder, not a file", where=holdings(path), hint=hint)
     folders = list(dict.fromkeys(place.parent for place in places))
-    where = f"looked in {', '.join(map(str, folders))}; {'; '.join(map(holdings, filter(is_folder, folders)))}"
-    packed = first_file(archives)
+    there = list(filter(is_folder, folders))
+    where = f"looked in {', '.join(map(str, folders))}; {'; '.join(map(holdings, there))}"
+    packed = next((archive for folder in there for archive in sorted(folder.glob("*.tar.gz"))), None)
     raise CorpusError(what, where=where, hint=f"unpack {packed}; {hint}" if packed else hint)
 
 
@@ -79,7 +87,7 @@ def read_bytes(path: Path) -> bytes:
     try:
         return path.read_bytes()
     except OSError as error:
-        hint = "check that it is a file and that you may read it"
+        hint = "check that it is a whole file that you may read, or unpack it again"
         raise CorpusError(f"cannot read {path.name}: {error.strerror}", where=str(path), hint=hint) from error
 
 
@@ -93,36 +101,34 @@ def holdings(folder: Path) -> str:
 
 
 class Clips:
-    """Finds the clips of turns. absent: those that are not there, as `Corpus.absent` has them.
+    """Finds the clips of turns in `folders`. absent: those that are not there, as `Corpus.absent` has them.
 
     Two names of one file (links) give one path: it must be seen that a clip is the target's own file.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, folders: Sequence[Path]) -> None:
+        self.folders = folders
         self.absent: dict[str, str] = {}
         self._paths: dict[tuple[int, int], Path] = {}  # by device and inode
 
-    def find(self, turn: str, name: str, folders: Iterable[Path]) -> Path | None:
+    def find(self, turn: str, name: str) -> Path | None:
         """The file `name` ("": the turn names none) of a turn ("dia0/3") in the first folder that has it. Raises
         CorpusError for a folder that may not be searched and for a name that the system's encoding cannot spell."""
-        path = next(filter(None, (self._path(folder / name) for folder in folders)), None) if name else None
+        path = next(filter(None, (self._path(folder / name) for folder in self.folders)), None) if name else None
         if path is None:
             self.absent[turn] = name
         return path
 
     def _path(self, file: Path) -> Path | None:
         try:
-            status = os.stat(file)  # noqa: PTH116  (as os.path: a null byte is a ValueError here, too)
-        except UnicodeEncodeError as error:
-            if sys.getfilesystemencoding() == "utf-8":  # which spells all but lone surrogates
+            status = os.stat(file)  # noqa: PTH116  (a null byte is a ValueError here)
+        except (OSError, ValueError) as error:
+            # UTF-8 spells all but lone surrogates, which no file's name holds.
+            unspelt = isinstance(error, UnicodeEncodeError) and sys.getfilesystemencoding() != "utf-8"
+            if not (unspelt or isinstance(error, PermissionError)):
                 return None
-            what = f"the name {file.name!a} cannot be spelt in {error.encoding}, as this locale asks of file names"
-            raise CorpusError(what, where=ascii(str(file)), hint="export LC_ALL=C.UTF-8, or PYTHONUTF8=1") from error
-        except PermissionError as error:
-            hint = "check that you may enter the folder"
-            raise CorpusError(f"cannot look for {file.name}: {error.strerror}", where=str(file), hint=hint) from error
-        except (OSError, ValueError):
-            return None
+            hint = "check that you may enter the folder; if a name cannot be spelt: export LC_ALL=C.UTF-8"
+            raise CorpusError(f"cannot look for {file.name!a}: {error}", where=ascii(str(file)), hint=hint) from error
         return self._paths.setdefault((status.st_dev, status.st_ino), file) if stat.S_ISREG(status.st_mode) else None
 
 
@@ -145,39 +151,31 @@ def decode_lines(data: bytes, notes: Counter[str]) -> list[str]:
     return lines
 
 
-def text_lines(data: bytes, path: Path, notes: Counter[str]) -> list[str]:
-    """As `decode_lines`. Raises CorpusError for a file that is empty, or in UTF-16 by its byte order mark."""
-    if data.startswith((b"\xff\xfe", b"\xfe\xff")):
-        hint = f"save it as UTF-8, or {AS_PUBLISHED}"
-        raise CorpusError(f"{path.name} is in UTF-16, not UTF-8", where=str(path), hint=hint)
-    if not data.removeprefix(MARK).strip():
-        raise CorpusError(f"{path.name} is empty", where=str(path), hint=AS_PUBLISHED)
-    return decode_lines(data, notes)
-
-
 def read_table(
-    data: bytes, path: Path, columns: Sequence[str], notes: Counter[str]
+    data: bytes, path: Path, columns: Sequence[str], notes: Counter[str], *, quoted: bool = True
 ) -> Iterator[tuple[int, dict[str, str]]]:
     """The records of a comma-separated file: the line each starts on (from 1) and its cells, stripped, by column.
 
-    One that is misquoted, or has too few or too many cells, is left out and counted (`rows_malformed`). Raises
-    CorpusError as `text_lines` does, and where one of `columns` is missing or there twice.
+    Left out and counted (`rows_malformed`) is one that is misquoted or too short, and where commas are quoted one that
+    is too long. Raises CorpusError for an empty file, UTF-16, and where one of `columns` is missing or there twice.
     """
-    lines = text_lines(data, path, notes)
-    header = [name.strip() for name in _cells(lines[0]) or []]
-    missing = [name for name in columns if name not in header]
-    if names := missing or [name for name in columns if header.count(name) > 1]:
-        verb, often = ("lacks", "") if missing else ("has", " more than once")
-        what = f"{path.name} {verb} the column{'s' * (len(names) > 1)} {', '.join(names)}{often}"
+    if data.startswith((b"\xff\xfe", b"\xfe\xff")):
+        hint = f"save it as UTF-8, or {AS_PUBLISHED}"
+        raise CorpusError(f"{path.name} is in UTF-16, not UTF-8", where=str(path), hint=hint)
+    lines = decode_lines(data, notes)
+    header = _cells(lines[0], quoted) or []
+    if wrong := [name for name in columns if header.count(name) != 1]:
+        what = f"{path.name} needs, once each, the columns {', '.join(wrong)}"
         where = f"{path}, line 1; it has: {', '.join(header)[:300] or 'nothing'}"
-        raise CorpusError(what, where=where, hint=f"{AS_PUBLISHED}; needed, once each, are {', '.join(columns)}")
+        raise CorpusError(what, where=where, hint=f"{AS_PUBLISHED}; needed are {', '.join(columns)}")
+    least = 1 + max(map(header.index, columns))
     at = 1
     while at < len(lines):
         cells, used = None, 0
         while cells is None and used < min(MAX_JOINED_LINES, len(lines) - at):
             used += 1  # a quote is open: the cell may go on in the next line
-            cells = _cells("\n".join(lines[at : at + used]))
-        if cells and len(cells) >= len(header) and not any(cells[len(header) :]):
+            cells = _cells("\n".join(lines[at : at + used]), quoted)
+        if cells and len(cells) >= least and not (quoted and any(cells[len(header) :])):
             yield at + 1, dict(zip(header, cells, strict=False))
             at += used
         else:
@@ -185,9 +183,10 @@ def read_table(
             at += 1
 
 
-def _cells(text: str) -> list[str] | None:
+def _cells(text: str, quoted: bool) -> list[str] | None:
     """The cells of a record, stripped; None where it is misquoted."""
     try:
-        return [cell.strip() for cell in next(csv.reader(StringIO(text, newline="\n"), strict=True), [])]
+        cells = next(csv.reader(StringIO(text, newline="\n"), strict=True), []) if quoted else text.split(",")
     except csv.Error:
         return None
+    return [cell.strip() for cell in cells]

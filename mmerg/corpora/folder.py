@@ -8,17 +8,18 @@ What is wrong with the file is said at once, up to ten lines of it. Opens no cli
 import hashlib
 import io
 import os
+from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Self
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
-from pydantic.dataclasses import dataclass as checked_dataclass
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, ValidationInfo, field_validator, model_validator
 
 from mmerg.corpora.dialogue import Clip, Corpus, Dialogue, Turn
-from mmerg.corpora.files import MARK, Clips, find_and_read, root_folder, unusable
+from mmerg.corpora.files import MARK, Clips, find_and_read, make_corpus, root_folder, unusable
 from mmerg.corpora.meld import MELD_LABELS
-from mmerg.errors import CorpusError
+from mmerg.storage.files import why
 
 EXAMPLE = (
     '{"id": "tea", "turns": [{"speaker": "Ana", "text": "I failed again.", "emotion": "sadness", "clip": "ana.mp4"}, '
@@ -43,18 +44,21 @@ class TurnLine(BaseModel):
     start: Seconds | None = None
     end: Seconds | None = None
 
-    @field_validator("clip")
+    @field_validator("emotion")
     @classmethod
-    def _inside(cls, clip: str | None) -> str | None:
-        path = Path(os.path.normpath(clip or ""))
-        if path.is_absolute() or path.parts[:1] == ("..",):
-            raise ValueError(f"{clip!r} leaves the dataset's folder; give a path inside it")
-        return str(path) if clip else None
+    def _known(cls, emotion: str | None, info: ValidationInfo) -> str | None:
+        labels: Sequence[str] = info.context or ()
+        if emotion is not None and emotion not in labels:
+            hint = "correct it, or name your own set with dataset.labels=[...]"
+            raise ValueError(f"{emotion!r} is not one of {', '.join(labels)}; {hint}")
+        return emotion
 
     @model_validator(mode="after")
     def _span(self) -> Self:
         if self.clip is None and (self.start is not None or self.end is not None):
             raise ValueError("start and end are seconds in the clip, and this turn has no clip")
+        if self.clip and Path(os.path.normpath(self.clip)).parts[:1] in (("/",), ("..",)):
+            raise ValueError(f"{self.clip!r} leaves the dataset's folder; give a path inside it")
         if self.end is not None and self.end <= (self.start or 0.0):
             raise ValueError(f"end ({self.end:g} s) is not after start ({self.start or 0.0:g} s)")
         return self
@@ -75,7 +79,7 @@ def demo_root() -> Path:
     return Path(__file__).parent / "demo"
 
 
-@checked_dataclass(frozen=True)
+@dataclass(frozen=True)
 class Folder:
     """A folder dataset. labels: the emotions that turns may carry and a model may choose from; None: MELD's seven."""
 
@@ -88,49 +92,37 @@ class Folder:
         empty, and with up to ten lines that cannot be used."""
         root = root_folder(self.root, f"set dataset.root to the folder that holds {self.file}")
         path, data = find_and_read([root / self.file], f"no {self.file} in the dataset's folder", LAYOUT)
-        labels = MELD_LABELS if self.labels is None else tuple(self.labels)
-        here = path.resolve()
-        clips = Clips()
+        labels = MELD_LABELS if self.labels is None else self.labels
+        here, clips = path.resolve(), Clips([root])
         dialogues: list[Dialogue] = []
         for line in _lines(data, path, labels):
             turns: list[Turn] = []
             for number, turn in enumerate(line.turns, start=1):
-                file = clips.find(f"{line.id}/{number}", turn.clip, [root]) if turn.clip else None
+                file = clips.find(f"{line.id}/{number}", turn.clip) if turn.clip else None
                 clip = Clip(file.resolve(), turn.start, turn.end) if file else None
                 turns.append(Turn(turn.speaker, turn.text, turn.emotion, clip))
             dialogues.append(Dialogue(line.id, tuple(turns), line.respond_as, conversation=f"{here}#{line.id}"))
-        notes = {"clips_missing": len(clips.absent)} if clips.absent else {}
-        digest = hashlib.sha256(data).hexdigest()
-        return Corpus(root.resolve().name, path.stem, labels, tuple(dialogues), digest, notes, clips.absent)
+        name, digest = root.resolve().name, hashlib.sha256(data).hexdigest()
+        return make_corpus(name, path.stem, labels, dialogues, digest, Counter(), clips.absent)
 
 
 def _lines(data: bytes, path: Path, labels: Sequence[str]) -> Iterator[DialogueLine]:
     """The lines one by one, as all of them at once take several times the room of what is made of them. Raises
     CorpusError after the last where any cannot be used."""
     problems: list[str] = []
-    first_line: dict[str, int] = {}
+    line_of: dict[str, int] = {}
     for number, raw in enumerate(io.BytesIO(data.removeprefix(MARK)), start=1):
         if not raw.strip():
             continue
         try:
-            line = DialogueLine.model_validate_json(raw)
+            line = DialogueLine.model_validate_json(raw, context=labels)
         except ValidationError as error:
-            first = error.errors(include_url=False, include_input=False)[0]
-            place = [f"line {number}", *([".".join(map(str, first["loc"]))] if first["loc"] else ())]
-            problems.append(": ".join([*place, first["msg"].removeprefix("Value error, ")]))
+            problems.append(f"line {number}: {why(error)}")
             continue
-        problems += [
-            f"line {number}: turns.{index}.emotion: {turn.emotion!r} is not one of {', '.join(labels)}; "
-            "correct it, or name your own set with dataset.labels=[...]"
-            for index, turn in enumerate(line.turns)
-            if turn.emotion is not None and turn.emotion not in labels
-        ]
-        if line.id in first_line:
-            problems.append(f"line {number}: id: {line.id!r} is the id of line {first_line[line.id]} already")
-        first_line.setdefault(line.id, number)
+        if line.id in line_of:
+            problems.append(f"line {number}: id: {line.id!r} is the id of line {line_of[line.id]} already")
+        line_of.setdefault(line.id, number)
         if not problems:
             yield line
-    if problems:
-        raise unusable(f"{path.name} cannot be used as it is", problems, str(path), LAYOUT)
-    if not first_line:
-        raise CorpusError(f"{path.name} holds no dialogue", where=str(path), hint=LAYOUT)
+    if problems or not line_of:
+        raise unusable(f"{path.name} cannot be used as it is", problems or ["it holds no dialogue"], str(path), LAYOUT)

@@ -2,14 +2,16 @@
 
 Reads `Session{1..5}/dialog/{transcriptions,EmoEvaluation}` of the full release as it is unpacked; no video is opened.
 
+    Ses05F_impro01_F000 [006.2901-008.2357]: Excuse me.
+    [6.2901 - 8.2357]	Ses05F_impro01_F000	neu	[2.5000, 2.5000, 2.5000]
+
     corpus = Iemocap("~/data/IEMOCAP_full_release", sessions=(5,)).load()
     select(corpus, ProtocolSettings(targets="labelled", max_per_dialogue=1))    # 31 samples, one a dialogue
 """
 
-import os
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
@@ -17,8 +19,7 @@ from typing import NamedTuple
 
 from mmerg.corpora import files
 from mmerg.corpora.dialogue import Clip, Corpus, Crop, Dialogue, Turn
-from mmerg.corpora.files import holdings, is_folder
-from mmerg.errors import ConfigError, CorpusError, some
+from mmerg.errors import ConfigError, CorpusError
 
 LABEL_SETS = {
     "six": ("angry", "happy", "excited", "sad", "frustrated", "neutral"),
@@ -28,9 +29,13 @@ WORDS = {"ang": "angry", "hap": "happy", "exc": "excited", "sad": "sad", "fru": 
 OTHER_CODES = ("xxx", "sur", "fea", "oth", "dis", "missing")  # xxx: the evaluators have no majority
 ACTORS = {"F": "Woman", "M": "Man"}
 LEFT, RIGHT = Crop(0.0, 0.0, 0.5, 1.0), Crop(0.5, 0.0, 0.5, 1.0)
-# What is shown of who wears the markers, and of the other.
-SIDES: dict[str, tuple[Crop | None, Crop | None]] = {"auto": (LEFT, RIGHT), "swapped": (RIGHT, LEFT)}
-SIDES |= {"left": (LEFT, LEFT), "right": (RIGHT, RIGHT), "full": (None, None)}
+SIDES: dict[str, tuple[Crop | None, Crop | None]] = {  # of who wears the markers, and of the other
+    "auto": (LEFT, RIGHT),
+    "swapped": (RIGHT, LEFT),
+    "left": (LEFT, LEFT),
+    "right": (RIGHT, RIGHT),
+    "full": (None, None),
+}
 RELEASE = "IEMOCAP_full_release"
 TRANSCRIPTIONS, EVALUATIONS, FILMS = "dialog/transcriptions", "dialog/EmoEvaluation", "dialog/avi/DivX"
 DIALOGUE = re.compile(r"Ses0([1-5])[FM]_(?:impro|script)[0-9]{2}[0-9a-z_]{0,9}")
@@ -68,57 +73,46 @@ class Iemocap:
     clips: bool = True
 
     def load(self) -> Corpus:
-        """Read the sessions. What is damaged is left out and counted in `notes`. Raises ConfigError for a session,
-        label set or side that there is not, CorpusError for what stops a run."""
-        asked = self.sessions or ()
-        if not asked or any(type(session) is not int or session not in range(1, 6) for session in asked):
-            given = ", ".join(map(str, asked)) or "none"
+        """The dialogues of the sessions. Raises ConfigError for a session, label set or side that there is not,
+        CorpusError for folders and files that are missing or cannot be used."""
+        sessions = sorted(set(self.sessions or ()))
+        if not sessions or not set(sessions) <= set(range(1, 6)):
+            given = ", ".join(map(str, sessions)) or "none"
             hint = "dataset.sessions is a list of 1 to 5, such as [5] or [1,2,3,4]"
             raise ConfigError(f"IEMOCAP has sessions 1 to 5; asked for: {given}", where="dataset.sessions", hint=hint)
         files.refuse_other("dataset.label_set", self.label_set, LABEL_SETS)
         files.refuse_other("dataset.reader.speaker_side", self.speaker_side, SIDES)
         root = files.root_folder(self.root, ROOT_HINT)
-        sessions = sorted(set(asked))
-        notes: Counter[str] = Counter()
-        clips, digest = files.Clips(), sha256()
+        notes, clips, digest = Counter[str](), files.Clips([root]), sha256()
         dialogues: list[Dialogue] = []
         for session in sessions:
             folder = _session_folder(root, session)
-            unjudged: set[str] = set()
             for name in dialogue_names(folder):
-                kinds = (TRANSCRIPTIONS, EVALUATIONS)
-                spoken, judged = (files.read_bytes(folder / kind / f"{name}.txt") for kind in kinds)
+                paths = (folder / kind / f"{name}.txt" for kind in (TRANSCRIPTIONS, EVALUATIONS))
+                spoken, judged = map(files.read_bytes, paths)
                 digest.update(f"{name}\0{len(spoken)}\0{len(judged)}\0".encode() + spoken + judged)
-                utterances = read_transcription(spoken, name, notes)
-                codes = read_evaluation(judged, notes)
+                utterances, codes = read_transcription(spoken, name, notes), read_evaluation(judged, notes)
                 notes["evaluations_without_turn"] += len(codes.keys() - {said.id for said in utterances})
-                notes["dialogues_without_turns"] += not utterances
                 if not utterances:
+                    notes["dialogues_without_turns"] += 1
                     continue
-                if not codes:
-                    unjudged.add(name)
                 film = (folder / FILMS / f"{name}.avi").relative_to(root).as_posix()
                 turns: list[Turn] = []
                 for number, said in enumerate(utterances, start=1):
-                    file = clips.find(f"{name}/{number}", film, [root]) if self.clips else None
-                    turns.append(self._turn(said, name, codes, file, notes))
+                    file = clips.find(f"{name}/{number}", film) if self.clips else None
+                    turns.append(self._turn(said, name, codes.get(said.id, "missing"), file, notes))
                 play = name.split("_")[1][: len("script01")]  # without part and take: sessions perform the same ones
                 script = play if play.startswith("script") else None
                 dialogues.append(Dialogue(name, tuple(turns), script=script, conversation=name))
-            _refuse_without(folder, f"{EVALUATIONS} holds no evaluation in the files of", unjudged)
-        notes["clips_missing"] = len(clips.absent)
         split = f"session{'+'.join(map(str, sessions))}"
         if not dialogues:
             what = f"no transcription of IEMOCAP's {split} holds a turn"
             raise CorpusError(what, where=str(root), hint=f"take {TRANSCRIPTIONS} as published")
-        labels, fingerprint = LABEL_SETS[self.label_set], digest.hexdigest()
-        return Corpus("iemocap", split, labels, tuple(dialogues), fingerprint, files.counted(notes), clips.absent)
+        labels = LABEL_SETS[self.label_set]
+        return files.make_corpus("iemocap", split, labels, dialogues, digest.hexdigest(), notes, clips.absent)
 
-    def _turn(
-        self, said: Utterance, dialogue: str, codes: Mapping[str, str], film: Path | None, notes: Counter[str]
-    ) -> Turn:
+    def _turn(self, said: Utterance, dialogue: str, code: str, film: Path | None, notes: Counter[str]) -> Turn:
         """The turn, without a label where the utterance has none of the set."""
-        code = codes.get(said.id, "missing")
         emotion = "happy" if code == "exc" and self.label_set == "four" else WORDS.get(code)
         if emotion not in LABEL_SETS[self.label_set]:
             notes[f"labels_{code if code in (*WORDS, *OTHER_CODES) else 'unknown'}"] += 1
@@ -135,54 +129,39 @@ def _session_folder(root: Path, session: int) -> Path:
     """The folder of a session, in `root` or in the release there. Raises CorpusError where there is none."""
     bases = (root, root / RELEASE)
     places = [base / f"Session{session}" for base in bases]
-    if found := next(filter(is_folder, places), None):
-        return found
-    where = f"looked for {places[0]} and {places[1]}; {'; '.join(map(holdings, filter(is_folder, bases)))}"
+    if place := next(filter(files.is_folder, places), None):
+        return place
+    held = "; ".join(map(files.holdings, filter(files.is_folder, bases)))
+    what, where = (
+        f"no folder Session{session} for IEMOCAP's session {session}",
+        f"looked for {places[0]} and {places[1]}",
+    )
     hint = f"{ROOT_HINT}; dataset.sessions says which sessions are read"
-    raise CorpusError(f"no folder Session{session} for IEMOCAP's session {session}", where=where, hint=hint)
+    raise CorpusError(what, where=f"{where}; {held}", hint=hint)
 
 
 def dialogue_names(session: Path) -> list[str]:
-    """The names of a session's dialogues, in order. Raises CorpusError unless each has both of its text files."""
-    spoken, judged = (_listed(session, folder) for folder in (TRANSCRIPTIONS, EVALUATIONS))
-    _refuse_without(session, f"{TRANSCRIPTIONS} lacks", judged - spoken)
-    _refuse_without(session, f"{EVALUATIONS} lacks", spoken - judged)
-    return sorted(spoken)
-
-
-def _listed(session: Path, inner: str) -> set[str]:
-    """The session's dialogues that have a text file in a folder; other names are passed over."""
-    folder = session / inner
-    hint = f"unpack {inner} of {session.name} from the full release, too; sentences/ is not read"
-    if not is_folder(folder):
-        last = next(filter(is_folder, folder.parents))
-        raise CorpusError(f"{session.name} has no {inner}", where=f"looked for {folder}; {holdings(last)}", hint=hint)
-    try:
-        texts = [name for name in os.listdir(folder) if name.endswith(".txt")]  # noqa: PTH208  (names, not paths)
-    except OSError as error:
-        what = f"cannot list {inner} of {session.name}: {error.strerror}"
-        raise CorpusError(what, where=str(folder), hint="check that you may read the folder") from error
-    # A link that leads nowhere is listed, so that reading it says so.
-    matches = (DIALOGUE.fullmatch(name.removesuffix(".txt")) for name in texts if not is_folder(folder / name))
-    names = {match[0] for match in matches if match and session.name == f"Session{match[1]}"}
-    if not names:
-        where = f"looked for {folder / f'Ses0{session.name[-1]}….txt'}; {holdings(folder)}"
-        raise CorpusError(f"{session.name} has no dialogue in {inner}", where=where, hint=hint)
-    return names
-
-
-def _refuse_without(session: Path, what: str, names: set[str]) -> None:
-    """Raises CorpusError where there are dialogues of which a part is not there (`what`)."""
-    if names:
-        what = f"{session.name} is not whole: {what} {some(sorted(names))}"
-        hint = f"each dialogue has a .txt file in {TRANSCRIPTIONS} and in {EVALUATIONS}; unpack these folders again"
-        raise CorpusError(what, where=str(session), hint=hint)
+    """The dialogues of which a session has a transcription or an evaluation, in order; other names of files are passed
+    over. Raises CorpusError where a folder has none."""
+    names: set[str] = set()
+    for kind in (TRANSCRIPTIONS, EVALUATIONS):
+        folder = session / kind
+        matches = (DIALOGUE.fullmatch(file.stem) for file in folder.glob("*.txt") if not files.is_folder(file))
+        found = {match[0] for match in matches if match and session.name == f"Session{match[1]}"}
+        if not found:
+            held = files.holdings(next(filter(files.is_folder, (folder, *folder.parents))))
+            hint = f"unpack {kind} of {session.name} from the full release, too; sentences/ is not read"
+            what, where = (
+                f"{session.name} has no dialogue in {kind}",
+                f"looked for {folder}/Ses0{session.name[-1]}….txt",
+            )
+            raise CorpusError(what, where=f"{where}; {held}", hint=hint)
+        names |= found
+    return sorted(names)
 
 
 def read_transcription(data: bytes, dialogue: str, notes: Counter[str]) -> list[Utterance]:
     """The utterances of `dialogue` in order of start, end and id; a file may list all of one actor's first.
-
-        Ses05F_impro01_F000 [006.2901-008.2357]: Excuse me.
 
     Counts `lines_skipped` (bare `F:` and `M:`, remarks), `lines_unreadable` (no id of this dialogue, times or words)
     and `turns_repeated` (the first counts).
@@ -202,8 +181,6 @@ def read_transcription(data: bytes, dialogue: str, notes: Counter[str]) -> list[
 
 def read_evaluation(data: bytes, notes: Counter[str]) -> dict[str, str]:
     """The label that each utterance's evaluators agreed on, as spelled in the file ("xxx": on none), by utterance.
-
-        [6.2901 - 8.2357]	Ses05F_impro01_F000	neu	[2.5000, 2.5000, 2.5000]
 
     Counts `evaluations_unreadable` (no utterance or label) and `evaluations_repeated` (the first counts).
     """

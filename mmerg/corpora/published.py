@@ -8,16 +8,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
-from types import MappingProxyType
-from typing import Annotated
 
-from pydantic import AfterValidator, BaseModel, TypeAdapter
+from pydantic import BaseModel, TypeAdapter
 
 from mmerg.corpora.dialogue import Corpus
 from mmerg.corpora.files import first_file, read_bytes
 from mmerg.errors import CorpusError
-
-Counts = Annotated[Mapping[str, int], AfterValidator(MappingProxyType)]  # nobody who reads them can change them
 
 
 @dataclass(frozen=True)
@@ -30,10 +26,10 @@ class Expected:
 
     dialogues: int | None
     turns: int | None
-    labels: Counts = field(default_factory=dict)
+    labels: Mapping[str, int] = field(default_factory=dict)
     source: str = ""
     replies: int | None = field(default=None, kw_only=True)
-    samples: Counts = field(default_factory=dict, kw_only=True)
+    samples: Mapping[str, int] = field(default_factory=dict, kw_only=True)
     sample_labels: int | None = field(default=None, kw_only=True)
 
 
@@ -50,7 +46,7 @@ def expected(name: str, split: str) -> Expected | None:
 
     Sessions joined by a plus are summed; IEMOCAP's labels are known for all five together and no fewer.
     """
-    corpus = _figures().get(name, _Published())
+    corpus = _corpora().get(name, _Published())
     sessions = sorted(split.removeprefix("session").split("+")) if split.startswith("session") else []
     if known := corpus.splits.get(f"session{'+'.join(sessions)}" if sessions else split):
         return replace(known, source=corpus.source)
@@ -63,32 +59,30 @@ def expected(name: str, split: str) -> Expected | None:
 
 def known_bad(name: str, split: str) -> Mapping[str, str]:
     """How each clip is bad (`ClipError.reason`) that is bad in every copy of a release, by its name without ending."""
-    return _figures().get(name, _Published()).bad_clips.get(split, {})
+    return _corpora().get(name, _Published()).bad_clips.get(split, {})
 
 
 def refuse_mixed_up(corpus: Corpus, path: Path, data: bytes, splits: Mapping[str, Iterable[Path]]) -> None:
     """Raises CorpusError where `corpus`, read from `data` at `path`, has the bytes of another split, or exactly its
     published counts: a memory that holds the test split would leak it. splits: where each one's file may be."""
-    published = _figures()[corpus.name].splits
+    published = _corpora()[corpus.name].splits
     sizes = {split: f"{one.turns} turns in {one.dialogues} dialogues" for split, one in published.items()}
     own = f"{sum(len(dialogue.turns) for dialogue in corpus.dialogues)} turns in {len(corpus.dialogues)} dialogues"
-    others = [split for split in splits if split != corpus.split]
-    for split in others:
+    for split in (split for split in splits if split != corpus.split):
         other = first_file(splits[split])
         if other and other.stat().st_size == len(data) and read_bytes(other) == data:
-            what = f"{path.name} and {other.name} are the same file: one of them is not its split"
-            hint = f"take both as published. {corpus.split} has {sizes[corpus.split]}; {split} has {sizes[split]}"
-            raise CorpusError(what, where=f"{path}; {other}", hint=hint)
-    for split in others:
-        if sizes[split] == own:
+            what = f"{path} and {other} are the same file: one of them is not its split"
+        elif sizes[split] == own:
             what = f"{path.name} holds the {split} split: {own}"
-            hint = f"name it as published, or set dataset.split={split}. {corpus.split} has {sizes[corpus.split]}"
-            raise CorpusError(what, where=str(path), hint=hint)
+        else:
+            continue
+        hint = f"take both files as published: {corpus.split} has {sizes[corpus.split]}, {split} has {sizes[split]}"
+        raise CorpusError(what, where=str(path), hint=hint)
 
 
 @cache
-def _figures() -> Mapping[str, _Published]:
+def _corpora() -> Mapping[str, _Published]:
     from omegaconf import OmegaConf
 
-    figures = OmegaConf.to_container(OmegaConf.load(Path(__file__).with_name("published.yaml")))
-    return TypeAdapter(Mapping[str, _Published]).validate_python(figures)
+    page = OmegaConf.to_container(OmegaConf.load(Path(__file__).with_name("published.yaml")))
+    return TypeAdapter(Mapping[str, _Published]).validate_python(page)

@@ -3,7 +3,6 @@
 corpus = read_corpus(Meld("~/data/MELD", split="test"))
 """
 
-import inspect
 import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -32,7 +31,7 @@ def read_corpus(reader: object, labels: Sequence[str] | None = None) -> Corpus:
         if isinstance(error, MmergError) or type(reader).__module__.startswith("mmerg."):
             raise
         what = f"{_name(reader)} raised {described(error)}"
-        where = raised_at(error, getattr(sys.modules.get(type(reader).__module__), "__file__", None))
+        where = raised_at(error, _file(reader))
         raise CorpusError(what, where=where, hint=f"correct the reader; {CONTRACT}") from error
     if not callable(load):
         what = f"{_name(reader)} is no reader: it has no load()"
@@ -49,7 +48,8 @@ def checked(corpus: object, reader: object) -> Corpus:
     """`corpus`, as `reader` gave it. Raises CorpusError, naming up to ten places, for wrong types, dialogues without a
     turn, doubled ids and labels outside the set."""
     try:
-        problems = list(_contradictions(TypeAdapter(Corpus).validate_python(corpus)))
+        TypeAdapter(Corpus).validate_python(corpus)
+        problems = list(_contradictions(cast(Corpus, corpus)))
     except ValidationError as error:
         problems = [
             f"{'.'.join(map(str, one['loc'])) or 'corpus'}: {one['msg']}, and it is {one['input']!r:.80}"
@@ -57,12 +57,8 @@ def checked(corpus: object, reader: object) -> Corpus:
         ]
     if not problems:
         return cast(Corpus, corpus)
-    try:
-        where = f"{inspect.getsourcefile(type(reader))}, line {inspect.getsourcelines(type(reader))[1]}"
-    except (OSError, TypeError):  # made while running
-        where = _name(reader)
-    what = f"what {_name(reader)} gives cannot be used"
-    raise unusable(what, problems, where, f"correct the reader or its files; {CONTRACT}")
+    what, hint = f"what {_name(reader)} gives cannot be used", f"correct the reader or its files; {CONTRACT}"
+    raise unusable(what, problems, _file(reader) or _name(reader), hint)
 
 
 def clip_files(corpus: Corpus) -> set[Path]:
@@ -86,3 +82,8 @@ def _contradictions(corpus: Corpus) -> Iterator[str]:
 
 def _name(reader: object) -> str:
     return f"{type(reader).__module__}.{type(reader).__qualname__}"
+
+
+def _file(reader: object) -> str | None:
+    """The file that a reader's class is from; None for one that was made while running."""
+    return getattr(sys.modules.get(type(reader).__module__), "__file__", None)

@@ -13,7 +13,7 @@ from mmerg.errors import ConfigError
 from mmerg.experiment.wiring import corpus_of
 from tests.composed import plain_of, protocol, settings_of
 
-from .empathetic_builder import COLUMNS, Builder, Line, of_size, two_conversations
+from .empathetic_builder import Builder, Line, of_size, two_conversations
 
 
 def load(root: Path, builder: Builder) -> Corpus:
@@ -96,12 +96,6 @@ def test_numbers_are_ordered_as_numbers_and_may_have_gaps(tmp_path: Path) -> Non
     ]
 
 
-def test_a_listener_who_begins_has_nothing_to_reply_to(tmp_path: Path) -> None:
-    lines = [Line("hit:0_conv:1", number, f"turn {number}") for number in (2, 3, 4)]
-    samples = select(load(tmp_path, Builder(lines=lines)), protocol(targets="all")).samples
-    assert [sample.id for sample in samples] == ["test_hit:0_conv:1/3"]
-
-
 def test_nothing_is_quoted_and_commas_are_words(tmp_path: Path) -> None:
     extra = 'hit:9_conv:9,1,guilty,"A quote_comma_ unclosed,3,He said "no_comma_ no",5|5,\n'
     dialogue = load(tmp_path, Builder(extra=extra)).dialogues[2]
@@ -115,20 +109,6 @@ def test_fields_beyond_the_eighth_are_dropped_and_the_tags_may_be_missing(tmp_pa
     corpus = load(tmp_path, Builder(lines=lines))
     assert texts(corpus) == [["turn 1", "turn 2"]]
     assert corpus.notes == {}
-
-
-@pytest.mark.parametrize("newline", ["\r\n", "\n", "\r"])
-@pytest.mark.parametrize("prefix", [b"", b"\xef\xbb\xbf"])
-def test_line_endings_and_byte_order_mark(tmp_path: Path, newline: str, prefix: bytes) -> None:
-    corpus = load(tmp_path, Builder(newline=newline, prefix=prefix))
-    assert texts(corpus) == plain_texts()
-    assert corpus.notes == {}
-
-
-def test_a_cp1252_copy_reads_the_same(tmp_path: Path) -> None:
-    corpus = load(tmp_path, Builder(encoding="cp1252"))
-    assert texts(corpus) == plain_texts()
-    assert corpus.notes == {"lines_cp1252": 1}
 
 
 @pytest.mark.parametrize(
@@ -200,13 +180,6 @@ def test_the_configuration_passes_the_label_set_on(label_set: str) -> None:
     assert plain["dataset"]["memory"]["reader"]["split"] == "train" != plain["dataset"]["reader"]["split"]
 
 
-def test_an_unknown_label_set_is_a_setting(tmp_path: Path) -> None:
-    Builder().write(tmp_path)
-    with pytest.raises(ConfigError, match=r"dataset\.label_set is 'six'") as caught:
-        Empathetic(tmp_path, label_set="six").load()  # type: ignore[arg-type]
-    assert "32, ekman" in caught.value.hint
-
-
 @pytest.mark.parametrize("split", ["valid", "test"])
 def test_a_copy_of_official_size_has_the_official_counts(tmp_path: Path, split: str) -> None:
     figures = expected("empathetic", split)
@@ -220,7 +193,3 @@ def test_a_copy_of_official_size_has_the_official_counts(tmp_path: Path, split: 
     assert sum(len(dialogue.turns) for dialogue in corpus.dialogues) == figures.turns
     assert len(select(corpus, protocol(targets="all")).samples) == figures.replies
     assert corpus.notes == {}
-
-
-def test_the_header_of_the_builder_is_the_published_one() -> None:
-    assert COLUMNS.count(",") == 7

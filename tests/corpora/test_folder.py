@@ -91,9 +91,9 @@ def test_two_names_of_one_clip_are_one_path(tmp_path: Path) -> None:
         ({**ANA, "clip": "a.mp4", "start": 2, "end": 2}, "turns.0: end (2 s) is not after start (2 s)"),
         ({**ANA, "clip": "a.mp4", "end": 0}, "turns.0: end (0 s) is not after start (0 s)"),
         ({**ANA, "end": 2}, "turns.0: start and end are seconds in the clip, and this turn has no clip"),
-        ({**ANA, "clip": "../a.mp4"}, "turns.0.clip: '../a.mp4' leaves the dataset's folder"),
-        ({**ANA, "clip": "sub/../../a.mp4"}, "turns.0.clip: 'sub/../../a.mp4' leaves the dataset's folder"),
-        ({**ANA, "clip": "/etc/a.mp4"}, "turns.0.clip: '/etc/a.mp4' leaves the dataset's folder"),
+        ({**ANA, "clip": "../a.mp4"}, "turns.0: '../a.mp4' leaves the dataset's folder"),
+        ({**ANA, "clip": "sub/../../a.mp4"}, "turns.0: 'sub/../../a.mp4' leaves the dataset's folder"),
+        ({**ANA, "clip": "/etc/a.mp4"}, "turns.0: '/etc/a.mp4' leaves the dataset's folder"),
         ({**ANA, "emotion": "boredom"}, "turns.0.emotion: 'boredom' is not one of neutral, joy"),
     ],
 )
@@ -159,22 +159,6 @@ def test_lines_are_not_kept_beside_the_dialogues(tmp_path: Path) -> None:
     assert most < 20
 
 
-@pytest.mark.parametrize("locale", [{"LC_ALL": "C", "PYTHONUTF8": "0"}, {"LC_ALL": "C.UTF-8"}])
-def test_a_clip_whose_name_the_locale_cannot_spell_is_told_and_not_called_missing(
-    tmp_path: Path, locale: dict[str, str]
-) -> None:
-    write(tmp_path, {"id": "tea", "turns": [{**ANA, "clip": "caf\u00e9.mp4"}, BEN]}, clips=("caf\u00e9.mp4",))
-    code = f"from mmerg.corpora.folder import Folder; print(ascii(Folder({str(tmp_path)!r}).load().absent))"
-    done = subprocess.run(
-        [sys.executable, "-c", code], env={**os.environ, **locale}, capture_output=True, text=True, check=False
-    )
-    if locale["LC_ALL"] == "C":
-        assert "CorpusError: the name 'caf\\xe9.mp4' cannot be spelt in ascii" in done.stderr
-        assert "PYTHONUTF8=1" in done.stderr
-    else:
-        assert done.stdout == "{}\n"
-
-
 @pytest.mark.parametrize("data", [b"", b"\n \n"])
 def test_an_empty_file(tmp_path: Path, data: bytes) -> None:
     (tmp_path / "dialogues.jsonl").write_bytes(data)
@@ -218,7 +202,7 @@ NEAR = st.fixed_dictionaries({"id": NAMES, "turns": st.lists(TURN, max_size=3)})
 
 
 @given(data=st.one_of(st.binary(max_size=200), JSON.map(json.dumps).map(str.encode), NEAR))
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=80, deadline=None)
 def test_any_bytes_give_a_corpus_or_our_error(data: bytes) -> None:
     with tempfile.TemporaryDirectory() as folder:
         (Path(folder) / "dialogues.jsonl").write_bytes(data)
@@ -241,3 +225,19 @@ def test_a_hard_link_is_known_to_be_the_same_file(tmp_path: Path) -> None:
     [turn] = sample.scene.history
     assert turn.clip is not None
     assert turn.clip.end == 2.0
+
+
+@pytest.mark.parametrize("locale", [{"LC_ALL": "C", "PYTHONUTF8": "0"}, {"LC_ALL": "C.UTF-8"}])
+def test_a_clip_whose_name_the_locale_cannot_spell_is_told_and_not_called_missing(
+    tmp_path: Path, locale: dict[str, str]
+) -> None:
+    write(tmp_path, {"id": "tea", "turns": [{**ANA, "clip": "caf\u00e9.mp4"}, BEN]}, clips=("caf\u00e9.mp4",))
+    code = f"from mmerg.corpora.folder import Folder; print(ascii(Folder({str(tmp_path)!r}).load().absent))"
+    done = subprocess.run(
+        [sys.executable, "-c", code], env={**os.environ, **locale}, capture_output=True, text=True, check=False
+    )
+    if locale["LC_ALL"] == "C":
+        assert "CorpusError: cannot look for 'caf\\xe9.mp4': 'ascii' codec can't encode" in done.stderr
+        assert "export LC_ALL=C.UTF-8" in done.stderr
+    else:
+        assert done.stdout == "{}\n"

@@ -1,25 +1,22 @@
 """IEMOCAP: order, keys, labels, encodings and damage, on a synthetic copy in the release's layout."""
 
-import tempfile
 from collections import Counter
 from pathlib import Path
 
 import pytest
-from hydra.errors import ConfigCompositionException
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mmerg.corpora.dialogue import Corpus, Dialogue
 from mmerg.corpora.iemocap import LABEL_SETS, Iemocap, read_evaluation, read_transcription
 from mmerg.corpora.protocols import select
-from mmerg.errors import ConfigError, MmergError
-from mmerg.experiment.wiring import corpus_of, make
+from mmerg.errors import ConfigError
+from mmerg.experiment.wiring import corpus_of
 from tests.composed import plain_of, protocol, settings_of
 
 from .iemocap_builder import (
     DIALOGUES,
     LABELS,
-    UTTERANCES,
     Builder,
     Said,
     Talk,
@@ -63,11 +60,6 @@ def test_the_plain_layout(tmp_path: Path) -> None:
     assert corpus.notes == {"labels_xxx": 1}
 
 
-def test_the_builder_writes_one_actor_after_the_other() -> None:
-    names = [name for name, _ in improvised().named()]
-    assert [name.removeprefix("Ses05F_impro01_") for name in names] == ["F000", "F001", "F002", "M000", "M001"]
-
-
 def test_turns_that_start_together_are_ordered_by_end_and_id(tmp_path: Path) -> None:
     said = [Said("M", 2, 4, "c"), Said("F", 2, 4, "b"), Said("M", 2, 3, "a"), Said("F", 0, 9, "first")]
     # Ids count an actor's turns in order of start, so that M000 is c.
@@ -85,25 +77,6 @@ def test_the_six_labels_and_the_four(tmp_path: Path) -> None:
     assert [t.emotion for t in only(four).turns] == ["angry", "happy", "happy", "sad", None, "neutral", *[None] * 7]
     assert four.notes == outside | {"labels_fru": 1}
     assert four.labels == ("angry", "happy", "sad", "neutral")
-
-
-@pytest.mark.parametrize(
-    ("reader", "complaint"),
-    [
-        (Iemocap("nowhere", label_set="seven"), "dataset.label_set is 'seven'"),
-        (Iemocap("nowhere", speaker_side="top"), "dataset.reader.speaker_side is 'top'"),
-        (Iemocap("nowhere", sessions=()), "asked for: none"),
-        (Iemocap("nowhere", sessions=(5, 0)), "asked for: 5, 0"),
-        (Iemocap("nowhere", sessions=(6,)), "asked for: 6"),
-        (Iemocap("nowhere", sessions=None), "asked for: none"),
-        (Iemocap("nowhere", sessions=(True,)), "asked for: True"),
-        (Iemocap("nowhere", sessions=(5.0,)), "asked for: 5.0"),  # type: ignore[arg-type]
-    ],
-)
-def test_a_wrong_setting_is_named_before_anything_is_read(reader: Iemocap, complaint: str) -> None:
-    with pytest.raises(ConfigError, match=complaint) as caught:
-        reader.load()
-    assert "one of " in caught.value.hint or "[1,2,3,4]" in caught.value.hint
 
 
 @pytest.mark.parametrize(
@@ -170,26 +143,12 @@ def test_a_reversed_span_loses_its_end(tmp_path: Path) -> None:
     assert corpus.notes == {"spans_reversed": 2}
 
 
-@pytest.mark.parametrize("newline", ["\n", "\r\n", "\r"])
-@pytest.mark.parametrize("prefix", [b"", b"\xef\xbb\xbf"])
-def test_line_endings_and_byte_order_mark(tmp_path: Path, newline: str, prefix: bytes) -> None:
-    corpus = load(tmp_path / "other", builder=Builder(newline=newline, prefix=prefix))
-    plain = load(tmp_path / "plain")
-    assert (corpus.dialogues, corpus.notes) == (plain.dialogues, plain.notes)
-
-
 @pytest.mark.parametrize(("encoding", "cp1252"), [("utf-8", {}), ("cp1252", {"lines_cp1252": 1})])
 def test_both_encodings_give_the_same_words(tmp_path: Path, encoding: str, cp1252: dict[str, int]) -> None:
     talk = Talk("Ses05F_impro01", [Said("F", 0, 1, "Plain."), Said("M", 1, 2, "It’s a café…")])
     corpus = load(tmp_path, talk, builder=Builder(encoding=encoding))
     assert [turn.text for turn in only(corpus).turns] == ["Plain.", "It’s a café…"]
     assert corpus.notes == cp1252
-
-
-def test_a_latin_1_copy_reads_the_same(tmp_path: Path) -> None:
-    talk = Talk("Ses05F_impro01", [Said("F", 0, 1, "Señor, ça suffit")])
-    corpus = load(tmp_path, talk, builder=Builder(encoding="latin-1"))
-    assert only(corpus).turns[0].text == "Señor, ça suffit"
 
 
 def test_a_dialogue_without_a_turn_is_left_out(tmp_path: Path) -> None:
@@ -230,27 +189,6 @@ def test_the_target_is_the_last_turn_with_a_label(tmp_path: Path) -> None:
     assert len({sample.dialogue_id for sample in selection.samples}) == 31
 
 
-@pytest.fixture(scope="module")
-def official(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return write_official_size(tmp_path_factory.mktemp("official"))
-
-
-@pytest.mark.parametrize("session", DIALOGUES)
-def test_a_session_of_official_size(official: Path, session: int) -> None:
-    corpus = Iemocap(official, sessions=(session,)).load()
-    assert len(corpus.dialogues) == DIALOGUES[session]
-    assert sum(len(dialogue.turns) for dialogue in corpus.dialogues) == UTTERANCES[session]
-    assert not [note for note in corpus.notes if not note.startswith("labels_")]
-
-
-def test_all_sessions_of_official_size(official: Path) -> None:
-    corpus = Iemocap(official.parent, sessions=(1, 2, 3, 4, 5)).load()
-    turns = [turn for dialogue in corpus.dialogues for turn in dialogue.turns]
-    assert (len(corpus.dialogues), len(turns)) == (151, 10039)
-    assert sum(turn.emotion is not None for turn in turns) == 7380
-    assert corpus.notes == {f"labels_{code}": LABELS[code] for code in ("xxx", "sur", "fea", "oth", "dis")}
-
-
 TIMES = st.sampled_from(["[001.0000-002.0000]", "[0-1]", "[9-3]", "[-1--1]", "[]", "[1-2", ""])
 IDS = st.sampled_from(
     ["Ses05F_impro01_F000", "Ses05F_impro01_M000", "Ses05F_impro01_MXX1", "Ses05F_impro02_F000", "F:"]
@@ -262,55 +200,10 @@ JUDGED = st.lists(st.builds("{}\t{}\t{}\t[2, 2, 2]".format, TIMES, IDS, CODES), 
 EVALUATIONS = JUDGED.map("\n".join).map(str.encode)
 
 
-@given(spoken=st.one_of(st.binary(max_size=200), LINES), judged=st.one_of(st.binary(max_size=200), EVALUATIONS))
-@settings(max_examples=80, deadline=None)
-def test_any_bytes_give_samples_or_our_error(spoken: bytes, judged: bytes) -> None:
-    with tempfile.TemporaryDirectory() as folder:
-        base = Builder([improvised()]).write(Path(folder))
-        for name, data in (("transcriptions", spoken), ("EmoEvaluation", judged)):
-            (base / f"Session5/dialog/{name}/Ses05F_impro01.txt").write_bytes(data)
-        try:
-            outcome: Corpus | MmergError = Iemocap(base).load()
-        except MmergError as error:
-            outcome = error
-    if isinstance(outcome, MmergError):
-        assert outcome.hint
-        return
-    turns = only(outcome).turns
-    assert all(turn.text.strip() and turn.speaker in ("Woman", "Man") for turn in turns)
-    assert [turn.start for turn in turns] == sorted(turn.start or 0.0 for turn in turns)
-    assert all(turn.emotion in (*SIX, None) for turn in turns)
-    samples = select(outcome, protocol("all")).samples
-    assert len(samples) == len(turns) - 1
-
-
 @pytest.mark.parametrize("label_set", sorted(LABEL_SETS))
 def test_the_configuration_passes_the_label_set_on(label_set: str) -> None:
     dataset = plain_of("dataset=iemocap", "dataset.root=/data", f"dataset.label_set={label_set}")["dataset"]
     assert dataset["reader"]["label_set"] == dataset["memory"]["reader"]["label_set"] == label_set
-
-
-@pytest.mark.parametrize("wrong", ["5.0", "true"])
-@pytest.mark.parametrize("key", ["dataset.sessions", "dataset.memory.sessions"])
-def test_a_session_that_is_no_whole_number_is_refused(tmp_path: Path, key: str, wrong: str) -> None:
-    builder = Builder([improvised(), improvised("Ses01F_impro01")]).write(tmp_path)
-    settings = ("dataset=iemocap", f"dataset.root={builder}", f"{key}=[{wrong}]")
-
-    def read() -> None:
-        dataset = plain_of(*settings)["dataset"]
-        make(dataset["memory"]["reader"] if "memory" in key else dataset["reader"]).load()
-
-    with pytest.raises((ConfigError, ConfigCompositionException)):
-        read()
-
-
-@pytest.mark.parametrize("setting", ["dataset.labels=[]", "dataset.labels=[joy]", "dataset.sessions=null"])
-def test_settings_that_would_have_no_effect_are_refused(tmp_path: Path, setting: str) -> None:
-    given = ("dataset=iemocap", f"dataset.root={Builder().write(tmp_path)}", "+dataset.reader.clips=false")
-    assert corpus_of(settings_of(*given).dataset).labels == SIX
-    with pytest.raises(ConfigError) as caught:
-        corpus_of(settings_of(*given, setting).dataset)
-    assert caught.value.hint
 
 
 @given(data=st.data())
@@ -323,3 +216,52 @@ def test_lines_in_any_order_give_the_same_turns(data: st.DataObject) -> None:
     assert [turn.text for turn in turns] == [said.text for said in talk.said]
     assert read_evaluation(talk.evaluation().encode(), notes).keys() == {turn.id for turn in turns}
     assert not +notes
+
+
+@pytest.mark.parametrize(
+    ("reader", "complaint"),
+    [
+        (Iemocap("nowhere", label_set="seven"), "dataset.label_set is 'seven'"),
+        (Iemocap("nowhere", speaker_side="top"), "dataset.reader.speaker_side is 'top'"),
+        (Iemocap("nowhere", sessions=(5, 0)), "asked for: 0, 5"),
+        (Iemocap("nowhere", sessions=None), "asked for: none"),
+    ],
+)
+def test_a_wrong_setting_is_named_before_anything_is_read(reader: Iemocap, complaint: str) -> None:
+    with pytest.raises(ConfigError, match=complaint) as caught:
+        reader.load()
+    assert "one of " in caught.value.hint or "[1,2,3,4]" in caught.value.hint
+
+
+@pytest.mark.parametrize("wrong", ["dataset.sessions=[5.0]", "dataset.memory.sessions=[true]"])
+def test_a_session_that_is_no_whole_number_is_refused(wrong: str) -> None:
+    with pytest.raises(ConfigError):
+        settings_of("dataset=iemocap", "dataset.root=/data", wrong)
+
+
+@pytest.mark.parametrize("setting", ["dataset.labels=[joy]", "dataset.sessions=null"])
+def test_settings_that_would_have_no_effect_are_refused(tmp_path: Path, setting: str) -> None:
+    given = ("dataset=iemocap", f"dataset.root={Builder().write(tmp_path)}", "+dataset.reader.clips=false")
+    assert corpus_of(settings_of(*given).dataset).labels == SIX
+    with pytest.raises(ConfigError) as caught:
+        corpus_of(settings_of(*given, setting).dataset)
+    assert caught.value.hint
+
+
+def test_all_sessions_of_official_size(tmp_path: Path) -> None:
+    corpus = Iemocap(write_official_size(tmp_path).parent, sessions=(1, 2, 3, 4, 5), clips=False).load()
+    turns = [turn for dialogue in corpus.dialogues for turn in dialogue.turns]
+    assert (len(corpus.dialogues), len(turns)) == (151, 10039)
+    assert sum(turn.emotion is not None for turn in turns) == 7380
+    assert corpus.notes == {f"labels_{code}": LABELS[code] for code in ("xxx", "sur", "fea", "oth", "dis")}
+    sizes = Counter(f"session{dialogue.id[len('Ses0')]}" for dialogue in corpus.dialogues)
+    assert sizes == {f"session{number}": dialogues for number, dialogues in DIALOGUES.items()}
+
+
+@given(spoken=st.one_of(st.binary(max_size=200), LINES), judged=st.one_of(st.binary(max_size=200), EVALUATIONS))
+@settings(max_examples=80, deadline=None)
+def test_any_bytes_give_turns_and_labels(spoken: bytes, judged: bytes) -> None:
+    turns = read_transcription(spoken, "Ses05F_impro01", Counter())
+    assert all(turn.text.strip() and turn.actor in ("F", "M") for turn in turns)
+    assert turns == sorted(turns)
+    assert all(len(code) == 3 and code.islower() for code in read_evaluation(judged, Counter()).values())
