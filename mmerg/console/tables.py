@@ -1,19 +1,18 @@
-"""Tables of text, drawn through pandas for a terminal, as Markdown, as LaTeX (booktabs) and as CSV.
+"""Tables of text for a terminal, as Markdown, as LaTeX (booktabs) and as CSV.
 
 sheet = Sheet("runs", ("run", "acc ↑"), [("MERG", "83.87\n67.37–92.91"), ("TRACE", "80.65")], best={(0, 1)})
 console.print(sheet)
 as_latex(sheet)
 """
 
-from __future__ import annotations
-
 import io
 import re
 import textwrap
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import zip_longest
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 from rich.cells import cell_len
 from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
@@ -22,9 +21,6 @@ from rich.text import Text
 
 from mmerg.console.terminal import console, escape, printable
 from mmerg.storage.files import write_whole
-
-if TYPE_CHECKING:
-    from pandas import DataFrame
 
 FORMATS = ("text", "markdown", "latex", "csv")
 NONE = "–"
@@ -42,8 +38,8 @@ _LATEX = str.maketrans(
 @dataclass(frozen=True)
 class Sheet:
     """A table to draw. rows: a text for each of heads, the first says what the row is; lines of a cell below the first
-    are small where a form has sizes. best: cells in bold, by numbers of row and column. notes stand below. Prints
-    itself: columns that do not fit beside each other go on below, the names before them again, and no figure is cut."""
+    are small where a form has sizes. best: cells in bold, by numbers of row and column. On a terminal, columns that do
+    not fit go on below, after the names of the rows again, and no figure is cut."""
 
     title: str
     heads: Sequence[str]
@@ -91,9 +87,7 @@ def deliver(
         target = Console(file=io.StringIO(), width=120, highlight=False) if out else console()
         for part in parts:
             target.print(part, soft_wrap=isinstance(part, Text))
-        if not out:
-            return
-        text = cast("io.StringIO", target.file).getvalue()
+        text = cast("io.StringIO", target.file).getvalue() if out else ""
     else:
         forms = {"markdown": as_markdown, "latex": as_latex}
         text = as_csv(list(facts)) if form == "csv" else "\n".join(map(forms[form], sheets))
@@ -105,44 +99,44 @@ def deliver(
 
 def as_markdown(sheet: Sheet) -> str:
     """A heading, the table, and notes as a list."""
+    from pandas import DataFrame
 
     def cell(row: int, column: int, text: str) -> str:
         first, *more = map(_markdown, text.split("\n"))
         return "<br>".join((f"**{first}**" if (row, column) in sheet.best else first, *more))
 
     rows = [[cell(row, column, text) for column, text in enumerate(cells)] for row, cells in enumerate(sheet.rows)]
-    right = ["right"] * (len(sheet.heads) - 1)
-    table = _frame(list(map(_markdown, sheet.heads)), rows).to_markdown(
-        index=False, tablefmt="pipe", disable_numparse=True, colalign=("left", *right)
-    )
+    align = ("left", *["right"] * (len(sheet.heads) - 1))
+    frame = DataFrame(rows, columns=list(map(_markdown, sheet.heads)), dtype=object)
+    table = frame.to_markdown(index=False, tablefmt="pipe", disable_numparse=True, colalign=align)
     notes = "".join(f"- {_markdown(note)}\n" for note in sheet.notes)
     return f"### {_markdown(sheet.title)}\n\n" * bool(sheet.title) + f"{table}\n" + f"\n{notes}" * bool(notes)
 
 
 def as_latex(sheet: Sheet) -> str:
     r"""A `table*`, which needs \usepackage{booktabs} and UTF-8; notes stand below the table."""
-    rows: list[list[str]] = []
-    above = -1
-    for number, line in _lines(sheet):
-        first, above = number != above, number
-        bold = [first and (number, column) in sheet.best for column in range(len(line))]
-        form = "{}" if first else r"\scriptsize {}"
-        cells = zip(map(_latex, line), bold, strict=True)
-        rows.append([rf"\textbf{{{cell}}}" if best else form.format(cell) if cell else "" for cell, best in cells])
-    text = (
-        _frame(list(map(_latex, sheet.heads)), rows)
-        .style.hide(axis="index")
-        .to_latex(
-            hrules=True,
-            column_format="l" + "r" * (len(sheet.heads) - 1),
-            position_float="centering",
-            caption=_latex(sheet.title),
-            label=sheet.label or None,
-            environment="table*",
+
+    def cell(row: int, line: int, column: int, text: str) -> str:
+        if not text or (line == 0 and (row, column) not in sheet.best):
+            return _latex(text)
+        return rf"\scriptsize {_latex(text)}" if line else rf"\textbf{{{_latex(text)}}}"
+
+    body = [
+        [cell(row, line, column, text) for column, text in enumerate(cells)]
+        for row, texts in enumerate(sheet.rows)
+        for line, cells in enumerate(_lines(texts))
+    ]
+    heads, *rows = (" & ".join(cells) + r" \\" for cells in (map(_latex, sheet.heads), *body))
+    return "\n".join(
+        (
+            *(r"\begin{table*}", r"\centering", rf"\caption{{{_latex(sheet.title)}}}"),
+            *[rf"\label{{{sheet.label}}}"] * bool(sheet.label),
+            *(rf"\begin{{tabular}}{{l{'r' * (len(sheet.heads) - 1)}}}", r"\toprule", heads, r"\midrule", *rows),
+            *(r"\bottomrule", r"\end{tabular}"),
+            *(rf"\par{{\footnotesize {_latex(note)}}}" for note in sheet.notes),
+            "\\end{table*}\n",
         )
     )
-    notes = "".join(f"\\par{{\\footnotesize {_latex(note)}}}\n" for note in sheet.notes)
-    return text.replace(r"\end{table*}", notes + r"\end{table*}")
 
 
 def as_csv(rows: Sequence[Mapping[str, object]]) -> str:
@@ -162,46 +156,37 @@ def plain(text: str) -> str:
 def _blocks(sheet: Sheet, width: int) -> Iterator[str]:
     """The table for a terminal of `width` columns."""
     folded = textwrap.TextWrapper(min(_NAME, width // 2), subsequent_indent="  ")
-    names = [folded.fill(printable(row[0])) for row in sheet.rows]
-    rows = [  # figures stand on the last line of a name
-        [name, *("\n" * name.count("\n") + cell for cell in row[1:])]
-        for name, row in zip(names, sheet.rows, strict=True)
-    ]
-    lines = [["", *sheet.heads[1:]], *(line for _, line in _lines(Sheet("", sheet.heads, rows)))]
-    columns = [_aligned([printable(line[column]) for line in lines], column) for column in range(len(sheet.heads))]
-    taken = columns[:1]
+    lines: list[Sequence[str]] = [("", *sheet.heads[1:])]
+    for row in sheet.rows:
+        name = folded.fill(printable(row[0]))
+        down = "\n" * name.count("\n")  # figures stand on the last line of a name
+        lines += _lines([name, *(down + cell for cell in row[1:])])
+    columns = [_aligned(cells, right=number > 0) for number, cells in enumerate(zip(*lines, strict=True))]
+    block = columns[:1]
     for column in columns[1:]:
-        if len(taken) > 1 and sum(cell_len(one[0]) + 2 for one in (*taken, column)) - 2 > width:
-            yield _drawn(taken)
-            taken = columns[:1]
-        taken.append(column)
-    yield _drawn(taken)
+        if len(block) > 1 and sum(cell_len(one[0]) + 2 for one in (*block, column)) - 2 > width:
+            yield _drawn(block)
+            block = columns[:1]
+        block.append(column)
+    yield _drawn(block)
 
 
-def _aligned(cells: Sequence[str], column: int) -> list[str]:
-    """The cells of a column in its width, names on the left and figures on the right."""
-    width = max(map(cell_len, cells))
-    blanks = [" " * (width - cell_len(cell)) for cell in cells]
-    return [blank + cell if column else cell + blank for cell, blank in zip(cells, blanks, strict=True)]
+def _lines(row: Sequence[str]) -> Iterator[tuple[str, ...]]:
+    """The cells of a row, line by line."""
+    return zip_longest(*(cell.split("\n") for cell in row), fillvalue="")
+
+
+def _aligned(cells: Iterable[str], *, right: bool) -> list[str]:
+    """The cells of a column in its width."""
+    texts = [printable(cell) for cell in cells]
+    width = max(map(cell_len, texts))
+    blanks = [" " * (width - cell_len(text)) for text in texts]
+    return [blank + text if right else text + blank for text, blank in zip(texts, blanks, strict=True)]
 
 
 def _drawn(columns: Sequence[Sequence[str]]) -> str:
     lines = ("  ".join(cells).rstrip() for cells in zip(*columns, strict=True))
     return "\n".join(line for line in lines if line)
-
-
-def _lines(sheet: Sheet) -> Iterator[tuple[int, list[str]]]:
-    """The lines of each row, with its number."""
-    for number, row in enumerate(sheet.rows):
-        cells = [cell.split("\n") for cell in row]
-        for line in range(max(map(len, cells))):
-            yield number, [cell[line] if line < len(cell) else "" for cell in cells]
-
-
-def _frame(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> DataFrame:
-    from pandas import DataFrame
-
-    return DataFrame(list(rows), columns=list(heads), dtype=object)
 
 
 def _flat(text: str) -> str:

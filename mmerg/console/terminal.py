@@ -11,7 +11,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import Any, NoReturn, TextIO
+from typing import Any, NoReturn
 
 from rich.console import Console
 from rich.text import Text
@@ -26,8 +26,7 @@ _STEERING = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u2
 
 
 class Parser(argparse.ArgumentParser):
-    """Its errors show what was typed with control characters spelled out. prog: what the command is called, unless it
-    was begun as `mmerg NAME`."""
+    """Its errors show what was typed with control characters spelled out."""
 
     def __init__(self, prog: str, description: str | None, **how: Any) -> None:
         by_name = sys.argv[0] if sys.argv[0].startswith("mmerg ") else ""
@@ -46,8 +45,7 @@ class Swept(SystemExit):
 
 
 def commands() -> dict[str, str]:
-    """The modules at the top of the package that have a `main`, each with the first line of what it says of itself;
-    that of `import`, which is a word of Python's, is `import_`."""
+    """The commands, each with the first words of its module at the top of the package."""
     found = {}
     for file in sorted(Path(__file__).parents[1].glob("[!_]*.py")):
         source = file.read_text(encoding="utf-8")
@@ -84,50 +82,42 @@ def tolerate_closed_output() -> None:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")
-    if sys.stdout is not None:  # `>&-`
-        sys.stdout = _Tolerant(sys.stdout)
+    out = sys.stdout
+    if isinstance(out, io.TextIOWrapper):
+        sys.stdout = _Tolerant(out.buffer, out.encoding, out.errors, line_buffering=out.line_buffering)
 
 
-class _Tolerant(io.TextIOBase):
-    """A text stream that falls silent when it can no longer be written to."""
+class _Tolerant(io.TextIOWrapper):
+    """Standard output that falls silent when it can no longer be written to. lost: why, where somebody still reads."""
 
-    def __init__(self, stream: TextIO) -> None:
-        self._lost: OSError | None = None
-        self._said = False
-        self._stream = stream
-        self.fileno, self.isatty = stream.fileno, stream.isatty  # type: ignore[method-assign]
-
-    @property
-    def encoding(self) -> str:  # type: ignore[override]
-        return self._stream.encoding
-
-    def writable(self) -> bool:
-        return True
+    lost: OSError | None = None
 
     def write(self, text: str) -> int:
-        self._try(lambda: self._stream.write(text))
+        with self._silenced():
+            super().write(text)
         return len(text)
 
     def flush(self) -> None:
-        self._try(self._stream.flush)
+        with self._silenced():
+            super().flush()
 
-    def lost(self) -> bool:
-        """Whether some of it was lost, though somebody reads on; said once, as a sweep's members share it."""
+    def raise_lost(self) -> None:
+        """Raises MmergError where some of it was lost; once, as the members of a sweep share the output."""
         self.flush()
-        if self._lost and not self._said:
-            self._said = True
-            what = f"the output cannot be written: {self._lost.strerror or self._lost}"
+        lost, self.lost = self.lost, None
+        if lost:
+            what = f"the output cannot be written: {lost.strerror or lost}"
             hint = "make room, or print elsewhere; files that the command writes itself are whole"
-            print(f"error: {MmergError(what, where='standard output', hint=hint)}", file=sys.stderr)  # noqa: T201
-        return self._lost is not None
+            raise MmergError(what, where="standard output", hint=hint)
 
-    def _try(self, act: Callable[[], object]) -> None:
+    @contextmanager
+    def _silenced(self) -> Iterator[None]:
         try:
-            act()
+            yield
         except OSError as error:
-            self._lost = None if isinstance(error, BrokenPipeError) else error
+            self.lost = None if isinstance(error, BrokenPipeError) else error
             # What is still buffered would fail again when the interpreter ends; from here on all is swallowed.
-            os.dup2(os.open(os.devnull, os.O_WRONLY), self._stream.fileno())
+            os.dup2(os.open(os.devnull, os.O_WRONLY), self.fileno())
 
 
 def start(main: Callable[[], int]) -> NoReturn:
@@ -137,8 +127,7 @@ def start(main: Callable[[], int]) -> NoReturn:
 
 
 def end_in_good_order(*more: int) -> list[int]:
-    """Have SIGTERM, and `more` signals, do what Ctrl-C does, once: what is then put in order is not broken off by
-    another. The list holds those that came."""
+    """SIGTERM, and `more` signals, do what Ctrl-C does, but only the first of them. The list holds those that came."""
     came: list[int] = []
 
     def interrupt(number: int, _: object) -> None:
@@ -153,8 +142,7 @@ def end_in_good_order(*more: int) -> list[int]:
 
 @contextmanager
 def undisturbed() -> Iterator[None]:
-    """What asks the process to end waits for the end of the block, which must not be done by half. An error of its own
-    comes before that."""
+    """Signals that ask the process to end wait for the end of the block. An error of the block comes before them."""
     came: list[int] = []
     numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR2)  # the last is submitit's
     before = {number: signal.signal(number, lambda which, _: came.append(which)) for number in numbers}
@@ -169,21 +157,23 @@ def undisturbed() -> Iterator[None]:
 
 
 def run_command(command: Callable[[], int], interrupted: str = "the same command goes on from here") -> int:
-    """The exit code of `command`; our own errors, and a path that the system refuses, are printed and give 2, Ctrl-C
-    gives 130 and says what is left. Where what it printed could not be written, which only the end shows, this is said
-    and gives 2."""
+    """The exit code of `command`. Our own errors, a path that the system refuses, and output that could not be written,
+    which only the end shows, are printed and give 2; Ctrl-C gives 130 and says what is left."""
     try:
         code = command()
-        return WRONG if isinstance(sys.stdout, _Tolerant) and sys.stdout.lost() else code
+        if isinstance(sys.stdout, _Tolerant):
+            sys.stdout.raise_lost()
     except MmergError as error:
-        print(printable(f"error: {error}"), file=sys.stderr)  # noqa: T201
-        return WRONG
+        told = error
     except OSError as error:
         if error.errno not in (errno.ENAMETOOLONG, errno.EACCES):
             raise
         what, hint = f"a path cannot be used: {error.strerror}", "give another, or one that you may open"
-        print(printable(f"error: {MmergError(what, where=f'{error.filename!s:.300}', hint=hint)}"), file=sys.stderr)  # noqa: T201
-        return WRONG
+        told = MmergError(what, where=f"{error.filename!s:.300}", hint=hint)
     except KeyboardInterrupt:
         print(f"interrupted; {interrupted}", file=sys.stderr)  # noqa: T201
         return INTERRUPTED
+    else:
+        return code
+    print(printable(f"error: {told}"), file=sys.stderr)  # noqa: T201
+    return WRONG
