@@ -1,7 +1,7 @@
 """What a run comes to, for the terminal: counts, the replies, what failed, what the memory's guards kept back."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 
 from rich.table import Table
 
@@ -15,21 +15,20 @@ WORD = 40  # characters: what is longer is a sentence
 
 
 class Summary:
-    """Results added up in one pass; the first `rows` of them are kept for the table. guards: by guard, in how many
-    samples it kept back how many exemplars; problems: why the memory could not be searched, and for how many; cleaned:
-    what was taken off how many replies. imported: another system wrote the replies, so that no call is known."""
+    """Results added up in one pass; the first `rows` of them are kept for the table, and all that failed. imported:
+    another system wrote the replies, so that no call is known."""
 
     def __init__(self, results: Iterable[Result], rows: int = ROWS, imported: bool = False) -> None:
         self.imported = imported
         self.first: list[Result] = []
         self.failed: list[Result] = []
         self.counts: Counter[str] = Counter()
-        self.guards: dict[str, Counter[str]] = {}
-        self.problems: Counter[str] = Counter()
-        self.cleaned: Counter[str] = Counter()
+        self.guards: dict[str, Counter[str]] = {}  # in how many samples each kept back how many exemplars
+        self.problems: Counter[str] = Counter()  # why a source had no exemplars
+        self.cleaned: Counter[str] = Counter()  # what was taken off replies
         for result in results:
             self.first += [result] * (len(self.first) < rows)
-            self.failed += [result] * (result.status == "failed")
+            self.failed += [result] * (not result.ok)
             self.problems.update([result.exemplars_problem] if result.exemplars_problem else [])
             self.cleaned.update(result.cleaned)
             for guard, exemplars in result.excluded.items():
@@ -68,7 +67,7 @@ class Summary:
         table.add_column("response", ratio=1, overflow="fold")
         for result in self.first:
             cells = [*"–––––", f"failed: {result.failure}"]
-            if result.status == "ok":
+            if result.ok:
                 audit = "".join("✓" if check else "✗" for check in (result.audit or {}).values()) or "–"
                 passes = (str(result.passes), str(result.selected_pass)) if result.passes else ("–", "–")
                 cells = [result.emotion or "–", plan(result), audit, *passes, result.response or ""]
@@ -78,29 +77,31 @@ class Summary:
     @property
     def kept_back(self) -> str:
         """What guards kept back, in one line; empty where they had nothing to do."""
-        if not self.guards:
-            return ""
-        parts = [
-            f"{guard}: {count['exemplars']} in {plural(count['samples'], 'sample')}"
-            for guard, count in sorted(self.guards.items())
-        ]
-        return f"exemplars kept back in {plural(self.counts['touched'], 'sample')} ({'; '.join(parts)})"
+        parts = {
+            guard: f"{count['exemplars']} in {plural(count['samples'], 'sample')}"
+            for guard, count in self.guards.items()
+        }
+        touched = plural(self.counts["touched"], "sample")
+        return f"exemplars kept back in {touched} ({_listed(parts)})" if parts else ""
 
     def notes(self) -> Iterator[str]:
         """What else there is to say, a line each."""
-        if silent := self.counts["clip_problems"]:
-            yield f"clip problems: {plural(silent, 'turn')} went on as text; mmerg show RUN SAMPLE says why"
+        if count := self.counts["clip_problems"]:
+            yield f"clip problems: {plural(count, 'turn')} went on as text; mmerg show RUN SAMPLE says why"
         if self.problems:
-            parts = "; ".join(f"{problem}: {count}" for problem, count in sorted(self.problems.items()))
-            yield f"samples with a source that had no exemplars: {self.problems.total()} ({parts})"
+            lacking = self.problems.total()
+            yield f"samples with a source that had no exemplars: {lacking} ({_listed(self.problems)})"
         if self.cleaned:
-            parts = "; ".join(f"{kind}: {count}" for kind, count in sorted(self.cleaned.items()))
-            yield f"taken off replies: {parts}"
-        if unread := self.counts["unaudited"]:
-            yield f"unaudited: in {plural(unread, 'sample')} an audit could not be read; mmerg show RUN SAMPLE says why"
-        if again := self.counts["repeated"]:
-            later = f"{again} of {self.counts['later']} passes after the first"
+            yield f"taken off replies: {_listed(self.cleaned)}"
+        if count := self.counts["unaudited"]:
+            yield f"unaudited: in {plural(count, 'sample')} an audit could not be read; mmerg show RUN SAMPLE says why"
+        if count := self.counts["repeated"]:
+            later = f"{count} of {self.counts['later']} passes after the first"
             yield f"{later} repeat the one before: the agent at fault answered as before"
+
+
+def _listed(parts: Mapping[str, object]) -> str:
+    return "; ".join(f"{name}: {part}" for name, part in sorted(parts.items()))
 
 
 def plan(result: Result) -> str:
@@ -120,18 +121,16 @@ def describe_memory(memory: MemorySection) -> str:
 
 def failures(results: Iterable[Result | Verdicts]) -> Table | None:
     """Failures by class, with the first message of each; None where nothing failed."""
-    failed: dict[str, list[Result | Verdicts]] = {}
-    for result in results:
-        if result.status == "failed":
-            failed.setdefault(str(result.failure), []).append(result)
+    failed = [result for result in results if result.status == "failed"]
+    counts = Counter(str(result.failure) for result in failed)
     if not failed:
         return None
     again = "; only_failed=true takes them up again, with cache=off where the model's own replies were the fault"
-    told = f"{sum(map(len, failed.values()))} failed{again * (failed.keys() != {Failure.ABSENT})}"
-    table = Table(title=told, title_justify="left")
-    table.add_column("failure")
+    told = f"{len(failed)} failed{again * (counts.keys() != {Failure.ABSENT})}"
+    table = Table("failure", title=told, title_justify="left")
     table.add_column("samples", justify="right")
     table.add_column("first", ratio=1, overflow="fold")
-    for failure, them in sorted(failed.items(), key=lambda item: -len(item[1])):
-        table.add_row(failure, str(len(them)), escape(f"{them[0].id}: {them[0].failure_text}"))
+    for failure, count in counts.most_common():
+        first = next(result for result in failed if str(result.failure) == failure)
+        table.add_row(failure, str(count), escape(f"{first.id}: {first.failure_text}"))
     return table

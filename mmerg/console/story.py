@@ -22,12 +22,18 @@ def heading(event: events.Event, begun: int) -> str:
     return f"pass {event.t}" if isinstance(event, events.Called | events.Supplied) and event.t > begun else ""
 
 
-def lines(event: events.Event, prompts: bool) -> Iterator[str]:  # noqa: PLR0912, PLR0915 - a short branch an event
+def lines(event: events.Event, prompts: bool) -> Iterator[str]:
     """What there is to say of one event."""
+    head, *body = _lines(event, prompts)
+    yield from filter(None, (head, *(INDENT + line for line in body)))
+
+
+def _lines(event: events.Event, prompts: bool) -> Iterator[str]:  # noqa: PLR0912 - a short branch an event
+    """The first line, "" for none, and those that are set in."""
     match event:
         case events.SampleStarted():
             yield f"dialogue {event.dialogue}, reply by {event.responder or 'the next speaker'}"
-            yield from (f"{INDENT}{n}. {speaker}: {text}" for n, (speaker, text) in enumerate(event.history, start=1))
+            yield from (f"{n}. {speaker}: {text}" for n, (speaker, text) in enumerate(event.history, start=1))
         case events.FramesTaken():
             yield f"frames: {_FORMS[event.form]}"
             for turn in event.turns:
@@ -35,60 +41,56 @@ def lines(event: events.Event, prompts: bool) -> Iterator[str]:  # noqa: PLR0912
         case events.Called():
             yield from _call(event, prompts)
         case events.Refused():
-            yield f"{INDENT}{event.stage} could not be used ({event.failure}): {event.complaint}"
+            yield from ("", f"{event.stage} could not be used ({event.failure}): {event.complaint}")
         case events.Cleaned():
-            yield f"{INDENT}taken off: {', '.join(event.taken)}"
+            yield from ("", f"taken off: {', '.join(event.taken)}")
         case events.Supplied():
             because = f" ({event.problem})" if event.problem else ""
             yield f"{event.symbol}, supplied to {event.stage}:{'' if event.content else f' nothing{because}'}"
             for item in event.content:
                 yield from _exemplar(item)
             for kept in event.excluded:
-                yield f"{INDENT}kept back ({kept.guard}): {kept.id}, similarity {kept.similarity:.3f}: {kept.reply}"
+                yield f"kept back ({kept.guard}): {kept.id}, similarity {kept.similarity:.3f}: {kept.reply}"
         case events.Produced():
             yield f"{event.symbol}, by {event.stage}:"
             yield from _value(event.output)
         case events.Audited():
             yield f"audit: {event.checks}, " + (f"first fault {event.fault}" if event.fault else "all passed")
             for name, finding in event.audit.findings.items():
-                yield f"{INDENT}{'✓' if finding.passed else '✗'} {name}: {finding.reason}"
+                yield f"{'✓' if finding.passed else '✗'} {name}: {finding.reason}"
                 if not finding.passed:
-                    yield f"{INDENT}  correction: {finding.correction}"
+                    yield f"  correction: {finding.correction}"
         case events.Unaudited():
-            yield f"unaudited ({event.failure}): {event.what}; the loop ends"
-            yield from [f"{INDENT}{event.hint}"] if event.hint else ()
+            yield from (f"unaudited ({event.failure}): {event.what}; the loop ends", *filter(None, [event.hint]))
         case events.PassLost():
             yield f"pass {event.t} could not be finished ({event.failure}): {event.what}"
         case events.Rerun():
-            yield f"why: {event.reason}"
-            yield f"correction: {event.correction}"
+            yield f"why: {event.reason}\ncorrection: {event.correction}"
         case events.Selected():
             by = "" if event.by == "lexicographic" else ", the last one"
             yield f"selected: pass {event.t}{by}; the loop ended: {events.ENDED.get(event.ended, event.ended)}"
             for t, rank in event.ranks.items():
-                yield f"{INDENT}pass {t}: {rank}{'  <- selected' if t == event.t else ''}"
+                yield f"pass {t}: {rank}{'  <- selected' if t == event.t else ''}"
         case events.Judged(verdict=verdict):
             said = verdict.choice if verdict.score is None else verdict.score
             shown = f", run {verdict.order[0] + 1} shown first" if len(verdict.order) > 1 else ""
             answer = said if verdict.usable else f"unusable ({verdict.failure})"
             yield f"{verdict.aspect}, repeat {verdict.repeat}{shown}: {answer}"
-            if verdict.reason:
-                yield f"{INDENT}{verdict.reason}"
+            yield from filter(None, [verdict.reason])
         case events.SampleFailed():
-            yield f"failed ({event.failure}): {event.what}"
-            yield from (f"{INDENT}{part}" for part in (event.where, event.hint) if part)
+            yield from (f"failed ({event.failure}): {event.what}", *filter(None, (event.where, event.hint)))
         case events.SampleDone():
-            pass
+            yield ""
 
 
 def _turn_frames(turn: events.TurnFrames) -> Iterator[str]:
     if turn.problem or not turn.frames:
         said = f"no frames ({turn.problem})" if turn.problem else "no clip"
-        yield f"{INDENT}turn {turn.turn}: {said}, it goes on as text"
+        yield f"turn {turn.turn}: {said}, it goes on as text"
     for number, frame in enumerate(turn.frames):
         described = f": {turn.descriptions[number]}" if turn.descriptions else ""
         taken = f"{frame.source} at {frame.time:.2f} s, {frame.width}x{frame.height}"
-        yield f"{INDENT}turn {turn.turn}: {taken}, frames/{frame.sha256}.jpg{described}"
+        yield f"turn {turn.turn}: {taken}, frames/{frame.sha256}.jpg{described}"
 
 
 def _call(event: events.Called, prompts: bool) -> Iterator[str]:
@@ -99,10 +101,8 @@ def _call(event: events.Called, prompts: bool) -> Iterator[str]:
     if prompts:
         for message in event.messages:
             images = f" [{len(message.images)} images]" if message.images else ""
-            yield f"{INDENT}--- {message.role}{images}"
-            yield from (INDENT + line for line in message.text.splitlines())
-        yield f"{INDENT}--- reply ({reply.finish})"
-        yield from (INDENT + line for line in reply.text.splitlines())
+            yield from (f"--- {message.role}{images}", *message.text.splitlines())
+        yield from (f"--- reply ({reply.finish})", *reply.text.splitlines())
 
 
 def _exemplar(item: Mapping[str, object]) -> Iterator[str]:
@@ -110,24 +110,24 @@ def _exemplar(item: Mapping[str, object]) -> Iterator[str]:
     if not {"reply", "emotion", "id", "from", "similarity", "history"} <= item.keys():
         yield from _value(item.get("reply", item))
         return
-    yield f"{INDENT}{item['reply']} ({item['emotion'] or 'no label'})"
-    yield f"{INDENT}  {item['id']} of {item['from']}, similarity {item['similarity']:.3f}"
+    yield f"{item['reply']} ({item['emotion'] or 'no label'})"
+    yield f"  {item['id']} of {item['from']}, similarity {item['similarity']:.3f}"
     history = item["history"]
     for turn in history[-1:] if isinstance(history, list | tuple) else ():
-        yield f"{INDENT}  after {turn['speaker']}: {turn['text']}"
+        yield f"  after {turn['speaker']}: {turn['text']}"
 
 
 def _value(value: object) -> Iterator[str]:
     """A validated output, a field a line."""
     if not isinstance(value, dict):
-        yield from (INDENT + line for line in str(value).splitlines())
+        yield from str(value).splitlines()
         return
     for key, inner in value.items():
         if isinstance(inner, list) and inner:
-            yield f"{INDENT}{key}:"
-            yield from (f"{INDENT}  - {_item(item)}" for item in inner)
+            yield f"{key}:"
+            yield from (f"  - {_item(item)}" for item in inner)
         elif inner not in (None, []):
-            yield f"{INDENT}{key}: {inner}"
+            yield f"{key}: {inner}"
 
 
 def _item(item: object) -> str:

@@ -5,7 +5,6 @@ one.name, one.values    # "system.max_iterations", ("2", "0")
 """
 
 import json
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -18,27 +17,20 @@ from mmerg.settings.model import RunSettings
 
 NONE = "–"
 
-_FOLDER = ".embedder.folder"  # a digest stands for what lies there
 _COPIES = ("dataset.reader.", "dataset.memory.reader.", "backend.adapter.", "engine.")  # of settings of other groups
 _RENAMED = {"model": "gguf"}  # last names that a copy and its setting do not share
-_OF_A_SYSTEM = (  # what one of several systems lacks goes without saying, but for what `_TOLD` says
-    *("system.stages.", "system.auditor.", "system.vocabulary.", "system.result."),
-    *("memory.", "sources.", "dataset.memory."),
-)
 _PAGES = ("system.name", "dataset.name", "backbone.name", "backend.name")
 _BY_PAGE = ("system.", "memory.", "sources.", "dataset.memory.", "frames.")  # what naming a system decides
-_TOLD = re.compile(r"\.sampling\.|\.top_k$|\.transductive$")  # the last: whether a test set was read
-_OF_REPLIES = ("system.name", "dataset.", "protocol.", "corpus digest")
-_IDLE = {  # what a run may lack where it has another value of this
-    "system.without": ("system.", "sources.", "memory.", "dataset.memory."),
-    "frames.seen_by": ("frames.",),
-}
 _FOLLOWS = {  # digests, and the settings that another value of them follows from
     "corpus digest": ("dataset.",),
     "clips digest": ("dataset.",),
     "prompts digest": ("system.prompts", "system.name"),
     "sources digest": ("memory.", "dataset.memory.", "sources.", "system.name"),
     "model digest": ("backbone.model", "backbone.gguf"),
+}
+_IDLE = {  # what a run may lack where it has another value of this
+    "system.without": ("system.", "sources.", "memory.", "dataset.memory."),
+    "frames.seen_by": ("frames.",),
 }
 
 
@@ -54,13 +46,15 @@ class Setting:
 def config_diff(manifests: Sequence[Started]) -> list[Setting]:
     """What differs between the runs, in the order of the settings; then the digests of what they read, the engine, and
     the commit. Of replies that another system wrote, no more is known than who wrote them, and to what."""
+    commits = [short(one.sessions[0].git_commit or NONE) if one.sessions else NONE for one in manifests]
     found = _differing(
         [_settings(one.settings) for one in manifests],
         [_digests(one) for one in manifests],
-        [{"commit": short(one.sessions[0].git_commit or NONE) if one.sessions else NONE} for one in manifests],
+        [{"commit": commit} for commit in commits],
     )
-    imported = any(isinstance(one, Manifest) and one.imported for one in manifests)
-    return [one for one in found if one.name.startswith(_OF_REPLIES)] if imported else found
+    if any(isinstance(one, Manifest) and one.imported for one in manifests):
+        return [one for one in found if one.name.startswith(("system.name", "dataset.", "protocol.", "corpus digest"))]
+    return found
 
 
 def settings_diff(settings: Sequence[Mapping[str, object]]) -> list[Setting]:
@@ -74,27 +68,44 @@ def alike_but_for(manifest: Started, *settings: str) -> str:
     return json.dumps([canonical(manifest.settings, *settings), digests], sort_keys=True)
 
 
-def _differing(*parts: Sequence[Mapping[str, str]]) -> list[Setting]:
-    """A part has a mapping for each run."""
-    found: list[Setting] = []
-    for runs in parts:
-        several = len({leaves.get("system.name") for leaves in runs}) > 1
-        usual = [_usual(*(leaves.get(name, "") for name in _PAGES)) for leaves in runs] if several else []
+def _differing(settings: Sequence[Mapping[str, str]], *rest: Sequence[Mapping[str, str]]) -> list[Setting]:
+    """What differs, a mapping for each run, without what another difference explains."""
+    several = len({leaves.get("system.name") for leaves in settings}) > 1
+    pages = [_usual(tuple(leaves.get(name, "") for name in _PAGES)) for leaves in settings if several]
+    found = []
+    for runs in (settings, *rest):
         for name in dict.fromkeys(name for leaves in runs for name in leaves):
             values = tuple(leaves.get(name, NONE) for leaves in runs)
-            by_system = several and name.startswith(_OF_A_SYSTEM) and not _TOLD.search(name)
-            own = by_system and NONE in values and len(set(values)) == 2
-            pages = (one.get(name, NONE) if one else None for one in usual)
-            own |= several and name.startswith(_BY_PAGE) and name != "system.name" and values == tuple(pages)
-            if len(set(values)) > 1 and not own and not _follows(name, values, found):
+            if len(set(values)) > 1 and not (several and _by_page(name, values, pages)):
                 found.append(Setting(name, values))
-    return [one for one in found if not _is_idle(one, found)]
+    return [one for one in found if not any(_explains(other, one) for other in found if other is not one)]
+
+
+def _by_page(name: str, values: Sequence[str], pages: Sequence[Mapping[str, str]]) -> bool:
+    """Whether a difference follows from which systems these are, and not from what the user set. Nobody knows what
+    follows from a page of the user's own: there, what another system lacks."""
+    if not name.startswith(_BY_PAGE) or name == "system.name" or (name.endswith(".transductive") and "true" in values):
+        return False
+    return all(
+        value == page.get(name, NONE) if page else NONE in values for value, page in zip(values, pages, strict=True)
+    )
+
+
+def _explains(cause: Setting, effect: Setting) -> bool:
+    """Whether a difference follows from another: as what it names, as its copy, or as what is idle because of it."""
+    if cause.name.startswith(_FOLLOWS.get(effect.name, ())):
+        return True
+    last, origin = effect.name.rpartition(".")[2], cause.name.rpartition(".")[2]
+    if effect.name.startswith(_COPIES) and not cause.name.startswith(_COPIES) and cause.values == effect.values:
+        return origin in (last, _RENAMED.get(last))
+    above, _, name = cause.name.rpartition(".")
+    idle = (f"{above}.", "dataset.memory.") if name == "top_k" else _IDLE.get(cause.name, ())
+    return NONE in effect.values and effect.name.startswith(idle)
 
 
 @cache
-def _usual(*pages: str) -> Mapping[str, str]:
-    """What these pages set where the user sets nothing: what follows from naming them. Empty where they do not compose,
-    as those of the user's own."""
+def _usual(pages: tuple[str, ...]) -> Mapping[str, str]:
+    """What these pages set where the user sets nothing. Empty where they do not compose, as those of the user's own."""
     from mmerg.settings.compose import compose
     from mmerg.settings.parse import parse
 
@@ -103,23 +114,6 @@ def _usual(*pages: str) -> Mapping[str, str]:
         with suppress(ConfigError):
             return _settings(parse(compose("config", [*named, *root]).config, RunSettings).plain())
     return {}
-
-
-def _follows(name: str, values: tuple[str, ...], found: Sequence[Setting]) -> bool:
-    """Whether this follows from a setting that is among those found: as its copy, or as what it names."""
-    last = name.rsplit(".", maxsplit=1)[-1]
-    names = (last, _RENAMED.get(last))
-    copied = any(one.values == values and one.name.split(".")[-1] in names for one in found)
-    named = any(one.name.startswith(_FOLLOWS.get(name, ())) for one in found)
-    return (name.startswith(_COPIES) and copied) or named
-
-
-def _is_idle(setting: Setting, found: Sequence[Setting]) -> bool:
-    """Whether a run lacks this because of another setting that is among those found."""
-    counts = {one.name: one.name.removesuffix("top_k") for one in found if one.name.endswith(".top_k")}
-    idle = _IDLE | {name: (above, "dataset.memory.") for name, above in counts.items()}
-    causes = (parts for name, parts in idle.items() if name != setting.name and any(one.name == name for one in found))
-    return NONE in setting.values and any(map(setting.name.startswith, causes))
 
 
 def _digests(manifest: Started) -> dict[str, str]:
@@ -140,7 +134,7 @@ def _leaves(node: Mapping[str, object], above: str = "") -> Iterator[tuple[str, 
     for key, value in node.items():
         if isinstance(value, Mapping):
             yield from _leaves(value, f"{above}{key}.")
-        elif not f"{above}{key}".endswith(_FOLDER):
+        elif not f"{above}{key}".endswith(".embedder.folder"):  # a digest stands for what lies there
             yield f"{above}{key}", _text(value)
 
 

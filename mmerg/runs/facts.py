@@ -26,14 +26,14 @@ def facts_of(told: Sequence[events.Event], response: str | None = None, place: s
     """Those fields of a `Result` that the events of its try decide. response: the final one, if there is one; place:
     where the system's state holds it, as in its `result` ("R", or "o.reply" for a field of an output)."""
     supplied = [event for event in told if isinstance(event, events.Supplied)]
-    shown = {(event.symbol, str(item["id"])) for event in supplied for item in event.content if "id" in item}
+    exemplars = {(event.symbol, str(item["id"])) for event in supplied for item in event.content if "id" in item}
     excluded = {(kept.guard, event.symbol, kept.id) for event in supplied for kept in event.excluded}
     cleaned = Counter(kind for event in told if isinstance(event, events.Cleaned) for kind in event.taken)
     fields: dict[str, object] = {
         "repeated_passes": len(repeats(told)),
         "cleaned": dict(sorted(cleaned.items())),
         "timing": _timing([event.reply for event in told if isinstance(event, events.Called)]),
-        "exemplars": len(shown),
+        "exemplars": len(exemplars),
         "excluded": dict(sorted(Counter(guard for guard, *_ in excluded).items())),
         "exemplars_problem": "; ".join(sorted({event.problem for event in supplied} - {""})) or None,
     }
@@ -47,20 +47,19 @@ def facts_of(told: Sequence[events.Event], response: str | None = None, place: s
                 "frames_form": event.form,
                 "clip_problems": sum(turn.problem not in ("", events.OVER_BUDGET) for turn in event.turns),
             }
-    return fields | _logprobs(told, response or "", place)
-
-
-def _logprobs(told: Sequence[events.Event], response: str, place: str) -> dict[str, object]:
-    """Of the last call of the response's stage up to the selected pass: a pass that was run again from a later stage
-    keeps the response, and of several attempts the last was accepted."""
     symbol, _, field = place.partition(".")
+    if response and (call := _response_call(told, symbol)):
+        fields["logprob"], fields["logprob_tokens"] = likelihood(call.reply, response, field)
+    return fields
+
+
+def _response_call(told: Sequence[events.Event], symbol: str) -> events.Called | None:
+    """The last call, up to the selected pass, of the stage that gave the response: a pass that was run again from a
+    later stage keeps the response, and of several attempts the last was accepted."""
     stages = [event.stage for event in told if isinstance(event, events.Produced) and event.symbol == symbol]
-    selected = [event.t for event in told if isinstance(event, events.Selected)]
+    selected = [event.t for event in told if isinstance(event, events.Selected)][-1:]
     calls = [event for event in told if isinstance(event, events.Called) and [event.stage] == stages[-1:]]
-    calls = [call for call in calls if selected and call.t <= selected[-1]]
-    if not (calls and response):
-        return {}
-    return dict(zip(("logprob", "logprob_tokens"), likelihood(calls[-1].reply, response, field), strict=True))
+    return next((call for call in reversed(calls) if selected and call.t <= selected[0]), None)
 
 
 def likelihood(reply: Reply, response: str, field: str = "") -> tuple[float | None, int]:
@@ -74,25 +73,20 @@ def likelihood(reply: Reply, response: str, field: str = "") -> tuple[float | No
 def _timing(replies: Iterable[Reply]) -> Timing:
     """Of the calls that no cache had."""
     fresh = [reply for reply in replies if not reply.cached]
+    rests = [(reply.response_tokens, reply.seconds - reply.prompt_seconds) for reply in fresh]
     return Timing(
         calls=len(fresh),
         prompt_tokens=sum(max(0, reply.prompt_tokens - (reply.reused_tokens or 0)) for reply in fresh),
         prompt_seconds=sum(reply.prompt_seconds for reply in fresh),
-        reply_rates=tuple(
-            round(reply.response_tokens / rest, 3)
-            for reply in fresh
-            if reply.response_tokens and (rest := reply.seconds - reply.prompt_seconds) > 0
-        ),
+        reply_rates=tuple(round(tokens / seconds, 3) for tokens, seconds in rests if tokens and seconds > 0),
     )
 
 
 def repeats(told: Iterable[events.Event]) -> dict[int, str]:
     """The passes of one try in which every stage that ran again gave what it had given before, and the stage that each
-    began from; a pass that broke off is none, and what its auditor said makes no difference. {2: "mpa"}: pass 2 is
-    pass 1 again, mpa answered as before.
+    began from. {2: "mpa"}: pass 2 is pass 1 again, mpa answered as before. What an auditor said makes no difference.
 
-    MERG's loop goes on then (arXiv 2604.18988, section 3, knows no other end than a passed audit or the last pass), and
-    at temperature 0 all that follows comes from the reply cache.
+    MERG's loop goes on then: arXiv 2604.18988, section 3, knows no other end than a passed audit or the last pass.
     """
     said: dict[str, object] = {}  # by symbol, what the agents gave last
     repeated: dict[int, str] = {}
@@ -144,15 +138,9 @@ def _in_json(text: str, response: str, field: str) -> tuple[int, int]:
 def _spans(tokens: Sequence[str], text: str) -> list[tuple[int, int]] | None:
     """Where each token stands in `text`; outside of it for those of the thinking or after the end."""
     first = "".join(tokens).rfind(text)
-    if first < 0:
-        return _walked(tokens, text)
-    ends = list(accumulate(map(len, tokens), initial=-first))
-    return list(pairwise(ends))
-
-
-def _walked(tokens: Sequence[str], text: str) -> list[tuple[int, int]] | None:
-    """The same where characters are split over tokens, which share what stands between their neighbours, or the last
-    token is not there."""
+    if first >= 0:
+        return list(pairwise(accumulate(map(len, tokens), initial=-first)))
+    # Characters are split over tokens, which share what stands between their neighbours, or the last token is missing.
     spans: list[tuple[int, int]] = []
     at = broken = 0  # how many such tokens came since the last whole one
     for token in tokens:

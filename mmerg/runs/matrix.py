@@ -13,40 +13,38 @@ JUDGED = {"changed": "other reply or label", "better": "label became right", "wo
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A sample with its result in each run, None where a run has none. changed: a run's reply or label is not that of
-    the first; better, worse: a run has the label right and the first has not, or the other way round."""
+    """A sample with its result in each run, None where a run has none; first: the number of the first that has one.
+    changed: a run's reply or label is not that of the first run; better, worse: a run has the label right and the first
+    has not, or the other way round."""
 
     sample: str
     results: tuple[Result | None, ...]
-
-    @property
-    def first(self) -> int:
-        """The number of the first run that has it, from 0."""
-        return next(number for number, one in enumerate(self.results) if one)
-
-    @property
-    def gold(self) -> str:
-        return next((one.gold_emotion for one in self.results if one and one.gold_emotion), "")
-
-    @property
-    def changed(self) -> bool:
-        said = [(one.response, one.emotion, one.failure) for one in self.results if one]
-        return self.results[0] is not None and any(one != said[0] for one in said)
-
-    @property
-    def better(self) -> bool:
-        return self._turned(True)
-
-    @property
-    def worse(self) -> bool:
-        return self._turned(False)
-
-    def _turned(self, to: bool) -> bool:
-        right = [one.emotion == self.gold for one in self.results if one]
-        return bool(self.gold) and self.results[0] is not None and right[0] is not to and to in right
+    first: int
+    gold: str
+    changed: bool
+    better: bool
+    worse: bool
 
 
 def matrix(runs: Sequence[Mapping[str, Result]]) -> list[Line]:
     """A line a sample that any run finished, in the order of the first run; a failed sample has no label right."""
-    samples = dict.fromkeys(sample for run in runs for sample in run)
-    return [Line(sample, tuple(run.get(sample) for run in runs)) for sample in samples]
+    return [
+        _line(sample, [run.get(sample) for run in runs]) for sample in dict.fromkeys(key for run in runs for key in run)
+    ]
+
+
+def _line(sample: str, results: Sequence[Result | None]) -> Line:
+    there = [one for one in results if one]
+    replies = {(one.response, one.emotion, one.failure) for one in there}
+    gold = next((one.gold_emotion for one in there if one.gold_emotion), "")
+    right = [one.emotion == gold for one in there] if gold else []
+    held = results[0] is not None  # else the first run has nothing to compare with
+    return Line(
+        sample,
+        tuple(results),
+        first=results.index(there[0]),
+        gold=gold,
+        changed=held and len(replies) > 1,
+        better=held and True in right and not right[0],
+        worse=held and False in right and right[0],
+    )
