@@ -11,18 +11,16 @@ Exit code 0 printed, 2 a run or an option is wrong, 130 interrupted.
 import argparse
 import shlex
 import sys
-from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from mmerg.console.tables import FORMATS, deliver
-from mmerg.console.terminal import STARTS_OVER, Parser, printable, run_command, start
+from mmerg.console.terminal import STARTS_OVER, Parser, plural, printable, run_command, start
 from mmerg.errors import ConfigError, RunError
-from mmerg.paper.published import FILES, Name, PaperTable, published
-from mmerg.papertables.beside import put_beside
-from mmerg.papertables.drawn import facts, sheet
-from mmerg.papertables.others import other_of, with_others
-from mmerg.papertables.ours import Ours, dataset_of, judged_by, read_ours
+from mmerg.paper.published import FILES, PaperTable, published
+from mmerg.papertables.candidates import Candidate, dataset_of, judged_by, read_candidate
+from mmerg.papertables.matched import facts, match_rows, sheet
+from mmerg.papertables.others import Other, add_others, read_other
 from mmerg.runs.manifest import MANIFEST, check_runs, read_any_manifest
 from mmerg.scoring.score import UnscoredError
 
@@ -31,98 +29,82 @@ DATASETS = ("iemocap", "meld", "empathetic")
 
 def tables(given: argparse.Namespace) -> int:
     """Draw, then print or write. Raises ConfigError and RunError."""
-    names, paths = _sorted(given.words)
+    names = [name for name in FILES if name in given.words] or ["main"]
     papers = [table for name in names for table in published(name) if given.dataset in (None, table.dataset)]
     if not papers:
-        raise ConfigError(
-            f"the paper has no table {' '.join(names)} of {given.dataset}",
-            where="--dataset",
-            hint="; ".join(f"{name}: {', '.join(sorted({t.dataset for t in published(name)}))}" for name in names),
-        )
-    others = {path: other for path in paths if (other := other_of(path))}
-    for path, other in others.items():
-        if not any(other.column in paper.columns for paper in papers):
-            what = f"{path} is a {other.whole}, and none of these tables takes one"
-            raise ConfigError(what, where="arguments", hint=f"mmerg tables {other.table} {path}")
+        hint = "; ".join(f"{name}: {', '.join({table.dataset: 0 for table in published(name)})}" for name in names)
+        what = f"the paper has no table {' '.join(names)} of {given.dataset}"
+        raise ConfigError(what, where="--dataset", hint=hint)
+    paths = [Path(word) for word in given.words if word not in FILES]
+    others = _others(paths, papers)
+    datasets = {paper.dataset for paper in papers}
     if paths:
-        folders = [path for path in paths if path not in others]
-        check_runs(folders)
+        folders = [about.path for about in check_runs([path for path in paths if path not in others])]
         runs, left_out = _scored(folders, None)
     else:
-        runs, left_out = _scored(_under(given.runs), {paper.dataset for paper in papers})
+        found = {file.parent.resolve(): file.parent for file in sorted(given.runs.glob(f"*/{MANIFEST}"), reverse=True)}
+        runs, left_out = _scored(sorted(found.values()), datasets)
     if given.judge:
         runs = judged_by(runs, given.judge)
-    drawn = [with_others(put_beside(paper, _of(paper, papers, runs)), others) for paper in papers]
+    # a run stands in the tables of its dataset; where there is none, in all
+    places = {paper.title: [run for run in runs if _is_of(run, paper, datasets)] for paper in papers}
+    drawn = [add_others(match_rows(paper, places[paper.title]), list(others.values())) for paper in papers]
     sheets = [sheet(table, given.verbose or given.format != "text") for table in drawn]
     deliver(given.format, given.out, sheets, sheets, (fact for table in drawn for fact in facts(table)))
     for line in left_out:
-        print(printable(line), file=sys.stderr)  # noqa: T201
+        print(printable(f"left out: {line}"), file=sys.stderr)  # noqa: T201
     return 0
 
 
-def _sorted(words: Sequence[str]) -> tuple[list[Name], list[Path]]:
-    """Tables and runs: a word is a table if it is the name of one. Raises ConfigError for what is neither."""
-    names = [name for name in FILES if name in words] or ["main"]
-    paths = [Path(word) for word in words if word not in FILES]
+def _is_of(run: Candidate, paper: PaperTable, datasets: set[str]) -> bool:
+    return (dataset := dataset_of(run.manifest)) == paper.dataset or dataset not in datasets
+
+
+def _others(paths: Sequence[Path], papers: Sequence[PaperTable]) -> dict[Path, Other]:
+    """Those of the folders that are no runs. Raises ConfigError for what is not there, or stands in none of these
+    tables."""
     for path in paths:
         if not path.exists():
             hint = f"tables: {', '.join(FILES)}; for runs see `ls runs/`"
             raise ConfigError(f"{path} is neither a table nor a run folder", where="arguments", hint=hint)
-    return names, paths
+    others = {path: other for path in paths if (other := read_other(path))}
+    for path, other in others.items():
+        if not any(other.scores.keys() & set(paper.columns) for paper in papers):
+            what = f"{path} is the folder of a {other.kind}, and none of these tables takes one"
+            raise ConfigError(what, where="arguments", hint=f"mmerg tables {other.table} {path}")
+    return others
 
 
-def _under(folder: Path) -> list[Path]:
-    """The folders with a manifest in `folder`, one that a link names, too, once."""
-    found: dict[Path, Path] = {}
-    for file in sorted(folder.glob(f"*/{MANIFEST}")):
-        found.setdefault(file.parent.resolve(), file.parent)
-    return list(found.values())
-
-
-def _scored(paths: Sequence[Path], datasets: set[str] | None) -> tuple[list[Ours], list[str]]:
+def _scored(paths: Sequence[Path], datasets: set[str] | None) -> tuple[list[Candidate], list[str]]:
     """The scored runs in these folders, and why others are left out; of `datasets` alone, unless that is None: then the
     folders were named, and none may be left out. Raises RunError."""
-    runs: list[Ours] = []
+    runs: list[Candidate] = []
     left_out: list[str] = []
-    other: Counter[str] = Counter()
-    unscored: dict[Path, UnscoredError] = {}
+    elsewhere: list[str] = []
+    unscored: dict[str, UnscoredError] = {}
     for path in paths:
         try:
             dataset = dataset_of(read_any_manifest(path))
             if datasets is None or dataset in datasets:
-                runs.append(read_ours(path))
+                runs.append(read_candidate(path))
             elif dataset:
-                other[dataset] += 1
+                elsewhere.append(dataset)
         except UnscoredError as error:
-            unscored[path] = error
+            unscored[str(path)] = error
         except RunError as error:
             if datasets is None:
                 raise
-            left_out.append(f"left out: {error}")
+            left_out.append(str(error))
     if unscored:
-        together = _together(unscored)
+        what = "; ".join(dict.fromkeys(error.what for error in unscored.values()))
+        together = UnscoredError(what, where=", ".join(unscored), hint=f"mmerg score {shlex.join(unscored)}")
         if datasets is None:
             raise together
-        left_out.append(f"left out: {together}")
-    left_out += [
-        f"left out: {count} of {dataset}, of which none of these tables is; name their folders to see them beside"
-        for dataset, count in other.items()
-    ]
+        left_out.append(str(together))
+    if elsewhere:
+        of = ", ".join(sorted(set(elsewhere)))
+        left_out.append(f"{plural(len(elsewhere), 'run')} of {of}, of which no table is: name their folders")
     return runs, left_out
-
-
-def _together(unscored: Mapping[Path, UnscoredError]) -> UnscoredError:
-    """One error for all of them, with one command that scores them."""
-    if len(unscored) == 1:
-        return next(iter(unscored.values()))
-    what, hint = f"{len(unscored)} runs have no scores, or stale ones", shlex.join(map(str, unscored))
-    return UnscoredError(what, where=", ".join(map(str, unscored)), hint=f"mmerg score {hint}")
-
-
-def _of(paper: PaperTable, papers: Sequence[PaperTable], runs: Sequence[Ours]) -> list[Ours]:
-    """The runs of a table: those of its dataset, and those whose dataset none of the tables is of."""
-    datasets = {other.dataset for other in papers}
-    return [run for run in runs if (of := dataset_of(run.manifest)) == paper.dataset or of not in datasets]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

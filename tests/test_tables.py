@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from mmerg.compare import main as compare
-from mmerg.papertables.ours import judged_by, read_ours
+from mmerg.papertables.candidates import judged_by, read_candidate
 from mmerg.plot import main as plot
 from mmerg.runs.manifest import MANIFEST
 from mmerg.score import main as score
@@ -16,7 +16,7 @@ from mmerg.scoring.comparisons import Compared
 from mmerg.scoring.files import read
 from mmerg.scoring.score import SCORES, Confusion
 from mmerg.tables import main
-from tests.papertables.maker import SIX, Maker, beside, config, ours, rate
+from tests.papertables.maker import SIX, Maker, config, match, rate, run_lines
 from tests.scoring.run_builder import build_run, result
 
 
@@ -30,13 +30,14 @@ def test_a_judges_ratings_fill_the_columns_of_people_without_a_mark(
 ) -> None:
     run = make("run")
     rate(run, "larger", 3.9)
-    drawn = beside("main", run)
-    cell = ours(drawn)[0].cells[drawn.columns.index("empathy")]
-    assert (cell.value, cell.inside) == (3.9, None)
-    assert any("Emp, Coh, Flu by the model larger@likert, not by people" in note for note in drawn.notes)
+    drawn = match("main", run)
+    [line] = run_lines(drawn)
+    assert line.scores["empathy"].value == 3.9
+    assert "empathy" not in line.inside
+    assert any("empathy, coherence, fluency by the model larger@likert, not by people" in note for note in drawn.notes)
     rate(run, "smaller", 2.9)
-    drawn = beside("main", run)
-    assert ours(drawn)[0].cells[drawn.columns.index("empathy")].value is None
+    drawn = match("main", run)
+    assert "empathy" not in run_lines(drawn)[0].scores
     assert any("judged by larger@likert, smaller@likert: choose one with --judge" in note for note in drawn.notes)
     capsys.readouterr()
     assert main([str(run), "--judge", "smaller"]) == 0
@@ -50,9 +51,11 @@ def test_two_rubrics_of_one_judge_stand_beside_each_other(make: Maker, capsys: p
     run = make("run")
     rate(run, "larger", 3.9).rename(run / "judgement-larger.json")  # as such files were named before
     rate(run, "larger", 2.9, rubric="a-stricter")
-    each = [judged_by([read_ours(run)], f"larger@{rubric}")[0].score("empathy") for rubric in ("likert", "a-stricter")]
+    each = [
+        judged_by([read_candidate(run)], f"larger@{rubric}")[0].score("empathy") for rubric in ("likert", "a-stricter")
+    ]
     assert [score and score.value for score in each] == [3.9, 2.9]
-    for both in (judged_by([read_ours(run)], "larger")[0], read_ours(run)):
+    for both in (judged_by([read_candidate(run)], "larger")[0], read_candidate(run)):
         assert both.score("empathy") is None
     capsys.readouterr()
     assert main([str(run), "--judge", "larger"]) == 0
@@ -76,10 +79,10 @@ def test_ratings_by_the_model_that_wrote_the_replies_are_marked(make: Maker) -> 
     for run in runs:
         rate(run, "larger", 3.9, own=run.name != "else")
     told = "rated by the model that wrote the replies: larger@likert"
-    lines = [line for line in beside("main", *runs).lines if line.by != "paper"]
+    lines = [line for line in match("main", *runs).lines if line.by != "paper"]
     assert [line.name for line in lines if told in line.note] == ["run 1", "run 2", "mean of runs 1, 2"]
-    assert any(told in one for one in beside("main", *runs).told)
-    assert not any(told in line.note for line in beside("topk", *runs).lines)  # no column of it is rated
+    assert any(told in one for one in match("main", *runs).describe())
+    assert not any(told in line.note for line in match("topk", *runs).lines)  # no column of it is rated
 
 
 def test_a_judgement_of_other_replies_is_refused(make: Maker, capsys: pytest.CaptureFixture[str]) -> None:
@@ -111,7 +114,7 @@ def test_text(make: Maker, capsys: pytest.CaptureFixture[str]) -> None:
         "run 1 is run: iemocap test, protocol targets=last emotions=all, n=31; 31 samples scored, 0 of them failed",
         "PPL is self_ppl of lm:qwen3.5-27b|digest:",
         "✓ the paper's figure lies in our 95 % interval",
-        "PPL (self)",
+        "self_ppl",
     ):
         assert part in flat
 
@@ -147,7 +150,7 @@ def test_without_runs_named_those_that_are_scored_are_taken(
     assert "run 1 is a, run 2 is b: iemocap" in flat
     assert "run 3 is" not in flat
     assert "left out: this run has no scores" in shown.err
-    assert "left out: 1 of folder, of which none of these tables is" in shown.err
+    assert "left out: 1 run of folder, of which no table is" in shown.err
     assert f"mmerg score {tmp_path / 'runs' / 'unscored'}" in shown.err
 
 
@@ -214,11 +217,11 @@ def test_all_unscored_runs_are_named_in_one_command(
     assert main([str(path) for path in (first, stale, make("scored", top_k=0), last)]) == 2
     shown = capsys.readouterr()
     assert (shown.err.count("next:"), again in shown.err) == (1, True)
-    assert "error: 3 runs have no scores, or stale ones" in shown.err
+    assert "error: this run has no scores: there is no scores.json; the scores of this run are stale: " in shown.err
     assert main(["--runs", str(tmp_path / "runs"), "--dataset", "iemocap"]) == 0
     shown = capsys.readouterr()
     assert "run 1 is scored:" in " ".join(shown.out.split())
-    assert "left out: 3 runs have no scores, or stale ones" in shown.err
+    assert "left out: this run has no scores: there is no scores.json; the scores of this run are stale" in shown.err
     assert (shown.err.count("next:"), again in shown.err) == (1, True)
 
 
@@ -282,4 +285,4 @@ def test_text_that_is_no_unicode_goes_through_every_command(
     out = tmp_path / "compared.json"
     assert compare([str(plain), str(odd), "--draws", "20", "--json", str(out)]) == 0
     assert read(out, Compared).comparisons[0].b == odd.name
-    assert "j\ud800" in (read_ours(odd).scores.confusion or Confusion(labels=(), counts=(), failed=())).labels
+    assert "j\ud800" in (read_candidate(odd).scores.confusion or Confusion(labels=(), counts=(), failed=())).labels

@@ -140,12 +140,12 @@ def picture(rows: Sequence[Row]) -> Figure | None:
     return draw_panels(scores, _names(rows), "Quality and time, with 95 % intervals", caption)
 
 
-def of_paper(row: Row) -> Mapping[str, float | None]:
+def of_paper(row: Row) -> Mapping[str, float]:
     """The paper's figures for a backbone; none where it has no row, or another model stands behind the page's name."""
     [table] = published("backbones")
     own = not row.backbone.generic and row.backbone.model == row.manifest.engine.model
-    figures = [one.figures for one in table.rows if own and one.fits == {"backbone": row.backbone.name}]
-    return dict(zip(table.columns, figures[0], strict=True)) if figures else {}
+    rows = [one for one in table.rows if own and one.fits == {"backbone": row.backbone.name}]
+    return table.printed(rows[0]) if rows else {}
 
 
 def _names(rows: Sequence[Row]) -> list[str]:

@@ -1,14 +1,14 @@
 """The tables of the papers, as printed: MERG (arXiv 2604.18988), TRACE (arXiv 2509.21849), HEF (2024).
 
     [iterations] = published("iterations")
-    iterations.rows[1].figure("acc"), iterations.rows[1].n    # 83.87, 31
+    iterations.printed(iterations.rows[1])["acc"], iterations.rows[1].n    # 83.87, 31
 
 Columns have the names of our figures. A row's `fits` are its settings on top of its table's, and these on top of what
 `mmerg run dataset=…` has, a page of a group by its name; a row without `fits` is a system that mmerg does not run.
 """
 
 from importlib.resources import files
-from typing import Any, Literal
+from typing import Literal
 
 from pydantic import Field
 
@@ -52,14 +52,15 @@ class PaperTable(Record):
     notes: tuple[str, ...]
     rows: tuple[Published, ...]
 
+    def printed(self, row: Published) -> dict[str, float]:
+        """The figures of a row by column, without those that the paper has not."""
+        figures = zip(self.columns, row.figures, strict=True)
+        return {column: figure for column, figure in figures if figure is not None}
+
 
 def published(name: Name) -> list[PaperTable]:
     """The tables of that name, one a dataset or kind of figure."""
-    return [_read(file) for file in FILES[name]]
-
-
-def _read(file: str) -> PaperTable:
     import yaml
 
-    content: Any = yaml.safe_load((files("mmerg.paper") / f"{file}.yaml").read_text(encoding="utf-8"))
-    return PaperTable.model_validate(content)
+    texts = ((files("mmerg.paper") / f"{file}.yaml").read_text(encoding="utf-8") for file in FILES[name])
+    return [PaperTable.model_validate(yaml.safe_load(text)) for text in texts]

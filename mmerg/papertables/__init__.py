@@ -1,1 +1,2 @@
-"""The papers' tables with our runs beside: `ours` is what a run brings, `beside` finds its row, the others draw."""
+"""The papers' tables with runs of the user's own: `candidates` reads runs, `rows` finds their rows, `matched` the lines
+of a table, `others` lines for what is no run."""

@@ -1,79 +1,73 @@
-"""What stands in a paper's table and is no run: small empathetic models beside HEF's own (2024), and pairwise judgings
-of two runs in TRACE's table of wins (arXiv 2509.21849). A line each; none is held against the paper's figures, which
-are another model's, or another judge's.
+"""Lines of a paper's table for what is no run: a small empathetic model beside HEF's own (2024), and a pairwise judging
+of two runs in TRACE's table of wins (arXiv 2509.21849). None is compared with the paper's figures, which are of another
+model or judge.
 
-with_others(put_beside(table, []), {Path("sem"): other_of(Path("sem"))})
+add_others(match_rows(table, []), [read_other(Path("sem"))])
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 
 from mmerg.errors import RunError
 from mmerg.judging.judgement import read_match
 from mmerg.paper.published import Name
-from mmerg.papertables.beside import Beside
-from mmerg.papertables.line import Cell, Line
+from mmerg.papertables.matched import Line, MatchedTable
 from mmerg.runs.manifest import JudgingManifest, read_any_manifest, read_manifest
 from mmerg.scoring.score import Score
 from mmerg.sem.artefact import CARD, read
 
-WIN = "win_"  # a column win_<aspect>
-
 
 @dataclass(frozen=True)
 class Other:
-    """A folder that is no run. called: what its line is called; whole: the same in full; table: the paper's that takes
-    it, as `mmerg tables` has it; column: one that no other table has. read gives its figures by column, what a reader
-    must know of them, and whether they are of the system that the table's first row is of."""
+    """A folder that is no run. table: the paper's that takes it. note: what a reader must know; of_first: whether it is
+    of the system of the table's first row."""
 
-    called: str
-    whole: str
+    kind: str
+    name: str
     table: Name
-    column: str
-    read: Callable[[], tuple[Mapping[str, Score], str, bool]]
+    scores: Mapping[str, Score]
+    note: str
+    of_first: bool
 
 
-def other_of(path: Path) -> Other | None:
-    """What the folder is, sound or not; None where it is nothing of the kind, as a run."""
+def read_other(path: Path) -> Other | None:
+    """What the folder holds; None where it is nothing of the kind, as a run. Raises ConfigError or RunError where it
+    cannot be read."""
+    name = path.resolve().name
     if (path / CARD).is_file():
-        return Other("model", "small empathetic model", "hef", "top1", partial(_model, path))
-    with suppress(RunError):
+        card = read(path).card
+        features, data = "an embedding" if card.embedder else "tf-idf", card.validated_on
+        note = f"logistic regression over {features}, not ESCM; {data.corpus} {data.split}, {len(card.labels)} labels"
+        return Other("model", name, "hef", card.figures, note, of_first=True)
+    try:
         manifest = read_any_manifest(path)
-        if isinstance(manifest, JudgingManifest) and len(manifest.judged) > 1:
-            return Other("judging", "pairwise judging", "trace", f"{WIN}empathy", partial(_match, path))
-    return None
+    except RunError:
+        return None  # whoever reads it as a run says why
+    return _judging(path, name) if isinstance(manifest, JudgingManifest) and len(manifest.judged) > 1 else None
 
 
-def with_others(beside: Beside, others: Mapping[Path, Other]) -> Beside:
-    """The table with a line for each folder that it takes. Raises ConfigError or RunError where one cannot be read."""
-    lines, notes = list(beside.lines), list(beside.notes)
-    taken = [(path.resolve().name, other) for path, other in others.items() if other.column in beside.columns]
-    for number, (name, other) in enumerate(taken, start=1):
-        figures, note, of_the_row = other.read()
-        cells = tuple(Cell.of(figures.get(column)) for column in beside.columns)
-        row = beside.lines[0].name if of_the_row else ""
-        lines.append(Line(f"{other.called} {number}", "ours", row, cells, name, note=note, fits=False))
-        notes.append(f"{other.called} {number} is {name}")
-    return replace(beside, lines=tuple(lines), notes=tuple(notes))
-
-
-def _model(path: Path) -> tuple[Mapping[str, Score], str, bool]:
-    card = read(path).card
-    features, data = "an embedding" if card.embedder else "tf-idf", card.validated_on
-    differs = f"logistic regression over {features}, not ESCM; {data.corpus} {data.split}, {len(card.labels)} labels"
-    return card.figures, differs, True
-
-
-def _match(path: Path) -> tuple[Mapping[str, Score], str, bool]:
+def _judging(path: Path, name: str) -> Other:
     match = read_match(path)
     first, second = match.runs
-    wins = {f"{WIN}{aspect}": figures["win"] for aspect, figures in match.aspects.items()}
+    wins = {f"win_{aspect}": figures["win"] for aspect, figures in match.aspects.items()}
     own = f"; the judge wrote the replies of {' and '.join(match.self_judged)}" if match.self_judged else ""
     note = f"wins of {first} over {second}, where {match.judge} prefers it in both orders; {match.corpus}{own}"
     system = ""
     with suppress(RunError):  # the judging may have been copied without its runs
         system = read_manifest(path.resolve().parent / first).system
-    return wins, note, system == "trace"
+    return Other("judging", name, "trace", wins, note, of_first=system == "trace")
+
+
+def add_others(matched: MatchedTable, others: Sequence[Other]) -> MatchedTable:
+    """The table with a line for each folder that it takes."""
+    columns = matched.paper.columns
+    taken = [other for other in others if set(columns) & set(other.scores)]
+    lines, notes = list(matched.lines), list(matched.notes)
+    for number, other in enumerate(taken, start=1):
+        row = matched.lines[0].name if other.of_first else ""
+        scores = {column: other.scores[column] for column in columns if column in other.scores}
+        lines.append(Line(f"{other.kind} {number}", "ours", row, scores, other.name, other.note, fits=False))
+        notes.append(f"{other.kind} {number} is {other.name}")
+    return replace(matched, lines=tuple(lines), notes=tuple(notes))

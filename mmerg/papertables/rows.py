@@ -1,23 +1,24 @@
-"""Which row of a paper's table a run is: all its settings that decide results, held against those of the row.
+"""Which row of a paper's table a run is: all its settings that decide results, compared with those of the row.
 
-differences(table, row, run)    # ["backbone.sampling.temperature is 1.5, not 0.0"]
+Rows(table).differences("without MPA", run)    # [Setting("backbone.sampling.temperature", ("1.5", "0.0"))]
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cache
 from itertools import chain
 from typing import Any
 
+from mmerg.errors import some
 from mmerg.paper.published import PaperTable, Published
-from mmerg.papertables.ours import KEYFRAMES, Ours
+from mmerg.papertables.candidates import KEYFRAMES, Candidate
 from mmerg.runs.config_diff import Setting, settings_diff
 from mmerg.settings.identity import at
 from mmerg.settings.kinds import Plain
 
 PROMPTS = "system.prompts"  # the folder: what lies in it has a digest of its own in a run
-SAMPLES, SEEN = "samples", "seen"  # what no setting tells: the protocol's n, and what agents saw of the clips
-ELSEWHERE = ("dataset.", "protocol.", "backbone.", "backend.", "frames.long_side", SAMPLES, SEEN)
-_BY_NAME = {  # what another page sets beside its name goes without saying, but for samplers
+SAMPLES, VISUAL = "the protocol's n", "visual input"  # what no setting says
+ELSEWHERE = ("dataset.", "protocol.", "backbone.", "backend.", "frames.long_side", SAMPLES, VISUAL)
+_BY_PAGE = {  # what another page sets beside its name goes without saying, but for samplers
     "dataset.name": ("dataset.",),
     "system.name": ("system.",),
     "backbone.name": ("backbone.", "frames.long_side"),
@@ -27,7 +28,7 @@ _BY_NAME = {  # what another page sets beside its name goes without saying, but 
 _MOST, _LONGEST = 12, 60
 
 
-def asked(table: PaperTable, row: Published) -> Plain:
+def row_settings(table: PaperTable, row: Published) -> Plain:
     """The settings of `mmerg run dataset=…` as the row has them: the pages, and on top what table and row say."""
     from omegaconf import OmegaConf
 
@@ -49,60 +50,50 @@ def _composed(*pages: str) -> Any:
 
 
 class Rows:
-    """The rows of a table that a run can be, by name, each with its settings."""
+    """The rows of a table that a run can be. settings: of each, by its name."""
 
     def __init__(self, table: PaperTable) -> None:
         self.table = table
-        self.asked = {row.name: asked(table, row) for row in table.rows if row.fits is not None}
-        self._varied = {one.name for one in _found(*self.asked.values())}
+        self.settings = {row.name: row_settings(table, row) for row in table.rows if row.fits is not None}
+        self._varied = {one.name for one in _differing(*self.settings.values())}
 
-    def differences(self, row: str, run: Ours) -> list[Setting]:
-        """In what the run is not as the row, with both values."""
-        found = _found(run.manifest.settings, self.asked[row])
+    def differences(self, row: str, run: Candidate) -> list[Setting]:
+        """What the run has otherwise than the row, with both values."""
+        found = _differing(run.manifest.settings, self.settings[row])
         samples = run.manifest.protocol.samples
         if self.table.samples and samples != self.table.samples:
             found.append(Setting(SAMPLES, (str(samples), str(self.table.samples))))
-        if self.table.keyframes and run.seen != KEYFRAMES:
-            found.append(Setting(SEEN, (run.seen, KEYFRAMES)))
+        if self.table.keyframes and run.visual_input != KEYFRAMES:
+            found.append(Setting(VISUAL, (run.visual_input, KEYFRAMES)))
         return found
 
-    def alike(self, differ: list[Setting]) -> bool:
-        """Whether a run that so differs is the row's system on other data or another model; where the table's rows
-        differ in the model, it is the row's."""
-        return all(one.name.startswith(ELSEWHERE) and one.name not in self._varied for one in differ)
+    def same_system(self, differences: Sequence[Setting]) -> bool:
+        """Whether a run with these differences is the row's system on other data or another model. Where the rows of
+        the table differ in the model, this is part of the row."""
+        return all(one.name.startswith(ELSEWHERE) and one.name not in self._varied for one in differences)
 
-    def why_not(self, run: Ours) -> str:
-        """In what a run that is no row differs from the one that it is nearest to."""
-        differ = {name: self.differences(name, run) for name in self.asked}
-        nearest = min(differ, key=lambda name: len(differ[name]))
-        return f"no row of the paper; nearest is {nearest}, but {in_words(differ[nearest])}"
-
-
-def in_words(differ: list[Setting]) -> str:
-    """What differs, and how it should be."""
-    parts = [_in_words(one) for one in differ[:_MOST]]
-    if len(differ) > _MOST:
-        parts.append(f"and {len(differ) - _MOST} more")
-    return ", ".join(parts)
+    def nearest(self, run: Candidate) -> str:
+        """The row that a run differs from least, and in what."""
+        found = {row: self.differences(row, run) for row in self.settings}
+        row = min(found, key=lambda name: len(found[name]))
+        return f"no row of the paper; nearest is {row}, but {describe(found[row])}"
 
 
-def _in_words(one: Setting) -> str:
-    if one.name == SEEN:
-        return one.values[0]
-    has, wanted = (text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…" for text in one.values)
-    name = "the protocol's n" if one.name == SAMPLES else one.name
-    return f"{name} is {has}, not {wanted}"
+def describe(differences: Sequence[Setting]) -> str:
+    """What differs, and how the row has it."""
+    parts = []
+    for one in differences:
+        has, wanted = (text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…" for text in one.values)
+        parts.append(has if one.name == VISUAL else f"{one.name} is {has}, not {wanted}")
+    return some(parts, _MOST)
 
 
-def _found(*settings: Mapping[str, object]) -> list[Setting]:
-    """In what settings differ but for the seed, without what goes without saying where another name is found."""
+def _differing(*settings: Mapping[str, object]) -> list[Setting]:
+    """What differs between settings but for the seed, without what follows from another page."""
     found = [one for one in settings_diff(settings) if one.name != "seed"]
-    prompts = Setting(PROMPTS, tuple(str(at(one, PROMPTS)) for one in settings))
-    if len(set(prompts.values)) > 1:
-        found.append(prompts)
-    parts = {name: parts for name, parts in _BY_NAME.items() if any(one.name == name for one in found)}
-    return [
-        one
-        for one in found
-        if one.name in parts or ".sampling." in one.name or not one.name.startswith(tuple(chain(*parts.values())))
-    ]
+    prompts = tuple(str(at(one, PROMPTS)) for one in settings)
+    if len(set(prompts)) > 1:
+        found.append(Setting(PROMPTS, prompts))
+    pages = [one.name for one in found if one.name in _BY_PAGE]
+    follows = tuple(chain.from_iterable(_BY_PAGE[name] for name in pages))
+    return [one for one in found if one.name in pages or ".sampling." in one.name or not one.name.startswith(follows)]

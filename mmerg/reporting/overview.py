@@ -14,8 +14,8 @@ from mmerg.console.run_tables import Summary
 from mmerg.errors import RunError
 from mmerg.judging.judgement import read_judgements
 from mmerg.paper.published import FILES, published
-from mmerg.papertables.beside import Beside, put_beside
-from mmerg.papertables.ours import read_ours
+from mmerg.papertables.candidates import read_candidate
+from mmerg.papertables.matched import MatchedTable, match_rows
 from mmerg.plots.run_data import RunData, read_or_why
 from mmerg.reporting.navigation import outcome
 from mmerg.runs.config_diff import config_diff
@@ -54,15 +54,15 @@ class Overview(RunData):
         self.made = self.manifest.sessions[0] if self.manifest.sessions else Session()
 
 
-def _papers(about: About) -> tuple[Beside, ...]:
+def _papers(about: About) -> tuple[MatchedTable, ...]:
     """The papers' tables that have a row set as this run is, cut down to this row and ours."""
     dataset = about.manifest.setting("dataset.name")
     tables = [table for name in FILES for table in published(name) if table.dataset == dataset]
     if not tables:
         return ()
-    ours = read_ours(about.path)
+    ours = read_candidate(about.path)
     found = []
-    for beside in (put_beside(table, [ours]) for table in tables):
+    for beside in (match_rows(table, [ours]) for table in tables):
         rows = {line.row for line in beside.lines if line.by == "ours" and line.row and line.fits}
         if rows:
             lines = tuple(line for line in beside.lines if line.row in rows)

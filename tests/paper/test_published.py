@@ -6,7 +6,7 @@ import pytest
 from pydantic import ValidationError
 
 from mmerg.paper.published import FILES, Name, PaperTable, published
-from mmerg.papertables.rows import asked
+from mmerg.papertables.rows import row_settings
 from mmerg.scoring.intervals import wilson
 from mmerg.settings.identity import identity_hash
 
@@ -122,13 +122,13 @@ def test_mergs_row_is_the_same_in_all_its_tables() -> None:
         paper = table(name, "iemocap")
         [row] = [row for row in paper.rows if row.name == same[name]]
         assert row.figures[:7] == merg.figures[:7]
-        assert asked(paper, row) == asked(main, merg)
+        assert row_settings(paper, row) == row_settings(main, merg)
 
 
 def test_a_run_fits_one_row_at_most() -> None:
     for name in FILES:
         for paper in published(name):
-            runs = [identity_hash(asked(paper, row)) for row in paper.rows if row.fits is not None]
+            runs = [identity_hash(row_settings(paper, row)) for row in paper.rows if row.fits is not None]
             assert len(set(runs)) == len(runs)
 
 

@@ -1,7 +1,7 @@
 """Scored run folders for tests of the papers' tables, and a table with them beside.
 
 run = Maker(tmp_path)("without-mpa", right=20, without=["mpa"])
-ours(beside("ablations", run))[0].row    # "without MPA"
+run_lines(match("ablations", run))[0].row    # "without MPA"
 """
 
 from collections.abc import Sequence
@@ -14,9 +14,8 @@ from mmerg.frames.store import Frame
 from mmerg.judging.figures import preferences
 from mmerg.judging.judgement import JUDGEMENT, VERDICTS, Judgement, Match, judgement_file, replies_digest
 from mmerg.paper.published import Name, published
-from mmerg.papertables.beside import Beside, put_beside
-from mmerg.papertables.line import Line
-from mmerg.papertables.ours import read_ours
+from mmerg.papertables.candidates import read_candidate
+from mmerg.papertables.matched import Line, MatchedTable, match_rows
 from mmerg.runs.events import Form, FramesTaken, TurnFrames, Verdict
 from mmerg.runs.facts import facts_of
 from mmerg.runs.folder import read_results
@@ -126,7 +125,7 @@ def rate(run: Path, judge: str, value: float, rubric: str = "likert", own: bool 
     return file
 
 
-def match(first: Path, second: Path, corpus: str = "empathetic") -> Path:
+def judging_of(first: Path, second: Path, corpus: str = "empathetic") -> Path:
     """The folder of a pairwise judging of two runs, of empathy in sample a/1, which the first wins."""
     folder = first.parent / "judge-pairwise-gemma3-12b-12345678"
     runs, manifests = (first.name, second.name), [read_manifest(run) for run in (first, second)]
@@ -148,10 +147,10 @@ def match(first: Path, second: Path, corpus: str = "empathetic") -> Path:
     return folder
 
 
-def beside(name: Name, *runs: Path, number: int = 0) -> Beside:
-    """The paper's table of that name and number with the runs beside."""
-    return put_beside(published(name)[number], [read_ours(run) for run in runs])
+def match(name: Name, *runs: Path, number: int = 0) -> MatchedTable:
+    """The paper's table of that name and number with the runs."""
+    return match_rows(published(name)[number], [read_candidate(run) for run in runs])
 
 
-def ours(drawn: Beside) -> list[Line]:
+def run_lines(drawn: MatchedTable) -> list[Line]:
     return [line for line in drawn.lines if line.by == "ours"]

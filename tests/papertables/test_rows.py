@@ -10,12 +10,12 @@ import pytest
 from omegaconf import OmegaConf
 
 from mmerg.paper.published import Name, Published, published
-from mmerg.papertables.line import Line
-from mmerg.papertables.ours import read_ours
+from mmerg.papertables.candidates import read_candidate
+from mmerg.papertables.matched import Line
 from mmerg.runs.events import Form, FramesTaken, TurnFrames
 from mmerg.runs.manifest import MANIFEST
 from tests.composed import plain_of
-from tests.papertables.maker import MELD, Maker, beside, ours, saw
+from tests.papertables.maker import MELD, Maker, match, run_lines, saw
 from tests.scoring.run_builder import AT, ROOT
 
 MISSED = TurnFrames(turn=2, problem="unreadable")
@@ -43,8 +43,8 @@ TEXT_ONLY = (TEXT, TEXT)
     ],
 )
 def test_a_run_stands_below_its_row(table: Name, row: str, changes: dict[str, Any], make: Maker) -> None:
-    drawn = beside(table, make("run", **changes))
-    [line] = ours(drawn)
+    drawn = match(table, make("run", **changes))
+    [line] = run_lines(drawn)
     assert (line.row, line.run, line.note) == (row, "run", "")
     assert drawn.lines[drawn.lines.index(line) - 1].name == row
 
@@ -53,7 +53,7 @@ def test_a_run_stands_below_its_row(table: Name, row: str, changes: dict[str, An
 def test_a_backbone_of_the_paper_has_the_settings_of_its_page(row: Published, make: Maker) -> None:
     settings = plain_of("dataset=iemocap", "dataset.root=/data", f"backbone={(row.fits or {})['backbone']}")
     changes = {name: settings[name] for name in ("backbone", "backend", "frames")}
-    assert [(line.row, line.note) for line in ours(beside("backbones", make("run", **changes)))] == [(row.name, "")]
+    assert [(line.row, line.note) for line in run_lines(match("backbones", make("run", **changes)))] == [(row.name, "")]
 
 
 @pytest.mark.parametrize(
@@ -67,8 +67,8 @@ def test_the_rows_of_an_experiment_are_those_of_its_table(name: Name, experiment
 
 
 def test_a_run_of_meld_stands_in_its_table(make: Maker) -> None:
-    assert ours(beside("main", make("run", dataset=MELD), number=1))[0].row == "MERG"
-    [line] = ours(beside("main", make("dev", dataset=MELD | {"split": "dev"}), number=1))
+    assert run_lines(match("main", make("run", dataset=MELD), number=1))[0].row == "MERG"
+    [line] = run_lines(match("main", make("dev", dataset=MELD | {"split": "dev"}), number=1))
     assert (line.row, line.fits, line.note) == ("MERG", False, "set as its row, but dataset.split is dev, not test")
 
 
@@ -103,11 +103,11 @@ def test_a_rows_system_on_other_data_or_another_model_stands_with_it_without_mar
 ) -> None:
     run = make("run", **changes)
     for table, row in SAME.items():
-        drawn = beside(table, run)
-        [line] = ours(drawn)
-        assert (line.row, line.tail, line.note) == (row, " (differs)", f"set as its row, but {told}")
+        drawn = match(table, run)
+        [line] = run_lines(drawn)
+        assert (line.row, line.title, line.note) == (row, "· run 1 (differs)", f"set as its row, but {told}")
         assert drawn.lines[drawn.lines.index(line) - 1].name == row
-        assert all(cell.inside is None for cell in line.cells)
+        assert not line.inside
 
 
 @pytest.mark.parametrize(
@@ -125,19 +125,19 @@ def test_a_run_that_saw_no_keyframes_is_not_set_as_its_row(
 ) -> None:
     run = make("run", looked=looked)
     for table, row in SAME.items():
-        [line] = ours(beside(table, run))
-        assert (line.row, line.tail) == (row, " (differs)")
+        [line] = run_lines(match(table, run))
+        assert (line.row, line.title) == (row, "· run 1 (differs)")
         assert line.note == f"set as its row, but {told}"
-        assert all(cell.inside is None for cell in line.cells)
+        assert not line.inside
 
 
 def test_results_that_tell_of_no_look_at_clips_is_not_held_against_a_run(make: Maker) -> None:
-    assert ours(beside("main", make("run", looked=())))[0].note == ""
+    assert run_lines(match("main", make("run", looked=())))[0].note == ""
 
 
 @pytest.mark.parametrize("form", ["images", "montage"])
 def test_one_sample_with_a_keyframe_is_enough(form: Form, make: Maker) -> None:
-    [line] = ours(beside("main", make("run", looked=(TEXT, saw("none", MISSED), saw(form)))))
+    [line] = run_lines(match("main", make("run", looked=(TEXT, saw("none", MISSED), saw(form)))))
     assert (line.row, line.note) == ("MERG", "")
 
 
@@ -147,9 +147,9 @@ def test_other_agents_than_the_papers_that_see_keyframes_are_no_row(
     seen_by: str, looked: Sequence[FramesTaken] | None, dataset: dict[str, Any], number: int, make: Maker
 ) -> None:
     run = make("run", looked=looked, frames={"seen_by": seen_by}, dataset=dataset)
-    [line] = ours(beside("main", run, number=number))
+    [line] = run_lines(match("main", run, number=number))
     assert line.note == f"no row of the paper; nearest is MERG, but frames.seen_by is {seen_by}, not paper"
-    assert all(cell.inside is None for cell in line.cells)
+    assert not line.inside
 
 
 def test_tables_of_text_alone_ask_for_no_keyframes() -> None:
@@ -166,17 +166,17 @@ def test_an_ablation_on_other_data_stands_with_the_papers(make: Maker) -> None:
         "cascaded (MERG)": {},
     }
     runs = [make(row, dataset={"name": "meld"}, **change) for row, change in changes.items()]
-    drawn = beside("ablations", *runs)
-    assert [(line.row, line.run) for line in ours(drawn)] == [(row, row) for row in changes]
-    [told] = [note for note in drawn.told if "set as its row" in note]
+    drawn = match("ablations", *runs)
+    assert [(line.row, line.run) for line in run_lines(drawn)] == [(row, row) for row in changes]
+    [told] = [note for note in drawn.describe() if "set as its row" in note]
     assert told.startswith("run 1, run 2, run 3, run 4, run 5, run 6: ")
 
 
 def test_a_model_that_is_no_row_is_no_row_of_the_backbones(make: Maker) -> None:
-    [line] = ours(beside("backbones", make("run", backbone={"name": "tiny"})))
-    assert (line.row, line.tail) == ("", " (no row)")
-    [line] = ours(beside("backbones", make("other", backbone={"name": "llava-13b"}, dataset={"name": "meld"})))
-    assert (line.row, line.tail) == ("LLaVA:13B", " (differs)")
+    [line] = run_lines(match("backbones", make("run", backbone={"name": "tiny"})))
+    assert (line.row, line.title) == ("", "· run 1 (no row)")
+    [line] = run_lines(match("backbones", make("other", backbone={"name": "llava-13b"}, dataset={"name": "meld"})))
+    assert (line.row, line.title) == ("LLaVA:13B", "· run 1 (differs)")
 
 
 @pytest.mark.parametrize(
@@ -203,11 +203,11 @@ def test_a_model_that_is_no_row_is_no_row_of_the_backbones(make: Maker) -> None:
     ],
 )
 def test_a_run_that_is_no_row_is_listed_with_what_differs(changes: dict[str, Any], told: str, make: Maker) -> None:
-    drawn = beside("main", make("run", **changes))
+    drawn = match("main", make("run", **changes))
     assert drawn.lines[-1].run == "run"
     assert drawn.lines[-1].row == ""
     assert f"nearest is MERG, but {told}" in drawn.lines[-1].note
-    assert all(cell.inside is None for cell in drawn.lines[-1].cells)
+    assert not drawn.lines[-1].inside
 
 
 OTHER_MODEL = "set as its row, but backbone.name is qwen3.5-27b, not gpt-4o"
@@ -218,7 +218,7 @@ def line_on_empathetic(table: Name, run: Path, *settings: str) -> Line:
     manifest = json.loads((run / MANIFEST).read_text(encoding="utf-8"))
     manifest["settings"] = plain_of("dataset=empathetic", "dataset.root=/data", *settings)
     (run / MANIFEST).write_text(json.dumps(manifest), encoding="utf-8")
-    [line] = ours(beside(table, run))
+    [line] = run_lines(match(table, run))
     return line
 
 
@@ -234,7 +234,7 @@ def test_a_run_of_trace_stands_below_its_row_with_another_model_than_the_papers(
 ) -> None:
     line = line_on_empathetic("trace", make("run"), "+experiment=trace_ablations", f"row={experiment_row}")
     assert (line.row, line.note) == (row, OTHER_MODEL)
-    assert all(cell.inside is None for cell in line.cells)
+    assert not line.inside
 
 
 @pytest.mark.parametrize(
@@ -279,9 +279,8 @@ def test_a_run_of_hef_is_told_in_what_it_is_not_the_papers(
     model = {"Llama2-7B with HEF (k2 = 10)": "llama2-7b"}.get(row, "chatgpt")
     differs = ", ".join(filter(None, (f"backbone.name is qwen3.5-27b, not {model}", told)))
     assert (line.row, line.note) == ("", f"no row of the paper; nearest is {row}, but {differs}")
-    assert line.cells[0].value is not None
-    assert line.cells[0].low is not None
-    assert line.cells[0].inside is None
+    assert line.scores["acc"].interval
+    assert not line.inside
 
 
 def test_what_differs_is_cut_where_it_is_much(make: Maker) -> None:
@@ -289,7 +288,7 @@ def test_what_differs_is_cut_where_it_is_much(make: Maker) -> None:
     manifest = json.loads((run / MANIFEST).read_text(encoding="utf-8"))
     manifest["settings"] = {"dataset": {"name": "iemocap"}, "system": {"name": "merg"}}
     (run / MANIFEST).write_text(json.dumps(manifest), encoding="utf-8")
-    [line] = ours(beside("main", run))
+    [line] = run_lines(match("main", run))
     assert "backbone.name is –, not qwen3.5-27b, " in line.note
     assert len(line.note) < 1000
     assert re.search(r"and \d\d more$", line.note)
@@ -297,42 +296,41 @@ def test_what_differs_is_cut_where_it_is_much(make: Maker) -> None:
 
 def test_figures_intervals_n_and_marks(make: Maker) -> None:
     run = make("run", right=24)
-    drawn = beside("main", run)
-    cells = dict(zip(drawn.columns, ours(drawn)[0].cells, strict=True))
-    kept = read_ours(run).scores.scores
-    acc = cells["acc"]
-    assert (acc.value, (acc.low, acc.high), acc.n) == (kept["acc"].value, kept["acc"].interval, 31)
-    assert acc.inside is True  # 83.87 within 24 of 31: 60 to 89
-    assert cells["self_ppl"].value == kept["self_ppl"].value
-    assert cells["self_ppl"].inside is False
-    assert (cells["bert_p"].value, cells["bert_p"].inside) == (None, None)
+    [line] = run_lines(match("main", run))
+    kept = read_candidate(run).scores.scores
+    assert line.scores["acc"] == kept["acc"]
+    assert line.scores["acc"].n == 31
+    assert line.inside["acc"]  # 83.87 within 24 of 31: 60 to 89
+    assert line.scores["self_ppl"].value == kept["self_ppl"].value
+    assert not line.inside["self_ppl"]
+    assert "bert_p" not in line.scores.keys() | line.inside.keys()
 
 
-def test_the_papers_accuracy_has_wilsons_interval_where_n_is_known(make: Maker) -> None:
-    drawn = beside("main")
-    by_name = {line.name: line.cells[drawn.columns.index("acc")] for line in drawn.lines}
-    assert (round(by_name["MERG"].low or 0), round(by_name["MERG"].high or 0), by_name["MERG"].n) == (67, 93, 31)
-    assert (by_name["CEM"].low, by_name["CEM"].n) == (None, None)
-    assert all(cell.low is None for line in beside("main", number=1).lines for cell in line.cells)
+def test_the_papers_accuracy_has_wilsons_interval_where_n_is_known() -> None:
+    by_name = {line.name: line.scores["acc"] for line in match("main").lines}
+    low, high = by_name["MERG"].interval or (0, 0)
+    assert (round(low), round(high), by_name["MERG"].n) == (67, 93, 31)
+    assert by_name["CEM"].interval is None
+    assert not any(score.interval for line in match("main", number=1).lines for score in line.scores.values())
 
 
 def test_no_mark_where_figures_do_not_compare(make: Maker) -> None:
-    def marks(name: Name, run: Path, number: int = 0) -> dict[str, bool | None]:
-        drawn = beside(name, run, number=number)
-        return {column: cell.inside for column, cell in zip(drawn.columns, ours(drawn)[0].cells, strict=True)}
+    def marks(name: Name, run: Path, number: int = 0) -> set[str]:
+        [line] = run_lines(match(name, run, number=number))
+        return set(line.inside)
 
-    assert marks("main", make("run"))["self_ppl"] is not None
-    assert set(marks("iterations", make("unsure", max_iterations=3)).values()) == {None}
-    assert set(marks("main", make("cut", n=20, right=9, samples=31)).values()) == {None}
-    meld = make("meld", dataset=MELD)
-    found = marks("main", meld, 1)
-    assert (found["dist1"], found["acc"] is None) == (None, False)
+    assert "self_ppl" in marks("main", make("run"))
+    assert not marks("iterations", make("unsure", max_iterations=3))
+    assert not marks("main", make("cut", n=20, right=9, samples=31))
+    found = marks("main", make("meld", dataset=MELD), 1)
+    assert "acc" in found
+    assert "dist1" not in found
     labelled = make("labelled", dataset=MELD, protocol={"targets": "labelled"})
-    assert "protocol.targets is labelled, not last" in ours(beside("main", labelled, number=1))[0].note
+    assert "protocol.targets is labelled, not last" in run_lines(match("main", labelled, number=1))[0].note
 
 
 def test_what_is_unfinished_is_told(make: Maker) -> None:
-    drawn = beside("main", make("run", n=20, right=15, samples=31))
+    drawn = match("main", make("run", n=20, right=15, samples=31))
     assert any(
         "20 samples scored, 0 of them failed; unfinished: 11 of the protocol's samples have no result yet" in note
         for note in drawn.notes

@@ -5,32 +5,32 @@ from typing import Any
 
 import pytest
 
-from mmerg.papertables.beside import Beside
-from mmerg.papertables.drawn import facts, sheet
-from mmerg.papertables.line import Line
+from mmerg.papertables.matched import Line, MatchedTable, facts, sheet
 from mmerg.runs.manifest import MANIFEST
 from mmerg.score import main as score
-from tests.papertables.maker import Maker, beside
+from mmerg.scoring.spread import Spread
+from tests.papertables.maker import Maker, match
 
 
-def means(drawn: Beside) -> list[Line]:
+def means(drawn: MatchedTable) -> list[Line]:
     return [line for line in drawn.lines if line.by == "seeds"]
 
 
 def test_runs_that_differ_in_their_seed_alone_have_a_mean_and_a_spread(make: Maker) -> None:
     runs = [make(f"seed{seed}", right=right, seed=seed) for seed, right in ((0, 20), (1, 22), (2, 24))]
     other = make("other", right=3, seed=3, max_iterations=5)
-    drawn = beside("iterations", *runs, other)
+    drawn = match("iterations", *runs, other)
     [mean] = means(drawn)
     assert (mean.name, mean.row, mean.fits, mean.note) == ("mean of runs 1, 2, 3", "2", True, "")
-    acc = mean.cells[drawn.columns.index("acc")]
+    acc = mean.scores["acc"]
+    assert isinstance(acc, Spread)
     assert acc.value == pytest.approx(100 * 22 / 31)
-    assert acc.spread == pytest.approx(100 * 2 / 31)
-    assert (acc.n, acc.low, acc.inside) == (3, None, None)
+    assert acc.sd == pytest.approx(100 * 2 / 31)
+    assert (acc.n, acc.interval, mean.inside) == (3, None, {})
     [line] = [row for row in sheet(drawn).rows if row[0] == "· mean of runs 1, 2, 3"]
-    assert line[1 + drawn.columns.index("acc")] == "70.97\nsd 6.45\n3 seeds"
+    assert line[1 + drawn.paper.columns.index("acc")] == "70.97\nsd 6.45\n3 seeds"
     [row] = [row for row in facts(drawn) if (row["by"], row["metric"]) == ("seeds", "acc")]
-    assert row["spread"] == pytest.approx(6.4516, abs=1e-3)
+    assert row["sd"] == pytest.approx(6.4516, abs=1e-3)
 
 
 @pytest.mark.parametrize(
@@ -39,12 +39,12 @@ def test_runs_that_differ_in_their_seed_alone_have_a_mean_and_a_spread(make: Mak
 def test_a_mean_differs_from_its_row_as_its_runs_do(changes: dict[str, Any], row: str, make: Maker) -> None:
     fitting = [make(f"a{seed}", seed=seed) for seed in (0, 1)]
     others = [make(f"b{seed}", seed=seed, **changes) for seed in (0, 1)]
-    drawn = beside("ablations", *fitting, *others)
+    drawn = match("ablations", *fitting, *others)
     first, second = means(drawn)
     assert (first.name, first.row, first.fits, first.note) == ("mean of runs 1, 2", "cascaded (MERG)", True, "")
     assert (second.name, second.row, second.fits) == ("mean of runs 3, 4", row, False)
     assert second.note
-    assert f"run 3, run 4, mean of runs 3, 4: {second.note}" in drawn.told
+    assert f"run 3, run 4, mean of runs 3, 4: {second.note}" in drawn.describe()
 
 
 def test_a_mean_over_seeds_takes_one_finished_run_a_seed_of_one_engine(make: Maker) -> None:
@@ -55,10 +55,10 @@ def test_a_mean_over_seeds_takes_one_finished_run_a_seed_of_one_engine(make: Mak
     other = make("engine", right=9, seed=9)
     (other / MANIFEST).write_text(json.dumps(manifest), encoding="utf-8")
     score([str(other), "--resamples", "20"])
-    drawn = beside("main", *runs, other)
+    drawn = match("main", *runs, other)
     [line] = means(drawn)
-    assert (line.name, line.note) == ("mean of runs 1, 2", "not in it, being unfinished or of a seed that is: 3, 4")
-    acc = line.cells[drawn.columns.index("acc")]
+    assert (line.name, line.note) == ("mean of runs 1, 2", "")
+    acc = line.scores["acc"]
     assert acc.n == 2
     assert acc.value == pytest.approx(100 * 21 / 31)
 
@@ -66,11 +66,11 @@ def test_a_mean_over_seeds_takes_one_finished_run_a_seed_of_one_engine(make: Mak
 def test_figures_measured_in_several_ways_have_no_mean(make: Maker) -> None:
     runs = [make("s0"), make("s1", seed=1)]
     score([str(runs[1]), "--resamples", "20", "--keep-case"])
-    drawn = beside("topk", *runs)
+    drawn = match("topk", *runs)
     [line] = means(drawn)
-    cells = dict(zip(drawn.columns, line.cells, strict=True))
-    assert (cells["dist1"].value, cells["acc"].n) == (None, 2)
+    assert "dist1" not in line.scores
+    assert line.scores["acc"].n == 2
 
 
 def test_one_seed_has_no_mean(make: Maker) -> None:
-    assert not means(beside("topk", make("a"), make("b")))
+    assert not means(match("topk", make("a"), make("b")))

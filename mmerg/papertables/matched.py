@@ -1,0 +1,205 @@
+"""A paper's table with runs below its rows, and whether the paper's figure lies in the interval of a run.
+
+matched = match_rows(published("topk")[0], [read_candidate(folder)])
+matched.lines[1].inside["acc"]    # True: the paper's accuracy lies in the run's 95 % interval
+console.print(sheet(matched))
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+from mmerg.console.tables import NONE, Sheet, between, figure
+from mmerg.errors import by_reason
+from mmerg.paper.published import PaperTable, Published
+from mmerg.papertables.candidates import Candidate
+from mmerg.papertables.rows import Rows, describe
+from mmerg.scoring.intervals import wilson
+from mmerg.scoring.score import Score
+from mmerg.scoring.spread import Spread, by_seeds, over
+
+PPL = ("self_ppl", "ref_ppl")
+RATED = ("empathy", "coherence", "fluency")  # by people in the papers, by a model here: not one scale
+BY_SIZE = ("dist1", "dist2", "ead1", "ead2")  # fall as replies get more
+_ROUNDING = 0.005  # a paper's figure stands for all that round to it
+
+
+@dataclass(frozen=True)
+class Line:
+    """A line of the paper, of a run, or of the mean of runs that differ in their seeds. row: the paper's that it stands
+    with, "" for none; fits: whether all settings are the row's. inside: by column, whether the paper's figure lies in
+    the run's interval, where the two compare. note: what a reader must know."""
+
+    name: str
+    by: Literal["paper", "ours", "seeds"]
+    row: str
+    scores: Mapping[str, Score]
+    run: str = ""
+    note: str = ""
+    fits: bool = True
+    inside: Mapping[str, bool] = field(default_factory=dict)
+
+    @property
+    def title(self) -> str:
+        """The name, and that the settings are not those of a row."""
+        if self.by == "paper":
+            return self.name
+        return f"· {self.name}" + (" (no row)" if not self.row else "" if self.fits else " (differs)")
+
+
+@dataclass(frozen=True)
+class MatchedTable:
+    """A paper's table with lines for runs. notes: of the runs and the marks; signatures: how the runs' figures were
+    had."""
+
+    paper: PaperTable
+    lines: tuple[Line, ...]
+    notes: tuple[str, ...]
+    signatures: tuple[str, ...]
+
+    def describe(self, verbose: bool = True) -> list[str]:
+        """What stands below the table; with `verbose` the signatures, too."""
+        of_lines = by_reason((line.note, line.name) for line in self.lines if line.note)
+        notes = [f"{names}: {note}" for note, names in of_lines.items()]
+        return [*notes, *self.paper.notes, *self.notes, *(self.signatures if verbose else ())]
+
+
+def match_rows(table: PaperTable, runs: Sequence[Candidate]) -> MatchedTable:
+    """The paper's rows, each followed by the runs that are set as it is, and by those that are its system on other data
+    or another model, which get no marks. Runs that fit no row come last, with what differs from the nearest. A table
+    that no run can fit stays the paper's alone."""
+    rows = Rows(table)
+    numbered = dict(enumerate(runs, start=1)) if rows.settings else {}
+    left = dict(numbered)
+    lines: list[Line] = []
+    for row in table.rows:
+        lines.append(_paper_line(table, row))
+        found = {n: rows.differences(row.name, run) for n, run in numbered.items() if row.fits is not None}
+        fitting = {number: "" for number, differences in found.items() if not differences}
+        similar = {
+            number: f"set as its row, but {describe(differences)}"
+            for number, differences in found.items()
+            if differences and rows.same_system(differences)
+        }
+        for numbers in (fitting, similar):
+            lines += _run_lines(table, row, numbered, numbers)
+            left = {number: run for number, run in left.items() if number not in numbers}
+    lines += _run_lines(table, None, numbered, {number: rows.nearest(run) for number, run in left.items()})
+    notes, signatures = (_notes(table, numbered), _signatures(table, runs)) if numbered else ((), ())
+    return MatchedTable(table, tuple(lines), tuple(notes), tuple(signatures))
+
+
+def _paper_line(table: PaperTable, row: Published) -> Line:
+    scores = {column: Score(name=column, value=value, n=row.n or 0) for column, value in table.printed(row).items()}
+    if row.n and "acc" in scores:
+        value = table.printed(row)["acc"]
+        low, high = wilson(round(value / 100 * row.n) / row.n, row.n)
+        scores["acc"] = Score(name="acc", value=value, n=row.n, interval=(100 * low, 100 * high), method="wilson")
+    return Line(row.name, "paper", row.name, scores)
+
+
+def _run_lines(
+    table: PaperTable, row: Published | None, runs: Mapping[int, Candidate], numbers: Mapping[int, str]
+) -> Iterator[Line]:
+    """A line for each of `numbers`, which say in what the run differs from the row; then the means over seeds."""
+    place = row.name if row else ""
+    for number, differs in numbers.items():
+        run = runs[number]
+        scores = {column: score for column in table.columns if (score := run.score(column))}
+        inside = _inside(table.printed(row), row, run) if row and row.sure and not differs else {}
+        note = _note(table, run, differs)
+        yield Line(f"run {number}", "ours", place, scores, run.run, note, not differs, inside)
+    finished = [number for number in numbers if not runs[number].scores.unfinished]
+    for seeds in by_seeds([runs[number].manifest for number in finished]):
+        alike = [finished[at] for at in seeds.values()]
+        if len(alike) > 1:
+            means = {column: over([runs[number].score(column) for number in alike]) for column in table.columns}
+            scores = {column: mean for column, mean in means.items() if mean}
+            name, differs = f"mean of runs {', '.join(map(str, alike))}", numbers[alike[0]]
+            yield Line(name, "seeds", place, scores, note=_note(table, runs[alike[0]], differs), fits=not differs)
+
+
+def _inside(printed: Mapping[str, float], row: Published, run: Candidate) -> dict[str, bool]:
+    """Whether the paper's figures lie in the run's intervals, where one scale measures both, over as many samples where
+    that matters."""
+    found = {}
+    for column, value in printed.items():
+        score = run.score(column)
+        comparable = column not in RATED and not run.scores.unfinished
+        if score and score.interval and comparable and (column not in BY_SIZE or score.n == row.n):
+            low, high = score.interval
+            found[column] = low - _ROUNDING <= value <= high + _ROUNDING
+    return found
+
+
+def _note(table: PaperTable, run: Candidate, differs: str) -> str:
+    own = ", ".join(judge.name for judge in run.judges_of(table.columns) if judge.self_judged)
+    return "; ".join(filter(None, (differs, f"rated by the model that wrote the replies: {own}" * bool(own))))
+
+
+def _notes(table: PaperTable, runs: Mapping[int, Candidate]) -> Iterator[str]:
+    yield "✓ the paper's figure lies in our 95 % interval, ✗ it does not; no mark where there are not both."
+    yield (
+        "Nor where they do not compare: Dist and EAD of another n, an unfinished run, a row whose label is unsure, "
+        "a run that differs in its data or model."
+    )
+    if any(row.n is not None for row in table.rows):
+        yield "The interval of the paper's accuracy is Wilson's, from its n."
+    about = by_reason((_describe_run(table, run), f"run {number} is {run.name}") for number, run in runs.items())
+    yield from (f"{names}: {text}" for text, names in about.items())
+
+
+def _describe_run(table: PaperTable, run: Candidate) -> str:
+    """What a run is over, and whose models stand behind its figures."""
+    scores = run.scores
+    parts = [f"{scores.corpus}, protocol {scores.protocol}", scores.counted]
+    parts += [f"PPL is {one} of {s.signature}" for one in table.columns if one in PPL and (s := run.score(one))]
+    if set(RATED) & set(table.columns):
+        names = [judge.name for judge in run.judges_of(RATED)]
+        several = f"judged by {', '.join(names)}: choose one with --judge"
+        one = f"{', '.join(RATED)} by the model {names[0]}, not by people" if names else "not judged"
+        parts.append(several if len(names) > 1 else one)
+    return "; ".join(parts)
+
+
+def _signatures(table: PaperTable, runs: Sequence[Candidate]) -> Iterator[str]:
+    for column in table.columns:
+        found = {score.signature: None for run in runs if (score := run.score(column)) and score.signature}
+        yield from (f"ours, {column}: {signature}" for signature in found if column not in PPL)
+
+
+def sheet(matched: MatchedTable, verbose: bool = True) -> Sheet:
+    """A line of the table a row; below a figure its interval and n."""
+    paper = matched.paper
+    rows = [(line.title, *(_cell(line, column) for column in paper.columns)) for line in matched.lines]
+    return Sheet(paper.title, ("", *paper.columns), rows, [f"source: {paper.source}", *matched.describe(verbose)])
+
+
+def _cell(line: Line, column: str) -> str:
+    score = line.scores.get(column)
+    if score is None or score.value is None:
+        return NONE
+    parts = [figure(score.value) + {True: " ✓", False: " ✗", None: ""}[line.inside.get(column)]]
+    if isinstance(score, Spread):
+        return "\n".join((*parts, f"sd {figure(score.sd)}", f"{score.n} seeds"))
+    if score.interval:
+        parts.append(between(*score.interval))
+    if line.by != "paper" or score.interval:
+        parts.append(f"n={score.n}")
+    return "\n".join(parts)
+
+
+def facts(matched: MatchedTable) -> Iterator[Mapping[str, object]]:
+    """A figure a row. fits: whether a run is set as its row; where not, its note says in what. The note of the paper's
+    lines: the paper's."""
+    for line in matched.lines:
+        paper = line.by == "paper"
+        about = {"table": matched.paper.title, "dataset": matched.paper.dataset, "by": line.by, "row": line.row}
+        about |= {"fits": "" if paper else str(line.fits).lower(), "run": line.run}
+        for column, score in line.scores.items():
+            known = {"metric": column} | ({"n": score.n or None} if paper else {})
+            inside = str(line.inside.get(column, "")).lower()
+            note = " ".join(matched.paper.notes) if paper else line.note
+            yield {**about, **score.row(), **known, "paper_in_interval": inside, "note": note}
