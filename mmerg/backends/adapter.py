@@ -1,4 +1,4 @@
-"""What the backends over a server share: which images are sent, and which replies count.
+"""What the backends over a server share: which load options they take, which images are sent, which replies count.
 
 A reply does not say what gave it, and a server can be updated between any two calls. So once the host was described, it
 is asked after each reply (a millisecond), which counts only where the version and the digest are still those. A host
@@ -6,18 +6,21 @@ that changes and changes back within one call goes unnoticed.
 """
 
 import io
-import threading
 from abc import ABC, abstractmethod
-from functools import lru_cache, partial
+from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any
 
 from mmerg.backends.http import Http
 from mmerg.backends.protocol import Engine, Reply, Request, changed
-from mmerg.backends.retry import CHECKS, persist
-from mmerg.errors import CallError, Failure
+from mmerg.backends.retry import persist
+from mmerg.errors import CallError, ConfigError, Failure
 
 MIN_SIDE = 32  # pixels; Qwen-VL runners panic under 28, the newer ones under 32
 MAX_ASPECT = 200
+CHECKS = 4  # tries to see whether a host still serves the same
+
+Load = Mapping[str, int | str | bool | float]
 
 
 class Adapter(ABC):
@@ -27,9 +30,7 @@ class Adapter(ABC):
     def __init__(self, server: Http, model: str, check_wait: float) -> None:
         self.host, self.model = server.host, model
         self._server, self._check_wait = server, check_wait
-        self._engine: Engine | None = None  # as last described
-        self._bound: Engine | None = None  # as described when the first call was made: all replies are of it
-        self._lock = threading.Lock()
+        self._engine: Engine | None = None  # as first described: all replies are of it
 
     @abstractmethod
     def _describe(self) -> Engine: ...
@@ -44,18 +45,18 @@ class Adapter(ABC):
     def describe(self) -> Engine:
         """The engine as the host answers now. Raises CallError (unreachable, model_not_found, …), and ConfigError where
         it cannot do what the settings ask for."""
-        self._engine = self._describe()
-        return self._engine
+        engine = self._describe()
+        self._engine = self._engine or engine
+        return engine
 
     def complete(self, request: Request) -> Reply:
-        """The reply to `request` by the engine that was described before the first call. Raises CallError
-        (model_not_found where the host has another one now) or ConfigError."""
-        with self._lock:
-            engine = self._bound = self._bound or self._engine
+        """The reply to `request` by the engine that was described first. Raises CallError (model_not_found where the
+        host has another one now) or ConfigError."""
+        engine = self._engine
         self._check_images(request)
         reply = self._ask(request)
         if engine:
-            persist(partial(self._check_still, engine), CHECKS, self._check_wait, self._server.closed)
+            persist(lambda: self._check_still(engine), CHECKS, self._check_wait, self._server.closed)
         return reply
 
     def close(self) -> None:
@@ -71,8 +72,8 @@ class Adapter(ABC):
     def _check_images(self, request: Request) -> None:
         """Raises CallError where one of the request's images must not be sent, or the model has no eyes."""
         for image in request.images:
-            if wrong := fault(image.data):
-                what = f"image {image.sha256[:12]} {wrong}"
+            if fault := image_fault(image.data):
+                what = f"image {image.sha256[:12]} {fault}"
                 raise CallError(Failure.IMAGE_REJECTED, what, where=self.host, hint="take the frames anew, or larger")
         if request.images and not (self._engine or self.describe()).vision:
             what = f"model {self.model} has no eyes, and the request has {len(request.images)} images"
@@ -81,18 +82,34 @@ class Adapter(ABC):
 
 
 @lru_cache(maxsize=64)
-def fault(data: bytes) -> str:
+def image_fault(data: bytes) -> str:
     """Why these bytes must not be sent as an image, as they crash or confuse vision models; empty where they may. Reads
     the header alone."""
     from PIL import Image
 
     try:
         with Image.open(io.BytesIO(data), formats=("JPEG", "PNG")) as image:
-            width, height = image.size
+            short, long = sorted(image.size)
     except (OSError, ValueError, SyntaxError, Image.DecompressionBombError, Image.DecompressionBombWarning):
         return "is neither a JPEG nor a PNG with a readable header"
-    if min(width, height) < MIN_SIDE:
-        return f"is {width}x{height} px; a side under {MIN_SIDE} px crashes vision models"
-    if max(width, height) > MAX_ASPECT * min(width, height):
-        return f"is {width}x{height} px; one side over {MAX_ASPECT} times the other crashes vision models"
-    return ""
+    if short >= MIN_SIDE and long <= MAX_ASPECT * short:
+        return ""
+    size = f"{image.width}x{image.height}"
+    return f"is {size} px; a side under {MIN_SIDE} px, or over {MAX_ASPECT} times the other, crashes vision models"
+
+
+def check_load(load: Mapping[str, object], least: Mapping[str, int | None], where: str) -> None:
+    """Raises ConfigError where a load option is none of `least`, or its value is not a whole number of at least that
+    much; with None it is true or false. The context's length must be given."""
+    unknown = [name for name in load if name not in least]
+    if unknown or "num_ctx" not in load:
+        what = f"not a load option: {', '.join(unknown)}" if unknown else "the load option num_ctx is not set"
+        hint = f"backbone.load takes {', '.join(least)}; num_ctx, the context in tokens, must be given (12288, say)"
+        raise ConfigError(what, where=where, hint=hint)
+    for name, value in load.items():
+        lowest = least[name]
+        if type(value) is bool if lowest is None else type(value) is int and value >= lowest:  # a bool is an int, too
+            continue
+        meaning = "true or false" if lowest is None else f"a whole number of at least {lowest}"
+        hint = f"give {name} {meaning}, or leave it out where there is a default"  # pages set it in several places
+        raise ConfigError(f"load option {name} is {value!r}, not {meaning}", where=where, hint=hint)

@@ -5,11 +5,10 @@ same repairs; a failed call is not, nor a reply that broke off, as a server that
 threads and processes may share one file, which must lie on a local disk (write-ahead log). The file names its engines,
 so that a run can be replayed without any server.
 
-    backend = Cache(Retry(Ollama(...)), Path("runs/cache.sqlite"), mode="on")
+    backend = Cache(Ollama(...), Path("runs/cache.sqlite"), mode="on")
     again = Cache(replay(stored_engine(path, "ollama", "qwen2.5vl:7b", {"num_ctx": 12288})), path, "read")
 """
 
-import glob
 import hashlib
 import json
 import sqlite3
@@ -25,15 +24,14 @@ from pydantic import ValidationError
 
 from mmerg.backends.protocol import SHOWN_DIGEST, Backend, Engine, Finish, Reply, Request
 from mmerg.backends.scripted import Scripted
-from mmerg.backends.stop import current
+from mmerg.backends.stop import Stop, current
 from mmerg.errors import CallError, ConfigError, Failure, unwritable
 
 APPLICATION_ID = 0x4D4D4552  # "MMER", in the file's header: tells our files from other programs'
 SCHEMA_VERSION = 1
 BUSY_SECONDS = 30.0  # how long to wait for another process that is writing
-LOCK = ".lock"  # the end of the name of a call's lock file
 POLL = 0.02  # seconds between two looks whether another's call has ended
-MADE = f"""
+TABLES = f"""
     BEGIN IMMEDIATE;
     CREATE TABLE IF NOT EXISTS replies (key TEXT PRIMARY KEY, reply TEXT NOT NULL);
     CREATE TABLE IF NOT EXISTS engines (key TEXT PRIMARY KEY, engine TEXT NOT NULL);
@@ -51,16 +49,15 @@ class Cache:
     mode: `on` reads and writes; `read` answers what it can from an existing file and writes nothing; `base` does so
     with one that nobody writes, which may lie on a shared disk. A hit is the reply as it was stored (its seconds too)
     with `cached=True`. Identical calls in flight at once, from other hosts and other processes too, reach `inner` once.
-    A stored reply that cannot be read is told in a warning, and asked for anew. Raises ConfigError or RunError where a
+    A stored reply that cannot be read is named in a warning, and asked for anew. Raises ConfigError or RunError where a
     file cannot be used, CallError as `inner`.
     """
 
     def __init__(self, inner: Backend, path: Path, mode: Mode = "on") -> None:
         self._inner, self._path, self._mode = inner, path, mode
-        self._guard = threading.Lock()  # over the connection and `closed`
-        self._database: sqlite3.Connection | None = None
+        self._guard, self._closed = threading.Lock(), Stop()
+        self._database: sqlite3.Connection | None = None  # used under the guard
         self._engine: Engine | None = None
-        self._closed = False
 
     def describe(self) -> Engine:
         self._engine = self._inner.describe()
@@ -78,11 +75,10 @@ class Cache:
 
     def close(self) -> None:
         self._inner.close()
+        self._closed.set()
         with self._guard:
-            self._closed = True
             if self._database:
                 self._database.close()
-                self._database = None
 
     def replies(self) -> int:
         """How many the file holds."""
@@ -93,8 +89,6 @@ class Cache:
     def engines(self) -> tuple[Engine, ...]:
         """Those whose replies the file holds."""
         with self._connection() as database:
-            if not database.execute("SELECT 1 FROM sqlite_master WHERE name = 'engines'").fetchone():
-                return ()  # it was made before engines were noted
             rows = database.execute("SELECT engine FROM engines ORDER BY key").fetchall()
         try:
             return tuple(Engine.model_validate_json(text) for (text,) in rows)
@@ -114,63 +108,53 @@ class Cache:
             return None
         return reply.model_copy(update={"cached": True})
 
-    def _keep(self, key: str, engine: Engine, reply: Reply, *, instead: bool = False) -> Reply:
-        """Stores `reply`, `instead` of what is there; else, where another process was first, its reply is the one to go
-        on with, as replays will."""
-        if reply.finish is Finish.ABORT or reply.cached:  # a base has the latter
-            return reply
-        text = json.dumps(reply.model_dump(mode="json"), ensure_ascii=False)
-        with self._connection() as database:
-            row = engine.key(), engine.model_dump_json()
-            database.execute("INSERT OR IGNORE INTO engines VALUES (?, ?)", row)
-            insert = f"INSERT OR {'REPLACE' if instead else 'IGNORE'} INTO replies VALUES (?, ?)"
-            stored = database.execute(insert, (key, text)).rowcount
-        return reply if stored else self._load(key) or self._keep(key, engine, reply, instead=True)
+    def _keep(self, key: str, engine: Engine, reply: Reply) -> Reply:
+        if reply.finish is not Finish.ABORT and not reply.cached:  # a base has the latter
+            text = json.dumps(reply.model_dump(mode="json"), ensure_ascii=False)
+            with self._connection() as database:
+                row = engine.key(), engine.model_dump_json()
+                database.execute("INSERT OR IGNORE INTO engines VALUES (?, ?)", row)
+                database.execute("INSERT OR REPLACE INTO replies VALUES (?, ?)", (key, text))
+        return reply
 
     @contextmanager
     def _alone(self, key: str) -> Iterator[None]:
         """Hold a call, or the file's opening, for as long as the block runs: other threads and processes that want the
         same wait. The lock is a file's, which the system frees when a process ends, however it ends."""
-        stop = current()
-        lock = FileLock(self._path.with_name(f"{self._path.name}.{key[:32]}{LOCK}"), thread_local=False)
+        thread = current()
+        path = self._path.with_name(f"{self._path.name}.{key[:32]}.lock")
+        lock = FileLock(path, thread_local=False)
         try:
-            lock.acquire(threading.TIMEOUT_MAX, POLL, cancel_check=lambda: self._closed or stop.is_set())
+            lock.acquire(threading.TIMEOUT_MAX, POLL, cancel_check=lambda: self._closed.is_set() or thread.is_set())
         except Timeout as error:
-            raise self._interrupted() from error
+            what = "the call was broken off while another one asked the same"
+            raise CallError(Failure.INTERRUPTED, what, where=str(self._path)) from error
         except OSError as error:
-            raise unwritable(error, lock.lock_file) from error
+            raise unwritable(error, path) from error
         try:
             yield
         finally:
-            _free(lock)
+            with suppress(OSError):
+                path.unlink()  # before it is given up: who waits for it then makes another
+            lock.release()
 
     @contextmanager
     def _connection(self) -> Iterator[sqlite3.Connection]:
         with self._guard:
-            if self._closed:
-                raise self._interrupted()
+            self._closed.check()
             try:
                 self._database = self._database or self._open()
                 yield self._database
-            except (sqlite3.Error, UnicodeDecodeError) as error:
+            except (sqlite3.Error, UnicodeDecodeError, OSError) as error:
                 raise self._unusable(str(error)) from error
 
     def _open(self) -> sqlite3.Connection:
-        try:
-            if self._mode == "on":
-                self._path.parent.mkdir(parents=True, exist_ok=True)
-            elif not self._path.is_file():  # a pipe would keep SQLite waiting for ever
-                hint = "make it with cache=on first, or point cache_dir to that of an earlier run"
-                hint = "mmerg cache merge makes one" if self._mode == "base" else hint
-                raise ConfigError("there is no cache file to read from", where=str(self._path), hint=hint)
-            elif self._mode == "base" and in_use(self._path):
-                what = "this cache is being written, or was by a process that was killed: it cannot be a base"
-                hint = f"mmerg cache merge NEW.sqlite {self._path} makes one"
-                raise ConfigError(what, where=str(self._path), hint=hint)
-        except OSError as error:
-            what = f"the reply cache's folder cannot be used: {error.strerror or error}"
-            hint = "set cache_dir to a folder that you may write to, or cache=off"
-            raise ConfigError(what, where=str(self._path.parent), hint=hint) from error
+        if self._mode == "on":
+            self._path.parent.mkdir(parents=True, exist_ok=True)
+        elif not self._path.is_file():  # a pipe would keep SQLite waiting for ever
+            raise self._unusable("there is no cache file to read from")
+        elif self._mode == "base" and in_use(self._path):
+            raise self._unusable("it is being written, or was by a process that was killed")
         place = f"{self._path.absolute().as_uri()}?mode={'rwc' if self._mode == 'on' else 'ro'}"
         place += "&immutable=1" * (self._mode == "base")  # no lock and no log: file systems of clusters break them
         database = sqlite3.connect(place, uri=True, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False)
@@ -187,46 +171,38 @@ class Cache:
             "SELECT application_id, user_version, (SELECT count(*) FROM sqlite_master) "
             "FROM pragma_application_id, pragma_user_version"
         )
-        empty = not (application or tables)
-        if not empty and application != APPLICATION_ID:
-            raise self._unusable("this SQLite file is not a reply cache of mmerg")
-        if not empty and version != SCHEMA_VERSION:
+        made = application or tables or self._mode != "on"
+        if made and application != APPLICATION_ID:
+            raise self._unusable("it is not a reply cache of mmerg")
+        if made and version != SCHEMA_VERSION:
             raise self._unusable(f"it is a reply cache of version {version}, this mmerg reads version {SCHEMA_VERSION}")
         if self._mode == "on":
             with self._alone("open"):  # SQLite does not wait for who is about to write, where it sets the log
-                database.executescript(MADE)
+                database.executescript(TABLES)
                 database.execute("PRAGMA journal_mode = WAL")  # it keeps its other log where there can be none
-            for left in self._path.parent.glob(f"{glob.escape(self._path.name)}.*{LOCK}"):  # by killed processes
-                lock = FileLock(left, thread_local=False)
-                with suppress(Timeout, OSError):
-                    lock.acquire(timeout=0)
-                    _free(lock)
             database.execute("PRAGMA synchronous = NORMAL")
-        elif empty:
-            raise self._unusable("this file holds no replies")
-
-    def _interrupted(self) -> CallError:
-        return CallError(Failure.INTERRUPTED, "the cache is closed", where=str(self._path))
 
     def _unusable(self, why: str) -> ConfigError:
         hint = "move the file away (a new one is made), or set cache_dir to another folder that you may write to"
         if any(word in why for word in ("full", "I/O", "readonly")):  # nothing is wrong with what is in it
             hint = "make room, or let the file be written; the same command goes on. cache=off does without it"
         if self._mode == "base":
-            hint = "leave it out, or give a file that mmerg cache merge made"
+            hint = f"leave it out, or make one: mmerg cache merge NEW.sqlite {self._path}"
+        elif self._mode == "read":
+            hint = "make it with cache=on first, or point cache_dir to that of an earlier run"
         return ConfigError(f"the reply cache cannot be used: {why}", where=str(self._path), hint=hint)
 
 
 def cached(inner: Backend, path: Path, mode: Mode, base: Path | None = None) -> Backend:
     """`inner` with its replies in `path`, unless `mode` is off; what `base` holds is answered from there. To read only,
     one is enough."""
-    for file, how in reversed(file_modes(path, base, mode)) if mode != "off" else ():
+    for file, how in reversed(_files(path, base, mode)) if mode != "off" else ():
         inner = Cache(inner, file, how)
     return inner
 
 
-def file_modes(path: Path, base: Path | None, mode: Mode = "read") -> list[tuple[Path, Mode]]:
-    """A cache and its base, if it has one, as they are opened."""
+def _files(path: Path, base: Path | None, mode: Mode = "read") -> list[tuple[Path, Mode]]:
+    """A cache and its base, if it has one, with the modes that they are opened in."""
     own: list[tuple[Path, Mode]] = [] if base and mode == "read" and not path.exists() else [(path, mode)]
     return [*own, (base, "base")] if base else own
 
@@ -256,22 +232,15 @@ def stored_engine(
 
     Raises ConfigError where there is none, or several (such as two versions of a server), naming what is there.
     """
-    found: list[Engine] = []
-    for file, mode in file_modes(path, base):
+    stored: list[Engine] = []
+    for file, mode in _files(path, base):
         with closing(Cache(Scripted([]), file, mode)) as cache:
-            found += [engine for engine in cache.engines() if engine not in found]
-    alike = [engine for engine in found if (engine.backend, engine.model) == (backend, model)]
+            stored += [engine for engine in cache.engines() if engine not in stored]
+    alike = [engine for engine in stored if (engine.backend, engine.model) == (backend, model)]
     fitting = [engine for engine in alike if load.items() <= engine.load.items()]
     if len(fitting) == 1:
         return fitting[0]
-    told = "; ".join(engine.brief() for engine in fitting or alike or found) or "no engine"
+    there = "; ".join(engine.brief() for engine in fitting or alike or stored) or "no engine"
     what = f"the cache holds replies of {len(fitting) or 'no'} engines that could be meant by {model} on {backend}"
     hint = "start the server, so that it says which it is"
-    raise ConfigError(f"{what}: {told}", where=str(path), hint=hint)
-
-
-def _free(lock: FileLock) -> None:
-    """Gives up a lock that is held. Its file goes before: who waits for it then makes another."""
-    with suppress(OSError):
-        Path(lock.lock_file).unlink()
-    lock.release()
+    raise ConfigError(f"{what}: {there}", where=str(path), hint=hint)

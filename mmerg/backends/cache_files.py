@@ -6,23 +6,21 @@ place in one step, as file systems of clusters break SQLite's locks. Who reads t
     merged([Path("a/replies.sqlite"), Path("b/replies.sqlite")], Path("/shared/base.sqlite"))
 """
 
-import shutil
 import sqlite3
 import tempfile
 from collections.abc import Iterable
 from contextlib import closing
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
-from mmerg.backends.cache import MADE, REPLIES, Cache, in_use
+from mmerg.backends.cache import REPLIES, TABLES, Cache, in_use
 from mmerg.backends.protocol import Engine
 from mmerg.backends.scripted import Scripted
 from mmerg.errors import ConfigError
-from mmerg.storage.files import private_folder, replacing, writing
+from mmerg.storage.files import write_whole
 
 
-@dataclass(frozen=True)
-class Held:
+class Held(NamedTuple):
     """What a file holds."""
 
     replies: int
@@ -41,11 +39,9 @@ def merged(sources: Iterable[Path], target: Path, disk: Path | None = None) -> i
     """Adds the replies of `sources` to those of `target`, which may be new; how many are new in it. Of two replies to
     one call the first counts: those of `target`, then as the sources are given. Raises ConfigError where a file cannot
     be used, RunError where `target` cannot be written."""
-    before = [target] if target.exists() else []
-    for source in (*before, *sources):
-        held(source)
-    had = held(target).replies if before else 0
-    return _made([*before, *sources], target, disk=disk) - had
+    files = [*([target] if target.exists() else []), *sources]
+    counts = [held(file).replies for file in files]
+    return _rewrite(files, target, disk=disk) - (counts[0] if files[:1] == [target] else 0)
 
 
 def pruned(path: Path, megabytes: int) -> int:
@@ -57,10 +53,10 @@ def pruned(path: Path, megabytes: int) -> int:
             " OVER (ORDER BY rowid DESC) AS size FROM replies) WHERE size > ?",
             (megabytes * 1_000_000,),
         )
-    return _made([path], path, last + 1)
+    return _rewrite([path], path, last + 1)
 
 
-def _made(sources: Iterable[Path], target: Path, first: int = 0, disk: Path | None = None) -> int:
+def _rewrite(sources: Iterable[Path], target: Path, first: int = 0, disk: Path | None = None) -> int:
     """Writes `target` anew from `sources`, of each the rows from `first` on; how many replies it has."""
     if target.exists() and in_use(target):
         what = "this cache is being written, or was by a process that was killed"
@@ -70,26 +66,19 @@ def _made(sources: Iterable[Path], target: Path, first: int = 0, disk: Path | No
         local = Path(folder) / REPLIES
         with closing(sqlite3.connect(local, uri=True, isolation_level=None)) as database:
             try:
-                database.executescript(MADE)
+                database.executescript(TABLES)
                 for source in sources:
+                    rows = "SELECT key, reply FROM source.replies WHERE rowid >= ? ORDER BY rowid"
                     database.execute("ATTACH ? AS source", (_place(source),))
-                    tables = {name for (name,) in database.execute("SELECT name FROM source.sqlite_master")}
-                    database.execute(
-                        "INSERT OR IGNORE INTO replies SELECT key, reply FROM source.replies WHERE rowid >= ?"
-                        " ORDER BY rowid",
-                        (first,),
-                    )
-                    if "engines" in tables:  # it was made after engines were noted
-                        database.execute("INSERT OR IGNORE INTO engines SELECT key, engine FROM source.engines")
+                    database.execute(f"INSERT OR IGNORE INTO replies {rows}", (first,))
+                    database.execute("INSERT OR IGNORE INTO engines SELECT key, engine FROM source.engines")
                     database.execute("DETACH source")
                 [(count,)] = database.execute("SELECT count(*) FROM replies")
             except sqlite3.Error as error:
                 hint = f"move the damaged file away; {disk or 'TMPDIR'} must have room for all"
                 raise ConfigError(f"the caches cannot be merged: {error}", where=str(target), hint=hint) from error
-        with writing(target):
-            private_folder(target.parent)
-        with replacing(target) as file, local.open("rb") as made:
-            shutil.copyfileobj(made, file)
+        with local.open("rb") as made:
+            write_whole(target, iter(lambda: made.read(2**20), b""))
     return int(count)
 
 

@@ -13,7 +13,7 @@ from typing import Annotated, Any
 from pydantic import AliasPath, BaseModel, Field
 
 from mmerg.backends.dialects import Dialect
-from mmerg.backends.http import Count, Http, room
+from mmerg.backends.http import Count, Http, most_bytes
 from mmerg.backends.protocol import Finish, Image, Message, Reply, Request, TokenLogprob
 
 _FINISHES = {"stop": Finish.STOP, "length": Finish.LENGTH}
@@ -27,7 +27,7 @@ class Completion(BaseModel):
     """What is read of an answer, each from its place in it; any part may be missing where it is an error."""
 
     error: object = None
-    message: object = _at("choices", 0, "message")
+    message: dict[str, object] | None = _at("choices", 0, "message")
     content: str | None = _at("choices", 0, "message", "content")
     reasoning_content: str | None = _at("choices", 0, "message", "reasoning_content")
     reasoning: str | None = _at("choices", 0, "message", "reasoning")  # vLLM's name for it
@@ -41,28 +41,28 @@ class Completion(BaseModel):
 
 def complete(host: Http, request: Request, model: str, dialect: Dialect, think: bool = False) -> Reply:
     """The reply to `request`. Raises CallError, and ConfigError for a sampler that the server cannot be given."""
-    content, most = body(request, model, dialect, think), room(request.sampling.num_predict)
+    content, most = body(request, model, dialect, think), most_bytes(request.sampling.num_predict)
     begin = time.monotonic()
-    with host.ask("/v1/chat/completions", content, model, room=most) as answer:
+    with host.ask("/v1/chat/completions", content, model, most=most) as answer:
         raw = answer.body()
     seconds = time.monotonic() - begin
-    told = host.parsed(Completion.model_validate_json, raw)
-    if told.error is not None:
+    read = host.parse(Completion.model_validate_json, raw)
+    if read.error is not None:
         raise host.error(200, raw, model)
-    if not isinstance(told.message, dict):
-        raise host.odd(f"the answer holds no reply: {host.shown(raw)[:100]!r}")
-    logprobs = (request.logprobs and told.logprobs) or ()
-    if not request.alternatives:  # one is told even so
+    if read.message is None:
+        raise host.odd(f"the answer holds no reply: {host.masked(raw)[:100]!r}")
+    logprobs = (request.logprobs and read.logprobs) or ()
+    if not request.alternatives:  # the server gives one even so
         logprobs = tuple(entry.model_copy(update={"top_logprobs": ()}) for entry in logprobs)
     return Reply(
-        text=told.content or "",
-        finish=_FINISHES.get(told.finish_reason or "", Finish.ABORT),
-        thinking=told.reasoning_content or told.reasoning or "",
+        text=read.content or "",
+        finish=_FINISHES.get(read.finish_reason or "", Finish.ABORT),
+        thinking=read.reasoning_content or read.reasoning or "",
         logprobs=logprobs,
-        prompt_tokens=told.prompt_tokens or 0,
-        reused_tokens=told.cached_tokens,
-        response_tokens=told.completion_tokens or 0,
-        prompt_seconds=(told.prompt_ms or 0.0) / 1000,
+        prompt_tokens=read.prompt_tokens or 0,
+        reused_tokens=read.cached_tokens,
+        response_tokens=read.completion_tokens or 0,
+        prompt_seconds=(read.prompt_ms or 0.0) / 1000,
         seconds=seconds,
         host=host.host,
     )

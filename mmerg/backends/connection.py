@@ -1,25 +1,27 @@
-"""One connection to a server, and one request over it: h11 says what its bytes mean, and its socket gets only the time
-that is left.
+"""One connection to a server, and one request over it: h11 says what its bytes mean, and its socket waits only as long
+as the deadlines allow.
 
 So no silent, dripping or stalled server outlasts a deadline, and a body that is torn is told from one that ends. What
-goes wrong is an OSError or an `h11.ProtocolError`; `http.py` names it, and keeps connections and breaks them off.
+goes wrong is an OSError or an `h11.ProtocolError`; `http.py` names it, keeps connections and breaks them off.
 """
 
 import select
 import socket
+import ssl
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from urllib.parse import SplitResult, urlsplit
 
 import h11
 
-from mmerg.backends.stop import current
+from mmerg.backends.stop import Stop
+from mmerg.errors import ConfigError
 
 HEAD_BYTES = 2**20  # of a head, with the interim ones before it
 LINE_BYTES = 2**24
 READ_BYTES = 2**16  # at once
-LONGEST = 10**8  # seconds that a socket can wait
 TOO_LONG = "the answer, or a line of it, is too long"
 
 
@@ -32,6 +34,37 @@ class Deadlines:
     first_token: float = 600.0
     stall: float = 120.0
     total: float = 1200.0
+
+
+class Timer:
+    """The deadlines of one request from now on; the whole of a `brief` one must be answered within the stall
+    deadline."""
+
+    def __init__(self, deadlines: Deadlines, brief: bool) -> None:
+        self.deadlines = deadlines
+        first, self._total = ("stall", "stall") if brief else ("first_token", "total")
+        self._end: float = time.monotonic() + getattr(deadlines, self._total)
+        self.enter(first)
+
+    def enter(self, phase: str) -> None:
+        """From now on the deadline called `phase` holds."""
+        self._phase = phase
+        self.allow(getattr(self.deadlines, phase))
+
+    def allow(self, seconds: float) -> None:
+        self._until = min(time.monotonic() + seconds, self._end)
+
+    @property
+    def phase(self) -> str:
+        """The name of the deadline that passes first."""
+        return self._total if self._until == self._end else self._phase
+
+    def left(self) -> float:
+        """Seconds to the next deadline. Raises TimeoutError where there are none."""
+        left = self._until - time.monotonic()
+        if left <= 0:
+            raise TimeoutError
+        return left
 
 
 class Connection:
@@ -63,38 +96,31 @@ class Connection:
 
 
 class Answer:
-    """The answer to one request, for one thread; it may be waited for until `until` (monotonic clock), no longer, and
-    the whole of it must be there at `end`. status, kind: its status and media type. phase: the deadline that holds.
-    received: bytes read so far."""
+    """The answer to one request, for one thread. status, kind: its status and media type. received: bytes so far.
+    stops: what can break it off."""
 
-    def __init__(self, connection: Connection, deadlines: Deadlines, end: float, brief: bool) -> None:
-        self.connection, self._deadlines, self._end = connection, deadlines, end
-        self._total, first = ("stall", "stall") if brief else ("total", "first_token")
-        self.received, self._room = 0, HEAD_BYTES
+    def __init__(self, connection: Connection, timer: Timer, stops: Sequence[Stop]) -> None:
+        self.connection, self.timer, self.stops = connection, timer, stops
+        self.received, self._most = 0, HEAD_BYTES
         self.hung_up = False  # the server closed its side
-        self.stop = current()  # of the thread that asks
-        self.enter(first)
 
-    def send(self, request: h11.Request, content: bytes, room: int) -> None:
-        """Send the request and wait for the head of the answer, whose body may have `room` bytes."""
-        self.stop.hold(self.connection.shut)
+    def send(self, request: h11.Request, content: bytes, most: int) -> None:
+        """Send the request and wait for the head of the answer, whose body may have `most` bytes."""
         protocol = self.connection.protocol
-        head = protocol.send(request)
-        self._write(head + protocol.send(h11.Data(data=content)) if content else head)
+        data = protocol.send(request) + (protocol.send(h11.Data(data=content)) if content else b"")
+        self.connection.socket.settimeout(self.timer.left())
+        try:
+            self.connection.socket.sendall(data)
+            protocol.send(h11.EndOfMessage())  # no bytes: the head says how long the request is
+        except TimeoutError:
+            raise
+        except OSError:  # the server takes no more, and may have said why: that is read next
+            protocol.send_failed()
         while not isinstance(response := self._event(), h11.Response):
             pass
         self.status, self.fields = response.status_code, dict(response.headers)  # by names in lower case
         self.kind = self.fields.get(b"content-type", b"").partition(b";")[0].strip().lower().decode("latin-1")
-        self._room = self.received + room
-
-    def enter(self, phase: str) -> None:
-        """From now on the deadline called `phase` holds."""
-        self._phase = phase
-        self.until = min(time.monotonic() + getattr(self._deadlines, phase), self._end)
-
-    @property
-    def phase(self) -> str:
-        return self._total if time.monotonic() >= self._end else self._phase
+        self._most = self.received + most
 
     def lines(self) -> Iterator[bytes]:
         """The lines of the body that are not blank. Ends where the body ends whole; a torn body is an error."""
@@ -102,10 +128,9 @@ class Answer:
         for part in self.parts():
             rest += part
             if b"\n" in part:
-                *whole, last = bytes(rest).split(b"\n")
-                rest = bytearray(last)
-                self.enter("stall")
-                yield from (line for line in whole if line.strip())
+                self.timer.enter("stall")
+                *whole, rest = rest.split(b"\n")
+                yield from (bytes(line) for line in whole if line.strip())
             if len(rest) > LINE_BYTES:
                 raise h11.RemoteProtocolError(TOO_LONG)
         if rest.strip():
@@ -123,30 +148,46 @@ class Answer:
     def _event(self) -> object:
         """What comes next: a head, a part of the body, or its end."""
         while (event := self.connection.protocol.next_event()) is h11.NEED_DATA:
-            self._allow_what_is_left()
+            self.connection.socket.settimeout(self.timer.left())
             data = self.connection.socket.recv(READ_BYTES)
             self.received += len(data)
             self.hung_up = not data
             if not self.received:
                 raise ConnectionError("the server hung up")
-            if self.received > self._room:
+            if self.received > self._most:
                 raise h11.RemoteProtocolError(TOO_LONG)
             self.connection.protocol.receive_data(data)
         return event
 
-    def _write(self, request: bytes) -> None:
-        self._allow_what_is_left()
-        try:
-            self.connection.socket.sendall(request)
-        except TimeoutError:
-            raise
-        except OSError:  # the server takes no more, and may have said why: that is read next
-            self.connection.protocol.send_failed()
-        else:
-            self.connection.protocol.send(h11.EndOfMessage())  # no bytes: the head says how long the request is
 
-    def _allow_what_is_left(self) -> None:
-        left = self.until - time.monotonic()
-        if left <= 0:
-            raise TimeoutError
-        self.connection.socket.settimeout(min(left, LONGEST))
+def open_socket(url: SplitResult, file: str, trusted: ssl.SSLContext | None, patience: float) -> socket.socket:
+    """A connection within `patience` seconds, to the Unix socket `file` where it is given. Raises OSError, and
+    UnicodeError for a name that no host can have."""
+    if file:
+        connected = socket.socket(socket.AF_UNIX)
+        connected.settimeout(patience)
+        connected.connect(file)
+        return connected
+    host = url.hostname or ""
+    connected = socket.create_connection((host, url.port or (443 if trusted else 80)), patience)
+    connected.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, True)
+    return trusted.wrap_socket(connected, server_hostname=host) if trusted else connected
+
+
+def split_address(address: str) -> SplitResult:
+    """`address` as that of a server: http or https, a name, maybe a port and a path in front of the API's.
+
+    Raises ConfigError, which shows no password, where it is none, or holds a user's name: that would end up in files.
+    """
+    hint = "write it like http://127.0.0.1:11434"
+    if "@" in address:
+        shown = repr(f"{address.partition('//')[0]}//***@{address.rpartition('@')[2]}")
+        what = "a host's address may hold no user name or password: it is written into runs, reports and errors"
+        raise ConfigError(what, where=shown, hint=f"{hint}; a proxy before the server may know it by its address")
+    with suppress(ValueError):
+        url = urlsplit(address)
+        plain = address.isascii() and address.isprintable() and " " not in address
+        named = url.scheme in {"http", "https"} and url.hostname and url.port != 0
+        if plain and named and not url.query and not url.fragment:
+            return url
+    raise ConfigError("not a host's address", where=repr(address), hint=hint)

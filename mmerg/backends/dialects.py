@@ -1,7 +1,7 @@
 """The words of OpenAI-style servers: one table, as a name that a server does not know is ignored without a word.
 
 Tried on llama-server (llama.cpp of 2026-11) and vLLM 0.32; read in the sources of SGLang and the documents of LM
-Studio. How a server tells what it serves is in `openai_host.py`.
+Studio. How a server is asked is in `chat.py` and `openai.py`.
 
     DIALECTS["vllm"].sampling(Sampling(repeat_penalty=1.1, repeat_last_n=-1))    # {…, "repetition_penalty": 1.1}
 """
@@ -9,6 +9,7 @@ Studio. How a server tells what it serves is in `openai_host.py`.
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from mmerg.backends.protocol import Sampling
 from mmerg.errors import ConfigError
@@ -19,6 +20,19 @@ OWN_NAME = {name: name for name in ("top_k", "min_p", "repeat_penalty", "repeat_
 REPETITION = {"top_k": "top_k", "min_p": "min_p", "repeat_penalty": "repetition_penalty"}
 OFF = {"top_k": 0, "min_p": 0.0, "repeat_penalty": 1.0}
 WHOLE = {"repeat_last_n": -1}  # the penalty looks at the whole prompt and reply
+
+Facts = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Told:
+    """What a server says of a model. context: tokens of one call, None where it is not said, as is vision. more: what
+    else decides replies, beside the model's own entry in the list of models."""
+
+    version: object = "unknown"
+    context: Any = None
+    vision: bool | None = None
+    more: Facts = field(default_factory=dict)
 
 
 def response_format(schema: str) -> dict[str, object]:
@@ -32,18 +46,24 @@ class Dialect:
     """A server's words. names: its name for each sampler of `Sampling`. without: the samplers that it has no name for,
     each with the value that it then uses, the only one that may be asked for. fixed: what goes with every request, as
     the model's files or the server's settings may hold other values. schema: the fields that ask for a JSON schema.
-    thinking: whether the model's template can be told to think or not. logprobs: whether it gives any. more: how to
-    start it with a longer context."""
+    thinking: whether the model's template can be told to think or not. logprobs: whether it gives any. longer: how to
+    start it with a longer context.
+
+    models: where it lists its models. about: where it says more of itself. tell: reads the model's entry in that list
+    and each answer of `about`."""
 
     name: str
     names: Mapping[str, str]
     without: Mapping[str, float]
+    tell: Callable[..., Told]
     top_k_off: int = 0
     fixed: Mapping[str, object] = field(default_factory=dict)
     schema: Callable[[str], dict[str, object]] = response_format
     thinking: bool = True
     logprobs: bool = True
-    more: str = "start the server with a longer context"
+    longer: str = "start the server with a longer context"
+    models: str = "/v1/models"
+    about: tuple[str, ...] = ()
 
     def sampling(self, sampling: Sampling) -> dict[str, object]:
         """The samplers under the server's names. Raises ConfigError for one that the server cannot be given."""
@@ -52,16 +72,33 @@ class Dialect:
             idle = name == "repeat_last_n" and sampling.repeat_penalty == OFF["repeat_penalty"]
             if values[name] != value and not idle:
                 what = f"{name} is {values[name]:g}, and {self.name} has no name for it: it always uses {value:g}"
-                hint = f"set backbone.sampling.{name}={value:g}"
-                if name == "repeat_last_n":
-                    hint += ", or backbone.sampling.repeat_penalty=1"
+                other = ", or backbone.sampling.repeat_penalty=1" if name == "repeat_last_n" else ""
+                hint = f"set backbone.sampling.{name}={value:g}{other}"
                 raise ConfigError(what, where=f"dialect {self.name}", hint=hint)
-        told = {theirs: values[ours] for ours, theirs in self.names.items()}
-        if "top_k" in told:
-            told["top_k"] = sampling.top_k or self.top_k_off
+        asked = {theirs: values[ours] for ours, theirs in self.names.items()}
+        if "top_k" in asked:
+            asked["top_k"] = sampling.top_k or self.top_k_off
         if not sampling.stop:
-            del told["stop"]  # some refuse an empty list
-        return told
+            del asked["stop"]  # some refuse an empty list
+        return asked
+
+
+def _llama_server(model: Facts, props: Facts) -> Told:
+    context, vision = model["meta"]["n_ctx"], props["modalities"]["vision"]  # the context of a slot
+    return Told(props["build_info"], context, vision, {"chat_template": props["chat_template"]})
+
+
+def _vllm(model: Facts, version: Facts) -> Told:
+    return Told(version["version"], model["max_model_len"])
+
+
+def _sglang(model: Facts, server: Facts, about: Facts) -> Told:
+    more = {name: about.get(name) for name in ("model_path", "weight_version")}
+    return Told(server["version"], model.get("max_model_len"), about.get("has_image_understanding"), more)
+
+
+def _lm_studio(model: Facts) -> Told:
+    return Told(context=model.get("loaded_context_length"), vision=model["type"] == "vlm")
 
 
 # Samplers that a Request does not name are switched off by name, as a GGUF may carry its own defaults for them.
@@ -69,6 +106,7 @@ LLAMA_SERVER = Dialect(
     "llama-server",
     OPENAI | OWN_NAME,
     {},
+    _llama_server,
     fixed={
         "samplers": ["penalties", "top_k", "top_p", "min_p", "temperature"],
         "mirostat": 0,
@@ -78,17 +116,31 @@ LLAMA_SERVER = Dialect(
         "dry_multiplier": 0.0,
         "cache_prompt": True,
     },
-    more="llama-server -c TOKENS (shared out among its -np slots)",
+    longer="llama-server -c TOKENS (shared out among its -np slots)",
+    about=("/props",),
 )
-VLLM = Dialect("vllm", OPENAI | REPETITION, WHOLE, top_k_off=-1, more="vllm serve --max-model-len TOKENS")
-SGLANG = replace(VLLM, name="sglang", more="sglang.launch_server --context-length TOKENS")
+VLLM = Dialect(
+    *("vllm", OPENAI | REPETITION, WHOLE, _vllm),
+    top_k_off=-1,
+    longer="vllm serve --max-model-len TOKENS",
+    about=("/version",),
+)
+SGLANG = replace(
+    VLLM,
+    name="sglang",
+    tell=_sglang,
+    longer="sglang.launch_server --context-length TOKENS",
+    about=("/server_info", "/model_info"),
+)
 LM_STUDIO = Dialect(  # its documents do not list min_p; without it, the value set in the program would hold
     "lmstudio",
-    OPENAI | {name: name for name in ("top_k", "min_p", "repeat_penalty")},
+    OPENAI | {name: name for name in OFF},
     {"repeat_last_n": 64},  # llama.cpp's own
+    _lm_studio,
     thinking=False,
     logprobs=False,
-    more="lms load MODEL --context-length TOKENS",
+    longer="lms load MODEL --context-length TOKENS",
+    models="/api/v0/models",
 )
-OTHER = Dialect("other", OPENAI, OFF, thinking=False)
+OTHER = Dialect("other", OPENAI, OFF, lambda model: Told(context=model.get("max_model_len")), thinking=False)
 DIALECTS = {dialect.name: dialect for dialect in (LLAMA_SERVER, VLLM, SGLANG, LM_STUDIO, OTHER)}

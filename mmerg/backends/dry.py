@@ -46,9 +46,8 @@ def least(schema: dict[str, JsonValue], pick: int) -> JsonValue:
         case {"type": "object", "properties": dict(properties)}:
             return {name: least(inner, pick) for name, inner in properties.items() if isinstance(inner, dict)}
         case {"type": "array", "items": dict(inner)}:
-            least_items = schema.get("minItems", 0)
-            count = least_items if isinstance(least_items, int) else 0
-            return [least(inner, pick + number) for number in range(count)]  # of three choices no two alike
+            count = schema.get("minItems", 0)
+            return [least(inner, pick + number) for number in range(int(str(count)))]  # of three no two alike
         case {"type": "string"}:
             most = schema.get("maxLength")
             return TEXT[:most] if isinstance(most, int) else TEXT

@@ -2,13 +2,22 @@
 
 For laptops, tests and offline use; a large model is better served by Ollama. The model's own chat template is used:
 give a system message, or some templates (SmolLM2's) put in one of their own. Needs Linux or macOS and
-`pip install "mmerg[embedded]"`. `embedded_server.py` does the loading and the talking.
+`pip install "mmerg[embedded]"`.
+
+xllamacpp always opens an HTTP door, by default a loopback port that any page in a browser may knock at. Here it is a
+socket file in a folder that only this user may enter, with a random key. Calls go through that door, as closing a
+connection stops its call: so deadlines and Ctrl-C work, and errors have one form.
 
     backend = Embedded("models/SmolLM2-135M-Instruct.gguf", load={"num_ctx": 8192})
     reply = backend.complete(Request((Message("system", "Be brief."), Message("user", "Hello")), Sampling()))
 """
 
 import json
+import os
+import secrets
+import socket
+import sys
+import tempfile
 import threading
 from collections.abc import Mapping
 from dataclasses import replace
@@ -19,9 +28,12 @@ from typing import Any
 from pydantic import TypeAdapter
 
 from mmerg.backends import chat
+from mmerg.backends.adapter import check_load
 from mmerg.backends.dialects import LLAMA_SERVER
-from mmerg.backends.embedded_server import NEUTRAL, LlamaServer, load_options
+from mmerg.backends.http import Deadlines, Http
 from mmerg.backends.protocol import Engine, Finish, Reply, Request
+from mmerg.backends.server_errors import Server
+from mmerg.backends.stop import Stop
 from mmerg.errors import CallError, ConfigError, Failure
 from mmerg.storage.files import locate, sha256_of
 
@@ -30,14 +42,28 @@ from mmerg.storage.files import locate, sha256_of
 # go on being served.
 REVISION = 1
 
+DEFAULTS = {
+    "num_ctx": 4096,  # tokens of context for each slot
+    "num_batch": 512,  # tokens evaluated at once; a call can be stopped only in between
+    "parallel": 1,  # slots; each computes a shared prefix anew, so more rarely pay on a CPU
+    "gpu_layers": -1,  # layers on the GPU where the installed build has one; -1 is all
+    "threads": 0,  # 0 is all cores that this process may use but one; more than it may use are never taken
+    "cache_ram": 512,  # MiB a slot for prefixes that left it, as frames do while an agent sees words alone
+}
+LEAST = dict.fromkeys(DEFAULTS, 1) | {"gpu_layers": -1, "threads": 0, "cache_ram": 0}
+NEUTRAL = frozenset({"threads", "cache_ram"})  # of these, replies do not depend
+DESCRIBE_SECONDS = 60.0
+AGAIN = "run again; if it stays, report it to llama.cpp"
+LLAMA_CPP = Server("llama.cpp", AGAIN, AGAIN, AGAIN, hints={Failure.SERVER_ERROR: AGAIN}, option="backend.adapter.")
+
 
 class Embedded:
     """Loads the model at the first call. Safe to call from several threads; `parallel` of them are answered at once.
 
     model: a GGUF's path, or "package:NAME/FILE" for one inside an installed package (which is not imported). mmproj:
-    the projector's, which gives vision. load: see `embedded_server.DEFAULTS`. total: seconds that a call may take,
-    waiting for a free slot included. host: how replies name this process. Raises ConfigError for wrong options, and
-    once it is used for a model that cannot be loaded.
+    the projector's, which gives vision. load: over DEFAULTS. total: seconds that a call may take, waiting for a free
+    slot included. host: how replies name this process. Raises ConfigError for wrong options, and once it is used for a
+    model that cannot be loaded.
     """
 
     def __init__(
@@ -49,10 +75,10 @@ class Embedded:
         host: str = "in process",
     ) -> None:
         self._model, self._mmproj = model, mmproj
-        self._load, self._total, self._host = load_options(load or {}), total, host
-        self._lock = threading.Lock()
+        self._load, self._total, self._host = {**DEFAULTS, **(load or {})}, total, host
+        check_load(self._load, LEAST, "the embedded backend")
+        self._lock, self._closed = threading.Lock(), Stop()
         self._opened: tuple[LlamaServer, Engine] | None = None
-        self._closed = False
 
     def describe(self) -> Engine:
         return self._open()[1]
@@ -76,16 +102,15 @@ class Embedded:
         return reply
 
     def close(self) -> None:
+        self._closed.set()
         with self._lock:
-            self._closed = True
             opened, self._opened = self._opened, None
         if opened:
             opened[0].close()
 
-    def _open(self) -> tuple[LlamaServer, Engine]:
+    def _open(self) -> "tuple[LlamaServer, Engine]":
         with self._lock:
-            if self._closed:
-                raise CallError(Failure.INTERRUPTED, "the embedded backend is closed", where=self._model)
+            self._closed.check()
             if self._opened is None:
                 if not self._model:
                     what = "the backbone names no GGUF file for the embedded backend"
@@ -101,9 +126,61 @@ class Embedded:
             return self._opened
 
 
+class LlamaServer(Http):
+    """A model (and its projector), loaded through xllamacpp, whose calls may take `total` seconds. name: what errors
+    call it. Raises ConfigError where xllamacpp or the system's Unix sockets are missing, or the model does not load."""
+
+    def __init__(self, files: list[Path], options: Mapping[str, int], total: float, name: str) -> None:
+        try:
+            import xllamacpp
+        except ImportError as error:
+            hint = 'pip install "mmerg[embedded]"'
+            raise ConfigError("the embedded backend needs xllamacpp", where=str(error), hint=hint) from error
+        if not hasattr(socket, "AF_UNIX"):
+            hint = "use backend=ollama here, or run mmerg on Linux, macOS or in WSL"
+            raise ConfigError("the embedded backend needs Unix sockets", where=f"Python on {sys.platform}", hint=hint)
+        key = secrets.token_urlsafe(32)
+        self._folder = tempfile.TemporaryDirectory(prefix="mmerg-")
+        address = str(Path(self._folder.name) / "llama.sock")
+        deadlines = Deadlines(total, total, DESCRIBE_SECONDS, total)
+        super().__init__("http://localhost", LLAMA_CPP, deadlines, where=name, file=address, token=key)
+        params = xllamacpp.CommonParams()
+        params.model.path, *projector = map(str, files)
+        if projector:
+            [params.mmproj.path] = projector
+        params.hostnames = [address]  # a name ending in .sock makes it a Unix socket
+        params.api_keys = [key]
+        params.ui = False
+        params.verbosity = -1
+        params.n_ctx = options["num_ctx"] * options["parallel"]
+        params.n_batch = params.n_ubatch = options["num_batch"]
+        params.n_parallel = options["parallel"]
+        params.n_gpu_layers = options["gpu_layers"]
+        params.cache_ram_mib = options["cache_ram"] * options["parallel"]
+        params.ctx_shift = False
+        params.fit_params = False  # never lower the options silently to fit the memory
+        params.cpuparams.n_threads = params.cpuparams_batch.n_threads = thread_count(options["threads"])
+        try:
+            self._loaded: object = xllamacpp.Server(params)
+        except RuntimeError as error:
+            self._folder.cleanup()
+            hint = "check that the file is a whole GGUF of a kind that llama.cpp knows, that a smaller num_ctx fits"
+            hint += " the memory, and that TMPDIR is a short path (a socket is made there)"
+            raise ConfigError(f"llama.cpp cannot load the model: {error}", where=str(files[0]), hint=hint) from error
+        # Its loop answers /slots: a server that is closed before its loop runs waits for it without end.
+        with self.ask("/slots") as answer:
+            answer.body()
+
+    def close(self) -> None:
+        """Stops the calls in flight, unloads the model and removes the socket."""
+        super().close()
+        self._loaded = None
+        self._folder.cleanup()
+
+
 def _engine(server: LlamaServer, files: list[Path], options: Mapping[str, int]) -> Engine:
     model, *projector = files
-    answer = server.told(TypeAdapter(dict[str, Any]).validate_json, "/v1/models")
+    answer = server.read(TypeAdapter(dict[str, Any]).validate_json, "/v1/models")
     limit = int(answer["data"][0]["meta"]["n_ctx_train"])
     if options["num_ctx"] > limit:
         what = f"num_ctx {options['num_ctx']} is more than the model's {limit} tokens"
@@ -119,6 +196,13 @@ def _engine(server: LlamaServer, files: list[Path], options: Mapping[str, int]) 
         context_length=limit,
         load=load,
     )
+
+
+def thread_count(asked: int) -> int:
+    """How many threads compute. llama.cpp's threads wait for each other in a spin: with a thread on every core, any
+    other work on the machine (decoding video, say) makes it several times slower than with one thread fewer."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return min(asked, cores) if asked > 0 else max(cores - 1, 1)
 
 
 def _grammar(schema: str) -> dict[str, object]:

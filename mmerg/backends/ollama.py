@@ -14,10 +14,8 @@ from collections.abc import Iterable
 
 from pydantic import BaseModel
 
-from mmerg.backends.adapter import Adapter
-from mmerg.backends.connection import Deadlines
-from mmerg.backends.http import Count, room
-from mmerg.backends.load import Load, check_load
+from mmerg.backends.adapter import Adapter, Load, check_load
+from mmerg.backends.http import Count, Deadlines, most_bytes
 from mmerg.backends.ollama_host import LOAD_OPTIONS, OllamaHost
 from mmerg.backends.protocol import Engine, Finish, Reply, Request, TokenLogprob
 from mmerg.errors import ConfigError
@@ -27,9 +25,6 @@ __all__ = ["Deadlines", "Ollama"]
 # Part of the engine, and so of the keys of stored replies. Raise it with every change of what `_body` sends for the
 # same request, or of what `_gather` reads from the same answer: else replies from before the change go on being served.
 REVISION = 1
-
-_FINISHES = {"stop": Finish.STOP, "length": Finish.LENGTH}
-_STREAM_TYPES = {"application/x-ndjson", "application/json"}
 
 
 class _Said(BaseModel):
@@ -85,10 +80,10 @@ class Ollama(Adapter):
         return engine
 
     def _ask(self, request: Request) -> Reply:
-        most, body = room(request.sampling.num_predict), self._body(request)
+        most, body = most_bytes(request.sampling.num_predict), self._body(request)
         begin = time.monotonic()
-        with self._host.ask("/api/chat", body, self.model, room=most) as answer:
-            if answer.kind not in _STREAM_TYPES:
+        with self._host.ask("/api/chat", body, self.model, most=most) as answer:
+            if answer.kind not in {"application/x-ndjson", "application/json"}:
                 raise self._host.odd(f"the answer is {answer.kind or 'of no type'}, not a stream of JSON")
             reply = self._gather(answer.lines())
         return reply.model_copy(update={"seconds": time.monotonic() - begin})
@@ -116,26 +111,26 @@ class Ollama(Adapter):
             **({"top_logprobs": request.alternatives} if request.alternatives else {}),
         }
 
-    def _gather(self, lines: Iterable[bytes]) -> Reply:
-        told: list[_Line] = []
-        for raw in lines:
-            told.append(self._host.parsed(_Line.model_validate_json, raw))
-            if told[-1].error is not None:
+    def _gather(self, raw_lines: Iterable[bytes]) -> Reply:
+        lines: list[_Line] = []
+        for raw in raw_lines:
+            lines.append(self._host.parse(_Line.model_validate_json, raw))
+            if lines[-1].error is not None:
                 raise self._host.error(200, raw, self.model)
-            if told[-1].done:
+            if lines[-1].done:
                 break
-        if not told:
+        if not lines:
             raise self._host.odd("the answer is empty")
-        last = told[-1]
+        last = lines[-1]
         # A stream that ends whole without its last word is the server's guard against repetition at work.
-        finish = _FINISHES.get(last.done_reason) if last.done and last.done_reason else Finish.ABORT
-        if finish is None:
-            raise self._host.odd(f"the reply is done for the reason {last.done_reason!r}, not stop or length")
+        reason = last.done_reason if last.done and last.done_reason else Finish.ABORT
+        if reason not in set(Finish):
+            raise self._host.odd(f"the reply is done for the reason {reason!r}, not stop or length")
         return Reply(
-            text="".join(line.message.content for line in told),
-            finish=finish,
-            thinking="".join(line.message.thinking for line in told),
-            logprobs=tuple(entry for line in told for entry in line.logprobs or ()),
+            text="".join(line.message.content for line in lines),
+            finish=Finish(reason),
+            thinking="".join(line.message.thinking for line in lines),
+            logprobs=tuple(entry for line in lines for entry in line.logprobs or ()),
             prompt_tokens=last.prompt_eval_count,
             response_tokens=last.eval_count,
             prompt_seconds=last.prompt_eval_duration / 1e9,

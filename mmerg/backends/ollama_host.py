@@ -1,23 +1,18 @@
-"""What an Ollama host has: which engine answers, what is loaded, and embeddings.
+"""What an Ollama host has: which engine answers, what is loaded, and embeddings. Every failure is a `CallError`.
 
-The `ollama` package knows the answers' fields; requests go over our own HTTP, as chat does. Every failure is a
-`CallError`.
-
-    with OllamaHost("http://127.0.0.1:11434") as host:
-        engine = host.describe("qwen2.5vl:7b", load={"num_ctx": 12288})
+with OllamaHost("http://127.0.0.1:11434") as host:
+    engine = host.describe("qwen2.5vl:7b", load={"num_ctx": 12288})
 """
 
-import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
+from typing import Any
 
-from ollama import EmbedResponse, ListResponse, ProcessResponse, ShowResponse
-from pydantic import BaseModel, TypeAdapter, ValidationError
+from pydantic import BaseModel, FiniteFloat
 
-from mmerg.backends.connection import Deadlines
-from mmerg.backends.http import Count, Http
-from mmerg.backends.load import Load
+from mmerg.backends.adapter import Load
+from mmerg.backends.http import BODY_BYTES, Count, Deadlines, Http
 from mmerg.backends.protocol import Engine
 from mmerg.backends.server_errors import OLLAMA
 from mmerg.errors import CallError, Failure
@@ -30,18 +25,33 @@ class _Version(BaseModel):
     version: str
 
 
-@dataclass(frozen=True)
-class Loaded:
-    """A model in memory: bytes in all, bytes on the GPU, and the context in tokens that it was loaded with."""
+class Listed(BaseModel):
+    """A model as a server lists it. size, size_vram: bytes of it in memory, and of these on the GPU; context_length:
+    the tokens that it was loaded with."""
 
-    size: int
-    size_vram: int
-    context_length: int
+    model: str = ""
+    digest: str = ""
+    size: Count = 0
+    size_vram: Count = 0
+    context_length: Count = 0
 
     @property
     def spilled(self) -> bool:
         """Whether a part of the model runs on the CPU."""
         return self.size_vram < self.size
+
+
+class _Models(BaseModel):
+    models: list[Listed] | None
+
+
+class _Shown(BaseModel):
+    capabilities: tuple[str, ...] | None = None
+    model_info: dict[str, Any] | None = None
+
+
+class _Vectors(BaseModel):
+    embeddings: list[list[FiniteFloat]]
 
 
 class OllamaHost(Http):
@@ -53,66 +63,56 @@ class OllamaHost(Http):
 
     def serves(self, model: str) -> tuple[str, str]:
         """The server's version, and the digest of the manifest of `model`. Raises CallError, as all here."""
-        version = self.told(_Version.model_validate_json, "/api/version").version
-        digests = self.told(_digests, "/api/tags")
-        wanted = next((name for name in names(model) if name in digests), None)
-        if wanted is None:
+        version = self.read(_Version.model_validate_json, "/api/version").version
+        found = _find(self.read(_models, "/api/tags"), model)
+        if found is None:
             raise self.error(404, f"model '{model}' not found".encode(), model)
-        return version, digests[wanted]
+        return version, found.digest
 
     def describe(self, model: str, load: Load) -> Engine:
         """The engine behind `model`: version, manifest digest, capabilities, context length."""
         version, digest = self.serves(model)
-        shown = self.told(ShowResponse.model_validate_json, "/api/show", {"model": model}, model)
-        info = shown.modelinfo or {}
-        length = info.get(f"{info.get('general.architecture', '')}.context_length", 0)
-        try:
-            tokens = TypeAdapter(Count).validate_python(length, strict=True)
-        except ValidationError as error:
-            raise self.odd(f"the model's context length is {str(length)[:50]!r}") from error
+        shown = self.read(_Shown.model_validate_json, "/api/show", {"model": model}, model)
+        info = shown.model_info or {}
+        length = info.get(f"{info.get('general.architecture', '')}.context_length")
         return Engine(
             backend="ollama",
             version=version,
             model=model,
             digest=digest,
-            capabilities=tuple(shown.capabilities or ()),
-            context_length=tokens,
+            capabilities=shown.capabilities or (),
+            context_length=self.context_length(length),
             load=dict(load),
         )
 
-    def loaded(self, model: str) -> Loaded | None:
+    def loaded(self, model: str) -> Listed | None:
         """How `model` sits in the host's memory now; None where it is not loaded."""
-        listed = self.told(ProcessResponse.model_validate_json, "/api/ps").models
-        entries = {full_name(entry.model or ""): entry for entry in listed}
-        entry = next((entries[name] for name in names(model) if name in entries), None)
-        if entry is None:
-            return None
-        return Loaded(int(entry.size or 0), int(entry.size_vram or 0), entry.context_length or 0)
+        return _find(self.read(_models, "/api/ps"), model)
 
     def embed(self, model: str, texts: Sequence[str], load: Load | None = None) -> list[list[float]]:
         """One vector for each text, L2-normalised by the server. Nothing is cut: a text that is too long fails all.
 
         load: an engine's; of it, only the server's own load options are sent.
         """
-        if not texts:
-            return []
         options = {name: value for name, value in (load or {}).items() if name in LOAD_OPTIONS}
-        asked = {"model": model, "input": list(texts), "truncate": False, "options": options, "keep_alive": "30m"}
-        told = self.told(EmbedResponse.model_validate_json, "/api/embed", asked, model, brief=False)
-        vectors = [list(vector) for vector in told.embeddings]
-        whole = all(len(v) == len(vectors[0]) > 0 and all(map(math.isfinite, v)) for v in vectors)
-        if len(vectors) != len(texts) or not whole:
+        body = {"model": model, "input": list(texts), "truncate": False, "options": options, "keep_alive": "30m"}
+        vectors = self.read(_Vectors.model_validate_json, "/api/embed", body, model, BODY_BYTES).embeddings
+        lengths = {len(vector) for vector in vectors}
+        if len(vectors) != len(texts) or len(lengths) > 1 or 0 in lengths:
             what = f"{len(vectors)} vectors for {len(texts)} texts, or vectors that are no use"
             where = f"{self.host} model {model}"
             raise CallError(Failure.SERVER_ERROR, what, where=where, hint="use an embedding model")
         return vectors
 
 
-@lru_cache(maxsize=8)  # it is asked for after every reply, and is mostly the same
-def _digests(tags: bytes) -> Mapping[str, str]:
-    """The digest of each model that a host lists, by full name."""
-    models = ListResponse.model_validate_json(tags).models
-    return {full_name(entry.model or ""): entry.digest or "" for entry in models}
+@lru_cache(maxsize=8)  # asked for after every reply, and mostly the same
+def _models(listed: bytes) -> Mapping[str, Listed]:
+    """The models of a list, by full name."""
+    return {full_name(entry.model): entry for entry in _Models.model_validate_json(listed).models or ()}
+
+
+def _find(models: Mapping[str, Listed], model: str) -> Listed | None:
+    return next((models[name] for name in names(model) if name in models), None)
 
 
 def full_name(model: str) -> str:

@@ -1,31 +1,56 @@
 """The backend that asks an OpenAI-style server: llama-server, vLLM, SGLang, LM Studio, or another one.
 
 Every sampler goes under the server's own name (`dialects.py`); what a server ignores without a word, `mmerg doctor`
-finds. As with Ollama, once the host was described a reply counts only where it still tells the same of itself.
+finds. As with Ollama, once the host was described a reply counts only where it still says the same of itself. None
+gives a digest of the weights: the digest is of what it says of the model, so other weights behind the same name, path
+and size go unnoticed.
 
     backend = OpenAI(host="http://127.0.0.1:8000", model="Qwen/Qwen2.5-VL-7B-Instruct", dialect="vllm",
                      load={"num_ctx": 16384})
     reply = backend.complete(Request((Message("user", "Hello"),), Sampling(num_predict=32)))
 """
 
+import hashlib
 import io
+import json
 import os
-from functools import partial
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+from pydantic import TypeAdapter
 
 from mmerg.backends import chat
-from mmerg.backends.adapter import Adapter
-from mmerg.backends.connection import Deadlines
+from mmerg.backends.adapter import Adapter, Load, check_load
 from mmerg.backends.dialects import DIALECTS
-from mmerg.backends.http import Http
-from mmerg.backends.load import Load, check_load
-from mmerg.backends.openai_host import Served, server_of, serves
+from mmerg.backends.http import Deadlines, Http
 from mmerg.backends.protocol import Engine, Image, Message, Reply, Request, Sampling
+from mmerg.backends.server_errors import Server
 from mmerg.errors import CallError, ConfigError, Failure, did_you_mean
 
 # Part of the engine, and so of the keys of stored replies. Raise it with every change of what `chat.py` and
 # `dialects.py` send for the same request, or of what is read from the same answer.
 REVISION = 1
 NO_EYES = (Failure.IMAGE_REJECTED, Failure.BAD_REQUEST)
+CHANGING = ("meta", "created", "permission", "n_ctx", "state")  # of a model's entry: no part of its digest
+
+SERVER = Server(
+    "OpenAI-style server",
+    start="start it, or name the right one with backend.hosts=[http://HOST:PORT]",
+    pull="set backbone.model to a name that the server lists at /v1/models, and load it there",
+    address="check that backend.hosts names the server, without a page or proxy before it, and backend.adapter.dialect "
+    f"what it is: {', '.join(DIALECTS)}",
+    login="set backend.adapter.token_env to the name of an environment variable that holds the server's token",
+)
+_facts = TypeAdapter(dict[str, Any]).validate_json
+
+
+class Served(NamedTuple):
+    """A model as a server describes it. context: tokens of one call, 0 where it does not say; vision: None there."""
+
+    version: str
+    digest: str
+    context: int
+    vision: bool | None
 
 
 class OpenAI(Adapter):
@@ -51,19 +76,22 @@ class OpenAI(Adapter):
         if dialect not in DIALECTS:
             hint = f"known are {', '.join(DIALECTS)}; {did_you_mean(dialect, DIALECTS)}".rstrip("; ")
             raise ConfigError(f"there is no dialect {dialect!r}", where="backend.adapter.dialect", hint=hint)
-        self._dialect = DIALECTS[dialect]
-        if think and not self._dialect.thinking:
+        self._dialect = words = DIALECTS[dialect]
+        if think and not words.thinking:
             hint = "set backbone.think=false; what the server itself lets the model think is recorded all the same"
             raise ConfigError(f"{dialect} cannot be told to think", where=f"model {model}", hint=hint)
         check_load(load, {"num_ctx": 1}, f"model {model}")
-        address, token = host.rstrip("/").removesuffix("/v1"), token_from(token_env)  # as OpenAI's SDK wants it
-        server = Http(address, server_of(self._dialect), deadlines, where=host, token=token)
-        super().__init__(server, model, check_wait)
+        shorter = f"send fewer or smaller frames or a shorter history, or {words.longer}"
+        server = replace(
+            SERVER,
+            name=SERVER.name if dialect == "other" else dialect,
+            hints={Failure.CONTEXT_OVERFLOW: shorter},
+        )
+        address = host.rstrip("/").removesuffix("/v1")  # as OpenAI's SDK wants it
+        http = Http(address, server, deadlines, where=host, token=token_from(token_env))
+        super().__init__(http, model, check_wait)
         self._think, self._num_ctx = think, int(load["num_ctx"])
-        self._eyes: tuple[Served, bool] | None = None  # as tried, where the server does not say
-
-    def _serves(self) -> Served:
-        return serves(self._server, self._dialect, self.model)
+        self._eyes: dict[Served, bool] = {}  # as tried, where the server does not say
 
     def _ask(self, request: Request) -> Reply:
         return chat.complete(self._server, request, self.model, self._dialect, self._think)
@@ -72,9 +100,10 @@ class OpenAI(Adapter):
         served = self._serves()
         if 0 < served.context < self._num_ctx:
             what = f"num_ctx {self._num_ctx} is more than the server's {served.context} tokens"
-            hint = f"set backbone.load.num_ctx={served.context}, or {self._dialect.more}, as far as the model goes"
+            hint = f"set backbone.load.num_ctx={served.context}, or {self._dialect.longer}, as far as the model goes"
             raise ConfigError(what, where=f"{self.host} model {self.model}", hint=hint)
-        vision = self._sees(served) if served.vision is None else served.vision
+        if (vision := served.vision) is None:
+            vision = self._eyes[served] = self._eyes[served] if served in self._eyes else self._sees()
         return Engine(
             backend="openai",
             version=served.version,
@@ -85,31 +114,58 @@ class OpenAI(Adapter):
             load={"num_ctx": self._num_ctx, "dialect": self._dialect.name, "think": self._think, "adapter": REVISION},
         )
 
-    def _sees(self, served: Served) -> bool:
-        """Whether the model takes an image, where the server does not say: then a prompt with one is longer than the
-        same without. Two calls of one token."""
-        if self._eyes is None or self._eyes[0] != served:
-            ask = partial(chat.complete, self._server, model=self.model, dialect=self._dialect)
-            plain, shown = (
-                Request((Message("user", "Hi", images),), Sampling(num_predict=1)) for images in ((), (_grey(),))
-            )
-            without = ask(plain).prompt_tokens
-            try:
-                self._eyes = served, ask(shown).prompt_tokens > without
-            except CallError as error:
-                if error.failure not in NO_EYES:
-                    raise
-                self._eyes = served, False
-        return self._eyes[1]
+    def _serves(self) -> Served:
+        """What the server says of the model. Raises CallError, model_not_found where it does not serve it."""
+        words, read = self._dialect, self._server.read
+        try:
+            listed = read(_facts, words.models)["data"]
+            entry = next((one for one in listed if self.model in (one["id"], *one.get("aliases", ()))), None)
+            if entry is None:
+                names = ", ".join(one["id"] for one in listed) or "none"
+                raise self._absent(f"the host does not serve {self.model}; it serves {names}"[:500])
+            told = words.tell(entry, *(read(_facts, path) for path in words.about))
+            facts = {"aliases": (), **entry, **(entry.get("meta") or {})}
+        except (KeyError, TypeError, AttributeError) as error:
+            wrong = self._server.masked(" ".join(str(error).split()).encode())[:200]
+            raise self._server.odd(f"its answers are not those of {words.name}: {wrong}") from error
+        if entry.get("state") == "not-loaded":
+            raise self._absent(f"{self.model} is not loaded")
+        kept = {name: _file_name(value) for name, value in {**facts, **told.more}.items() if name not in CHANGING}
+        digest = hashlib.sha256(json.dumps(kept, sort_keys=True).encode()).hexdigest()
+        return Served(str(told.version), digest, self._server.context_length(told.context), told.vision)
+
+    def _absent(self, what: str) -> CallError:
+        longer = f": {self._dialect.longer}" if self._dialect.name == "lmstudio" else ""
+        hint = f"set backbone.model to what it serves, or let it serve that{longer}"
+        return CallError(Failure.MODEL_NOT_FOUND, what, where=self.host, hint=hint)
+
+    def _sees(self) -> bool:
+        """Whether the model takes an image: then a prompt with one is longer than the same without. Two calls of one
+        token."""
+
+        def tokens(*images: Image) -> int:
+            request = Request((Message("user", "Hi", images),), Sampling(num_predict=1))
+            return chat.complete(self._server, request, self.model, self._dialect).prompt_tokens
+
+        without = tokens()
+        try:
+            return tokens(_grey()) > without
+        except CallError as error:
+            if error.failure in NO_EYES:
+                return False
+            raise
+
+
+def _file_name(value: object) -> object:
+    """A path's last name, as copies of a model lie in other folders on other machines; all else as it is."""
+    return value.rpartition("/")[2] if isinstance(value, str) and value.startswith("/") else value
 
 
 def token_from(variable: str) -> str:
     """The token in the environment variable of that name; none where no name is given. Raises ConfigError, which does
     not show it, where there is none or a request cannot carry it."""
-    if not variable:
-        return ""
-    token = os.environ.get(variable, "").strip()
-    if not token or not (token.isascii() and token.isprintable()) or " " in token:
+    token = os.environ.get(variable, "").strip() if variable else ""
+    if variable and not (token and token.isascii() and token.isprintable() and " " not in token):
         what = f"the environment variable {variable} holds {'nothing that could be a' if token else 'no'} token"
         hint = f"export {variable}=…, or backend.adapter.token_env= for a server that wants none"
         raise ConfigError(what, where="backend.adapter.token_env", hint=hint)

@@ -1,13 +1,13 @@
 """Several hosts that serve the same engine: a sample leases a place on one of them for all its calls.
 
 A host's prefix cache serves a sample's calls only if they run back to back on it, so the lease, not the call, is
-dealt out: no more samples on a host than it has slots, first come first served, on the host with the most room. A host
-that dies, hangs, lacks the model or comes to serve another engine is left out, and its calls move on; after
-`revive_after` seconds one sample tries it again. While all hosts are down calls wait, and after `patience` seconds the
-run stops, to go on later. A call that fails on hosts that are alive is its sample's own failure; so is one that crashes
-the hosts, or finds no end there, again and again after they came back.
+dealt out: no more samples on a host than it has slots, on the host with the most room. A call that may succeed another
+time is tried again. A host that dies, hangs, lacks the model or comes to serve another engine is left out, and its
+calls move on; after `revive_after` seconds one sample tries it again. While all hosts are down calls wait, and after
+`patience` seconds the run stops, to go on later. A call that fails on hosts that are alive is its sample's own failure;
+so is one that crashes the hosts, or finds no end there, again and again after they came back.
 
-    pool = Pool([Host(Retry(Ollama("http://a:11434", …)), 2, "a"), Host(Retry(Ollama("http://b:11434", …)), 2, "b")])
+    pool = Pool([Host(Ollama("http://a:11434", …), 2, "a"), Host(Ollama("http://b:11434", …), 2, "b")])
     engine = pool.describe()
     with pool.lease() as backend:
         reply = backend.complete(request)
@@ -20,24 +20,24 @@ import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 
 from mmerg.backends.protocol import Backend, Engine, Reply, Request, changed
-from mmerg.backends.retry import pause
-from mmerg.backends.stop import current, rested
+from mmerg.backends.retry import pause, persist
+from mmerg.backends.stop import Stop, current
 from mmerg.errors import CallError, ConfigError, Failure, RunError
 
 REACHED = frozenset({Failure.RUNNER_CRASH, Failure.TIMEOUT})  # the call was on a host, and may be what is wrong
-DEAD = REACHED | {Failure.UNREACHABLE}  # a host that hangs is as good as dead
+OF_NO_USE = REACHED | {Failure.UNREACHABLE, Failure.MODEL_NOT_FOUND}  # a host that hangs is as good as dead
 TRIES_AFTER = 2  # of one call on hosts that came back; where both crash or hang, the call does that, not an outage
 PATIENCE = 600.0  # seconds that a call waits while all hosts are down
 LOOK_AGAIN = 0.5  # seconds between two looks by a lease that waits for a slot: a host that was left out may be due
-OF_NO_USE = DEAD | {Failure.MODEL_NOT_FOUND}  # hosts may hold different models, and another one in mid-run
 
 
 @dataclass(eq=False)
 class Host:
     """A backend, how many samples may use it at once, and the name that errors give it. The rest is the pool's: how
-    many use it now, why it is left out and since when, and the one lease that tries it again."""
+    many use it now, why it is left out, and since when or when it was last tried."""
 
     backend: Backend
     slots: int
@@ -45,12 +45,12 @@ class Host:
     used: int = field(default=0, init=False)
     down: CallError | None = field(default=None, init=False)
     since: float = field(default=0.0, init=False)
-    trial: _Lease | None = field(default=None, init=False)
 
 
 class Pool:
-    """Deals out the slots of `hosts`. `clock` gives seconds and never goes back. While all hosts are down, they are
-    looked at after `wait` seconds, 2·wait, 4·wait and so on, but at least once in `revive_after`."""
+    """Deals out the slots of `hosts`. A call is tried up to `attempts` times on a host. `clock` gives seconds and never
+    goes back. While all hosts are down, they are looked at after `wait` seconds, 2·wait, 4·wait and so on, but at least
+    once in `revive_after`."""
 
     def __init__(
         self,
@@ -58,15 +58,15 @@ class Pool:
         revive_after: float = 60.0,
         patience: float = PATIENCE,
         wait: float = 1.0,
+        attempts: int = 1,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._hosts = tuple(hosts)
-        self._revive_after, self._patience, self._wait = revive_after, patience, wait
+        self._revive_after, self._patience, self._wait, self._attempts = revive_after, patience, wait, attempts
         self._clock = clock
         self._change = threading.Condition()
-        self._queue: dict[_Lease, Collection[Host]] = {}  # who waits, and for which hosts not
         self._engine: Engine | None = None
-        self._closed = threading.Event()
+        self._closed = Stop()
 
     @property
     def slots(self) -> int:
@@ -81,9 +81,8 @@ class Pool:
     def describe(self) -> Engine:
         """The engine that all reachable hosts serve which hold the model; call it before the first lease. Raises
         ConfigError where they differ in model, version or load options, and CallError where there is none."""
-        if not self._hosts:
-            raise ConfigError("the pool has no hosts", hint="name at least one host for the backend")
         engines: dict[str, Engine] = {}
+        errors = []
         for host in self._hosts:
             try:
                 engines[host.name] = host.backend.describe()
@@ -92,14 +91,15 @@ class Pool:
                 if error.failure not in OF_NO_USE:
                     raise
                 self._note(host, error)
+                errors.append(error)
         if not engines:
-            raise self._hosts[0].down or _closed()
+            raise errors[0]
         first, *others = engines
         differ = [name for name in others if engines[name].key() != engines[first].key()]
         if differ:
-            told = "; ".join(f"{name}: {engines[name].brief()}" for name in (first, *differ))
+            where = "; ".join(f"{name}: {engines[name].brief()}" for name in (first, *differ))
             hint = "serve the same model, version and options on every host, or leave the odd ones out"
-            raise ConfigError("the hosts do not serve the same engine", where=told, hint=hint)
+            raise ConfigError("the hosts do not serve the same engine", where=where, hint=hint)
         self._engine = engines[first]
         return self._engine
 
@@ -113,47 +113,43 @@ class Pool:
 
     def close(self) -> None:
         """Closes every host; whoever waits for a slot gets CallError interrupted."""
+        self._closed.set()
         with self._change:
-            self._closed.set()
             self._change.notify_all()
         for host in self._hosts:
             host.backend.close()
 
-    def _take(self, lease: _Lease, tried: Collection[Host]) -> Host:
-        """A host not in `tried`, with a slot of it taken; where it is down, this is its trial."""
+    def _take(self, tried: Collection[Host]) -> Host:
+        """A host not in `tried`, with a slot of it taken."""
         with self._change:
-            self._queue[lease] = tried
-            try:
-                while not self._closed.is_set():
-                    current().check()
-                    places = ((first, self._best(passed)) for first, passed in self._queue.items())
-                    first, host = next((place for place in places if place[1]), (None, None))
-                    if host and first is lease:  # the first of the queue for whom there is a place
-                        host.used += 1
-                        host.trial = lease if host.down else None
-                        return host
-                    self._change.wait(LOOK_AGAIN)
-                raise _closed()
-            finally:
-                del self._queue[lease]
-                self._change.notify_all()
+            while not (host := self._best(tried)):
+                self._change.wait(LOOK_AGAIN)
+            host.used += 1
+            host.since = self._clock()  # a host that is down is tried by one at a time
+            return host
 
     def _best(self, tried: Collection[Host]) -> Host | None:
         """The host not in `tried` to use now: the least loaded that is up, else one to try again; None means wait."""
+        self._closed.check()
+        current().check()
         hosts = [host for host in self._hosts if host not in tried]
         free = [host for host in hosts if host.used < host.slots]
         if up := [host for host in free if not host.down]:
             return min(up, key=lambda host: host.used / host.slots)
         hopeless = all(host.down for host in hosts)  # nothing to lose: do not wait until one is due
-        due = [h for h in free if not h.trial and (hopeless or self._clock() - h.since >= self._revive_after)]
+        due = [host for host in free if hopeless or self._clock() - host.since >= self._revive_after]
         return min(due, key=lambda host: host.since, default=None)
+
+    def _give_back(self, host: Host) -> None:
+        with self._change:
+            host.used -= 1
+            self._change.notify_all()
 
     def _note(self, host: Host, error: CallError | None) -> None:
         """The host works, or is left out from now on for `error`."""
         with self._change:
             if host.down or error:
                 host.down, host.since = error, self._clock()
-                host.trial = host.trial if error else None
                 self._change.notify_all()
 
     def _check_same(self, host: Host) -> None:
@@ -175,16 +171,16 @@ class Pool:
         failed, looks = dict(tried), 0
         while not (back := self._first_back(failed)):
             looks += 1
-            told = "; ".join(f"{host.name}: {error.what}" for host, error in failed.items())
+            where = "; ".join(f"{host.name}: {error.what}" for host, error in failed.items())
             if all(error.failure is Failure.MODEL_NOT_FOUND for error in failed.values()):
-                what = "no host serves any longer what the run began with: "
-                what += self._engine.brief() if self._engine else "the model"
+                engine = self._engine.brief() if self._engine else "the model"
+                what = f"no host serves any longer what the run began with: {engine}"
                 mend = [error.hint for error in failed.values()][-1]
                 hint = f"{mend}; then the same command goes on. For what is served now, give runs=ANOTHER_FOLDER"
-                raise ConfigError(what, where=told, hint=hint)
+                raise ConfigError(what, where=where, hint=hint)
             if self._clock() >= end:
                 what = f"no host has answered for {self._patience:g} seconds"
-                raise RunError(what, where=told, hint="start one of them; the same command then goes on from here")
+                raise RunError(what, where=where, hint="start one of them; the same command then goes on from here")
             self._rest(looks)
         if not looks:
             if tried[back].failure is not Failure.UNREACHABLE or self._clock() >= end:
@@ -197,21 +193,19 @@ class Pool:
         for host in [host for host, error in failed.items() if error.failure is not Failure.MODEL_NOT_FOUND]:
             try:
                 self._check_same(host)
-            except CallError as gone:
-                if gone.failure is Failure.INTERRUPTED:
+            except CallError as error:
+                if error.failure is Failure.INTERRUPTED:
                     raise
-                failed[host] = gone
-                self._note(host, gone)
+                failed[host] = error
+                self._note(host, error)
             else:
                 return host
         return None
 
     def _rest(self, looks: int) -> None:
-        """Wait after so many looks at hosts that are down. Raises CallError interrupted once the pool is closed, or
-        nobody waits for the reply."""
+        """Wait after so many looks at hosts that are down."""
         most = self._revive_after or self._wait  # with 0, too, hosts are not asked without a stop
-        if rested(min(pause(self._wait, min(looks, 30)), most), self._closed):
-            raise _closed()
+        self._closed.rest(min(pause(self._wait, min(looks, 30)), most))
 
 
 class _Lease:
@@ -227,8 +221,7 @@ class _Lease:
     def complete(self, request: Request) -> Reply:
         pool = self._pool
         tried: dict[Host, CallError] = {}
-        end = 0.0
-        left = TRIES_AFTER
+        end, left = 0.0, TRIES_AFTER
         while True:
             host = self.hold(tried)
             called = False
@@ -236,18 +229,19 @@ class _Lease:
                 if host.down:
                     pool._check_same(host)
                 called = True
-                reply = host.backend.complete(request)
+                ask = partial(host.backend.complete, request)
+                reply = persist(ask, pool._attempts, pool._wait, pool._closed)
             except CallError as error:
                 if error.failure not in OF_NO_USE:
                     raise
                 pool._note(host, error)
                 tried[host] = error
-                # While a crashed server starts anew its retries reach nobody: `Retry` keeps the crash as the cause.
-                told = error.__cause__ if error.failure is Failure.UNREACHABLE else error
-                if called and end and isinstance(told, CallError) and told.failure in REACHED:
+                # While a crashed server starts anew, further tries reach nobody: `persist` keeps the crash as the cause
+                crash = error.__cause__ if error.failure is Failure.UNREACHABLE else error
+                if called and end and isinstance(crash, CallError) and crash.failure in REACHED:
                     left -= 1
                     if not left:
-                        raise told from None
+                        raise crash from None
             else:
                 pool._note(host, None)
                 return reply
@@ -261,16 +255,9 @@ class _Lease:
         """Gives the slot back; the host itself goes on."""
         host, self._host = self._host, None
         if host:
-            with self._pool._change:
-                host.used -= 1
-                host.trial = None if host.trial is self else host.trial
-                self._pool._change.notify_all()
+            self._pool._give_back(host)
 
     def hold(self, tried: Collection[Host] = ()) -> Host:
         """The host of which a slot is held, or a new one that is not in `tried`."""
-        self._host = self._host or self._pool._take(self, tried)
+        self._host = self._host or self._pool._take(tried)
         return self._host
-
-
-def _closed() -> CallError:
-    return CallError(Failure.INTERRUPTED, "the pool is closed", hint="run again to take up from here")

@@ -1,7 +1,7 @@
 """The seam between the engine and whatever answers: requests, replies, engines, and the `Backend` protocol.
 
 A `Request` holds all that decides its reply apart from the `Engine` that answers. Adapters (`ollama.py`, `embedded.py`,
-`scripted.py`) and wrappers (`cache.py`, `retry.py`, `pool.py`) are Backends alike. Knows nothing of stages or prompts.
+`scripted.py`) and wrappers (`cache.py`, `pool.py`) are Backends alike. Knows nothing of stages or prompts.
 
     reply = backend.complete(Request((Message("user", "Hello"),), Sampling(num_predict=32)))
 """
@@ -39,13 +39,10 @@ class Message:
     text: str
     images: tuple[Image, ...] = ()
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "images", tuple(self.images))
-
 
 @dataclass(frozen=True)
 class Sampling:
-    """Every sampler pinned, so that no server default can change a figure. top_k 0 and repeat_last_n 0 mean off. stop:
+    """Every sampler pinned, so that no server default can change a result. top_k 0 and repeat_last_n 0 mean off. stop:
     texts at which a reply ends, themselves left out."""
 
     num_predict: int = 256
@@ -61,14 +58,14 @@ class Sampling:
     stop: tuple[str, ...] = ()
 
     def changed(self, samplers: Mapping[str, Any]) -> Sampling:
-        """This with `samplers` in place of its own, by name, as settings hold them: their types were checked there."""
+        """A copy with `samplers`, by name, in place of its own."""
         return replace(self, **{**samplers, "stop": tuple(samplers.get("stop", self.stop))})
 
 
 @dataclass(frozen=True)
 class Request:
     """A chat call. schema: a JSON schema as canonical JSON text, empty for free text. logprobs: asks for the
-    log-probability of each generated token, and of so many of the likeliest in its place (`alternatives`)."""
+    log-probability of each generated token; alternatives: and for those of so many of the likeliest in its place."""
 
     messages: tuple[Message, ...]
     sampling: Sampling
@@ -76,15 +73,12 @@ class Request:
     logprobs: bool = False
     alternatives: int = 0
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "messages", tuple(self.messages))  # the digest is made once
-
     def digest(self) -> str:
         """SHA-256 (hex) over all that decides the reply; images by their content hash."""
         return self._digest
 
     @cached_property
-    def _digest(self) -> str:  # asked for by the cache and by the trace, and a prompt is long
+    def _digest(self) -> str:  # the cache and the trace both need it, and a prompt is long
         content = {
             "messages": [[m.role, m.text, [i.sha256 for i in m.images]] for m in self.messages],
             "sampling": vars(self.sampling),
@@ -108,12 +102,12 @@ class Finish(StrEnum):
     ABORT = "abort"
 
 
-def _readable(text: str) -> str:
-    """`text` as UTF-8 can hold it: JSON may name half of a surrogate pair, which no file then takes."""
+def _encodable(text: str) -> str:
+    """`text` as UTF-8 can hold it: JSON may name half of a surrogate pair, which no file takes."""
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
-Text = Annotated[str, AfterValidator(_readable)]
+Text = Annotated[str, AfterValidator(_encodable)]
 
 
 class TokenLogprob(BaseModel):
@@ -124,7 +118,7 @@ class TokenLogprob(BaseModel):
 
     token: Text
     logprob: float
-    top_logprobs: tuple[TokenLogprob, ...] = Field(default=(), exclude_if=lambda told: not told)
+    top_logprobs: tuple[TokenLogprob, ...] = Field(default=(), exclude_if=lambda value: not value)
 
 
 class Reply(BaseModel):
@@ -186,10 +180,10 @@ class Engine(BaseModel):
 
 
 def changed(before: Engine, now: Engine, where: str) -> CallError:
-    """The host at `where` serves `now` in place of `before`; its failure is that the model asked for is not there."""
+    """The error for a host that serves `now` in place of `before`: the model asked for is not there."""
     old, new = (engine.model_copy(update={"digest": engine.digest[:SHOWN_DIGEST]}) for engine in (before, now))
-    told = [f"{name} {value} in place of {getattr(old, name)}" for name, value in new if value != getattr(old, name)]
-    what = f"the host serves another engine: {', '.join(told)}"
+    changes = [f"{name} {value} in place of {getattr(old, name)}" for name, value in new if value != getattr(old, name)]
+    what = f"the host serves another engine: {', '.join(changes)}"
     return CallError(Failure.MODEL_NOT_FOUND, what, where=where, hint="have it serve again what it did before")
 
 

@@ -9,10 +9,10 @@ and does not look at schemas: what the script says is what comes back.
 
 import re
 import threading
-from collections import deque
 from collections.abc import Callable, Sequence
 
 from mmerg.backends.protocol import Engine, Finish, Reply, Request, TokenLogprob
+from mmerg.backends.stop import Stop
 from mmerg.errors import CallError, Failure
 
 Answer = str | Reply | Exception
@@ -30,11 +30,8 @@ class Scripted:
     """
 
     def __init__(self, script: Script, engine: Engine = ENGINE, latency: float = 0.0) -> None:
-        self._script = script if callable(script) else None
-        self._left = deque(() if callable(script) else script)
-        self._engine, self._latency = engine, latency
-        self._lock = threading.Lock()
-        self._closed = threading.Event()
+        self._script, self._engine, self._latency = script, engine, latency
+        self._lock, self._closed = threading.Lock(), Stop()
         self.requests: list[Request] = []
 
     @property
@@ -47,13 +44,14 @@ class Scripted:
 
     def complete(self, request: Request) -> Reply:
         with self._lock:
+            place = len(self.requests)
             self.requests.append(request)
-            answer = self._left.popleft() if self._left else None
-        if self._closed.wait(self._latency) if self._latency else self._closed.is_set():
-            raise CallError(Failure.INTERRUPTED, "the backend is closed", where="scripted")
-        if self._script:
+        self._closed.rest(self._latency)
+        if callable(self._script):
             answer = self._script(request)
-        if answer is None:
+        elif place < len(self._script):
+            answer = self._script[place]
+        else:
             hint = "give the script one answer for each call"
             raise CallError(Failure.SERVER_ERROR, "the script has no answer left", where="scripted", hint=hint)
         if isinstance(answer, Exception):

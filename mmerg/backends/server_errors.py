@@ -36,11 +36,23 @@ _WORDINGS = {
     Failure.BUSY: r"maximum pending requests exceeded|server busy|llm server loading model",
     Failure.UNREACHABLE: r"unavailable_error: loading model",  # llama-server's: as good as not there yet
     Failure.MODEL_NOT_FOUND: r"pull model manifest: file does not exist|try pulling it first|"
-    r"the model `.*` does not exist|no models loaded",
+    r"the model `.*` does not exist|no models loaded|^404 (?s:.*model.*not found|.*not found.*model)",
 }
-
-_BUSY_STATUSES = {408, 429, 503}
-CANCELED = 499  # the server thinks that we hung up; we are still there, so another try can help
+_STATUSES = {  # where no wording decides; 499: the server thinks that we hung up, so another try can help
+    **dict.fromkeys((408, 429, 503), Failure.BUSY),
+    499: Failure.SERVER_ERROR,
+    502: Failure.RUNNER_CRASH,  # a proxy's: what is behind it died
+}
+_HINTS = {  # where a kind of server has none of its own
+    Failure.CONTEXT_OVERFLOW: "raise num_ctx, or send fewer or smaller frames or a shorter history",
+    Failure.OOM: "use a smaller model, a smaller num_ctx, or fewer or smaller frames",
+    Failure.IMAGE_REJECTED: "send JPEG or PNG with sides of 32 px or more, to a model whose capabilities name vision",
+    Failure.RUNNER_CRASH: "see the server's log; with images try fewer or smaller ones, else a smaller num_ctx",
+    Failure.BUSY: "lower the number of calls in flight, or let the server take more",
+    Failure.UNREACHABLE: "wait until it has loaded the model; the same command then goes on",
+    Failure.BAD_REQUEST: "the server refuses this request as such; sending it again will not help",
+    Failure.SERVER_ERROR: "see the server's log, and check that the host's address is right",
+}
 
 
 @dataclass(frozen=True)
@@ -61,7 +73,7 @@ class Server:
         """The error for an answer of `status` with `body`; status 200 is an error line inside a stream."""
         text = unwrap(body)
         failure = _failure(status, text.lower())
-        hint = self.hints.get(failure) or HINTS.get(failure) or self.pull.format(model=model)
+        hint = (_HINTS | {Failure.MODEL_NOT_FOUND: self.pull.format(model=model)} | dict(self.hints))[failure]
         if failure is Failure.BAD_REQUEST or 300 <= status < 400:
             hint = self._refused(status) or hint
         said = " ".join(text.split())[:SHOWN_CHARACTERS] or "nothing"
@@ -70,25 +82,16 @@ class Server:
         return CallError(failure, f"{self.name} answered with {code}: {said}", where=at, hint=hint)
 
     def _refused(self, status: int) -> str:
-        if status < 400:
-            return f"it sends elsewhere, which is not followed: {self.address}"
-        if status in (401, 403):
-            return self.login
-        if status == 413:
-            return "send fewer or smaller frames, or raise the limit on request bodies of the proxy before the server"
-        return self.address if status in (404, 405) else ""
+        """What to do where the status alone says it."""
+        match status:
+            case 401 | 403:
+                return self.login
+            case 404 | 405:
+                return self.address
+            case 413:
+                return "send fewer or smaller frames, or let the proxy before the server take larger requests"
+        return f"it sends elsewhere, which is not followed: {self.address}" if status < 400 else ""
 
-
-HINTS = {  # where a kind of server has none of its own
-    Failure.CONTEXT_OVERFLOW: "raise num_ctx, or send fewer or smaller frames or a shorter history",
-    Failure.OOM: "use a smaller model, a smaller num_ctx, or fewer or smaller frames",
-    Failure.IMAGE_REJECTED: "send JPEG or PNG with sides of 32 px or more, to a model whose capabilities name vision",
-    Failure.RUNNER_CRASH: "see the server's log; with images try fewer or smaller ones, else a smaller num_ctx",
-    Failure.BUSY: "lower the number of calls in flight, or let the server take more",
-    Failure.UNREACHABLE: "wait until it has loaded the model; the same command then goes on",
-    Failure.BAD_REQUEST: "the server refuses this request as such; sending it again will not help",
-    Failure.SERVER_ERROR: "see the server's log, and check that the host's address is right",
-}
 
 OLLAMA = Server(
     "Ollama server",
@@ -96,7 +99,7 @@ OLLAMA = Server(
     pull="ollama pull {model}",
     address="check that the host's address is that of an Ollama server, without a page or proxy before it",
     hints={
-        Failure.OOM: f"{HINTS[Failure.OOM]}, or OLLAMA_KV_CACHE_TYPE=q8_0",
+        Failure.OOM: f"{_HINTS[Failure.OOM]}, or OLLAMA_KV_CACHE_TYPE=q8_0",
         Failure.BUSY: "lower the number of calls in flight, or raise OLLAMA_MAX_QUEUE on the server",
         Failure.SERVER_ERROR: "see the server's log, and check that the host's address is that of an Ollama server",
     },
@@ -116,8 +119,7 @@ def unwrap(body: str) -> str:
             return text
         inner = value.get("error", value) if isinstance(value, dict) else value
         if isinstance(inner, dict):
-            words = [str(inner[key]) for key in ("type", "message") if inner.get(key)]
-            return ": ".join(words) or text
+            return ": ".join(str(inner[key]) for key in ("type", "message") if inner.get(key)) or text
         if not isinstance(inner, str):
             return text
         text = inner
@@ -125,13 +127,6 @@ def unwrap(body: str) -> str:
 
 
 def _failure(status: int, text: str) -> Failure:
-    for failure, wordings in _WORDINGS.items():
-        if re.search(wordings, text):
-            return failure
-    if status == 404 and "model" in text and "not found" in text:
-        return Failure.MODEL_NOT_FOUND
-    if status in _BUSY_STATUSES:
-        return Failure.BUSY
-    if 400 <= status < 500 and status != CANCELED:
-        return Failure.BAD_REQUEST
-    return Failure.RUNNER_CRASH if status == 502 else Failure.SERVER_ERROR  # a proxy's: what is behind it died
+    named = (failure for failure, wordings in _WORDINGS.items() if re.search(wordings, f"{status} {text}"))
+    refused = Failure.BAD_REQUEST if 400 <= status < 500 else Failure.SERVER_ERROR
+    return next(named, _STATUSES.get(status, refused))

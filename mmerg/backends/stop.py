@@ -1,4 +1,4 @@
-"""Lets one thread's calls be broken off while others go on: as `Backend.close` does for all, for good.
+"""Lets another thread break off calls: all calls of a backend that closes, or those of one thread.
 
 stop = Stop()
 with stop.over_this_thread():       # in the thread that asks
@@ -17,26 +17,25 @@ LOOK = 0.2  # seconds between two looks whether anybody waits for the reply
 
 
 class Stop:
-    """Set once, from any thread; what is held then is shut, and nothing is held after it."""
+    """Set once, from any thread. What is held then is shut, and nothing can be held afterwards."""
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
+        self._lock, self._event = threading.Lock(), threading.Event()
         self._held: set[Callable[[], None]] = set()
-        self._set = False
 
     def set(self) -> None:
         with self._lock:
-            self._set = True
+            self._event.set()
             for shut in self._held:
                 shut()
 
     def is_set(self) -> bool:
-        return self._set
+        return self._event.is_set()
 
     def check(self) -> None:
         """Raises CallError interrupted once it is set."""
-        if self._set:
-            raise CallError(Failure.INTERRUPTED, "nobody waits for the reply any longer", hint="ask again")
+        if self._event.is_set():
+            raise CallError(Failure.INTERRUPTED, "the call was broken off", hint="run again to take up from here")
 
     def hold(self, shut: Callable[[], None]) -> None:
         """Have `shut`, which ends what a thread waits for, called from the thread that sets this. Raises CallError
@@ -49,6 +48,17 @@ class Stop:
         with self._lock:
             self._held.discard(shut)
 
+    def rest(self, seconds: float) -> None:
+        """Wait. Raises CallError interrupted soon after this, or the stop over the thread, is set."""
+        end, thread = time.monotonic() + seconds, current()
+        while True:
+            left = end - time.monotonic()
+            self._event.wait(min(LOOK, max(0.0, left)))
+            self.check()
+            thread.check()
+            if left <= LOOK:
+                return
+
     @contextmanager
     def over_this_thread(self) -> Iterator[None]:
         """Calls that this thread makes in the block are broken off by `set`."""
@@ -59,20 +69,6 @@ class Stop:
             _CURRENT.reset(token)
 
 
-_CURRENT: ContextVar[Stop | None] = ContextVar("stop", default=None)
-
-
-def current() -> Stop:
-    """The one over this thread; where there is none, one that nobody sets."""
-    return _CURRENT.get() or Stop()
-
-
-def rested(seconds: float, closed: threading.Event) -> bool:
-    """Waits so long; True, and at once, where `closed` is set. Raises CallError interrupted soon after the stop over
-    this thread is set."""
-    stop, end = current(), time.monotonic() + seconds
-    while not closed.wait(min(LOOK, max(0.0, end - time.monotonic()))):
-        stop.check()
-        if time.monotonic() >= end:
-            return False
-    return True
+_NEVER = Stop()
+_CURRENT: ContextVar[Stop] = ContextVar("stop", default=_NEVER)
+current = _CURRENT.get  # the stop over this thread

@@ -15,7 +15,6 @@ from urllib.parse import urlsplit
 from mmerg.backends.cache import REPLIES, Mode, cached, replay, stored_engine
 from mmerg.backends.pool import PATIENCE, Host, Pool
 from mmerg.backends.protocol import Engine, Sampling
-from mmerg.backends.retry import Retry
 from mmerg.corpora.dialogue import Corpus, Sample
 from mmerg.corpora.protocols import Selection, describe
 from mmerg.corpora.reading import read_corpus
@@ -95,14 +94,14 @@ def _place(host: str) -> object:
 
 
 def pool_of(settings: AskingSettings, patience: float = PATIENCE) -> Pool:
-    """A host for each address, each with the reply cache and its retries, none of them called yet. patience: seconds
-    that a call waits while all of them are down."""
+    """A host for each address, each with the reply cache, none of them called yet. patience: seconds that a call waits
+    while all of them are down."""
     backend, slots = settings.backend, settings.backbone.concurrency
     hosts = []
     for address in hosts_of(settings):
-        retried = Retry(make(backend.adapter, host=address), backend.attempts)
-        hosts.append(Host(cached(retried, *_replies(settings)), slots, address))
-    return Pool(hosts, backend.revive_after, patience)
+        adapter = make(backend.adapter, host=address)
+        hosts.append(Host(cached(adapter, *_replies(settings)), slots, address))
+    return Pool(hosts, backend.revive_after, patience, attempts=backend.attempts)
 
 
 def _replies(settings: AskingSettings) -> tuple[Path, Mode, Path | None]:

@@ -1,7 +1,7 @@
 """Embeds texts with any embedding model that Ollama serves, on one host or on several that hold the same model.
 
 Each text is sent alone, and to a host one at a time, so that its vector does not depend on what else is asked. Calls
-are tried again, move to other hosts and wait for lost ones as those of chat do: by the same `Retry` and `Pool`.
+are tried again, move to other hosts and wait for lost ones as those of chat do: by the same `Pool`.
 """
 
 import json
@@ -13,7 +13,6 @@ from typing import Any, Protocol
 
 from mmerg.backends.pool import Host, Pool
 from mmerg.backends.protocol import Engine, Finish, Message, Reply, Request, Sampling
-from mmerg.backends.retry import Retry
 from mmerg.errors import ConfigError
 from mmerg.memory.vectors import Vectors, unit
 
@@ -29,7 +28,7 @@ class Server(Protocol):
 
 
 class _Embedding:
-    """The model on one host as a Backend, for `Retry` and `Pool`: its reply to a text is the vector, as JSON."""
+    """The model on one host as a Backend, for `Pool`: its reply to a text is the vector, as JSON."""
 
     def __init__(self, server: Server, model: str) -> None:
         self._server, self._model = server, model
@@ -45,7 +44,7 @@ class _Embedding:
 
 
 class Ollama:
-    """connect: gives what asks the host of an address. wait, patience: seconds, see `Retry` and `Pool`."""
+    """connect: gives what asks the host of an address. wait, patience: seconds, see `Pool`."""
 
     def __init__(
         self,
@@ -55,8 +54,8 @@ class Ollama:
         wait: float = 1.0,
         patience: float = 600.0,
     ) -> None:
-        served = [Host(Retry(_Embedding(connect(host), model), wait=wait), 1, host) for host in hosts]
-        self._pool = Pool(served, patience=patience, wait=wait)
+        served = [Host(_Embedding(connect(host), model), 1, host) for host in hosts]
+        self._pool = Pool(served, patience=patience, wait=wait, attempts=3)
         self._lock = Lock()
 
     def identity(self) -> str:

@@ -1,6 +1,5 @@
 """The reply cache: exact replay, what is part of the key, one call for many askers, and a file that survives."""
 
-import hashlib
 import json
 import os
 import signal
@@ -16,7 +15,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from filelock import FileLock
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -278,22 +276,6 @@ def test_different_calls_do_not_wait_for_each_other(path: Path) -> None:
     assert [reply.text for reply in replies] == ["x", "x"]
 
 
-def test_the_reply_that_was_stored_first_is_the_one_to_go_on_with(path: Path) -> None:
-    def answer(request: Request) -> str:
-        lock.unlink()  # as on a system without such locks: another process does not wait
-        other = Cache(Scripted(["first"]), path)
-        other.complete(REQUEST)
-        other.close()
-        return "second"
-
-    backend = Cache(Scripted(answer), path)
-    lock = path.with_name(
-        f"cache.sqlite.{hashlib.sha256(f'{REQUEST.digest()} {ENGINE.key()}'.encode()).hexdigest()[:32]}.lock"
-    )
-    assert backend.complete(REQUEST).text == "first"
-    backend.close()
-
-
 def start(path: Path, first: int, number: int) -> subprocess.Popen[str]:
     command = [sys.executable, "-c", WRITER, str(path), str(first), str(number)]
     return subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
@@ -543,15 +525,6 @@ def test_who_waits_for_anothers_call_is_told_when_the_cache_is_closed(path: Path
     assert failures == [Failure.INTERRUPTED]
 
 
-def test_locks_that_killed_processes_left_are_taken_away(path: Path) -> None:
-    left, held = (path.with_name(f"{path.name}.{name * 32}.lock") for name in "ab")
-    left.parent.mkdir()
-    left.touch()
-    with FileLock(held), closing(Cache(Scripted(["x"]), path)) as backend:
-        backend.complete(REQUEST)
-        assert (left.exists(), held.exists()) == (False, True)
-
-
 def test_no_locks_are_left_behind(path: Path) -> None:
     backend = Cache(Scripted(lambda request: "x"), path)
     with ThreadPoolExecutor(8) as threads:
@@ -594,18 +567,3 @@ def test_an_engine_that_is_not_clear_is_not_guessed(path: Path) -> None:
             stored_engine(path, "scripted", model, load)
         assert all(words in caught.value.what for words in told)
         assert caught.value.where == str(path)
-
-
-def test_a_cache_from_before_engines_were_noted_is_read_and_gets_them(path: Path) -> None:
-    made = Cache(Scripted(["x"]), path)
-    made.complete(REQUEST)
-    made.close()
-    with closing(sqlite3.connect(path)) as database, database:
-        database.execute("DROP TABLE engines")
-    with pytest.raises(ConfigError, match="no engine"):
-        stored_engine(path, "scripted", "script", {})
-    again = Cache(Scripted(["y"]), path)
-    assert again.complete(REQUEST).text == "x"
-    again.complete(replace(REQUEST, logprobs=True))
-    again.close()
-    assert stored_engine(path, "scripted", "script", {}) == ENGINE

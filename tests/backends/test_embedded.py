@@ -1,6 +1,5 @@
 """llama.cpp in this process, with a real small model (SmolLM2-135M) and a projector of random weights for its eyes."""
 
-import gc
 import hashlib
 import importlib.util
 import json
@@ -21,8 +20,7 @@ import numpy as np
 import pytest
 
 from mmerg.backends.connection import Deadlines
-from mmerg.backends.embedded import REVISION, Embedded
-from mmerg.backends.embedded_server import DEFAULTS, load_options, thread_count
+from mmerg.backends.embedded import REVISION, Embedded, thread_count
 from mmerg.backends.protocol import Finish, Image, Message, Request, Sampling
 from mmerg.errors import CallError, ConfigError, Failure
 from mmerg.storage.files import locate, sha256_of
@@ -89,7 +87,7 @@ def test_the_prompt_is_chatml_and_nothing_else(backend: Embedded) -> None:
         {"role": "assistant", "content": "Hello."},
         {"role": "user", "content": "Why?"},
     ]
-    answer = server.told(json.loads, "/apply-template", {"messages": messages})
+    answer = server.read(json.loads, "/apply-template", {"messages": messages})
     assert answer["prompt"] == (
         "<|im_start|>system\nBe brief.<|im_end|>\n<|im_start|>user\nHi<|im_end|>\n"
         "<|im_start|>assistant\nHello.<|im_end|>\n<|im_start|>user\nWhy?<|im_end|>\n<|im_start|>assistant\n"
@@ -348,7 +346,6 @@ def test_the_deadline_ends_a_call_and_the_next_one_works() -> None:
 def test_closing_breaks_off_a_call_in_flight() -> None:
     backend = Embedded(MODEL, load=LOAD)
     backend.describe()
-    gc.collect()  # the connection of that
     caught: list[CallError] = []
 
     def call() -> None:
@@ -360,7 +357,7 @@ def test_closing_breaks_off_a_call_in_flight() -> None:
     threads = [threading.Thread(target=call) for _ in range(3)]
     for thread in threads:
         thread.start()
-    while len(backend._open()[0]._connections) < 3:
+    while len(backend._open()[0].closed._held) < 3:
         threading.Event().wait(0.001)
     backend.close()
     for thread in threads:
@@ -495,9 +492,8 @@ def test_a_context_longer_than_the_models_is_refused() -> None:
 
 def test_an_unknown_load_option_is_refused() -> None:
     with pytest.raises(ConfigError, match="num_ctxx") as caught:
-        load_options({"num_ctxx": 1})
+        Embedded(MODEL, load={"num_ctxx": 1})
     assert "num_ctx," in caught.value.hint
-    assert load_options({"parallel": 2})["parallel"] == 2
 
 
 @pytest.mark.parametrize(
@@ -508,10 +504,6 @@ def test_a_load_option_that_is_no_number_is_refused(load: dict[str, Any]) -> Non
     with pytest.raises(ConfigError, match=f"{name} is {value!r}, not a whole number") as caught:
         Embedded(MODEL, load=load).describe()
     assert f"give {name} a whole number of at least 1" in caught.value.hint
-
-
-def test_the_defaults_are_in_their_own_ranges() -> None:
-    assert load_options(DEFAULTS) == DEFAULTS
 
 
 def test_threads_never_outnumber_the_cores() -> None:

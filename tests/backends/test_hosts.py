@@ -14,7 +14,6 @@ from mmerg.backends.cache import Cache
 from mmerg.backends.ollama import Deadlines, Ollama
 from mmerg.backends.pool import Host, Pool
 from mmerg.backends.protocol import Message, Request, Sampling
-from mmerg.backends.retry import Retry
 from mmerg.engine.parallel import in_flight
 from mmerg.errors import CallError, ConfigError, Failure, RunError
 from tests.backends.test_pool import Clock
@@ -71,10 +70,10 @@ def machines() -> Iterator[Callable[..., Machine]]:
 
 def pool_of(*machines: Machine, model: str = MODEL, clock: Clock | None = None, patience: float = 600.0) -> Pool:
     hosts = [
-        Host(Retry(Ollama(host=machine.url, model=model, load={"num_ctx": 2048}, deadlines=QUICK), 1), 1, machine.name)
+        Host(Ollama(host=machine.url, model=model, load={"num_ctx": 2048}, deadlines=QUICK), 1, machine.name)
         for machine in machines
     ]
-    return Pool(hosts, revive_after=60.0, patience=patience, wait=0.05, clock=clock or time.monotonic)
+    return Pool(hosts, revive_after=60.0, patience=patience, wait=0.05, attempts=1, clock=clock or time.monotonic)
 
 
 def served(pool: Pool, samples: int, calls: int = 2) -> Counter[str]:
@@ -216,9 +215,8 @@ def wired(folder: Path, *machines: Machine, clock: Clock | None = None) -> Pool:
     hosts = []
     for machine in machines:
         adapter = Ollama(host=machine.url, model=MODEL, load={"num_ctx": 2048}, deadlines=QUICK)
-        cache = Cache(Retry(adapter, attempts=8, wait=0.05), folder / "replies.sqlite")
-        hosts.append(Host(cache, 1, machine.name))
-    return Pool(hosts, revive_after=60.0, clock=clock or Clock())
+        hosts.append(Host(Cache(adapter, folder / "replies.sqlite"), 1, machine.name))
+    return Pool(hosts, revive_after=60.0, wait=0.05, attempts=8, clock=clock or Clock())
 
 
 def told_by_the_only_host(pool: Pool) -> str:

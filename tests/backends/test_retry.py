@@ -1,17 +1,17 @@
-"""Retrying: what is tried again, how often, and that closing ends a wait."""
+"""Trying again: what is tried again, how often, and what ends a wait."""
 
 import threading
+from functools import partial
 
 import pytest
 
 from mmerg.backends.protocol import Message, Request, Sampling
-from mmerg.backends.retry import Retry, pause
-from mmerg.backends.scripted import ENGINE, Scripted
+from mmerg.backends.retry import pause, persist
+from mmerg.backends.scripted import Scripted
 from mmerg.backends.stop import Stop
 from mmerg.errors import CallError, Failure
 
 RETRIED = ["runner_crash", "timeout", "busy", "server_error", "unreachable"]
-OTHERS = sorted(set(Failure) - set(RETRIED))
 REQUEST = Request((Message("user", "hello"),), Sampling())
 
 
@@ -19,74 +19,51 @@ def failing(failure: Failure, times: int) -> Scripted:
     return Scripted([*(CallError(failure, f"it failed {n}", where="host", hint="look") for n in range(times)), "fine"])
 
 
-@pytest.mark.parametrize("failure", [Failure(name) for name in RETRIED])
-def test_what_may_pass_is_tried_again(failure: Failure) -> None:
+def asked(inner: Scripted, attempts: int = 3) -> str:
+    return persist(partial(inner.complete, REQUEST), attempts, 0.0, Stop()).text
+
+
+@pytest.mark.parametrize("failure", list(Failure))
+def test_what_may_pass_is_tried_again_and_all_else_fails_at_once(failure: Failure) -> None:
     inner = failing(failure, 2)
-    assert Retry(inner, attempts=3, wait=0.0).complete(REQUEST).text == "fine"
-    assert inner.requests == [REQUEST] * 3
-
-
-@pytest.mark.parametrize("failure", OTHERS)
-def test_anything_else_fails_at_once_and_unchanged(failure: Failure) -> None:
-    inner = failing(failure, 1)
-    with pytest.raises(CallError) as caught:
-        Retry(inner, attempts=3, wait=0.0).complete(REQUEST)
-    assert (inner.calls, caught.value.failure, caught.value.what) == (1, failure, "it failed 0")
+    if failure in RETRIED:
+        assert (asked(inner), inner.calls) == ("fine", 3)
+    else:
+        with pytest.raises(CallError) as caught:
+            asked(inner)
+        assert (inner.calls, caught.value.failure, caught.value.what) == (1, failure, "it failed 0")
 
 
 def test_the_last_error_says_how_often_it_was_tried() -> None:
     inner = failing(Failure.TIMEOUT, 9)
     with pytest.raises(CallError) as caught:
-        Retry(inner, attempts=4, wait=0.0).complete(REQUEST)
+        asked(inner, attempts=4)
     error = caught.value
     assert (error.what, error.where, error.hint) == ("it failed 3 (tried 4 times)", "host", "look")
     assert (error.failure, inner.calls) == (Failure.TIMEOUT, 4)
 
 
-def test_a_bug_is_not_tried_again() -> None:
-    inner = Scripted([KeyError("bug"), "fine"])
-    with pytest.raises(KeyError):
-        Retry(inner, attempts=3, wait=0.0).complete(REQUEST)
-    assert inner.calls == 1
-
-
 @pytest.mark.parametrize("ended_by", ["close", "stop"])
-def test_a_retry_that_waits_is_ended(ended_by: str) -> None:
-    waiting = threading.Event()
+def test_a_wait_is_ended(ended_by: str) -> None:
+    waiting, closed, stop = threading.Event(), Stop(), Stop()
+    caught: list[Failure] = []
 
-    def fail(request: Request) -> CallError:
+    def fail() -> None:
         waiting.set()
-        return CallError(Failure.BUSY, "queue full")
-
-    backend = Retry(Scripted(fail), attempts=3, wait=3600.0)
-    caught: list[CallError] = []
-    stop = Stop()
+        raise CallError(Failure.BUSY, "queue full")
 
     def call() -> None:
-        try:
-            with stop.over_this_thread():
-                backend.complete(REQUEST)
-        except CallError as error:
-            caught.append(error)
+        with stop.over_this_thread(), pytest.raises(CallError) as error:
+            persist(fail, 3, 3600.0, closed)
+        caught.append(error.value.failure)
 
     thread = threading.Thread(target=call)
     thread.start()
     waiting.wait()
-    {"close": backend.close, "stop": stop.set}[ended_by]()
+    {"close": closed, "stop": stop}[ended_by].set()
     thread.join(60)
-    assert [error.failure for error in caught] == [Failure.INTERRUPTED]
-    assert ("queue full" in caught[0].what) is (ended_by == "close")
+    assert caught == [Failure.INTERRUPTED]
 
 
 def test_waits_double() -> None:
     assert [pause(0.5, tries) for tries in (1, 2, 3, 4)] == [0.5, 1.0, 2.0, 4.0]
-
-
-def test_describe_goes_straight_through_and_close_closes_inside() -> None:
-    inner = Scripted(["never asked for"])
-    backend = Retry(inner)
-    assert backend.describe() == ENGINE
-    backend.close()
-    with pytest.raises(CallError) as caught:
-        inner.complete(REQUEST)
-    assert caught.value.failure is Failure.INTERRUPTED

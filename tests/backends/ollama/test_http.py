@@ -8,8 +8,7 @@ from contextlib import closing
 
 import pytest
 
-from mmerg.backends.address import split_host
-from mmerg.backends.connection import HEAD_BYTES, LINE_BYTES, Deadlines
+from mmerg.backends.connection import HEAD_BYTES, LINE_BYTES, Deadlines, split_address
 from mmerg.backends.http import Http
 from mmerg.backends.ollama import Ollama
 from mmerg.backends.ollama_host import OllamaHost
@@ -44,8 +43,8 @@ def kept(faulty: Faulty) -> Faulty:
     return faulty
 
 
-def lines_of(http: Http, room: int = 2**26) -> list[bytes]:
-    with http.ask("/api/chat", {}, room=room) as answer:
+def lines_of(http: Http, most: int = 2**26) -> list[bytes]:
+    with http.ask("/api/chat", {}, most=most) as answer:
         return list(answer.lines())
 
 
@@ -61,9 +60,9 @@ def new(server: Faulty, deadlines: Deadlines = SHORT) -> Http:
     return Http(server.host, OLLAMA, deadlines)
 
 
-def failure_of(http: Http, room: int = 2**26) -> CallError:
+def failure_of(http: Http, most: int = 2**26) -> CallError:
     with closing(http), pytest.raises(CallError) as caught:
-        lines_of(http, room)
+        lines_of(http, most)
     assert caught.value.where == http.host
     assert caught.value.hint
     return caught.value
@@ -83,7 +82,7 @@ def test_threads_share_connections_and_get_their_own_answers(kept: Faulty) -> No
         kept.answer(stream(*[b"%d\n" % number] * 50), path=f"/{number}")
 
     def ask(number: int) -> set[bytes]:
-        with http.ask(f"/{number % 8}", {}) as answer:
+        with http.ask(f"/{number % 8}", {}, most=2**20) as answer:
             return set(answer.lines())
 
     with closing(Http(kept.host, OLLAMA)) as http, ThreadPoolExecutor(8) as threads:
@@ -350,7 +349,7 @@ def test_a_host_that_is_busy_when_it_is_checked_costs_no_reply(kept: Faulty) -> 
 )
 def test_an_address_with_a_password_is_refused_and_not_shown(host: str) -> None:
     with pytest.raises(ConfigError, match="no user name or password") as caught:
-        split_host(host)
+        split_address(host)
     assert "secret" not in str(caught.value)
     with pytest.raises(ConfigError) as described:
         Ollama(host=host, model="m", load={"num_ctx": 512}).describe()

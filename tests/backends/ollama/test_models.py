@@ -2,7 +2,7 @@
 
 import pytest
 
-from mmerg.backends.ollama_host import Loaded, OllamaHost, names
+from mmerg.backends.ollama_host import Listed, OllamaHost, names
 from mmerg.errors import CallError
 from tests.backends.conftest import Faulty, json_answer
 
@@ -14,7 +14,8 @@ def test_loaded_reads_the_line_of_its_model(faulty: Faulty) -> None:
     ]
     faulty.answer(json_answer({"models": rows}), path="/api/ps")
     found = OllamaHost(faulty.host).loaded("m")
-    assert found == Loaded(100, 60, 4096)
+    assert found == Listed(model="m:latest", size=100, size_vram=60, context_length=4096)
+    assert found
     assert found.spilled
     assert OllamaHost(faulty.host).loaded("absent") is None
 
@@ -33,11 +34,6 @@ def test_embed_cuts_nothing_and_counts(faulty: Faulty) -> None:
     )
     with pytest.raises(CallError, match="1 vectors for 2 texts"):
         OllamaHost(faulty.host).embed("m", ["a", "b"])
-
-
-def test_embed_of_nothing_asks_nothing(faulty: Faulty) -> None:
-    assert OllamaHost(faulty.host).embed("m", []) == []
-    assert faulty.requests == []
 
 
 @pytest.mark.parametrize(

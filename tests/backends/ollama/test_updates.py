@@ -9,7 +9,6 @@ from mmerg.backends.cache import Cache
 from mmerg.backends.ollama import Ollama
 from mmerg.backends.pool import Host, Pool
 from mmerg.backends.protocol import Message, Request, Sampling
-from mmerg.backends.retry import Retry
 from mmerg.errors import CallError, ConfigError, Failure
 from tests.backends.conftest import HANG, LAST, Faulty, json_answer, line, stream, whole
 
@@ -24,7 +23,7 @@ def request(text: str) -> Request:
 def pool_of(server: Faulty, folder: Path) -> Pool:
     """As a run wires it: cache, retries, adapter."""
     adapter = Ollama(host=server.host, model="m", load={"num_ctx": 512})
-    return Pool([Host(Cache(Retry(adapter, attempts=1), folder / "replies.sqlite"), 2, server.host)])
+    return Pool([Host(Cache(adapter, folder / "replies.sqlite"), 2, server.host)], attempts=1)
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,6 @@ from mmerg.backends.cache import Cache
 from mmerg.backends.openai import OpenAI
 from mmerg.backends.pool import Host, Pool
 from mmerg.backends.protocol import Message, Request, Sampling
-from mmerg.backends.retry import Retry
 from mmerg.errors import CallError, ConfigError, Failure
 from tests.backends.conftest import CLOSE, HANG, Faulty, completion, faulty_server, json_answer
 
@@ -32,9 +31,8 @@ def pool_of(folder: Path, *servers: Faulty) -> Pool:
     hosts = []
     for server in servers:
         adapter = OpenAI(host=server.host, model="m", dialect="vllm", load={"num_ctx": 512}, check_wait=0.01)
-        cache = Cache(Retry(adapter, attempts=2, wait=0.01), folder / "replies.sqlite")
-        hosts.append(Host(cache, 1, server.host))
-    return Pool(hosts, wait=0.01)
+        hosts.append(Host(Cache(adapter, folder / "replies.sqlite"), 1, server.host))
+    return Pool(hosts, wait=0.01, attempts=2)
 
 
 def test_a_call_moves_on_from_a_host_that_dies(servers: tuple[Faulty, Faulty], tmp_path: Path) -> None:

@@ -105,13 +105,12 @@ def test_a_recorded_reply_is_read(faulty: Faulty) -> None:
 # Neither vLLM nor SGLang tells of cached tokens without --enable-prompt-tokens-details or --enable-cache-report.
 
 
-@pytest.mark.parametrize(("context", "shown"), [("8192", "input_value='8192'"), (-1, "input_value=-1")])
-def test_a_context_that_is_no_number_of_tokens_is_shown(faulty: Faulty, context: object, shown: str) -> None:
+@pytest.mark.parametrize("context", ["8192", -1])
+def test_a_context_that_is_no_number_of_tokens_is_shown(faulty: Faulty, context: object) -> None:
     backend = served(faulty, "vllm")
     faulty.answer(json_answer({"data": [{"id": "m", "max_model_len": context}]}), path="/v1/models")
-    with pytest.raises(CallError, match="not those of vllm: Input should be") as caught:
+    with pytest.raises(CallError, match=f"context length is '{context}'"):
         backend.describe()
-    assert shown in caught.value.what
 
 
 @pytest.mark.parametrize("name", ["reasoning", "reasoning_content"])
