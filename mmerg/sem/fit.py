@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from mmerg.errors import CorpusError
-from mmerg.sem.model import Columns, Dense, Floats, Model, tfidf, words_of
+from mmerg.sem.model import Columns, Dense, Model, tfidf, words_of
 
 FEWEST = 5  # samples of a label
 RARE = 2  # a word that fewer histories have tells nothing of others
@@ -69,30 +69,22 @@ def fit(
     ends = np.cumsum([0, *(len(columns) for columns, _ in vectors)])
     columns, values = (np.concatenate(parts) for parts in zip(*vectors, strict=True))
     rows = csr_matrix((values, columns, ends), shape=(len(samples), len(column)))
-    found, told = _least(rows, samples, labels, l2, max_steps, at)
-    return Model(tuple(labels), column, table, found[:, :-1], found[:, -1]), told
+    found, steps = fit_dense(rows, samples, labels, l2, max_steps, at)
+    return Model(found.labels, column, table, found.weights, found.bias), steps
 
 
 def fit_dense(
-    vectors: Floats,
+    rows: Any,
     samples: Sequence[Labelled],
     labels: Sequence[str],
     l2: float = 1.0,
     max_steps: int = 300,
     at: At = lambda _: None,
 ) -> tuple[Dense, str]:
-    """The same over the samples' embeddings: [samples, dimensions]."""
-    found, told = _least(vectors.astype(np.float64), samples, labels, l2, max_steps, at)
-    return Dense(tuple(labels), found[:, :-1], found[:, -1]), told
-
-
-def _least(
-    rows: Any, samples: Sequence[Labelled], labels: Sequence[str], l2: float, max_steps: int, at: At
-) -> tuple[Floats, str]:
-    """Weights and bias [labels, columns + 1], and how many steps that took. rows: a matrix of numpy's or a sparse one
-    of scipy's, [samples, columns]."""
+    """The same over vectors of the samples. rows: [samples, dimensions], a matrix of numpy's or a sparse one."""
     from scipy.optimize import minimize
 
+    rows = rows.astype(np.float64)
     number = {label: index for index, label in enumerate(labels)}
     gold = np.array([number[sample.label] for sample in samples])
     steps = count(1)
@@ -105,8 +97,9 @@ def _least(
         callback=lambda _: at(next(steps)),
         options={"maxiter": max_steps, "maxfun": 2 * max_steps},
     )
+    found = best.x.reshape(shape).astype(np.float32)
     enough = "converged" if best.success else "not converged: max_steps=… gives it more"
-    return best.x.reshape(shape).astype(np.float32), f"{best.nit} steps, {enough}"
+    return Dense(tuple(labels), found[:, :-1], found[:, -1]), f"{best.nit} steps, {enough}"
 
 
 def objective(rows: Any, gold: Columns, shape: tuple[int, int], l2: float) -> Callable[[Flat], tuple[float, Flat]]:

@@ -40,6 +40,23 @@ def tfidf(history: Sequence[str], column: Mapping[str, int], idf: Floats) -> tup
 
 
 @dataclass(frozen=True)
+class Dense:
+    """weights: [labels, dimensions]; bias: [labels]."""
+
+    labels: tuple[str, ...]
+    weights: Floats
+    bias: Floats
+
+    def predict(self, vector: Floats) -> dict[str, float]:
+        """The probability of each label, the most probable first; of equal ones in the order of labels. vector:
+        [dimensions]."""
+        scores = self.weights.astype(np.float64) @ vector + self.bias
+        chances = np.exp(scores - scores.max())
+        chances /= chances.sum()
+        return {self.labels[number]: float(chances[number]) for number in np.argsort(-chances, kind="stable")}
+
+
+@dataclass(frozen=True)
 class Model:
     """column: where each word stands. idf: [words]; weights: [labels, words]; bias: [labels]."""
 
@@ -50,41 +67,19 @@ class Model:
     bias: Floats
 
     def predict(self, history: Sequence[str]) -> dict[str, float]:
-        """The probability of each label, the most probable first; of equal ones in the order of labels."""
+        """As `Dense.predict`, of the texts of a history."""
         columns, values = tfidf(history, self.column, self.idf)
-        return _chances(self.labels, self.weights[:, columns].astype(np.float64) @ values + self.bias)
+        return Dense(self.labels, self.weights[:, columns], self.bias).predict(values)
 
     def salience(self, history: Sequence[str]) -> list[tuple[int, str, float]]:
         """The known words, each with the turn (from 1) where it first stands and |coefficient × tf-idf| for the label
         that is predicted, the weightiest first."""
         columns, values = tfidf(history, self.column, self.idf)
         label = self.labels.index(next(iter(self.predict(history))))
-        weight = dict(zip(columns.tolist(), np.abs(self.weights[label, columns] * values).tolist(), strict=True))
-        said = [(turn, word) for turn, text in enumerate(history, start=1) for word in words_of(text)]
-        first = {word: turn for turn, word in reversed(said) if word in self.column}
-        found = [
-            (first[word], word, weight[self.column[word]])
-            for word in dict.fromkeys(word for _, word in said)
-            if word in first
-        ]
+        weights = dict(zip(columns.tolist(), np.abs(self.weights[label, columns] * values).tolist(), strict=True))
+        first: dict[str, int] = {}
+        for turn, text in enumerate(history, start=1):
+            for word in words_of(text):
+                first.setdefault(word, turn)
+        found = [(turn, word, weights[self.column[word]]) for word, turn in first.items() if word in self.column]
         return sorted(found, key=lambda one: -one[2])
-
-
-@dataclass(frozen=True)
-class Dense:
-    """weights: [labels, dimensions]; bias: [labels]."""
-
-    labels: tuple[str, ...]
-    weights: Floats
-    bias: Floats
-
-    def predict(self, vector: Floats) -> dict[str, float]:
-        """As `Model.predict`, of a history by its embedding: [dimensions]."""
-        return _chances(self.labels, self.weights.astype(np.float64) @ vector + self.bias)
-
-
-def _chances(labels: Sequence[str], scores: Floats) -> dict[str, float]:
-    """The softmax of scores [labels], the most probable first; of equal ones in the order of labels."""
-    chances = np.exp(scores - scores.max())
-    chances /= chances.sum()
-    return {labels[number]: float(chances[number]) for number in np.argsort(-chances, kind="stable")}

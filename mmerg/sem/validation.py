@@ -30,22 +30,12 @@ def figures(chances: Chances, samples: Sequence[Labelled], dialogues: Sequence[s
         gaps = np.bincount(bins[indices], weights=away[indices], minlength=BINS)
         return float(100 * np.abs(gaps).sum() / len(indices))
 
-    labels = len(chances[0])
-    found = [
-        Score.over(
-            share(k),
-            dialogues,
-            "wilson",
-            name=f"top{k}",
-            signature=f"label:target|among:{k}|scale:100",
-            higher_is_better=True,
-        )
-        for k in TOPS
-        if k < labels
-    ]
-    about: Any = {"name": "ece", "signature": f"bins:{BINS}|scale:100", "higher_is_better": False}
-    found.append(Score.over(ece, dialogues, "bootstrap", **about))
-    return {one.name: one for one in found}
+    found = {}
+    for k in (k for k in TOPS if k < len(chances[0])):
+        about: Any = {"name": f"top{k}", "signature": f"label:target|among:{k}|scale:100", "higher_is_better": True}
+        found[f"top{k}"] = Score.over(share(k), dialogues, "wilson", **about)
+    about = {"name": "ece", "signature": f"bins:{BINS}|scale:100", "higher_is_better": False}
+    return found | {"ece": Score.over(ece, dialogues, "bootstrap", **about)}
 
 
 def confusion(chances: Chances, samples: Sequence[Labelled], labels: Sequence[str]) -> Confusion:
