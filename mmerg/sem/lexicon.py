@@ -40,25 +40,23 @@ def read_lexicon(path: Path) -> Lexicon:
     values = {}
     for number, line in enumerate(lines, start=1):
         word, *rest = line.split("\t")
-        if not line.strip() or (number == 1 and rest[:1] and rest[0].strip().casefold() == "valence"):
+        if not line.strip() or (number == 1 and "".join(rest[:1]).strip().casefold() == "valence"):
             continue
         try:
             valence, arousal = map(float, rest[:2])
         except ValueError:
-            valence = math.nan
+            valence = arousal = math.nan
         if not (-1 <= valence <= 1 and -1 <= arousal <= 1):  # nor is NaN
             what = f"the lexicon has no valence and arousal between -1 and 1: {line[:80]!r}"
             raise ConfigError(what, where=f"{path}, line {number}", hint=HINT)
         values[" ".join(words_of(word))] = (valence, arousal)
-    if not values:
-        raise ConfigError("the lexicon has no words", where=str(path), hint=HINT)
     below = sum(value < 0 for pair in values.values() for value in pair)
-    if 0 < below < len(values) / 20:  # in version 2 it is about half of them
-        what = f"{below} of {2 * len(values)} values are below 0: it is neither version 1, from 0 to 1, nor version 2"
-        raise ConfigError(what, where=str(path), hint=HINT)
-    signed = below > 0
-    scaled = {word: [(one + 1) / 2 if signed else one for one in pair] for word, pair in values.items()}
-    return Lexicon({word: intensity(*pair) for word, pair in scaled.items()}, hashlib.sha256(data).hexdigest())
+    if not values or 0 < below < len(values) / 20:  # in version 2 it is about half of them
+        mixed = f"{below} of {2 * len(values)} values are below 0: it is neither version 1, from 0 to 1, nor version 2"
+        raise ConfigError(mixed if values else "the lexicon has no words", where=str(path), hint=HINT)
+    if below:
+        values = {word: ((valence + 1) / 2, (arousal + 1) / 2) for word, (valence, arousal) in values.items()}
+    return Lexicon({word: intensity(*pair) for word, pair in values.items()}, hashlib.sha256(data).hexdigest())
 
 
 def intensity(valence: float, arousal: float) -> float:
