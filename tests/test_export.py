@@ -1,7 +1,6 @@
 """The command `export`: what its files hold, column by column, and that the documented lines load them."""
 
 import json
-import shutil
 from pathlib import Path
 from typing import Any
 
@@ -38,20 +37,25 @@ def rows(folder: Path, table: str) -> list[dict[str, Any]]:
     return read
 
 
+def exported(folder: Path, one: Result, *told: events.Event) -> Path:
+    """The export of a run of one sample with these events."""
+    began = events.SampleStarted(sample=one.id, at=AT, dialogue="a", history=(), responder="", labels=())
+    with Run(folder / "run", manifest_of([one])) as run:
+        finish(run, one, [began, *told])
+    assert main([str(folder / "run"), "--prompts"]) == 0
+    return folder / "run/export"
+
+
 @pytest.fixture
 def run(tmp_path: Path) -> Path:
-    return build(
-        tmp_path / "run",
-        [
-            (
-                planned("a/1", selected_pass=1, passes=2, audit={"mpa": 1, "psp": 0}, excluded={"scene": 2}),
-                ["psp", PASSED],
-            ),
-            (planned("a/2", plan="be kind"), ["caef", LOST]),
-            (result("a/3", None, gold="fear"), [UNAUDITED]),
-            (result("a/4", None), ["mpa"]),
-        ],
-    )  # fmt: skip
+    first = planned("a/1", selected_pass=1, passes=2, audit={"mpa": 1, "psp": 0}, excluded={"scene": 2})
+    tries = [
+        (first, ["psp", PASSED]),
+        (planned("a/2", plan="be kind"), ["caef", LOST]),
+        (result("a/3", None, gold="fear"), [UNAUDITED]),
+        (result("a/4", None), ["mpa"]),
+    ]
+    return build(tmp_path / "run", tries)
 
 
 def test_a_sample_is_its_result_and_what_it_was_shown(run: Path) -> None:
@@ -74,100 +78,65 @@ def test_a_sample_is_its_result_and_what_it_was_shown(run: Path) -> None:
     )
 
 
-def test_no_field_of_a_result_is_left_out() -> None:
-    assert set(Result.model_fields) - {"id", "audit", "timing"} <= set(
-        TABLES["samples"].columns
-    )  # calls have their own times
-
-
 def test_a_pass_has_all_outputs_and_its_audit(run: Path) -> None:
     assert main([str(run)]) == 0
     found = {(row["sample"], row["t"]): row for row in rows(run / "export", "passes")}
-    assert {key: row["status"] for key, row in found.items()} == {
-        ("a/1", 0): "audited",
-        ("a/1", 1): "audited",
-        ("a/2", 0): "audited",
-        ("a/2", 1): "lost",
-        ("a/3", 0): "unaudited",
-        ("a/4", 0): "audited",
-    }
-    first, again = found["a/1", 0], found["a/1", 1]
+    status = {("a/1", 0): "audited", ("a/1", 1): "audited", ("a/2", 0): "audited", ("a/2", 1): "lost"}
+    assert {key: row["status"] for key, row in found.items()} == status | {
+        ("a/3", 0): "unaudited", ("a/4", 0): "audited"
+    }  # fmt: skip
+    first, again, lost = found["a/1", 0], found["a/1", 1], found["a/2", 1]
     assert (first["fault"], first["selected"], first["rerun_from"]) == ("psp", False, None)
-    assert (again["fault"], again["selected"], again["rerun_from"], again["ran"]) == (
-        None,
-        True,
-        "psp",
-        ["psp", "sgrg"],
-    )
-    assert (again["rerun_reason"], again["rerun_correction"]) == ("wrong", "mend")
+    assert (again["fault"], again["selected"], again["ran"]) == (None, True, ["psp", "sgrg"])
+    assert [again[f"rerun_{what}"] for what in ("from", "reason", "correction")] == ["psp", "wrong", "mend"]
     assert json.loads(again["outputs"]) == {
         "E": {"said": "mpa 0"}, "e": {"said": "caef 0"}, "P": {"said": "psp 1"}, "R": "sgrg 1"
     }  # fmt: skip
     assert first["checks"] == {"mpa": True, "caef": True, "psp": False, "sgrg": True}
     assert first["findings"]["psp"] == {"passed": False, "reason": "psp looked at", "correction": "mend psp"}
-    lost = found["a/2", 1]
-    assert (lost["failure"], lost["failure_text"], lost["ran"], lost["checks"]) == (
-        "schema_invalid",
-        "no JSON",
-        [],
-        None,
-    )
+    assert (lost["failure"], lost["failure_text"], lost["ran"]) == ("schema_invalid", "no JSON", [])
+    assert lost["checks"] is None
     assert json.loads(lost["outputs"]) == {"E": {"said": "mpa 0"}}
     assert (found["a/3", 0]["failure"], found["a/3", 0]["failure_text"]) == ("empty", "blank")
 
 
 def test_a_pass_that_failed_with_its_sample(tmp_path: Path) -> None:
-    one = result("a/1", None)
-    with Run(tmp_path / "run", manifest_of([one])) as run:
-        told: list[events.Event] = [
-            events.SampleStarted(sample="a/1", at=AT, dialogue="a", history=(), responder="", labels=()),
-            called("a/1", "", stage="mpa"),
-            events.SampleFailed(sample="a/1", at=AT, failure=Failure.EMPTY, what="blank"),
-        ]
-        finish(run, one, told)
-    assert main([str(tmp_path / "run")]) == 0
-    [row] = rows(tmp_path / "run/export", "passes")
-    assert (row["status"], row["failure"], row["failure_text"], row["outputs"]) == ("failed", "empty", "blank", "{}")
+    failed = events.SampleFailed(sample="a/1", at=AT, failure=Failure.EMPTY, what="blank")
+    drafts = [called("a/1", "", t=t, stage="mpa") for t in (0, 1)]
+    first, last = rows(exported(tmp_path, result("a/1", None), *drafts, failed), "passes")
+    assert (first["status"], first["failure"]) == ("failed", None)
+    assert (last["status"], last["failure"], last["failure_text"], last["outputs"]) == (
+        "failed",
+        "empty",
+        "blank",
+        "{}",
+    )
 
 
 def test_the_passes_of_a_loop_without_audits_are_finished(tmp_path: Path) -> None:
-    one = result("a/1", "Oh no.", "joy")
-    with Run(tmp_path / "run", manifest_of([one])) as run:
-        drafts = (events.Produced(sample="a/1", at=AT, t=t, stage="answer", symbol="R", output="Oh.") for t in (0, 1))
-        told: list[events.Event] = [
-            events.SampleStarted(sample="a/1", at=AT, dialogue="a", history=(), responder="", labels=()),
-            *drafts,
-            events.Selected(sample="a/1", at=AT, t=0, ranks={0: (9, 0), 1: (8, -1)}, ended="good enough"),
-            events.SampleDone(sample="a/1", at=AT),
-        ]
-        finish(run, one, told)
-    assert main([str(tmp_path / "run")]) == 0
-    found = [(row["t"], row["status"], row["selected"]) for row in rows(tmp_path / "run/export", "passes")]
-    assert found == [(0, "finished", True), (1, "finished", False)]
+    drafts = [events.Produced(sample="a/1", at=AT, t=t, stage="answer", symbol="R", output="Oh.") for t in (0, 1)]
+    end = events.Selected(sample="a/1", at=AT, t=0, ranks={0: (9, 0), 1: (8, -1)}, ended="good enough")
+    found = rows(exported(tmp_path, result("a/1", "Oh no.", "joy"), *drafts, end), "passes")
+    assert [(row["t"], row["status"], row["selected"]) for row in found] == [
+        (0, "finished", True),
+        (1, "finished", False),
+    ]
 
 
 def test_a_call_has_what_it_cost_and_whether_it_was_used(tmp_path: Path) -> None:
-    one = result("a/1", "Oh no.", "joy")
+    mark: dict[str, Any] = {"sample": "a/1", "at": AT, "t": 0, "stage": "sgrg"}
     excluded = events.Excluded(id="m/1", guard="scene", similarity=0.5, reply="Oh.")
-    tokens = tokens_of("Oh no.", (-0.5, -1.5))
-    with Run(tmp_path / "run", manifest_of([one])) as run:
-        told: list[events.Event] = [
-            events.SampleStarted(sample="a/1", at=AT, dialogue="a", history=(), responder="", labels=()),
-            events.Supplied(
-                sample="a/1", at=AT, t=0, stage="sgrg", symbol="M", content=({"id": "m/2"},), excluded=(excluded,)
-            ),
-            called("a/1", "{", attempt=0),
-            events.Refused(
-                sample="a/1", at=AT, t=0, stage="sgrg", attempt=0, failure=Failure.EMPTY, complaint="say more"
-            ),
-            called("a/1", "Oh no.", tokens, attempt=1, thinking="hm"),
-            events.Produced(sample="a/1", at=AT, t=0, stage="sgrg", symbol="R", output="Oh no."),
-            events.Selected(sample="a/1", at=AT, t=0, ranks={}, ended="no auditor"),
-            events.SampleDone(sample="a/1", at=AT),
-        ]
-        finish(run, one, told)
-    assert main([str(tmp_path / "run"), "--prompts"]) == 0
-    first, second = rows(tmp_path / "run/export", "calls")
+    folder = exported(
+        tmp_path,
+        result("a/1", "Oh no.", "joy"),
+        events.Supplied(**mark, symbol="M", content=({"id": "m/2"},), excluded=(excluded,)),
+        called("a/1", "{", attempt=0),
+        events.Refused(**mark, attempt=0, failure=Failure.EMPTY, complaint="say more"),
+        called("a/1", "Oh no.", tokens_of("Oh no.", (-0.5, -1.5)), attempt=1, thinking="hm"),
+        events.Produced(**mark, symbol="R", output="Oh no."),
+        events.Selected(sample="a/1", at=AT, t=0, ranks={}, ended="no auditor"),
+    )
+    first, second = rows(folder, "calls")
     assert (first["refused"], first["complaint"], first["logprob"], first["logprob_tokens"]) == (
         *("empty", "say more", None, 0),
     )
@@ -178,20 +147,10 @@ def test_a_call_has_what_it_cost_and_whether_it_was_used(tmp_path: Path) -> None
         "seconds": 0.0, "cached": False, "host": "", "sampling": '{"seed": 0}',
         "messages": [{"role": "user", "text": "Write the next turn.", "images": []}], "answer_schema": "",
     }  # fmt: skip
-    [one_pass] = rows(tmp_path / "run/export", "passes")
+    [one_pass] = rows(folder, "passes")
     assert (one_pass["status"], one_pass["selected"]) == ("no auditor", True)
     assert one_pass["supplied"] == [{"stage": "sgrg", "symbol": "M", "content": '{"id": "m/2"}'}]
     assert one_pass["excluded"] == [{"stage": "sgrg", "symbol": "M", **excluded.model_dump()}]
-
-
-def test_the_last_finished_try_counts(tmp_path: Path) -> None:
-    run = build(tmp_path / "run", [(result("a/1", None), ["mpa", "mpa"]), (planned("a/1"), [PASSED])])
-    part = run / "samples" / "a%2F1.x1234567.part"  # of a try that was broken off
-    part.write_bytes(called("a/1", "broken off", stage="mpa").model_dump_json().encode() + b"\n")
-    assert main([str(run)]) == 0
-    assert [row["status"] for row in rows(run / "export", "samples")] == ["ok"]
-    assert [(row["t"], row["status"]) for row in rows(run / "export", "passes")] == [(0, "audited")]
-    assert [row["text"] for row in rows(run / "export", "calls")] == ["mpa 0", "caef 0", "psp 0", "sgrg 0", "audit"]
 
 
 @pytest.mark.parametrize("results", [[], [result("a/1", None)]])
@@ -208,16 +167,6 @@ def test_many_rows_go_in_groups_and_keep_the_order_of_results(tmp_path: Path) ->
     file = pq.ParquetFile(tmp_path / "run/export/samples.parquet")
     assert [file.metadata.row_group(number).num_rows for number in range(file.num_row_groups)] == [GROUP, 1]
     assert [row["sample"] for row in file.read().to_pylist()] == [one.id for one in results]
-
-
-def test_several_runs_share_the_files(run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    other = build(tmp_path / "other", [(planned("b/1"), [PASSED])], corpus="meld", model="big")
-    assert main([str(run), str(other), "--out", str(tmp_path / "out")]) == 0
-    assert [(row["run"], row["corpus"], row["sample"]) for row in rows(tmp_path / "out", "samples")][-2:] == [
-        ("run", "demo", "a/4"),
-        ("other", "meld", "b/1"),
-    ]
-    assert f"{tmp_path / 'out' / 'samples.parquet'}: 5 rows" in capsys.readouterr().out
 
 
 def test_the_same_run_gives_the_same_bytes(run: Path, tmp_path: Path) -> None:
@@ -256,12 +205,6 @@ def test_a_broken_folder_is_told_and_leaves_no_file(damage: str, run: Path, caps
     assert main([str(run)]) == 2
     assert capsys.readouterr().err.startswith("error: ")
     assert not (run / "export").exists() or not list((run / "export").iterdir())
-
-
-def test_lost_events_are_told(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    shutil.rmtree(run / "samples")
-    assert main([str(run)]) == 2
-    assert "the events of this run are gone" in capsys.readouterr().err
 
 
 def test_a_number_that_no_column_holds_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
