@@ -48,17 +48,15 @@ def extract(clips: Sequence[Clip], settings: FramesSettings, store: FrameStore) 
     """
     # An absolute path, as resolve() would follow links.
     placed = [replace(clip, path=Path(os.path.abspath(clip.path))) for clip in clips]  # noqa: PTH100
-    found: dict[Clip, Found] = {}
+    known = {clip: _known(clip, settings, store) for clip in placed}
     wanted: dict[Path, dict[Clip, str]] = {}
-    for clip in placed:
-        known = _known(clip, settings, store)
-        if isinstance(known, str):
-            wanted.setdefault(clip.path, {})[clip] = known
-        else:
-            found[clip] = known
+    for clip, taken_from in known.items():
+        if isinstance(taken_from, str):
+            wanted.setdefault(clip.path, {})[clip] = taken_from
     # Files side by side use the cores better than several decoder threads on one file after another.
     cores = os.cpu_count() or 1
     workers = max(1, min(len(wanted), cores))
+    found = {clip: one for clip, one in known.items() if not isinstance(one, str)}
     with ThreadPoolExecutor(workers) as pool:
         for taken in pool.map(lambda file: _take(file, settings, store, cores // workers), wanted.values()):
             found |= taken

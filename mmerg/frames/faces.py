@@ -30,21 +30,17 @@ _LEAST = 0.2  # what is less likely is not told
 def finder() -> Any | None:
     """This thread's face finder; None where OpenCV's build lacks it."""
     if not hasattr(_own, "finder"):
-        file = Path(cv2.data.haarcascades) / CASCADE
-        found = cv2.CascadeClassifier(str(file)) if file.is_file() else None
-        _own.finder = None if found is None or found.empty() else found
+        made = cv2.CascadeClassifier(str(Path(cv2.data.haarcascades) / CASCADE))
+        _own.finder = None if made.empty() else made
     return _own.finder
 
 
 def boxes(grey: NDArray[np.uint8], least: int, sure: int, step: float = 1.1) -> list[tuple[int, int, int, int]]:
-    """The faces at least `least` pixels wide of which so many neighbouring windows are `sure`; `step`: by how
-    much windows grow. None without a finder.
-
-    Several threads of OpenCV report into one list, so they are put in order.
-    """
-    found = finder()
-    seen = found.detectMultiScale(grey, step, sure, minSize=(least, least)) if found else ()
-    return [(int(x), int(y), int(width), int(height)) for x, y, width, height in sorted(map(tuple, seen))]
+    """The faces (x, y, width, height; pixels) at least `least` wide of which so many neighbouring windows are `sure`,
+    in order, as several threads of OpenCV report into one list; none without a finder. step: how windows grow."""
+    made = finder()
+    found = made.detectMultiScale(grey, step, sure, minSize=(least, least)) if made else ()
+    return [(int(x), int(y), int(width), int(height)) for x, y, width, height in sorted(map(tuple, found))]
 
 
 @dataclass(frozen=True)

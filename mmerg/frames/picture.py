@@ -117,8 +117,8 @@ def montage(jpegs: Sequence[bytes], long_side: int, quality: int, captions: Sequ
     width, height = max(1, math.floor(width * scale)), max(1, math.floor(height * scale))
     sheet = np.zeros((rows * height, columns * width, 3), np.uint8)
     for index, picture in enumerate(pictures):
-        row, column = divmod(index, columns)
-        cell = sheet[row * height : (row + 1) * height, column * width : (column + 1) * width]
+        top, left = index // columns * height, index % columns * width
+        cell = sheet[top : top + height, left : left + width]
         scale = min(1.0, width / picture.shape[1], height / picture.shape[0])
         small = shrink(picture, (max(1, round(picture.shape[1] * scale)), max(1, round(picture.shape[0] * scale))))
         top, left = (height - small.shape[0]) // 2, (width - small.shape[1]) // 2

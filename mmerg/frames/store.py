@@ -32,7 +32,7 @@ class Frame(Record):
 
 
 class _Taken(Record):
-    """What a clip gave, as the store's index has it."""
+    """What a clip gave. taken_from: all that decides it, as text."""
 
     taken_from: str
     frames: tuple[Frame, ...]
@@ -40,15 +40,14 @@ class _Taken(Record):
 
 @dataclass
 class FrameStore:
-    """Frames under `folder`, which several processes may share. It is made on the first write; RunError where it cannot
-    be written. What is damaged or does not match its name counts as absent. Failures are not kept: a bad clip is tried
-    again."""
+    """Frames under `folder`, which several processes may share. Raises RunError where it cannot be written. What is
+    damaged counts as absent. Failures are not kept: a bad clip is tried again."""
 
     folder: Path
 
     def read(self, digest: str) -> bytes:
         """The JPEG bytes of a frame. Raises ClipError `lost` where they are absent or damaged."""
-        data = self._sound(digest)
+        data = self._bytes(digest)
         if data is None:
             what, hint = "a keyframe is not in the frame store, or is damaged", "run again: its clip is decoded anew"
             raise ClipError("lost", what, where=str(self._jpeg(digest)), hint=hint)
@@ -57,26 +56,26 @@ class FrameStore:
     def write(self, data: bytes) -> str:
         """Keep JPEG bytes; gives their SHA-256 (hex)."""
         digest = sha256(data).hexdigest()
-        if self._sound(digest) is None:
+        if self._bytes(digest) is None:
             write_whole(self._jpeg(digest), data)
         return digest
 
     def find(self, taken_from: str) -> tuple[Frame, ...] | None:
-        """The frames taken before, if all of their bytes are still sound. taken_from: all that decides which they are,
+        """The frames taken before, if all of their bytes are still whole. taken_from: all that decides which they are,
         as text."""
         try:
             taken = _Taken.model_validate_json(self._index(taken_from).read_bytes())
         except (OSError, ValidationError):
             return None
-        sound = taken.taken_from == taken_from and all(self._sound(frame.sha256) is not None for frame in taken.frames)
-        return taken.frames if sound else None
+        whole = taken.taken_from == taken_from and all(self._bytes(frame.sha256) is not None for frame in taken.frames)
+        return taken.frames if whole else None
 
     def remember(self, taken_from: str, frames: Sequence[Frame]) -> None:
         """Note which frames a clip gave; their bytes must have been written before."""
         taken = _Taken(taken_from=taken_from, frames=tuple(frames))
         write_whole(self._index(taken_from), taken.model_dump_json(indent=1))
 
-    def _sound(self, digest: str) -> bytes | None:
+    def _bytes(self, digest: str) -> bytes | None:
         try:
             data = self._jpeg(digest).read_bytes()
         except OSError:
@@ -108,5 +107,5 @@ class HeldFrames(FrameStore):
     def remember(self, taken_from: str, frames: Sequence[Frame]) -> None:
         """Nothing is noted."""
 
-    def _sound(self, digest: str) -> bytes | None:
+    def _bytes(self, digest: str) -> bytes | None:
         return self.held.get(digest)

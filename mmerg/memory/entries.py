@@ -58,7 +58,7 @@ def text_of(key: KeySettings, history: Sequence[tuple[str, str]], situation: str
 
 def history_text(history: Iterable[tuple[str, str]]) -> str:
     """The words of turns, a line a turn."""
-    return "\n".join(words for _, text in history if (words := " ".join(text.split())))
+    return "\n".join(words for _, text in history if (words := _one_line(text)))
 
 
 def plain_words(text: str) -> str:
@@ -100,7 +100,7 @@ def entries_of(corpus: Corpus, key: KeySettings) -> tuple[tuple[Entry, ...], Map
     if key.text == "situation" and not any(dialogue.situation for dialogue in corpus.dialogues):
         what, where = f"{named} says of no dialogue what it is about", "memory.key.text=situation"
         raise ConfigError(what, where=where, hint="memory.key.text=history")
-    found: list[Entry] = []
+    entries: list[Entry] = []
     left_out: Counter[str] = Counter()
     for dialogue in corpus.dialogues:
         origin = origin_of(dialogue)
@@ -108,25 +108,21 @@ def entries_of(corpus: Corpus, key: KeySettings) -> tuple[tuple[Entry, ...], Map
         for number, turn in enumerate(dialogue.turns[1:], start=1):
             if dialogue.responders and turn.speaker not in dialogue.responders:
                 continue
-            entry = Entry(
-                id=f"{dialogue.id}/{number + 1}",
-                origin=origin,
-                history=spoken(dialogue.turns[max(0, number - key.turns) : number]),
-                reply=" ".join(turn.text.split()),  # one line: a line feed must not read as another exemplar
-                emotion=turn.emotion,
-                situation=dialogue.situation,
-            )
-            if not entry.reply:
+            history = spoken(dialogue.turns[max(0, number - key.turns) : number])
+            reply = _one_line(turn.text)  # a line feed must not read as another exemplar
+            if not reply:
                 left_out["blank replies"] += 1
-            elif not text_of(key, entry.history, entry.situation, None):
+            elif not text_of(key, history, dialogue.situation, None):
                 left_out[f"turns without a {key.named}"] += 1
             else:
-                own.append(entry)
-        found += own[-1:] if dialogue.situation and key.text != "history" else own
-    if not found:
+                own.append(
+                    Entry(f"{dialogue.id}/{number + 1}", origin, history, reply, turn.emotion, dialogue.situation)
+                )
+        entries += own[-1:] if dialogue.situation and key.text != "history" else own
+    if not entries:
         what = f"{named} gives no exemplar: no turn has words and a {key.named} before it"
         raise CorpusError(what, where="dataset.memory", hint="name another corpus there, or memory=none")
-    return tuple(sorted(found, key=lambda entry: entry.id)), dict(left_out)
+    return tuple(sorted(entries, key=lambda entry: entry.id)), dict(left_out)
 
 
 def spoken(turns: Iterable[Turn]) -> Spoken:
@@ -134,5 +130,9 @@ def spoken(turns: Iterable[Turn]) -> Spoken:
 
 
 def line_of(entry: Entry) -> str:
-    """The entry as a line of `entries.jsonl`."""
+    """The entry as a line of JSON, for the digest of all."""
     return json.dumps(asdict(entry), sort_keys=True) + "\n"
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())

@@ -3,7 +3,6 @@
 sources: {W: {_target_: mmerg.sources.sem.Sem, folder: sem, k2: 20}}
 """
 
-import json
 from collections.abc import Sequence
 from itertools import islice
 from pathlib import Path
@@ -34,6 +33,7 @@ class Sem:
         self._artefact = artefact.read(Path(self.settings.folder).expanduser())
         self.digest = self._artefact.card.digest
         self._embedder = embedder
+        self._with_causes = self.settings.cause_words and self._artefact.card.causes.high is not None
         self._refuse_other_embedder()
         self._refuse_other_causes()
 
@@ -47,13 +47,19 @@ class Sem:
     def supply(self, sample: Sample, state: State, forecast: str | None) -> Supply:  # noqa: ARG002 - for other sources
         """emotions: the k2 most probable, with probabilities; high, low: cause words."""
         history = [turn.text for turn in sample.scene.history]
-        likely = islice(self._chances(sample.id, history).items(), self.settings.k2)
+        if self._artefact.dense and self._embedder:
+            [vector] = checked(self._embedder.embed([text_of(history)]), [sample.id])
+            chances = self._artefact.dense.predict(vector)
+        else:
+            chances = self._artefact.model.predict(history)
+        likely = islice(chances.items(), self.settings.k2)
         emotions = [{"label": label, "p": round(p, PLACES)} for label, p in likely]
         high, low = self._artefact.cause_words(history) if self._with_causes else ([], [])
         return Supply(({"emotions": emotions, "high": high, "low": low},))
 
     def missing(self, samples: Sequence[Sample]) -> str:
-        """Raises ConfigError where the model has other labels than the samples, or was made from their dialogues."""
+        """What the model lacks. Raises ConfigError where it has other labels than the samples, or was made from their
+        dialogues."""
         card = self._artefact.card
         for sample in samples:
             if set(sample.scene.labels) != set(card.labels):
@@ -63,60 +69,34 @@ class Sem:
                 raise ConfigError(what, where="sem", hint=hint)
             if self._artefact.knows(sample.conversation):
                 made_of = "the small empathetic model was trained or validated on"
-                what = f"{made_of} {sample.dialogue_id}, which is evaluated"
                 where = f"sem, made from {card.trained_on.corpus} {card.trained_on.split} and {card.validated_on.split}"
                 hint = "evaluate another split, as dataset.split=test; where it is another dialogue, rename it"
-                raise ConfigError(what, where=where, hint=hint)
-        if not self._with_causes:
-            without = "cause words are off: the model was trained without an intensity lexicon (lexicon=…)"
-            return without if self.settings.cause_words else ""
-        over = card.causes.over
-        told = f"cause words are transductive: S, its means and IDF are over {over.corpus} {over.split}"
-        return told if self._artefact.transductive else ""
+                raise ConfigError(f"{made_of} {sample.dialogue_id}, which is evaluated", where=where, hint=hint)
+        if self.settings.cause_words and not self._with_causes:
+            return "cause words are off: the model was trained without an intensity lexicon (lexicon=…)"
+        if self._with_causes and self._artefact.transductive:
+            over = card.causes.over
+            return f"cause words are transductive: S, its means and IDF are over {over.corpus} {over.split}"
+        return ""
 
     def close(self) -> None:
         """Break off what the embedder waits for, where it can."""
         getattr(self._embedder, "close", lambda: None)()
 
-    def _chances(self, name: str, history: Sequence[str]) -> dict[str, float]:
-        """The probability of each label, the most probable first. name: whose history it is."""
-        if not (self._artefact.dense and self._embedder):
-            return self._artefact.model.predict(history)
-        return self._artefact.dense.predict(checked(self._embedder.embed([text_of(history)]), [name])[0])
-
     def _refuse_other_embedder(self) -> None:
-        wanted = self._artefact.card.embedder
-        if not wanted:
-            return
-        if not self._embedder:
-            what = "the small empathetic model was trained on embeddings, and there is no embedder"
-            raise ConfigError(what, where="sources.W.embedder", hint="leave sources.W.embedder as system=hef has it")
-        found = self._embedder.identity()
-        if found != wanted:
-            what = f"the small empathetic model was trained with another embedder: here {_other(found, wanted)}"
-            hint = f"sources.W.embedder.folder=… (the one of its training), or another model: {artefact.HINT}"
-            raise ConfigError(what, where="sources.W.embedder", hint=hint)
+        trained = self._artefact.card.embedder
+        own = self._embedder.identity() if trained and self._embedder else None
+        if trained != own:
+            what = "the small empathetic model was trained on embeddings by "
+            what += f"{trained}, and {f'here it is {own}' if own else 'there is no embedder'}"
+            hint = "leave sources.W.embedder as system=hef has it, with the folder of the model's training"
+            raise ConfigError(what, where="sources.W.embedder", hint=f"{hint}; or another model: {artefact.HINT}")
 
     def _refuse_other_causes(self) -> None:
         """S over what is evaluated is no S over the training split: who runs it has to say so, and tables tell it."""
         over, transductive = self._artefact.card.causes.over, self._artefact.transductive
-        if self.settings.transductive == transductive or not self._with_causes:
-            return
-        is_over = f"the small empathetic model has its S from {over.corpus} {over.split}"
-        what = f"{is_over}, {'not from' if transductive else 'which is'} what it was trained on"
-        hint = f"sources.W.transductive={str(transductive).lower()}, or a model trained with another causes_split=…"
-        raise ConfigError(what, where="sources.W.transductive", hint=hint)
-
-    @property
-    def _with_causes(self) -> bool:
-        return self.settings.cause_words and self._artefact.card.causes.high is not None
-
-
-def _other(found: str, wanted: str) -> str:
-    """In what two identities of embedders differ: by part where they are JSON, as ours are."""
-    try:
-        here, there = json.loads(found), json.loads(wanted)
-        differ = [key for key in {**there, **here} if here.get(key) != there.get(key)]
-    except (ValueError, TypeError, AttributeError):
-        return f"it is {found}, not {wanted}"
-    return ", ".join(f"its {key} is {here.get(key)}, not {there.get(key)}" for key in differ)
+        if self._with_causes and self.settings.transductive != transductive:
+            is_over = f"the small empathetic model has its S from {over.corpus} {over.split}"
+            what = f"{is_over}, {'not from' if transductive else 'which is'} what it was trained on"
+            hint = f"sources.W.transductive={str(transductive).lower()}, or a model trained with another causes_split=…"
+            raise ConfigError(what, where="sources.W.transductive", hint=hint)

@@ -66,7 +66,7 @@ def test_a_name_that_is_not_utf8_is_refused(tmp_path: Path, clip100: Path, store
     assert isinstance(found[2], tuple)
 
 
-@settings(max_examples=30)
+@settings(max_examples=20, deadline=None)
 @given(
     container=st.sampled_from(["mp4", "avi"]),
     kept=st.floats(0.0, 1.0),
@@ -179,7 +179,7 @@ def test_a_file_shorter_than_its_span_gives_what_is_there(tmp_path: Path, store:
     assert all(10 <= number < 20 for number in numbers)
 
 
-@pytest.mark.parametrize("kept", [0.1, 0.3, 0.7])
+@pytest.mark.parametrize("kept", [0.1, 0.7])
 @pytest.mark.parametrize("container", ["mp4", "avi"])
 def test_a_truncated_file_gives_frames_spread_over_what_is_left(
     tmp_path: Path, store: FrameStore, container: str, kept: float

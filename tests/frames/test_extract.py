@@ -41,7 +41,7 @@ def test_whole_clip_gives_frames_in_order_with_their_times(clip100: Path, store:
     assert all(hashlib.sha256(store.read(frame.sha256)).hexdigest() == frame.sha256 for frame in found)
 
 
-@settings(max_examples=60)
+@settings(max_examples=40, deadline=None)
 @given(start=hundredths, end=hundredths, method=st.sampled_from(["representative", "uniform"]), k=st.integers(1, 6))
 @example(start=100, end=104, method="representative", k=4)  # one frame, the next one stands at the end
 @example(start=101, end=104, method="representative", k=4)  # between two frames
@@ -66,7 +66,7 @@ def test_a_span_is_half_open_and_gives_as_many_frames_as_it_can(
         assert set(numbers) <= set(inside)
 
 
-@settings(max_examples=15)
+@settings(max_examples=8, deadline=None)
 @given(
     spans=st.lists(
         st.tuples(st.integers(0, 350), st.integers(1, 250), st.sampled_from([None, LEFT_HALF, RIGHT_HALF])),
