@@ -19,34 +19,34 @@ from mmerg.errors import ConfigError
 from mmerg.runs.shards import shards_in
 
 
-def files_of(paths: Sequence[Path]) -> Iterator[Path]:
+def cache_files(paths: Sequence[Path]) -> Iterator[Path]:
     """The caches that paths mean. Raises ConfigError where there is none."""
     for path in paths:
         folders = (path, *shards_in(path).values()) if path.is_dir() else ()
-        found = [folder / REPLIES for folder in folders if (folder / REPLIES).is_file()]
-        if folders and not found:
+        files = [folder / REPLIES for folder in folders if (folder / REPLIES).is_file()]
+        if folders and not files:
             hint = "a file, the cache_dir of a run (runs/.cache), or a run whose shards ran with scratch=…"
             raise ConfigError(f"there is no {REPLIES} here", where=str(path), hint=hint)
-        yield from found or [path]
+        yield from files or [path]
 
 
-def told(what: str, given: Sequence[Path], megabytes: int) -> Iterator[str]:
-    """Does `what` (info, merge, prune) to the caches that are `given`, of merge the first being the target; what is
-    said of each file, and by info of each engine. megabytes: of prune, what is left (10^6 bytes each)."""
-    if what == "merge":
-        target, *sources = given
-        files = list(files_of(sources))
+def lines_of(command: str, paths: Sequence[Path], megabytes: int) -> Iterator[str]:
+    """Does `command` (info, merge, prune), and says a line of each file, and by info of each engine. megabytes (10^6
+    bytes each): what prune leaves."""
+    if command == "merge":
+        target, *sources = paths
+        files = list(cache_files(sources))
         added = merged(files, target)
         yield f"{added} new of {plural(len(files), 'file')}; {target} holds {held(target).replies}"
         return
-    for file in files_of(given):
-        found = held(file)
-        if what == "prune":
-            yield f"{file}: {pruned(file, megabytes)} of {found.replies} replies are left"
+    for file in cache_files(paths):
+        now = held(file)
+        if command == "prune":
+            yield f"{file}: {pruned(file, megabytes)} of {now.replies} replies are left"
         else:
-            use = "; it is being written, or was by a process that was killed" * found.in_use
-            yield f"{file}: {found.replies} replies, {found.size / 1e6:.1f} MB{use}"
-            yield from (f"  {engine.brief()}" for engine in found.engines)
+            use = "; it is being written, or was by a process that was killed" * now.in_use
+            yield f"{file}: {now.replies} replies, {now.size / 1e6:.1f} MB{use}"
+            yield from (f"  {engine.brief()}" for engine in now.engines)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -64,7 +64,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         parser.error("prune FILE --mb N; N is 0 or more")
 
     def work() -> int:
-        for line in told(given.what, given.files, given.mb):
+        for line in lines_of(given.what, given.files, given.mb):
             console().print(escape(line), soft_wrap=True)
         return 0
 

@@ -106,8 +106,7 @@ def _context(engine: Engine) -> Found:
 
 def _memory(host: str, engine: Engine) -> Found:
     """The context and the place that the model was really loaded with; asked after the first call."""
-    with OllamaHost(host) as server:
-        now = server.loaded(engine.model)
+    now = OllamaHost(host).loaded(engine.model)
     if now is None:
         return Found("memory", "failed", "the model is not loaded after a call; the server unloads it at once")
     wanted = int(engine.load.get("num_ctx", 0))
@@ -123,8 +122,7 @@ def _memory(host: str, engine: Engine) -> Found:
 def _embeddings(host: str, engine: Engine) -> Found:
     if "embedding" not in engine.capabilities:
         return Found("embeddings", "open", "this model does not offer them")
-    with OllamaHost(host) as server:
-        vectors = server.embed(engine.model, ["one", "two"], engine.load)
+    vectors = OllamaHost(host).embed(engine.model, ["one", "two"], engine.load)
     return Found("embeddings", "ok", f"{len(vectors[0])} dimensions")
 
 

@@ -6,12 +6,13 @@ that changes and changes back within one call goes unnoticed.
 """
 
 import io
+import time
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import lru_cache
 from typing import Any
 
-from mmerg.backends.http import Http
+from mmerg.backends.http import Answer, Http
 from mmerg.backends.protocol import Engine, Reply, Request, changed
 from mmerg.backends.retry import persist
 from mmerg.errors import CallError, ConfigError, Failure
@@ -19,8 +20,10 @@ from mmerg.errors import CallError, ConfigError, Failure
 MIN_SIDE = 32  # pixels; Qwen-VL runners panic under 28, the newer ones under 32
 MAX_ASPECT = 200
 CHECKS = 4  # tries to see whether a host still serves the same
+ANSWER_BYTES, TOKEN_BYTES = 2**20, 2**12  # that a reply may have at all, and for each token that it may have
 
 Load = Mapping[str, int | str | bool | float]
+Read = Callable[[Answer], Reply]
 
 
 class Adapter(ABC):
@@ -40,7 +43,7 @@ class Adapter(ABC):
 
     @abstractmethod
     def _serves(self) -> tuple[Any, ...]:
-        """The server's version, the digest of the model, and what else it tells, now."""
+        """The server's version, the digest of the model, and what else it says of it, now."""
 
     def describe(self) -> Engine:
         """The engine as the host answers now. Raises CallError (unreachable, model_not_found, …), and ConfigError where
@@ -53,32 +56,38 @@ class Adapter(ABC):
         """The reply to `request` by the engine that was described first. Raises CallError (model_not_found where the
         host has another one now) or ConfigError."""
         engine = self._engine
-        self._check_images(request)
+        for image in request.images:
+            if fault := image_fault(image.data):
+                hint = "take the frames anew, or larger"
+                what = f"image {image.sha256[:12]} {fault}"
+                raise CallError(Failure.IMAGE_REJECTED, what, where=self.host, hint=hint)
+        if request.images and not (engine or self.describe()).vision:
+            what = f"model {self.model} has no eyes, and the request has {len(request.images)} images"
+            hint = "use a model whose capabilities name vision, or let frames be described in words"
+            raise CallError(Failure.IMAGE_REJECTED, what, where=self.host, hint=hint)
         reply = self._ask(request)
         if engine:
             persist(lambda: self._check_still(engine), CHECKS, self._check_wait, self._server.closed)
         return reply
 
     def close(self) -> None:
-        """Refuse new calls and break off those in flight."""
         self._server.close()
 
     def _check_still(self, engine: Engine) -> None:
-        """Raises CallError where the host is no longer what `engine` says."""
         version, digest, *_ = self._serves()
         if (version, digest) != (engine.version, engine.digest):
             raise changed(engine, engine.model_copy(update={"version": version, "digest": digest}), self.host)
 
-    def _check_images(self, request: Request) -> None:
-        """Raises CallError where one of the request's images must not be sent, or the model has no eyes."""
-        for image in request.images:
-            if fault := image_fault(image.data):
-                what = f"image {image.sha256[:12]} {fault}"
-                raise CallError(Failure.IMAGE_REJECTED, what, where=self.host, hint="take the frames anew, or larger")
-        if request.images and not (self._engine or self.describe()).vision:
-            what = f"model {self.model} has no eyes, and the request has {len(request.images)} images"
-            hint = "use a model whose capabilities name vision, or let frames be described in words"
-            raise CallError(Failure.IMAGE_REJECTED, what, where=self.host, hint=hint)
+
+def reply_to(server: Http, path: str, body: Mapping[str, object], num_predict: int, read: Read) -> Reply:
+    """What `read` makes of the answer to a chat call. Raises CallError, ConfigError where the reply has no limit."""
+    if num_predict <= 0:
+        what = f"num_predict is {num_predict}: without a limit a model can talk for minutes"
+        raise ConfigError(what, where="backbone.sampling", hint="set num_predict over 0")
+    begin = time.monotonic()
+    with server.ask(path, body, str(body["model"]), most=ANSWER_BYTES + TOKEN_BYTES * num_predict) as answer:
+        reply = read(answer)
+    return reply.model_copy(update={"seconds": time.monotonic() - begin, "host": server.host})
 
 
 @lru_cache(maxsize=64)

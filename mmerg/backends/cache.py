@@ -40,6 +40,7 @@ TABLES = f"""
     COMMIT"""
 
 REPLIES = "replies.sqlite"  # what the file is called in a folder for it
+READ_ALONE = "mode=ro&immutable=1"  # no lock and no log, which file systems of clusters break
 Mode = Literal["off", "read", "on", "base"]
 
 
@@ -80,18 +81,13 @@ class Cache:
             if self._database:
                 self._database.close()
 
-    def replies(self) -> int:
-        """How many the file holds."""
+    def contents(self) -> tuple[int, tuple[Engine, ...]]:
+        """How many replies the file holds, and of which engines."""
         with self._connection() as database:
             [(count,)] = database.execute("SELECT count(*) FROM replies")
-        return int(count)
-
-    def engines(self) -> tuple[Engine, ...]:
-        """Those whose replies the file holds."""
-        with self._connection() as database:
             rows = database.execute("SELECT engine FROM engines ORDER BY key").fetchall()
         try:
-            return tuple(Engine.model_validate_json(text) for (text,) in rows)
+            return int(count), tuple(Engine.model_validate_json(text) for (text,) in rows)
         except ValidationError as error:
             raise self._unusable(f"a stored engine cannot be read: {error}") from error
 
@@ -155,8 +151,8 @@ class Cache:
             raise self._unusable("there is no cache file to read from")
         elif self._mode == "base" and in_use(self._path):
             raise self._unusable("it is being written, or was by a process that was killed")
-        place = f"{self._path.absolute().as_uri()}?mode={'rwc' if self._mode == 'on' else 'ro'}"
-        place += "&immutable=1" * (self._mode == "base")  # no lock and no log: file systems of clusters break them
+        how = {"on": "mode=rwc", "read": "mode=ro", "base": READ_ALONE}[self._mode]
+        place = f"{self._path.absolute().as_uri()}?{how}"
         database = sqlite3.connect(place, uri=True, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False)
         try:
             self._prepare(database)
@@ -183,28 +179,24 @@ class Cache:
             database.execute("PRAGMA synchronous = NORMAL")
 
     def _unusable(self, why: str) -> ConfigError:
-        hint = "move the file away (a new one is made), or set cache_dir to another folder that you may write to"
+        hints = {
+            "on": "move the file away (a new one is made), or set cache_dir to another folder that you may write to",
+            "read": "make it with cache=on first, or point cache_dir to that of an earlier run",
+            "base": f"leave it out, or make one: mmerg cache merge NEW.sqlite {self._path}",
+        }
+        hint = hints[self._mode]
         if any(word in why for word in ("full", "I/O", "readonly")):  # nothing is wrong with what is in it
             hint = "make room, or let the file be written; the same command goes on. cache=off does without it"
-        if self._mode == "base":
-            hint = f"leave it out, or make one: mmerg cache merge NEW.sqlite {self._path}"
-        elif self._mode == "read":
-            hint = "make it with cache=on first, or point cache_dir to that of an earlier run"
         return ConfigError(f"the reply cache cannot be used: {why}", where=str(self._path), hint=hint)
 
 
 def cached(inner: Backend, path: Path, mode: Mode, base: Path | None = None) -> Backend:
     """`inner` with its replies in `path`, unless `mode` is off; what `base` holds is answered from there. To read only,
     one is enough."""
-    for file, how in reversed(_files(path, base, mode)) if mode != "off" else ():
-        inner = Cache(inner, file, how)
-    return inner
-
-
-def _files(path: Path, base: Path | None, mode: Mode = "read") -> list[tuple[Path, Mode]]:
-    """A cache and its base, if it has one, with the modes that they are opened in."""
-    own: list[tuple[Path, Mode]] = [] if base and mode == "read" and not path.exists() else [(path, mode)]
-    return [*own, (base, "base")] if base else own
+    if mode == "off":
+        return inner
+    inner = Cache(inner, base, "base") if base else inner
+    return inner if base and mode == "read" and not path.exists() else Cache(inner, path, mode)
 
 
 def in_use(path: Path) -> bool:
@@ -232,15 +224,18 @@ def stored_engine(
 
     Raises ConfigError where there is none, or several (such as two versions of a server), naming what is there.
     """
-    stored: list[Engine] = []
-    for file, mode in _files(path, base):
+    stored: dict[str, Engine] = {}
+    modes: dict[Path, Mode] = {base: "base"} if base else {}
+    if path.exists() or not base:
+        modes[path] = "read"
+    for file, mode in modes.items():
         with closing(Cache(Scripted([]), file, mode)) as cache:
-            stored += [engine for engine in cache.engines() if engine not in stored]
-    alike = [engine for engine in stored if (engine.backend, engine.model) == (backend, model)]
+            stored |= {engine.key(): engine for engine in cache.contents()[1]}
+    alike = [engine for engine in stored.values() if (engine.backend, engine.model) == (backend, model)]
     fitting = [engine for engine in alike if load.items() <= engine.load.items()]
     if len(fitting) == 1:
         return fitting[0]
-    there = "; ".join(engine.brief() for engine in fitting or alike or stored) or "no engine"
+    there = "; ".join(engine.brief() for engine in fitting or alike or stored.values()) or "no engine"
     what = f"the cache holds replies of {len(fitting) or 'no'} engines that could be meant by {model} on {backend}"
     hint = "start the server, so that it says which it is"
     raise ConfigError(f"{what}: {there}", where=str(path), hint=hint)

@@ -13,7 +13,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import NamedTuple
 
-from mmerg.backends.cache import REPLIES, TABLES, Cache, in_use
+from mmerg.backends.cache import READ_ALONE, REPLIES, TABLES, Cache, in_use
 from mmerg.backends.protocol import Engine
 from mmerg.backends.scripted import Scripted
 from mmerg.errors import ConfigError
@@ -32,7 +32,8 @@ class Held(NamedTuple):
 def held(path: Path) -> Held:
     """Raises ConfigError where it is no reply cache."""
     with closing(Cache(Scripted([]), path, "read" if in_use(path) else "base")) as cache:
-        return Held(cache.replies(), path.stat().st_size, cache.engines(), in_use(path))
+        replies, engines = cache.contents()
+    return Held(replies, path.stat().st_size, engines, in_use(path))
 
 
 def merged(sources: Iterable[Path], target: Path, disk: Path | None = None) -> int:
@@ -84,4 +85,4 @@ def _rewrite(sources: Iterable[Path], target: Path, first: int = 0, disk: Path |
 
 def _place(path: Path) -> str:
     """The address to read a file at: without locks where nobody writes it."""
-    return f"{path.absolute().as_uri()}?mode=ro{'' if in_use(path) else '&immutable=1'}"
+    return f"{path.absolute().as_uri()}?{'mode=ro' if in_use(path) else READ_ALONE}"

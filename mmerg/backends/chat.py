@@ -7,13 +7,13 @@ Judges no reply: a blank or cut one is returned with its finish, and the engine 
 """
 
 import base64
-import time
 from typing import Annotated, Any
 
 from pydantic import AliasPath, BaseModel, Field
 
+from mmerg.backends.adapter import reply_to
 from mmerg.backends.dialects import Dialect
-from mmerg.backends.http import Count, Http, most_bytes
+from mmerg.backends.http import Answer, Count, Http
 from mmerg.backends.protocol import Finish, Image, Message, Reply, Request, TokenLogprob
 
 _FINISHES = {"stop": Finish.STOP, "length": Finish.LENGTH}
@@ -41,31 +41,30 @@ class Completion(BaseModel):
 
 def complete(host: Http, request: Request, model: str, dialect: Dialect, think: bool = False) -> Reply:
     """The reply to `request`. Raises CallError, and ConfigError for a sampler that the server cannot be given."""
-    content, most = body(request, model, dialect, think), most_bytes(request.sampling.num_predict)
-    begin = time.monotonic()
-    with host.ask("/v1/chat/completions", content, model, most=most) as answer:
+
+    def read(answer: Answer) -> Reply:
         raw = answer.body()
-    seconds = time.monotonic() - begin
-    read = host.parse(Completion.model_validate_json, raw)
-    if read.error is not None:
-        raise host.error(200, raw, model)
-    if read.message is None:
-        raise host.odd(f"the answer holds no reply: {host.masked(raw)[:100]!r}")
-    logprobs = (request.logprobs and read.logprobs) or ()
-    if not request.alternatives:  # the server gives one even so
-        logprobs = tuple(entry.model_copy(update={"top_logprobs": ()}) for entry in logprobs)
-    return Reply(
-        text=read.content or "",
-        finish=_FINISHES.get(read.finish_reason or "", Finish.ABORT),
-        thinking=read.reasoning_content or read.reasoning or "",
-        logprobs=logprobs,
-        prompt_tokens=read.prompt_tokens or 0,
-        reused_tokens=read.cached_tokens,
-        response_tokens=read.completion_tokens or 0,
-        prompt_seconds=(read.prompt_ms or 0.0) / 1000,
-        seconds=seconds,
-        host=host.host,
-    )
+        said = host.parse(Completion.model_validate_json, raw)
+        if said.error is not None:
+            raise host.error(200, raw, model)
+        if said.message is None:
+            raise host.odd(f"the answer holds no reply: {host.masked(raw)[:100]!r}")
+        logprobs = (request.logprobs and said.logprobs) or ()
+        if not request.alternatives:  # the server gives one even so
+            logprobs = tuple(entry.model_copy(update={"top_logprobs": ()}) for entry in logprobs)
+        return Reply(
+            text=said.content or "",
+            finish=_FINISHES.get(said.finish_reason or "", Finish.ABORT),
+            thinking=said.reasoning_content or said.reasoning or "",
+            logprobs=logprobs,
+            prompt_tokens=said.prompt_tokens or 0,
+            reused_tokens=said.cached_tokens,
+            response_tokens=said.completion_tokens or 0,
+            prompt_seconds=(said.prompt_ms or 0.0) / 1000,
+        )
+
+    asked = body(request, model, dialect, think)
+    return reply_to(host, "/v1/chat/completions", asked, request.sampling.num_predict, read)
 
 
 def body(request: Request, model: str, dialect: Dialect, think: bool = False) -> dict[str, object]:

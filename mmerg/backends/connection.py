@@ -37,32 +37,23 @@ class Deadlines:
 
 
 class Timer:
-    """The deadlines of one request from now on; the whole of a `brief` one must be answered within the stall
-    deadline."""
+    """The deadlines of one request from now on. A `brief` one must be answered within the stall deadline."""
 
     def __init__(self, deadlines: Deadlines, brief: bool) -> None:
-        self.deadlines = deadlines
+        self._deadlines = deadlines
         first, self._total = ("stall", "stall") if brief else ("first_token", "total")
-        self._end: float = time.monotonic() + getattr(deadlines, self._total)
+        self._end = self._until = time.monotonic() + float(getattr(deadlines, self._total))
         self.enter(first)
 
-    def enter(self, phase: str) -> None:
-        """From now on the deadline called `phase` holds."""
-        self._phase = phase
-        self.allow(getattr(self.deadlines, phase))
-
-    def allow(self, seconds: float) -> None:
+    def enter(self, phase: str, seconds: float | None = None) -> None:
+        """From now on the deadline called `phase` holds, or that of so many `seconds`."""
+        seconds = getattr(self._deadlines, phase) if seconds is None else seconds
         self._until = min(time.monotonic() + seconds, self._end)
-
-    @property
-    def phase(self) -> str:
-        """The name of the deadline that passes first."""
-        return self._total if self._until == self._end else self._phase
+        self.phase = self._total if self._until == self._end else phase
 
     def left(self) -> float:
-        """Seconds to the next deadline. Raises TimeoutError where there are none."""
-        left = self._until - time.monotonic()
-        if left <= 0:
+        """Seconds to the deadline that passes first. Raises TimeoutError where there are none."""
+        if (left := self._until - time.monotonic()) <= 0:
             raise TimeoutError
         return left
 
@@ -91,13 +82,10 @@ class Connection:
         with suppress(OSError):  # the server was quicker
             socket.socket.shutdown(self.socket, socket.SHUT_RDWR)  # ssl's would take the session from under the reader
 
-    def close(self) -> None:
-        self.socket.close()
-
 
 class Answer:
-    """The answer to one request, for one thread. status, kind: its status and media type. received: bytes so far.
-    stops: what can break it off."""
+    """The answer to one request, for one thread. status, kind: its status and media type. sized: whether it says how
+    long it is. received: bytes so far. stops: what can break it off."""
 
     def __init__(self, connection: Connection, timer: Timer, stops: Sequence[Stop]) -> None:
         self.connection, self.timer, self.stops = connection, timer, stops
@@ -118,8 +106,9 @@ class Answer:
             protocol.send_failed()
         while not isinstance(response := self._event(), h11.Response):
             pass
-        self.status, self.fields = response.status_code, dict(response.headers)  # by names in lower case
-        self.kind = self.fields.get(b"content-type", b"").partition(b";")[0].strip().lower().decode("latin-1")
+        self.status, fields = response.status_code, dict(response.headers)  # by names in lower case
+        self.kind = fields.get(b"content-type", b"").partition(b";")[0].strip().lower().decode("latin-1")
+        self.sized = bool(fields.keys() & {b"content-length", b"transfer-encoding"})
         self._most = self.received + most
 
     def lines(self) -> Iterator[bytes]:
@@ -186,8 +175,7 @@ def split_address(address: str) -> SplitResult:
         raise ConfigError(what, where=shown, hint=f"{hint}; a proxy before the server may know it by its address")
     with suppress(ValueError):
         url = urlsplit(address)
-        plain = address.isascii() and address.isprintable() and " " not in address
-        named = url.scheme in {"http", "https"} and url.hostname and url.port != 0
-        if plain and named and not url.query and not url.fragment:
+        printable = address.isascii() and address.isprintable() and " " not in address
+        if printable and url.scheme in {"http", "https"} and url.hostname and url.port != 0 and not url.query:
             return url
     raise ConfigError("not a host's address", where=repr(address), hint=hint)

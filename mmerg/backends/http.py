@@ -4,7 +4,7 @@ read, calls that can be broken off.
 Only the look-up of a host's name outlasts a deadline. An idle connection that the server has closed is replaced once,
 unseen. Every failure is a `CallError`. Follows no redirect, asks no proxy, and does not retry.
 
-    with Http("http://127.0.0.1:11434", OLLAMA) as http, http.ask("/api/chat", {"model": "m"}, most=2**20) as answer:
+    with Http("http://127.0.0.1:11434", OLLAMA).ask("/api/chat", {"model": "m"}, most=2**20) as answer:
         for line in answer.lines(): ...
 """
 
@@ -15,7 +15,7 @@ import weakref
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from typing import Annotated, Self, TypeVar
+from typing import Annotated, TypeVar
 
 import h11
 from pydantic import Field, ValidationError
@@ -23,13 +23,12 @@ from pydantic import Field, ValidationError
 from mmerg.backends.connection import Answer, Connection, Deadlines, Timer, open_socket, split_address
 from mmerg.backends.server_errors import Server
 from mmerg.backends.stop import Stop, current
-from mmerg.errors import CallError, ConfigError, Failure
+from mmerg.errors import CallError, Failure
 
-__all__ = ["Count", "Deadlines", "Http", "most_bytes"]
+__all__ = ["Answer", "Count", "Deadlines", "Http"]
 
 BODY_BYTES = 2**26  # of an answer, where the caller names no other limit
 ERROR_BYTES = 2**16  # of an error's text
-ANSWER_BYTES, TOKEN_BYTES = 2**20, 2**12  # that a reply may have at all, and for each token that it may have
 DRAIN_SECONDS = 0.2  # for the end of a body whose last line was read; then its connection can be used again
 
 Count = Annotated[int, Field(ge=0, le=2**62)]
@@ -69,12 +68,6 @@ class Http:
         self._trusted = ssl.create_default_context() if self._url.scheme == "https" else None
         weakref.finalize(self, _close, self._idle)
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
     @contextmanager
     def ask(self, path: str, body: object = None, model: str = "", *, most: int = 0) -> Iterator[Answer]:
         """The answer to a GET, or to a POST of `body` as JSON, for as long as the block runs.
@@ -98,10 +91,10 @@ class Http:
             with self._errors_named(answer):
                 if answer.status != 200:
                     raise self.error(answer.status, answer.body()[:ERROR_BYTES], model)
-                if not answer.fields.keys() & {b"content-length", b"transfer-encoding"}:
+                if not answer.sized:
                     raise ConnectionError("it does not say how long it is")
                 yield answer
-            timer.allow(DRAIN_SECONDS)
+            timer.enter("stall", DRAIN_SECONDS)
             with suppress(OSError, h11.ProtocolError):
                 deque(answer.parts(), maxlen=0)
         finally:
@@ -150,10 +143,9 @@ class Http:
         self.closed.check()
         with self._lock:
             while self._idle:
-                connection = self._idle.pop()
-                if connection.silent():
+                if (connection := self._idle.pop()).silent():
                     return connection
-                connection.close()
+                connection.socket.close()
         return None
 
     def _connect(self, timer: Timer) -> Connection:
@@ -189,7 +181,7 @@ class Http:
             if answer.connection.reusable() and not self.closed.is_set():
                 self._idle.append(answer.connection)
             else:
-                answer.connection.close()
+                answer.connection.socket.close()
 
     @contextmanager
     def _errors_named(self, answer: Answer) -> Iterator[None]:
@@ -215,14 +207,6 @@ class Http:
         return CallError(Failure.SERVER_ERROR, f"this is no answer: {error}"[:200], where=self.host, hint=hint)
 
 
-def most_bytes(num_predict: int) -> int:
-    """How many bytes a reply may have. Raises ConfigError where its tokens have no limit."""
-    if num_predict <= 0:
-        what = f"num_predict is {num_predict}: without a limit a model can talk for minutes"
-        raise ConfigError(what, where="backbone.sampling", hint="set num_predict over 0")
-    return ANSWER_BYTES + TOKEN_BYTES * num_predict
-
-
 def _close(connections: list[Connection]) -> None:
     while connections:
-        connections.pop().close()
+        connections.pop().socket.close()

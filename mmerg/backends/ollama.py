@@ -9,13 +9,11 @@ each way a call can fail. Judges no reply: a blank or cut one is returned with i
 
 import base64
 import json
-import time
-from collections.abc import Iterable
 
 from pydantic import BaseModel
 
-from mmerg.backends.adapter import Adapter, Load, check_load
-from mmerg.backends.http import Count, Deadlines, most_bytes
+from mmerg.backends.adapter import Adapter, Load, check_load, reply_to
+from mmerg.backends.http import Answer, Count, Deadlines
 from mmerg.backends.ollama_host import LOAD_OPTIONS, OllamaHost
 from mmerg.backends.protocol import Engine, Finish, Reply, Request, TokenLogprob
 from mmerg.errors import ConfigError
@@ -23,7 +21,7 @@ from mmerg.errors import ConfigError
 __all__ = ["Deadlines", "Ollama"]
 
 # Part of the engine, and so of the keys of stored replies. Raise it with every change of what `_body` sends for the
-# same request, or of what `_gather` reads from the same answer: else replies from before the change go on being served.
+# same request, or of what `_read` reads from the same answer: else replies from before the change go on being served.
 REVISION = 1
 
 
@@ -80,13 +78,8 @@ class Ollama(Adapter):
         return engine
 
     def _ask(self, request: Request) -> Reply:
-        most, body = most_bytes(request.sampling.num_predict), self._body(request)
-        begin = time.monotonic()
-        with self._host.ask("/api/chat", body, self.model, most=most) as answer:
-            if answer.kind not in {"application/x-ndjson", "application/json"}:
-                raise self._host.odd(f"the answer is {answer.kind or 'of no type'}, not a stream of JSON")
-            reply = self._gather(answer.lines())
-        return reply.model_copy(update={"seconds": time.monotonic() - begin})
+        body = self._body(request)
+        return reply_to(self._host, "/api/chat", body, request.sampling.num_predict, self._read)
 
     def _body(self, request: Request) -> dict[str, object]:
         messages = [
@@ -111,9 +104,11 @@ class Ollama(Adapter):
             **({"top_logprobs": request.alternatives} if request.alternatives else {}),
         }
 
-    def _gather(self, raw_lines: Iterable[bytes]) -> Reply:
+    def _read(self, answer: Answer) -> Reply:
+        if answer.kind not in {"application/x-ndjson", "application/json"}:
+            raise self._host.odd(f"the answer is {answer.kind or 'of no type'}, not a stream of JSON")
         lines: list[_Line] = []
-        for raw in raw_lines:
+        for raw in answer.lines():
             lines.append(self._host.parse(_Line.model_validate_json, raw))
             if lines[-1].error is not None:
                 raise self._host.error(200, raw, self.model)
@@ -134,5 +129,4 @@ class Ollama(Adapter):
             prompt_tokens=last.prompt_eval_count,
             response_tokens=last.eval_count,
             prompt_seconds=last.prompt_eval_duration / 1e9,
-            host=self.host,
         )

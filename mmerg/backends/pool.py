@@ -21,9 +21,10 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import count
 
 from mmerg.backends.protocol import Backend, Engine, Reply, Request, changed
-from mmerg.backends.retry import pause, persist
+from mmerg.backends.retry import persist
 from mmerg.backends.stop import Stop, current
 from mmerg.errors import CallError, ConfigError, Failure, RunError
 
@@ -94,13 +95,12 @@ class Pool:
                 errors.append(error)
         if not engines:
             raise errors[0]
-        first, *others = engines
-        differ = [name for name in others if engines[name].key() != engines[first].key()]
-        if differ:
-            where = "; ".join(f"{name}: {engines[name].brief()}" for name in (first, *differ))
+        first, *others = engines.items()
+        if differ := [other for other in others if other[1].key() != first[1].key()]:
+            where = "; ".join(f"{name}: {engine.brief()}" for name, engine in (first, *differ))
             hint = "serve the same model, version and options on every host, or leave the odd ones out"
             raise ConfigError("the hosts do not serve the same engine", where=where, hint=hint)
-        self._engine = engines[first]
+        self._engine = first[1]
         return self._engine
 
     @contextmanager
@@ -122,28 +122,22 @@ class Pool:
     def _take(self, tried: Collection[Host]) -> Host:
         """A host not in `tried`, with a slot of it taken."""
         with self._change:
-            while not (host := self._best(tried)):
+            while not (host := self._best([host for host in self._hosts if host not in tried])):
                 self._change.wait(LOOK_AGAIN)
             host.used += 1
             host.since = self._clock()  # a host that is down is tried by one at a time
             return host
 
-    def _best(self, tried: Collection[Host]) -> Host | None:
-        """The host not in `tried` to use now: the least loaded that is up, else one to try again; None means wait."""
+    def _best(self, hosts: Sequence[Host]) -> Host | None:
+        """The host to use now: the least loaded that is up, else one to try again; None means wait."""
         self._closed.check()
         current().check()
-        hosts = [host for host in self._hosts if host not in tried]
         free = [host for host in hosts if host.used < host.slots]
         if up := [host for host in free if not host.down]:
             return min(up, key=lambda host: host.used / host.slots)
         hopeless = all(host.down for host in hosts)  # nothing to lose: do not wait until one is due
         due = [host for host in free if hopeless or self._clock() - host.since >= self._revive_after]
         return min(due, key=lambda host: host.since, default=None)
-
-    def _give_back(self, host: Host) -> None:
-        with self._change:
-            host.used -= 1
-            self._change.notify_all()
 
     def _note(self, host: Host, error: CallError | None) -> None:
         """The host works, or is left out from now on for `error`."""
@@ -168,44 +162,37 @@ class Pool:
     def _outlast(self, tried: Mapping[Host, CallError], end: float) -> None:
         """Wait until one of the hosts is back that a call was `tried` on. Raises the call's own error where a host was
         there all the time, RunError where none is back by `end`, ConfigError where none serves the same any longer."""
-        failed, looks = dict(tried), 0
-        while not (back := self._first_back(failed)):
-            looks += 1
+        failed = dict(tried)
+        for looks in count():
+            for host in [host for host, error in failed.items() if error.failure is not Failure.MODEL_NOT_FOUND]:
+                try:
+                    self._check_same(host)
+                except CallError as error:
+                    if error.failure is Failure.INTERRUPTED:
+                        raise
+                    failed[host] = error
+                    self._note(host, error)
+                    continue
+                if not looks:  # it was there all the time
+                    if tried[host].failure is not Failure.UNREACHABLE or self._clock() >= end:
+                        raise tried[host]
+                    self._rest(looks)
+                self._note(host, None)
+                return
             where = "; ".join(f"{host.name}: {error.what}" for host, error in failed.items())
             if all(error.failure is Failure.MODEL_NOT_FOUND for error in failed.values()):
-                engine = self._engine.brief() if self._engine else "the model"
-                what = f"no host serves any longer what the run began with: {engine}"
-                mend = [error.hint for error in failed.values()][-1]
-                hint = f"{mend}; then the same command goes on. For what is served now, give runs=ANOTHER_FOLDER"
-                raise ConfigError(what, where=where, hint=hint)
+                what = f"no host serves any longer what the run began with: {self._engine and self._engine.brief()}"
+                hint = "then the same command goes on. For what is served now, give runs=ANOTHER_FOLDER"
+                raise ConfigError(what, where=where, hint=f"{failed.popitem()[1].hint}; {hint}")
             if self._clock() >= end:
                 what = f"no host has answered for {self._patience:g} seconds"
                 raise RunError(what, where=where, hint="start one of them; the same command then goes on from here")
             self._rest(looks)
-        if not looks:
-            if tried[back].failure is not Failure.UNREACHABLE or self._clock() >= end:
-                raise tried[back]
-            self._rest(1)
-        self._note(back, None)
-
-    def _first_back(self, failed: dict[Host, CallError]) -> Host | None:
-        """A host that serves again what it did; what the others say takes the place of how they `failed` before."""
-        for host in [host for host, error in failed.items() if error.failure is not Failure.MODEL_NOT_FOUND]:
-            try:
-                self._check_same(host)
-            except CallError as error:
-                if error.failure is Failure.INTERRUPTED:
-                    raise
-                failed[host] = error
-                self._note(host, error)
-            else:
-                return host
-        return None
 
     def _rest(self, looks: int) -> None:
-        """Wait after so many looks at hosts that are down."""
+        """Wait before another look at hosts that are down."""
         most = self._revive_after or self._wait  # with 0, too, hosts are not asked without a stop
-        self._closed.rest(min(pause(self._wait, min(looks, 30)), most))
+        self._closed.rest(min(self._wait * 2 ** min(looks, 30), most))
 
 
 class _Lease:
@@ -219,18 +206,15 @@ class _Lease:
         return self.hold().backend.describe()
 
     def complete(self, request: Request) -> Reply:
-        pool = self._pool
-        tried: dict[Host, CallError] = {}
+        pool, tried = self._pool, dict[Host, CallError]()
         end, left = 0.0, TRIES_AFTER
         while True:
-            host = self.hold(tried)
-            called = False
+            host, called = self.hold(tried), False
             try:
                 if host.down:
                     pool._check_same(host)
                 called = True
-                ask = partial(host.backend.complete, request)
-                reply = persist(ask, pool._attempts, pool._wait, pool._closed)
+                reply = persist(partial(host.backend.complete, request), pool._attempts, pool._wait, pool._closed)
             except CallError as error:
                 if error.failure not in OF_NO_USE:
                     raise
@@ -253,9 +237,11 @@ class _Lease:
 
     def close(self) -> None:
         """Gives the slot back; the host itself goes on."""
-        host, self._host = self._host, None
-        if host:
-            self._pool._give_back(host)
+        with self._pool._change:
+            if self._host:
+                self._host.used -= 1
+            self._host = None
+            self._pool._change.notify_all()
 
     def hold(self, tried: Collection[Host] = ()) -> Host:
         """The host of which a slot is held, or a new one that is not in `tried`."""

@@ -35,10 +35,5 @@ def persist(call: Callable[[], Made], attempts: int, wait: float, closed: Stop) 
                     raise
                 what = f"{error.what} (tried {tries} times)"
                 raise CallError(error.failure, what, where=error.where, hint=error.hint) from reached
-        closed.rest(pause(wait, tries))
+        closed.rest(wait * 2 ** (tries - 1))
         tries += 1
-
-
-def pause(wait: float, tries: int) -> float:
-    """Seconds to wait after `tries` tries."""
-    return float(wait * 2 ** (tries - 1))

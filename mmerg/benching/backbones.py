@@ -146,8 +146,7 @@ def _engine(model: str, hosts: Sequence[str]) -> Engine | CallError:
     wrong: list[CallError] = []
     for host in hosts:
         try:
-            with OllamaHost(host) as server:
-                return server.describe(model, {})
+            return OllamaHost(host).describe(model, {})
         except CallError as error:
             wrong.append(error)
     return next((error for error in wrong if error.failure is Failure.MODEL_NOT_FOUND), wrong[0])

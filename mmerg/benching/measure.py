@@ -118,8 +118,7 @@ def _ask(settings: RunSettings) -> Memory:
         return Memory(why=f"{settings.backend.name} does not tell")
     for host in settings.backend.hosts:
         try:
-            with OllamaHost(host) as server:
-                now = server.loaded(settings.backbone.model)
+            now = OllamaHost(host).loaded(settings.backbone.model)
         except CallError as error:
             return Memory(why=error.what)
         if now and now.size:

@@ -6,7 +6,7 @@ from functools import partial
 import pytest
 
 from mmerg.backends.protocol import Message, Request, Sampling
-from mmerg.backends.retry import pause, persist
+from mmerg.backends.retry import persist
 from mmerg.backends.scripted import Scripted
 from mmerg.backends.stop import Stop
 from mmerg.errors import CallError, Failure
@@ -63,7 +63,3 @@ def test_a_wait_is_ended(ended_by: str) -> None:
     {"close": closed, "stop": stop}[ended_by].set()
     thread.join(60)
     assert caught == [Failure.INTERRUPTED]
-
-
-def test_waits_double() -> None:
-    assert [pause(0.5, tries) for tries in (1, 2, 3, 4)] == [0.5, 1.0, 2.0, 4.0]

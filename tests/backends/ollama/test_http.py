@@ -270,7 +270,7 @@ def test_a_dripping_host_does_not_hold_up_its_description(kept: Faulty, path: st
     kept.drip = drip
     kept.answer(b"HTTP/1.1 200 OK\r\nX-Slow: " if drip == b"a" else b"", DRIP, path=path)
     short = Deadlines(connect=1, first_token=0.4, stall=0.4, total=0.4)
-    with OllamaHost(kept.host, short) as host, pytest.raises(CallError) as caught:
+    with closing(OllamaHost(kept.host, short)) as host, pytest.raises(CallError) as caught:
         host.embed("m", ["a"]) if path == "/api/embed" else host.describe("m", {})
     assert caught.value.failure is Failure.TIMEOUT
 
@@ -280,7 +280,7 @@ OPENAI = ("/v1/models", "/version", "/v1/chat/completions")
 
 def ask_at(path: str, host: str) -> object:
     """Something that asks at `path`."""
-    with OllamaHost(host) as server:
+    with closing(OllamaHost(host)) as server:
         match path:
             case "/api/embed":
                 return server.embed("m", ["a"])
@@ -317,7 +317,7 @@ def test_json_of_any_shape_is_a_named_failure(kept: Faulty, path: str, told: byt
 def test_a_context_length_that_is_none_is_named(kept: Faulty, length: str) -> None:
     shown = '{"capabilities": [], "model_info": {"general.architecture": "a", "a.context_length": ' + length + "}}"
     kept.answer(whole(shown.encode()), path="/api/show")
-    with OllamaHost(kept.host) as host, pytest.raises(CallError) as caught:
+    with closing(OllamaHost(kept.host)) as host, pytest.raises(CallError) as caught:
         host.describe("m", {})
     assert caught.value.failure is Failure.SERVER_ERROR
 
@@ -325,7 +325,7 @@ def test_a_context_length_that_is_none_is_named(kept: Faulty, length: str) -> No
 @pytest.mark.parametrize("vectors", [[], [[]], [[1e999]], [[1.0], [1.0, 2.0]], [[1.0], [1.0], [1.0]]])
 def test_vectors_that_are_no_use_are_named(kept: Faulty, vectors: object) -> None:
     kept.answer(json_answer({"embeddings": vectors}), path="/api/embed")
-    with OllamaHost(kept.host) as host, pytest.raises(CallError) as caught:
+    with closing(OllamaHost(kept.host)) as host, pytest.raises(CallError) as caught:
         host.embed("m", ["a", "b"][: max(len(vectors), 1)] if isinstance(vectors, list) else [])  # fmt: skip
     assert caught.value.failure is Failure.SERVER_ERROR
 
