@@ -5,7 +5,9 @@ Where a test is of how a model is asked and not of what it says, this one answer
 
 from pathlib import Path
 
-from tools.tiny_vision import TURN_END, VOCABULARY, Floats, Value, gguf, metadata, tensors
+import numpy as np
+
+from tools.tiny_vision import TURN_END, VOCABULARY, WIDTH, Floats, Value, gguf, metadata, tensors
 
 ARCHITECTURE = "qwen2"  # the language model below the eyes
 CONTEXT = 32768  # a token a byte: prompts are four times as long as with words for tokens
@@ -30,3 +32,29 @@ def parts() -> tuple[dict[str, Value], dict[str, Floats]]:
     named = {name: rows for name, rows in tensors(0).items() if not name.startswith("v.")}
     named["token_embd.weight"] = named["token_embd.weight"][:VOCABULARY]
     return pairs, named
+
+
+IMAGE_TOKENS = 16
+
+
+def write_eyes(path: Path) -> Path:
+    """Write a projector for it to `path`, in the layout that llama.cpp reads for LLaVA: CLIP with one block on images
+    of 56 pixels in patches of 14, then a perceptron."""
+    dice, width, heads = np.random.default_rng(0), 32, ("q", "k", "v", "out")
+    sizes = {"image_size": 56, "patch_size": 14, "embedding_length": width, "feed_forward_length": 2 * width}
+    sizes |= {"projection_dim": WIDTH, "block_count": 1, "attention.head_count": 2}
+    pairs: dict[str, Value] = {"general.architecture": "clip", "clip.has_vision_encoder": True, "clip.use_gelu": True}
+    pairs |= {"clip.projector_type": "mlp", "clip.vision.attention.layer_norm_epsilon": 1e-5}
+    pairs |= {f"clip.vision.{name}": size for name, size in sizes.items()}
+    pairs |= {"clip.vision.image_mean": [0.5] * 3, "clip.vision.image_std": [0.5] * 3}
+    shapes: dict[str, tuple[int, ...]] = {"v.class_embd": (width,), "v.position_embd.weight": (1 + IMAGE_TOKENS, width)}
+    shapes["v.patch_embd.weight"] = (width, 3, 14, 14)
+    layers = {f"v.blk.0.attn_{part}": (width, width) for part in heads}
+    layers |= {"v.blk.0.ffn_up": (2 * width, width), "v.blk.0.ffn_down": (width, 2 * width)}
+    layers |= {"mm.0": (WIDTH, width), "mm.2": (WIDTH, WIDTH)}
+    for name, shape in layers.items():
+        shapes |= {f"{name}.weight": shape, f"{name}.bias": shape[:1]}
+    for norm in ("v.pre_ln", "v.blk.0.ln1", "v.blk.0.ln2"):
+        shapes |= {f"{norm}.weight": (width,), f"{norm}.bias": (width,)}
+    path.write_bytes(gguf(pairs, {name: 0.5 * dice.standard_normal(shape) for name, shape in shapes.items()}))
+    return path

@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 Floats = npt.NDArray[np.float64]
-Value = str | int | float | bool | list[str] | list[int]
+Value = str | int | float | bool | list[str] | list[int] | list[float]
 
 WIDTH, INNER, KEYS, BLOCKS, PATCH, MERGED = 64, 128, 32, 2, 14, 256
 END_OF_TEXT, TURN_START, TURN_END, VOCABULARY = 256, 257, 258, 259
@@ -179,8 +179,10 @@ def value_bytes(value: Value) -> bytes:
         return struct.pack("<II", U32, value)
     if isinstance(value, float):
         return struct.pack("<If", FLOAT, value)
-    kind = STRING if isinstance(value[0], str) else I32
-    items = (text_bytes(item) if isinstance(item, str) else struct.pack("<i", item) for item in value)
+    kind, form = (FLOAT, "<f") if isinstance(value[0], float) else (I32, "<i")
+    if isinstance(value[0], str):
+        kind = STRING
+    items = (text_bytes(item) if isinstance(item, str) else struct.pack(form, item) for item in value)
     return struct.pack("<IIQ", ARRAY, kind, len(value)) + b"".join(items)
 
 

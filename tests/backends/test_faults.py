@@ -113,10 +113,6 @@ def test_a_torn_answer_is_not_taken_for_its_end(faulty: Faulty, wire: Wire, name
     assert error.failure in {Failure.RUNNER_CRASH, Failure.SERVER_ERROR}
 
 
-def test_torn_in_the_middle_is_a_crash(faulty: Faulty, wire: Wire) -> None:
-    assert wire.failure(faulty, head(wire.kind) + chunk(wire.body[:-5])).failure is Failure.RUNNER_CRASH
-
-
 @pytest.mark.parametrize("part", [0, 1, 2], ids=["nothing", "after the head", "in the first line"])
 def test_silence_ends(faulty: Faulty, wire: Wire, part: int) -> None:
     said = [b"", head(wire.kind), head(wire.kind) + chunk(wire.body[:9])][part]
@@ -220,31 +216,6 @@ def test_describe_names_its_failures(faulty: Faulty, path: str, answer: bytes, f
         assert wire.pull in caught.value.hint
 
 
-@pytest.mark.parametrize("begun", [False, True], ids=["queued", "in the middle"])
-def test_close_breaks_off_a_call_in_flight(
-    faulty: Faulty, wire: Wire, begun: bool, in_thread: Callable[[Callable[[], object]], Callable[[], object]]
-) -> None:
-    faulty.answer(head(wire.kind) + chunk(wire.body[:-9]) if begun else b"", HANG, path=wire.path)
-    busy = wire.backend(faulty.host, Deadlines())
-    result = in_thread(lambda: busy.complete(REQUEST))
-    faulty.reached_hang.wait()
-    busy.close()
-    with pytest.raises(CallError) as caught:
-        result()
-    assert caught.value.failure is Failure.INTERRUPTED
-
-
-@pytest.mark.parametrize("call", [lambda b: b.describe(), lambda b: b.complete(REQUEST)], ids=["describe", "complete"])
-def test_a_closed_backend_refuses(faulty: Faulty, wire: Wire, call: Callable[[Backend], object]) -> None:
-    closed = wire.backend(faulty.host)
-    closed.close()
-    closed.close()
-    with pytest.raises(CallError) as caught:
-        call(closed)
-    assert caught.value.failure is Failure.INTERRUPTED
-    assert faulty.requests == []
-
-
 # Streams, as Ollama's
 
 
@@ -258,12 +229,6 @@ def test_a_whole_reply(faulty: Faulty) -> None:
     assert (reply.text, reply.thinking, reply.finish) == ("Hello", "hm", Finish.STOP)
     assert [entry.logprob for entry in reply.logprobs] == [-0.5, -0.25]
     assert (reply.prompt_tokens, reply.response_tokens, reply.prompt_seconds) == (7, 2, 0.005)
-
-
-def test_lines_may_be_cut_anywhere_by_chunks(faulty: Faulty) -> None:
-    raw = line("Schön") + b"\n" + LAST.rstrip()
-    faulty.answer(head() + b"".join(chunk(raw[i : i + 1]) for i in range(len(raw))) + chunk(b""))
-    assert backend(faulty.host).complete(REQUEST).text == "Schön"
 
 
 @pytest.mark.parametrize(
@@ -310,7 +275,3 @@ def test_silence_within_a_stream_ends(faulty: Faulty, steps: tuple[bytes, ...]) 
 )
 def test_errors_within_a_stream_are_named(faulty: Faulty, steps: tuple[bytes, ...], failure: Failure) -> None:
     assert failure_of(faulty, *steps).failure is failure
-
-
-def test_done_reason_is_said(faulty: Faulty) -> None:
-    assert "'load'" in failure_of(faulty, stream(line(done=True, done_reason="load"))).what

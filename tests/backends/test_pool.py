@@ -13,7 +13,7 @@ import pytest
 
 from mmerg.backends.pool import Host, Pool
 from mmerg.backends.protocol import Backend, Engine, Message, Reply, Request, Sampling
-from mmerg.backends.scripted import ENGINE, Scripted
+from mmerg.backends.scripted import ENGINE
 from mmerg.backends.stop import Stop
 from mmerg.errors import CallError, ConfigError, Failure, RunError
 
@@ -510,21 +510,6 @@ def test_hosts_that_do_not_answer_at_the_start_are_left_out(failure: Failure) ->
     assert a.calls == 0
 
 
-def test_no_host_that_can_be_reached_raises_its_error() -> None:
-    a, b = servers("ab")
-    a.failure = b.failure = Failure.UNREACHABLE
-    with pytest.raises(CallError, match="a is gone"):
-        pool_of([a, b]).describe()
-
-
-def test_where_no_host_holds_the_model_that_is_what_is_said() -> None:
-    a, b = servers("ab")
-    a.failure = b.failure = Failure.MODEL_NOT_FOUND
-    with pytest.raises(CallError) as caught:
-        pool_of([a, b]).describe()
-    assert caught.value.failure is Failure.MODEL_NOT_FOUND
-
-
 def test_closing_closes_the_hosts_and_wakes_who_waits() -> None:
     hosts = servers("ab")
     pool = pool_of(hosts)
@@ -575,9 +560,3 @@ def test_hosts_that_come_and_go_neither_lose_slots_nor_lock_up() -> None:
     with ExitStack() as stack:
         leases = [stack.enter_context(pool.lease()) for _ in range(pool.slots)]
         assert sorted(say(lease) for lease in leases) == list("aabbcc")
-
-
-def test_the_shipped_fake_is_a_host_too() -> None:
-    pool = Pool([Host(Scripted(lambda request: "x"), 1, "scripted")])
-    with pool.lease() as backend:
-        assert say(backend) == "x"

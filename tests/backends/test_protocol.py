@@ -9,11 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from mmerg.backends.cache import Cache
-from mmerg.backends.embedded import Embedded
-from mmerg.backends.pool import Host, Pool
-from mmerg.backends.protocol import Backend, Engine, Finish, Image, Message, Reply, Request, Sampling
-from mmerg.backends.scripted import Scripted
+from mmerg.backends.protocol import Engine, Finish, Image, Message, Reply, Request, Sampling
 
 IMAGE = Image("ab" * 32, b"jpeg")
 REQUEST = Request((Message("system", "be kind"), Message("user", "hello", (IMAGE,))), Sampling())
@@ -78,12 +74,6 @@ def test_text_cannot_move_between_messages_unseen(one: list[str], two: list[str]
     assert (first == second) == (one == two)
 
 
-def test_images_of_a_request_come_in_the_order_of_its_messages() -> None:
-    images = tuple(Image(str(number), b"") for number in range(3))
-    request = Request((Message("user", "a", images[:2]), Message("user", "b", images[2:])), Sampling())
-    assert request.images == images
-
-
 def test_every_part_of_an_engine_is_in_its_key() -> None:
     changes: list[dict[str, object]] = [
         {"backend": "x"},
@@ -97,16 +87,6 @@ def test_every_part_of_an_engine_is_in_its_key() -> None:
     assert {name for change in changes for name in change} == set(Engine.model_fields)
     keys = {ENGINE.model_copy(update=change).key() for change in changes}
     assert len(keys | {ENGINE.key()}) == len(changes) + 1
-
-
-def test_the_order_of_load_options_does_not_matter() -> None:
-    one, two = ({"a": 1, "b": 2}, {"b": 2, "a": 1})
-    assert ENGINE.model_copy(update={"load": one}).key() == ENGINE.model_copy(update={"load": two}).key()
-
-
-def test_vision_is_a_capability() -> None:
-    assert not ENGINE.vision
-    assert ENGINE.model_copy(update={"capabilities": ("completion", "vision")}).vision
 
 
 def test_records_cannot_be_changed_and_take_no_unknown_field() -> None:
@@ -123,15 +103,3 @@ def test_a_reply_and_an_engine_survive_json() -> None:
     reply = Reply(text="x", finish=Finish.LENGTH, reused_tokens=3, seconds=0.1)
     assert Reply.model_validate(json.loads(reply.model_dump_json())) == reply
     assert Engine.model_validate(json.loads(ENGINE.model_dump_json())) == ENGINE
-
-
-def test_adapters_and_wrappers_are_backends(tmp_path_factory: pytest.TempPathFactory) -> None:
-    path = tmp_path_factory.mktemp("cache") / "replies.sqlite"
-    scripted = Scripted(lambda request: "x")
-    with Pool([Host(scripted, 1, "a")]).lease() as leased:
-        backends: list[Backend] = [scripted, Cache(scripted, path), leased]
-        assert [backend.complete(REQUEST).text for backend in backends] == ["x"] * 3
-        for backend in reversed(backends):
-            backend.close()
-    unopened: Backend = Embedded("nowhere.gguf")
-    unopened.close()

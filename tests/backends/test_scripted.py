@@ -1,12 +1,11 @@
 """The scripted backend: answers in order or from a function, exact counts, and a way to break off."""
 
 import threading
-from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
 from mmerg.backends.protocol import Finish, Message, Reply, Request, Sampling
-from mmerg.backends.scripted import ENGINE, Scripted
+from mmerg.backends.scripted import Scripted
 from mmerg.errors import CallError, Failure
 
 
@@ -38,26 +37,6 @@ def test_a_list_answers_in_order_raises_its_exceptions_and_runs_out() -> None:
     assert caught.value.failure is Failure.SERVER_ERROR
     assert [request.messages[-1].text for request in backend.requests] == ["a", "b", "c", "d"]
     assert backend.calls == 4
-
-
-def test_logprobs_come_one_a_word_and_only_when_asked_for() -> None:
-    backend = Scripted(lambda request: "that sounds hard")
-    assert backend.complete(ask("x")).logprobs == ()
-    assert [entry.token for entry in backend.complete(ask("x", logprobs=True)).logprobs] == ["that", " sounds", " hard"]
-
-
-def test_it_describes_the_engine_it_was_given() -> None:
-    other = ENGINE.model_copy(update={"model": "other"})
-    assert Scripted([]).describe() == ENGINE
-    assert Scripted([], engine=other).describe() == other
-
-
-def test_threads_lose_no_answer_and_no_request() -> None:
-    backend = Scripted([str(n) for n in range(200)])
-    with ThreadPoolExecutor(8) as threads:
-        texts = list(threads.map(lambda n: backend.complete(ask(str(n))).text, range(200)))
-    assert sorted(texts, key=int) == [str(n) for n in range(200)]
-    assert backend.calls == 200
 
 
 def test_closing_breaks_off_a_slow_call_and_refuses_later_ones() -> None:

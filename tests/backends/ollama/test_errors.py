@@ -76,12 +76,6 @@ def test_wording_to_failure(status: int, said: str, failure: Failure) -> None:
     assert "http://h:1" in error.where
 
 
-@pytest.mark.parametrize("status", range(400, 500))
-def test_only_refusals_that_may_pass_are_tried_again(status: int) -> None:
-    may_pass = {408: "busy", 429: "busy", 499: "server_error"}
-    assert OLLAMA.classify(status, "no").failure == may_pass.get(status, "bad_request")
-
-
 @pytest.mark.parametrize(
     ("status", "hint"),
     [
@@ -95,11 +89,6 @@ def test_only_refusals_that_may_pass_are_tried_again(status: int) -> None:
 )
 def test_a_refusal_says_what_to_do(status: int, hint: str) -> None:
     assert hint in OLLAMA.classify(status, "no").hint
-
-
-def test_missing_model_hint_is_the_pull_line() -> None:
-    error = OLLAMA.classify(404, '{"error": "model \'qwen2.5vl:7b\' not found"}', model="qwen2.5vl:7b")
-    assert error.hint == "ollama pull qwen2.5vl:7b"
 
 
 @pytest.mark.parametrize(

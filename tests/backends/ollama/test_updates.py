@@ -1,6 +1,5 @@
 """Hosts that are updated, while they are down or while they answer."""
 
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -10,7 +9,7 @@ from mmerg.backends.ollama import Ollama
 from mmerg.backends.pool import Host, Pool
 from mmerg.backends.protocol import Message, Request, Sampling
 from mmerg.errors import CallError, ConfigError, Failure
-from tests.backends.conftest import HANG, LAST, Faulty, json_answer, line, stream, whole
+from tests.backends.conftest import LAST, Faulty, json_answer, line, stream, whole
 
 CRASH = json_answer({"error": "model runner has unexpectedly stopped"}, "500 Internal Server Error")
 THINKS_NOT = {"capabilities": ["completion"], "model_info": {"general.architecture": "a", "a.context_length": 512}}
@@ -80,18 +79,6 @@ def described(server: Faulty) -> Ollama:
     return adapter
 
 
-def test_a_reply_costs_a_chat_and_two_small_requests(faulty: Faulty) -> None:
-    adapter = described(faulty)
-    assert adapter.complete(request("one")).text == "hi"
-    assert [path for path, _ in faulty.requests] == ["/api/chat", "/api/version", "/api/tags"]
-
-
-def test_an_adapter_that_was_never_described_answers_for_what_is_there(faulty: Faulty) -> None:
-    faulty.answer(stream(line("hi"), LAST))
-    assert Ollama(host=faulty.host, model="m", load={"num_ctx": 512}).complete(request("one")).text == "hi"
-    assert [path for path, _ in faulty.requests] == ["/api/chat"]
-
-
 def test_describing_a_changed_host_again_lets_none_of_its_replies_through(faulty: Faulty) -> None:
     """Another sample's call may wait for its next try while the host is described again."""
     adapter = described(faulty)
@@ -129,16 +116,3 @@ def test_a_reply_of_a_host_that_does_not_say_what_it_serves_is_not_taken(
     with pytest.raises(CallError) as caught:
         adapter.complete(request("one"))
     assert caught.value.failure is failure
-
-
-def test_closing_breaks_the_look_at_the_host_off(
-    faulty: Faulty, in_thread: Callable[[Callable[[], object]], Callable[[], object]]
-) -> None:
-    adapter = described(faulty)
-    faulty.answer(HANG, path="/api/tags")
-    result = in_thread(lambda: adapter.complete(request("one")))
-    faulty.reached_hang.wait()
-    adapter.close()
-    with pytest.raises(CallError) as caught:
-        result()
-    assert caught.value.failure is Failure.INTERRUPTED

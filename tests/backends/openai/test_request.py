@@ -158,26 +158,6 @@ def test_a_sampler_without_a_name_is_refused(
     assert faulty.requests == []
 
 
-def test_a_call_without_limit_is_refused(faulty: Faulty) -> None:
-    with pytest.raises(ConfigError, match="num_predict"):
-        asking(faulty).complete(replace(HELLO, sampling=Sampling(num_predict=0)))
-    assert faulty.requests == []
-
-
-@pytest.mark.parametrize(
-    ("load", "said"),
-    [
-        ({}, "num_ctx is not set"),
-        ({"num_ctx": 0}, "num_ctx is 0, not"),
-        ({"num_ctx": True}, "num_ctx is True, not"),
-        ({"num_ctx": 512, "num_gpu": 1}, "not a load option: num_gpu"),
-    ],
-)
-def test_load_is_num_ctx(load: dict[str, Any], said: str) -> None:
-    with pytest.raises(ConfigError, match=said):
-        OpenAI(model="m", dialect="vllm", load=load)
-
-
 def test_an_unknown_dialect() -> None:
     with pytest.raises(ConfigError, match="no dialect 'vlm'") as caught:
         OpenAI(model="m", dialect="vlm", load={"num_ctx": 512})
@@ -231,11 +211,6 @@ def test_replies_are_kept_and_replayed_without_server_or_token(
     assert b"hush" not in b"".join(path.read_bytes() for path in tmp_path.iterdir())
     with closing(Cache(replay(stored_engine(file, "openai", "m", load)), file, "read")) as cache:
         assert (cache.complete(HELLO).text, cache.complete(HELLO).cached) == ("Hi", True)
-
-
-def test_without_a_variable_no_token_goes_along(faulty: Faulty) -> None:
-    asking(faulty).describe()
-    assert not any("authorization" in head.lower() for head in faulty.heads)
 
 
 def test_a_wish_for_a_token_says_where_it_is_named(faulty: Faulty) -> None:
