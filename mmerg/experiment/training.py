@@ -18,10 +18,9 @@ from mmerg.paper.published import published
 from mmerg.reporting.render import ASSETS, asset, render
 from mmerg.scoring.score import Score
 from mmerg.sem.artefact import causes_of, data_of, id_digest, prepare, write
-from mmerg.sem.fit import fit, fit_dense
+from mmerg.sem.fit import Chances, confusion, figures, fit, fit_dense
 from mmerg.sem.lexicon import read_lexicon
 from mmerg.sem.model import Dense, text_of
-from mmerg.sem.validation import Chances, confusion, figures
 from mmerg.settings.model import TrainSettings
 
 PAGE = "validation.html"

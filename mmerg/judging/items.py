@@ -13,7 +13,7 @@ import hashlib
 import json
 import random
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from mmerg.corpora.dialogue import Scene, Turn
 from mmerg.errors import ConfigError, RunError
@@ -57,18 +57,11 @@ class Lot:
         content = [[item.id, item.dialogue, item.history, item.responder, item.replies] for item in self.items]
         return hashlib.sha256(json.dumps(content).encode()).hexdigest()
 
-    def drawn(self, count: int | None, seed: int) -> Lot:
-        """So many of the items, drawn with `seed`, in their order; all where `count` is None or not less."""
-        if count is None or count >= len(self.items):
-            return self
-        places = sorted(random.Random(seed).sample(range(len(self.items)), count))
-        left_out = {**self.left_out, "not drawn": len(self.items) - count}
-        return replace(self, items=tuple(self.items[place] for place in places), left_out=left_out)
 
-
-def lot_of(*runs: ScoredRun) -> Lot:
-    """The replies of one run, or of two to the samples that both have. Raises ConfigError where it is one run twice,
-    RunError where runs cannot be compared (see `must_compare`) or were not shown the same, or there is no reply."""
+def lot_of(*runs: ScoredRun, count: int | None = None, seed: int = 0) -> Lot:
+    """The replies of one run, or of two to the samples that both have; at most `count` of them, drawn with the seed.
+    Raises ConfigError where it is one run twice, RunError where runs cannot be compared (see `must_compare`) or were
+    not shown the same, or there is no reply."""
     where = " and ".join(str(run.path) for run in runs)
     if len({run.path.resolve() for run in runs}) < len(runs):
         raise ConfigError("a run is to be compared with itself", where=where, hint="name two run folders")
@@ -83,11 +76,14 @@ def lot_of(*runs: ScoredRun) -> Lot:
             f"{count} {reason}" for reason, count in ({"failed": len(items)} | left_out).items() if count
         )
         raise RunError(f"there is no reply to judge: {reasons or 'no samples'}", where=where)
+    if count is not None and count < len(items):
+        left_out["not drawn"] = len(items) - count
+        items = tuple(items[place] for place in sorted(random.Random(seed).sample(range(len(items)), count)))
     return Lot(runs, items, {reason: count for reason, count in left_out.items() if count})
 
 
 def _item(answers: Sequence[Result], where: str) -> Item:
-    """The answers, one a run, to a sample. Raises RunError where they are not to one and the same history."""
+    """A sample with the answers of all runs to it. Raises RunError where they are not to one and the same history."""
     first = answers[0]
     shown = {(answer.history, answer.responder) for answer in answers if answer.ok}
     if len(shown) > 1 or any(not history for history, _ in shown):

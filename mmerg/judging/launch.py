@@ -1,7 +1,4 @@
-"""The judging of finished runs, from a composed config to an exit code; `mmerg/judge.py` is its command.
-
-Reads top to bottom: runs and their replies, hosts and engine, the judging folder, items in flight, figures and tables.
-"""
+"""The judging of finished runs, from a composed config to an exit code; `mmerg/judge.py` is its command."""
 
 import hashlib
 import json
@@ -43,7 +40,7 @@ def launch(settings: JudgeSettings, folders: Sequence[Path]) -> int:
     if rubric.repeats > 1 and not rubric.temperature:
         what = f"judge.repeats is {rubric.repeats}, and at temperature 0 each would say the same"
         raise ConfigError(what, where="configuration", hint="judge.temperature=0.7, or judge.repeats=1")
-    lots = [lot.drawn(rubric.sample, settings.seed) for lot in _lots(folders, rubric.replies)]
+    lots = _lots(settings, folders)
     sampling = replace(sampling_of(settings), temperature=rubric.temperature)
     judge = Judge(Prompts(judge_system(rubric)), sampling, rubric.replies, rubric.repeats)
     pool, engine = answering(settings)
@@ -69,18 +66,17 @@ def launch(settings: JudgeSettings, folders: Sequence[Path]) -> int:
     return max(codes)
 
 
-def _lots(folders: Sequence[Path], replies: int) -> list[Lot]:
+def _lots(settings: JudgeSettings, folders: Sequence[Path]) -> list[Lot]:
     """What is to be judged: run by run, or two runs against each other."""
-    if replies == 1 and folders:
-        return [lot_of(read_run(folder)) for folder in dict.fromkeys(folders)]
-    if replies == 2 and len(folders) == 2:
-        return [lot_of(*map(read_run, folders))]
-    need = "at least one run folder" if replies == 1 else "exactly two run folders"
-    raise ConfigError(
-        f"{len(folders)} run folders are given, and this judge takes {need}",
-        where="command line",
-        hint="mmerg judge runs/… judge=likert, or two of them and judge=pairwise; folders come first",
-    )
+    pairs = settings.judge.replies == 2
+    if not folders or (pairs and len(folders) != 2):
+        need = "exactly two run folders" if pairs else "at least one run folder"
+        what = f"{len(folders)} run folders are given, and this judge takes {need}"
+        hint = "mmerg judge runs/… judge=likert, or two of them and judge=pairwise; folders come first"
+        raise ConfigError(what, where="command line", hint=hint)
+    together = [tuple(folders)] if pairs else [(folder,) for folder in dict.fromkeys(folders)]
+    count, seed = settings.judge.sample, settings.seed
+    return [lot_of(*map(read_run, one), count=count, seed=seed) for one in together]
 
 
 @dataclass(frozen=True)

@@ -24,7 +24,7 @@ from tests.auditing.parts import DIALOGUES, LABELS, Auditor, answers, corpus, fi
 from tests.engine.parts import ROOT, STAGES, as_text, audit
 from tests.frames.clips import numbered
 from tests.run_folders import all_events
-from tests.scripted_ollama import scripted_ollama
+from tests.scripted_ollama import ScriptedOllama, scripted_ollama
 
 Z = 1.959963984540054
 
@@ -42,10 +42,9 @@ def test_an_auditor_that_finds_all_and_one_that_passes_all(
     with scripted_ollama(answer=answers(auditor)) as server:
         path = run(tmp_path, server.url)
         before = server.calls
-        assert main([str(path)]) == 0
-        assert server.calls - before == len(STAGES) * DIALOGUES  # the clean ones are the run's own
-        assert main([str(path)]) == 0
-        assert server.calls - before == len(STAGES) * DIALOGUES
+        for _ in range(2):  # the clean ones are the run's own, and what was asked once is in the cache
+            assert main([str(path)]) == 0
+            assert server.calls - before == len(STAGES) * DIALOGUES
     found = planted_of(path)
     assert list(found.figures) == [*STAGES, ALL]
     for stage, scores in found.figures.items():
@@ -90,25 +89,14 @@ def test_figures_of_an_auditor_at_random_are_what_counting_gives(tmp_path: Path)
         )
         for name in ("specificity", "sensitivity", "blame"):
             assert scores[name].interval == pytest.approx(wilson(counted[name] / DIALOGUES, DIALOGUES))
-    faults = [case.audit.fault for case in found.cases if case.stage and case.audit]
-    scores = found.figures[ALL]
-    sensitivity = 100 * sum(fault is not None for fault in faults) / len(faults)
-    specificity = 100 * sum(one.fault is None for one in own.values()) / DIALOGUES
-    assert (scores["sensitivity"].value, scores["specificity"].value) == pytest.approx((sensitivity, specificity))
-    assert scores["j"].value == pytest.approx(sensitivity + specificity - 100)
+    assert found.figures[ALL]["sensitivity"].n == len(STAGES) * DIALOGUES
 
 
-def test_what_is_planted_is_another_dialogues_and_of_another_emotion(tmp_path: Path) -> None:
-    corpus(tmp_path / "data")
-    with scripted_ollama(answer=answers(finds_all)) as server:
-        path = run(tmp_path, server.url)
-        assert main([str(path), "--n", "4"]) == 0
-        assert main([str(path), "--n", "2", "--stages", "caef"]) == 0
-        few = planted_of(path)
-        calls = server.calls
-        assert main([str(path), "--n", "4"]) == 0
-        assert server.calls == calls
-    found = planted_of(path)
+def test_what_is_planted_is_another_dialogues_and_of_another_emotion(made: Path) -> None:
+    assert main([str(made), "--n", "2", "--stages", "caef"]) == 0
+    few = planted_of(made)
+    assert main([str(made), "--n", "4"]) == 0
+    found = planted_of(made)
     assert len(found.cases) == 4 * 5
     assert (len(few.cases), few.stages) == (2 * 2, ("caef",))
     assert {case.model_dump_json() for case in few.cases} < {case.model_dump_json() for case in found.cases}
@@ -149,25 +137,20 @@ def test_what_the_auditor_is_asked_of_frames_is_what_the_run_asked(
         assert main([str(path)]) == 2
 
 
-def test_any_system_that_audits_its_stages(tmp_path: Path) -> None:
+def test_any_system_that_audits_its_stages(
+    tmp_path: Path, server: ScriptedOllama, capsys: pytest.CaptureFixture[str]
+) -> None:
     corpus(tmp_path / "data")
-    with scripted_ollama(answer=answers(finds_all)) as server:
-        path = run(tmp_path, server.url, "system=direct_audit")
-        before = server.calls
-        assert main([str(path)]) == 0
-        assert server.calls - before == DIALOGUES
-    found = planted_of(path)
-    assert found.stages == ("answer",)
-    assert found.figures["answer"]["j"].value == 100
-
-
-def test_dialogues_of_one_emotion_have_no_fault_to_plant(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    corpus(tmp_path / "data")
-    with scripted_ollama(answer=answers(finds_all)) as server:
-        path = run(tmp_path, server.url, "system=direct_audit", "ids=[d0/4,d3/4]")
-        assert main([str(path)]) == 2
+    of_one_emotion = run(tmp_path, server.url, "system=direct_audit", "ids=[d0/4,d3/4]")
+    assert main([str(of_one_emotion)]) == 2
     assert "there is no fault to plant" in capsys.readouterr().err
-    assert not (path / PLANTED).exists()
+    assert not (of_one_emotion / PLANTED).exists()
+    path = run(tmp_path, server.url, "system=direct_audit")
+    before = server.calls
+    assert main([str(path)]) == 0
+    assert server.calls - before == DIALOGUES
+    assert planted_of(path).stages == ("answer",)
+    assert planted_of(path).figures["answer"]["j"].value == 100
 
 
 def test_audits_that_cannot_be_read_are_counted_and_never_a_pass(
@@ -205,13 +188,10 @@ def test_a_clean_pass_that_cannot_be_read_counts_as_not_passed() -> None:
         assert values == {"specificity": 50, "sensitivity": 50, "blame": 50, "j": 0}
 
 
-def test_a_call_that_fails_costs_its_sample_alone(tmp_path: Path) -> None:
-    corpus(tmp_path / "data")
-    with scripted_ollama(answer=answers(finds_all)) as server:
-        path = run(tmp_path, server.url)
-    prompts = prompts_of(settings_of(path, read_manifest(path)))
+def test_a_call_that_fails_costs_its_sample_alone(made: Path) -> None:
+    prompts = prompts_of(settings_of(made, read_manifest(made)))
     auditor, stages = prompts.system.agents[-1], prompts.system.stages[:1]
-    passes = FirstPasses(path, prompts.system, {f"d{number}/4": f"d{number}" for number in range(DIALOGUES)})
+    passes = FirstPasses(made, prompts.system, {f"d{number}/4": f"d{number}" for number in range(DIALOGUES)})
     passed = as_text(audit(dict.fromkeys(STAGES, True)))
     backend = Scripted([passed, CallError(Failure.SERVER_ERROR, "no more"), passed, passed])
     auditing = Auditing(passes, prompts, auditor, stages, Sampling(), 0)

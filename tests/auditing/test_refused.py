@@ -12,18 +12,13 @@ from mmerg.audit import main
 from mmerg.auditing.planted import PLANTED
 from mmerg.plot import main as plot
 from mmerg.report import main as report
+from mmerg.reporting.overview import Overview
 from mmerg.runs.folder import RESULTS
 from mmerg.runs.manifest import MANIFEST
-from tests.auditing.parts import DIALOGUES, answers, corpus, finds_all, planted_of, run
+from tests.auditing.parts import DIALOGUES, corpus, planted_of, run
 from tests.composed import BASE, plain_of
 from tests.engine.parts import ROOT
-from tests.scripted_ollama import ScriptedOllama, scripted_ollama
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[ScriptedOllama]:
-    with scripted_ollama(answer=answers(finds_all)) as made:
-        yield made
+from tests.scripted_ollama import ScriptedOllama
 
 
 @pytest.fixture(scope="module")
@@ -124,15 +119,12 @@ def test_options_that_mean_nothing(path: Path, capsys: pytest.CaptureFixture[str
 
 
 def test_report_and_plot_show_them_until_the_run_changes(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    def page() -> str:
-        assert report([str(path)]) == 0
-        return (path / "report" / "index.html").read_text(encoding="utf-8")
-
-    assert "Planted faults" not in page()
+    assert (Overview(path).planted, Overview(path).unplanted) == (None, "")
     assert plot([str(path), "--only", "planted"]) == 1
     assert f"mmerg audit {path}" in capsys.readouterr().out
     assert main([str(path), "--n", "3"]) == 0
-    shown = page()
+    assert report([str(path)]) == 0
+    shown = (path / "report" / "index.html").read_text(encoding="utf-8")
     assert "gra audited 3 clean passes and 12 with a planted fault" in shown
     assert "Youden’s J" in shown
     assert (path / "report" / "plots" / "planted.svg").is_file()
@@ -140,9 +132,8 @@ def test_report_and_plot_show_them_until_the_run_changes(path: Path, capsys: pyt
     assert (path / "plots" / "planted.png").is_file()
     lines = (path / RESULTS).read_bytes().splitlines(keepends=True)
     (path / RESULTS).write_bytes(b"".join(lines[:-1]))
-    assert "the planted faults are stale" in page()
-    assert not (path / "report" / "plots" / "planted.svg").exists()
+    assert "the planted faults are stale" in Overview(path).unplanted
     (path / PLANTED).write_text("{", encoding="utf-8")
-    assert "cannot be read, or are of another version" in page()
+    assert "cannot be read, or are of another version" in Overview(path).unplanted
     assert plot([str(path), "--only", "planted"]) == 1
     assert "cannot be read" in capsys.readouterr().out

@@ -183,13 +183,13 @@ def test_a_reply_to_nothing_is_not_judged(tmp_path: Path) -> None:
 
 
 def test_a_draw_is_the_same_each_time_and_told(tmp_path: Path) -> None:
-    lot = lot_of(read_run(build_run(tmp_path / "a", [result(f"d{n}/4") for n in range(9)])))
-    drawn = lot.drawn(4, seed=1)
-    assert drawn == lot.drawn(4, seed=1)
+    run = read_run(build_run(tmp_path / "a", [result(f"d{n}/4") for n in range(9)]))
+    lot, drawn = lot_of(run), lot_of(run, count=4, seed=1)
+    assert drawn == lot_of(run, count=4, seed=1)
     assert drawn.left_out == {"not drawn": 5}
     assert len(drawn.items) == 4
     assert set(drawn.items) < set(lot.items)
-    assert lot.drawn(9, seed=1) == lot.drawn(None, seed=1) == lot
+    assert lot_of(run, count=9, seed=1) == lot
     assert lot.digest() != drawn.digest()
 
 

@@ -12,7 +12,7 @@ from mmerg.experiment.launch import Task, launch
 from mmerg.memory.onnx import Onnx
 from mmerg.memory.vectors import Embedder, Vectors
 from mmerg.runs.events import Called, Supplied
-from mmerg.sem.artefact import CARD, WEIGHTS, read
+from mmerg.sem.artefact import read
 from mmerg.sem.fit import Labelled, fit_dense
 from mmerg.sem.model import text_of
 from tests.composed import settings_of
@@ -64,12 +64,6 @@ def test_the_artefact_names_its_embedder_and_keeps_cause_words_by_tfidf(hashed: 
     assert made.card.causes == words.card.causes
     history = ["the angryword", "a sadword"]
     assert made.model.salience(history) == words.model.salience(history)
-
-
-def test_the_same_data_give_the_same_bytes(talks: Path, hashed: Path, tmp_path: Path) -> None:
-    assert train(talks, tmp_path / "sem", f"lexicon={talks}/vad.txt", *HASHED) == 0
-    for name in (CARD, WEIGHTS):
-        assert (tmp_path / "sem" / name).read_bytes() == (hashed / name).read_bytes()
 
 
 def hef(talks: Path, sem: Path, tmp_path: Path, *settings: str) -> Path:

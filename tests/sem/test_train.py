@@ -2,6 +2,7 @@
 
 import json
 import re
+import shutil
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -188,15 +189,10 @@ def test_what_is_trained_must_be_said(capsys: pytest.CaptureFixture[str]) -> Non
         sys.argv[:] = before
 
 
-@pytest.mark.parametrize("dataset", ["demo", "folder", "iemocap"])
-def test_a_corpus_without_splits_is_told(dataset: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    line = [f"dataset={dataset}", f"dataset.root={tmp_path}", f"out={tmp_path}/sem"]
-    try:
-        assert composing(job, "train", "", line) == 2
-        told = capsys.readouterr().err
-    except ConfigError as error:
-        told = str(error)
-    assert "has no splits" in told or "which this command does not have" in told
+def test_a_corpus_without_splits_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    line = ["dataset=iemocap", f"dataset.root={tmp_path}", f"out={tmp_path}/sem"]
+    assert composing(job, "train", "", line) == 2
+    assert "has no splits" in capsys.readouterr().err
 
 
 def changed_card(folder: Path, **changes: object) -> None:
@@ -209,16 +205,14 @@ def changed_card(folder: Path, **changes: object) -> None:
     [
         lambda folder: (folder / WEIGHTS).unlink(),
         lambda folder: (folder / WEIGHTS).write_bytes((folder / WEIGHTS).read_bytes()[:900]),
-        lambda folder: (folder / CARD).write_bytes((folder / CARD).read_bytes()[:300]),
         lambda folder: (folder / CARD).write_bytes(b"\xff{}"),
         lambda folder: changed_card(folder, labels=["a", "b"]),
         lambda folder: changed_card(folder, format=1),
-        lambda folder: changed_card(folder, more=1),
         lambda folder: changed_card(folder, figures={"ece": None}),
     ],
 )
-def test_what_is_not_as_it_was_written_is_refused(damage: object, talks: Path, tmp_path: Path) -> None:
-    train(talks, tmp_path / "sem")
+def test_what_is_not_as_it_was_written_is_refused(damage: object, sem: Path, tmp_path: Path) -> None:
+    shutil.copytree(sem, tmp_path / "sem")
     assert callable(damage)
     damage(tmp_path / "sem")
     with pytest.raises(MmergError, match=r"this model cannot be used: .+") as caught:

@@ -3,8 +3,7 @@
 import pytest
 
 from mmerg.scoring.intervals import wilson
-from mmerg.sem.fit import Labelled
-from mmerg.sem.validation import confusion, figures
+from mmerg.sem.fit import Labelled, confusion, figures
 
 CONSTANT = {"a": 0.4, "b": 0.3, "c": 0.2, "d": 0.1}
 TEN = [Labelled(("x",), label) for label in "aabcd" * 2]
