@@ -30,10 +30,6 @@ def test_prompt_is_as_in_its_golden_file(name: str, aspect: str) -> None:
     assert prompt == file.read_text(encoding="utf-8")
 
 
-def test_every_golden_file_is_of_an_aspect() -> None:
-    assert {file.stem for file in GOLDEN.iterdir()} == {f"{name}-{aspect}" for name, aspect in ASPECTS}
-
-
 def test_calls_are_one_an_aspect_and_differ_in_the_aspect_alone() -> None:
     told = prompts(judge("likert"), ITEM)
     assert len(told) == 3

@@ -90,7 +90,7 @@ def test_a_run_asks_the_embedding(talks: Path, hashed: Path, tmp_path: Path) -> 
     ("settings", "told"),
     [
         (("+sources.W.embedder.salt=1",), r"on embeddings by {\"salt\": 0}, and here it is {\"salt\": 1}"),
-        (("sources.W.embedder._target_=tests.sem.talks.Unnamed",), r"on embeddings by {\"salt\": 0}, and here it is hashed"),
+        (("sources.W.embedder._target_=tests.sem.talks.Unnamed",), "on embeddings by .*, and here it is hashed"),
         (("sources.W.embedder=null",), "on embeddings by .*, and there is no embedder"),
     ],
 )

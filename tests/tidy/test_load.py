@@ -20,7 +20,7 @@ from mmerg.runs.result import Verdicts
 from mmerg.score import main as score
 from mmerg.scoring.score import UnscoredError
 from mmerg.tidy.tables import NOT_OF_SAMPLES, PROMPTS, RUN, TABLES
-from tests.papertables.maker import match, rate
+from tests.papertables.maker import judging_of, rate
 from tests.plots.audited_runs import LOST, PASSED, UNAUDITED, build, planned
 from tests.scoring.run_builder import ROOT, build_run, result
 
@@ -108,7 +108,7 @@ def test_a_judges_figures_and_answers(judged: Path) -> None:
 
 
 def test_a_pairwise_judging_stands_with_run_a(judged: Path) -> None:
-    folder = match(judged, build_run(judged.parent / "B", [result("a/1", "Hm."), result("b/2", "Hm.")]))
+    folder = judging_of(judged, build_run(judged.parent / "B", [result("a/1", "Hm."), result("b/2", "Hm.")]))
     tidy = mmerg.load(judged)
     figures = tidy.scores[tidy.scores.against == "B"].set_index("metric")
     assert set(figures.judge) == {"gemma3-12b@pairwise"}
