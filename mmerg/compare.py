@@ -9,24 +9,21 @@ Exit code 0 compared, 2 runs that cannot be compared or a wrong option, 130 inte
 """
 
 import argparse
-import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from time import monotonic
 
+from rich.console import Console
 from rich.text import Text
 
 from mmerg.console.terminal import STARTS_OVER, Parser, console, run_command, start
 from mmerg.errors import ConfigError
 from mmerg.runs.labels import labels
-from mmerg.runs.manifest import check_runs
-from mmerg.scoring.answers import read_run, told_apart
-from mmerg.scoring.comparisons import DRAWS, PRIMARY, by_setting, compared_with
-from mmerg.scoring.differences import shown
+from mmerg.runs.manifest import read_abouts
+from mmerg.scoring.answers import read_run
+from mmerg.scoring.compare_tables import terminal
+from mmerg.scoring.comparisons import DRAWS, PRIMARY, by_setting, compare_sides
 from mmerg.scoring.files import written
 from mmerg.scoring.standard import add_arguments, options_of
-
-PATIENCE = 5.0  # seconds without a word
 
 
 def compare(given: argparse.Namespace) -> int:
@@ -34,29 +31,17 @@ def compare(given: argparse.Namespace) -> int:
     options, out = options_of(given), console()
     if len(given.run) < 2:
         raise ConfigError("one run alone cannot be compared", where="arguments", hint="give two runs or more")
-    if options.resamples < 1:
-        raise ConfigError(f"draws is {options.resamples}, it must be 1 or more", where="--draws")
-    check_runs(given.run)
-    runs = told_apart([read_run(path) for path in given.run])
-    called = {run.name: label for run, label in zip(runs, labels(runs), strict=True)}
+    read_abouts(given.run)
+    runs = [read_run(path) for path in given.run]
     first, *others = by_setting(runs)
-    compared = compared_with(first, others, options, telling(PATIENCE))
-    for part in shown(compared, called, given.verbose):
+    with Console(stderr=True).status("comparing"):
+        compared = compare_sides(first, others, options)
+    called = {run.run: label for run, label in zip(runs, labels(runs), strict=True)}
+    for part in terminal(compared, called, given.verbose):
         out.print(part, soft_wrap=isinstance(part, Text))
     if given.json:
         written(given.json, compared)
     return 0
-
-
-def telling(patience: float) -> Callable[[str], None]:
-    """What names each figure on stderr as it is begun, once `patience` seconds are over."""
-    begin = monotonic()
-
-    def begun(name: str) -> None:
-        if monotonic() - begin >= patience:
-            print(f"comparing {name} …", file=sys.stderr, flush=True)  # noqa: T201
-
-    return begun
 
 
 def main(arguments_given: Sequence[str] | None = None) -> int:
@@ -67,7 +52,7 @@ def main(arguments_given: Sequence[str] | None = None) -> int:
     parser.add_argument("--verbose", action="store_true", help="print all samples that changed, and signatures")
     primary = "a figure to test; may be given several times, default: " + ", ".join(PRIMARY)
     parser.add_argument("--primary", metavar="NAME", action="append", default=[], help=primary)
-    add_arguments(parser, "--draws", DRAWS)
+    add_arguments(parser, DRAWS)
     given = parser.parse_args(arguments_given)
     return run_command(lambda: compare(given), STARTS_OVER)
 

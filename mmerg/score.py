@@ -18,8 +18,8 @@ from mmerg.runs.config_diff import config_diff
 from mmerg.runs.labels import labels
 from mmerg.runs.manifest import check_runs
 from mmerg.scoring.answers import read_run
+from mmerg.scoring.score_tables import Row, choose, facts, sheet, terminal
 from mmerg.scoring.scorer import score_run, write_scores
-from mmerg.scoring.shown import Named, chosen, facts, sheet, shown
 from mmerg.scoring.spread import by_seeds
 from mmerg.scoring.standard import add_arguments, options_of
 
@@ -28,22 +28,22 @@ def score(given: argparse.Namespace) -> int:
     """Score, write and print. Raises RunError and ConfigError, for a folder that is no run before any is scored."""
     abouts, options = check_runs(given.run), options_of(given)
     scores = [write_scores(path, score_run(read_run(path), options)) for path in given.run]
-    figures = chosen(scores, given.columns)
-    settings = [list(places.values()) for places in by_seeds([about.manifest for about in abouts])]
-    called = labels([abouts[places[0]] for places in settings])
-    names = [name.strip() for name in given.names.split(",")] if given.names else called
+    metrics = choose(scores, given.columns)
+    settings = by_seeds([about.manifest for about in abouts])
+    names = labels([abouts[places[0]] for places in settings])
+    if given.names:
+        names = [name.strip() for name in given.names.split(",")]
     if len(names) != len(settings):
-        what = (
-            f"{plural(len(names), 'name')}, but {len(settings)} to name: runs that differ in their seed alone share one"
+        raise ConfigError(
+            f"{plural(len(names), 'name')}, but {len(settings)} to name: runs that differ in seed alone share one",
+            where=f"--names {given.names}",
+            hint="one for each, in the order of the runs, split by commas",
         )
-        hint = "one for each, in the order of the runs, split by commas"
-        raise ConfigError(what, where=f"--names {given.names}", hint=hint)
-    named = [Named(name, [scores[place] for place in places]) for name, places in zip(names, settings, strict=True)]
+    rows = [Row(name, [scores[place] for place in places]) for name, places in zip(names, settings, strict=True)]
     ordered = [abouts[place] for places in settings for place in places]
     differing = config_diff([about.manifest for about in ordered])
-    parts = shown(named, figures, labels(ordered), differing, given.verbose)
-    sheets = [sheet(named, figures, given.caption, given.label)]
-    deliver(given.format, given.out, parts, sheets, facts(named, figures))
+    parts = terminal(rows, metrics, labels(ordered), differing, given.verbose)
+    deliver(given.format, given.out, parts, [sheet(rows, metrics, given.caption, given.label)], facts(rows, metrics))
     return 0
 
 

@@ -26,7 +26,7 @@ NEEDED = (
     "mmerg.reporting.write",
     "mmerg.jobs.launch",
 )
-LOADED = ("cv2", "scipy.stats", "pyarrow.parquet", "pandas", "nltk", "faiss", "onnxruntime", "tokenizers", "submitit")
+LOADED = ("cv2", "scipy.stats", "pyarrow.parquet", "pandas", "regex", "faiss", "onnxruntime", "tokenizers", "submitit")
 
 
 @cache

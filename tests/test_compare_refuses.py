@@ -66,9 +66,9 @@ def test_runs_that_disagree_on_the_data_are_refused(
     ("setting", "told"),
     [
         ({"targets": "all"}, "protocol.targets is last and all"),
-        ({"emotions": ["joy"]}, "protocol.emotions is None and ['joy']"),
-        ({"history": 3}, "protocol.history is None and 3"),
-        ({"sample": 5, "seed": 0}, "protocol.sample is None and 5"),
+        ({"emotions": ["joy"]}, "protocol.emotions is – and joy"),
+        ({"history": 3}, "protocol.history is – and 3"),
+        ({"sample": 5, "seed": 0}, "protocol.sample is – and 5"),
     ],
 )
 def test_runs_of_different_protocols_are_refused(
@@ -103,7 +103,7 @@ def test_wrong_arguments(pair: tuple[str, str], tmp_path: Path, capsys: pytest.C
     assert "this is not a run folder" in refused(capsys, pair[0], str(tmp_path / "nowhere"))
     for draws in ("0", "-5"):
         assert main([*pair, "--draws", draws]) == 2
-        assert f"draws is {draws}, it must be 1 or more" in capsys.readouterr().err
+        assert f"resamples is {draws}, it must be 1 or more" in capsys.readouterr().err
     assert "seed is -1" in refused(capsys, *pair, "--seed", "-1")
     assert "cannot be written" in _after_output(
         capsys, *pair, "--json", str(Path(pair[0]) / "results.jsonl" / "out.json")

@@ -49,7 +49,7 @@ def test_scores_of_another_state_are_not_shown_as_this_one(tmp_path: Path) -> No
     run = build(tmp_path / "run", USUAL)
     assert score([str(run)]) == 0
     scores = json.loads((run / "scores.json").read_bytes())
-    (run / "scores.json").write_text(json.dumps(scores | {"n": 99}), encoding="utf-8")
+    (run / "scores.json").write_text(json.dumps(scores | {"results": ""}), encoding="utf-8")
     assert main([str(run)]) == 0
     assert "the scores of this run are stale" in (run / "report" / "index.html").read_text(encoding="utf-8")
     (run / "scores.json").write_text("{", encoding="utf-8")

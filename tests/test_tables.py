@@ -182,17 +182,11 @@ def test_runs_without_scores_or_with_stale_ones_are_refused(make: Maker, capsys:
     run = make("run")
     file = run / SCORES
     whole = file.read_text(encoding="utf-8")
-    for change, told in (
-        ({"n": 30}, "they are of 30 samples, 0 of them failed; now there are 31 samples, 0 of them failed"),
-        ({"failed": 2}, "they are of 31 samples, 2 of them failed"),
-        ({"identity": {"corpus": "other"}}, "made of a run with another identity"),
-        ({"results": "0" * 64}, "the results have changed since"),
-    ):
+    for change in ({"identity": {"corpus": "other"}}, {"results": "0" * 64}):
         file.write_text(json.dumps(json.loads(whole) | change), encoding="utf-8")
         assert main([str(run)]) == 2
         shown = capsys.readouterr().err
-        assert "the scores of this run are stale" in shown
-        assert told in shown
+        assert "the scores of this run are stale: it has changed since" in shown
         assert f"next:  mmerg score {run}" in shown
     file.write_text(json.dumps(json.loads(whole) | {"unheard": 1}), encoding="utf-8")
     assert main([str(run)]) == 2
@@ -210,7 +204,7 @@ def test_all_unscored_runs_are_named_in_one_command(
     first, stale, last = make("a"), make("b c"), make("d")
     (first / SCORES).unlink()
     whole = json.loads((stale / SCORES).read_text(encoding="utf-8"))
-    (stale / SCORES).write_text(json.dumps(whole | {"n": 30}), encoding="utf-8")
+    (stale / SCORES).write_text(json.dumps(whole | {"results": ""}), encoding="utf-8")
     (last / SCORES).unlink()
     again = f"next:  mmerg score {first} '{stale}' {last}\n"
     capsys.readouterr()
@@ -284,5 +278,5 @@ def test_text_that_is_no_unicode_goes_through_every_command(
     assert plot([str(odd), "--only", "confusion", "scores", "--format", "svg", "--out", str(tmp_path / "plots")]) == 0
     out = tmp_path / "compared.json"
     assert compare([str(plain), str(odd), "--draws", "20", "--json", str(out)]) == 0
-    assert read(out, Compared).comparisons[0].b == odd.name
+    assert read(out, Compared).pairs[0].b == odd.name
     assert "j\ud800" in (read_candidate(odd).scores.confusion or Confusion(labels=(), counts=(), failed=())).labels

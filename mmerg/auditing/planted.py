@@ -21,8 +21,8 @@ import numpy as np
 from mmerg.errors import Failure, RunError
 from mmerg.judging.figures import mean
 from mmerg.runs.folder import read_results
+from mmerg.scoring import metric
 from mmerg.scoring.files import read
-from mmerg.scoring.metric import Ratio
 from mmerg.scoring.paired import Pairs
 from mmerg.scoring.score import Score, results_digest
 from mmerg.storage.files import why
@@ -105,8 +105,8 @@ def _figures(pairs: Sequence[tuple[Case, Case]], stage: str, signature: str) -> 
         shares = [[100.0 * one] for one in right]
         scores[name] = mean(name, shares, [case.dialogue for case in of], "wilson", **about)
     caught = np.array([*(case.fails(stage) is not False for case, _ in pairs), *found], float)
-    gap = Pairs(Ratio(100 * caught, np.ones(len(caught))), [case.dialogue for case in planted])
-    about |= {key: told for key, told in gap.shares(tested=False).items() if key in ("interval", "method", "why")}
+    gap = Pairs(metric.mean(100 * caught), [case.dialogue for case in planted])
+    about |= {key: told for key, told in gap.shares().items() if key in ("interval", "method", "why")}
     return scores | {"j": Score(name="j", value=gap.observed, n=len(pairs), **about)}
 
 

@@ -21,8 +21,7 @@ from mmerg.paper.published import published
 from mmerg.plots import style
 from mmerg.plots.dots import draw_panels
 from mmerg.plots.run_data import TITLES, describe_runs
-from mmerg.scoring import shown
-from mmerg.scoring.shown import Named
+from mmerg.scoring import score_tables
 from mmerg.scoring.spread import by_seeds
 from mmerg.storage.files import write_whole
 
@@ -58,8 +57,8 @@ def write(folder: Path, bench: Bench) -> list[Path]:
     files = [folder / "bench.md", folder / "bench.csv"]
     write_whole(files[0], as_markdown(sheet(bench)))
     columns = _columns(bench.rows)
-    named = [Named(name, [row.scores]) for name, row in zip(_names(bench.rows), bench.rows, strict=True)]
-    write_whole(files[1], as_csv(shown.facts(named, columns)))
+    named = [score_tables.Row(name, [row.scores]) for name, row in zip(_names(bench.rows), bench.rows, strict=True)]
+    write_whole(files[1], as_csv(score_tables.facts(named, columns)))
     with style.styled():
         drawn = picture(bench.rows)
         for file in (folder / "bench.png", folder / "bench.svg"):
@@ -74,9 +73,10 @@ def write(folder: Path, bench: Bench) -> list[Path]:
 def sheet(bench: Bench) -> Sheet:
     """A row a backbone, of several seeds their means; below it the paper's figures. Last those that did not run."""
     by_setting = by_seeds([row.manifest for row in bench.rows])
-    groups = [[bench.rows[place] for place in places.values()] for places in by_setting]
+    groups = [[bench.rows[place] for place in places] for places in by_setting]
     columns = _columns(bench.rows)
-    scored = shown.sheet([Named(group[0].backbone.name, [row.scores for row in group]) for group in groups], columns)
+    seeds = [score_tables.Row(group[0].backbone.name, [row.scores for row in group]) for group in groups]
+    scored = score_tables.sheet(seeds, columns)
     lines: list[tuple[str, ...]] = []
     for group, (name, *cells) in zip(groups, scored.rows, strict=True):
         lines.append((name, "yes", *cells, *_about(group)))

@@ -23,7 +23,8 @@ import numpy as np
 from mmerg.judging.schemas import LEVELS
 from mmerg.runs.events import Verdict
 from mmerg.runs.result import Verdicts
-from mmerg.scoring.metric import IntervalBy, Ratio
+from mmerg.scoring import metric
+from mmerg.scoring.metric import IntervalBy
 from mmerg.scoring.score import Score
 from mmerg.scoring.shares import holm, mcnemar
 from mmerg.storage.record import Record
@@ -53,8 +54,7 @@ def mean(name: str, cases: Sequence[Sequence[float]], dialogues: Sequence[str], 
     if not kept:
         return Score(name=name, value=None, n=0, why="no sample has verdicts for it", **about)
     values = np.array([value for value, _ in kept])
-    ratio = Ratio(values, np.ones(len(values)))
-    found = Score.over(ratio, [dialogue for _, dialogue in kept], by, name=name, **about)
+    found = Score.over(metric.mean(values), [dialogue for _, dialogue in kept], by, name=name, **about)
     if found.method and by == "wilson" and not set(values.tolist()) <= {0.0, 100.0}:
         return found.model_copy(update={"method": f"{found.method}, a sample's share of several cases as one case"})
     return found

@@ -19,7 +19,7 @@ from mmerg.corpora.dialogue import Scene, Turn
 from mmerg.errors import ConfigError, RunError
 from mmerg.runs.result import Result
 from mmerg.scoring.answers import ScoredRun
-from mmerg.scoring.comparable import must_compare
+from mmerg.scoring.comparisons import must_compare
 
 
 @dataclass(frozen=True, slots=True)

@@ -114,7 +114,7 @@ class Judging:
 
     def own(self, lot: Lot) -> tuple[str, ...]:
         """The runs whose replies the judge's model wrote; a dry judge is none."""
-        return tuple(run.name for run in lot.runs if not self.dry and same_model(self.engine, run.manifest.engine))
+        return tuple(run.run for run in lot.runs if not self.dry and same_model(self.engine, run.manifest.engine))
 
     def run(self, lot: Lot, pool: Pool) -> int:
         """Judges what of `lot` is not judged yet, in a folder that has another name for every config, prompt and reply
@@ -126,7 +126,7 @@ class Judging:
             identity={"config": config, "engine": engine, "prompts": prompts, "judged": judged},
             engine=self.engine,
             judged=tuple(
-                Judged(run=run.name, identity=run.manifest.identity, engine=run.manifest.engine) for run in lot.runs
+                Judged(run=run.run, identity=run.manifest.identity, engine=run.manifest.engine) for run in lot.runs
             ),
             items=len(lot.items),
             left_out=lot.left_out,
@@ -178,7 +178,7 @@ class Judging:
         }
         if len(lot.runs) == 1:
             return Judgement(
-                run=first.name,
+                run=first.run,
                 protocol=first.manifest.protocol.description,
                 self_judged=bool(own),
                 replies=replies[0],
@@ -189,7 +189,7 @@ class Judging:
         over = {**{aspect: [aspect] for aspect in aspects}, "all": aspects}
         alone = {name: preferences(replied, names, signature) for name, names in over.items()} if some_failed else {}
         return Match(
-            runs=(first.name, lot.runs[1].name),
+            runs=(first.run, lot.runs[1].run),
             replies=replies,
             self_judged=own,
             aspects={aspect: preferences(judged, [aspect], signature) for aspect in aspects},

@@ -113,7 +113,7 @@ def _run_lines(
         yield Line(f"run {number}", "ours", place, scores, run.run, note, not differs, inside)
     finished = [number for number in numbers if not runs[number].scores.unfinished]
     for seeds in by_seeds([runs[number].manifest for number in finished]):
-        alike = [finished[at] for at in seeds.values()]
+        alike = [finished[at] for at in seeds]
         if len(alike) > 1:
             means = {column: over([runs[number].score(column) for number in alike]) for column in table.columns}
             scores = {column: mean for column, mean in means.items() if mean}

@@ -24,7 +24,7 @@ from mmerg.runs.manifest import About, Session, read_manifest
 from mmerg.runs.matrix import JUDGED, matrix
 from mmerg.runs.result import Result
 from mmerg.scoring.answers import read_run
-from mmerg.scoring.comparisons import DRAWS, chance, compared_with, how_p
+from mmerg.scoring.comparisons import DRAWS, compare_sides, format_p
 from mmerg.scoring.standard import Options
 
 
@@ -82,7 +82,7 @@ def side_by_side(overviews: Sequence[Overview]) -> dict[str, Any]:
         "settings": config_diff([overview.manifest for overview in overviews]),
         "names": list(dict.fromkeys(name for one in scores if one for name in one.scores)),
         "short": labels([overview.about for overview in overviews]),
-        "chance": chance,
+        "chance": format_p,
         "refused": "",
         "compared": [],
         "warnings": (),
@@ -90,9 +90,8 @@ def side_by_side(overviews: Sequence[Overview]) -> dict[str, Any]:
     }
     try:
         baseline, *others = (read_run(overview.about.path) for overview in overviews)
-        compared = compared_with([baseline], [[other] for other in others], Options(resamples=DRAWS))
+        compared = compare_sides([baseline], [[other] for other in others], Options(resamples=DRAWS))
     except RunError as error:
         return found | {"refused": f"These runs are not compared: {error.what}. {error.hint}".strip()}
-    pairs = len(compared.pairs)
-    told = [(pair, compared.comparisons[number::pairs]) for number, pair in enumerate(compared.pairs)]
-    return found | {"compared": told, "warnings": compared.warnings, "how_p": how_p(compared)}
+    told = [(pair, pair.comparisons) for pair in compared.pairs]
+    return found | {"compared": told, "warnings": compared.warnings, "how_p": compared.describe_p()}

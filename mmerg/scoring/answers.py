@@ -4,9 +4,8 @@ run = read_run(Path("runs/meld-merg-…"))
 run.answers[0].response, run.answers[0].gold_response
 """
 
-from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 from mmerg.errors import some
@@ -17,21 +16,9 @@ from mmerg.runs.result import Result
 
 @dataclass(frozen=True)
 class ScoredRun(About):
-    """A run folder: its manifest, and a result for every sample that it finished, in the order of its file. label: what
-    it is called where its folder's name would not tell it from another's."""
+    """A run folder: its manifest, and a result for every sample that it finished, in the order of its file."""
 
     answers: tuple[Result, ...]
-    label: str = ""
-
-    @property
-    def name(self) -> str:
-        return self.label or self.run
-
-
-def told_apart(runs: Sequence[ScoredRun]) -> list[ScoredRun]:
-    """The same runs; those whose folders have one name, in different places, are called by their paths."""
-    names = Counter(run.name for run in runs)
-    return [replace(run, label=str(run.path)) if names[run.name] > 1 else run for run in runs]
 
 
 def dialogue(result: Result) -> str:
@@ -40,12 +27,12 @@ def dialogue(result: Result) -> str:
 
 
 def improper(results: Iterable[Result]) -> tuple[str, ...]:
-    """The samples of which `self_ppl` cannot be had: one of the log-probabilities is no logarithm of a probability."""
+    """The samples without `self_ppl` as one of their log-probabilities is no logarithm of a probability."""
     return tuple(one.id for one in results if one.ok and one.logprob is None and one.logprob_tokens > 0)
 
 
 def describe_improper(samples: Sequence[str]) -> str:
-    """Of which samples self_ppl cannot be had, and why; "" for none."""
+    """Which samples have no self_ppl, and why; "" for none."""
     why = "the server gave a token a probability above 1, or none that is a number"
     return f"self_ppl is without {some(samples)}: {why}" if samples else ""
 

@@ -7,12 +7,12 @@ The bert-score package pads the texts of a batch to one length, and padding shif
 reply's score would depend on its neighbours. Here a batch is one text: a pair's score depends on the pair alone.
 
     p, r, f1 = bert_scores("roberta-large", 17)
-    scored(f1, run.answers, DEFAULTS).value
-    load("roberta-large", 17).scores([("Oh no.", "Oh dear.")])    # [(0.97, 0.96, 0.96)]
+    load("roberta-large", 17).score("Oh no.", "Oh dear.")    # (0.97, 0.96, 0.96)
 """
 
-from collections.abc import Sequence
-from functools import lru_cache, partial
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cache, lru_cache, partial
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -21,13 +21,19 @@ import numpy as np
 
 from mmerg.errors import ConfigError
 from mmerg.runs.result import Result
-from mmerg.scoring.extras import device, fingerprint, loading, quietly, readable, require
-from mmerg.scoring.metric import Mask, Metric, Ratio, Value
+from mmerg.scoring.extras import device, fingerprint, loading, readable, require
+from mmerg.scoring.metric import Mask, Metric, Value, mean
 
-PARTS = ("p", "r", "f1")
+UNBOUNDED = 1_000_000  # tokens
 Three = tuple[float, float, float]
-NOTHING: Three = (0.0, 0.0, 0.0)
-UNBOUNDED = 1_000_000
+
+
+@dataclass(frozen=True)
+class PairScorer:
+    """A loaded model. score: precision, recall and F1 (0 to 1) of a reply and its reference."""
+
+    score: Callable[[str, str], Three]
+    signature: str
 
 
 def bert_scores(model: str = "roberta-large", layers: int | None = None) -> list[Metric]:
@@ -39,40 +45,13 @@ def bert_scores(model: str = "roberta-large", layers: int | None = None) -> list
         return np.array([result.ok and bool((result.gold_response or "").strip()) for result in results], bool)
 
     def ready(part: int, results: Sequence[Result]) -> Value:
-        pairs = [(result.response or "", result.gold_response or "") for result in results]
-        return Ratio(np.array([100.0 * three[part] for three in scorer.scores(pairs)]), np.ones(len(pairs)))
+        return mean([100 * scorer.score(one.response or "", one.gold_response or "")[part] for one in results])
 
+    needs = "a reply and a gold response"
     return [
-        Metric(
-            name=f"bert_{name}",
-            signature=f"{scorer.signature}|blank:0|failed:left-out|scale:100||{scorer.recorded}",
-            needs="a reply and a gold response",
-            counted=counted,
-            ready=partial(ready, part),
-            higher_is_better=True,
-        )
-        for part, name in enumerate(PARTS)
+        Metric(f"bert_{name}", scorer.signature, needs, counted, partial(ready, part), higher_is_better=True)
+        for part, name in enumerate(("p", "r", "f1"))
     ]
-
-
-class PairScorer:
-    """A loaded scorer; keeps what it has scored."""
-
-    def __init__(self, scorer: Any, signature: str, recorded: str = "") -> None:
-        self.signature, self.recorded = signature, recorded
-        self._scorer = scorer
-        self._known: dict[tuple[str, str], Three] = {}
-
-    def scores(self, pairs: Sequence[tuple[str, str]]) -> list[Three]:
-        """(P, R, F1) of each (reply, reference), 0 to 1, 0 where one of them is blank (the package breaks on these)."""
-        pairs = [(readable(reply), readable(gold)) for reply, gold in pairs]
-        spoken = {pair for pair in pairs if pair[0].strip() and pair[1].strip()}
-        if new := sorted(spoken - self._known.keys()):
-            with quietly():
-                found = self._scorer.score([reply for reply, _ in new], [gold for _, gold in new], batch_size=1)
-            values = zip(*(part.tolist() for part in found), strict=True)
-            self._known |= {pair: (p, r, f) for pair, (p, r, f) in zip(new, values, strict=True)}
-        return [self._known.get(pair, NOTHING) for pair in pairs]
 
 
 @lru_cache(maxsize=1)
@@ -89,17 +68,23 @@ def load(model: str, layers: int | None) -> PairScorer:
         raise ConfigError(what, where=f"--bert {model}", hint="name one with --bert-layers, 17 for roberta-large")
     with loading(model, "--bert"):
         scorer = BERTScorer(model_type=model, num_layers=layers, idf=False, device=device(), batch_size=1)
-    parts: tuple[Any, Any] = scorer._model, scorer._tokenizer  # it offers no public way to them
-    weights = fingerprint(*parts)
-    _bound(*parts)
-    name = Path(model).name
-    how = f"L:{scorer.num_layers}|idf:no|rescale:no|batch:1"
+    lm: Any = scorer._model  # it offers no public way to them
+    tokenizer: Any = scorer._tokenizer
+    weights = fingerprint(lm, tokenizer)
+    if tokenizer.model_max_length > UNBOUNDED:  # the package breaks on what stands for "any length"
+        tokenizer.model_max_length = int(lm.config.max_position_embeddings) - 2  # RoBERTa's kind keep two
+
+    @cache
+    def score(reply: str, gold: str) -> Three:
+        reply, gold = readable(reply), readable(gold)
+        if not (reply.strip() and gold.strip()):  # the package breaks on these
+            return 0.0, 0.0, 0.0
+        p, r, f1 = (float(part) for part in scorer.score([reply], [gold], batch_size=1))
+        return p, r, f1
+
     packages = f"bert-score-{version('bert-score')}|transformers-{version('transformers')}|torch-{torch.__version__}"
-    return PairScorer(scorer, f"model:{name}|weights:{weights}|{how}", f"{packages}|device:{device()}")
-
-
-def _bound(model: Any, tokenizer: Any) -> None:
-    """Give a tokenizer that knows no longest text the model's: the package breaks on its stand-in for "any length"."""
-    positions = int(model.config.max_position_embeddings) - 2  # RoBERTa's kind keep two for themselves
-    if tokenizer.model_max_length > UNBOUNDED:
-        tokenizer.model_max_length = positions
+    return PairScorer(
+        score,
+        f"model:{Path(model).name}|weights:{weights}|L:{scorer.num_layers}|idf:no|rescale:no|batch:1"
+        f"|blank:0|failed:left-out|scale:100||{packages}|device:{device()}",
+    )

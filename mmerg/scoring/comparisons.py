@@ -1,19 +1,17 @@
-"""Several runs held against a first one, on all figures, with what a reader must be warned of. Runs that differ in
+"""Several runs compared with a first one, on all figures, with what a reader must be warned of. Runs that differ in
 their seeds alone are compared as one setting, unless no other is there.
 
-compared = compared_with([read_run(a)], [[read_run(b)]], Options(resamples=2000))
-compared.comparisons[0].difference, compared.warnings
+compared = compare_sides([read_run(a)], [[read_run(b)]], Options(resamples=2000))
+compared.pairs[0].comparisons[0].difference, compared.warnings
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import chain
 from typing import TypeAlias
 
-from mmerg.errors import ConfigError, RunError, by_reason
+from mmerg.errors import ConfigError, RunError, some
 from mmerg.runs.config_diff import alike_but_for, config_diff
-from mmerg.scoring.answers import ScoredRun
-from mmerg.scoring.changed import Change, Moved, changes, moved
-from mmerg.scoring.comparable import must_compare, must_have_one_target, warnings
+from mmerg.scoring.answers import ScoredRun, describe_improper, improper
 from mmerg.scoring.metric import Metric, deciding
 from mmerg.scoring.paired import Comparison, Pairing, compare, pair
 from mmerg.scoring.shares import LEVEL, holm
@@ -26,17 +24,9 @@ DRAWS = 2000
 PRIMARY = ("acc", "dist2", "bert_f1")  # what is tested unless it was declared otherwise: few, so that p means something
 
 
-class Differs(Record):
-    """A setting that differs between two runs, its values as texts (see `records.differing`)."""
-
-    name: str
-    a: str
-    b: str
-
-
 class Pair(Record):
-    """Two runs, or two settings with as many seeds: how many samples both finished, how many one of them alone, and in
-    which settings they differ."""
+    """Two runs, or two settings with as many seeds: how many samples both finished, how many one of them alone; the
+    settings in which they differ, with both values; and every figure."""
 
     a: str
     b: str
@@ -45,71 +35,52 @@ class Pair(Record):
     samples: int
     a_alone: int
     b_alone: int
-    settings: tuple[Differs, ...] = ()
-    forecasts: Moved | None = None
+    settings: dict[str, tuple[str, ...]]
+    comparisons: tuple[Comparison, ...]
 
 
 class Compared(Record):
-    """Comparisons by figure, then by run, in the order given; the first run is A in all of them."""
+    """The first run, or setting, is A in all pairs."""
 
     protocol: str
     draws: int
     seed: int
     pairs: tuple[Pair, ...]
-    comparisons: tuple[Comparison, ...]
     warnings: tuple[str, ...]
-    changes: tuple[Change, ...] = ()
+
+    @property
+    def tested(self) -> list[str]:
+        """The figure of each comparison that has a p."""
+        return [one.metric for pair in self.pairs for one in pair.comparisons if one.p is not None]
+
+    def describe_p(self) -> str:
+        """How p was computed, as `paired` does: the end of a sentence, without its full stop."""
+        drawn = f"{self.draws} draws, seed {self.seed}, if there are more"
+        of = f"of the primary figures alone ({', '.join(dict.fromkeys(self.tested)) or 'none is here'})"
+        return f"{of}; McNemar's exact test for shares, else dialogues exchanged in all ways, or in {drawn}"
 
 
-def compared_with(
-    first: Side, others: Sequence[Side], options: Options, begun: Callable[[str], None] | None = None
-) -> Compared:
-    """All figures of `options`, whose resamples are the draws; `begun` is told the name of each before it. A side is a
-    run, or the seeds of one setting (see `by_setting`). Raises RunError where runs cannot be compared or share no
-    sample, ConfigError for an option that means nothing. Only the primary figures have a p, corrected for all of them
-    and all sides together."""
+def compare_sides(first: Side, others: Sequence[Side], options: Options) -> Compared:
+    """All figures of `options`, whose resamples are the draws. A side is a run, or the seeds of one setting (see
+    `by_setting`). Raises RunError where runs cannot be compared or share no sample, ConfigError for an option that
+    means nothing. Only the primary figures have a p, corrected for all of them and all sides together."""
     baseline = first[0]
-    told: list[str] = []
     for other in chain(*others):
         must_compare(baseline, other)
-        told += warnings(baseline, other)
     sides = [_as_many(first, other) for other in others]
-    for side, (a, b) in zip(others, sides, strict=True):
-        if left_out := [run.name for run in (*first, *side) if run not in (*a, *b)]:
-            told.append(f"not compared, as the other side has fewer seeds: {', '.join(left_out)}")
     pairings = [_pairing(a, b) for a, b in sides]
-    pairs = [_described(a, b, found) for (a, b), found in zip(sides, pairings, strict=True)]
-    ours = standard_metrics(baseline.manifest.engine, options)
-    theirs = [standard_metrics(b[0].manifest.engine, options) for _, b in sides]
-    primary = _primary(ours, options)
-    found: list[Comparison] = []
-    changed: list[Change] = []
-    for place, metric in enumerate(ours):
-        if begun:
-            begun(metric.name)
-        tested = metric.name in primary
-        for one, pairing, metrics in zip(pairs, pairings, theirs, strict=True):
-            names, signature = (one.a, one.b), metrics[place].signature
-            if deciding(metric.signature) != deciding(signature):  # perplexity under its own model, say
-                why = f"not one figure: {metric.signature} and {signature}"
-                bare = {"metric": metric.name, "a": one.a, "b": one.b, "n": 0, "dialogues": 0, "why": why}
-                more = {"left_out": pairing.samples, "higher_is_better": metric.higher_is_better}
-                found.append(Comparison.model_validate(bare | more))
-                continue
-            draws, seed = options.resamples, options.seed
-            found.append(compare(metric, pairing, draws=draws, seed=seed, names=names, tested=tested))
-            if tested and found[-1].difference is not None:
-                changed += changes(metric, pairing, names)
-    ps = iter(holm([one.p for one in found if one.p is not None]))
-    corrected = [one if one.p is None else one.model_copy(update={"p_holm": next(ps)}) for one in found]
+    pairs = _corrected([_pair(a, b, pairing, options) for (a, b), pairing in zip(sides, pairings, strict=True)])
+    warnings = [text for run in (baseline, *chain(*others)) for text in _of_run(run)]
+    for side, (a, b) in zip(others, sides, strict=True):
+        if left_out := [run.run for run in (*first, *side) if run not in (*a, *b)]:
+            warnings.append(f"not compared, as the other side has fewer seeds: {', '.join(left_out)}")
+    warnings += [text for pair in pairs for text in _too_few(pair)]
     return Compared(
         protocol=baseline.manifest.protocol.description,
         draws=options.resamples,
         seed=options.seed,
         pairs=tuple(pairs),
-        comparisons=tuple(corrected),
-        warnings=tuple(dict.fromkeys((*told, *_too_few(corrected), *_dependent(corrected)))),
-        changes=tuple(changed),
+        warnings=tuple(warnings),
     )
 
 
@@ -117,36 +88,74 @@ def by_setting(runs: Sequence[ScoredRun]) -> list[Side]:
     """The runs that differ in their seeds alone together; each by itself where that leaves one setting, or a seed is
     there twice."""
     settings = by_seeds([run.manifest for run in runs])
-    twice = len({alike_but_for(run.manifest, "seed") for run in runs}) < len(settings)
-    if len(settings) < 2 or twice:
-        return [[run] for run in runs]
-    return [[runs[place] for _, place in sorted(places.items())] for places in settings]
+    if 1 < len(settings) == len({alike_but_for(run.manifest, "seed") for run in runs}):
+        return [sorted((runs[place] for place in places), key=_seed) for places in settings]
+    return [[run] for run in runs]
+
+
+def must_compare(a: ScoredRun, b: ScoredRun) -> None:
+    """Raises RunError where a sample of one is not the same task in the other: of another corpus or protocol, or with
+    other labels."""
+    differences = []
+    files, other_files = (run.manifest.identity.get("corpus") for run in (a, b))
+    if not files or not other_files:
+        differences.append("a manifest does not say of which files its run is (identity.corpus)")
+    elif files != other_files:
+        one, other = (f"{run.manifest.corpus.name} {run.manifest.corpus.split}" for run in (a, b))
+        differences.append(f"another corpus ({one} and {other})" if one != other else f"{one} was not the same files")
+    settings = config_diff([a.manifest, b.manifest])
+    differences += [f"{one.name} is {' and '.join(one.values)}" for one in settings if one.name.startswith("protocol.")]
+    labels, others = (", ".join(sorted(set(run.manifest.corpus.labels))) or "none" for run in (a, b))
+    if labels != others:
+        differences.append(f"the labels are {labels} and {others}")
+    if differences:
+        raise RunError(
+            f"these runs cannot be compared: {'; '.join(differences)}",
+            where=f"{a.path} and {b.path}",
+            hint="compare runs of one dataset and protocol; mmerg score RUN RUN prints figures side by side",
+        )
+
+
+def _seed(run: ScoredRun) -> int:
+    return seed_of(run.manifest)
 
 
 def _as_many(a: Side, b: Side) -> tuple[Side, Side]:
     """As many runs of either side, those of the same seeds where both have some."""
-    shared = {seed_of(run.manifest) for run in a} & {seed_of(run.manifest) for run in b}
-    of_shared = [[run for run in side if seed_of(run.manifest) in shared] for side in (a, b)]
-    most = min(len(a), len(b))
-    return (of_shared[0], of_shared[1]) if len(shared) == most else (a[:most], b[:most])
+    most, shared = min(len(a), len(b)), set(map(_seed, a)) & set(map(_seed, b))
+    if len(shared) < most:
+        return a[:most], b[:most]
+    return [run for run in a if _seed(run) in shared], [run for run in b if _seed(run) in shared]
 
 
 def _pairing(a: Side, b: Side) -> Pairing:
-    found = pair(a, b)
+    """Raises RunError where there is no sample that both finished, or one has two labels or replies of the data."""
+    found, where = pair(a, b), " and ".join(str(run.path) for run in (*a, *b))
     if not found.a:
-        one, other = (", ".join(str(len(run.answers)) for run in side) for side in (a, b))
+        counts = [", ".join(str(len(run.answers)) for run in side) for side in (a, b)]
+        what = f"no sample was finished by both runs: {counts[0]} by the one, {counts[1]} by the other"
+        raise RunError(what, where=where, hint="run one of them on the ids of the other: ids=[…]")
+    apart = []
+    for one, other in zip(found.a, found.b, strict=True):
+        if one.gold_emotion != other.gold_emotion:
+            apart.append(f"{one.id} (the label is {one.gold_emotion or 'none'} and {other.gold_emotion or 'none'})")
+        elif one.gold_response != other.gold_response:
+            apart.append(f"{one.id} (another reply)")
+    if apart:
         raise RunError(
-            f"no sample was finished by both runs: {one} by the one, {other} by the other",
-            where=" and ".join(str(run.path) for run in (*a, *b)),
-            hint="run one of them on the ids of the other: ids=[…]",
+            f"the runs disagree on the data's own labels or replies, in {len(apart)} of the {len(found.a)} samples "
+            f"that both finished: {some(apart)}",
+            where=where,
+            hint="one of them was made of another version of the data, or its results were changed: run it again; "
+            "its calls come from the cache where nothing that is asked has changed",
         )
-    must_have_one_target(found, a[0], b[0])
     return found
 
 
-def _described(a: Side, b: Side, pairing: Pairing) -> Pair:
-    settings = config_diff([a[0].manifest, b[0].manifest])
-    a_runs, b_runs = (tuple(run.name for run in side) for side in (a, b))
+def _pair(a: Side, b: Side, pairing: Pairing, options: Options) -> Pair:
+    metrics, others = (standard_metrics(side[0].manifest.engine, options) for side in (a, b))
+    primary = _primary(metrics, options)
+    a_runs, b_runs = (tuple(run.run for run in side) for side in (a, b))
     return Pair(
         a=", ".join(a_runs),
         b=", ".join(b_runs),
@@ -155,8 +164,22 @@ def _described(a: Side, b: Side, pairing: Pairing) -> Pair:
         samples=pairing.samples,
         a_alone=pairing.a_alone,
         b_alone=pairing.b_alone,
-        settings=tuple(Differs(name=one.name, a=one.values[0], b=one.values[1]) for one in settings),
-        forecasts=moved(pairing),
+        settings={one.name: one.values for one in config_diff([a[0].manifest, b[0].manifest])},
+        comparisons=tuple(
+            _comparison(metric, other, pairing, options, metric.name in primary)
+            for metric, other in zip(metrics, others, strict=True)
+        ),
+    )
+
+
+def _comparison(metric: Metric, other: Metric, pairing: Pairing, options: Options, tested: bool) -> Comparison:
+    if deciding(metric.signature) == deciding(other.signature):
+        return compare(metric, pairing, draws=options.resamples, seed=options.seed, tested=tested)
+    return Comparison(  # perplexity under its own model, say
+        metric=metric.name,
+        left_out=pairing.samples,
+        higher_is_better=metric.higher_is_better,
+        why=f"not one figure: {metric.signature} and {other.signature}",
     )
 
 
@@ -171,41 +194,35 @@ def _primary(metrics: Sequence[Metric], options: Options) -> tuple[str, ...]:
     return options.primary or PRIMARY
 
 
-def _too_few(found: Sequence[Comparison]) -> list[str]:
+def _corrected(pairs: Sequence[Pair]) -> list[Pair]:
+    """The same with p_holm: each p corrected for all of them."""
+    ps = iter(holm([one.p for pair in pairs for one in pair.comparisons if one.p is not None]))
+
+    def correct(one: Comparison) -> Comparison:
+        return one if one.p is None else one.model_copy(update={"p_holm": next(ps)})
+
+    return [pair.model_copy(update={"comparisons": tuple(map(correct, pair.comparisons))}) for pair in pairs]
+
+
+def _of_run(run: ScoredRun) -> Iterator[str]:
+    if without := describe_improper(improper(run.answers)):
+        yield f"{run.run}: {without}"
+    if (missing := run.manifest.protocol.samples - len(run.answers)) > 0:
+        yield f"{run.run} is not finished: {missing} samples of its protocol have no result yet"
+
+
+def _too_few(pair: Pair) -> Iterator[str]:
     """Differences that are smaller than what so many pairs show, and were not shown."""
-    missed = by_reason(
-        (one.b, f"{one.metric} ({one.n})")
-        for one in found
+    missed = [
+        f"{one.metric} ({one.n})"
+        for one in pair.comparisons
         if one.difference and (one.detectable is None or abs(one.difference) < one.detectable)
         if one.p_holm is not None and one.p_holm >= LEVEL
-    )
-    return [
-        f"so few pairs cannot show a difference as small as found with {b}: {figures}" for b, figures in missed.items()
     ]
+    if missed:
+        yield f"so few pairs cannot show a difference as small as found with {pair.b}: {', '.join(missed)}"
 
 
-def _dependent(found: Sequence[Comparison]) -> list[str]:
-    """Shares where dialogues have several samples, which McNemar's test takes as independent."""
-    several = by_reason(
-        ((one.b, one.n, one.dialogues), f"{one.metric} {chance(one.p_mcnemar)}")
-        for one in found
-        if one.p_mcnemar is not None and one.dialogues < one.n
-    )
-    return [
-        f"with {b}, {n} pairs are from {dialogues} dialogues, so p is of exchanging whole dialogues; McNemar's, which "
-        f"takes pairs as independent, would be: {told}"
-        for (b, n, dialogues), told in several.items()
-    ]
-
-
-def how_p(compared: Compared) -> str:
-    """How p was had, as `paired` has it: the end of a sentence, without its full stop."""
-    tested = list(dict.fromkeys(one.metric for one in compared.comparisons if one.p is not None))
-    drawn = f"{compared.draws} draws, seed {compared.seed}, if there are more"
-    of = f"of the primary figures alone ({', '.join(tested) or 'none is here'})"
-    return f"{of}; McNemar's exact test for shares, else dialogues exchanged in all ways, or in {drawn}"
-
-
-def chance(p: float | None) -> str:
+def format_p(p: float | None) -> str:
     """Four decimals."""
     return "–" if p is None else "<0.0001" if p < 0.0001 else f"{p:.4f}"

@@ -4,6 +4,8 @@
 """
 
 from collections.abc import Sequence
+from functools import partial
+from operator import attrgetter
 
 import numpy as np
 
@@ -20,18 +22,26 @@ def descriptive(words: Words, words_signature: str, imported: bool = False) -> l
     included; seconds; excluded, the share of exemplars that guards kept back, ×100. imported: another system wrote the
     replies, so that length alone is known."""
     length = f"mean|{words_signature}|failed:left-out"
-    found = [rate("length", length, "a reply", lambda result: len(words(result.response or "")), ok)]
-    unknown = "passes and calls of ours: another system wrote the replies"
-    for known in _OURS:
-        found.append(rate(known.name, "made-elsewhere", unknown, _none, _none) if imported else known)
-    return found
+    found = [rate("length", length, "a reply", lambda result: len(words(result.response or "")), ok), *_MADE_HERE]
+    if not imported:
+        return found
+    unknown, none = "passes and calls of ours: another system wrote the replies", lambda _: 0.0
+    return found[:1] + [rate(metric.name, "made-elsewhere", unknown, none, none) for metric in _MADE_HERE]
 
 
-def _seconds_counted(results: Sequence[Result]) -> Mask:
+def _later_passes(result: Result) -> float:
+    return max(0.0, result.passes - 1.0)
+
+
+def _kept_back(result: Result) -> float:
+    return float(sum(result.excluded.values()))
+
+
+def _fresh(results: Sequence[Result]) -> Mask:
     return np.array([result.ok and not result.cached_calls for result in results], bool)
 
 
-def _seconds(results: Sequence[Result]) -> Value:
+def _median_seconds(results: Sequence[Result]) -> Value:
     """The median, as one host that hangs can outweigh a hundred samples; samples in flight together slow each other
     down. Of samples that came out well and made all their calls, as `benching.measure` counts: one that failed at once
     took no time to speak of."""
@@ -43,29 +53,12 @@ def _seconds(results: Sequence[Result]) -> Value:
     return value
 
 
-def _none(_: Result) -> float:
-    return 0.0
-
-
-def _later_passes(result: Result) -> float:
-    return max(0.0, result.passes - 1.0)
-
-
-def _kept_back(result: Result) -> float:
-    return float(sum(result.excluded.values()))
-
-
-_OURS = (
-    rate("passes", "mean|failed:left-out", "a reply", lambda result: result.passes, ok),
+_share = partial(rate, interval_by="wilson")
+_FRESH = "a reply of calls that were all made anew, none from the cache"
+_MADE_HERE = (
+    rate("passes", "mean|failed:left-out", "a reply", attrgetter("passes"), ok),
     rate("selected", "mean|from:0|failed:left-out", "a reply", lambda result: result.selected_pass or 0, ok),
-    rate(
-        "rerun",
-        "passes>1|failed:left-out|scale:100",
-        "a reply",
-        lambda result: 100.0 * (result.passes > 1),
-        ok,
-        interval_by="wilson",
-    ),
+    _share("rerun", "passes>1|failed:left-out|scale:100", "a reply", lambda result: 100.0 * (result.passes > 1), ok),
     rate(
         "idle",
         "repeated/passes-after-the-first|failed:left-out|scale:100",
@@ -73,23 +66,12 @@ _OURS = (
         lambda result: 100.0 * result.repeated_passes,
         _later_passes,
     ),
-    rate(
-        "cleaned",
-        "any-reply|failed:in|scale:100",
-        "a result",
-        lambda result: 100.0 * bool(result.cleaned),
-        interval_by="wilson",
+    _share("cleaned", "any-reply|failed:in|scale:100", "a result", lambda result: 100.0 * bool(result.cleaned)),
+    *(
+        rate(name, "mean|failed:in", "a result", attrgetter(name))
+        for name in ("calls", "prompt_tokens", "response_tokens")
     ),
-    rate("calls", "mean|failed:in", "a result", lambda result: result.calls),
-    rate("prompt_tokens", "mean|failed:in", "a result", lambda result: result.prompt_tokens),
-    rate("response_tokens", "mean|failed:in", "a result", lambda result: result.response_tokens),
-    Metric(
-        "seconds",
-        "median|cached:left-out|failed:left-out",
-        "a reply of calls that were all made anew, none from the cache",
-        _seconds_counted,
-        _seconds,
-    ),
+    Metric("seconds", "median|cached:left-out|failed:left-out", _FRESH, _fresh, _median_seconds),
     rate(
         "excluded",
         "kept-back/found|failed:in|scale:100",

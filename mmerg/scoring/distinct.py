@@ -6,19 +6,22 @@ factor of ten. It falls with the number of replies, so compare it at the same n 
 Expectation-adjusted (Liu et al. 2022, arXiv 2202.13587) it falls less: distinct n-grams over how many would be expected
 of as many n-grams. EAD = N / (V · (1 − ((V − 1) / V)^C)), N distinct n-grams of C, V the size of the vocabulary.
 
-    scored(distinct(2), run.answers, DEFAULTS).value
-    scored(adjusted(2, vocabulary=100_277), run.answers, DEFAULTS).value
+    score(distinct(2), run.answers).value
+    score(adjusted(2, vocabulary=100_277), run.answers).value
 """
+
+from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from itertools import chain
 from typing import Literal
 
 import numpy as np
 
 from mmerg.runs.result import Result
-from mmerg.scoring.metric import Indices, Mask, Metric, Ratio, Value
+from mmerg.scoring.metric import Floats, Indices, Mask, Metric, Value, ratio
 from mmerg.scoring.words import Tokenizer, tokenizer, tokenizer_signature
 
 Level = Literal["corpus", "response"]
@@ -27,39 +30,14 @@ CL100K = 100_277  # the tokens of cl100k_base, which TRACE (arXiv 2509.21849) ta
 
 def distinct(n: int, words: Tokenizer = "nltk", level: Level = "corpus", *, lower: bool = True) -> Metric:
     """Distinct n-grams over all n-grams. A failed sample and a reply of fewer than n tokens have none: not counted."""
-    return _distinct(n, words, level, lower, float)
-
-
-def adjusted(n: int, words: Tokenizer = "nltk", *, lower: bool = True, vocabulary: int = CL100K) -> Metric:
-    """The expectation-adjusted form, over all replies of a run together. V decides the figure: it is in the signature.
-    Tokens as for Distinct-n."""
-
-    def expected(total: int) -> float:
-        # 1 − (1 − 1/V)^C, exact for V = 1 and for small C/V
-        share = -np.expm1(total * np.log1p(-1.0 / vocabulary)) if vocabulary > 1 else 1.0
-        return vocabulary * float(share)
-
-    found = _distinct(n, words, "corpus", lower, expected)
-    return replace(found, name=f"ead{n}", signature=found.signature.replace("|", f"|V:{vocabulary}|", 1))
-
-
-def _distinct(n: int, words: Tokenizer, level: Level, lower: bool, most: Callable[[int], float]) -> Metric:
-    """most: what the distinct n-grams of so many in all are held against."""
-    cut = tokenizer(words, lower=lower)
 
     def counted(results: Sequence[Result]) -> Mask:
+        cut = tokenizer(words, lower=lower)
         return np.array([result.ok and len(cut(result.response or "")) >= n for result in results], bool)
 
     def ready(results: Sequence[Result]) -> Value:
-        grams = grams_of(tuple(result.response for result in results), words, lower, n)
-        if level == "response":
-            return Ratio(100.0 * grams.own_distinct() / np.maximum(grams.lengths, 1), (grams.lengths > 0).astype(float))
-
-        def value(indices: Indices) -> float:
-            total = int(grams.lengths[indices].sum())
-            return 100.0 * grams.distinct(indices) / most(total) if total else float("nan")
-
-        return value
+        grams = grams_of(_replies(results), words, lower, n)
+        return Distinct(grams, np.asarray) if level == "corpus" else ratio(100 * grams.shares(), grams.lengths > 0)
 
     return Metric(
         name=f"dist{n}",
@@ -72,40 +50,76 @@ def _distinct(n: int, words: Tokenizer, level: Level, lower: bool, most: Callabl
     )
 
 
+def adjusted(n: int, words: Tokenizer = "nltk", *, lower: bool = True, vocabulary: int = CL100K) -> Metric:
+    """The expectation-adjusted form, over all replies of a run together. V decides the figure: it is in the signature.
+    Tokens as for Distinct-n."""
+
+    def expected(total: Indices) -> Floats:  # exact for small C/V
+        return -vocabulary * np.expm1(total * np.log1p(-1 / vocabulary)) if vocabulary > 1 else np.ones(total.shape)
+
+    plain = distinct(n, words, lower=lower)
+    return replace(
+        plain,
+        name=f"ead{n}",
+        signature=plain.signature.replace("|", f"|V:{vocabulary}|", 1),
+        ready=lambda results: Distinct(grams_of(_replies(results), words, lower, n), expected),
+    )
+
+
 @dataclass(frozen=True)
 class Grams:
-    """N-grams of replies as numbers. ids: every one of every reply, in order, by a number for each distinct one;
-    lengths: how many each reply has; kinds: how many distinct ones there are. None spans two replies."""
+    """N-grams of replies as numbers, none of which spans two replies. ids: shape [n-grams], a number for each distinct
+    one; lengths: shape [replies], how many each has; kinds: how many are distinct."""
 
     ids: Indices
     lengths: Indices
     kinds: int
 
-    def distinct(self, indices: Indices) -> int:
-        """Distinct n-grams in the replies at `indices`."""
-        named = np.zeros(len(self.lengths), bool)
-        named[indices] = True
-        seen = np.zeros(self.kinds, bool)
-        seen[self.ids[np.repeat(named, self.lengths)]] = True
-        return int(np.count_nonzero(seen))
+    def shares(self) -> Floats:
+        """Shape [replies]: the share of the n-grams of each that are distinct within it."""
+        reply = np.repeat(np.arange(len(self.lengths)), self.lengths)
+        own = np.unique(np.stack([reply, self.ids]), axis=1)[0]
+        return np.bincount(own, minlength=len(self.lengths)) / np.maximum(self.lengths, 1)
 
-    def own_distinct(self) -> Indices:
-        """Shape [replies]: the distinct n-grams within each."""
-        owner = np.repeat(np.arange(len(self.lengths)), self.lengths)
-        pairs = np.unique(owner * max(self.kinds, 1) + self.ids)
-        return np.bincount(pairs // max(self.kinds, 1), minlength=len(self.lengths))
+
+@dataclass(frozen=True)
+class Distinct:
+    """Distinct n-grams over how many are `expected` of all that there are, ×100."""
+
+    grams: Grams
+    expected: Callable[[Indices], Floats]
+
+    def __call__(self, indices: Indices) -> float:
+        named = np.zeros(len(self.grams.lengths), bool)
+        named[indices] = True
+        found = np.zeros(self.grams.kinds, bool)
+        found[self.grams.ids[np.repeat(named, self.grams.lengths)]] = True
+        total = np.asarray(self.grams.lengths[indices].sum())
+        return float(100 * np.count_nonzero(found) / self.expected(total)) if total else float("nan")
+
+    def without(self, groups: Indices) -> Floats:
+        count = groups.max() + 1
+        group = np.repeat(groups, self.grams.lengths)
+        gram, of = np.divmod(np.unique(self.grams.ids * count + group), count)  # each n-gram once a group
+        alone = np.bincount(of[np.bincount(gram)[gram] == 1], minlength=count)  # n-grams that no other group has
+        return 100 * (self.grams.kinds - alone) / self.expected(len(group) - np.bincount(group, minlength=count))
+
+
+def _replies(results: Sequence[Result]) -> tuple[str, ...]:
+    return tuple(result.response or "" for result in results)
 
 
 @lru_cache(maxsize=8)  # Distinct and EAD ask for the same: of two runs and both, n 1 and 2
-def grams_of(replies: tuple[str | None, ...], words: Tokenizer, lower: bool, n: int) -> Grams:
-    """The n-grams of replies, None having none; those of the last few lists are kept, as cutting takes longest."""
-    cut = tokenizer(words, lower=lower)
-    numbers: dict[tuple[str, ...], int] = {}
-    ids: list[int] = []
-    lengths: list[int] = []
-    for reply in replies:
-        tokens = cut(reply) if reply else ()
-        grams = [tuple(tokens[start : start + n]) for start in range(len(tokens) - n + 1)]
-        ids += [numbers.setdefault(gram, len(numbers)) for gram in grams]
-        lengths.append(len(grams))
-    return Grams(np.array(ids, np.intp), np.array(lengths, np.intp), len(numbers))
+def grams_of(replies: tuple[str, ...], words: Tokenizer, lower: bool, n: int) -> Grams:
+    """The n-grams of replies; those of the last few lists are kept, as cutting takes longest."""
+    tokens = list(map(tokenizer(words, lower=lower), replies))
+    numbers = {token: number for number, token in enumerate(dict.fromkeys(chain(*tokens)))}
+    each = np.array([numbers[token] for token in chain(*tokens)], np.intp)
+    reply = np.repeat(np.arange(len(tokens)), np.array([len(own) for own in tokens], np.intp))
+    ids = each
+    for length in range(2, n + 1):  # an n-gram is one that is shorter by a token, and that token
+        ids = np.unique(ids[:-1] * len(numbers) + each[length - 1 :], return_inverse=True)[1]
+    begins = reply[: len(ids)]
+    whole = begins == reply[n - 1 :]
+    kinds, ids = np.unique(ids[whole], return_inverse=True)
+    return Grams(ids, np.bincount(begins[whole], minlength=len(tokens)), len(kinds))

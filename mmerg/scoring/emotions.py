@@ -3,7 +3,7 @@
 MERG, arXiv 2604.18988, section 4: the emotion that the response should carry, against the label of the real next turn.
 ×100, higher is better. Its accuracy of 83.87 on IEMOCAP is 26 of 31.
 
-    scored(accuracy(), run.answers, DEFAULTS).value
+    score(accuracy(), run.answers).value
 """
 
 from collections import Counter
@@ -14,7 +14,7 @@ from functools import partial
 import numpy as np
 
 from mmerg.runs.result import Result
-from mmerg.scoring.metric import Indices, Mask, Metric, Value, rate
+from mmerg.scoring.metric import Floats, Mask, Metric, Sums, Value, rate
 from mmerg.scoring.score import Confusion
 
 
@@ -51,26 +51,15 @@ def macro_f1() -> Metric:
 
 
 def _macro_f1(results: Sequence[Result]) -> Value:
-    numbers: dict[str | None, int] = {None: 0}  # 0: no forecast
-    gold, forecast = (
-        np.array([numbers.setdefault(label, len(numbers)) for label in labels], np.intp)
-        for labels in (
-            [result.gold_emotion for result in results],
-            [result.emotion if result.ok else None for result in results],
-        )
-    )
-    kinds = len(numbers)
-    occur = np.bincount(gold, minlength=kinds)[1:] > 0
+    labels = sorted({result.gold_emotion for result in results if result.gold_emotion is not None})
+    gold = np.array([[result.gold_emotion == label for result in results] for label in labels], float)
+    forecast = np.array([[result.ok and result.emotion == label for result in results] for label in labels], float)
 
-    def value(indices: Indices) -> float:
-        true, given = gold[indices], forecast[indices]
-        golds, forecasts, hits = (
-            np.bincount(of, minlength=kinds)[1:] for of in (true, given[true > 0], true[true == given])
-        )
-        scores = 200.0 * hits / np.maximum(golds + forecasts, 1)
-        return float(np.mean(scores[occur])) if true.any() else float("nan")
+    def f1(sums: Floats) -> float:
+        hits, named = np.split(sums, 2)
+        return float(np.mean(200 * hits / np.maximum(named, 1))) if named.any() else float("nan")
 
-    return value
+    return Sums(np.concatenate([gold * forecast, gold + forecast]), f1)
 
 
 def labelled(results: Sequence[Result], *, failed: bool) -> Mask:
@@ -89,8 +78,8 @@ def confusion(results: Sequence[Result], labels: Sequence[str]) -> Confusion | N
     kept = [result for result, counts in zip(results, labelled(results, failed=True), strict=True) if counts]
     if not kept:
         return None
-    seen = {label for result in kept for label in (result.gold_emotion, result.emotion) if label is not None}
-    order = (*labels, *sorted(seen - set(labels)))
+    found = {label for result in kept for label in (result.gold_emotion, result.emotion) if label is not None}
+    order = (*labels, *sorted(found - set(labels)))
     pairs = Counter((result.gold_emotion, result.emotion) for result in kept if result.ok)
     failed = Counter(result.gold_emotion for result in kept if not result.ok)
     return Confusion(

@@ -28,30 +28,17 @@ def device() -> str:
 
 
 @contextmanager
-def quietly() -> Iterator[None]:
-    """transformers without progress bars and advice, as before afterwards."""
-    from transformers.utils import logging as told
+def loading(reference: str, option: str) -> Iterator[None]:
+    """Silences transformers' progress bars and advice, from here on. What transformers and bert-score raise for a model
+    that cannot be loaded becomes a ConfigError."""
+    from safetensors import SafetensorError
+    from transformers.utils import logging as transformers_logging
 
-    logging: Any = told  # half of it has no types
-    level, bars = logging.get_verbosity(), logging.is_progress_bar_enabled()
+    logging: Any = transformers_logging  # half of it has no types
     logging.set_verbosity_error()
     logging.disable_progress_bar()
     try:
         yield
-    finally:
-        logging.set_verbosity(level)
-        if bars:
-            logging.enable_progress_bar()
-
-
-@contextmanager
-def loading(reference: str, option: str) -> Iterator[None]:
-    """What transformers and bert-score raise for a model that cannot be loaded, as ConfigError."""
-    from safetensors import SafetensorError
-
-    try:
-        with quietly():
-            yield
     except (OSError, ValueError, KeyError, AssertionError, RuntimeError, SafetensorError) as error:
         raise ConfigError(
             f"the model cannot be loaded: {str(error).splitlines()[0] if str(error) else type(error).__name__}",
@@ -64,11 +51,11 @@ def fingerprint(model: Any, tokenizer: Any) -> str:
     """12 hex digits of SHA-256 over every weight as loaded and the vocabulary: the same from a folder, hub or GGUF."""
     import torch
 
-    seen = hashlib.sha256(json.dumps(tokenizer.get_vocab(), sort_keys=True).encode(errors="surrogatepass"))
+    digest = hashlib.sha256(json.dumps(tokenizer.get_vocab(), sort_keys=True).encode(errors="surrogatepass"))
     for name, tensor in sorted(model.state_dict().items()):
-        seen.update(name.encode())
-        seen.update(tensor.detach().cpu().contiguous().reshape(-1).view(torch.uint8).numpy())
-    return seen.hexdigest()[:12]
+        digest.update(name.encode())
+        digest.update(tensor.detach().cpu().contiguous().reshape(-1).view(torch.uint8).numpy())
+    return digest.hexdigest()[:12]
 
 
 def readable(text: str) -> str:

@@ -8,12 +8,14 @@ tests (two runs' results in one list, exchanged pairwise).
     value(np.arange(len(kept)))    # the figure
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import Literal, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from mmerg.runs.result import Result
 
@@ -31,10 +33,10 @@ class Metric:
 
     signature: the options and model hashes that decide the figure, as `key:value` joined by `|`; behind `||` what is
     only recorded, such as versions of packages and servers. needs: what a sample must have to count, in a few words.
-    counted: shape [results], which of them the figure is over. ready: prepares, once, what results that count give;
-    indices into them are what the value is asked for. interval_by: wilson for shares (0 or 100 a result), jackknife for
-    what repeated results lower (distinct n-grams), bootstrap for all else. higher_is_better: None for what describes
-    and does not judge.
+    counted: shape [results], which of them the figure is over. ready: prepares the results that count; the value is
+    asked for by indices into them. interval_by: wilson for shares (0 or 100 a result), jackknife for what repeated
+    results lower (distinct n-grams), bootstrap for all else. higher_is_better: None for what describes and does not
+    judge.
     """
 
     name: str
@@ -47,17 +49,39 @@ class Metric:
 
 
 @dataclass(frozen=True)
-class Ratio:
-    """A value: the sum of numerators over the sum of denominators, one of each a result, and what `then` makes of it.
-    Means, and rates by token."""
+class Sums:
+    """A value that sums decide, as means and rates are. parts: shape [k, results]; then: of their k sums."""
 
-    numerators: Floats
-    denominators: Floats
-    then: Callable[[float], float] = float
+    parts: Floats
+    then: Callable[[Floats], float]
 
     def __call__(self, indices: Indices) -> float:
-        under = float(self.denominators[indices].sum())
-        return self.then(float(self.numerators[indices].sum()) / under) if under else float("nan")
+        return self.then(self.parts.take(indices, axis=1).sum(axis=1))
+
+    def by_group(self, groups: Indices) -> Sums:
+        """The same over groups of results. groups: shape [results], the number of each one's."""
+        return Sums(np.array([np.bincount(groups, part) for part in self.parts]), self.then)
+
+
+@runtime_checkable
+class LeavesOut(Protocol):
+    """A value that is known without each of several groups at once, quicker than asked for one by one."""
+
+    def without(self, groups: Indices) -> Floats:
+        """Shape [groups]. groups: shape [results], the number of each one's."""
+
+
+def ratio(numerators: ArrayLike, denominators: ArrayLike, then: Callable[[float], float] = float) -> Sums:
+    """`then` of the sum of numerators over the sum of denominators, one of each a result."""
+    return Sums(
+        np.array([numerators, denominators], float),
+        lambda sums: then(float(sums[0]) / float(sums[1])) if sums[1] else float("nan"),
+    )
+
+
+def mean(values: Sequence[float] | Floats) -> Sums:
+    """The mean of a value a result."""
+    return ratio(values, np.ones(len(values)))
 
 
 def one(_: Result) -> float:
@@ -87,14 +111,10 @@ def rate(
         signature=signature,
         needs=needs,
         counted=lambda results: np.array([per(result) > 0 for result in results], bool),
-        ready=lambda results: Ratio(_each(of, results), _each(per, results), then),
+        ready=lambda results: ratio([of(result) for result in results], [per(result) for result in results], then),
         interval_by=interval_by,
         higher_is_better=higher_is_better,
     )
-
-
-def _each(of: Of, results: Sequence[Result]) -> Floats:
-    return np.array([of(result) for result in results], float)
 
 
 def deciding(signature: str) -> str:

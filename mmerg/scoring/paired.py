@@ -21,16 +21,16 @@ samples of all seeds.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from statistics import stdev
+from typing import Any
 
 import numpy as np
 
 from mmerg.runs.result import Result
 from mmerg.scoring.answers import ScoredRun, dialogue
-from mmerg.scoring.intervals import ONE_DIALOGUE, ROUNDING, Dialogues, describe_n, each, effective, resampled
+from mmerg.scoring.intervals import ONE_DIALOGUE, ROUNDING, Dialogues, each, resampled
 from mmerg.scoring.metric import Floats, Indices, IntervalBy, Metric, Value
 from mmerg.scoring.shares import DETECTABLE, mcnemar, newcombe, smallest_shift
 from mmerg.storage.record import Record
@@ -58,19 +58,29 @@ class Pairing:
         return replace(self, a=tuple(self.a[place] for place in kept), b=tuple(self.b[place] for place in kept))
 
 
+class Change(Record):
+    """A sample on which two sides differ by a figure, of which the values are means over seeds; a, b: its results of
+    the first seed."""
+
+    better: bool
+    a_value: float
+    b_value: float
+    a: Result
+    b: Result
+
+
 class Comparison(Record):
     """One figure of two runs, or of two settings with several seeds, where it is the mean over seeds, a_sd and b_sd its
     standard deviations. n: pairs of samples that it is over, from so many dialogues; left_out: pairs that one side has
     nothing for. a_right, b_right: of shares, pairs that A (McNemar's b) or B (c) alone has right. p: None for what is
-    not tested; p_holm: corrected for all that is tested in one command. None where there is no such figure or interval;
-    `why` says for what reason."""
+    not tested; p_holm: corrected for all that is tested in one command. changes: of what is tested, the samples that
+    differ, the largest differences first. None where there is no such figure or interval; `why` says for what reason.
+    """
 
     metric: str
-    a: str
-    b: str
-    n: int
-    dialogues: int
-    left_out: int
+    n: int = 0
+    dialogues: int = 0
+    left_out: int = 0
     a_value: float | None = None
     b_value: float | None = None
     a_sd: float | None = None
@@ -83,17 +93,17 @@ class Comparison(Record):
     test: str = ""
     a_right: int | None = None
     b_right: int | None = None
-    p_mcnemar: float | None = None
     detectable: float | None = None
     higher_is_better: bool | None = None
     signature: str = ""
     why: str = ""
+    changes: tuple[Change, ...] = ()
 
 
 def pair(a: Sequence[ScoredRun], b: Sequence[ScoredRun]) -> Pairing:
     """What all runs of both sides, as many on either, finished."""
     of_a, of_b = ([{answer.id: answer for answer in run.answers} for run in side] for side in (a, b))
-    in_a, in_b = (set.intersection(*(set(answers) for answers in side)) for side in (of_a, of_b))
+    in_a, in_b = (set.intersection(*map(set, side)) for side in (of_a, of_b))
     common = sorted(in_a & in_b)
     return Pairing(
         tuple(answers[id] for answers in of_a for id in common),
@@ -104,16 +114,12 @@ def pair(a: Sequence[ScoredRun], b: Sequence[ScoredRun]) -> Pairing:
     )
 
 
-def compare(
-    metric: Metric, pairing: Pairing, *, draws: int, seed: int, names: tuple[str, str], tested: bool = True
-) -> Comparison:
-    """The figure of B less that of A, over the pairs for which both have one; with a p if `tested`."""
+def compare(metric: Metric, pairing: Pairing, *, draws: int, seed: int, tested: bool = True) -> Comparison:
+    """The figure of B less that of A, over the pairs for which both have one; with p and changes if `tested`."""
     kept, seeds = pairing.counted(metric), pairing.seeds
     n, dialogues = kept.samples, [dialogue(answer) for answer in kept.a]
-    found: dict[str, object] = {
+    about: dict[str, Any] = {
         "metric": metric.name,
-        "a": names[0],
-        "b": names[1],
         "n": n,
         "dialogues": len(set(dialogues)),
         "left_out": pairing.samples - n,
@@ -121,26 +127,27 @@ def compare(
         "signature": metric.signature,
     }
     if not n:
-        return Comparison.model_validate(found | {"why": f"no pair has, on both sides, {metric.needs}"})
+        return Comparison(**about, why=f"no pair has, on both sides, {metric.needs}")
     value = metric.ready((*kept.a, *kept.b))
     pairs = Pairs(value if seeds == 1 else _mean(value, n, seeds), dialogues)
     if not np.isfinite(pairs.observed):
-        return Comparison.model_validate(found | {"why": "it is not finite over these pairs"})
+        return Comparison(**about, why="it is not finite over these pairs")
     shares = metric.interval_by == "wilson"
-    found |= {
-        "a_value": pairs.value(pairs.everyone),
-        "b_value": pairs.value(pairs.everyone + pairs.n),
-        "difference": pairs.observed,
-        **(pairs.shares(tested) if shares else pairs.spread(metric.interval_by, draws, seed)),
-    }
+    found = about | (pairs.shares() if shares else pairs.resampled(metric.interval_by, draws, seed))
     if seeds > 1:
         each_seed = [value(np.arange(n) + n * place) for place in range(2 * seeds)]
-        found |= {"a_sd": stdev(each_seed[:seeds]), "b_sd": stdev(each_seed[seeds:]), "p_mcnemar": None}
-    if tested:
-        by_mcnemar = shares and pairs.alone
-        p, test = (found["p_mcnemar"], "McNemar, exact") if by_mcnemar else pairs.exchanged(draws, seed)
-        found |= {"p": p, "test": test}
-    return Comparison.model_validate(found)
+        found |= {"a_sd": stdev(each_seed[:seeds]), "b_sd": stdev(each_seed[seeds:])}
+    if tested and shares and pairs.independent:
+        found |= {"p": mcnemar(found["a_right"], found["b_right"]), "test": "McNemar, exact"}
+    elif tested:
+        found |= pairs.exchanged(draws, seed)
+    return Comparison(
+        **found,
+        a_value=pairs.value(pairs.a),
+        b_value=pairs.value(pairs.b),
+        difference=pairs.observed,
+        changes=tuple(_changes(metric, kept, value)) if tested else (),
+    )
 
 
 def _mean(value: Value, n: int, seeds: int) -> Value:
@@ -153,78 +160,77 @@ def _mean(value: Value, n: int, seeds: int) -> Value:
     return mean
 
 
-@dataclass(frozen=True)
+def _changes(metric: Metric, kept: Pairing, value: Value) -> Iterator[Change]:
+    """The samples on which B is better or worse, the largest differences first. None for what no sample has by itself,
+    such as distinct n-grams."""
+    if metric.interval_by == "jackknife":
+        return
+    a, b = each(value, 2 * len(kept.a)).reshape(2, kept.seeds, kept.samples).mean(axis=1)
+    gaps = np.where(np.isfinite(a - b), b - a, 0.0)
+    order = np.argsort(-np.abs(gaps), kind="stable")
+    for place in order[gaps[order] != 0]:
+        yield Change(
+            better=bool(gaps[place] > 0) == (metric.higher_is_better is not False),
+            a_value=float(a[place]),
+            b_value=float(b[place]),
+            a=kept.a[place],
+            b=kept.b[place],
+        )
+
+
 class Pairs:
-    """n answers of A, then those of B, ready to be valued; `names` are the dialogues of A's."""
+    """n results of A, then those of B, ready to be valued. names: the dialogues of A's."""
 
-    value: Value
-    names: Sequence[str]
-
-    @property
-    def n(self) -> int:
-        return len(self.names)
-
-    @cached_property
-    def everyone(self) -> Indices:
-        return np.arange(self.n)
-
-    @cached_property
-    def dialogues(self) -> Dialogues:
-        return Dialogues.of(self.names)
-
-    @property
-    def alone(self) -> bool:
-        """Whether each pair has a dialogue to itself."""
-        return len(self.dialogues) == self.n
-
-    @cached_property
-    def observed(self) -> float:
-        return self.difference(self.everyone)
+    def __init__(self, value: Value, names: Sequence[str]) -> None:
+        self.value = value
+        self.dialogues = Dialogues(names)
+        self.a = self.dialogues.results
+        self.b = self.a + len(names)
+        self.independent = len(self.dialogues) == len(names)  # each pair has a dialogue to itself
+        self.observed = self.difference(self.a)
 
     def difference(self, indices: Indices) -> float:
-        return self.value(indices + self.n) - self.value(indices)
+        return self.value(indices + len(self.a)) - self.value(indices)
 
-    def spread(self, by: IntervalBy, draws: int, seed: int) -> dict[str, object]:
+    def resampled(self, by: IntervalBy, draws: int, seed: int) -> dict[str, Any]:
         """The difference's interval or why there is none, and what so many pairs can show."""
         found, error = resampled(by, self.difference, self.observed, self.dialogues, draws=draws, seed=seed)
         detectable = DETECTABLE * error if error else None
         return {"interval": found.ends, "method": found.method, "why": found.why, "detectable": detectable}
 
-    def shares(self, tested: bool) -> dict[str, object]:
-        """Who alone is right how often, McNemar's p, Newcombe's interval, and what so many pairs can show."""
-        right = (each(self.value, 2 * self.n) > 0).reshape(2, -1)
-        a_right, b_right = int((right[0] & ~right[1]).sum()), int((right[1] & ~right[0]).sum())
-        p = mcnemar(a_right, b_right) if tested else None
-        found: dict[str, object] = {"a_right": a_right, "b_right": b_right, "p_mcnemar": p}
+    def shares(self) -> dict[str, Any]:
+        """Who alone is right how often, Newcombe's interval, and what so many pairs can show."""
+        n = len(self.a)
+        right_a, right_b = (each(self.value, 2 * n) > 0).reshape(2, n)
+        counts = [int(np.sum(a & b)) for a in (right_a, ~right_a) for b in (right_b, ~right_b)]
+        _, a_right, b_right, _ = counts
+        found: dict[str, Any] = {"a_right": a_right, "b_right": b_right}
         if len(self.dialogues) < 2:
             return found | {"why": ONE_DIALOGUE}
-        gaps = right[1].astype(float) - right[0]
-        n = float(self.n) if self.alone else effective(gaps, self.dialogues)
-        counts = (int((right[0] & right[1]).sum()), a_right, b_right, int((~right[0] & ~right[1]).sum()))
-        low, high = newcombe(*(count * n / self.n for count in counts))
-        told = "" if self.alone else f", {describe_n(n, self.dialogues)}"
-        found |= {"interval": (100 * low, 100 * high), "method": f"Newcombe, method 10{told}"}
-        if self.alone:
-            shift = smallest_shift(self.n, (a_right + b_right) / self.n)
+        gaps = right_b.astype(float) - right_a
+        known = float(n) if self.independent else self.dialogues.effective_n(gaps)
+        low, high = newcombe(*(count * known / n for count in counts))
+        method = "Newcombe, method 10" + f", {self.dialogues.describe_n(known)}" * (not self.independent)
+        found |= {"interval": (100 * low, 100 * high), "method": method}
+        if self.independent:
+            shift = smallest_shift(n, (a_right + b_right) / n)
             return found | {"detectable": None if shift is None else 100 * shift}
-        error = 100 * float(gaps.std()) / float(np.sqrt(n))
+        error = 100 * float(gaps.std()) / float(np.sqrt(known))
         return found | {"detectable": DETECTABLE * error if error > ROUNDING else None}
 
-    def exchanged(self, draws: int, seed: int) -> tuple[float, str]:
+    def exchanged(self, draws: int, seed: int) -> dict[str, Any]:
         """p of the permutation test, and how it was had."""
         from scipy.stats import permutation_test
 
-        count = len(self.dialogues)
+        count, n = len(self.dialogues), len(self.a)
         if count < 2:
-            return 1.0, "permutation of one dialogue"
+            return {"p": 1.0, "test": "permutation of one dialogue"}
         enough = abs(self.observed) * (1 - ROUNDING) - ROUNDING
 
         def hit(exchanged: Floats, _: Floats) -> float:
             """Whether the difference is as large with these dialogues exchanged, or is none."""
-            shift = np.where(exchanged[self.dialogues.numbers], self.n, 0)
-            return float(
-                not abs(self.value(self.everyone + self.n - shift) - self.value(self.everyone + shift)) < enough
-            )
+            shift = np.where(exchanged[self.dialogues.numbers], n, 0)
+            return float(not abs(self.value(self.b - shift) - self.value(self.a + shift)) < enough)
 
         found = permutation_test(
             (np.zeros(count), np.ones(count)),
@@ -237,5 +243,5 @@ class Pairs:
             rng=seed,
         )
         every = count < draws.bit_length()  # 2^count <= draws
-        told = f"all {2**count} exchanges of {count} dialogues" if every else f"{draws} draws, seed {seed}"
-        return float(found.pvalue), f"permutation, {told}"
+        ways = f"all {2**count} exchanges of {count} dialogues" if every else f"{draws} draws, seed {seed}"
+        return {"p": float(found.pvalue), "test": f"permutation, {ways}"}

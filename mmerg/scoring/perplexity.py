@@ -8,13 +8,14 @@ ref_ppl is under a model of your choice: how usual the words are to that model. 
 of different backbones comparable. TRACE's paper (arXiv 2509.21849) does not say which model its PPL is of. Needs
 `pip install 'mmerg[metrics]'`.
 
-    scored(self_perplexity(run.manifest.engine), run.answers, DEFAULTS).value
-    scored(ref_perplexity("gpt2"), run.answers, DEFAULTS).value
+    self_perplexity(run.manifest.engine), ref_perplexity("gpt2")
     load("gpt2").nll("", "I am so sorry.")    # (21.3, 6): Σ −ln p over 6 tokens
 """
 
 import math
-from functools import lru_cache
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache, lru_cache, partial
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -28,10 +29,10 @@ from mmerg.scoring.metric import Metric, rate
 def self_perplexity(engine: Engine) -> Metric:
     """Over the tokens of the reply itself, without an end token, which servers do not give alike (see `runs.facts`).
     engine: who generated."""
-    told = f"lm:{engine.model}|digest:{engine.digest[:12]}|backend:{engine.backend}"
+    model = f"lm:{engine.model}|digest:{engine.digest[:12]}|backend:{engine.backend}"
     return rate(
         "self_ppl",
-        f"{told}|tokens:reply|weight:token|p-over-1:left-out|failed:left-out||{engine.backend}-{engine.version}",
+        f"{model}|tokens:reply|weight:token|p-over-1:left-out|failed:left-out||{engine.backend}-{engine.version}",
         "a reply with the log-probabilities of its tokens (the stage's `logprobs: true`)",
         lambda result: -(result.logprob or 0.0),
         lambda result: result.logprob_tokens if result.ok and result.logprob is not None else 0,
@@ -70,48 +71,17 @@ def _exp(mean: float) -> float:
         return math.inf
 
 
+@dataclass(frozen=True)
 class CausalLm:
-    """A loaded model; keeps what it has scored. One text at a time, in float32: nothing depends on neighbours."""
+    """A loaded model. nll: Σ −ln p (natural) of the tokens of a text behind a context, and how many were scored.
 
-    def __init__(self, model: Any, tokenizer: Any, signature: str, recorded: str = "") -> None:
-        self.signature, self.recorded = signature, recorded
-        self._model = model
-        self._tokenizer = tokenizer
-        self._longest = int(getattr(model.config, "max_position_embeddings", None) or 1024)
-        self._known: dict[tuple[str, str], tuple[float, int]] = {}
+    They follow the model's start token, where it has one; else the first token of all cannot be scored. Of a context
+    that is too long the end is kept. (0.0, 0) for a text without tokens, or one longer than the model takes. One text
+    at a time, in float32: nothing depends on neighbours. recorded: what does not decide the figure."""
 
-    def nll(self, context: str, text: str) -> tuple[float, int]:
-        """Σ −ln p (natural) of the tokens of `text` behind `context`, and how many were scored.
-
-        They follow the model's start token, where it has one; else the first token of all cannot be scored. Of a
-        context that is too long the end is kept. (0.0, 0) for a text without tokens, or one longer than the model
-        takes.
-        """
-        key = (context, text)
-        if key not in self._known:
-            self._known[key] = self._scored(context, text)
-        return self._known[key]
-
-    def _scored(self, context: str, text: str) -> tuple[float, int]:
-        import torch
-
-        own = self._ids(text)
-        start = self._tokenizer.bos_token_id
-        before = [] if start is None else [start]
-        room = self._longest - len(before) - len(own)
-        if not own or room < 0:
-            return 0.0, 0
-        ids = [*before, *(self._ids(context)[-room:] if context and room else []), *own]
-        scored = min(len(own), len(ids) - 1)
-        if not scored:
-            return 0.0, 0
-        with torch.inference_mode():
-            logits = self._model(torch.tensor([ids], device=self._model.device)).logits[0, -scored - 1 : -1].float()
-            told = torch.log_softmax(logits, -1).gather(-1, torch.tensor(ids[-scored:], device=logits.device)[:, None])
-        return -float(told.double().sum()), scored
-
-    def _ids(self, text: str) -> list[int]:
-        return list(self._tokenizer(readable(text), add_special_tokens=False)["input_ids"])
+    nll: Callable[[str, str], tuple[float, int]]
+    signature: str
+    recorded: str
 
 
 @lru_cache(maxsize=1)
@@ -130,6 +100,23 @@ def load(reference: str) -> CausalLm:
         model: Any = AutoModelForCausalLM.from_pretrained(where, dtype=torch.float32, **more)
     model.to(device()).eval()
     start = "none" if tokenizer.bos_token_id is None else "bos"
-    weights = fingerprint(model, tokenizer)
+    signature = f"lm:{path.name}|weights:{fingerprint(model, tokenizer)}|start:{start}|float32"
     packages = f"transformers-{version('transformers')}|torch-{torch.__version__}|device:{device()}"
-    return CausalLm(model, tokenizer, f"lm:{path.name}|weights:{weights}|start:{start}|float32", packages)
+    return CausalLm(cache(partial(_nll, model, tokenizer)), signature, packages)
+
+
+def _nll(model: Any, tokenizer: Any, context: str, text: str) -> tuple[float, int]:
+    import torch
+
+    before, own = (list(tokenizer(readable(part), add_special_tokens=False)["input_ids"]) for part in (context, text))
+    start = [] if tokenizer.bos_token_id is None else [tokenizer.bos_token_id]
+    room = int(getattr(model.config, "max_position_embeddings", None) or 1024) - len(start) - len(own)
+    ids = [*start, *(before[-room:] if room else []), *own]
+    scored = min(len(own), len(ids) - 1)
+    if room < 0 or scored < 1:
+        return 0.0, 0
+    with torch.inference_mode():
+        logits = model(torch.tensor([ids], device=model.device)).logits[0, -scored - 1 : -1].float()
+        targets = torch.tensor(ids[-scored:], device=logits.device)
+        chances = torch.log_softmax(logits, -1).gather(-1, targets[:, None])
+    return -float(chances.double().sum()), scored

@@ -1,4 +1,4 @@
-"""A figure with all that must stand beside it, and the file `scores.json` that keeps a run's.
+"""A figure with what must stand beside it, and the file `scores.json` that keeps a run's.
 
 scores = read_scores(folder, read_manifest(folder).identity)
 scores.scores["acc"].value, scores.scores["acc"].interval, scores.scores["acc"].n
@@ -20,7 +20,7 @@ from mmerg.runs.folder import read_results
 from mmerg.runs.result import Result
 from mmerg.scoring.files import read
 from mmerg.scoring.intervals import interval
-from mmerg.scoring.metric import IntervalBy, Value
+from mmerg.scoring.metric import Indices, IntervalBy, Value
 from mmerg.storage.files import why
 from mmerg.storage.record import Record
 
@@ -45,7 +45,7 @@ class Score(Record):
     def over(
         cls,
         value: Value,
-        dialogues: Sequence[str],
+        dialogues: Sequence[str] | Indices,
         by: IntervalBy,
         *,
         resamples: int = DRAWS,
@@ -54,9 +54,9 @@ class Score(Record):
     ) -> Score:
         """The figure that `value` gives for all of its samples, with its interval. dialogues: where each sample is
         from; by: see `intervals`; about: the other fields."""
-        found = interval(by, value, dialogues, resamples=resamples, seed=seed)
-        figure, n = value(np.arange(len(dialogues))), len(dialogues)
-        return cls(value=figure, n=n, interval=found.ends, method=found.method, why=found.why, **about)
+        ends, method, why = interval(by, value, dialogues, resamples=resamples, seed=seed)
+        n = len(dialogues)
+        return cls(value=value(np.arange(n)), n=n, interval=ends, method=method, why=why, **about)
 
     def row(self) -> dict[str, object]:
         """A row of a table of figures: the name as `metric`, the ends of the interval as `low` and `high`."""
@@ -77,7 +77,7 @@ class Scores(Record):
     """All figures of a run. `n` counts its finished samples, `failed` those of them that failed, `unaudited` those of
     which an audit could not be read, `unfinished` those of the protocol that have no result yet; `improper` are samples
     whose log-probabilities cannot be, left out of self_ppl. identity is the manifest's, results a digest of its results
-    (see `results_digest`). answers: in files of before, where it said no more than results; read, and not written."""
+    (see `results_digest`)."""
 
     run: str
     corpus: str
@@ -92,15 +92,12 @@ class Scores(Record):
     improper: tuple[str, ...] = ()
     identity: dict[str, str] = Field(default_factory=dict)
     results: str = ""
-    answers: str = Field(default="", exclude=True)
 
     @property
     def counted(self) -> str:
-        """How many samples were scored, how many of them there is something to say of, and how many are yet to come."""
-        unaudited = f", {self.unaudited} unaudited" if self.unaudited else ""
-        left = (
-            f"; unfinished: {self.unfinished} of the protocol's samples have no result yet" if self.unfinished else ""
-        )
+        """How many samples were scored, and how many are yet to come."""
+        unaudited = f", {self.unaudited} unaudited" * bool(self.unaudited)
+        left = f"; unfinished: {self.unfinished} of the protocol's samples have no result yet" * bool(self.unfinished)
         return f"{self.n} samples scored, {self.failed} of them failed{unaudited}{left}"
 
 
@@ -120,27 +117,15 @@ def read_scores(folder: Path, identity: Mapping[str, str]) -> Scores:
         raise RunError(f"the scores cannot be read: {error.strerror}", where=str(file)) from error
     except ValueError as error:
         raise RunError(f"the scores are not of this version: {why(error)}", where=str(file), hint=again) from error
-    if stale := _stale(folder, scores, identity):
-        raise UnscoredError(f"the scores of this run are stale: {stale}", where=str(folder), hint=again)
+    if (scores.identity, scores.results) != (identity, results_digest(read_results(folder).values())):
+        raise UnscoredError("the scores of this run are stale: it has changed since", where=str(folder), hint=again)
     return scores
-
-
-def _stale(folder: Path, scores: Scores, identity: Mapping[str, str]) -> str:
-    """Of which other state of the run the scores are, "" where they are of the present one."""
-    if scores.identity != identity:
-        return "they were made of a run with another identity"
-    results = list(read_results(folder).values())
-    failed = sum(result.status == "failed" for result in results)
-    if (scores.n, scores.failed) != (len(results), failed):
-        now = f"{len(results)} samples, {failed} of them failed"
-        return f"they are of {scores.n} samples, {scores.failed} of them failed; now there are {now}"
-    return "" if scores.results == results_digest(results) else "the results have changed since"
 
 
 def results_digest(results: Iterable[Result]) -> str:
     """SHA-256 (hex) of what results say, in the order of their ids. A field that says nothing is left out, so a later
     version with one more field gives the same."""
-    seen = hashlib.sha256()
+    digest = hashlib.sha256()
     for result in sorted(results, key=lambda result: result.id):
-        seen.update(json.dumps(result.model_dump(mode="json", exclude_defaults=True), sort_keys=True).encode())
-    return seen.hexdigest()
+        digest.update(json.dumps(result.model_dump(mode="json", exclude_defaults=True), sort_keys=True).encode())
+    return digest.hexdigest()

@@ -8,6 +8,7 @@ The same run, options and file before give the same bytes, whatever the order of
 
 from collections.abc import Sequence
 from contextlib import suppress
+from itertools import compress
 from math import isfinite
 from pathlib import Path
 from typing import Any
@@ -18,7 +19,8 @@ from mmerg.runs.result import Result
 from mmerg.scoring.answers import ScoredRun, dialogue, improper
 from mmerg.scoring.emotions import confusion
 from mmerg.scoring.files import read, written
-from mmerg.scoring.metric import Metric
+from mmerg.scoring.intervals import Dialogues
+from mmerg.scoring.metric import Indices, Metric
 from mmerg.scoring.score import SCORES, Score, Scores, results_digest
 from mmerg.scoring.standard import DEFAULTS, Options, standard_metrics
 
@@ -26,28 +28,30 @@ from mmerg.scoring.standard import DEFAULTS, Options, standard_metrics
 def score_run(run: ScoredRun, options: Options = DEFAULTS) -> Scores:
     """All figures of `run` that `options` ask for. Raises ConfigError (see `standard_metrics`)."""
     answers = sorted(run.answers, key=lambda answer: (answer.dialogue, answer.id))
+    dialogues = Dialogues([dialogue(answer) for answer in answers]).numbers
     manifest = run.manifest
-    corpus = manifest.corpus
+    metrics = standard_metrics(manifest.engine, options)
     return Scores(
-        run=run.name,
-        corpus=f"{corpus.name} {corpus.split}",
+        run=run.run,
+        corpus=f"{manifest.corpus.name} {manifest.corpus.split}",
         protocol=manifest.protocol.description,
         engine=manifest.engine.in_words,
         n=len(answers),
         failed=sum(not answer.ok for answer in answers),
         unaudited=sum(answer.unaudited for answer in answers),
         unfinished=max(0, manifest.protocol.samples - len(answers)),
-        scores={metric.name: scored(metric, answers, options) for metric in standard_metrics(manifest.engine, options)},
-        confusion=confusion(answers, corpus.labels),
+        scores={metric.name: _score(metric, answers, dialogues, options) for metric in metrics},
+        confusion=confusion(answers, manifest.corpus.labels),
         improper=tuple(sorted(improper(answers))),
         identity=manifest.identity,
         results=results_digest(answers),
     )
 
 
-def scored(metric: Metric, answers: Sequence[Result], options: Options) -> Score:
-    """One figure over those of `answers` that count for it."""
-    kept = [answer for answer, counts in zip(answers, metric.counted(answers), strict=True) if counts]
+def _score(metric: Metric, answers: Sequence[Result], dialogues: Indices, options: Options) -> Score:
+    """One figure over those of `answers` that count for it. dialogues: the number of each one's."""
+    counted = metric.counted(answers)
+    kept = list(compress(answers, counted))
     about: Any = {"name": metric.name, "higher_is_better": metric.higher_is_better, "signature": metric.signature}
     if not kept:
         return Score(value=None, n=0, why=f"no sample has {metric.needs}", **about)
@@ -56,8 +60,8 @@ def scored(metric: Metric, answers: Sequence[Result], options: Options) -> Score
         perplexity = metric.name in ("self_ppl", "ref_ppl")
         why = "a token of probability 0" if perplexity else "its samples hold a number that is not finite"
         return Score(value=None, n=len(kept), why=f"it is not finite: {why}", **about)
-    names = [dialogue(answer) for answer in kept]
-    return Score.over(value, names, metric.interval_by, resamples=options.resamples, seed=options.seed, **about)
+    by, places = metric.interval_by, dialogues[counted]
+    return Score.over(value, places, by, resamples=options.resamples, seed=options.seed, **about)
 
 
 def write_scores(folder: Path, scores: Scores) -> Scores:

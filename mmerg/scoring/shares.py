@@ -68,4 +68,4 @@ def holm(ps: Sequence[float]) -> list[float]:
     order = np.argsort(ps, kind="stable")
     corrected = np.empty(len(ps))
     corrected[order] = np.maximum.accumulate(np.minimum(1.0, np.array(ps)[order] * np.arange(len(ps), 0, -1)))
-    return [float(p) for p in corrected]
+    return corrected.tolist()

@@ -47,35 +47,30 @@ class Options:
 DEFAULTS = Options()
 
 
-def add_arguments(parser: argparse.ArgumentParser, resamples: str = "--resamples", most: int = DRAWS) -> None:
-    """Options in groups: of figures that count words, of those by another model, of intervals, whose draws are called
-    `resamples`, `most` of them unless told otherwise."""
-    words = parser.add_argument_group("words (dist, ead, length)")
-    words.add_argument("--tokenizer", choices=get_args(Tokenizer), default=DEFAULTS.tokenizer, help="default: nltk")
-    words.add_argument("--level", choices=get_args(Level), default=DEFAULTS.level, help="of dist; default: corpus")
-    words.add_argument("--keep-case", dest="lower", action="store_false", help="do not lower-case the replies")
-    default = "of ead; default: cl100k_base's, %(default)s"
-    words.add_argument("--vocabulary", type=int, metavar="V", default=DEFAULTS.vocabulary, help=default)
+def add_arguments(parser: argparse.ArgumentParser, resamples: int = DRAWS) -> None:
+    """Options in groups: of figures that count words, of those by another model, of intervals and tests."""
     own = "one of your own, beside ours; may be given several times (docs/own.md)"
     parser.add_argument("--metric", dest="metrics", metavar="FILE.py:NAME", action="append", default=[], help=own)
-    models = parser.add_argument_group("figures by another model")
-    models.add_argument("--bert", action="store_true", help="BERTScore against the data's own replies")
-    bert = "its model: a folder or hub name; default: %(default)s"
-    models.add_argument("--bert-model", metavar="MODEL", default="roberta-large", help=bert)
-    layers = "which layer; needed for a folder (roberta-large: 17)"
-    models.add_argument("--bert-layers", type=int, metavar="N", help=layers)
-    reference = "perplexity by a causal model: a folder, .gguf file or hub name"
-    models.add_argument("--ref-ppl", metavar="MODEL", help=reference)
-    models.add_argument("--ref-context", action="store_true", help="with the dialogue before the reply")
-    draws = parser.add_argument_group("intervals")
-    draws.add_argument(resamples, dest="resamples", type=int, metavar="N", default=most, help="default: %(default)s")
-    draws.add_argument("--seed", type=int, metavar="N", default=DEFAULTS.seed, help="default: %(default)s")
+    words = parser.add_argument_group("words (dist, ead, length)").add_argument
+    words("--tokenizer", choices=get_args(Tokenizer), default="nltk", help="default: nltk")
+    words("--level", choices=get_args(Level), default="corpus", help="of dist; default: corpus")
+    words("--keep-case", dest="lower", action="store_false", help="do not lower-case the replies")
+    words("--vocabulary", type=int, metavar="V", default=CL100K, help="of ead; default: cl100k_base's, %(default)s")
+    models = parser.add_argument_group("figures by another model").add_argument
+    models("--bert", action="store_true", help="BERTScore against the data's own replies")
+    models("--bert-model", metavar="MODEL", default="roberta-large", help="a folder or hub name; default: %(default)s")
+    models("--bert-layers", type=int, metavar="N", help="which layer; needed for a folder (roberta-large: 17)")
+    models("--ref-ppl", metavar="MODEL", help="perplexity by a causal model: a folder, .gguf file or hub name")
+    models("--ref-context", action="store_true", help="with the dialogue before the reply")
+    draws = parser.add_argument_group("intervals and tests").add_argument
+    draws("--resamples", "--draws", type=int, metavar="N", default=resamples, help="default: %(default)s")
+    draws("--seed", type=int, metavar="N", default=0, help="default: %(default)s")
 
 
 def options_of(given: argparse.Namespace) -> Options:
-    """What was given of them."""
-    told = vars(given) | {"bert": given.bert_model if given.bert else None}
-    found: dict[str, Any] = {field.name: told[field.name] for field in fields(Options) if field.name in told}
+    """The options among what was given to a command."""
+    values = vars(given) | {"bert": given.bert_model if given.bert else None}
+    found: dict[str, Any] = {field.name: values[field.name] for field in fields(Options) if field.name in values}
     lists = {name: tuple(value) for name, value in found.items() if isinstance(value, list)}
     return Options(**(found | lists))
 
@@ -83,12 +78,14 @@ def options_of(given: argparse.Namespace) -> Options:
 def check(options: Options) -> None:
     """Raises ConfigError for an option that means nothing, and where a package of the extra `metrics` is missing."""
     for name, least in {"vocabulary": 1, "resamples": 1, "seed": 0}.items():
-        if (given := getattr(options, name)) < least:
-            raise ConfigError(f"{name} is {given}, it must be {least} or more", where=f"--{name}")
-    if options.bert is None and options.bert_layers is not None:
-        raise ConfigError("--bert-layers says nothing without --bert", where=f"--bert-layers {options.bert_layers}")
-    if options.ref_ppl is None and options.ref_context:
-        raise ConfigError("--ref-context says nothing without --ref-ppl", where="--ref-context")
+        if (value := getattr(options, name)) < least:
+            raise ConfigError(f"{name} is {value}, it must be {least} or more", where=f"--{name}")
+    for option, given, other in (
+        ("--bert-layers", options.bert_layers is not None and options.bert is None, "--bert"),
+        ("--ref-context", options.ref_context and options.ref_ppl is None, "--ref-ppl"),
+    ):
+        if given:
+            raise ConfigError(f"{option} says nothing without {other}", where=option)
     if options.bert is not None:
         require("torch", "transformers", "bert_score")
     if options.ref_ppl is not None:
@@ -107,20 +104,14 @@ def standard_metrics(engine: Engine, options: Options = DEFAULTS) -> list[Metric
     metrics += [adjusted(n, words, lower=lower, vocabulary=options.vocabulary) for n in (1, 2)]
     if options.bert is not None:
         metrics += bert_scores(options.bert, options.bert_layers)
-    said = tokenizer(words, lower=lower), tokenizer_signature(words, lower=lower)
-    metrics += descriptive(*said, engine.backend == IMPORTED)
+    cut, cut_signature = tokenizer(words, lower=lower), tokenizer_signature(words, lower=lower)
+    metrics += descriptive(cut, cut_signature, engine.backend == IMPORTED)
     for reference in options.metrics:
-        own = _own(reference)
+        where, hint = f"--metric {reference}", "folder/file.py:name; mmerg new metric NAME writes one"
+        own = import_name(reference, where, hint)
+        if not isinstance(own, Metric):
+            raise ConfigError("it is no mmerg.scoring.metric.Metric", where=where, hint=hint)
         if own.name in [metric.name for metric in metrics]:
-            what = f"there is a metric {own.name} already"
-            raise ConfigError(what, where=f"--metric {reference}", hint="give yours another name")
+            raise ConfigError(f"there is a metric {own.name} already", where=where, hint="give yours another name")
         metrics.append(own)
     return metrics
-
-
-def _own(reference: str) -> Metric:
-    where, hint = f"--metric {reference}", "folder/file.py:name; mmerg new metric NAME writes one"
-    found = import_name(reference, where, hint)
-    if not isinstance(found, Metric):
-        raise ConfigError("it is no mmerg.scoring.metric.Metric", where=where, hint=hint)
-    return found

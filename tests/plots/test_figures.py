@@ -134,7 +134,7 @@ def test_dots_of_any_number_of_runs(count: int, metrics: tuple[str, ...], value:
 
 def test_differences_are_read_from_a_line_at_zero() -> None:
     def compared(metric: str, difference: float | None) -> Comparison:
-        return Comparison(metric=metric, a="a", b="b", n=5, dialogues=5, left_out=0, difference=difference)
+        return Comparison(metric=metric, n=5, dialogues=5, left_out=0, difference=difference)
 
     figure = draw_differences({"b": [compared("acc", -10.0), compared("self_ppl", 3.0)], "c": []}, "title", "caption")
     assert figure

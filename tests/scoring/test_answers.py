@@ -48,7 +48,7 @@ def test_a_run_as_its_folder_tells_it(tmp_path: Path) -> None:
     ]
     logprobs = {"a/1": [-1.0, -2.0], "c/1": [-0.5]}
     run = read_run(build_run(tmp_path / "run", results, logprobs=logprobs, history={"c/1": [("Ana", "ü\u2028")]}))
-    assert run.name == "run"
+    assert run.run == "run"
     assert run.manifest.protocol.description == "targets=last emotions=all, n=3"
     found = run.answers
     assert [one.model_dump(include={"id", "response", "gold_emotion"}) for one in found] == [

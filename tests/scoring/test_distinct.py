@@ -4,8 +4,9 @@ from math import isnan, nan
 from typing import get_args
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
+from nltk.tokenize import word_tokenize
 
 from mmerg.scoring.distinct import CL100K, Level, adjusted, distinct, grams_of
 from mmerg.scoring.metric import Metric
@@ -20,6 +21,30 @@ TALK = [
     "a\tb  c\u00a0d",
     "&quot;escaped&quot; -\n line",
 ]
+PIECES = (
+    *("can", "not", "d'ye", "gim", "me", "gon", "na", "got", "ta", "lem", "more'n", "wan", " 'tis", "'twas", "is", "I"),
+    *("'s", "'S", "'m", "'d", "'ll", "'LL", "'re", "'ve", "n't", "N'T", "'n", "'", "''", '"', "`", "``", " ", "\n"),
+    *(
+        ".",
+        "..",
+        ",",
+        ":",
+        "1",
+        "$",
+        "%",
+        "–",
+        "—",
+        "?",
+        "!",
+        "*",
+        "-",
+        "--",
+        *"()[]{}<>«»“”‘’„",
+        "\u0301",
+        "\x1c",
+        "ſ",
+    ),
+)
 WORDS = st.lists(st.sampled_from(["so", "it", "is", "not"]), max_size=6).map(" ".join)
 
 
@@ -44,16 +69,21 @@ def test_an_n_gram_never_spans_two_replies() -> None:
 
 
 @pytest.mark.parametrize("lower", [True, False])
-@pytest.mark.parametrize("text", TALK)
-def test_tokens_are_those_of_the_packages(text: str, lower: bool) -> None:
-    from nltk.tokenize import word_tokenize
+def test_tokens_are_those_of_the_packages(lower: bool) -> None:
     from sacrebleu.tokenizers.tokenizer_13a import Tokenizer13a
 
-    given = text.lower() if lower else text
-    line: object = Tokenizer13a()(given)  # type: ignore[no-untyped-call]
-    assert tokenizer("nltk", lower=lower)(text) == tuple(word_tokenize(given, preserve_line=True))
-    assert tokenizer("13a", lower=lower)(text) == tuple(str(line).split())
-    assert tokenizer("whitespace", lower=lower)(text) == tuple(given.split())
+    for text in TALK:
+        given = text.lower() if lower else text
+        line: object = Tokenizer13a()(given)  # type: ignore[no-untyped-call]
+        assert tokenizer("nltk", lower=lower)(text) == tuple(word_tokenize(given, preserve_line=True))
+        assert tokenizer("13a", lower=lower)(text) == tuple(str(line).split())
+        assert tokenizer("whitespace", lower=lower)(text) == tuple(given.split())
+
+
+@settings(max_examples=1000)
+@given(st.lists(st.sampled_from(PIECES) | st.characters(), max_size=9).map("".join))
+def test_tokens_of_any_text_are_those_of_nltk(text: str) -> None:
+    assert tokenizer("nltk", lower=False)(text) == tuple(word_tokenize(text, preserve_line=True))
 
 
 def test_the_tokenisers_differ_where_they_are_said_to() -> None:

@@ -1,0 +1,98 @@
+"""Comparisons for a terminal: a table a pair of runs, with the settings that differ and the samples that improved and
+got worse, then what to know of them.
+
+for part in terminal(compared, {"run-a": "mine", "run-b": "yours"}):
+    console.print(part)
+"""
+
+from collections.abc import Iterator, Mapping
+
+from rich.console import RenderableType
+
+from mmerg.console.tables import ARROWS, NONE, Sheet, figure, signed
+from mmerg.console.terminal import escape, plural
+from mmerg.errors import by_reason
+from mmerg.scoring.comparisons import Compared, Pair, format_p
+from mmerg.scoring.paired import Comparison
+from mmerg.scoring.shares import LEVEL
+
+_HEADS = ("figure", "A", "B", "B − A", "95 % interval", "p", "p Holm", "detectable", "pairs")
+_FEW = 3  # samples listed of each kind
+
+
+def terminal(compared: Compared, labels: Mapping[str, str], verbose: bool = False) -> Iterator[RenderableType]:
+    """A table for each pair, which samples changed, why some figures have no difference, warnings. labels: what tells
+    the runs apart, by their names (see `runs.labels`). verbose: all samples that changed, signatures, and how all was
+    computed."""
+    yield escape(f"protocol {compared.protocol}")
+    for pair in compared.pairs:
+        yield escape(_heading(pair, labels))
+        yield Sheet("", _HEADS, [_row(one) for one in pair.comparisons if one.difference is not None])
+        lines = [*_notes(pair), *(line for one in pair.comparisons for line in _changes(one, verbose))]
+        if verbose:
+            lines += [f"  {one.metric}: {one.signature}" for one in pair.comparisons if one.signature]
+        yield from map(escape, lines)
+    yield from (escape(f"warning: {warning}") for warning in compared.warnings)
+    yield escape(_how(compared) if verbose else "--verbose lists all samples, signatures, and how each was had")
+
+
+def _heading(pair: Pair, labels: Mapping[str, str]) -> str:
+    alone = f"; {pair.a_alone} more in A alone, {pair.b_alone} in B alone" if pair.a_alone or pair.b_alone else ""
+    settings = "".join(f"\n  {name}: {a} → {b}" for name, (a, b) in pair.settings.items())
+    differing = f"\nsettings that differ, A → B{settings}" if settings else "\nno setting differs"
+    a, b = ("; ".join(f"{labels[run]}, {run}" for run in runs) for runs in (pair.a_runs, pair.b_runs))
+    seeds = f", each figure the mean over {len(pair.a_runs)} seeds" if len(pair.a_runs) > 1 else ""
+    return f"\nA: {a}\nB: {b}\n{plural(pair.samples, 'sample')} in both{alone}{seeds}{differing}"
+
+
+def _row(one: Comparison) -> list[str]:
+    return [
+        one.metric + ARROWS[one.higher_is_better],
+        _side(one.a_value, one.a_sd),
+        _side(one.b_value, one.b_sd),
+        signed(one.difference),
+        NONE if one.interval is None else f"{signed(one.interval[0])} to {signed(one.interval[1])}",
+        format_p(one.p),
+        format_p(one.p_holm) + " *" * (one.p_holm is not None and one.p_holm < LEVEL),
+        figure(one.detectable),
+        f"{one.n}" + f" ({one.left_out} left out)" * bool(one.left_out),
+    ]
+
+
+def _side(value: float | None, sd: float | None) -> str:
+    return figure(value) if sd is None else f"{figure(value)} ± {figure(sd)}"
+
+
+def _notes(pair: Pair) -> Iterator[str]:
+    """McNemar's two counts of what is tested, and why figures are missing."""
+    for one in pair.comparisons:
+        if one.a_right is not None and one.p is not None:
+            yield f"{one.metric}: b = {one.a_right} pairs count in A alone, c = {one.b_right} in B alone ({one.test})"
+    missing = by_reason((one.why, one.metric) for one in pair.comparisons if one.why)
+    yield from (f"{names}: {why}" for why, names in missing.items())
+
+
+def _changes(one: Comparison, verbose: bool) -> Iterator[str]:
+    """The samples that improved and that got worse, with both replies."""
+    most = len(one.changes) if verbose else _FEW
+    for better, verb in ((True, "improved"), (False, "got worse")):
+        changes = [change for change in one.changes if change.better == better]
+        if changes:
+            more = f", the first {most}" if len(changes) > most else ""
+            yield f"{one.metric}: {plural(len(changes), 'sample')} {verb}{more}"
+        for change in changes[:most]:
+            gold = f", label {change.a.gold_emotion}" if change.a.gold_emotion else ""
+            yield f"  {change.a.id}: {figure(change.a_value)} → {figure(change.b_value)}{gold}"
+            for side, result in (("A", change.a), ("B", change.b)):
+                emotion = f"({result.emotion}) " if result.emotion else ""
+                yield f"    {side}: {emotion}{result.response or 'failed'}"
+
+
+def _how(compared: Compared) -> str:
+    return (
+        f"\np: {compared.describe_p()}.\n"
+        f"p Holm: corrected for all that is tested here together ({len(compared.tested)}); * below 0.05.\n"
+        "95 % interval: Newcombe's for shares, a jackknife for dist and ead from 10 dialogues on, else dialogues\n"
+        "drawn with repetition; under 30 dialogues all but the first are approximate.\n"
+        "detectable: what so many pairs find with 80 % power at 5 %. left out: pairs that one side has no figure for."
+    )

@@ -1,0 +1,173 @@
+"""Scores as tables: a row a figure and a column a run for a terminal; a row a setting for papers and spreadsheets.
+
+rows = [Row("mine", [scores])]
+for part in terminal(rows, ["acc", "dist2"], ["mine"]):
+    console.print(part)
+as_latex(sheet(rows, ["acc", "dist2"]))
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+from rich.console import RenderableType
+from rich.text import Text
+
+from mmerg.console.tables import ARROWS, NONE, Sheet, between, figure
+from mmerg.console.terminal import escape
+from mmerg.errors import ConfigError, by_reason, did_you_mean
+from mmerg.runs.config_diff import Setting
+from mmerg.scoring.answers import describe_improper
+from mmerg.scoring.metric import deciding
+from mmerg.scoring.score import Score, Scores
+from mmerg.scoring.spread import Spread, over
+
+
+class Row(NamedTuple):
+    """Runs that differ in their seeds alone, mostly one, and what a table calls them."""
+
+    name: str
+    runs: Sequence[Scores]
+
+    def figure(self, metric: str) -> Score | None:
+        """The figure of the one run, or its mean and spread over the seeds."""
+        scores = [run.scores.get(metric) for run in self.runs]
+        return scores[0] if len(scores) == 1 else over(scores)
+
+
+def choose(runs: Sequence[Scores], columns: str) -> list[str]:
+    """The metrics that `columns` names, separated by commas; "" all, those that judge first. Raises ConfigError for one
+    that is not there."""
+    known = {name: score.higher_is_better for run in runs for name, score in run.scores.items()}
+    if not columns:
+        return sorted(known, key=lambda name: known[name] is None)
+    names = [name.strip() for name in columns.split(",")]
+    for name in names:
+        if name not in known:
+            hint = did_you_mean(name, known) or f"one of {', '.join(known)}"
+            raise ConfigError(f"there is no figure {name!r}", where="--columns", hint=hint)
+    return names
+
+
+def terminal(
+    rows: Sequence[Row],
+    metrics: Sequence[str],
+    labels: Sequence[str],
+    differing: Sequence[Setting] = (),
+    verbose: bool = False,
+) -> Iterator[RenderableType]:
+    """Which runs these are, numbered from 1, in which settings they differ, their figures, why some are missing, and
+    with `verbose` the signatures. labels: what the runs are called. Behind them stand the means over seeds."""
+    runs = [run for row in rows for run in row.runs]
+    for number, run in enumerate(runs, start=1):
+        yield escape(f"{number}: {run.run}: {run.engine}")
+        yield escape(f"   {run.corpus}, protocol {run.protocol}; {run.counted}")
+    if differing:
+        yield Text("settings that differ")
+    for setting in differing:
+        values = (f"{value} in {numbers}" for value, numbers in _by_run(setting.values).items())
+        yield escape(f"  {setting.name}: {'; '.join(values)}")
+    both = zip(labels, runs, strict=True)
+    columns = [Row(f"{number} {label}", [run]) for number, (label, run) in enumerate(both, start=1)]
+    for row in rows:
+        if len(row.runs) > 1:
+            numbers = [str(number) for number, run in enumerate(runs, start=1) if run in row.runs]
+            columns.append(Row(f"mean of {','.join(numbers)}", row.runs))
+    heads = ["figure", *(column.name for column in columns), "n"]
+    yield Sheet("", heads, [_line(columns, runs, name) for name in metrics])
+    yield from _missing(runs, metrics)
+    if verbose:
+        yield Text("signatures")
+        for name in metrics:
+            yield from _signatures(runs, name)
+
+
+def sheet(rows: Sequence[Row], metrics: Sequence[str], title: str = "", label: str = "") -> Sheet:
+    """A row for each of `rows`, a column a figure, the best of those measured in one way in bold."""
+    runs = [run for row in rows for run in row.runs]
+    columns = [[row.figure(name) for row in rows] for name in metrics]
+    cells = [[_cell(score, "\n{}") for score in column] for column in columns]
+    best = {
+        (row, place)
+        for place, (name, column) in enumerate(zip(metrics, columns, strict=True), start=1)
+        for row in _best(column, _scores(runs, name))
+    }
+    intervals = [score.interval for name in metrics for score in _scores(runs, name)]
+    notes = ["Below a figure its 95 % interval."] * any(intervals)
+    notes += [f"{row.name}: mean ± standard deviation over {len(row.runs)} seeds" for row in rows if row.runs[1:]]
+    notes += dict.fromkeys(f"{run.corpus}, {run.counted}" for run in runs)
+    heads = ["", *(_head(runs, name) for name in metrics)]
+    return Sheet(title, heads, [[row.name, *line] for row, *line in zip(rows, *cells, strict=True)], notes, best, label)
+
+
+def facts(rows: Sequence[Row], metrics: Sequence[str]) -> list[Mapping[str, object]]:
+    """A figure a row, with all that stands beside it."""
+    return [
+        {"row": row.name, "run": run.run} | run.scores[name].row()
+        for row in rows
+        for run in row.runs
+        for name in metrics
+        if name in run.scores
+    ]
+
+
+def _scores(runs: Sequence[Scores], name: str) -> list[Score]:
+    return [run.scores[name] for run in runs if name in run.scores]
+
+
+def _head(runs: Sequence[Scores], name: str) -> str:
+    return name + ARROWS[_scores(runs, name)[0].higher_is_better]
+
+
+def _line(columns: Sequence[Row], runs: Sequence[Scores], name: str) -> list[str]:
+    """A figure of each column; n once where it is the same for all runs, else beside each figure."""
+    counts = {score.n for score in _scores(runs, name)}
+    n = "" if len(counts) > 1 else str(counts.pop())
+    return [_head(runs, name), *(_cell(column.figure(name), " [{}]", own_n=not n) for column in columns), n]
+
+
+def _cell(score: Score | None, interval: str, own_n: bool = False) -> str:
+    """A figure with its interval, if it has one, in the form of `interval`."""
+    if score is None:
+        return NONE
+    if isinstance(score, Spread):
+        return f"{figure(score.value)} ± {figure(score.sd)}"
+    ends = interval.format(between(*score.interval)) if score.interval else ""
+    return f"{figure(score.value)}{ends}" + f" n={score.n}" * own_n
+
+
+def _best(column: Sequence[Score | None], scores: Sequence[Score]) -> list[int]:
+    """The rows with the best figure, as it is printed; none where figures do not compare, or there is one alone."""
+    values = {row: score.value for row, score in enumerate(column) if score and score.value is not None}
+    better = scores[0].higher_is_better
+    if better is None or len(values) < 2 or len({(deciding(score.signature), score.n) for score in scores}) > 1:
+        return []
+    best = figure(max(values.values()) if better else min(values.values()))
+    return [row for row, value in values.items() if figure(value) == best]
+
+
+def _by_run(values: Sequence[str]) -> dict[str, str]:
+    """The numbers of the runs that have each value: {"2": "1,3", "0": "2"}."""
+    return {value: ",".join(str(n) for n, one in enumerate(values, start=1) if one == value) for value in values}
+
+
+def _missing(runs: Sequence[Scores], metrics: Sequence[str]) -> Iterator[Text]:
+    """Why a figure or an interval is not there, a line a reason."""
+    reasons = by_reason(
+        ((why, names), str(number))
+        for number, run in enumerate(runs, start=1)
+        for why, names in by_reason((run.scores[name].why, name) for name in metrics if name in run.scores).items()
+        if why
+    )
+    yield from (escape(f"{numbers}: {names}: {why}") for (why, names), numbers in reasons.items())
+    for number, run in enumerate(runs, start=1):
+        if without := describe_improper(run.improper):
+            yield escape(f"{number}: {without}")
+
+
+def _signatures(runs: Sequence[Scores], name: str) -> Iterator[Text]:
+    """One line where all runs have one signature and interval; else one a run: their figures are not comparable."""
+    scores = [run.scores.get(name) for run in runs]
+    found = _by_run([s.signature + f" ({s.method})" * bool(s.method) if s else "" for s in scores])
+    for text, numbers in found.items():
+        if text:
+            yield escape(f"  {name}{f' of {numbers}' if len(found) > 1 else ''}: {text}")
