@@ -18,7 +18,6 @@ from mmerg.console.terminal import STARTS_OVER, Parser, console, escape, run_com
 from mmerg.errors import RunError
 from mmerg.runs.folder import read_results
 from mmerg.runs.manifest import About, read_abouts
-from mmerg.runs.samples import gone
 from mmerg.storage.files import private_folder, replacing, writing
 from mmerg.tidy.frames import batches, schema
 from mmerg.tidy.inspect_log import write_log
@@ -41,7 +40,8 @@ def export(out: Console, paths: Sequence[Path], folder: Path | None, prompts: bo
             for name, part in parts.items()
         }
         for about in abouts:
-            _warn_of_lost_events(out, about)
+            if lost := len(read_results(about.path).lost):
+                out.print(escape(f"{about.run}: there are no events of {lost} samples: no passes, no calls"))
             for name, columns in tables.items():
                 for batch in _batches(out, about, name, columns):
                     writers[name].write_batch(batch)
@@ -63,15 +63,6 @@ def _batches(out: Console, about: About, table: str, columns: Columns) -> Iterab
     except RunError as error:
         out.print(escape(f"{about.run}: no {table}: {error.what}; next: {error.hint}"), soft_wrap=True)
         return ()
-
-
-def _warn_of_lost_events(out: Console, about: About) -> None:
-    """Raises RunError where no sample has events."""
-    results = read_results(about.path)
-    if results and len(results.lost) == len(results):
-        raise gone(about.path)
-    if results.lost:
-        out.print(escape(f"{about.run}: there are no events of {len(results.lost)} samples: no passes, no calls"))
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -190,12 +190,12 @@ def _auditor(run: Path, prompts: Prompts, manifest: Manifest) -> Stage:
 
 
 def _pool(run: Path, settings: RunSettings, manifest: Manifest) -> Pool:
-    """The hosts of the run. Raises RunError where none answers, CallError where another engine does."""
+    """The hosts of the run. Raises CallError where none answers, or another engine does."""
     try:
         pool, engine = answering(settings)
     except CallError as error:
-        hint = "start what serves it, or say where it is served now: --host http://HOST:11434"
-        raise RunError(f"the run's model cannot be asked: {error.what}", where=error.where, hint=hint) from error
+        error.hint = "start what serves the run's model, or say where it is served now: --host http://HOST:11434"
+        raise
     if engine.key() != manifest.engine.key():
         pool.close()
         raise changed(manifest.engine, engine, str(run))

@@ -1,9 +1,8 @@
 """Asks a judge about one item: every aspect in a call of its own, in every order of the replies, as often as wanted.
 
-The judge is a system of stages that see D, the history, and R, the replies, and nothing of each other. What its calls
-have in common comes first in every prompt, and aspects follow each other back to back, so that a server's prefix cache
-serves them. An answer that cannot be used even after repairs is an unusable verdict, never a guess; a call that fails
-fails the item. Where a run gave no reply there is nothing to ask.
+The judge is a system of stages that see D, the history, and R, the replies, and nothing of each other. An answer that
+cannot be used even after repairs is an unusable verdict, never a guess; a call that fails fails the item. Where a run
+gave no reply there is nothing to ask.
 
     judge = Judge(Prompts(judge_system(settings.judge)), Sampling(), replies=2, repeats=1)
     verdicts = judge.item(item, backend, trace.emit)
@@ -36,26 +35,15 @@ _CHOICES: dict[str, Choice] = dict(zip(("Reply 1", "Reply 2", "tie"), get_args(C
 
 def judge_system(rubric: RubricSettings) -> System:
     """The system of a rubric's aspects. Raises ConfigError where it does not hold."""
-    wanted, where = Rating if rubric.replies == 1 else Preference, f"judge={rubric.name}"
-    if hot := [name for name, aspect in rubric.aspects.items() if aspect.sampling.temperature is not None]:
-        what, hint = f"aspect {hot[0]} has a temperature of its own", "all aspects share judge.temperature"
-        raise ConfigError(what, where=where, hint=hint)
-    system = build(
-        SystemSettings(
-            name=rubric.name,
-            prompts=rubric.prompts,
-            max_repairs=rubric.max_repairs,
-            stages=rubric.aspects,
-            result={},
-            loop="single",
-        ),
-        given=[REPLIES],
-        group="judge",
-    )
+    shared = {"name": rubric.name, "prompts": rubric.prompts, "max_repairs": rubric.max_repairs}
+    settings = SystemSettings.model_validate(shared | {"stages": rubric.aspects, "result": {}, "loop": "single"})
+    system = build(settings, given=[REPLIES], group="judge")
+    wanted = Rating if rubric.replies == 1 else Preference
     for stage in system.stages:
         if stage.output is None or not issubclass(stage.output, wanted):
             what = f"aspect {stage.name} does not give a {wanted.__name__}, as a judge of {rubric.replies} replies does"
-            raise ConfigError(what, where=where, hint=f"output: {wanted.__module__}.{wanted.__name__}")
+            hint = f"output: {wanted.__module__}.{wanted.__name__}"
+            raise ConfigError(what, where=f"judge={rubric.name}", hint=hint)
     return system
 
 
@@ -70,8 +58,8 @@ class Judge:
 
     @property
     def rounds(self) -> list[tuple[tuple[int, ...], int]]:
-        """The looks at an item: the order in which its replies are shown, and which repeat of this order it is. Repeats
-        follow each other, as they share their whole prompt."""
+        """The looks at an item: the order in which its replies are shown, and which repeat of this order it is. What
+        shares a prompt stands together, so that a server's prefix cache serves it."""
         return list(product(permutations(range(self.replies)), range(self.repeats)))
 
     def item(self, item: Item, backend: Backend, emit: Emit) -> Verdicts:

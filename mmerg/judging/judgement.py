@@ -127,16 +127,15 @@ def read_match(folder: Path) -> Match:
     return _read(folder / JUDGEMENT, Match)
 
 
-def keep(judgement: Judgement, run: Path) -> tuple[Path, Judgement] | None:
-    """Write `judgement` beside the run in folder `run`, in place of an earlier one by the same judge and rubric. One of
-    the same replies over more samples stays: it is returned. Raises RunError where the file cannot be written."""
-    file = run / judgement_file(judgement.name)
+def keep(judgement: Judgement, file: Path) -> int:
+    """Write `judgement` to the file beside its run, in place of an earlier one by the same judge and rubric. One of the
+    same replies over more samples stays: how many these are, else 0. Raises RunError where it cannot be written."""
     with suppress(RunError):  # there is none, or it is damaged and worth nothing to any reader
         before = _read(file, Judgement)
         if before.replies == judgement.replies and before.n > judgement.n:
-            return file, before
+            return before.n
     written(file, judgement)
-    return None
+    return 0
 
 
 def judgement_file(name: str) -> str:

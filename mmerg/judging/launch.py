@@ -21,7 +21,7 @@ from mmerg.experiment.work import DRY_RUN, carry_out, pending
 from mmerg.judging.figures import preferences, ratings, signs
 from mmerg.judging.items import Lot, lot_of
 from mmerg.judging.judge import Judge, judge_system
-from mmerg.judging.judgement import JUDGEMENT, VERDICTS, Judgement, Match, keep, replies_digest
+from mmerg.judging.judgement import JUDGEMENT, VERDICTS, Judgement, Match, judgement_file, keep, replies_digest
 from mmerg.judging.tables import compared, rated
 from mmerg.runs.folder import Folder
 from mmerg.runs.manifest import DRY, Judged, JudgingManifest
@@ -144,10 +144,10 @@ class Judging:
             found = list(folder.results.only(item.id for item in lot.items).values())
         made = self._judgement(lot, found, judge=backbone, judging=path.name, identity=manifest.identity)
         written(path / JUDGEMENT, made)
+        file = lot.runs[0].path / judgement_file(made.name)
         # A dry run's ratings stand in no table.
-        if isinstance(made, Judgement) and not self.dry and (kept := keep(made, lot.runs[0].path)):
-            file, fuller = kept
-            stays = f"{file} stays: it is of {fuller.n} samples of the same replies, and this judgement of {made.n}"
+        if isinstance(made, Judgement) and not self.dry and (fuller := keep(made, file)):
+            stays = f"{file} stays: it is of {fuller} samples of the same replies, and this judgement of {made.n}"
             out.print(escape(f"{stays}, which is in {path / JUDGEMENT}"))
         for part in rated(made) if isinstance(made, Judgement) else compared(made):
             out.print(part)

@@ -156,9 +156,9 @@ def _results(about: About, results: Sequence[Result]) -> Row:
 
 def _usage(model: str, calls: Sequence[Row]) -> Row:
     """Tokens by model, and by agent."""
-    stages = dict.fromkeys(call["stage"] for call in calls)
-    by_stage = {stage: _tokens([call for call in calls if call["stage"] == stage]) for stage in stages}
-    return {"model_usage": {model: _tokens(calls)}, "role_usage": by_stage}
+    by_stage = sorted(calls, key=itemgetter("stage"))
+    roles = {stage: _tokens(list(of_stage)) for stage, of_stage in groupby(by_stage, itemgetter("stage"))}
+    return {"model_usage": {model: _tokens(calls)}, "role_usage": roles}
 
 
 def _tokens(calls: Sequence[Row]) -> Row:

@@ -26,6 +26,7 @@ from mmerg.systems.audit import Finding
 
 Columns: TypeAlias = dict[str, Any]  # types by name, see `Table`
 Row: TypeAlias = dict[str, Any]
+RUN: Columns = dict.fromkeys(("run", "corpus", "split", "system", "backbone", "model"), str)
 NOT_OF_SAMPLES = ("id", "audit", "timing")  # of a result; calls have their own times
 NOT_OF_CALLS = ("kind", "logprobs", "reply")
 RERUN = ("rerun_from", "rerun_reason", "rerun_correction")
@@ -33,15 +34,9 @@ RERUN = ("rerun_from", "rerun_reason", "rerun_correction")
 
 def run_of(about: About) -> Row:
     """What every row of a run begins with; model: as the server names it."""
-    manifest = about.manifest
-    return {
-        "run": about.run,
-        "corpus": manifest.corpus.name,
-        "split": manifest.corpus.split,
-        "system": manifest.system,
-        "backbone": manifest.backbone,
-        "model": manifest.engine.model,
-    }
+    manifest, corpus = about.manifest, about.manifest.corpus
+    values = (about.run, corpus.name, corpus.split, manifest.system, manifest.backbone, manifest.engine.model)
+    return dict(zip(RUN, values, strict=True))
 
 
 def fields_of(kind: type[BaseModel], *without: str) -> Columns:
@@ -178,7 +173,6 @@ class Table:
     rows: Callable[[About], Iterator[Row]]
 
 
-RUN: Columns = dict.fromkeys(("run", "corpus", "split", "system", "backbone", "model"), str)
 JUDGE: Columns = {"judge": str, "against": str}
 PROMPTS: Columns = {name: fields_of(events.Called)[name] for name in ("messages", "answer_schema")}
 STAGE: Columns = {"stage": str, "symbol": str}

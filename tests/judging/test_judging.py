@@ -14,7 +14,6 @@ from mmerg.judging.judge import judge_system
 from mmerg.judging.launch import same_model
 from mmerg.runs import events
 from mmerg.scoring.answers import read_run
-from mmerg.settings.backbone import SamplingSettings
 from mmerg.settings.model import StageSettings
 from tests.composed import composed
 from tests.judging.parts import ITEM, PAIR, asked, judge, node, rating, user_of
@@ -93,13 +92,6 @@ def test_an_aspect_of_the_wrong_kind_is_refused() -> None:
     more = {**likert.aspects, "wit": StageSettings(sees=("D", "R"), gives="wit")}
     with pytest.raises(ConfigError, match="aspect wit does not give a Rating"):
         judge_system(likert.model_copy(update={"aspects": more}))
-
-
-def test_an_aspect_has_no_temperature_of_its_own() -> None:
-    likert = node("likert")
-    hot = likert.aspects["empathy"].model_copy(update={"sampling": SamplingSettings(temperature=1.0)})
-    with pytest.raises(ConfigError, match="aspect empathy has a temperature of its own"):
-        judge_system(likert.model_copy(update={"aspects": {**likert.aspects, "empathy": hot}}))
 
 
 def test_about_a_sample_without_a_reply_nothing_is_asked(tmp_path: Path) -> None:

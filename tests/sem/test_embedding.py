@@ -1,7 +1,6 @@
 """The variant over embeddings: what the artefact says of its embedder, what is learnt, and which runs are refused."""
 
 import json
-import random
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -34,24 +33,12 @@ def hashed(talks: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return out
 
 
-def test_planted_words_are_learnt_and_chance_is_chance() -> None:
+def test_planted_words_are_learnt() -> None:
     labels, embedder = ["afraid", "joyful", "sad"], Hashed()
-
-    def drawn(seed: int, *, shuffled: bool) -> list[Labelled]:
-        samples = planted(labels, 100, seed)
-        golds = [one.label for one in samples]
-        if shuffled:
-            random.Random(seed).shuffle(golds)
-        return [Labelled(one.history, gold) for one, gold in zip(samples, golds, strict=True)]
-
-    def right(*, shuffled: bool) -> float:
-        samples, tested = drawn(0, shuffled=shuffled), drawn(1, shuffled=shuffled)
-        dense = fit_dense(embedded(embedder, samples), samples, labels)[0]
-        found = [next(iter(dense.predict(vector))) for vector in embedded(embedder, tested)]
-        return sum(one == sample.label for one, sample in zip(found, tested, strict=True)) / len(tested)
-
-    assert right(shuffled=False) > 0.9
-    assert right(shuffled=True) == pytest.approx(1 / 3, abs=0.09)  # three standard errors of 300 are 0.082
+    samples, tested = planted(labels, 100, seed=0), planted(labels, 100, seed=1)
+    dense = fit_dense(embedded(embedder, samples), samples, labels)[0]
+    found = [next(iter(dense.predict(vector))) for vector in embedded(embedder, tested)]
+    assert sum(one == sample.label for one, sample in zip(found, tested, strict=True)) > 0.9 * len(tested)
 
 
 def embedded(embedder: Embedder, samples: list[Labelled]) -> Vectors:
