@@ -9,7 +9,6 @@ from markupsafe import escape
 from mmerg.compare import main as compare
 from mmerg.report import folder_of, main
 from mmerg.score import main as score
-from tests.papertables.maker import MELD, SEVEN, config
 from tests.reporting.parts import USUAL, build
 from tests.scoring.run_builder import build_run, manifest_of, result
 
@@ -55,17 +54,6 @@ def test_scores_of_another_state_are_not_shown_as_this_one(tmp_path: Path) -> No
     (run / "scores.json").write_text("{", encoding="utf-8")
     assert main([str(run)]) == 0
     assert "not of this version" in (run / "report" / "index.html").read_text(encoding="utf-8")
-
-
-def test_the_papers_row_stands_beside_a_run_that_is_set_as_it_is(tmp_path: Path) -> None:
-    results = [result(f"d{number}/2", emotion="joy", gold="joy") for number in range(4)]
-    run = build_run(tmp_path / "run", results, corpus="meld", split="test", labels=SEVEN, config=config(dataset=MELD))
-    assert score([str(run)]) == 0
-    assert main([str(run)]) == 0
-    page = (run / "report" / "index.html").read_text(encoding="utf-8")
-    assert "Beside the paper" in page
-    assert "64.79" in page
-    assert "MERG (paper)" in page
 
 
 def test_several_runs_say_first_in_which_settings_they_differ(tmp_path: Path) -> None:

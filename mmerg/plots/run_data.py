@@ -1,12 +1,13 @@
 """A run as plots and reports read it, and what stands below a plot of several."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TypeVar
 
 from mmerg.auditing.planted import read_planted
 from mmerg.errors import RunError
 from mmerg.runs.folder import read_results
 from mmerg.runs.manifest import About
+from mmerg.runs.result import Result
 from mmerg.scoring.metric import deciding
 from mmerg.scoring.score import Score, read_scores
 
@@ -27,7 +28,7 @@ class RunData:
     def __init__(self, about: About, label: str = "") -> None:
         self.about, self.label = about, label
         path, identity = about.path, about.manifest.identity
-        self.results = read_results(path)
+        self.results: Mapping[str, Result] = read_results(path)
         self.scores, self.unscored = read_or_why(lambda: read_scores(path, identity))
         self.planted, self.unplanted = read_or_why(lambda: read_planted(path, identity))
 

@@ -1,7 +1,7 @@
 """Templates as pages: strict, everything escaped. Foreign text and names on pages: what could steer a reader is spelled
 out, and file names are safe anywhere.
 
-render("index.j2", title="…", …)
+render("run.j2", o=pages, …)
 file_name("dia 3/../4")    # 'dia-3-4-' and 20 hexadecimal digits and '.html'
 """
 
@@ -16,12 +16,13 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from mmerg.console import tables, terminal
-from mmerg.reporting.diff import rewritten
-from mmerg.reporting.navigation import outcome, wrong_emotion
+from mmerg.reporting.changes import rewritten
+from mmerg.reporting.outcome import outcome, wrong_label
 from mmerg.runs.manifest import short
 
 ASSETS = ("report.css", "report.js")
-_UNSAFE = re.compile("[^a-z0-9]+")
+ID, TEXT, FOUND = 80, 220, 2000  # characters of an id and a text in a table, and of each that its search looks through
+STEP = 200  # rows of the table of samples that are shown at once
 _NAME, _DIGITS = 40, 20
 
 
@@ -36,26 +37,26 @@ def _environment() -> Environment:
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    made.filters |= {"pretty": pretty, "figure": figure, "duration": duration, "clipped": clipped}
-    made.filters |= {"rewritten": rewritten, "counted": counted, "signed": signed, "short": short}
-    made.filters |= {"outcome": outcome, "href": file_name}
-    made.tests["wrong"] = wrong_emotion
+    made.globals |= {"ID": ID, "TEXT": TEXT, "FOUND": FOUND, "STEP": STEP}
+    made.filters |= {
+        "pretty": lambda value: json.dumps(value, indent=2, ensure_ascii=False),
+        "figure": lambda value: tables.figure(value).replace("-", "−"),
+        "signed": lambda value: tables.signed(value).replace("-", "−"),
+        "short": short,
+        "clipped": clipped,
+        "counted": counted,
+        "duration": duration,
+        "href": file_name,
+        "outcome": outcome,
+        "rewritten": rewritten,
+    }
+    made.tests["wrong"] = wrong_label
     return made
 
 
 def render(template: str, **values: Any) -> str:
-    """A page. up: how to get from it to the top of the report, "" or "../"."""
+    """A page. up: how to get from it to the top of its run's pages, "" or "../"; top: to the top of the report."""
     return _environment().get_template(template).render(**values)
-
-
-def counted(count: int, one: str, many: str = "") -> str:
-    """A count with its noun: 1 sample, 2 samples; many: a plural that is not regular."""
-    return f"{count:,} {one if count == 1 else many or one + 's'}"
-
-
-def pretty(value: Any) -> str:
-    """JSON to read."""
-    return json.dumps(value, indent=2, ensure_ascii=False)
 
 
 def asset(name: str) -> bytes:
@@ -74,7 +75,7 @@ def spelled_out(value: object) -> object:
 def file_name(id: str) -> str:
     """The name of a sample's page: readable, lower case, at most 66 characters of ASCII, and another one for every id,
     also where a file system takes upper for lower case or knows names such as CON."""
-    readable = _UNSAFE.sub("-", id[: 4 * _NAME].lower()).strip("-")[:_NAME].strip("-")
+    readable = re.sub("[^a-z0-9]+", "-", id[: 4 * _NAME].lower()).strip("-")[:_NAME].strip("-")
     digest = hashlib.sha256(id.encode(errors="surrogatepass")).hexdigest()[:_DIGITS]
     return f"{readable or 'sample'}-{digest}.html"
 
@@ -84,22 +85,16 @@ def clipped(text: str, length: int = 200) -> str:
     return text if len(text) <= length else text[: length - 1].rstrip() + "…"
 
 
-def figure(value: float | None) -> str:
-    """As on a terminal, with a true minus."""
-    return tables.figure(value).replace("-", "−")
-
-
-def signed(value: float | None) -> str:
-    """A difference: as on a terminal, with a true minus."""
-    return tables.signed(value).replace("-", "−")
+def counted(count: int, one: str, many: str = "") -> str:
+    """A count with its noun: 1 sample, 2 samples; many: a plural that is not regular."""
+    return f"{count:,} {one if count == 1 else many or one + 's'}"
 
 
 def duration(seconds: float) -> str:
     """Seconds as a reader says them: 0.21 s, 34 s, 4 min 12 s, 3 h 5 min."""
     if seconds < 10:
         return f"{seconds:.2f} s"
-    whole = round(seconds)
-    if whole < 60:
-        return f"{whole} s"
-    minutes, rest = divmod(whole, 60)
+    minutes, rest = divmod(round(seconds), 60)
+    if not minutes:
+        return f"{rest} s"
     return f"{minutes} min {rest} s" if minutes < 60 else f"{minutes // 60} h {minutes % 60} min"

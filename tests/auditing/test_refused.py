@@ -12,7 +12,7 @@ from mmerg.audit import main
 from mmerg.auditing.planted import PLANTED
 from mmerg.plot import main as plot
 from mmerg.report import main as report
-from mmerg.reporting.overview import Overview
+from mmerg.reporting.run_pages import RunPages
 from mmerg.runs.folder import RESULTS
 from mmerg.runs.manifest import MANIFEST
 from tests.auditing.parts import DIALOGUES, corpus, planted_of, run
@@ -118,7 +118,7 @@ def test_options_that_mean_nothing(path: Path, capsys: pytest.CaptureFixture[str
 
 
 def test_report_and_plot_show_them_until_the_run_changes(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert (Overview(path).planted, Overview(path).unplanted) == (None, "")
+    assert (RunPages(path).planted, RunPages(path).unplanted) == (None, "")
     assert plot([str(path), "--only", "planted"]) == 1
     assert f"mmerg audit {path}" in capsys.readouterr().out
     assert main([str(path), "--n", "3"]) == 0
@@ -131,8 +131,8 @@ def test_report_and_plot_show_them_until_the_run_changes(path: Path, capsys: pyt
     assert (path / "plots" / "planted.png").is_file()
     lines = (path / RESULTS).read_bytes().splitlines(keepends=True)
     (path / RESULTS).write_bytes(b"".join(lines[:-1]))
-    assert "the planted faults are stale" in Overview(path).unplanted
+    assert "the planted faults are stale" in RunPages(path).unplanted
     (path / PLANTED).write_text("{", encoding="utf-8")
-    assert "cannot be read, or are of another version" in Overview(path).unplanted
+    assert "cannot be read, or are of another version" in RunPages(path).unplanted
     assert plot([str(path), "--only", "planted"]) == 1
     assert "cannot be read" in capsys.readouterr().out

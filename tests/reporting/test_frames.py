@@ -12,8 +12,8 @@ from mmerg.frames.describe import Face, measure
 from mmerg.frames.extract import extract
 from mmerg.frames.picture import from_jpeg
 from mmerg.frames.store import FrameStore
-from mmerg.reporting.folder import ReportFolder
-from mmerg.reporting.frames import Faces, Frames, blurred
+from mmerg.reporting.folder import report_folder
+from mmerg.reporting.frames import Faces, Frames, blur
 from mmerg.reporting.write import write_report
 from mmerg.runs.folder import read_results
 from mmerg.settings.model import FramesSettings
@@ -42,7 +42,7 @@ def kept(folder: Path, *data: bytes) -> list[str]:
 
 def test_a_face_is_no_longer_found_and_all_else_stays(face: bytes, tmp_path: Path) -> None:
     [name, plain] = kept(tmp_path / "frames", face, jpeg(1))
-    with ReportFolder(tmp_path / "report") as folder:
+    with report_folder(tmp_path / "report") as folder:
         frames = Frames(tmp_path / "frames", folder, "blur")
         frames.add([name, plain, name])
     copy = (tmp_path / "report" / "frames" / f"{name}.jpg").read_bytes()
@@ -64,7 +64,7 @@ def test_a_face_is_no_longer_found_and_all_else_stays(face: bytes, tmp_path: Pat
 def test_a_blurred_face_is_a_few_blocks(face: bytes) -> None:
     picture = from_jpeg(face)
     before = picture.copy()
-    copy = blurred(picture, [Face(x=-5, y=90, width=30, height=30)])  # reaches out of the picture on two sides
+    copy = blur(picture, [Face(x=-5, y=90, width=30, height=30)])  # reaches out of the picture on two sides
     assert np.array_equal(picture, before)
     height, width = picture.shape[:2]
     part = copy[int(0.82 * height) :, : int(0.33 * width)]
@@ -79,7 +79,7 @@ def test_what_is_no_picture_or_no_frame_of_the_run(tmp_path: Path) -> None:
     linked = "0" * 64
     (tmp_path / "frames" / f"{linked}.jpg").symlink_to(secret)
     (tmp_path / "frames" / "notes.jpg").write_bytes(b"mine")
-    with ReportFolder(tmp_path / "report") as folder:
+    with report_folder(tmp_path / "report") as folder:
         frames = Frames(tmp_path / "frames", folder, "blur")
         held = [frames.held(one) for one in (name, linked, "notes", "../secret", "f" * 64, "")]
         frames.add([name])

@@ -1,4 +1,4 @@
-"""The page of several runs in a real browser: settings, figures, paired differences, and the way from run to run."""
+"""The pages of several runs in a real browser: settings, figures, paired differences, and the way from run to run."""
 
 from pathlib import Path
 
@@ -7,23 +7,6 @@ from playwright.sync_api import Browser, expect
 
 from mmerg.reporting.render import file_name
 from tests.reporting.watched import watched
-
-
-def test_two_runs_side_by_side(browser: Browser, two_runs: Path) -> None:
-    with watched(browser) as view:
-        for file in sorted(two_runs.rglob("*.html")):
-            view.open(file)
-        page = view.open(two_runs / "index.html")
-        assert "demo-merg-tiny-2 less demo-merg-tiny-1" in page.locator("main").inner_text()
-        row = page.get_by_role("row", name="acc ").last
-        assert "6" in row.inner_text()
-        page.get_by_role("link", name="demo-merg-tiny-1").click()
-        page.get_by_role("link", name="Samples", exact=True).click()
-        page.get_by_role("link", name="d0/5").click()
-        page.get_by_role("link", name="In demo-merg-tiny-2").click()
-        page.wait_for_url((two_runs / "run-2" / "samples" / file_name("d0/5")).as_uri())
-        assert view.open(two_runs / "run-1" / "samples" / file_name("d3/1")).get_by_text("In demo").count() == 0
-        view.check()
 
 
 def test_it_says_first_how_the_runs_differ_and_then_by_how_much(browser: Browser, two_runs: Path) -> None:
@@ -36,12 +19,19 @@ def test_it_says_first_how_the_runs_differ_and_then_by_how_much(browser: Browser
         assert [row.split() for row in settings[1:]] == [["seed", "0", "7"]]
         figures = page.get_by_role("group", name="Figures").get_by_role("row", name="acc ", exact=False).first
         assert "n=" in figures.inner_text()
+        assert "demo-merg-tiny-2 less demo-merg-tiny-1" in page.locator("main").inner_text()
         differences = page.get_by_role("group", name="Differences with demo-merg-tiny-2")
         row = differences.get_by_role("row", name="passes").inner_text().split()
         assert row[1] != row[2]
         assert row[3] == "\u22121.00"  # 2 passes in the first run, 1 in the second, over the five samples of both
         assert page.locator("img").count() == 2  # figures, and differences from the first run
         assert page.locator("img").first.evaluate("(image) => image.complete && image.naturalWidth > 0")
+        page.get_by_role("link", name="demo-merg-tiny-1").click()
+        page.get_by_role("link", name="Samples", exact=True).click()
+        page.get_by_role("link", name="d0/5").click()
+        page.get_by_role("link", name="In demo-merg-tiny-2").click()
+        page.wait_for_url((two_runs / "run-2" / "samples" / file_name("d0/5")).as_uri())
+        assert view.open(two_runs / "run-1" / "samples" / file_name("d3/1")).get_by_text("In demo").count() == 0
         view.check()
 
 
@@ -64,19 +54,3 @@ def test_runs_sample_by_sample(browser: Browser, two_runs: Path, width: int) -> 
         page.locator("#samples td.text a").nth(1).click()
         page.wait_for_url((two_runs / "run-2" / "samples" / file_name("d0/4")).as_uri())
         view.check()
-
-
-@pytest.mark.parametrize("width", [1280, 390])
-def test_every_page_fits(browser: Browser, two_runs: Path, width: int) -> None:
-    with watched(browser, width=width) as view:
-        for file in sorted(two_runs.rglob("*.html")):
-            assert view.open(file).evaluate("document.documentElement.scrollWidth") <= width
-
-
-def test_tables_fit_on_paper(browser: Browser, two_runs: Path) -> None:
-    """What is wider than a sheet of A4 between its margins would be cut off there."""
-    with watched(browser, width=718) as view:
-        for file in (two_runs / "index.html", two_runs / "run-1" / "index.html"):
-            page = view.open(file)
-            page.emulate_media(media="print")
-            assert page.evaluate("document.documentElement.scrollWidth") <= 718

@@ -6,8 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from markupsafe import Markup
 
-from mmerg.console import tables as shown
-from mmerg.reporting.render import clipped, duration, figure, file_name, signed, spelled_out
+from mmerg.reporting.render import _environment, clipped, duration, file_name, spelled_out
 from tests.reporting.parts import HOSTILE_IDS
 
 SAFE = re.compile(r"[a-z0-9][a-z0-9-]{0,60}\.html")
@@ -35,32 +34,15 @@ def test_steering_characters_are_spelled_out() -> None:
     assert spelled_out(3) == 3
 
 
-def test_a_page_and_a_terminal_write_a_figure_alike() -> None:
-    for value in (None, 0.0, 0.004, 3.2, 999.0, 1000.0, -12345.6, -1.234):
-        for page, other in ((figure, shown.figure), (signed, shown.signed)):
-            assert page(value).replace("−", "-") == other(value)
-    assert [shown.signed(value) for value in (None, 0.0, 1.5, -1.5, 1234.5)] == [
-        "–",
-        "+0.00",
-        "+1.50",
-        "-1.50",
-        "+1,234",
+def test_figures_and_times_are_written_for_a_reader() -> None:
+    """As on a terminal, with a true minus."""
+    filters = _environment().filters
+    assert [filters["figure"](value) for value in (None, 0.0, -1.234, 64.789, 12345.6)] == [
+        *("–", "0.00", "−1.23", "64.79", "12,346"),
     ]
-
-
-def test_figures_and_times() -> None:
-    assert [figure(value) for value in (None, 0.0, -1.234, 64.789, 12345.6)] == [
-        "–",
-        "0.00",
-        "−1.23",
-        "64.79",
-        "12,346",
-    ]
+    assert [filters["signed"](value) for value in (None, 1.5, -1.5)] == ["–", "+1.50", "−1.50"]
     assert [duration(value) for value in (0.214, 34.2, 252, 3 * 3600 + 299)] == [
-        "0.21 s",
-        "34 s",
-        "4 min 12 s",
-        "3 h 4 min",
+        *("0.21 s", "34 s", "4 min 12 s", "3 h 4 min"),
     ]
     assert clipped("a" * 300, 10) == "aaaaaaaaa…"
     assert clipped("short", 10) == "short"

@@ -8,7 +8,7 @@ from playwright.sync_api import Browser, Page, expect
 
 from mmerg.corpora.folder import demo_root
 from mmerg.errors import CallError, Failure
-from tests.reporting.test_accessible import RULES
+from tests.reporting.axe import RULES
 from tests.serving.page.conftest import answered, say, visiting
 from tests.serving.page.scripted import REPLY, Agents
 

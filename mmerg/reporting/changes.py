@@ -1,0 +1,137 @@
+"""A stage's output as fields to read, with what changed in each since the pass before.
+
+fields({"emotion": "joy"}, before={"emotion": "anger"})
+diff("It is fine.", "It is not fine.")    # same 'It is ', ins 'not', same ' ', same 'fine.'
+"""
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from difflib import SequenceMatcher
+from itertools import zip_longest
+from typing import Any, Literal, NamedTuple
+
+Kind = Literal["same", "ins", "del"]
+ALIKE = 0.4  # share of the words that two texts must have in common for their words to be compared
+LONG = 1500  # words; comparing grows with the square, and nobody reads a longer diff
+_CRUMB = 2  # words that stayed between two changes and still count as changed, as a diff of crumbs cannot be read
+_WORD = re.compile(r"\w+\s*|[^\w\s]\s*|\s+")
+
+
+class Span(NamedTuple):
+    """A part of a text that stayed, was put in, or was taken out."""
+
+    kind: Kind
+    text: str
+
+
+class Line(NamedTuple):
+    """A line of text, and the history turn or keyframe (from 1) that it is about."""
+
+    words: tuple[Span, ...]
+    turn: int | None = None
+    frame: int | None = None
+
+    @property
+    def text(self) -> str:
+        """Its words as they are now."""
+        return "".join(span.text for span in self.words if span.kind != "del")
+
+
+class Field(NamedTuple):
+    """A field of an output by its name, "" for an output that is one text. many: it is a list."""
+
+    name: str
+    lines: tuple[Line, ...]
+    many: bool = False
+
+    @property
+    def text(self) -> str:
+        """Its words as they are now."""
+        return "".join(line.text for line in self.lines)
+
+    @property
+    def changed(self) -> bool:
+        return any(span.kind != "same" for line in self.lines for span in line.words)
+
+
+def fields(value: Any, before: Any = None) -> tuple[Field, ...]:
+    """The fields of `value` that are not empty, with what changed since `before` where that is there."""
+    new, old = (one if isinstance(one, Mapping) else {} if one is None else {"": one} for one in (value, before))
+    found = []
+    for name in dict.fromkeys([*new, *old]):
+        many = any(isinstance(one.get(name), list | tuple | Mapping) for one in (new, old))
+        lines = _lines(new.get(name))
+        found.append(Field(str(name), tuple(lines if before is None else _compare(_lines(old.get(name)), lines)), many))
+    return tuple(field for field in found if field.lines)
+
+
+def _lines(value: Any) -> list[Line]:
+    """A line an item; one that names a `turn` or a `frame` points to it."""
+    if isinstance(value, Mapping):
+        return [Line(plain(f"{key}: {describe(inner)}")) for key, inner in value.items()]
+    if isinstance(value, list | tuple):
+        return [_item(item) if isinstance(item, Mapping) else Line(plain(describe(item))) for item in value]
+    return [] if value in (None, "") else [Line(plain(describe(value)))]
+
+
+def _item(item: Mapping[str, Any]) -> Line:
+    places = {name: item[name] for name in ("turn", "frame") if type(item.get(name)) is int}
+    rest = {key: inner for key, inner in item.items() if key not in places and inner not in (None, "", [])}
+    texts = [describe(inner) if len(rest) == 1 else f"{key}: {describe(inner)}" for key, inner in rest.items()]
+    return Line(plain(" · ".join(texts)), **places)
+
+
+def describe(value: Any) -> str:
+    """A value in words, or as JSON."""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def _compare(old: Sequence[Line], new: Sequence[Line]) -> Iterator[Line]:
+    """The new lines, each against the old one whose place it took, and the old ones that went."""
+    for tag, a, b, c, d in SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
+        for then, now in zip_longest(old[a:b], new[c:d]):
+            if now is None:
+                yield Line((Span("del", then.text),), then.turn, then.frame)
+            else:
+                words = now.words if tag == "equal" else diff(then.text if then else "", now.text)
+                yield Line(words, now.turn, now.frame)
+
+
+def plain(text: str) -> tuple[Span, ...]:
+    """A text with nothing to compare it with."""
+    return (Span("same", text),) if text else ()
+
+
+def diff(old: str, new: str) -> tuple[Span, ...]:
+    """`new` with what it put in, and what it took out of `old` where it stood. White space does not count. Texts that
+    are long or share few words are taken out and put in as a whole."""
+    before, after = _WORD.findall(old), _WORD.findall(new)
+    matcher = SequenceMatcher(None, [word.strip() for word in before], [word.strip() for word in after], autojunk=False)
+    if old != new and (max(len(before), len(after)) > LONG or matcher.ratio() < ALIKE):
+        return (*_mark("del", old), *_mark("ins", new))
+    spans: list[Span] = []
+    gone = come = ""
+    for tag, a, b, c, d in matcher.get_opcodes():
+        if tag == "equal" and (d - c > _CRUMB or c == 0 or d == len(after)):
+            spans += (*_mark("del", gone), *_mark("ins", come), Span("same", "".join(after[c:d])))
+            gone = come = ""
+        else:
+            gone, come = gone + "".join(before[a:b]), come + "".join(after[c:d])
+    return (*spans, *_mark("del", gone), *_mark("ins", come))
+
+
+def _mark(kind: Kind, text: str) -> Iterator[Span]:
+    """White space around it is in spans of its own, so that no blank is marked: what was put in is as if it stayed,
+    what was taken out keeps the words from what follows."""
+    bare = text.strip()
+    blank: Kind = "same" if kind == "ins" else kind
+    start, _, end = text.partition(bare) if bare else (text * (kind == "ins"), "", "")
+    yield from (span for span in (Span(blank, start), Span(kind, bare), Span(blank, end)) if span.text)
+
+
+def rewritten(spans: tuple[Span, ...]) -> bool:
+    """Whether nothing of a text of several words was left: before and after are then easier to read apart."""
+    return [span.kind for span in spans] == ["del", "ins"] and all(" " in span.text for span in spans)

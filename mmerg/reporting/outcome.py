@@ -1,0 +1,51 @@
+"""What became of a sample: whether a later pass was chosen, and what that made of its label."""
+
+from collections.abc import Collection
+from typing import Literal
+
+from mmerg.runs.events import DRAWN
+from mmerg.runs.result import Result
+
+Outcome = Literal["passed", "later", "kept", "drawn", "replied", "failed"]
+OUTCOMES: dict[Outcome, str] = {
+    "passed": "first pass",
+    "later": "a later pass was chosen",
+    "kept": "rerun, first kept",
+    "drawn": "one of several draws",
+    "replied": "replied",
+    "failed": "failed",
+}
+
+
+def outcome(result: Result) -> Outcome:
+    """replied: another system wrote the reply, so that no pass is known; drawn: the passes were independent draws."""
+    if not result.ok:
+        return "failed"
+    if not result.passes:
+        return "replied"
+    if result.ended in DRAWN:
+        return "drawn"
+    if result.selected_pass:
+        return "later"
+    return "kept" if result.passes > 1 else "passed"
+
+
+def counted_outcomes(found: Collection[Outcome]) -> dict[Outcome, str]:
+    """Those that a page counts, with their names: of draws and imported replies it speaks only where there are some, of
+    passes not where all replies are imported."""
+    imported = "replied" in found and set(found) <= {"replied", "failed"}
+    shown = {"replied", "failed"} if imported else {"passed", "later", "kept", "failed", *found}
+    return {name: said for name, said in OUTCOMES.items() if name in shown}
+
+
+def wrong_label(result: Result) -> bool:
+    """Whether the forecast label is another than the data's, both being there."""
+    return None not in (result.gold_emotion, result.emotion) and result.gold_emotion != result.emotion
+
+
+def label_became(result: Result, first: str | None) -> Literal["", "right", "wrong"]:
+    """What choosing a later pass made of the label, by the data's own. first: the label of pass 0."""
+    before, after = (label == result.gold_emotion for label in (first, result.emotion))
+    if outcome(result) != "later" or first is None or before == after:
+        return ""
+    return "right" if after else "wrong"

@@ -1,0 +1,175 @@
+"""The pages of a run: the first page, the table of samples, and a page a sample.
+
+One sample's events at a time are in memory; what overviews need of them is counted on the way.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from mmerg.auditing.planted import COLUMNS
+from mmerg.console.run_tables import Summary, describe_memory
+from mmerg.judging.judgement import read_judgements
+from mmerg.plots import style
+from mmerg.plots.blame import PASSED, TITLE, UNAUDITED, UNFINISHED, Verdict, count_audits, count_blame, draw_blame
+from mmerg.plots.blame import verdicts as verdicts_of
+from mmerg.plots.dots import draw_planted, draw_scores
+from mmerg.plots.matrix import draw_plans
+from mmerg.plots.run_data import RunData, read_or_why
+from mmerg.reporting.agents import Agents
+from mmerg.reporting.folder import ReportFolder
+from mmerg.reporting.frames import Faces, Frames
+from mmerg.reporting.outcome import OUTCOMES, Outcome, counted_outcomes, label_became, outcome
+from mmerg.reporting.render import file_name, render
+from mmerg.reporting.sample import Sample
+from mmerg.runs.events import ENDED
+from mmerg.runs.folder import FRAMES
+from mmerg.runs.labels import labels
+from mmerg.runs.manifest import About, Session, read_manifest
+from mmerg.runs.result import Result
+from mmerg.runs.samples import read_events
+from mmerg.scoring.answers import describe_improper
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+EVERY = 500  # samples from one word of progress to the next
+FORMS = {  # sentences without their full stop
+    "images": "The keyframes were sent as images",
+    "montage": "The keyframes were sent as one numbered grid",
+    "descriptions": "The model takes no images, so descriptions measured from the keyframes were sent in their place",
+    "none": "No keyframes were sent",
+}
+HOW = ("limit", "ids", "only_failed", "cache")  # of a start, what says which samples it took up; the rest is hosts
+WORDS = {"ENDED": ENDED, "FORMS": FORMS, "HOW": HOW, "OUTCOMES": OUTCOMES, "PASSED": PASSED, "PLANTED": COLUMNS}
+Say = Callable[[str], None]
+
+
+class Row(NamedTuple):
+    """A sample in the table. became: what choosing a later pass did to the label. blamed: agents that audits found at
+    fault. repaired: a reply was refused and a later one taken."""
+
+    result: Result
+    became: str
+    blamed: tuple[str, ...]
+    repaired: bool
+
+
+class RunPages(RunData):
+    """A run as its first page tells it. judged: what judges said.
+    ended: why loops ended. failures: the samples that failed, by class. asked_again, given_up: refused replies by stage
+    and reason, those that another call of the stage in the same pass followed and those that none did. lost: keyframes
+    that the run has no file of. Raises RunError where the folder is no run of this version."""
+
+    def __init__(self, path: Path) -> None:
+        about = About(path, read_manifest(path))
+        super().__init__(about, *labels([about]))
+        self.name, self.manifest = about.run, about.manifest
+        self.results = dict(self.results)
+        judged, unjudged = read_or_why(lambda: read_judgements(path))
+        self.judged = judged or {}
+        reasons = (self.unscored, self.unplanted, unjudged)  # a report names no folder of its maker
+        self.unscored, self.unplanted, self.unjudged = (why.replace(str(path), self.name) for why in reasons)
+        results = self.results.values()
+        self.outcomes = Counter(map(outcome, results))
+        self.ended = Counter(result.ended for result in results if result.ended).most_common()
+        self.summary = Summary(results, rows=0)
+        failed: dict[str, list[Result]] = {}
+        for result in self.summary.failed:
+            failed.setdefault(str(result.failure), []).append(result)
+        self.failures = sorted(failed.values(), key=len, reverse=True)
+        self.made = self.manifest.sessions[0] if self.manifest.sessions else Session()
+        self.rows: list[Row] = []
+        self.verdicts: list[Verdict] = []
+        self.forms: Counter[str] = Counter()
+        self.problems: Counter[str] = Counter()
+        self.asked_again: Counter[tuple[str, str]] = Counter()
+        self.given_up: Counter[tuple[str, str]] = Counter()
+        self.lost = 0
+
+    def write(self, folder: ReportFolder, prefix: str, faces: Faces, others: Mapping[str, RunPages], say: Say) -> None:
+        """prefix: where in the report the pages go, "" for all of it; others: runs beside this one, by their prefix."""
+        frames = Frames(self.about.path / FRAMES, folder, faces, prefix)
+        agents, results = Agents(self.manifest), self.results.values()
+        known: dict[str, Any] = {"o": self, "faces": faces, "results": results, **WORDS}
+        for count, (result, ways) in enumerate(zip(results, self._ways(), strict=True), start=1):
+            sample = Sample(read_events(self.about.path, result.id), agents, frames.held)
+            row, name = self._add(result, sample), file_name(result.id)
+            beside = [
+                (other.name, f"../../{path}samples/{name}")
+                for path, other in others.items()
+                if result.id in other.results
+            ]
+            values = {"page": sample, "row": row, "number": count, "ways": ways, "elsewhere": beside}
+            top = "../../" if prefix else "../"
+            page = render("sample.j2", up="../", top=top, images=frames.put(sample), **known, **values)
+            folder.write(f"{prefix}samples/{name}", page)
+            if count % EVERY == 0:
+                say(f"{count} of {len(results)} samples")
+        blame = count_blame(self.about, self.verdicts)
+        audited = count_audits(blame)
+        blamed = {*blame.index[blame.any(axis=1)]} - {PASSED, UNAUDITED, UNFINISHED}
+        known |= {
+            "frames": frames,
+            "blame": blame,
+            "audited": audited,
+            "agents": [name for name in blame.index if name in blamed],
+            "outcomes": counted_outcomes(self.outcomes),
+            "memory": "; ".join(map(describe_memory, self.manifest.memories.values())),
+            "describe_improper": describe_improper,
+        }
+        top = "../" if prefix else ""
+        alike = "; the table beside it has the same numbers"
+        with style.styled():
+            plots = {
+                "tone": (draw_plans(self, "tone"), "How often each tone was planned for each forecast emotion"),
+                "stance": (draw_plans(self, "stance"), "How often each stance was planned for each forecast emotion"),
+                "blame": (draw_blame(blame, self.about) if any(audited) else None, TITLE + alike),
+                "planted": (draw_planted(self.about, self.planted) if self.planted else None, "Planted faults" + alike),
+                "scores": (draw_scores([self]), "Figures with 95 % intervals" + alike),
+            }
+            known["plots"] = write_plots(folder, prefix, plots)
+        for name, template in (("samples.html", "samples.j2"), ("index.html", "run.j2")):
+            folder.write(f"{prefix}{name}", render(template, up="", top=top, **known))
+
+    def _ways(self) -> Iterator[dict[str, str | None]]:
+        """Of each sample, in order, the ids of those before and after it, and of the next that failed and of which a
+        later pass was chosen; None where there is none."""
+        ids, found = list(self.results), []
+        ahead: dict[Outcome, str] = {}
+        for at, result in reversed(list(enumerate(self.results.values()))):
+            after = ids[at + 1] if at + 1 < len(ids) else None
+            ways = {"before": ids[at - 1] if at else None, "after": after}
+            found.append(ways | {name: ahead.get(name) for name in ("later", "failed")})
+            ahead[outcome(result)] = result.id
+        return reversed(found)
+
+    def _add(self, result: Result, sample: Sample) -> Row:
+        self.verdicts += verdicts_of(sample.events)
+        self.forms[sample.form] += 1
+        self.problems.update(sample.problems.values())
+        self.lost += sum(not shot.held for shot in sample.shots)
+        final = {(call.event.t, call.event.stage): call for call in sample.calls}
+        refused = [call for call in sample.calls if call.refused]
+        for call in refused:
+            kinds = self.given_up if call is final[call.event.t, call.event.stage] else self.asked_again
+            kinds[call.event.stage, str(call.refused and call.refused.failure)] += 1
+        repaired = any(not final[call.event.t, call.event.stage].refused for call in refused)
+        self.rows.append(Row(result, label_became(result, sample.first_label), sample.blamed, repaired))
+        return self.rows[-1]
+
+
+def write_plots(
+    folder: ReportFolder, prefix: str, plots: Mapping[str, tuple[Figure | None, str]]
+) -> dict[str, dict[str, object]]:
+    """Put the plots that there are into a report; of each its size in pixels, and what it shows in words."""
+    found: dict[str, dict[str, object]] = {}
+    for name, (figure, alt) in plots.items():
+        if figure:
+            folder.write(f"{prefix}plots/{name}.svg", style.image(figure, "svg"))
+            width, height = (round(96 * inches) for inches in figure.get_size_inches())
+            found[name] = {"width": width, "height": height, "alt": alt}
+    return found

@@ -1,0 +1,217 @@
+"""A sample by the events of its last try, as its page and `mmerg show` read it: who gave what in which pass, what was
+found wrong with it, and why a pass was selected. Stages are what the config and the events name; nothing knows MERG.
+
+    sample = Sample(read_events(run, "d1/4"), Agents(manifest))
+    sample.rows[0].cells[1].state    # 'kept'
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cached_property
+from itertools import chain, repeat
+from typing import Any, Literal, NamedTuple
+
+from mmerg.frames.store import Frame
+from mmerg.reporting.agents import Agent, Agents
+from mmerg.reporting.changes import Field, fields
+from mmerg.runs import events
+from mmerg.runs.facts import repeats
+
+_SHORT = 120  # characters; what is shorter is shown again
+
+
+class Shot(NamedTuple):
+    """A keyframe of a history turn, numbered over the sample as prompts number it. held: the run has its file."""
+
+    turn: int
+    number: int
+    frame: Frame
+    description: str
+    held: bool
+
+
+class Call(NamedTuple):
+    """A call, numbered over the sample, with the complaint where its reply was refused, or what was taken off it."""
+
+    number: int
+    event: events.Called
+    refused: events.Refused | None
+    cleaned: events.Cleaned | None
+
+
+class Cell(NamedTuple):
+    """A stage in a pass. made: it gave an output here; kept: that of pass `since` stands; none: it gave nothing that
+    could be used. since: the pass before in which it gave one, which `fields` are compared with, if any."""
+
+    t: int
+    state: Literal["made", "kept", "none"]
+    since: int
+    fields: tuple[Field, ...]
+
+
+class Row(NamedTuple):
+    """A stage over all passes: what it gives and was shown, in words. origin: the pass that made what the selected pass
+    kept of it, None where that made its own."""
+
+    stage: str
+    title: str
+    sees: tuple[str, ...]
+    cells: tuple[Cell, ...]
+    origin: int | None
+
+
+class Sample:
+    """held: whether the run's folder has a frame of this hash. numbers: the passes that were begun, from 0. order:
+    stages as the config has them, then what else the events name. checks: the names of the audit's. blamed: agents that
+    audits found at fault. repeated: passes that say what the one before said, and which agent was asked again."""
+
+    def __init__(
+        self, found: Sequence[events.Event], agents: Agents, held: Callable[[str], bool] = lambda _: True
+    ) -> None:
+        self.events, self.agents, self.held = found, agents, held
+        self.started, self.taken = self.last("sample_started"), self.last("frames_taken")
+        self.selected, self.failed = self.last("selected"), self.last("sample_failed")
+        self.history = self.started.history if self.started else ()
+        self.form = self.taken.form if self.taken else "none"
+        self.turns = self.taken.turns if self.taken else ()
+        self.problems = {turn.turn: turn.problem for turn in self.turns if turn.problem}
+        self.numbers = sorted({0, *(getattr(event, "t", 0) for event in found)})
+        asked = [event.stage for event in found if event.kind in ("supplied", "called", "produced")]
+        self.order = list(dict.fromkeys([*agents.named, *asked]))
+        audits = self.find("audited")
+        self.checks = list(audits[0].audit.findings) if audits else []
+        self.blamed = tuple(dict.fromkeys(event.fault for event in audits if event.fault))
+        self.repeated = repeats(found)
+
+    def find(self, kind: str, **where: object) -> list[Any]:
+        """The events of a kind with these values, as `t=0, stage="psp"`."""
+        return [
+            event
+            for event in self.events
+            if event.kind == kind and all(getattr(event, name) == value for name, value in where.items())
+        ]
+
+    def last(self, kind: str, **where: object) -> Any:
+        """The last of them, None where there is none."""
+        return next(reversed(self.find(kind, **where)), None)
+
+    @cached_property
+    def shots(self) -> tuple[Shot, ...]:
+        frames = [
+            (turn.turn, frame, text)
+            for turn in self.turns
+            for frame, text in zip(turn.frames, chain(turn.descriptions, repeat("")), strict=False)
+        ]
+        numbered = enumerate(frames, start=1)
+        return tuple(Shot(turn, n, frame, text, self.held(frame.sha256)) for n, (turn, frame, text) in numbered)
+
+    @cached_property
+    def calls(self) -> tuple[Call, ...]:
+        def beside(call: events.Called, kind: str) -> Any:
+            return self.last(kind, t=call.t, stage=call.stage, attempt=call.attempt)
+
+        numbered = enumerate(self.find("called"), start=1)
+        return tuple(Call(n, call, beside(call, "refused"), beside(call, "cleaned")) for n, call in numbered)
+
+    def calls_of(self, stage: str, t: int) -> list[Call]:
+        return [call for call in self.calls if (call.event.stage, call.event.t) == (stage, t)]
+
+    @cached_property
+    def first_shown(self) -> dict[str, int]:
+        """The call that showed a long text first. Agents share most of their prompts: naming that call in place of the
+        text keeps a page of fifteen calls readable."""
+        first: dict[str, int] = {}
+        for call in self.calls:
+            for text in (*(message.text for message in call.event.messages), call.event.answer_schema):
+                if len(text) > _SHORT:
+                    first.setdefault(text, call.number)
+        return first
+
+    @cached_property
+    def audited(self) -> list[int]:
+        """The passes that came to their audit, one that could be read or not."""
+        calls = self.find("called", stage=self.agents.auditor)
+        return sorted({event.t for event in (*self.find("audited"), *self.find("unaudited"), *calls)})
+
+    def cached(self, t: int) -> bool:
+        """Whether the reply cache served all calls of a repeated pass but those of the agent that was asked again."""
+        rest = (call for call in self.find("called", t=t) if call.stage != self.repeated[t])
+        return all(call.reply.cached for call in rest)
+
+    @property
+    def first_label(self) -> str | None:
+        """The label that pass 0 forecast."""
+        symbol, *field = self.agents.emotion
+        made = self.last("produced", t=0, symbol=symbol)
+        label = made.output.get(*field) if made and field and isinstance(made.output, Mapping) else None
+        return label if isinstance(label, str) else None
+
+    @cached_property
+    def rows(self) -> tuple[Row, ...]:
+        """All stages but the auditor."""
+        return tuple(self._row(stage) for stage in self.order if stage != self.agents.auditor)
+
+    def _row(self, stage: str) -> Row:
+        produced = {event.t: event for event in self.find("produced", stage=stage)}
+        symbol = next((event.symbol for event in produced.values()), "")
+        agent = self.agents.named.get(stage, Agent(symbol))
+        cells = tuple(self._cells(stage, produced))
+        kept = [cell.since for cell in cells if self.selected and (cell.t, cell.state) == (self.selected.t, "kept")]
+        return Row(stage, agent.title or stage, self.sees(stage, agent.sees), cells, kept[0] if kept else None)
+
+    def sees(self, stage: str, symbols: Sequence[str]) -> tuple[str, ...]:
+        """What an agent is shown, in words; where it was asked, without what this sample had none of."""
+        asked = self.find("called", stage=stage)
+        there = {"M": any(event.content for event in self.find("supplied", symbol="M")), "V": self.form != "none"}
+        kept = [symbol for symbol in symbols if not asked or there.get(symbol, True)]
+        described = "descriptions of " if self.form == "descriptions" else ""
+        return tuple(f"{described if symbol == 'V' else ''}{self.agents.meaning(symbol)}" for symbol in kept)
+
+    def _cells(self, stage: str, produced: Mapping[int, events.Produced]) -> Iterator[Cell]:
+        """An output stands from the pass before only where the rerun began behind its stage."""
+        before: events.Produced | None = None
+        for t in self.numbers:
+            made, again = produced.get(t), self.last("rerun", t=t)
+            first = self.order.index(again.stage) if again and again.stage in self.order else 0
+            kept = before and stage in self.order[:first] and not self.calls_of(stage, t)
+            shown = fields(made.output, before.output if before else None) if made else ()
+            yield Cell(t, "made" if made else "kept" if kept else "none", before.t if before else t, shown)
+            before = made or before
+
+    @property
+    def why(self) -> str:
+        """Why a pass was selected, in a sentence that names the check that decided; "" where none was."""
+        if not self.selected:
+            return ""
+        t, ranks, checks = self.selected.t, self.selected.ranks, self.checks
+        others = {other: rank for other, rank in ranks.items() if other != t}
+        if t not in ranks:
+            return f"Pass {t} is the only one: {events.ENDED.get(self.selected.ended, self.selected.ended)}"
+        if self.selected.by == "last":
+            latest = "the latest that could be audited (final_selection=last), whatever its checks"
+            return f"Pass {t} is {latest if checks else 'the last one'}"
+        if not others:
+            failed = [name for name, passed in zip(checks, ranks[t], strict=False) if not passed]
+            told = f"{' and '.join(failed)} failed" if failed else self.rank(t) or f"all {len(checks)} checks passed"
+            return f"Pass {t} is the only one that could be {'audited' if checks else 'ranked'}: {told}"
+        second = max(others, key=lambda other: others[other])
+        decided = next(at for at, (one, two) in enumerate(zip(ranks[t], others[second], strict=True)) if one != two)
+        if decided == len(ranks[t]) - 1:  # only −t differs
+            drawn = self.selected.ended in events.DRAWN
+            same = "passed the same checks" if checks else "is as likely" if drawn else "has as many points"
+            reason = f": pass {second} {same}, and the earlier pass wins"
+        elif checks:
+            reason = f": it passed the check of {checks[decided]}, which pass {second} did not"
+        else:
+            reason = f" with {self.rank(t)}; pass {second} has {self.rank(second)}"
+        return f"Pass {t} won{reason}"
+
+    def rank(self, t: int) -> str:
+        """What a pass was compared by: its points, or how many draws agree with it and how likely it is; "" for checks,
+        which its audit tells."""
+        if self.checks or not self.selected or t not in self.selected.ranks:
+            return ""
+        first, *rest, _ = self.selected.ranks[t]
+        drawn = self.selected.ended in events.DRAWN
+        counted = f"{first:g} {'vote' if drawn else 'point'}{'s' * (first != 1)}"
+        likely = "".join(f", mean log-probability {value:.4g}" for value in rest) if drawn else ""
+        return f"{counted}{likely}".replace("-", "−").replace("log−", "log-")

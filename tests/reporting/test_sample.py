@@ -1,0 +1,201 @@
+"""A sample by its events: passes, what was kept and what made anew, what evidence points to, why a pass won."""
+
+from typing import Any
+
+import pytest
+
+from mmerg.errors import Failure
+from mmerg.reporting.agents import Agents
+from mmerg.reporting.outcome import label_became, outcome, wrong_label
+from mmerg.reporting.sample import Sample
+from mmerg.runs import events
+from tests.reporting.parts import Told, events_of, sha
+from tests.scoring.run_builder import AT, called, manifest_of, result
+
+MERG = Agents(manifest_of([]))
+NONE = Agents(manifest_of([], config={"system": {}}))
+
+
+def sample_of(told: Told) -> Sample:
+    return Sample(events_of(told), MERG, lambda found: found != sha(3))
+
+
+def states(sample: Sample) -> dict[str, list[str]]:
+    return {row.stage: [cell.state for cell in row.cells] for row in sample.rows}
+
+
+def test_stages_come_from_the_config() -> None:
+    sample = sample_of(Told("a"))
+    assert [(row.stage, row.title, row.sees) for row in sample.rows] == [
+        ("mpa", "Evidence", ("dialogue", "keyframes")),
+        ("caef", "Forecast", ("dialogue", "keyframes", "evidence")),
+        ("psp", "Plan", ("dialogue", "evidence", "forecast")),
+        ("sgrg", "Response", ("dialogue", "evidence", "forecast", "plan", "exemplars")),
+    ]
+    assert sample.agents.auditor == "gra"
+    assert sample.sees("gra", MERG.audits) == (*("dialogue", "keyframes", "evidence", "forecast", "plan", "response"),)
+
+
+def test_an_agent_is_not_said_to_see_what_the_sample_had_none_of() -> None:
+    found = [event for event in events_of(Told("a")) if not isinstance(event, events.Supplied | events.FramesTaken)]
+    sample = Sample(found, MERG)
+    assert sample.rows[0].sees == ("dialogue",)
+    assert sample.rows[3].sees[-1] == "plan"
+    blind = events.FramesTaken(sample="a", at=AT, form="descriptions", turns=())
+    assert Sample([*found, blind], MERG).rows[0].sees[1] == "descriptions of keyframes"
+
+
+def test_what_was_kept_and_what_was_made_anew() -> None:
+    sample = sample_of(Told("a", ("1011", "1101", "1111")))
+    assert states(sample) == {
+        "mpa": ["made", "kept", "kept"],
+        "caef": ["made", "made", "kept"],
+        "psp": ["made", "made", "made"],
+        "sgrg": ["made", "made", "made"],
+    }
+    assert [row.origin for row in sample.rows] == [0, 1, None, None]
+    assert [row.origin for row in sample_of(Told("a", ("1011", "1000"))).rows] == [None] * 4
+    assert [cell.since for cell in sample.rows[0].cells] == [0, 0, 0]
+    [first, second, _] = sample.rows[1].cells
+    assert (first.since, second.since) == (0, 0)
+    assert {field.name for field in second.fields if field.changed} == {"emotion"}
+    assert sample.first_label == "joy"
+    assert sample.blamed == ("caef", "psp")
+    assert sample.selected.t == 2
+    assert [sample.rank(t) for t in sample.numbers] == ["", "", ""]  # the checks say it
+
+
+@pytest.mark.parametrize("cached", [True, False])
+def test_a_pass_that_repeats_the_one_before_says_so(cached: bool) -> None:
+    """Every agent answered in each pass as in the first, the reply cache serving all calls but mpa's where `cached`."""
+    whole = events_of(Told("a", ("0111", "0111")))
+    first = {event.stage: event.output for event in whole if isinstance(event, events.Produced)}
+    found: list[events.Event] = []
+    for event in whole:
+        changed: dict[str, Any] = {}
+        if isinstance(event, events.Produced):
+            changed = {"output": first[event.stage]}
+        if isinstance(event, events.Called) and event.t and event.stage != "mpa":
+            changed = {"reply": event.reply.model_copy(update={"cached": cached})}
+        found.append(event.model_copy(update=changed))
+    sample = Sample(found, MERG)
+    assert sample.repeated == {1: "mpa"}
+    assert sample.cached(1) == cached
+    assert not any(field.changed for row in sample.rows for cell in row.cells for field in cell.fields)
+    assert sample_of(Told("a", ("0111", "1111"))).repeated == {}
+
+
+def test_frames_are_numbered_over_all_turns_and_told_missing() -> None:
+    sample = sample_of(Told("a"))
+    assert [(shot.number, shot.held) for shot in sample.shots] == [(1, True), (2, True), (3, False)]
+    assert sample.problems == {2: "missing"}
+
+
+def test_a_failed_sample_shows_how_far_it_came() -> None:
+    sample = sample_of(Told("a", ("0111", "1111"), failure=Failure.TRUNCATED))
+    assert states(sample) == {"mpa": ["made", "made"]} | {name: ["made", "none"] for name in ("caef", "psp", "sgrg")}
+    assert sample.failed.hint == "give the stage more tokens"
+    [call] = sample.calls_of("caef", 1)
+    assert call.refused
+    assert call.refused.failure == Failure.TRUNCATED
+
+
+def test_every_call_is_shown_once_and_shared_texts_are_named() -> None:
+    told = Told("a", ("0111", "1111"))
+    sample = sample_of(told)
+    made = [event for event in events_of(told) if isinstance(event, events.Called)]
+    assert sorted(call.number for call in sample.calls) == list(range(1, len(made) + 1))
+    shown = [sample.first_shown[call.event.messages[0].text] for call in sample.calls]
+    assert shown == [1] * len(made)
+    assert all(call.event.messages[1].text not in sample.first_shown for call in sample.calls)  # it is short
+
+
+def test_an_audit_that_could_not_be_read() -> None:
+    sample = sample_of(Told("a", ("1101", "x")))
+    assert [bool(sample.last("audited", t=t)) for t in sample.numbers] == [True, False]
+    assert sample.audited == [0, 1]
+    assert sample.why == "Pass 0 is the only one that could be audited: psp failed"
+
+
+def test_a_system_without_auditor_or_config_is_shown_by_its_events() -> None:
+    found: list[events.Event] = [
+        events.SampleStarted(sample="a", at=AT, dialogue="d", history=(), responder="", labels=()),
+        called("a", "Hello.", stage="writer"),
+        events.Produced(sample="a", at=AT, t=0, stage="writer", symbol="R", output="Hello."),
+        events.Selected(sample="a", at=AT, t=0, ranks={}, ended="no auditor"),
+    ]
+    sample = Sample(found, NONE)
+    assert states(sample) == {"writer": ["made"]}
+    assert sample.rows[0].title == "R"
+    assert not sample.audited
+    assert sample.why == "Pass 0 is the only one: the system has no auditor"
+    empty = Sample([], NONE)
+    assert (empty.history, empty.rows, empty.failed, empty.why) == ((), (), None, "")
+
+
+def test_a_large_pass_number_costs_nothing() -> None:
+    found = [events.Produced(sample="a", at=AT, t=10_000, stage="s", symbol="R", output="x")]
+    assert Sample(found, NONE).numbers == [0, 10_000]
+
+
+CHECKS = [
+    ({0: (1, 0, 0), 1: (1, 1, -1)}, 1, "won: it passed the check of caef, which pass 0 did not"),
+    ({0: (1, 0, 0), 1: (1, 0, -1)}, 0, "won: pass 1 passed the same checks, and the earlier pass wins"),
+    ({0: (1, 1, 0), 1: (0, 1, -1), 2: (1, 0, -2)}, 0, "won: it passed the check of caef, which pass 2 did not"),
+]
+POINTS = [
+    ({0: (9, 0), 1: (12, -1)}, 1, "won with 12 points; pass 0 has 9 points"),
+    ({0: (9, 0), 1: (9, -1)}, 0, "won: pass 1 has as many points, and the earlier pass wins"),
+]
+DRAWS = [
+    ({0: (1, -0.5, 0)}, 0, "is the only one that could be ranked: 1 vote, mean log-probability −0.5"),
+    (
+        {0: (1, -0.1, 0), 2: (2, -0.5, -2)},
+        2,
+        "won with 2 votes, mean log-probability −0.5; pass 0 has 1 vote, mean log-probability −0.1",
+    ),
+    ({1: (2, -0.5, -1), 2: (2, -0.5, -2)}, 1, "won: pass 2 is as likely, and the earlier pass wins"),
+]
+
+
+@pytest.mark.parametrize(
+    ("checks", "more", "ranks", "t", "why"),
+    [
+        *((["mpa", "caef"], {"ended": "passed"}, *case) for case in CHECKS),
+        (
+            *(["mpa", "caef"], {"ended": "passed", "by": "last"}, {0: (1, 1, 0), 1: (0, 1, -1)}, 1),
+            "is the latest that could be audited (final_selection=last), whatever its checks",
+        ),
+        *(([], {"ended": "good enough"}, *case) for case in POINTS),
+        ([], {"ended": "good enough", "by": "last"}, {0: (0, 0), 1: (0, -1)}, 1, "is the last one"),
+        *(([], {"ended": "draws lost"}, *case) for case in DRAWS),
+    ],
+)
+def test_why_a_pass_was_selected(
+    checks: list[str], more: dict[str, str], ranks: dict[int, tuple[float, ...]], t: int, why: str
+) -> None:
+    event = events.Selected.model_validate({"sample": "a", "t": t, "ranks": ranks, **more})
+    sample = Sample([event], NONE)
+    sample.checks = checks
+    assert sample.why == f"Pass {t} {why}"
+
+
+def test_what_became_of_each() -> None:
+    results = [
+        result("a", emotion="joy", gold="joy"),
+        result("b", emotion="joy", gold="anger", selected_pass=1, passes=2),
+        result("c", emotion="joy", passes=2),
+        result("d", None),
+    ]
+    assert [outcome(one) for one in results] == ["passed", "later", "kept", "failed"]
+    assert [wrong_label(one) for one in results] == [False, True, False, False]
+
+
+@pytest.mark.parametrize(
+    ("first", "final", "told"),
+    [("joy", "anger", "right"), ("anger", "joy", "wrong"), ("joy", "fear", ""), ("anger", "anger", "")],
+)
+def test_what_a_later_pass_did_to_the_label(first: str, final: str, told: str) -> None:
+    assert label_became(result("a", emotion=final, gold="anger", selected_pass=1, passes=2), first) == told
+    assert label_became(result("a", emotion=final, gold=None, selected_pass=1, passes=2), first) == ""
+    assert label_became(result("a", emotion=final, gold="anger", selected_pass=0, passes=2), first) == ""

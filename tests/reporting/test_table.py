@@ -1,0 +1,289 @@
+"""The table of samples in a real browser: searched, filtered and sorted, at a desk, on a phone, on paper, by who
+listens, and by who has only keys."""
+
+import shutil
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Page
+
+from mmerg.reporting.write import write_report
+from tests.reporting.conftest import MANY, say_nothing
+from tests.reporting.parts import USUAL, Told, build
+from tests.reporting.watched import watched
+
+WIDTHS = (1280, 820, 390)
+HEADS = ["#", "sample", "outcome", "emotion", "blamed", "passes", "last turn, and the reply"]
+
+
+def shown(page: Page) -> list[str]:
+    return page.locator("#samples tbody tr:visible th").all_inner_texts()
+
+
+def visible(page: Page) -> int:
+    return page.locator("#samples tbody tr:visible").count()
+
+
+def test_the_table_is_searched_and_filtered_and_the_address_says_so(browser: Browser, report: Path) -> None:
+    with watched(browser) as view:
+        page = view.open(report / "samples.html")
+        assert len(shown(page)) == len(USUAL)
+        page.get_by_label("Search").fill("D1/ CUT")
+        page.wait_for_url(lambda url: url.endswith("#q=D1%2F+CUT"))
+        assert shown(page) == ["d1/5"]
+        assert page.locator("output").inner_text() == f"1 of {len(USUAL)}"
+        page.get_by_role("button", name="Clear").click()
+        page.wait_for_url(lambda url: "#" not in url)
+        failures = page.get_by_label("Failure")
+        offered = failures.locator("option").evaluate_all("all => all.map((one) => one.label)")
+        counts = Counter(str(told.failure) for told in USUAL if told.failure)
+        assert offered == ["any or none", *(f"{name} ({count})" for name, count in sorted(counts.items()))]
+        failures.select_option("schema_invalid")
+        page.get_by_label("Passes").select_option("0")
+        page.wait_for_url(lambda url: "failure=schema_invalid&passes=0" in url)
+        assert shown(page) == ["d3/1"]
+        page.reload()
+        assert shown(page) == ["d3/1"]
+        page.get_by_role("button", name="Clear").click()
+        page.get_by_label("reply repaired").check()
+        page.wait_for_url(lambda url: url.endswith("#repaired=1"))
+        assert shown(page) == [told.id for told in USUAL if told.mended]
+        page.reload()
+        assert page.get_by_label("reply repaired").is_checked()
+        for fragment, ids in (("#blamed=caef&q=d0", ["d0/5"]), ("#wrong=1", ["d0/5"])):
+            page.goto("about:blank")
+            assert shown(view.open(report / "samples.html", fragment)) == ids
+        page.get_by_label("Search").fill("nobody says this")
+        page.get_by_text("No sample is like that.").wait_for()
+        assert not page.locator("#samples").is_visible()
+        for name, ids in (("schema_invalid", ["d3/1"]), ("1 sample", ["d1/4"])):  # the overview leads to what it counts
+            page = view.open(report / "index.html")
+            page.get_by_role("link", name=name, exact=True).click()
+            page.wait_for_url("**/samples.html#*")
+            assert shown(page) == ids
+        view.check()
+
+
+def test_the_search_looks_where_it_says(browser: Browser, found: Path) -> None:
+    places = {
+        "DIA1": ["dia1/2"],  # the id
+        "heron": ["dia3/2"],  # the last turn
+        "curlew heron": ["dia3/2"],  # what of it is not shown
+        "gannet": ["dia1/2"],  # the same of a reply
+        "surprise": ["dia1/2"],  # the forecast
+        "joy": ["dia0/heading"],  # the data's label
+        "fear": ["dia2/2"],  # the same where there is no forecast
+        "thinking_exhausted": ["dia2/2"],  # the class of the failure
+        "300 tokens": ["dia2/2"],  # its words
+        "not": [],  # the page's own words are none of the samples'
+        "gold": [],
+    }
+    with watched(browser) as view:
+        page = view.open(found)
+        for words, ids in places.items():
+            page.get_by_label("Search").fill(words)
+            page.get_by_text(f"{len(ids)} of 4", exact=True).wait_for()
+            page.wait_for_url(lambda url, words=words: url.endswith(f"#q={words.replace(' ', '+')}"))  # type: ignore[misc]
+            assert shown(page) == ids, words
+        view.check()
+
+
+def test_an_address_that_asks_for_what_is_not_there_shows_all(browser: Browser, report: Path) -> None:
+    with watched(browser) as view:
+        page = view.open(report / "samples.html", "#failure=oom&sort=colour&blamed=nobody&repaired=7&x=1")
+        assert shown(page) == [told.id for told in USUAL]
+        page = view.open(report / "samples.html", "#q=%")
+        assert page.get_by_label("Search").input_value() == "%"
+        page.goto("about:blank")
+        page = view.open(report / "samples.html", "#outcome=failed")
+        page.keyboard.press("Tab")  # the way past the filters leaves them as they are
+        page.keyboard.press("Enter")
+        assert page.evaluate("document.activeElement.id") == "main"
+        assert page.url.endswith("#outcome=failed")
+        assert shown(page) == [told.id for told in USUAL if told.failure]
+        view.check()
+
+
+def test_the_table_is_sorted_by_any_column_both_ways(browser: Browser, report: Path) -> None:
+    with watched(browser) as view:
+        page = view.open(report / "samples.html")
+        head = page.get_by_role("columnheader", name="passes")
+        button = head.get_by_role("button")
+        button.click()
+        assert head.get_attribute("aria-sort") == "ascending"
+        button.click()
+        assert head.get_attribute("aria-sort") == "descending"
+        assert page.get_by_role("status").filter(has_text="sorted by passes, descending").count() == 1
+        counts = [int(text) for text in page.locator("#samples td.passes").all_inner_texts()]
+        assert counts == sorted(counts, reverse=True)
+        assert page.locator("th[aria-sort]").count() == 1
+        first = shown(page)
+        assert page.url.endswith("#sort=-passes")
+        page.reload()
+        assert shown(page) == first
+        page.get_by_role("button", name="#").click()
+        assert shown(page) == [told.id for told in USUAL]
+        assert page.url.endswith("samples.html")
+        for fragment in ("#sort=blamed", "#sort=-blamed"):  # samples without a value are last whichever way
+            page.goto("about:blank")
+            view.open(report / "samples.html", fragment)
+            names = page.locator("#samples td.blamed").all_inner_texts()
+            named = [name for name in names if name]
+            assert names == [*named, *[""] * (len(names) - len(named))]
+            assert named == sorted(named, reverse="-" in fragment)
+
+
+def test_a_long_table_shows_more_when_asked_and_filters_all_of_it(browser: Browser, many: Path) -> None:
+    with watched(browser) as view:
+        page = view.open(many)
+        assert page.locator("output").inner_text() == f"{MANY} of {MANY}"
+        assert visible(page) == 200
+        more = page.get_by_role("button", name="Show more")
+        more.click()
+        assert visible(page) == 400
+        assert page.evaluate("document.activeElement.textContent") == "d200/2"
+        page.locator("#samples tbody tr:visible th a").last.focus()
+        page.keyboard.press("j")
+        assert visible(page) == MANY
+        assert not more.is_visible()
+        assert page.evaluate("document.activeElement.textContent") == "d400/2"
+        page.get_by_label("Search").fill("reply 449.")
+        page.wait_for_url(lambda url: "#" in url)
+        assert shown(page) == ["d449/2"]
+        view.check()
+
+
+def test_a_table_of_nobody_has_no_rows(browser: Browser, tmp_path: Path) -> None:
+    run = build(tmp_path / "run", list[Told]())
+    write_report([run], run / "report", faces="keep", say=say_nothing)
+    with watched(browser) as view:
+        page = view.open(run / "report" / "samples.html")
+        assert page.locator("output").inner_text() == "0 of 0"
+        assert page.get_by_label("Failure").count() == 0
+        assert page.get_by_role("checkbox").count() == 0
+
+
+@pytest.mark.parametrize("scripts", [True, False])
+def test_every_width_has_every_column_and_a_table_for_who_listens(
+    browser: Browser, report: Path, scripts: bool
+) -> None:
+    with watched(browser, java_script_enabled=scripts) as view:
+        page = view.page
+        page.goto((report / "samples.html").as_uri())
+        client = page.context.new_cdp_session(page)
+        for width in WIDTHS:
+            page.set_viewport_size({"width": width, "height": 900})
+            assert page.evaluate("document.documentElement.scrollWidth") <= width
+            boxes = page.locator("#samples tbody :is(th, td):not(:empty)").evaluate_all(
+                """(cells) => cells.map((cell) => {
+                  const { left, right, width, height } = cell.getBoundingClientRect();
+                  return [cell.textContent, left, right, Math.min(width, height)];
+                })"""
+            )
+            assert len(boxes) > 5 * len(USUAL)
+            wrong = [box for box in boxes if box[0].strip() and not (0 <= box[1] <= box[2] <= width and box[3] > 8)]
+            assert wrong == []
+            nodes = client.send("Accessibility.getFullAXTree")["nodes"]
+            roles = Counter(node["role"]["value"] for node in nodes if not node["ignored"])
+            assert (roles["table"], roles["columnheader"]) == (1, len(HEADS))
+            assert (roles["row"], roles["rowheader"]) == (1 + len(USUAL), len(USUAL))
+            assert roles["cell"] == (len(HEADS) - 1) * len(USUAL)
+            if not scripts:
+                continue
+            for name in HEADS:
+                assert page.get_by_role("columnheader", name=name, exact=True).get_by_role("button").is_visible()
+            sizes = page.locator("button:visible, select:visible, input:visible, #samples a:visible").evaluate_all(
+                """(all) => all.map((one) => {
+                  const box = (one.type === "checkbox" ? one.closest("label") : one).getBoundingClientRect();
+                  return [one.outerHTML, Math.min(box.width, box.height)];
+                })"""
+            )
+            assert len(sizes) > len(HEADS) + len(USUAL)
+            assert [size for size in sizes if size[1] < 24] == []  # what is pressed is large enough
+
+
+def test_a_name_breaks_between_its_words_and_not_within_one(browser: Browser, found: Path) -> None:
+    with watched(browser) as view:
+        page = view.open(found)
+        for width in WIDTHS:
+            page.set_viewport_size({"width": width, "height": 900})
+            lines = page.locator("#samples small bdi").evaluate(
+                """(name) => {
+                  const parts = Array.from(name.childNodes).filter((node) => node.nodeType === Node.TEXT_NODE);
+                  return parts.map((part) => {
+                    const range = document.createRange();
+                    range.selectNodeContents(part);
+                    return range.getClientRects().length;
+                  });
+                }"""
+            )
+            assert lines == [1, 1]  # each part stands on one line
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_what_has_the_focus_is_seen(browser: Browser, many: Path, width: int) -> None:
+    """Also where the heads stay in view: they lie over no focused link, going down or up."""
+    with watched(browser, width=width) as view:
+        page = view.open(many)
+        page.locator("#samples tbody tr:visible th a").nth(60).focus()
+        for key in ["j"] * 6 + ["k"] * 24 + ["Shift+Tab"] * 8 + ["Tab"] * 16:
+            page.keyboard.press(key)
+            seen = page.evaluate(
+                """() => {
+                  const link = document.activeElement;
+                  const box = link.getBoundingClientRect();
+                  const seen = (y) => link.contains(document.elementFromPoint(box.left + box.width / 2, y));
+                  return [link.tagName, getComputedStyle(link).outlineStyle, seen(box.top + 2), seen(box.bottom - 2)];
+                }"""
+            )
+            assert seen == ["A", "solid", True, True], key
+
+
+def test_paper_has_all_that_fits_and_says_what_was_asked(browser: Browser, many: Path) -> None:
+    with watched(browser, width=390) as view:
+        page = view.open(many, "#q=reply&passes=1&sort=-sample")
+        page.evaluate(
+            """() => addEventListener("beforeprint", () => {
+              window.__printed = document.querySelectorAll("#samples tbody tr:not([hidden])").length;
+            })"""
+        )
+        page.pdf()
+        assert page.evaluate("window.__printed") == MANY
+        assert visible(page) == 200
+        page.evaluate("dispatchEvent(new Event('beforeprint'))")
+        page.emulate_media(media="print")
+        assert visible(page) == MANY
+        told = page.locator(".asked").inner_text()
+        assert told == f"{MANY} of {MANY} samples of run; search “reply”; passes 1; sorted by sample, descending"
+        for gone in ("header.site", "form.filters", "button.more"):
+            assert not page.locator(gone).first.is_visible(), gone
+        assert page.locator("#samples thead").inner_text().split("\t")[1].strip() == "sample"
+        assert page.locator("#samples").evaluate("(table) => getComputedStyle(table).display") == "table"
+        page.emulate_media(media="screen")
+        page.evaluate("dispatchEvent(new Event('afterprint'))")
+        assert visible(page) == 200
+        assert not page.locator(".asked").is_visible()
+        view.check()
+
+
+def test_where_the_script_does_not_load_or_breaks_every_row_is_there(
+    browser: Browser, many: Path, tmp_path: Path
+) -> None:
+    report = tmp_path / "report"
+    shutil.copytree(many.parent / "assets", report / "assets")
+    page, script = many.read_text(encoding="utf-8"), report / "assets" / "report.js"
+    whole = script.read_text(encoding="utf-8")
+    cases = [("", 200, MANY), (whole.replace("const step =", "const step = nothing;"), 200, MANY), (whole, 7, 7)]
+    for text, step, rows in cases:
+        script.write_text(text, encoding="utf-8")
+        (report / many.name).write_text(page.replace('data-step="200"', f'data-step="{step}"'), encoding="utf-8")
+        with watched(browser) as view:
+            view.page.goto((report / many.name).as_uri())
+            view.page.wait_for_load_state()
+            assert visible(view.page) == rows
+    with watched(browser, java_script_enabled=False) as view:
+        view.page.goto(many.as_uri())
+        assert visible(view.page) == MANY
+        view.page.emulate_media(media="print")
+        assert view.page.locator(".asked").inner_text() == f"{MANY} samples of run"
