@@ -153,9 +153,6 @@ def write(
     arrays: dict[str, Any] = {"idf": model.idf, "weights": model.weights, "bias": model.bias}
     if dense:
         arrays |= {"dense_weights": dense.weights, "dense_bias": dense.bias}
-    if not all(np.isfinite(table).all() for table in arrays.values()):
-        hint = "l2=… a larger one holds the weights; nothing was written"
-        raise ConfigError("the model's tables hold what is no number", where=str(folder), hint=hint)
     prepare(folder)
     tables = io.BytesIO()
     np.savez(tables, dialogues=np.array(sorted(dialogues), np.uint64), **arrays)
@@ -168,9 +165,10 @@ def write(
         whole = Path(part) / folder.name
         for name, content in {WEIGHTS: tables.getvalue(), **files, CARD: text}.items():
             write_whole(whole / name, content)
+        made = read(whole)
         with writing(folder):
             whole.rename(folder)
-    return read(folder)
+    return made
 
 
 def read(folder: Path) -> Artefact:
@@ -180,12 +178,18 @@ def read(folder: Path) -> Artefact:
     try:
         card = Card.model_validate_json((folder / CARD).read_bytes())
         if card.digest != card.own_digest or card.weights != sha256_of(folder / WEIGHTS):
-            raise ValueError("it was changed after it was written")  # noqa: TRY301 - told as what numpy and JSON raise
-        with np.load(folder / WEIGHTS, allow_pickle=False) as arrays:
-            column = {word: number for number, word in enumerate(card.words)}
-            model = Model(card.labels, column, arrays["idf"], arrays["weights"], arrays["bias"])
-            dense = Dense(card.labels, arrays["dense_weights"], arrays["dense_bias"]) if card.embedder else None
-            return Artefact(card, model, dense, frozenset(arrays["dialogues"].tolist()))
+            raise ValueError("it was changed after it was written")  # noqa: TRY301
+        with np.load(folder / WEIGHTS, allow_pickle=False) as file:
+            tables = dict(file)
+        column = {word: number for number, word in enumerate(card.words)}
+        model = Model(card.labels, column, tables["idf"], tables["weights"], tables["bias"])
+        dense = Dense(card.labels, tables["dense_weights"], tables["dense_bias"]) if card.embedder else None
+        labels, words = len(card.labels), len(card.words)
+        if (model.weights.shape, model.idf.shape, model.bias.shape) != ((labels, words), (words,), (labels,)):
+            raise ValueError("its tables have other sizes than its labels and words")  # noqa: TRY301
+        if not all(np.isfinite(table).all() for table in tables.values()):
+            raise ValueError("its tables hold what is no number")  # noqa: TRY301
+        return Artefact(card, model, dense, frozenset(tables["dialogues"].tolist()))
     except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile) as error:
         reason = why(error) if isinstance(error, OSError | ValueError) else str(error)
         hint = f"remove the folder and train again: {HINT}"

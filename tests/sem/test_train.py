@@ -61,9 +61,10 @@ def test_the_artefact_says_what_it_was_made_from(sem: Path) -> None:
 def test_a_model_that_did_not_converge_is_none(sem: Path, tmp_path: Path) -> None:
     made = read(sem)
     said = made.card.model_dump(exclude={"labels", "words", "weights", "digest"})
-    with pytest.raises(ConfigError, match="hold what is no number"):
-        write(tmp_path / "sem", replace(made.model, bias=made.model.bias * np.nan), None, made.dialogues, said, {})
-    assert not list(tmp_path.iterdir())
+    for table, told in ((made.model.bias * np.nan, "hold what is no number"), (made.model.bias[1:], "other sizes")):
+        with pytest.raises(ConfigError, match=told):
+            write(tmp_path / "sem", replace(made.model, bias=table), None, made.dialogues, said, {})
+        assert not list(tmp_path.iterdir())
 
 
 def test_a_word_of_s_is_high_where_intensity_and_idf_are_over_the_means() -> None:
