@@ -54,7 +54,7 @@ LEAST = dict.fromkeys(DEFAULTS, 1) | {"gpu_layers": -1, "threads": 0, "cache_ram
 NEUTRAL = frozenset({"threads", "cache_ram"})  # of these, replies do not depend
 DESCRIBE_SECONDS = 60.0
 AGAIN = "run again; if it stays, report it to llama.cpp"
-LLAMA_CPP = Server("llama.cpp", AGAIN, AGAIN, AGAIN, hints={Failure.SERVER_ERROR: AGAIN}, option="backend.adapter.")
+LLAMA_CPP = Server("llama.cpp", AGAIN, AGAIN, AGAIN, option="backend.adapter.")
 
 
 class Embedded:

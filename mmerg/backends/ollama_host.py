@@ -1,6 +1,6 @@
 """What an Ollama host has: which engine answers, what is loaded, and embeddings. Every failure is a `CallError`.
 
-    engine = OllamaHost("http://127.0.0.1:11434").describe("qwen2.5vl:7b", load={"num_ctx": 12288})
+engine = OllamaHost("http://127.0.0.1:11434").describe("qwen2.5vl:7b", load={"num_ctx": 12288})
 """
 
 from collections.abc import Mapping, Sequence

@@ -81,12 +81,7 @@ class OpenAI(Adapter):
             hint = "set backbone.think=false; what the server itself lets the model think is recorded all the same"
             raise ConfigError(f"{dialect} cannot be told to think", where=f"model {model}", hint=hint)
         check_load(load, {"num_ctx": 1}, f"model {model}")
-        shorter = f"send fewer or smaller frames or a shorter history, or {words.longer}"
-        server = replace(
-            SERVER,
-            name=SERVER.name if dialect == "other" else dialect,
-            hints={Failure.CONTEXT_OVERFLOW: shorter},
-        )
+        server = replace(SERVER, longer=words.longer, name=SERVER.name if dialect == "other" else dialect)
         address = host.rstrip("/").removesuffix("/v1")  # as OpenAI's SDK wants it
         http = Http(address, server, deadlines, where=host, token=token_from(token_env))
         super().__init__(http, model, check_wait)

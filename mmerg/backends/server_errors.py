@@ -9,8 +9,7 @@ own JSON comes nested as a string inside `error`), of vLLM, of SGLang and of LM 
 
 import json
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from mmerg.errors import CallError, Failure
 
@@ -43,37 +42,39 @@ _STATUSES = {  # where no wording decides; 499: the server thinks that we hung u
     499: Failure.SERVER_ERROR,
     502: Failure.RUNNER_CRASH,  # a proxy's: what is behind it died
 }
-_HINTS = {  # where a kind of server has none of its own
-    Failure.CONTEXT_OVERFLOW: "raise num_ctx, or send fewer or smaller frames or a shorter history",
-    Failure.OOM: "use a smaller model, a smaller num_ctx, or fewer or smaller frames",
+_HINTS = {
+    Failure.CONTEXT_OVERFLOW: "{longer}, or send fewer or smaller frames or a shorter history",
+    Failure.OOM: "use a smaller model, a smaller num_ctx, or fewer or smaller frames (or OLLAMA_KV_CACHE_TYPE=q8_0)",
     Failure.IMAGE_REJECTED: "send JPEG or PNG with sides of 32 px or more, to a model whose capabilities name vision",
     Failure.RUNNER_CRASH: "see the server's log; with images try fewer or smaller ones, else a smaller num_ctx",
-    Failure.BUSY: "lower the number of calls in flight, or let the server take more",
+    Failure.BUSY: "lower the number of calls in flight, or let the server take more (Ollama: OLLAMA_MAX_QUEUE)",
     Failure.UNREACHABLE: "wait until it has loaded the model; the same command then goes on",
+    Failure.MODEL_NOT_FOUND: "{pull}",
     Failure.BAD_REQUEST: "the server refuses this request as such; sending it again will not help",
-    Failure.SERVER_ERROR: "see the server's log, and check that the host's address is right",
+    Failure.SERVER_ERROR: "see the server's log; {address}",
 }
 
 
 @dataclass(frozen=True)
 class Server:
     """A kind of server, as errors speak of it. name: what they call it; start: what to do where none answers; pull:
-    where the model is not there, with its name for {model}; address: where something else seems to answer; login: where
-    it wants one; hints: what to do, by failure; option: what the names of its deadlines follow in the settings."""
+    where the model is not there, with its name for {model}; address: where something else seems to answer; longer: for
+    a longer context; login: where it wants one; option: what the names of its deadlines follow in the settings."""
 
     name: str
     start: str
     pull: str
     address: str
+    longer: str = "raise num_ctx"
     login: str = "the server, or a proxy before it, wants a login: name a host that answers without one"
-    hints: Mapping[Failure, str] = field(default_factory=dict)
     option: str = "backend.adapter.deadlines."
 
     def classify(self, status: int, body: str, *, model: str = "", where: str = "") -> CallError:
         """The error for an answer of `status` with `body`; status 200 is an error line inside a stream."""
         text = unwrap(body)
         failure = _failure(status, text.lower())
-        hint = (_HINTS | {Failure.MODEL_NOT_FOUND: self.pull.format(model=model)} | dict(self.hints))[failure]
+        pull = self.pull.format(model=model)
+        hint = _HINTS[failure].format(longer=self.longer, pull=pull, address=self.address)
         if failure is Failure.BAD_REQUEST or 300 <= status < 400:
             hint = self._refused(status) or hint
         said = " ".join(text.split())[:SHOWN_CHARACTERS] or "nothing"
@@ -98,11 +99,6 @@ OLLAMA = Server(
     start="start it with `ollama serve`, or name the right one with backend.hosts=[http://HOST:11434]",
     pull="ollama pull {model}",
     address="check that the host's address is that of an Ollama server, without a page or proxy before it",
-    hints={
-        Failure.OOM: f"{_HINTS[Failure.OOM]}, or OLLAMA_KV_CACHE_TYPE=q8_0",
-        Failure.BUSY: "lower the number of calls in flight, or raise OLLAMA_MAX_QUEUE on the server",
-        Failure.SERVER_ERROR: "see the server's log, and check that the host's address is that of an Ollama server",
-    },
 )
 
 

@@ -13,8 +13,6 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 
 from mmerg.backends.cache import Cache, Mode, replay, stored_engine
 from mmerg.backends.cache import cached as with_cache
@@ -89,33 +87,6 @@ def test_texts_that_no_file_takes_survive(path: Path, said: str, kept: str) -> N
         reply = backend.complete(request)
         assert (reply.text, reply.thinking, reply.logprobs[0].token, reply.cached) == (kept, kept, kept, cached)
         assert Reply.model_validate_json(reply.model_dump_json()) == reply
-    backend.close()
-
-
-reply_strategy = st.builds(
-    Reply,
-    text=st.text(),
-    finish=st.sampled_from([Finish.STOP, Finish.LENGTH]),
-    thinking=st.text(),
-    logprobs=st.lists(
-        st.builds(TokenLogprob, token=st.text(), logprob=st.floats(max_value=0, allow_nan=False)), max_size=3
-    ).map(tuple),
-    prompt_tokens=st.integers(0, 10**9),
-    reused_tokens=st.none() | st.integers(0, 10**9),
-    response_tokens=st.integers(0, 10**9),
-    prompt_seconds=st.floats(0, 1e6),
-    seconds=st.floats(0, 1e6),
-    host=st.text(),
-)
-
-
-@settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(reply=reply_strategy)
-def test_any_reply_comes_back_as_it_was(path: Path, reply: Reply) -> None:
-    path.unlink(missing_ok=True)
-    backend = Cache(Scripted([reply]), path)
-    backend.complete(REQUEST)
-    assert backend.complete(REQUEST) == reply.model_copy(update={"cached": True})
     backend.close()
 
 
@@ -229,7 +200,7 @@ def test_processes_share_one_file_from_the_first_moment(path: Path) -> None:
     assert count(path) == 100
 
 
-@pytest.mark.parametrize("number", range(25))
+@pytest.mark.parametrize("number", range(5))
 def test_a_new_file_may_be_opened_by_many_at_once(path: Path, number: int) -> None:
     gate = threading.Barrier(8)
     path.parent.mkdir()
@@ -279,16 +250,6 @@ def test_another_programs_database_is_refused_untouched(tmp_path: Path, mode: Mo
     before = path.read_bytes()
     assert "not a reply cache" in expect_unusable(path, mode).what
     assert path.read_bytes() == before
-
-
-def test_a_cache_of_another_version_is_refused(path: Path) -> None:
-    made = Cache(Scripted(["x"]), path)
-    made.complete(REQUEST)
-    made.close()
-    database = sqlite3.connect(path)
-    database.execute("PRAGMA user_version = 99")
-    database.close()
-    assert "version 99" in expect_unusable(path).what
 
 
 def test_a_torn_file_is_refused(path: Path) -> None:
@@ -459,3 +420,13 @@ def test_an_engine_that_is_not_clear_is_not_guessed(path: Path) -> None:
             stored_engine(path, "scripted", model, load)
         assert all(words in caught.value.what for words in told)
         assert caught.value.where == str(path)
+
+
+def test_a_cache_of_another_version_is_refused(path: Path) -> None:
+    made = Cache(Scripted(["x"]), path)
+    made.complete(REQUEST)
+    made.close()
+    database = sqlite3.connect(path)
+    database.execute("PRAGMA user_version = 99")
+    database.close()
+    assert "version 99" in expect_unusable(path).what

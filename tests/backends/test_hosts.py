@@ -15,12 +15,12 @@ from mmerg.backends.ollama import Deadlines, Ollama
 from mmerg.backends.pool import Host, Pool
 from mmerg.backends.protocol import Message, Request, Sampling
 from mmerg.engine.parallel import in_flight
-from mmerg.errors import CallError, ConfigError, Failure, RunError
+from mmerg.errors import ConfigError, RunError
 from tests.backends.test_pool import Clock
 from tests.scripted_ollama import DIGEST, VERSION, scripted_ollama
 
 MODEL, OTHER = "qwen2.5vl:7b", "gemma3:12b"
-QUICK = Deadlines(connect=2.0, first_token=2.0, stall=2.0, total=10.0)
+QUICK = Deadlines(connect=2.0, first_token=1.0, stall=1.0, total=10.0)
 
 
 class Machine:
@@ -70,7 +70,11 @@ def machines() -> Iterator[Callable[..., Machine]]:
 
 def pool_of(*machines: Machine, model: str = MODEL, clock: Clock | None = None, patience: float = 600.0) -> Pool:
     hosts = [
-        Host(Ollama(host=machine.url, model=model, load={"num_ctx": 2048}, deadlines=QUICK), 1, machine.name)
+        Host(
+            Ollama(host=machine.url, model=model, load={"num_ctx": 2048}, deadlines=QUICK, check_wait=0.01),
+            1,
+            machine.name,
+        )
         for machine in machines
     ]
     return Pool(hosts, revive_after=60.0, patience=patience, wait=0.05, attempts=1, clock=clock or time.monotonic)
@@ -105,15 +109,6 @@ def test_each_host_is_used_for_the_model_that_it_holds(machines: Callable[..., M
         assert pool.down().keys() == {without}
         assert served(pool, 8).keys() == holders
         pool.close()
-
-
-def test_where_a_model_is_nowhere_the_line_that_pulls_it_is_told(machines: Callable[..., Machine]) -> None:
-    pool = pool_of(machines("a"), machines("b"), model=OTHER)
-    with pytest.raises(CallError) as caught:
-        pool.describe()
-    assert caught.value.failure is Failure.MODEL_NOT_FOUND
-    assert f"ollama pull {OTHER}" in caught.value.hint
-    pool.close()
 
 
 def test_samples_of_a_host_that_dies_go_on_elsewhere_and_it_is_used_when_it_is_back(
@@ -160,18 +155,6 @@ def test_a_host_that_hangs_is_left_out_and_loses_no_sample(machines: Callable[..
     pool.close()
 
 
-def test_a_slow_host_is_used_for_what_it_can_do(machines: Callable[..., Machine]) -> None:
-    quick, slow = machines("quick"), machines("slow")
-    pool = pool_of(quick, slow)
-    pool.describe()
-    slow.pause = 0.2
-    answers = served(pool, 20)
-    assert answers.total() == 40
-    assert 0 < answers["slow"] < answers["quick"]
-    assert pool.down() == {}
-    pool.close()
-
-
 def test_an_outage_of_all_hosts_costs_no_sample(machines: Callable[..., Machine]) -> None:
     a, b = machines("a"), machines("b")
     pool = pool_of(a, b)
@@ -214,7 +197,7 @@ def wired(folder: Path, *machines: Machine, clock: Clock | None = None) -> Pool:
     """As a run wires hosts: cache, retries, adapter."""
     hosts = []
     for machine in machines:
-        adapter = Ollama(host=machine.url, model=MODEL, load={"num_ctx": 2048}, deadlines=QUICK)
+        adapter = Ollama(host=machine.url, model=MODEL, load={"num_ctx": 2048}, deadlines=QUICK, check_wait=0.01)
         hosts.append(Host(Cache(adapter, folder / "replies.sqlite"), 1, machine.name))
     return Pool(hosts, revive_after=60.0, wait=0.05, attempts=8, clock=clock or Clock())
 

@@ -122,31 +122,6 @@ def test_no_host_is_over_its_slots_and_a_sample_stays_on_its_host() -> None:
     assert min(Counter(name for names in seen for name in names).values()) > 0
 
 
-def test_who_waits_for_one_host_keeps_nobody_from_another() -> None:
-    a, b = servers("ab")
-    clock = Clock()
-    pool = pool_of([a, b], clock=clock)
-    pool.describe()
-    b.failure = Failure.UNREACHABLE
-    served: list[str] = []
-
-    def sample() -> None:
-        with pool.lease() as backend:
-            served.append(say(backend))
-
-    moving, coming = threading.Thread(target=sample), threading.Thread(target=sample)
-    with pool.lease():  # of a
-        moving.start()
-        while not pool.down():  # it was on b, and waits for a
-            time.sleep(0.001)
-        clock.now, b.failure = 61.0, None
-        coming.start()
-        coming.join(10)
-        assert served == ["b"]
-    moving.join()
-    assert served == ["b", "a"]
-
-
 @pytest.mark.parametrize("failure", [Failure(name) for name in OF_NO_USE])
 def test_a_call_moves_on_when_its_host_dies_and_stays_there(failure: Failure) -> None:
     a, b = servers("ab")
@@ -313,16 +288,6 @@ def test_where_no_host_comes_back_the_run_stops_and_says_that_it_goes_on() -> No
     assert [server.calls for server in hosts] == [1, 1, 1]
     assert clock.now == 100.0
     assert all(host.used == 0 for host in pool._hosts)
-
-
-def test_hosts_that_are_tried_again_at_once_are_not_asked_without_a_stop() -> None:
-    [server] = servers("a")
-    pool = Pool([Host(server, 1, "a")], revive_after=0.0, patience=0.1, wait=0.02)
-    pool.describe()
-    server.failure = Failure.UNREACHABLE
-    with pool.lease() as backend, pytest.raises(RunError):
-        say(backend)
-    assert server.looks < 10
 
 
 @pytest.mark.parametrize("ended_by", ["close", "stop"])
@@ -560,3 +525,13 @@ def test_hosts_that_come_and_go_neither_lose_slots_nor_lock_up() -> None:
     with ExitStack() as stack:
         leases = [stack.enter_context(pool.lease()) for _ in range(pool.slots)]
         assert sorted(say(lease) for lease in leases) == list("aabbcc")
+
+
+def test_hosts_that_are_tried_again_at_once_are_not_asked_without_a_stop() -> None:
+    [server] = servers("a")
+    pool = Pool([Host(server, 1, "a")], revive_after=0.0, patience=0.1, wait=0.02)
+    pool.describe()
+    server.failure = Failure.UNREACHABLE
+    with pool.lease() as backend, pytest.raises(RunError):
+        say(backend)
+    assert server.looks < 10

@@ -93,11 +93,6 @@ def test_a_plain_reply_with_its_log_probabilities(text: Ollama) -> None:
     assert reply.seconds > reply.prompt_seconds > 0
 
 
-def test_the_same_request_twice(text: Ollama) -> None:
-    request = ask("Tell me about the sea.")
-    assert text.complete(request).text == text.complete(request).text
-
-
 def test_the_token_limit(text: Ollama) -> None:
     reply = text.complete(ask("Count to one hundred.", num_predict=3))
     assert (reply.finish, reply.response_tokens) == (Finish.LENGTH, 3)
@@ -149,24 +144,12 @@ def test_a_prompt_that_is_too_long(text: Ollama, vision: Ollama) -> None:
         assert "num_ctx" in error.hint
 
 
-def test_a_context_that_fills_up_ends_the_reply(ollama_host: str) -> None:
-    small = Ollama(host=ollama_host, model=TEXT_MODEL, load=LOAD | {"num_ctx": 256})
-    reply = small.complete(ask("Numbers?", num_predict=2000, schema=json.dumps(ENDLESS)))
-    assert reply.finish is Finish.LENGTH
-    assert 0 < reply.response_tokens < 256
-
-
 def test_a_model_that_is_not_there(ollama_host: str) -> None:
     absent = Ollama(host=ollama_host, model="absent:1b", load=LOAD)
     for call in (absent.describe, lambda: absent.complete(ask("Hello"))):
         with pytest.raises(CallError) as caught:
             call()
         assert (caught.value.failure, caught.value.hint) == (Failure.MODEL_NOT_FOUND, "ollama pull absent:1b")
-
-
-def test_thinking_of_a_model_that_cannot(ollama_host: str) -> None:
-    thinker = Ollama(host=ollama_host, model=TEXT_MODEL, load=LOAD, think=True)
-    assert failure_of(thinker, ask("Hello")).failure is Failure.BAD_REQUEST
 
 
 def test_loaded_and_embed(text: Ollama) -> None:
@@ -264,3 +247,10 @@ def children(pid: int) -> list[int]:
     """The processes that any thread of `pid` started."""
     lists = Path(f"/proc/{pid}/task").glob("*/children")
     return [int(child) for one in lists for child in one.read_text().split()]
+
+
+def test_a_context_that_fills_up_ends_the_reply(ollama_host: str) -> None:
+    small = Ollama(host=ollama_host, model=TEXT_MODEL, load=LOAD | {"num_ctx": 256})
+    reply = small.complete(ask("Numbers?", num_predict=2000, schema=json.dumps(ENDLESS)))
+    assert reply.finish is Finish.LENGTH
+    assert 0 < reply.response_tokens < 256
