@@ -200,8 +200,11 @@ def cached(inner: Backend, path: Path, mode: Mode, base: Path | None = None) -> 
 
 
 def in_use(path: Path) -> bool:
-    """Whether a process has the cache open to write, or was killed meanwhile: then a part of it lies in its log."""
-    return path.with_name(f"{path.name}-wal").exists()
+    """Whether a process has the cache open to write, or was killed meanwhile: then a part of it lies in its log. Who
+    only reads leaves an empty one."""
+    with suppress(FileNotFoundError):
+        return path.with_name(f"{path.name}-wal").stat().st_size > 0
+    return False
 
 
 def replay(engine: Engine) -> Backend:

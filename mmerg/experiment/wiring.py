@@ -39,7 +39,7 @@ from mmerg.systems.build import build
 from mmerg.systems.system import System
 
 PACKAGES = (
-    *("mmerg", "ollama", "xllamacpp", "opencv-python-headless", "numpy", "faiss-cpu", "pydantic", "jinja2"),
+    *("mmerg", "xllamacpp", "opencv-python-headless", "numpy", "faiss-cpu", "pydantic", "jinja2"),
     *("onnxruntime", "tokenizers"),
 )
 
