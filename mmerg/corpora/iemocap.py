@@ -89,18 +89,19 @@ class Iemocap:
             folder = _session_folder(root, session)
             for name in dialogue_names(folder):
                 paths = (folder / kind / f"{name}.txt" for kind in (TRANSCRIPTIONS, EVALUATIONS))
-                spoken, judged = map(files.read_bytes, paths)
-                digest.update(f"{name}\0{len(spoken)}\0{len(judged)}\0".encode() + spoken + judged)
-                utterances, codes = read_transcription(spoken, name, notes), read_evaluation(judged, notes)
-                notes["evaluations_without_turn"] += len(codes.keys() - {said.id for said in utterances})
+                transcription, evaluation = map(files.read_bytes, paths)
+                sizes = f"{name}\0{len(transcription)}\0{len(evaluation)}\0"
+                digest.update(sizes.encode() + transcription + evaluation)
+                utterances, codes = read_transcription(transcription, name, notes), read_evaluation(evaluation, notes)
+                notes["evaluations_without_turn"] += len(codes.keys() - {utterance.id for utterance in utterances})
                 if not utterances:
                     notes["dialogues_without_turns"] += 1
                     continue
                 film = (folder / FILMS / f"{name}.avi").relative_to(root).as_posix()
                 turns: list[Turn] = []
-                for number, said in enumerate(utterances, start=1):
+                for number, utterance in enumerate(utterances, start=1):
                     file = clips.find(f"{name}/{number}", film) if self.clips else None
-                    turns.append(self._turn(said, name, codes.get(said.id, "missing"), file, notes))
+                    turns.append(self._turn(utterance, name, codes.get(utterance.id, "missing"), file, notes))
                 play = name.split("_")[1][: len("script01")]  # without part and take: sessions perform the same ones
                 script = play if play.startswith("script") else None
                 dialogues.append(Dialogue(name, tuple(turns), script=script, conversation=name))
@@ -111,18 +112,18 @@ class Iemocap:
         labels = LABEL_SETS[self.label_set]
         return files.make_corpus("iemocap", split, labels, dialogues, digest.hexdigest(), notes, clips.absent)
 
-    def _turn(self, said: Utterance, dialogue: str, code: str, film: Path | None, notes: Counter[str]) -> Turn:
+    def _turn(self, utterance: Utterance, dialogue: str, code: str, film: Path | None, notes: Counter[str]) -> Turn:
         """The turn, without a label where the utterance has none of the set."""
         emotion = "happy" if code == "exc" and self.label_set == "four" else WORDS.get(code)
         if emotion not in LABEL_SETS[self.label_set]:
             notes[f"labels_{code if code in (*WORDS, *OTHER_CODES) else 'unknown'}"] += 1
             emotion = None
-        end = said.end if said.end > said.start else None
+        end = utterance.end if utterance.end > utterance.start else None
         notes["spans_reversed"] += end is None
         markers, other = SIDES[self.speaker_side]
-        crop = markers if said.actor == dialogue[len("Ses05")] else other
-        clip = Clip(film, said.start, end, crop) if film and end else None
-        return Turn(ACTORS[said.actor], said.text, emotion, clip, said.start, end)
+        crop = markers if utterance.actor == dialogue[len("Ses05")] else other
+        clip = Clip(film, utterance.start, end, crop) if film and end else None
+        return Turn(ACTORS[utterance.actor], utterance.text, emotion, clip, utterance.start, end)
 
 
 def _session_folder(root: Path, session: int) -> Path:
@@ -131,13 +132,10 @@ def _session_folder(root: Path, session: int) -> Path:
     places = [base / f"Session{session}" for base in bases]
     if place := next(filter(files.is_folder, places), None):
         return place
-    held = "; ".join(map(files.holdings, filter(files.is_folder, bases)))
-    what, where = (
-        f"no folder Session{session} for IEMOCAP's session {session}",
-        f"looked for {places[0]} and {places[1]}",
-    )
+    holdings = "; ".join(map(files.holdings, filter(files.is_folder, bases)))
+    where = f"looked for {places[0]} and {places[1]}; {holdings}"
     hint = f"{ROOT_HINT}; dataset.sessions says which sessions are read"
-    raise CorpusError(what, where=f"{where}; {held}", hint=hint)
+    raise CorpusError(f"no folder Session{session} for IEMOCAP's session {session}", where=where, hint=hint)
 
 
 def dialogue_names(session: Path) -> list[str]:
@@ -149,13 +147,10 @@ def dialogue_names(session: Path) -> list[str]:
         matches = (DIALOGUE.fullmatch(file.stem) for file in folder.glob("*.txt") if not files.is_folder(file))
         found = {match[0] for match in matches if match and session.name == f"Session{match[1]}"}
         if not found:
-            held = files.holdings(next(filter(files.is_folder, (folder, *folder.parents))))
+            holdings = files.holdings(next(filter(files.is_folder, (folder, *folder.parents))))
+            where = f"looked for {folder}/Ses0{session.name[-1]}….txt; {holdings}"
             hint = f"unpack {kind} of {session.name} from the full release, too; sentences/ is not read"
-            what, where = (
-                f"{session.name} has no dialogue in {kind}",
-                f"looked for {folder}/Ses0{session.name[-1]}….txt",
-            )
-            raise CorpusError(what, where=f"{where}; {held}", hint=hint)
+            raise CorpusError(f"{session.name} has no dialogue in {kind}", where=where, hint=hint)
         names |= found
     return sorted(names)
 
@@ -166,17 +161,17 @@ def read_transcription(data: bytes, dialogue: str, notes: Counter[str]) -> list[
     Counts `lines_skipped` (bare `F:` and `M:`, remarks), `lines_unreadable` (no id of this dialogue, times or words)
     and `turns_repeated` (the first counts).
     """
-    said: dict[str, Utterance] = {}
+    utterances: dict[str, Utterance] = {}
     for line in map(str.strip, files.decode_lines(data, notes)):
         match = SPOKEN.fullmatch(line)
         if match and match[1] == dialogue:
             _, actor, number, start, end, text = match.groups()
             id = f"{dialogue}_{actor}{number}"
-            notes["turns_repeated"] += id in said
-            said.setdefault(id, Utterance(float(start), float(end), id, actor, text))
+            notes["turns_repeated"] += id in utterances
+            utterances.setdefault(id, Utterance(float(start), float(end), id, actor, text))
         elif line:
             notes["lines_unreadable" if line.startswith("Ses") else "lines_skipped"] += 1
-    return sorted(said.values())
+    return sorted(utterances.values())
 
 
 def read_evaluation(data: bytes, notes: Counter[str]) -> dict[str, str]:

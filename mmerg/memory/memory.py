@@ -30,7 +30,7 @@ class Hit:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class Retrieved:
     """The exemplars, best first, and what guards kept back before the last of them was found, in the same order.
     problem: why there is none, where it is not for the guards; the same words for every such query."""
 
@@ -50,7 +50,7 @@ class Memory:
     embedder: Embedder
     vectors: Vectors
 
-    def nearest(self, query: Query, wanted: MemorySettings) -> Found:
+    def nearest(self, query: Query, wanted: MemorySettings) -> Retrieved:
         """At most `wanted.top_k` entries of at least `min_similarity`, whose replies have `min_words` at least, going
         down the ranking past what guards keep back.
 
@@ -63,7 +63,7 @@ class Memory:
             precise = self.nearest(query, wanted.model_copy(update={"emotion": "require"}))
             return precise if precise.hits else self.nearest(query, wanted.model_copy(update={"emotion": "any"}))
         if not query.text:
-            return Found((), (), f"there is no {self.key.named} to search the memory by")
+            return Retrieved((), (), f"there is no {self.key.named} to search the memory by")
         hits: list[Hit] = []
         excluded: list[Hit] = []
         try:
@@ -73,9 +73,9 @@ class Memory:
                 if len(hits) == wanted.top_k:
                     break
         except NoVectorError:
-            return Found((), (), "the embedder gives no vector of length 1 for what is compared")
+            return Retrieved((), (), "the embedder gives no vector of length 1 for what is compared")
         problem = "" if hits or excluded else "min_similarity, min_words or emotion leave no entry"
-        return Found(tuple(hits), tuple(excluded), problem)
+        return Retrieved(tuple(hits), tuple(excluded), problem)
 
     def _ranking(self, query: Query, wanted: MemorySettings) -> Iterator[tuple[Entry, float]]:
         """The entries that may be hits, with their cosines, the best first; of equal ones the first in order."""

@@ -104,7 +104,7 @@ def test_what_may_not_be_read_is_our_error(tmp_path: Path, name: str) -> None:
     mode = path.stat().st_mode
     path.chmod(0)
     try:
-        assert "Permission denied" in refusal(base).what
+        assert "Permission denied" in str(refusal(base))
     finally:
         path.chmod(mode)
 

@@ -10,7 +10,7 @@ import pytest
 from mmerg.errors import ConfigError
 from mmerg.memory.entries import Origin, text_of
 from mmerg.memory.guards import Query
-from mmerg.memory.memory import Found, Memory
+from mmerg.memory.memory import Retrieved, Memory
 from mmerg.memory.store import open_memory
 from mmerg.memory.vectors import Vectors, unit
 from mmerg.settings.model import KeySettings as Key
@@ -147,7 +147,7 @@ def test_the_emotion_may_be_part_of_the_key(tmp_path: Path) -> None:
 def test_a_query_without_a_vector_finds_nothing_and_says_why(tmp_path: Path) -> None:
     memory = memory_of(tmp_path, embedder=Broken())
     problem = "the embedder gives no vector of length 1 for what is compared"
-    assert memory.nearest(replace(QUERY, text="nan"), wanted(top_k=1)) == Found((), (), problem)
+    assert memory.nearest(replace(QUERY, text="nan"), wanted(top_k=1)) == Retrieved((), (), problem)
     assert memory.nearest(QUERY, wanted(top_k=1)).problem == ""
 
 
@@ -156,7 +156,7 @@ def test_a_query_without_a_text_finds_nothing_and_says_why(tmp_path: Path) -> No
     memory = memory_of(tmp_path, embedder=embedder)
     asked = len(embedder.asked)
     found = memory.nearest(replace(QUERY, text=""), wanted(top_k=1))
-    assert found == Found((), (), "there is no history to search the memory by")
+    assert found == Retrieved((), (), "there is no history to search the memory by")
     assert len(embedder.asked) == asked
 
 
@@ -182,13 +182,13 @@ def test_histories_that_cannot_be_compared(tmp_path: Path) -> None:
     memory, _ = open_memory(tmp_path, told, Key(text="situation"), Broken(), Watching())
     query = replace(QUERY, text="cat")
 
-    def asked(history: str) -> Found:
+    def asked(history: str) -> Retrieved:
         return memory.nearest(replace(query, history=history), wanted(top_k=2))
 
     assert [hit.entry.id for hit in asked("bbbb").hits] == ["a/2", "b/2"]
     assert [hit.entry.id for hit in asked("").excluded] == ["b/2"]
     assert [hit.entry.id for hit in asked("").hits] == ["a/2"]
-    assert asked("nan") == Found((), (), "the embedder gives no vector of length 1 for what is compared")
+    assert asked("nan") == Retrieved((), (), "the embedder gives no vector of length 1 for what is compared")
 
 
 def test_an_embedder_of_other_dimensions_is_refused(tmp_path: Path) -> None:
