@@ -10,7 +10,7 @@ import pytest
 from mmerg.errors import ConfigError
 from mmerg.memory.entries import Origin, text_of
 from mmerg.memory.guards import Query
-from mmerg.memory.memory import Retrieved, Memory
+from mmerg.memory.memory import Memory, Retrieved
 from mmerg.memory.store import open_memory
 from mmerg.memory.vectors import Vectors, unit
 from mmerg.settings.model import KeySettings as Key
