@@ -22,8 +22,8 @@ from mmerg.runs.manifest import read_abouts
 from mmerg.scoring.answers import read_run
 from mmerg.scoring.compare_tables import terminal
 from mmerg.scoring.comparisons import DRAWS, PRIMARY, by_setting, compare_sides
-from mmerg.scoring.files import written
 from mmerg.scoring.standard import add_arguments, options_of
+from mmerg.storage.record import write_record
 
 
 def compare(given: argparse.Namespace) -> int:
@@ -40,7 +40,7 @@ def compare(given: argparse.Namespace) -> int:
     for part in terminal(compared, called, given.verbose):
         out.print(part, soft_wrap=isinstance(part, Text))
     if given.json:
-        written(given.json, compared)
+        write_record(given.json, compared)
     return 0
 
 

@@ -15,9 +15,9 @@ from mmerg.compare import main
 from mmerg.scoring.answers import read_run
 from mmerg.scoring.compare_tables import terminal
 from mmerg.scoring.comparisons import Compared, compare_sides
-from mmerg.scoring.files import read
 from mmerg.scoring.paired import Comparison
 from mmerg.scoring.standard import Options
+from mmerg.storage.record import read_record
 from tests.compared_runs import FEW, edit, results, run, two_runs
 from tests.scoring.run_builder import build_run, result
 
@@ -31,7 +31,7 @@ def kept(*arguments: str) -> Compared:
     """What `--json` writes, beside the first run."""
     file = Path(arguments[0]).parent / "out.json"
     assert main([*arguments, *FEW, "--json", str(file)]) == 0
-    return read(file, Compared)
+    return read_record(file, Compared)
 
 
 def of(compared: Compared, metric: str) -> list[Comparison]:

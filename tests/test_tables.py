@@ -13,8 +13,8 @@ from mmerg.plot import main as plot
 from mmerg.runs.manifest import MANIFEST
 from mmerg.score import main as score
 from mmerg.scoring.comparisons import Compared
-from mmerg.scoring.files import read
 from mmerg.scoring.score import SCORES, Confusion
+from mmerg.storage.record import read_record
 from mmerg.tables import main
 from tests.papertables.maker import SIX, Maker, config, match, rate, run_lines
 from tests.scoring.run_builder import build_run, result
@@ -278,5 +278,5 @@ def test_text_that_is_no_unicode_goes_through_every_command(
     assert plot([str(odd), "--only", "confusion", "scores", "--format", "svg", "--out", str(tmp_path / "plots")]) == 0
     out = tmp_path / "compared.json"
     assert compare([str(plain), str(odd), "--draws", "20", "--json", str(out)]) == 0
-    assert read(out, Compared).pairs[0].b == odd.name
+    assert read_record(out, Compared).pairs[0].b == odd.name
     assert "j\ud800" in (read_candidate(odd).scores.confusion or Confusion(labels=(), counts=(), failed=())).labels

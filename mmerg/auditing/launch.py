@@ -33,11 +33,11 @@ from mmerg.runs.events import Emit
 from mmerg.runs.folder import read_results
 from mmerg.runs.manifest import About, Manifest, read_manifest
 from mmerg.runs.result import Verdicts
-from mmerg.scoring.files import written
 from mmerg.scoring.score import results_digest
 from mmerg.settings.identity import with_runtime_settings
 from mmerg.settings.model import RunSettings
 from mmerg.storage.files import why
+from mmerg.storage.record import write_record
 from mmerg.systems.audit import audit_of
 from mmerg.systems.system import Stage
 
@@ -93,7 +93,7 @@ def launch(run: Path, *, n: int, seed: int, stages: Sequence[str] = (), hosts: S
         identity=manifest.identity,
         results=results_digest(results.values()),
     )
-    written(run / PLANTED, planted)
+    write_record(run / PLANTED, planted)
     out.print(escape(planted.counted))
     out.print(table("planted faults, % [95 %]", planted.figures, COLUMNS, "stage"))
     for line in methods(planted.figures[ALL].values()):

@@ -22,11 +22,10 @@ from mmerg.errors import Failure, RunError
 from mmerg.judging.figures import mean
 from mmerg.runs.folder import read_results
 from mmerg.scoring import metric
-from mmerg.scoring.files import read
 from mmerg.scoring.paired import Pairs
 from mmerg.scoring.score import Score, results_digest
 from mmerg.storage.files import why
-from mmerg.storage.record import Record
+from mmerg.storage.record import Record, read_record
 from mmerg.systems.audit import Audit
 
 PLANTED, ALL = "planted.json", "all"
@@ -115,7 +114,7 @@ def read_planted(run: Path, identity: Mapping[str, str]) -> Planted | None:
     be read, or is of another state of the run."""
     file, again = run / PLANTED, f"mmerg audit {run}"
     try:
-        found = read(file, Planted)
+        found = read_record(file, Planted)
     except FileNotFoundError:
         return None
     except (OSError, ValueError) as error:

@@ -25,13 +25,12 @@ from mmerg.errors import CallError, ConfigError, RunError
 from mmerg.runs.manifest import About
 from mmerg.runs.result import Ended, Result
 from mmerg.scoring.answers import read_run
-from mmerg.scoring.files import read, written
 from mmerg.scoring.score import Score, Scores
 from mmerg.scoring.scorer import score_run, write_scores
 from mmerg.scoring.spread import seed_of
 from mmerg.scoring.standard import Options, check, standard_metrics
 from mmerg.settings.model import RunSettings
-from mmerg.storage.record import Record
+from mmerg.storage.record import Record, read_record, write_record
 
 MEMORY = "memory.json"  # beside a run
 
@@ -106,7 +105,7 @@ def keep_memory(settings: RunSettings, ended: Ended) -> None:
     """Ask what the model takes that this start of a run has loaded, and keep it beside the run for later calls, which
     need not load it."""
     if ended.made:
-        written(Path(ended.run) / MEMORY, _ask(settings))
+        write_record(Path(ended.run) / MEMORY, _ask(settings))
 
 
 def _ask(settings: RunSettings) -> Memory:
@@ -129,7 +128,7 @@ def _ask(settings: RunSettings) -> Memory:
 def _memory(path: Path, n: int) -> Iterator[Score]:
     memory = Memory(why="no call had to be made, so no model was loaded")
     with suppress(OSError, ValueError):
-        memory = read(path / MEMORY, Memory)
+        memory = read_record(path / MEMORY, Memory)
     for name, value in (("GiB", memory.size), ("% on CPU", memory.on_cpu)):
         yield Score(name=name, value=value, n=n, higher_is_better=False, why=memory.why)
 

@@ -20,10 +20,9 @@ from mmerg.judging.figures import Sign
 from mmerg.runs.folder import read_results
 from mmerg.runs.manifest import About, JudgingManifest, read_any_manifest
 from mmerg.runs.result import Result
-from mmerg.scoring.files import read, written
 from mmerg.scoring.score import Score
 from mmerg.storage.files import why
-from mmerg.storage.record import Record
+from mmerg.storage.record import Record, read_record, write_record
 
 Kind = TypeVar("Kind", bound=Record)
 JUDGEMENT, VERDICTS = "judgement.json", "verdicts.jsonl"  # of a judging's folder
@@ -134,7 +133,7 @@ def keep(judgement: Judgement, file: Path) -> int:
         before = _read(file, Judgement)
         if before.replies == judgement.replies and before.n > judgement.n:
             return before.n
-    written(file, judgement)
+    write_record(file, judgement)
     return 0
 
 
@@ -151,7 +150,7 @@ def _refuse_stale(run: Path, replies: str, file: Path, judged: str) -> None:
 
 def _read(file: Path, kind: type[Kind]) -> Kind:
     try:
-        return read(file, kind)
+        return read_record(file, kind)
     except (OSError, ValueError) as error:
         what = f"this judgement cannot be read, or is of another version: {why(error)}"
         hint = "the same mmerg judge command goes on where it was broken off; or remove the file"

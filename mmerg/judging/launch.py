@@ -28,9 +28,9 @@ from mmerg.runs.manifest import DRY, Judged, JudgingManifest
 from mmerg.runs.result import Verdicts
 from mmerg.runs.samples import SAMPLES
 from mmerg.scoring.answers import read_run
-from mmerg.scoring.files import written
 from mmerg.settings.identity import identity_hash
 from mmerg.settings.model import JudgeSettings
+from mmerg.storage.record import write_record
 
 
 def launch(settings: JudgeSettings, folders: Sequence[Path]) -> int:
@@ -143,7 +143,7 @@ class Judging:
             folder.seal([item.id for item in lot.items])
             found = list(folder.results.only(item.id for item in lot.items).values())
         made = self._judgement(lot, found, judge=backbone, judging=path.name, identity=manifest.identity)
-        written(path / JUDGEMENT, made)
+        write_record(path / JUDGEMENT, made)
         file = lot.runs[0].path / judgement_file(made.name)
         # A dry run's ratings stand in no table.
         if isinstance(made, Judgement) and not self.dry and (fuller := keep(made, file)):

@@ -18,11 +18,10 @@ from pydantic import Field
 from mmerg.errors import RunError
 from mmerg.runs.folder import read_results
 from mmerg.runs.result import Result
-from mmerg.scoring.files import read
 from mmerg.scoring.intervals import interval
 from mmerg.scoring.metric import Indices, IntervalBy, Value
 from mmerg.storage.files import why
-from mmerg.storage.record import Record
+from mmerg.storage.record import Record, read_record
 
 SCORES = "scores.json"
 DRAWS = 1000  # of a bootstrap
@@ -110,7 +109,7 @@ def read_scores(folder: Path, identity: Mapping[str, str]) -> Scores:
     are stale, RunError where the file is not one of this version."""
     file, again = folder / SCORES, f"mmerg score {folder}"
     try:
-        scores = read(file, Scores)
+        scores = read_record(file, Scores)
     except FileNotFoundError as error:
         raise UnscoredError(f"this run has no scores: there is no {SCORES}", where=str(folder), hint=again) from error
     except OSError as error:

@@ -18,11 +18,11 @@ import numpy as np
 from mmerg.runs.result import Result
 from mmerg.scoring.answers import ScoredRun, dialogue, improper
 from mmerg.scoring.emotions import confusion
-from mmerg.scoring.files import read, written
 from mmerg.scoring.intervals import Dialogues
 from mmerg.scoring.metric import Indices, Metric
 from mmerg.scoring.score import SCORES, Score, Scores, results_digest
 from mmerg.scoring.standard import DEFAULTS, Options, standard_metrics
+from mmerg.storage.record import read_record, write_record
 
 
 def score_run(run: ScoredRun, options: Options = DEFAULTS) -> Scores:
@@ -71,9 +71,9 @@ def write_scores(folder: Path, scores: Scores) -> Scores:
     same run with the same results: they would come out the same. Raises RunError where it cannot be written.
     """
     with suppress(OSError, ValueError):  # of another version, or damaged: as good as none
-        before = read(folder / SCORES, Scores)
+        before = read_record(folder / SCORES, Scores)
         if (before.identity, before.results) == (scores.identity, scores.results):
             others = {name: score for name, score in before.scores.items() if name not in scores.scores}
             scores = scores.model_copy(update={"scores": scores.scores | others})
-    written(folder / SCORES, scores)
+    write_record(folder / SCORES, scores)
     return scores

@@ -1,9 +1,36 @@
-"""The base of what is written to files and read back, and of what stages answer."""
+"""The base of what is written to files and read back, and of what stages answer.
+
+Files are not of pydantic's own JSON: that refuses a lone surrogate, which the name of a folder and what a model
+forecasts may hold.
+"""
+
+import json
+from pathlib import Path
+from typing import TypeVar
 
 from pydantic import BaseModel, ConfigDict
+
+from mmerg.storage.files import open_regular, write_whole
 
 
 class Record(BaseModel):
     """Cannot be changed, and is read as it was written or refused."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+Kind = TypeVar("Kind", bound=Record)
+
+
+def write_record(path: Path, record: Record) -> None:
+    """Write a file whole or not at all. Raises RunError where it cannot be written."""
+    write_whole(path, json.dumps(record.model_dump(mode="json"), indent=2, ensure_ascii=False) + "\n")
+
+
+def read_record(path: Path, kind: type[Kind]) -> Kind:
+    """What `write_record` wrote. Raises OSError where the file cannot be read, ValueError where it is no such thing."""
+    try:
+        with open_regular(path) as file:
+            return kind.model_validate(json.loads(file.read().decode()))
+    except RecursionError as error:
+        raise ValueError("it is nested too deeply") from error

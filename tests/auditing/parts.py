@@ -9,7 +9,7 @@ from typing import Any
 
 from mmerg.auditing.planted import PLANTED, Planted
 from mmerg.experiment.launch import launch
-from mmerg.scoring.files import read
+from mmerg.storage.record import read_record
 from tests.composed import settings_of
 from tests.engine.parts import as_text, audit
 from tests.scripted_ollama import PLAN
@@ -82,4 +82,4 @@ def run(folder: Path, url: str, *more: str) -> Path:
 
 
 def planted_of(path: Path) -> Planted:
-    return read(path / PLANTED, Planted)
+    return read_record(path / PLANTED, Planted)

@@ -22,8 +22,8 @@ from mmerg.runs.folder import read_results
 from mmerg.runs.manifest import MANIFEST, Judged, JudgingManifest, read_manifest
 from mmerg.runs.result import Verdicts
 from mmerg.score import main as score
-from mmerg.scoring.files import written
 from mmerg.scoring.score import Score
+from mmerg.storage.record import write_record
 from tests.composed import plain_of
 from tests.scoring.run_builder import AT, build_run, result
 
@@ -121,7 +121,7 @@ def rate(run: Path, judge: str, value: float, rubric: str = "likert", own: bool 
         scores=dict.fromkeys(("empathy", "coherence", "fluency"), one),
     )
     file = run / judgement_file(judgement.name)
-    written(file, judgement)
+    write_record(file, judgement)
     return file
 
 
@@ -139,7 +139,7 @@ def judging_of(first: Path, second: Path, corpus: str = "empathetic") -> Path:
         {**counts, **told, "left_out": {}, "identity": {}, "runs": runs, "self_judged": (), "overall": figures}
         | {"signs": {}, "aspects": {"empathy": figures}, "replies": [replies_digest(read_results(first).values()), ""]}
     )
-    written(folder / JUDGEMENT, found)
+    write_record(folder / JUDGEMENT, found)
     (folder / VERDICTS).write_text(sample.line())
     judged = (Judged(run=run, identity=m.identity, engine=m.engine) for run, m in zip(runs, manifests, strict=True))
     made = JudgingManifest(identity={}, engine=manifests[0].engine, judged=tuple(judged), items=1, left_out={})

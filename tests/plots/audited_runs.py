@@ -8,8 +8,8 @@ from mmerg.errors import Failure
 from mmerg.runs import events
 from mmerg.runs.folder import Run, read_results
 from mmerg.runs.result import Result
-from mmerg.scoring.files import written
 from mmerg.scoring.score import SCORES, Confusion, Score, Scores, results_digest
+from mmerg.storage.record import write_record
 from mmerg.systems.audit import audit_of
 from tests.engine.parts import STAGES, audit
 from tests.scoring.run_builder import AT, HISTORY, LABELS, called, finish, manifest_of, result
@@ -116,4 +116,4 @@ def score(
         identity={part: f"{identity}-{part}" for part in parts},
         results=results_digest(results),
     )
-    written(folder / SCORES, found)
+    write_record(folder / SCORES, found)

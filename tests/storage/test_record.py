@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mmerg.scoring.files import read, written
 from mmerg.scoring.score import Score
+from mmerg.storage.record import read_record, write_record
 
 ANY = st.text(st.characters(codec=None), max_size=5)  # lone surrogates among them
 
@@ -16,8 +16,8 @@ ANY = st.text(st.characters(codec=None), max_size=5)  # lone surrogates among th
 def test_what_is_written_is_read(tmp_path_factory: pytest.TempPathFactory, text: str, value: float) -> None:
     path = tmp_path_factory.mktemp("files") / "score.json"
     score = Score(name=text, value=value, n=3, interval=(value, value), why=text)
-    written(path, score)
-    assert read(path, Score) == score
+    write_record(path, score)
+    assert read_record(path, Score) == score
 
 
 @pytest.mark.parametrize("rubbish", [b"", b"[]", b"\xff", b"[" * 100_000, b'{"name": 1}'])
@@ -25,6 +25,6 @@ def test_what_is_no_such_file_is_refused(rubbish: bytes, tmp_path: Path) -> None
     path = tmp_path / "score.json"
     path.write_bytes(rubbish)
     with pytest.raises(ValueError, match=r"."):
-        read(path, Score)
+        read_record(path, Score)
     with pytest.raises(FileNotFoundError):
-        read(tmp_path / "none", Score)
+        read_record(tmp_path / "none", Score)
