@@ -25,7 +25,6 @@ from mmerg.runs.result import Result
 from mmerg.settings.model import KeySettings as Key
 from mmerg.settings.model import MemorySettings, RunSettings
 from mmerg.settings.parse import parse
-from mmerg.settings.wrong import read_part
 from mmerg.show import main as show
 from mmerg.sources.exemplars import Exemplars
 from tests.composed import composed, plain_of, settings_of
@@ -121,9 +120,6 @@ def test_exemplars_stand_in_the_prompt_and_in_the_trace(run: Path) -> None:
     assert len(asked) == len(supplied(run, "keys/4")) > 0
     shown = "Example 1\nA: I lost my purse.\nB: Where?\nA: In the snow.\nNext turn: Let us look for it together.\n"
     assert all(SENT in text and shown in text and "purse/4" not in text for text in asked)
-
-
-def test_only_the_stage_that_sees_them_is_shown_exemplars(run: Path) -> None:
     others = [text for text in prompts(run) if " sgrg " not in text.splitlines()[0]]
     assert others
     assert not any(SENT in text or "Let us look for it together." in text for text in others)
@@ -290,11 +286,6 @@ def test_without_an_embedder_none_can_be_wanted(folders: list[str]) -> None:
     assert "memory=none has no embedder" in refusal(*folders[:3], "memory=none", "memory.top_k=1").what
 
 
-def test_the_evaluated_corpus_is_no_memory(folders: list[str]) -> None:
-    root = folders[0].partition("=")[2]
-    assert "made of what is evaluated" in refusal(*folders, f"dataset.memory.root={root}").what
-
-
 @pytest.mark.parametrize("setting", ["memory.emotion=require", "memory.emotion=prefer", "memory.key.emotion=true"])
 def test_a_forecast_that_nobody_gives_is_refused(setting: str, folders: list[str]) -> None:
     def blind(plain: dict[str, Any]) -> None:
@@ -387,12 +378,6 @@ def test_a_sample_without_a_situation_is_run_and_told(
     assert f"M, supplied to sgrg: nothing ({reason})\n" in capsys.readouterr().out
 
 
-def test_a_query_knows_the_last_turns_and_the_hidden_reply(tmp_path: Path) -> None:
-    made = exemplars(tmp_path, Key(turns=2), wanted())
-    query = made.query(select(ASKED, settings_of("dataset=demo").protocol).samples[0])
-    assert (query.text, query.history, query.reply) == ("Oh no.\nIt's fine.", "Oh no.\nIt's fine.", "Sure?")
-
-
 def test_where_a_prompt_shows_fewer_turns_guards_know_them_all(tmp_path: Path) -> None:
     """The query is what is shown; a copy of the dialogue is one whatever is shown of it."""
     evaluated = replace(ASKED, dialogues=ASKED.dialogues[:1])
@@ -424,8 +409,6 @@ def test_exclusions_are_added_up() -> None:
     assert Summary(results[2:]).kept_back == ""
 
 
-def test_a_memory_without_a_reader_is_refused_with_the_settings(folders: list[str]) -> None:
-    plain = plain_of(*folders)
-    plain["dataset"]["memory"] = {"root": "others"}
-    with pytest.raises(ConfigError, match=r"dataset\.memory\.reader has no value"):
-        read_part(RunSettings, plain, "configuration")
+def test_the_evaluated_corpus_is_no_memory(folders: list[str]) -> None:
+    root = folders[0].partition("=")[2]
+    assert "made of what is evaluated" in refusal(*folders, f"dataset.memory.root={root}").what

@@ -9,7 +9,7 @@ from mmerg.corpora.iemocap import Iemocap
 from mmerg.corpora.meld import Meld
 from tests.checking.trees import folder, turn
 from tests.corpora import iemocap_builder
-from tests.corpora.meld_builder import Builder, Line, two_dyads
+from tests.corpora.meld_builder import Builder, Line
 
 REAL = Path(__file__).parents[2] / "../shared/data/meld"
 
@@ -27,19 +27,6 @@ def test_meld_by_utterance_in_spite_of_gaps_and_bad_rows(tmp_path: Path) -> None
     assert corpus.absent == {"test_dia2/1": "dia2_utt0.mp4", "test_dia7/2": "dia7_utt9.mp4"}
     assert corpus.notes["clips_missing"] == 2
     assert Meld(tmp_path, clips=False).load().absent == {}
-
-
-@pytest.mark.parametrize(("old", "named"), [((0, 77), "dia0_utt77.mp4"), (("0", "x"), "")])
-def test_a_dyad_by_the_clip_of_the_whole_dialogue(tmp_path: Path, old: tuple[int | str, int | str], named: str) -> None:
-    lines = two_dyads()
-    lines[3].old = old
-    Builder(variant="dyadic", lines=lines, without_clips=frozenset({(1, 1)})).write(tmp_path)
-    assert Meld(tmp_path, variant="dyadic").load().absent == {"test_dyad1/2": named}
-
-
-def test_nothing_is_absent(tmp_path: Path) -> None:
-    Builder().write(tmp_path)
-    assert Meld(tmp_path).load().absent == {}
 
 
 def test_a_folder_by_the_path_that_is_written(tmp_path: Path) -> None:

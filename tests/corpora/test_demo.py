@@ -60,10 +60,6 @@ def test_the_shared_clip_is_shown_up_to_the_hidden_reply() -> None:
     assert len(pictures(hidden.path)) == 9 * 12
 
 
-def test_it_is_small() -> None:
-    assert sum(path.stat().st_size for path in demo_root().iterdir()) < 3 * MEGABYTE
-
-
 @pytest.mark.parametrize("name", CLIPS)
 def test_every_clip_opens_and_shows_a_face(name: str) -> None:
     cascade = cv2.CascadeClassifier(str(CASCADE))

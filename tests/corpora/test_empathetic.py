@@ -8,12 +8,11 @@ import pytest
 from mmerg.corpora.dialogue import Corpus
 from mmerg.corpora.empathetic import EKMAN, LABEL_SETS, Empathetic
 from mmerg.corpora.protocols import select
-from mmerg.corpora.published import expected
 from mmerg.errors import ConfigError
 from mmerg.experiment.wiring import corpus_of
 from tests.composed import plain_of, protocol, settings_of
 
-from .empathetic_builder import Builder, Line, of_size, two_conversations
+from .empathetic_builder import Builder, Line, two_conversations
 
 
 def load(root: Path, builder: Builder) -> Corpus:
@@ -178,18 +177,3 @@ def test_the_configuration_passes_the_label_set_on(label_set: str) -> None:
     assert [reader["label_set"] for reader in readers] == [label_set] * 2
     assert (plain["protocol"]["name"], plain["protocol"]["targets"]) == ("every", "all")
     assert plain["dataset"]["memory"]["reader"]["split"] == "train" != plain["dataset"]["reader"]["split"]
-
-
-@pytest.mark.parametrize("split", ["valid", "test"])
-def test_a_copy_of_official_size_has_the_official_counts(tmp_path: Path, split: str) -> None:
-    figures = expected("empathetic", split)
-    assert figures
-    assert figures.dialogues
-    assert figures.turns
-    assert figures.replies
-    lines = list(of_size(figures.dialogues, figures.turns, figures.replies))
-    corpus = load(tmp_path, Builder(split=split, lines=lines))
-    assert len(corpus.dialogues) == figures.dialogues
-    assert sum(len(dialogue.turns) for dialogue in corpus.dialogues) == figures.turns
-    assert len(select(corpus, protocol(targets="all")).samples) == figures.replies
-    assert corpus.notes == {}

@@ -77,11 +77,6 @@ def test_a_missing_film_leaves_turns_of_text_and_is_counted(tmp_path: Path) -> N
     assert Iemocap(base, clips=False).load().notes == {"labels_xxx": 1}
 
 
-def test_a_reversed_span_shows_nothing(tmp_path: Path) -> None:
-    base = Builder([Talk("Ses05F_impro01", [Said("F", 3, 2), Said("M", 4, 5)])]).write(tmp_path)
-    assert [bool(turn.clip) for turn in Iemocap(base).load().dialogues[0].turns] == [False, True]
-
-
 def draw(film: Path, seconds: int = SECONDS) -> None:
     """An avi of 720x480 pixels; the left half's code is the frame's number, the right half's is 512 more."""
     film.unlink()

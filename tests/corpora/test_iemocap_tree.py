@@ -22,14 +22,6 @@ def refusal(root: Path, sessions: tuple[int, ...] = (5,)) -> CorpusError:
     return caught.value
 
 
-@pytest.mark.parametrize("release", ["", "IEMOCAP_full_release"])
-def test_the_root_is_the_release_or_the_folder_around_it(tmp_path: Path, release: str) -> None:
-    base = Builder(release=release).write(tmp_path)
-    corpus = Iemocap(str(tmp_path)).load()
-    assert [dialogue.id for dialogue in corpus.dialogues] == NAMES
-    assert corpus == Iemocap(base).load()
-
-
 def test_the_fingerprint_does_not_depend_on_where_the_release_lies(tmp_path: Path) -> None:
     here, there = (Builder().write(tmp_path / name) for name in ("here", "there"))
     assert Iemocap(here).load().fingerprint == Iemocap(there).load().fingerprint

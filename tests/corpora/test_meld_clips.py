@@ -42,13 +42,6 @@ def test_the_root_may_be_meld_raw_itself(tmp_path: Path, split: str) -> None:
     assert clips(corpus.dialogues[0].turns) == ["dia0_utt0.mp4", "dia0_utt1.mp4", "dia0_utt2.mp4"]
 
 
-def test_a_missing_clip_leaves_a_turn_of_text_and_is_counted(tmp_path: Path) -> None:
-    Builder(without_clips=frozenset({(0, 1), (3, 0)})).write(tmp_path)
-    corpus = Meld(tmp_path).load()
-    assert clips(corpus.dialogues[0].turns) == ["dia0_utt0.mp4", None, "dia0_utt2.mp4"]
-    assert corpus.notes == {"clips_missing": 2}
-
-
 def test_files_beside_the_clips_are_ignored(tmp_path: Path) -> None:
     Builder(strangers=True).write(tmp_path)
     corpus = Meld(tmp_path).load()
@@ -62,13 +55,6 @@ def test_a_name_with_leading_zeros_is_no_clip(tmp_path: Path) -> None:
     for name in ("dia00_utt0.mp4", "dia0_utt01.mp4", "dia00_utt1.mp4"):
         (tmp_path / "test" / name).write_bytes(b"of another release")
     assert clips(Meld(tmp_path).load().dialogues[0].turns) == ["dia0_utt0.mp4", None, "dia0_utt2.mp4"]
-
-
-def test_only_strangers_give_no_clip(tmp_path: Path) -> None:
-    absent = frozenset({(0, 0), (0, 1)})
-    Builder(strangers=True, without_clips=absent).write(tmp_path)
-    corpus = Meld(tmp_path).load()
-    assert clips(corpus.dialogues[0].turns) == [None, None, "dia0_utt2.mp4"]
 
 
 def test_the_clips_of_another_split_are_not_taken(tmp_path: Path) -> None:
@@ -121,10 +107,3 @@ def test_a_folder_that_may_not_be_entered_is_our_error(tmp_path: Path) -> None:
             Meld(tmp_path).load()
     finally:
         (tmp_path / "test").chmod(0o700)
-
-
-def test_words_alone(tmp_path: Path) -> None:
-    Builder().write(tmp_path)
-    corpus = Meld(tmp_path, clips=False).load()
-    assert clips(corpus.dialogues[0].turns) == [None, None, None]
-    assert corpus.notes == {}

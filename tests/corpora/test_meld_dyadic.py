@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from mmerg.corpora.dialogue import Clip, Corpus
 from mmerg.corpora.meld import Meld
 from mmerg.corpora.protocols import select
-from mmerg.errors import ConfigError, CorpusError, MmergError
+from mmerg.errors import CorpusError, MmergError
 from tests.composed import plain_of, protocol
 
 from .meld_builder import COLUMNS, CSV_NAMES, DYADIC_COLUMNS, Builder, Line, two_dyads
@@ -36,18 +36,6 @@ def refused(reader: Meld) -> CorpusError:
     assert caught.value.where
     assert caught.value.hint
     return caught.value
-
-
-def test_the_plain_layout(tmp_path: Path) -> None:
-    corpus = dyads(tmp_path, dyadic())
-    assert (corpus.name, corpus.split, corpus.notes) == ("meld-dyadic", "test", {})
-    assert [dialogue.id for dialogue in corpus.dialogues] == ["test_dyad0", "test_dyad1"]
-    assert [[turn.speaker for turn in dialogue.turns] for dialogue in corpus.dialogues] == [
-        ["Mark", "Rachel"],
-        ["Rachel", "Ross"],
-    ]
-    assert corpus.dialogues[1].turns[0].text == corpus.dialogues[0].turns[1].text
-    assert [sample.id for sample in select(corpus, protocol()).samples] == ["test_dyad0/2", "test_dyad1/2"]
 
 
 def test_the_ids_before_the_cut_name_the_clips(tmp_path: Path) -> None:
@@ -100,12 +88,6 @@ def test_a_root_without_the_dyadic_file_says_where_it_belongs(tmp_path: Path) ->
     assert "dataset.variant=multi" in error.hint
 
 
-def test_an_unknown_variant_is_a_setting(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match=r"dataset\.variant is 'triadic'") as caught:
-        Meld(tmp_path, variant="triadic").load()  # type: ignore[arg-type]
-    assert "multi, dyadic" in caught.value.hint
-
-
 @pytest.mark.parametrize("variant", ["multi", "dyadic"])
 def test_the_configuration_passes_the_variant_on(variant: str) -> None:
     dataset = plain_of("dataset=meld", "dataset.root=/data", f"dataset.variant={variant}")["dataset"]
@@ -143,13 +125,6 @@ def test_an_episode_that_is_missing_or_in_dispute(
     corpus = Meld(tmp_path, clips=False).load()
     assert [dialogue.episode for dialogue in corpus.dialogues] == [episode]
     assert corpus.notes == notes
-
-
-@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-be"])
-def test_a_file_in_utf_16(tmp_path: Path, encoding: str) -> None:
-    mark = b"\xfe\xff" if encoding == "utf-16-be" else b""
-    path = Builder(encoding=encoding, prefix=mark).write(tmp_path)
-    assert refused(Meld(tmp_path, clips=False)).what == f"{path.name} is in UTF-16, not UTF-8"
 
 
 NUMBER = st.sampled_from(["0", "1", "2", "x", "", "-1", "99999999999"])
@@ -256,3 +231,15 @@ def test_any_bytes_give_a_corpus_or_our_error(variant: Literal["multi", "dyadic"
     assert outcome.dialogues
     assert len({dialogue.id for dialogue in outcome.dialogues}) == len(outcome.dialogues)
     assert all(turn.text and turn.speaker for dialogue in outcome.dialogues for turn in dialogue.turns)
+
+
+def test_the_plain_layout(tmp_path: Path) -> None:
+    corpus = dyads(tmp_path, dyadic())
+    assert (corpus.name, corpus.split, corpus.notes) == ("meld-dyadic", "test", {})
+    assert [dialogue.id for dialogue in corpus.dialogues] == ["test_dyad0", "test_dyad1"]
+    assert [[turn.speaker for turn in dialogue.turns] for dialogue in corpus.dialogues] == [
+        ["Mark", "Rachel"],
+        ["Rachel", "Ross"],
+    ]
+    assert corpus.dialogues[1].turns[0].text == corpus.dialogues[0].turns[1].text
+    assert [sample.id for sample in select(corpus, protocol()).samples] == ["test_dyad0/2", "test_dyad1/2"]

@@ -72,11 +72,6 @@ def test_what_is_not_known_is_none(name: str, split: str) -> None:
     assert expected(name, split) is None
 
 
-@given(st.text(), st.text())
-def test_any_name_is_answered(name: str, split: str) -> None:
-    assert expected(name, split) is None or (name, split) in SPLITS
-
-
 @pytest.mark.parametrize("name", ["meld", "meld-dyadic", "empathetic"])
 def test_the_rows_that_are_published(name: str) -> None:
     rows = {

@@ -127,13 +127,12 @@ def test_labels_that_the_corpus_does_not_have_are_refused() -> None:
         read_corpus(Sound(), ["joy"])
 
 
-@pytest.mark.parametrize("command", ["run", "data"])
 @pytest.mark.parametrize(
-    ("reader", "told"),
+    ("command", "reader", "told"),
     [
-        (Doubled, "ids: 2 have the id 'tea': 0, 2"),
-        (Mislabelled, "'boredom' is none of the labels joy, anger"),
-        (Raising, "raised KeyError: 'text'"),
+        ("run", Doubled, "ids: 2 have the id 'tea': 0, 2"),
+        ("data", Mislabelled, "'boredom' is none of the labels joy, anger"),
+        ("data", Raising, "raised KeyError: 'text'"),
     ],
 )
 def test_the_commands_refuse_it(

@@ -6,7 +6,6 @@ import numpy as np
 
 from benchmarks.apex import talk
 from mmerg.corpora.dialogue import Clip
-from mmerg.frames.apex import apex
 from mmerg.frames.extract import extract
 from mmerg.frames.picture import Picture, from_jpeg
 from mmerg.frames.store import Frame, FrameStore
@@ -55,7 +54,3 @@ def test_where_nothing_moves_frames_are_taken_as_ever(tmp_path: Path, store: Fra
     assert [frame.role for frame in still] == ["context", "context"]
     one = taken(write(tmp_path / "short.mp4", [grey] * 2), store)
     assert [frame.role for frame in one] == ["context", "context"]
-
-
-def test_no_frames_have_no_apex() -> None:
-    assert apex([], []) is None

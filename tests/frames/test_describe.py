@@ -71,10 +71,6 @@ def test_the_sentence_says_what_was_measured_and_no_more() -> None:
     )
 
 
-def test_no_frames_measure_nothing() -> None:
-    assert measure([], []) == ()
-
-
 @pytest.mark.parametrize("data", [b"", b"not a picture"])
 def test_bytes_that_are_no_picture_are_refused(data: bytes) -> None:
     with pytest.raises(ClipError) as caught:

@@ -1,6 +1,5 @@
 """Which frames are taken from clips whose frames say which they are."""
 
-import hashlib
 from pathlib import Path
 
 import pytest
@@ -28,17 +27,6 @@ def seconds(value: int | None) -> float | None:
 
 def fresh(factory: pytest.TempPathFactory) -> FrameStore:
     return FrameStore(factory.mktemp("frames"))
-
-
-def test_whole_clip_gives_frames_in_order_with_their_times(clip100: Path, store: FrameStore) -> None:
-    (found,) = extract([Clip(clip100)], SETTINGS, store)
-    numbers = codes(found, store)
-    assert isinstance(found, tuple)
-    assert len(numbers) == 4
-    assert numbers == sorted(set(numbers))
-    assert [frame.time for frame in found] == pytest.approx([number / FPS for number in numbers])
-    assert {(frame.source, frame.width, frame.height) for frame in found} == {("clip100.mp4", 320, 192)}
-    assert all(hashlib.sha256(store.read(frame.sha256)).hexdigest() == frame.sha256 for frame in found)
 
 
 @settings(max_examples=40, deadline=None)
@@ -136,13 +124,6 @@ def test_a_short_clip_gives_all_its_frames(tmp_path: Path, store: FrameStore) ->
     assert [codes(frames, store) for frames in found] == [[0], [0, 1, 2]]
 
 
-def test_more_frames_than_usual_can_be_asked_for(clip100: Path, store: FrameStore) -> None:
-    (found,) = extract([Clip(clip100)], FramesSettings(per_clip=60), store)
-    numbers = codes(found, store)
-    assert len(numbers) == 60
-    assert numbers == sorted(set(numbers))
-
-
 def test_a_long_file_with_many_spans_keeps_to_each_of_them(tmp_path: Path, store: FrameStore) -> None:
     path = numbered(tmp_path / "dialogue.avi", 500, "MJPG")
     clips = [Clip(path, i * 0.8, i * 0.8 + 1.2, RIGHT_HALF if i % 2 else LEFT_HALF) for i in range(24)]
@@ -171,14 +152,3 @@ def test_the_same_clips_give_the_same_bytes_however_they_are_decoded(
     for number, clip in enumerate(clips):
         one_by_one += extract([clip], SETTINGS, FrameStore(tmp_path / f"again{number}"))
     assert together == one_by_one
-
-
-def test_a_clip_asked_for_twice_is_answered_twice(clip100: Path, store: FrameStore) -> None:
-    first, second = extract([Clip(clip100, 0.0, 1.0), Clip(clip100, 0.0, 1.0)], SETTINGS, store)
-    assert isinstance(first, tuple)
-    assert first == second
-
-
-def test_no_clips_give_nothing(store: FrameStore) -> None:
-    assert extract([], SETTINGS, store) == []
-    assert not store.folder.exists()

@@ -66,9 +66,3 @@ def test_a_burst_of_cuts_does_not_draw_all_frames_to_it() -> None:
     picked = representative(times, [thumb(x) for x in levels], [50.0] * 24, 4)
     assert any(i < 18 for i in picked)
     assert any(i >= 18 for i in picked)
-
-
-def test_uniform_takes_the_middles() -> None:
-    assert uniform([float(i) for i in range(17)], 4) == [2, 6, 10, 14]
-    # Candidates bunched at the front: still one a window, never one twice.
-    assert uniform([0.0, 0.1, 0.2, 0.3, 10.0], 4) == [1, 2, 3, 4]

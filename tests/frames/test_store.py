@@ -1,7 +1,6 @@
 """Frames are found again while nothing has changed, and taken again when anything has."""
 
 import os
-import shutil
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
@@ -108,13 +107,6 @@ def test_frames_show_faces_so_they_are_the_users_alone(clip100: Path, tmp_path: 
     paths = [store.folder.parent, *store.folder.parent.rglob("*")]
     assert {path.stat().st_mode & 0o777 for path in paths if path.is_dir()} == {0o700}
     assert {path.stat().st_mode & 0o777 for path in paths if path.is_file()} == {0o600}
-
-
-def test_a_store_may_be_emptied_between_two_writes(store: FrameStore) -> None:
-    name = store.write(b"jpeg")
-    shutil.rmtree(store.folder)
-    assert store.write(b"jpeg") == name
-    assert store.read(name) == b"jpeg"
 
 
 def test_a_store_that_cannot_be_written_ends_the_run(tmp_path: Path) -> None:

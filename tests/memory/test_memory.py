@@ -43,12 +43,6 @@ def replies(
     return [hit.entry.reply for hit in memory.nearest(query, asked).hits]
 
 
-def test_the_most_similar_come_first(memory: Memory) -> None:
-    assert replies(memory) == ["first", "second", "third", "fourth", "fifth"]
-    assert replies(memory, top_k=2) == ["first", "second"]
-    assert replies(memory, top_k=50) == replies(memory)
-
-
 def test_that_nothing_is_like_it_enough_is_told(memory: Memory) -> None:
     unlike = Query(Origin("q"), "ac", "ac", emotion=None, reply="hidden")
     found = memory.nearest(unlike, wanted(min_similarity=1.0, **ALL))
@@ -87,15 +81,6 @@ def test_without_a_forecast_nothing_is_of_its_emotion(memory: Memory) -> None:
     assert replies(memory, unknown, emotion="prefer") == replies(memory)
 
 
-def test_the_threshold_holds_for_each_emotion(memory: Memory) -> None:
-    """TRACE's retrieval: of the same emotion and similar, else similar alone."""
-    assert replies(memory, least=0.9) == ["first", "second"]
-    assert replies(memory, emotion="prefer", least=0.9) == ["second", "first"]
-    assert replies(memory, emotion="require", least=0.9) == ["second"]
-    assert replies(memory, least=0.999, top_k=1) == ["first"]
-    assert replies(memory, replace(QUERY, text="zzz"), least=0.5) == []
-
-
 @pytest.mark.parametrize(("least", "left"), [(1, [1, 2, 3]), (2, [2, 3]), (3, [3]), (4, [])])
 def test_a_reply_of_too_few_words_is_no_exemplar(least: int, left: list[int], tmp_path: Path) -> None:
     source = corpus(*(dialogue(f"of {count}", "X: aaaa", f"Y: {'yes ' * count}") for count in (1, 2, 3)))
@@ -112,11 +97,6 @@ def test_guards_are_walked_past_and_told(memory: Memory) -> None:
     ]
     assert [(hit.entry.reply, hit.guard) for hit in found.hits] == [("third", "")]
     assert found.excluded[0].similarity == 1.0
-
-
-def test_only_what_is_met_is_told(memory: Memory) -> None:
-    assert memory.nearest(replace(QUERY, reply="fifth"), wanted(top_k=1, **ALL)).excluded == ()
-    assert len(memory.nearest(replace(QUERY, reply="fifth"), wanted(top_k=5, **ALL)).excluded) == 1
 
 
 def test_everything_may_be_kept_back(memory: Memory) -> None:

@@ -3,7 +3,6 @@
 import json
 import platform
 import shutil
-from concurrent.futures import ThreadPoolExecutor
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -65,14 +64,6 @@ def test_a_vector_depends_on_its_text_alone(embedder: Onnx) -> None:
     assert np.array_equal(together, Onnx(MODEL, TOKENIZER, threads=1).embed(texts))
 
 
-def test_several_threads_may_ask(embedder: Onnx) -> None:
-    texts = [f"This is sentence {number}." for number in range(24)]
-    alone = np.vstack([embedder.embed([text]) for text in texts])
-    with ThreadPoolExecutor(4) as threads:
-        asked = list(threads.map(lambda text: embedder.embed([text]), texts))
-    assert np.array_equal(np.vstack(asked), alone)
-
-
 def test_of_a_long_text_the_last_words_count(embedder: Onnx) -> None:
     short = Onnx(MODEL, TOKENIZER, max_length=10)
     first, second, other = short.embed(["cats " * 40 + "the end is near", "dogs " * 40 + "the end is near", "a b"])
@@ -128,28 +119,6 @@ def test_a_model_or_tokenizer_that_is_no_path(wrong: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    ("reference", "what"),
-    [
-        ("package:", "this names no file of a package"),
-        ("package:/x", "this names no file of a package"),
-        ("package:no such/x", "this names no file of a package"),
-        ("package:json", "this names no file of a package"),
-    ],
-)
-def test_a_reference_that_names_nothing_is_told_as_it_was_asked_for(reference: str, what: str) -> None:
-    with pytest.raises(ConfigError, match=what) as caught:
-        Onnx(reference, TOKENIZER).identity()
-    assert caught.value.where == reference
-
-
-def test_a_package_without_the_file_is_told_with_its_place() -> None:
-    with pytest.raises(ConfigError, match="there is no such file") as caught:
-        Onnx("package:json/x", TOKENIZER).identity()
-    assert caught.value.where == str(Path(json.__file__).parent / "x")
-    assert "memory.embedder.folder" in caught.value.hint
-
-
-@pytest.mark.parametrize(
     ("lacking", "named"), [("onnx/model.onnx", "model.onnx"), ("tokenizer.json", "tokenizer.json")]
 )
 def test_a_folder_without_its_files(lacking: str, named: str, own: Path) -> None:
@@ -168,7 +137,3 @@ def test_files_that_are_something_else(own: Path) -> None:
         Onnx("", "", folder=str(own)).identity()
     with pytest.raises(ConfigError, match="there is no such file"):
         Onnx(str(own / "nothing.onnx"), str(tokenizer)).identity()
-
-
-def test_making_one_reads_nothing() -> None:
-    Onnx("/nowhere/model.onnx", "/nowhere/tokenizer.json")
