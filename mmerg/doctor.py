@@ -16,10 +16,10 @@ from functools import partial
 
 from mmerg.backends.dialects import DIALECTS
 from mmerg.backends.ollama_host import OllamaHost
-from mmerg.backends.protocol import SHOWN_DIGEST, Engine, Sampling
+from mmerg.backends.protocol import SHOWN_DIGEST, Backend, Engine, Sampling
 from mmerg.checking import at_once, probes
 from mmerg.checking.audits import RUNS, audits
-from mmerg.checking.probes import Found, failed_call
+from mmerg.checking.probes import Finding
 from mmerg.checking.room import room
 from mmerg.console.terminal import STARTS_OVER, console, escape, run_command, start
 from mmerg.errors import CallError, Failure, SampleError
@@ -39,91 +39,101 @@ def examine(settings: DoctorSettings) -> int:
     absent: list[CallError] = []
     for host in hosts:
         out.print(escape(f"{host}, backbone {settings.backbone.name}"))
-        for found in _findings(settings, host, absent):
-            out.print(escape(f"  {MARKS[found.status]} {found.probe}: {found.text}"), soft_wrap=True)
-            failed += found.status == "failed"
+        for name, (status, text) in _findings(settings, host, absent):
+            out.print(escape(f"  {MARKS[status]} {name}: {text}"), soft_wrap=True)
+            failed += status == "failed"
     if len(absent) == len(hosts):
         raise absent[0]
     out.print(f"{failed} checks failed" if failed else "nothing failed")
     return 1 if failed else 0
 
 
-def _findings(settings: DoctorSettings, host: str, absent: list[CallError]) -> Iterator[Found]:
+def _findings(settings: DoctorSettings, host: str, absent: list[CallError]) -> Iterator[tuple[str, Finding]]:
     """What is found of a host, as it comes; where there is no server, or it has no such model, `absent` gets why."""
-    backbone = settings.backbone
-    sampling = Sampling().changed(backbone.sampling.plain())
     with closing(make(settings.backend.adapter, host=host)) as backend:
         try:
             engine: Engine = backend.describe()
         except CallError as error:
             absent.append(error)
-            yield failed_call("model" if error.failure is Failure.MODEL_NOT_FOUND else "server", error)
+            yield "model" if error.failure is Failure.MODEL_NOT_FOUND else "server", _failed(error)
             return
-        yield Found("server", "ok", f"{engine.backend} {engine.version}")
-        told = f"{engine.model}, digest {engine.digest[:SHOWN_DIGEST]}, {', '.join(engine.capabilities)}"
-        yield Found("model", "ok", told)
-        yield _context(engine)
+        yield "server", ("ok", f"{engine.backend} {engine.version}")
+        capabilities = ", ".join(engine.capabilities)
+        yield "model", ("ok", f"{engine.model}, digest {engine.digest[:SHOWN_DIGEST]}, {capabilities}")
+        yield "context", _context(engine)
         if isinstance(settings, RunSettings):
-            yield room(settings, engine)
-        checks: dict[str, Callable[[], Found]] = {
-            "reply": partial(probes.answers, backend),
-            "schema": partial(probes.schema, backend),
-            "logprobs": partial(probes.logprobs, backend),
-            "penalties": partial(probes.penalties, backend, sampling),
-            "seeds": partial(probes.seeds, backend, sampling),
-        }
-        dialect = DIALECTS.get(str(engine.load.get("dialect")))
-        if silent := dialect is not None and not dialect.logprobs:
-            del checks["logprobs"]
-            yield Found("logprobs", "ok", "this server tells none: no self_ppl, +audit=comparison or system=best_of_n")
+            yield "room", room(settings, engine)
         if not engine.vision:
-            yield Found("eyes", "ok", "none: frames go to this model as measured descriptions")
-        elif backbone.max_images > 1:
-            checks["two images"] = partial(probes.two_images, backend)
-        checks["parallel"] = partial(at_once.parallel, backend, backbone.concurrency, engine.vision)
-        checks["at once"] = partial(at_once.worth, backend, backbone.concurrency, engine.vision)
-        if engine.backend == "ollama":
-            checks |= {"memory": partial(_memory, host, engine), "embeddings": partial(_embeddings, host, engine)}
-        for name, check in checks.items():
+            yield "eyes", ("ok", "none: frames go to this model as measured descriptions")
+        dialect = DIALECTS.get(str(engine.load.get("dialect")))
+        silent = dialect is not None and not dialect.logprobs
+        if silent:
+            yield "logprobs", ("ok", "this server tells none: no self_ppl, +audit=comparison or system=best_of_n")
+        for name, probe in _probes(settings, host, backend, engine).items():
+            if name == "logprobs" and silent:
+                continue
             try:
-                yield check()
+                yield name, probe()
             except CallError as error:
-                yield failed_call(name, error)
+                yield name, _failed(error)
         if isinstance(settings, ExamSettings) and settings.audits:
             try:
-                yield from audits(backend, backbone.sampling.plain(), ("findings",) if silent else tuple(RUNS))
+                yield from audits(backend, settings.backbone.sampling.plain(), ("findings",) if silent else tuple(RUNS))
             except SampleError as error:
-                yield Found("audits", "failed", str(error))
+                yield "audits", ("failed", str(error))
 
 
-def _context(engine: Engine) -> Found:
+def _probes(settings: DoctorSettings, host: str, backend: Backend, engine: Engine) -> dict[str, Callable[[], Finding]]:
+    """The checks that make calls, by name, in their order."""
+    backbone = settings.backbone
+    sampling = Sampling().changed(backbone.sampling.plain())
+    several = engine.vision and backbone.max_images > 1
+    ollama = engine.backend == "ollama"
+    return {
+        "reply": partial(probes.answers, backend),
+        "schema": partial(probes.schema, backend),
+        "logprobs": partial(probes.logprobs, backend),
+        "penalties": partial(probes.penalties, backend, sampling),
+        "seeds": partial(probes.seeds, backend, sampling),
+        **({"two images": partial(probes.two_images, backend)} if several else {}),
+        "parallel": partial(at_once.parallel, backend, backbone.concurrency, engine.vision),
+        "at once": partial(at_once.worth, backend, backbone.concurrency, engine.vision),
+        **({"memory": partial(_memory, host, engine), "embeddings": partial(_embed, host, engine)} if ollama else {}),
+    }
+
+
+def _failed(error: CallError) -> Finding:
+    return "failed", f"{error.failure}: {error.what}" + f"; {error.hint}" * bool(error.hint)
+
+
+def _context(engine: Engine) -> Finding:
     wanted = int(engine.load.get("num_ctx", 0))
     if engine.context_length and wanted > engine.context_length:
         text = f"num_ctx {wanted} is over the model's own {engine.context_length}: it would be clamped without a word"
-        return Found("context", "failed", f"{text}; set backbone.load.num_ctx={engine.context_length}")
-    return Found("context", "ok", f"num_ctx {wanted} of {engine.context_length or 'an unknown number'} tokens")
+        return "failed", f"{text}; set backbone.load.num_ctx={engine.context_length}"
+    return "ok", f"num_ctx {wanted} of {engine.context_length or 'an unknown number'} tokens"
 
 
-def _memory(host: str, engine: Engine) -> Found:
+def _memory(host: str, engine: Engine) -> Finding:
     """The context and the place that the model was really loaded with; asked after the first call."""
     now = OllamaHost(host).loaded(engine.model)
     if now is None:
-        return Found("memory", "failed", "the model is not loaded after a call; the server unloads it at once")
+        return "failed", "the model is not loaded after a call; the server unloads it at once"
     wanted = int(engine.load.get("num_ctx", 0))
     loaded = f"{now.size / 2**30:.1f} GiB, context {now.context_length} as loaded"
     if now.context_length and now.context_length < wanted:
-        return Found("memory", "failed", f"{loaded}, {wanted} was asked for")
+        return "failed", f"{loaded}, {wanted} was asked for"
     if now.spilled:
         share = f"{100 * (1 - now.size_vram / max(now.size, 1)):.0f} % of it on the CPU"
-        return Found("memory", "open", f"{loaded}, {share}: slow; a smaller num_ctx may fit the GPU")
-    return Found("memory", "ok", f"{loaded}, all of it on the GPU")
+        return "open", f"{loaded}, {share}: slow; a smaller num_ctx may fit the GPU"
+    return "ok", f"{loaded}, all of it on the GPU"
 
 
-def _embeddings(host: str, engine: Engine) -> Found:
+def _embed(host: str, engine: Engine) -> Finding:
     if "embedding" not in engine.capabilities:
-        return Found("embeddings", "open", "this model does not offer them")
+        return "open", "this model does not offer them"
     vectors = OllamaHost(host).embed(engine.model, ["one", "two"], engine.load)
-    return Found("embeddings", "ok", f"{len(vectors[0])} dimensions")
+    return "ok", f"{len(vectors[0])} dimensions"
 
 
 def main() -> int:

@@ -1,4 +1,4 @@
-"""What a doctor asks with several calls at once: whether each says what it says alone, and how many are worth it."""
+"""What a doctor asks with several calls at once: whether each gives what it gives alone, and how many are worth it."""
 
 import math
 import random
@@ -10,8 +10,8 @@ from typing import Literal
 
 import numpy as np
 
-from mmerg.backends.protocol import Backend, Image, Reply, Request
-from mmerg.checking.probes import Found, asked, picture
+from mmerg.backends.protocol import Backend, Reply, Request
+from mmerg.checking.probes import Finding, picture, request
 
 GROUPS = 3
 AGREE = 0.25  # by so much may a token's log-probability differ: a cached prefix alone makes 0.05 on a 4-bit model
@@ -24,30 +24,29 @@ TIED = 1.1  # tokens whose probabilities sum to more were not equally likely in 
 Agreement = Literal["alike", "tied", "other"]
 
 
-def parallel(backend: Backend, concurrency: int, vision: bool) -> Found:
+def parallel(backend: Backend, concurrency: int, vision: bool) -> Finding:
     """Calls of unequal size, with images where the model has eyes, give sent at once what each gives alone."""
     chance = random.Random(7)
     number = max(concurrency, 2)
-    found: list[Agreement] = []
+    found: list[set[Agreement]] = []
     for _ in range(GROUPS):
-        group = [_pictured(chance, 24) if vision else _worded(chance, 24) for _ in range(min(number, ALONE))]
-        alone = [backend.complete(request) for request in group]
+        group = [_request(chance, 24, vision) for _ in range(min(number, ALONE))]
+        alone = [backend.complete(one) for one in group]
         with ThreadPoolExecutor(number) as threads:
             together = list(threads.map(backend.complete, islice(cycle(group), number)))
-        agreed = [agreement(one, two) for one, two in zip(cycle(alone), together, strict=False)]
-        found.append("other" if "other" in agreed else "tied" if "tied" in agreed else "alike")
-    other, tied = found.count("other"), found.count("tied")
+        found.append({agreement(one, two) for one, two in zip(cycle(alone), together, strict=False)})
+    other = sum("other" in group for group in found)
+    tied = sum("tied" in group for group in found)
     groups = f"of {GROUPS} groups of {number} calls at once"
+    if other and concurrency > 1:
+        return "failed", f"{other} {groups} gave other answers than alone: set backbone.concurrency=1"
     if other:
-        told = f"{other} {groups} gave other answers than alone"
-        if concurrency > 1:
-            return Found("parallel", "failed", f"{told}: set backbone.concurrency=1")
-        return Found("parallel", "ok", f"{told}; one call at a time is what backbone.concurrency=1 asks for")
+        asks = "one call at a time is what backbone.concurrency=1 asks for"
+        return "ok", f"{other} {groups} gave other answers than alone; {asks}"
     if tied:
-        told = f"{tied} {groups} parted from what each gives alone, where two tokens were equally likely"
-        return Found("parallel", "open", f"{told}: a batch's order of sums; replies that are not cached may differ")
-    text = f"{GROUPS} groups of {number} calls at once gave what each gave alone (or the server took them one by one)"
-    return Found("parallel", "ok", text)
+        parted = f"{tied} {groups} parted from what each gives alone, where two tokens were equally likely"
+        return "open", f"{parted}: a batch's order of sums; replies that are not cached may differ"
+    return "ok", f"{groups.removeprefix('of ')} gave what each gave alone (or the server took them one by one)"
 
 
 def agreement(one: Reply, two: Reply) -> Agreement:
@@ -61,26 +60,25 @@ def agreement(one: Reply, two: Reply) -> Agreement:
     return "alike" if one.text == two.text else "other"
 
 
-def worth(backend: Backend, concurrency: int, vision: bool) -> Found:
+def worth(backend: Backend, concurrency: int, vision: bool) -> Finding:
     """How many calls at once are worth it: tokens a second of 1, 2, 4, …, as long as twice as many give more. With eyes
     every other call has an image, as a run's have."""
     chance = random.Random(11)
     rates: dict[int, float] = {}
     number = 1
     while number <= MOST and paying(rates) == max(rates, default=0):
-        calls = range(max(number, 2))
-        group = [_pictured(chance, 32, SIDE) if vision and call % 2 else _worded(chance, 32) for call in calls]
+        group = [_request(chance, 32, vision and call % 2 == 1, SIDE) for call in range(max(number, 2))]
         begin = time.monotonic()
         with ThreadPoolExecutor(number) as threads:
             tokens = sum(max(reply.response_tokens, 1) for reply in threads.map(backend.complete, group))
         rates[number] = tokens / max(time.monotonic() - begin, 1e-9)
         number *= 2
     best = paying(rates)
-    told = ", ".join(f"{many} at once {rate / rates[1]:.1f}" for many, rate in rates.items() if many > 1)
-    text = f"tokens a second, one call's as 1{', every other with an image' * vision}: {told}"
+    ratios = ", ".join(f"{many} at once {rate / rates[1]:.1f}" for many, rate in rates.items() if many > 1)
+    text = f"tokens a second, one call's as 1{', every other with an image' * vision}: {ratios}"
     if best == concurrency:
-        return Found("at once", "ok", f"{text}; backbone.concurrency={concurrency} is worth it")
-    return Found("at once", "ok", f"{text}; backbone.concurrency={best} would be worth it, where parallel is well")
+        return "ok", f"{text}; backbone.concurrency={concurrency} is worth it"
+    return "ok", f"{text}; backbone.concurrency={best} would be worth it, where parallel is well"
 
 
 def paying(rates: Mapping[int, float]) -> int:
@@ -91,19 +89,13 @@ def paying(rates: Mapping[int, float]) -> int:
     return best
 
 
-def _pictured(chance: random.Random, num_predict: int, side: int = 0) -> Request:
-    image = _noise(side or chance.choice((96, 160, SIDE, 288, 352)), chance.randrange(2**31))
-    return asked("Describe the image in one sentence.", (image,), num_predict=num_predict)
-
-
-def _worded(chance: random.Random, num_predict: int) -> Request:
-    """A prompt of a length and a beginning of its own, so that no other's is reused."""
+def _request(chance: random.Random, num_predict: int, pictured: bool, side: int = 0) -> Request:
+    """With an image of noise, or a prompt of a length and a beginning of its own, so that no other's is reused."""
+    if pictured:
+        side = side or chance.choice((96, 160, SIDE, 288, 352))
+        blocks = np.random.default_rng(chance.randrange(2**31)).integers(0, 256, (8, 8, 3), np.uint8)
+        image = picture(np.kron(blocks, np.ones((side // 8, side // 8, 1), np.uint8)))
+        return request("Describe the image in one sentence.", (image,), num_predict=num_predict)
     number = chance.randrange(10**6)
-    return asked(
-        f"{number}. {'I walked home in the rain. ' * (number % 9)}Tell a story about it.", num_predict=num_predict
-    )
-
-
-def _noise(side: int, seed: int) -> Image:
-    blocks = np.random.default_rng(seed).integers(0, 256, (8, 8, 3), np.uint8)
-    return picture(np.kron(blocks, np.ones((side // 8, side // 8, 1), np.uint8)))
+    story = f"{number}. {'I walked home in the rain. ' * (number % 9)}Tell a story about it."
+    return request(story, num_predict=num_predict)

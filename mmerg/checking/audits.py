@@ -4,14 +4,14 @@ By findings, as MERG's GRA gives them (arXiv 2604.18988, section 3), a scene's o
 to fail; by comparison the own line is to be preferred, over both orders. Chance is right in half the cases of either.
 """
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator
 from dataclasses import replace
 from importlib.resources import files
 from typing import Any
 
 from mmerg.auditing.comparison import preferred
 from mmerg.backends.protocol import Backend, Sampling
-from mmerg.checking.probes import Found
+from mmerg.checking.probes import Finding
 from mmerg.corpora.dialogue import Scene, Turn
 from mmerg.engine.ask import Asker
 from mmerg.engine.loops.loop import Ask
@@ -40,20 +40,25 @@ def scenes() -> list[tuple[Scene, str]]:
     return found
 
 
-def audits(backend: Backend, samplers: dict[str, Any], kinds: Collection[str]) -> Iterator[Found]:
+def audits(backend: Backend, samplers: dict[str, Any], kinds: Collection[str]) -> Iterator[tuple[str, Finding]]:
     """A finding for each auditor of `kinds`. samplers: the backbone's, as its page has them. Raises CallError."""
-    prompts, told = prompts_of(parse(compose("config", WRITER_ALONE).config, RunSettings)), scenes()
+    prompts, lines = prompts_of(parse(compose("config", WRITER_ALONE).config, RunSettings)), scenes()
     auditor, [writer] = prompts.system.auditor, prompts.system.stages
     assert auditor is not None
-    shown = replace(auditor, audits=(writer.name,))
+    comparing = replace(auditor, audits=(writer.name,))
     right: dict[str, list[bool]] = {kind: [] for kind in kinds}
-    for (scene, own), (_, other) in zip(told, [*told[1:], told[0]], strict=True):
+    for (scene, own), (_, other) in zip(lines, [*lines[1:], lines[0]], strict=True):
         ask = Asker(prompts, backend, Sampling().changed(samplers), lambda _: None)  # no trace
         right["findings"] += [_passes(ask, auditor, scene, own) is True, _passes(ask, auditor, scene, other) is False]
         if "comparison" in right:
-            right["comparison"].append(preferred(ask, shown, State(scene), own, other) > 0)
+            right["comparison"].append(preferred(ask, comparing, State(scene), own, other) > 0)
     for name, cases in right.items():
-        yield _found(name, cases)
+        low, high = (100 * bound for bound in wilson(sum(cases) / len(cases), len(cases)))
+        text = f"right in {sum(cases)} of {len(cases)} cases ({low:.0f} to {high:.0f} %, chance is 50)"
+        if low > 50:
+            yield f"audit by {name}", ("ok", f"{text}; {RUNS[name]}")
+        else:
+            yield f"audit by {name}", ("open", f"{text}: not shown to be better than chance")
 
 
 def _passes(ask: Ask, auditor: Stage, scene: Scene, line: str) -> bool | None:
@@ -64,11 +69,3 @@ def _passes(ask: Ask, auditor: Stage, scene: Scene, line: str) -> bool | None:
         return None
     assert not isinstance(reply, str)
     return audit_of(reply).fault is None
-
-
-def _found(name: str, right: Sequence[bool]) -> Found:
-    low, high = (100 * bound for bound in wilson(sum(right) / len(right), len(right)))
-    told = f"right in {sum(right)} of {len(right)} cases ({low:.0f} to {high:.0f} %, chance is 50)"
-    better = low > 50
-    end = f"; {RUNS[name]}" if better else ": not shown to be better than chance"
-    return Found(f"audit by {name}", "ok" if better else "open", told + end)

@@ -1,32 +1,33 @@
-"""What a doctor asks of a backend: small calls whose right answer is known. Each gives one finding.
+"""What a doctor asks of a backend: small calls whose right answer is known.
 
-A probe says `ok`, `failed`, or `open` where nothing could be shown either way; it never takes silence for success.
+A probe finds `ok`, `failed`, or `open` where nothing could be shown either way; it never takes silence for success.
 Knows backends by their protocol only.
 """
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from hashlib import sha256
-from typing import Annotated, Literal, TypeVar
+from typing import Annotated, Literal, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field, ValidationError
 
 from mmerg.backends.protocol import Backend, Finish, Image, Message, Reply, Request, Sampling
-from mmerg.errors import CallError, ConfigError
+from mmerg.errors import ConfigError
 from mmerg.frames.picture import to_jpeg
 from mmerg.storage.record import Record
 
 COLOURS = {"red": (40, 40, 220), "green": (60, 180, 60), "blue": (220, 60, 40), "yellow": (40, 220, 230)}  # B, G, R
 NEUTRAL = {"repeat_penalty": 1.0, "presence_penalty": 0.0, "frequency_penalty": 0.0}
-OTHER_SEEDS = (8, 9, 10, 11)  # several, as a small model may refuse with the same words a few times
 PRESSED = {"repeat_penalty": 1.8, "presence_penalty": 1.9, "frequency_penalty": 1.9}
+OTHER_SEEDS = (8, 9, 10, 11)  # several, as a small model may refuse with the same words a few times
+HELLO = "Say hello in one short sentence."
 
-Status = Literal["ok", "failed", "open"]
+Finding: TypeAlias = tuple[Literal["ok", "failed", "open"], str]
 Colour = Literal["red", "green", "blue", "yellow"]
-Asked = TypeVar("Asked", bound=Record)
+Answer = TypeVar("Answer", bound=Record)
 
 
 class Steps(Record):
@@ -43,128 +44,114 @@ class Colours(Record):
     second: Colour
 
 
-@dataclass(frozen=True)
-class Found:
-    """A probe's finding, a line in the doctor's report."""
-
-    probe: str
-    status: Status
-    text: str
-
-
-def answers(backend: Backend) -> Found:
+def answers(backend: Backend) -> Finding:
     """A plain call gives words."""
-    reply = backend.complete(asked("Say hello in one short sentence.", num_predict=64))
-    told = f"{reply.prompt_tokens} + {reply.response_tokens} tokens in {reply.seconds:.1f} s"
+    reply = backend.complete(request(HELLO, num_predict=64))
+    text = f"{reply.prompt_tokens} + {reply.response_tokens} tokens in {reply.seconds:.1f} s"
     if not reply.text.strip():
-        return Found("reply", "failed", f"the reply is blank ({told}); a thinking-only tag? take the instruct tag")
-    return Found("reply", "ok", told)
+        return "failed", f"the reply is blank ({text}); a thinking-only tag? take the instruct tag"
+    return "ok", text
 
 
-def schema(backend: Backend) -> Found:
+def schema(backend: Backend) -> Finding:
     """A reply holds to a schema, fields in its order, though the prompt asks for something else: so it binds. A model
     reasons before it decides only where the order is kept; a server that sorts fields gives the mood first."""
     text = "Say hello in one short sentence of plain words, without any JSON."
-    reply = backend.complete(asked(text, schema=json.dumps(Steps.model_json_schema())))
-    held = _held(reply, Steps) is not None and list(json.loads(reply.text)) == list(Steps.model_fields)
-    if held and reply.finish is Finish.STOP:
-        return Found("schema", "ok", "a reply holds to its JSON schema against what the prompt asks for")
+    reply = backend.complete(request(text, answer=Steps))
+    holds = read_answer(reply, Steps) is not None and list(json.loads(reply.text)) == list(Steps.model_fields)
+    if holds and reply.finish is Finish.STOP:
+        return "ok", "a reply holds to its JSON schema against what the prompt asks for"
     blanks = len(reply.text) > 3 and reply.text[-4:].isspace()
     hint = "let it take no blanks in JSON: docs/servers.md" if blanks else "update the server"
-    return Found("schema", "failed", f"asked for a schema, got {reply.text[:120]!r} ({reply.finish}); {hint}")
+    return "failed", f"asked for a schema, got {reply.text[:120]!r} ({reply.finish}); {hint}"
 
 
-def logprobs(backend: Backend) -> Found:
+def logprobs(backend: Backend) -> Finding:
     """Log-probabilities come with free text: perplexity needs them."""
-    reply = backend.complete(asked("Say hello in one short sentence.", num_predict=64))
+    reply = backend.complete(request(HELLO, num_predict=64))
     if not reply.logprobs:
-        told = "no log-probabilities came back: self_ppl cannot be computed; update the server"
-        return Found("logprobs", "failed", told)
-    return Found("logprobs", "ok", f"{len(reply.logprobs)} for {reply.response_tokens} tokens")
+        return "failed", "no log-probabilities came back: self_ppl cannot be computed; update the server"
+    return "ok", f"{len(reply.logprobs)} for {reply.response_tokens} tokens"
 
 
-def penalties(backend: Backend, sampling: Sampling) -> Found:
+def penalties(backend: Backend, sampling: Sampling) -> Finding:
     """Each penalty changes what a repetitive prompt brings. One that the backbone sets must."""
     plain = sampling.changed({"temperature": 0.0, "num_predict": 32, **NEUTRAL})
     text = "Write the word rain thirty times."
-    without = backend.complete(asked(text, sampling=plain)).text
+    without = backend.complete(request(text, sampling=plain)).text
     idle: dict[str, str] = {}
     for name, value in PRESSED.items():
         try:
-            pressed = backend.complete(asked(text, sampling=plain.changed({name: value}))).text
+            pressed = backend.complete(request(text, sampling=plain.changed({name: value}))).text
         except ConfigError as error:
             idle[name] = f"{error.what}; {error.hint}"
         else:
             idle |= {name: "it changes nothing"} if pressed == without else {}
     if not idle:
-        return Found("penalties", "ok", f"{', '.join(PRESSED)} act")
-    told = "; ".join(f"{name}: {why}" for name, why in idle.items())
+        return "ok", f"{', '.join(PRESSED)} act"
     used = [name for name in idle if getattr(sampling, name) != NEUTRAL[name]]
-    status: Status = "failed" if used else "open"
-    return Found("penalties", status, f"{told}; the backbone sets {', '.join(used) or 'none of these'}")
+    whys = "; ".join(f"{name}: {why}" for name, why in idle.items())
+    return "failed" if used else "open", f"{whys}; the backbone sets {', '.join(used) or 'none of these'}"
 
 
-def seeds(backend: Backend, sampling: Sampling) -> Found:
+def seeds(backend: Backend, sampling: Sampling) -> Finding:
     """A seed gives its reply again and another seed another one. Where the backbone samples, they must."""
     hot = replace(sampling, temperature=1.0, num_predict=32)
     text = "Tell a story about a storm."
-    said = (backend.complete(asked(text, sampling=replace(hot, seed=seed))).text for seed in (7, 7, *OTHER_SEEDS))
-    one, again = next(said), next(said)
-    if one == again and any(other != one for other in said):
-        return Found("seeds", "ok", "a seed gives its reply again, another seed another")
+    texts = (backend.complete(request(text, sampling=replace(hot, seed=seed))).text for seed in (7, 7, *OTHER_SEEDS))
+    one, again = next(texts), next(texts)
+    if one == again and any(other != one for other in texts):
+        return "ok", "a seed gives its reply again, another seed another"
     same = f"{1 + len(OTHER_SEEDS)} seeds gave one reply: the server ignores them"
-    told = "one seed gave two replies" if one != again else same
+    why = "one seed gave two replies" if one != again else same
     if sampling.temperature:
-        return Found("seeds", "failed", f"{told}; the backbone's temperature is {sampling.temperature:g}")
-    return Found("seeds", "open", f"{told}; at the backbone's temperature of 0 they matter to draws alone")
+        return "failed", f"{why}; the backbone's temperature is {sampling.temperature:g}"
+    return "open", f"{why}; at the backbone's temperature of 0 they matter to draws alone"
 
 
-def two_images(backend: Backend) -> Found:
+def two_images(backend: Backend) -> Finding:
     """Each of two images is seen: another one in its place changes the reply. Two plain colours are told apart."""
-    shown = {name: picture(np.full((128, 128, 3), values, np.uint8)) for name, values in COLOURS.items()}
-    red, blue = shown["red"], shown["blue"]
+    images = {name: picture(np.full((128, 128, 3), values, np.uint8)) for name, values in COLOURS.items()}
+    red, blue = images["red"], images["blue"]
     both, *changed = (
-        backend.complete(asked("Describe the images in one sentence.", images, num_predict=16))
-        for images in ((red, red), (blue, red), (red, blue))
+        backend.complete(request("Describe the images in one sentence.", pair, num_predict=16))
+        for pair in ((red, red), (blue, red), (red, blue))
     )
     same = [(reply.text, reply.logprobs) == (both.text, both.logprobs) for reply in changed]
-    seen = "" if any(same) else "each changes the reply; "
     if both.logprobs and any(same):
         which = " and ".join(name for name, equal in zip(("first", "second"), same, strict=True) if equal)
-        told = f"another {which} image of two changes nothing: it is not seen"
-        return Found("two images", "failed", f"{told}; set backbone.max_images=1, which sends one grid")
+        why = f"another {which} image of two changes nothing: it is not seen"
+        return "failed", f"{why}; set backbone.max_images=1, which sends one grid"
     right, orders = 0, [("red", "blue"), ("blue", "red"), ("green", "yellow")]
-    wanted = json.dumps(Colours.model_json_schema())
     text = f'Which colour is each image? JSON with "first" and "second", each one of {", ".join(COLOURS)}.'
     for first, second in orders:
-        got = _held(backend.complete(asked(text, [shown[first], shown[second]], wanted)), Colours)
-        right += got is not None and (got.first, got.second) == (first, second)
-    told = f"{seen}colours told apart in {right} of {len(orders)} pairs"
+        reply = backend.complete(request(text, [images[first], images[second]], Colours))
+        found = read_answer(reply, Colours)
+        right += found is not None and (found.first, found.second) == (first, second)
+    found_text = (
+        f"{'' if any(same) else 'each changes the reply; '}colours told apart in {right} of {len(orders)} pairs"
+    )
     if right == len(orders):
-        return Found("two images", "ok", told)
+        return "ok", found_text
     doubt = "that it can tell several images apart was not shown; consider backbone.max_images=1, which sends one grid"
-    return Found("two images", "open", f"{told} only: {doubt}")
+    return "open", f"{found_text} only: {doubt}"
 
 
-def failed_call(probe: str, error: CallError) -> Found:
-    """A failed call as a finding."""
-    return Found(probe, "failed", f"{error.failure}: {error.what}{f'; {error.hint}' if error.hint else ''}")
-
-
-def asked(
+def request(
     text: str,
     images: Sequence[Image] = (),
-    schema: str = "",
+    answer: type[Record] | None = None,
     num_predict: int = 128,
     sampling: Sampling | None = None,
 ) -> Request:
     """A prompt in plain words; free text brings log-probabilities."""
-    message = Message("user", text, tuple(images))
-    return Request((message,), sampling or Sampling(num_predict=num_predict, seed=1), schema, logprobs=not schema)
+    schema = json.dumps(answer.model_json_schema()) if answer else ""
+    sampling = sampling or Sampling(num_predict=num_predict, seed=1)
+    return Request((Message("user", text, tuple(images)),), sampling, schema, logprobs=not schema)
 
 
-def _held(reply: Reply, kind: type[Asked]) -> Asked | None:
-    """The reply, None where it does not hold to the schema of `kind`."""
+def read_answer(reply: Reply, kind: type[Answer]) -> Answer | None:
+    """The answer in a reply; None where it does not hold to the schema of `kind`."""
     try:
         return kind.model_validate_json(reply.text, strict=True)
     except ValidationError:

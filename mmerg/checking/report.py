@@ -1,17 +1,24 @@
-"""What a check found, what of it is wrong, and its bytes as JSON: the same corpus gives the same bytes.
+"""The parts of a check of a corpus: of each what it found, what of it is wrong, and what a terminal shows.
 
-Report(part(corpus), clips, targets(protocol, selection, corpus, 2, useless)).problems()    # none: it is sound
+check_counts(corpus).problems    # none: the corpus is as published
 """
 
-import json
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from itertools import groupby
+from pathlib import Path
+from typing import NamedTuple
 
-from mmerg.console.terminal import printable
+from rich.console import RenderableType
+from rich.table import Column, Table
+
+from mmerg.checking.clips import HARMLESS, Flaw, Wanted
+from mmerg.console.tables import NONE, Sheet
+from mmerg.console.terminal import escape, printable
 from mmerg.corpora.dialogue import Clip, Corpus
 from mmerg.corpora.protocols import Selection, describe
-from mmerg.corpora.published import Expected, expected
+from mmerg.corpora.published import Expected, expected, known_bad
 from mmerg.engine.look import COULD_SHOW_TARGET, recent_clips
 from mmerg.errors import some
 from mmerg.settings.model import ProtocolSettings
@@ -24,11 +31,20 @@ NAMED = {  # as in conf/protocol
     "last": ProtocolSettings(),
     "last_labelled": ProtocolSettings(targets="labelled", max_per_dialogue=1),
 }
+UNKNOWN = "no official counts are known for it"
 SOME = 5  # clips that a message names; the JSON has all
 
 
 @dataclass(frozen=True)
-class Count:
+class Part:
+    """facts: for the JSON file; the same corpus gives the same. problems: a line each. shown: for a terminal."""
+
+    facts: dict[str, object]
+    problems: Sequence[str]
+    shown: Sequence[RenderableType]
+
+
+class Count(NamedTuple):
     """What was found, and how many were published (None: not known)."""
 
     what: str
@@ -39,29 +55,13 @@ class Count:
     def wrong(self) -> bool:
         return self.official not in (None, self.found)
 
-
-@dataclass(frozen=True)
-class Part:
-    """A corpus against its official counts, and whose they are (None: none are known)."""
-
-    name: str
-    split: str
-    fingerprint: str
-    counts: Sequence[Count]
-    source: str | None
-    notes: Mapping[str, int]
-
-    def problems(self) -> list[str]:
-        wrong = ", ".join(f"{one.found} {one.what} ({one.official} official)" for one in self.counts if one.wrong)
-        damage = [f"{name} {self.notes[name]}: the files are not as published" for name in DAMAGE if name in self.notes]
-        return [f"{self.name} {self.split}: {problem}" for problem in (wrong, *damage) if problem]
+    def __str__(self) -> str:
+        return f"{self.found} {self.what}" + f" ({self.official} official)" * self.wrong
 
 
-def part(corpus: Corpus, official: Expected | None = None) -> Part:
-    """A corpus against its official counts: dialogues, turns, replies where their number was published, then each label
-    in the corpus's order. Labels are held against the published ones only where the corpus has all of them: a smaller
-    set was made on purpose. official: in place of what is known of it."""
-    known = official or expected(corpus.name, corpus.split) or Expected(None, None)
+def count(corpus: Corpus, known: Expected) -> list[Count]:
+    """Dialogues, turns, replies where their number was published, and turns by label. Labels are compared only where
+    the corpus has all that are published: a smaller set was made on purpose."""
     turns = [turn for dialogue in corpus.dialogues for turn in dialogue.turns]
     labels = Counter(turn.emotion for turn in turns)
     published = known.labels if set(known.labels) <= set(corpus.labels) else {}
@@ -74,37 +74,47 @@ def part(corpus: Corpus, official: Expected | None = None) -> Part:
         )
         counts.append(Count("replies", replies, known.replies))
     counts += [Count(f"turns of {label}", labels[label], published.get(label)) for label in corpus.labels]
-    if labels[None]:
-        counts.append(Count("turns without a label", labels[None]))
-    return Part(corpus.name, corpus.split, corpus.fingerprint, counts, known.source or None, dict(corpus.notes))
+    return counts + [Count("turns without a label", labels[None])] * bool(labels[None])
 
 
-@dataclass(frozen=True)
-class Targets:
-    """What a protocol takes. told: the protocol with its n. labels: targets by label ("" for none). with_clip: samples
-    with a clip to use in the `last_turns` turns before the target. in_vain: clips of these turns that give no frames as
-    samples show them, by reason. official: how many samples are published, None where that is not known."""
+def check_counts(corpus: Corpus, official: Expected | None = None, memory: bool = False) -> Part:
+    """A corpus against its official counts; `official` in place of those that are known. memory: it is the one that
+    exemplars come from, which is shown on a line."""
+    known = official or expected(corpus.name, corpus.split) or Expected(None, None)
+    counts, name = count(corpus, known), f"{corpus.name} {corpus.split}"
+    wrong = ", ".join(str(one) for one in counts if one.wrong)
+    damage = [f"{note} {corpus.notes[note]}: the files are not as published" for note in DAMAGE if note in corpus.notes]
+    problems = [f"{'memory: ' * memory}{name}: {problem}" for problem in (wrong, *damage) if problem]
+    source = known.source or None
+    facts: dict[str, object] = {"name": corpus.name, "split": corpus.split, "fingerprint": corpus.fingerprint}
+    facts |= {"counts": [one._asdict() for one in counts], "source": source, "notes": dict(corpus.notes)}
+    if memory:
+        verdict = UNKNOWN if source is None else "differs" if wrong else "as published"
+        found = ", ".join(str(one) for one in counts if not one.what.startswith("turns "))
+        return Part(facts, problems, [escape(f"memory: {name}: {found}; {verdict}")])
+    rows = []
+    for one in counts:
+        verdict = "✗ differs" if one.wrong else "✓" if one.official is not None else NONE
+        if one.found or one.official:
+            rows.append((one.what, str(one.found), NONE if one.official is None else str(one.official), verdict))
+    shown: list[RenderableType] = [
+        escape(f"{name}; {f'official: {source}' if source else UNKNOWN}"),
+        Sheet("", ("what", "found", "official", "verdict"), rows),
+    ]
+    shown += [escape(f"notes of the reader: {_list(corpus.notes)}")] * bool(corpus.notes)
+    return Part(facts, problems, shown)
 
-    told: str
-    samples: int
-    left_out: Mapping[str, int]
-    labels: Mapping[str, int]
-    with_clip: int
-    in_vain: Mapping[str, int]
-    last_turns: int
-    official: int | None = None
 
-    def problems(self) -> list[str]:
-        if not self.samples:
-            return [f"the protocol leaves no sample: {self.told}"]
-        differs = self.official not in (None, self.samples)
-        return [f"{self.samples} samples ({self.official} official): {self.told}"] if differs else []
-
-
-def targets(
-    protocol: ProtocolSettings, selection: Selection, corpus: Corpus, last_turns: int, useless: Mapping[Clip, str]
-) -> Targets:
-    """`useless`: the clips that give no frames, as samples have them, ended at the target; and why."""
+def check_targets(
+    protocol: ProtocolSettings,
+    selection: Selection,
+    corpus: Corpus,
+    last_turns: int,
+    flaws: Mapping[Clip, Flaw] | None,
+) -> Part:
+    """What the protocol takes, and for how many samples there is a clip to use in the `last_turns` turns before the
+    target. flaws: of clips, as samples have them, ended at the target; None where the reader looks for none."""
+    useless = {clip: flaw.reason for clip, flaw in (flaws or {}).items() if flaw.reason not in HARMLESS}
     in_vain: Counter[str] = Counter()
     with_clip = 0
     for sample in selection.samples:
@@ -113,21 +123,29 @@ def targets(
         with_clip += any(clip not in useless for clip in clips)
         in_vain.update(useless[clip] for clip in clips if clip in useless)
         in_vain[COULD_SHOW_TARGET] += sum(number in turns for number in sample.dropped)
+    reasons = dict(sorted((+in_vain).items()))
     found = Counter(sample.target.emotion if sample.target else None for sample in selection.samples)
+    labels = {label: found[label] for label in corpus.labels} | ({"": found[None]} if found[None] else {})
     published = expected(corpus.name, corpus.split)
     known = published.samples if published and published.sample_labels in (None, len(corpus.labels)) else {}
-    asked = protocol.model_copy(update={"name": "", "history": None, "seed": 0})
-    name = next((name for name, one in NAMED.items() if one == asked), "")
-    return Targets(
-        told=describe(protocol, selection),
-        samples=len(selection.samples),
-        left_out=dict(selection.left_out),
-        labels={label: found[label] for label in corpus.labels} | ({"": found[None]} if found[None] else {}),
-        with_clip=with_clip,
-        in_vain=dict(sorted((+in_vain).items())),
-        last_turns=last_turns,
-        official=known.get(name),
-    )
+    same = protocol.model_copy(update={"name": "", "history": None, "seed": 0})
+    official = known.get(next((name for name, one in NAMED.items() if one == same), ""))
+
+    taken, text = len(selection.samples), describe(protocol, selection)
+    problems = [] if taken else [f"the protocol leaves no sample: {text}"]
+    if taken and official not in (None, taken):
+        problems.append(f"{taken} samples ({official} official): {text}")
+    shares = (f"{label or 'no label'} {n} ({100 * n / taken:.1f} %)" for label, n in labels.items() if n)
+    shown = [f"protocol: {text}", f"targets: {', '.join(shares)}"]
+    if flaws is not None:
+        vain = f"; looked at in vain: {_list(reasons)}" if reasons else ""
+        where = f"samples with a clip to use in the last {last_turns} turns before the target"
+        shown.append(f"{where}: {with_clip} of {taken}{vain}")
+    facts = {
+        **{"told": text, "samples": taken, "left_out": dict(selection.left_out), "labels": labels},
+        **{"with_clip": with_clip, "in_vain": reasons, "last_turns": last_turns, "official": official},
+    }
+    return Part(facts, problems, list(map(escape, shown)))
 
 
 @dataclass(frozen=True)
@@ -142,48 +160,65 @@ class BadClip:
     harmless: bool = False
 
 
-@dataclass(frozen=True)
-class Clips:
-    """looked: `open` or `list`. turns: with a clip that is there, of `of` turns. missing: turns without the clip they
-    should have, also where `bad` cannot name it."""
-
-    looked: str
-    files: int
-    turns: int
-    of: int
-    missing: int
-    bad: Sequence[BadClip]
-
-    def problems(self) -> list[str]:
-        """Those that give no frames and are no fault of the release, by reason, the first by name."""
-        reasons: dict[str, dict[str, None]] = {}  # one file may have several bad spans
-        for one in self.bad:
-            if not one.known and not one.harmless:
-                reasons.setdefault(one.reason, {})[one.clip or one.turns[0]] = None
-        found = []
-        for reason, names in sorted(reasons.items()):
-            found.append(f"clips {reason}: {len(names)} ({some([*map(printable, names)], SOME)})")
-        unnamed = self.missing - sum(len(one.turns) for one in self.bad if one.reason == "missing")
-        return found + ([f"clips missing: {unnamed} that cannot be named"] if unnamed > 0 else [])
+def bad_clips(corpus: Corpus, wanted: Iterable[Wanted], flaws: Mapping[Clip, Flaw], root: str | None) -> list[BadClip]:
+    """Those of the corpus; a file is named by its path under `root`, or its name alone where it is elsewhere."""
+    roots = [Path(root), Path(root).resolve()] if root else []
+    turns: dict[tuple[str, Flaw], list[str]] = {}  # many may share a file
+    for turn, file in corpus.absent.items():
+        turns.setdefault((file or turn, Flaw("missing", "there is no such file")), []).append(turn)
+    for one in wanted:
+        if flaw := flaws.get(one.clip):
+            path = one.clip.path
+            name = next((path.relative_to(place) for place in roots if path.is_relative_to(place)), path.name)
+            turns.setdefault((str(name), flaw), []).extend(one.turns)
+    known = known_bad(corpus.name, corpus.split)
+    return [
+        BadClip(name, tuple(of), *flaw, known.get(Path(name).stem) == flaw.reason, flaw.reason in HARMLESS)
+        for (name, flaw), of in turns.items()
+    ]
 
 
-@dataclass(frozen=True)
-class Report:
-    """A corpus, its clips (None: its reader looks for none), the samples of a protocol, the memory's corpus if it has
-    one, and why a run could not take it (refused)."""
+def check_clips(corpus: Corpus, wanted: Sequence[Wanted], bad: Sequence[BadClip], looked: str) -> Part:
+    """The clips of the corpus. looked: `open` or `list`. Problems are those that give no frames and are no fault of the
+    release, by reason, the first by name; and turns without the clip they should have that `bad` cannot name."""
+    reasons: dict[str, dict[str, None]] = {}  # one file may have several bad spans
+    for one in bad:
+        if not one.known and not one.harmless:
+            reasons.setdefault(one.reason, {})[printable(one.clip or one.turns[0])] = None
+    problems = [f"clips {why}: {len(names)} ({some(list(names), SOME)})" for why, names in sorted(reasons.items())]
+    missing = corpus.notes.get("clips_missing", 0)
+    if (unnamed := missing - sum(len(one.turns) for one in bad if one.reason == "missing")) > 0:
+        problems.append(f"clips missing: {unnamed} that cannot be named")
 
-    corpus: Part
-    clips: Clips | None
-    targets: Targets
-    memory: Part | None = None
-    refused: str = ""
+    files, turns = len({one.clip.path for one in wanted}), sum(len(one.turns) for one in wanted)
+    of = sum(len(dialogue.turns) for dialogue in corpus.dialogues)
+    how = "opened, first frame decoded" if looked == "open" else "looked up by name, not opened"
+    useless = sum(not one.harmless and one.reason != "missing" for one in bad)
+    known = sum(one.known for one in bad)
+    line = f"clips: {turns} of {of} turns have one; {files} files {how}; {missing} missing, {useless} cannot be used"
+    shown: list[RenderableType] = [escape(line + f"; {known} of these are bad in the published release" * bool(known))]
+    facts = {"looked": looked, "files": files, "turns": turns, "of": of, "missing": missing}
+    return Part(facts | {"bad": list(map(asdict, bad))}, problems, [*shown, *([_flaws(bad)] if bad else [])])
 
-    def problems(self) -> list[str]:
-        """What is wrong with the data, a line each; none where it is sound."""
-        clips = self.clips.problems() if self.clips else []
-        memory = [*(self.memory.problems() if self.memory else ()), *([self.refused] if self.refused else ())]
-        return [*self.corpus.problems(), *clips, *self.targets.problems(), *(f"memory: {one}" for one in memory)]
 
-    def to_json(self) -> bytes:
-        """UTF-8, a line feed at the end."""
-        return (json.dumps(asdict(self) | {"problems": self.problems()}, indent=1) + "\n").encode()
+def _flaws(flaws: Sequence[BadClip]) -> Table:
+    """The first clips of each kind of flaw: what is wrong first, then what is known, then what is harmless."""
+
+    def kind(one: BadClip) -> tuple[bool, bool, str]:
+        return one.harmless, one.known, one.reason
+
+    columns = (Column("flaw"), *(Column(name, overflow="fold") for name in ("clip", "turn", "what")))
+    table = Table(*columns, title="clips to look at", title_justify="left")
+    for (harmless, known, reason), group in groupby(sorted(flaws, key=kind), kind):
+        bad = list(group)
+        more = "; known in the published release" * known + "; frames are taken all the same" * harmless
+        for one in bad[:SOME]:
+            turns = one.turns[0] + (f" +{len(one.turns) - 1}" if len(one.turns) > 1 else "")
+            table.add_row(reason, escape(one.clip or "?"), escape(turns), escape(one.what + more))
+        if len(bad) > SOME:
+            table.add_row(reason, f"and {len(bad) - SOME} more", "", "all are named in the JSON file")
+    return table
+
+
+def _list(counts: Mapping[str, int]) -> str:
+    return ", ".join(f"{name} {count}" for name, count in counts.items())

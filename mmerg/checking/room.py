@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from mmerg.backends.dry import Dry
 from mmerg.backends.protocol import Engine
-from mmerg.checking.probes import Found
+from mmerg.checking.probes import Finding
 from mmerg.corpora.dialogue import Sample
 from mmerg.corpora.protocols import chosen, select
 from mmerg.experiment.wiring import corpus_of, experiment_of, prompts_of
@@ -22,24 +22,25 @@ OUTPUT = 250  # tokens of an agent's output as later ones are shown it, and of a
 EXEMPLAR, FRAME, DESCRIPTION = 120, 20, 60  # tokens of an exemplar; of words on a frame, with eyes and without
 
 
-def room(settings: RunSettings, engine: Engine) -> Found:
+def room(settings: RunSettings, engine: Engine) -> Finding:
     """What the longest call takes of `num_ctx` for the dialogue with the most words. Raises MmergError where the corpus
     cannot be read."""
     corpus = corpus_of(settings.dataset)
     samples = chosen(select(corpus, settings.protocol).samples, settings.ids, settings.limit)
     limit = int(engine.load.get("num_ctx", 0)) or engine.context_length
     if not samples or not limit:
-        return Found("room", "open", "no sample is asked for" if limit else "the context's length is not known")
+        return "open", "no sample is asked for" if limit else "the context's length is not known"
     longest = max(samples, key=_characters)
     takes = max(_calls(settings, engine, longest), default=0)
-    turns, told = len(longest.scene.history), f"of its longest dialogue ({longest.id})"
-    text = f"{corpus.name}: a call takes up to about {takes} of {limit} tokens, the {turns} turns {told} included"
+    turns = len(longest.scene.history)
+    whose = f"the {turns} turns of its longest dialogue ({longest.id}) included"
+    text = f"{corpus.name}: a call takes up to about {takes} of {limit} tokens, {whose}"
     if takes <= limit:
-        return Found("room", "ok", text)
+        return "ok", text
     fewer = int(turns * (1 - (takes - limit) * CHARACTERS / _characters(longest)))
     hint = f"protocol.history={fewer} shows that many turns" if fewer > 1 else "frames=none, or another model"
     larger = "; or a larger backbone.load.num_ctx" if limit < engine.context_length else ""
-    return Found("room", "failed", f"{text}: {hint}{larger}")
+    return "failed", f"{text}: {hint}{larger}"
 
 
 def _characters(sample: Sample) -> int:
@@ -48,10 +49,10 @@ def _characters(sample: Sample) -> int:
 
 def _calls(settings: RunSettings, engine: Engine, sample: Sample) -> Iterator[int]:
     """The tokens of each call of one pass, its reply and the repairs before it included."""
-    frames, backbone, told = settings.frames, settings.backbone, list[Event]()
+    frames, backbone, events = settings.frames, settings.backbone, list[Event]()
     experiment = experiment_of(settings, prompts_of(settings), engine)
     blind = replace(experiment.looker, settings=frames.model_copy(update={"last_turns": 0}))  # decodes nothing
-    replace(experiment, looker=blind).sample(sample, Dry(), told.append, lambda *_: None)  # there is no run folder
+    replace(experiment, looker=blind).sample(sample, Dry(), events.append, lambda *_: None)  # there is no run folder
     shown = min(frames.max_frames, frames.per_clip * frames.last_turns)
     if engine.vision:
         images = 1 if backbone.max_images == 1 else min(shown, backbone.max_images)
@@ -60,7 +61,7 @@ def _calls(settings: RunSettings, engine: Engine, sample: Sample) -> Iterator[in
         seen = shown * DESCRIPTION
     system = experiment.prompts.system
     agents = {agent.name: agent for agent in (*system.stages, *([system.auditor] if system.auditor else []))}
-    for call in told:
+    for call in events:
         if isinstance(call, Called):
             sees = agents[call.stage].sees
             written = sum(len(message.text) for message in call.messages) / CHARACTERS

@@ -26,16 +26,16 @@ class Noted:
 @pytest.mark.parametrize(("vision", "pictured"), [(True, 1), (False, 0)])
 def test_with_eyes_every_other_call_that_is_timed_has_an_image(vision: bool, pictured: int) -> None:
     backend = Noted()
-    found = worth(backend, 1, vision)
+    _, text = worth(backend, 1, vision)
     assert sum(bool(request.images) for request in backend.asked[:2]) == pictured
-    assert ("every other with an image" in found.text) == vision
+    assert ("every other with an image" in text) == vision
 
 
 @pytest.mark.parametrize(("concurrency", "together", "alone"), [(1, 2, 2), (5, 5, 5), (24, 24, ALONE)])
 def test_as_many_calls_are_held_against_those_alone_as_a_run_makes(concurrency: int, together: int, alone: int) -> None:
     backend = Noted()
-    found = parallel(backend, concurrency, vision=False)
-    assert found.status == "ok"
-    assert f"{GROUPS} groups of {together} calls" in found.text
+    status, text = parallel(backend, concurrency, vision=False)
+    assert status == "ok"
+    assert f"{GROUPS} groups of {together} calls" in text
     assert len(backend.asked) == GROUPS * (alone + together)
     assert len({request.digest() for request in backend.asked}) == GROUPS * alone

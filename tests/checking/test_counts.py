@@ -1,14 +1,25 @@
 """Counts against the published ones, and which clips of a release are bad in every copy."""
 
-import pytest
+import io
+from dataclasses import replace
 
-from mmerg.checking.report import Count, part
+import pytest
+from rich.console import Console
+
+from mmerg.checking.report import Count, Part, check_counts, count
 from mmerg.corpora.dialogue import Corpus, Dialogue, Turn
 from mmerg.corpora.published import Expected, known_bad
 
 
-def corpus(*dialogues: Dialogue, labels: tuple[str, ...] = ("joy", "anger")) -> Corpus:
-    return Corpus("mine", "all", labels, dialogues, "0")
+def corpus(*dialogues: Dialogue, labels: tuple[str, ...] = ("joy", "anger"), **notes: int) -> Corpus:
+    return Corpus("mine", "all", labels, dialogues, "0", notes)
+
+
+def text(part: Part) -> str:
+    file = io.StringIO()
+    for one in part.shown:
+        Console(file=file, width=120).print(one)
+    return file.getvalue()
 
 
 TALK = Dialogue(
@@ -17,36 +28,62 @@ TALK = Dialogue(
 
 
 def test_counts_without_official_ones_have_no_verdict() -> None:
-    assert part(corpus(TALK)).counts == [
-        Count("dialogues", 1),
-        Count("turns", 4),
-        Count("turns of joy", 2),
-        Count("turns of anger", 1),
-        Count("turns without a label", 1),
+    found = check_counts(corpus(TALK))
+    counts = [("dialogues", 1), ("turns", 4), ("turns of joy", 2), ("turns of anger", 1), ("turns without a label", 1)]
+    assert found.facts["counts"] == [{"what": what, "found": n, "official": None} for what, n in counts]
+    assert found.problems == []
+    assert "no official counts are known for it" in text(found)
+
+
+def test_what_differs_is_wrong_and_what_is_damaged() -> None:
+    official = Expected(1, 5, {"joy": 2, "anger": 2}, "somebody")
+    found = check_counts(corpus(TALK, rows_malformed=2, spans_reversed=1), official)
+    assert found.problems == [
+        "mine all: 4 turns (5 official), 1 turns of anger (2 official)",
+        "mine all: rows_malformed 2: the files are not as published",
     ]
-    assert not any(count.wrong for count in part(corpus(TALK)).counts)
+    told = text(found)
+    assert "official: somebody" in told
+    assert "notes of the reader: rows_malformed 2, spans_reversed 1" in told
+    rows = [line.split() for line in told.splitlines() if line.startswith(("dialogues", "turns"))]
+    assert rows[:2] == [["dialogues", "1", "1", "✓"], ["turns", "4", "5", "✗", "differs"]]
 
 
-def test_what_differs_is_wrong() -> None:
-    rows = part(corpus(TALK), Expected(1, 5, {"joy": 2, "anger": 2}, "somebody")).counts
-    assert {row.what: row.wrong for row in rows if row.official is not None} == {
-        "dialogues": False,
-        "turns": True,
-        "turns of joy": False,
-        "turns of anger": True,
-    }
+@pytest.mark.parametrize(
+    "note",
+    [
+        *("evaluations_unreadable", "evaluations_without_turn", "labels_missing", "labels_unknown"),
+        *("lines_unreadable", "dialogues_without_turns", "rows_incomplete"),
+    ],
+)
+def test_notes_of_damage_are_problems(note: str) -> None:
+    found = check_counts(replace(corpus(TALK), notes={note: 3, "labels_xxx": 9}))
+    assert found.problems == [f"mine all: {note} 3: the files are not as published"]
 
 
-def test_a_merged_label_set_is_not_held_against_the_published_labels() -> None:
-    rows = part(corpus(TALK, labels=("joy",)), Expected(1, 4, {"joy": 1, "anger": 1, "xxx": 2}, "somebody")).counts
-    assert [row.what for row in rows if row.wrong] == []
+def test_the_memory_is_told_on_a_line() -> None:
+    found = check_counts(corpus(TALK), Expected(2, 4, {}, "somebody"), memory=True)
+    assert found.problems == ["memory: mine all: 1 dialogues (2 official)"]
+    assert text(found) == "memory: mine all: 1 dialogues (2 official), 4 turns; differs\n"
+    assert "; as published" in text(check_counts(corpus(TALK), Expected(1, 4, {}, "somebody"), memory=True))
+
+
+def test_labels_that_nobody_found_or_published_take_no_room() -> None:
+    made = corpus(TALK, labels=("joy", "anger", "awe", "fear"))
+    told = text(check_counts(made, Expected(1, 4, {"joy": 2, "anger": 1, "fear": 50})))
+    assert "awe" not in told
+    assert [line.split()[2] for line in told.splitlines() if line.startswith("turns of")] == ["joy", "anger", "fear"]
+
+
+def test_a_merged_label_set_is_not_compared_with_the_published_labels() -> None:
+    found = count(corpus(TALK, labels=("joy",)), Expected(1, 4, {"joy": 1, "anger": 1, "xxx": 2}, "somebody"))
+    assert not any(one.wrong for one in found)
 
 
 @pytest.mark.parametrize(("responders", "replies"), [((), 3), (("Ben",), 2), (("Ana",), 1)])
 def test_replies_are_those_of_the_responders(responders: tuple[str, ...], replies: int) -> None:
     talk = Dialogue("a", TALK.turns, responders=responders)
-    [row] = [row for row in part(corpus(talk), Expected(1, 4, {}, "x", replies=2)).counts if row.what == "replies"]
-    assert (row.found, row.wrong) == (replies, replies != 2)
+    assert Count("replies", replies, 2) in count(corpus(talk), Expected(1, 4, {}, "x", replies=2))
 
 
 def test_known_bad_clips() -> None:

@@ -1,86 +1,104 @@
-"""What of a report is a problem, and its bytes."""
+"""What of clips and samples is a problem, and how it is told."""
 
 import json
-from dataclasses import replace
+from pathlib import Path
 
-import pytest
+from mmerg.checking.clips import Flaw, Wanted
+from mmerg.checking.report import BadClip, Part, bad_clips, check_clips, check_targets
+from mmerg.corpora.dialogue import Clip, Corpus, Dialogue, Turn
+from mmerg.corpora.protocols import select
+from tests.checking.test_counts import text
+from tests.composed import protocol
 
-from mmerg.checking.report import BadClip, Clips, Count, Part, Report, Targets
+TALK = Dialogue("a", tuple(Turn("ab"[n % 2], "Oh.", ("joy", None)[n % 2], Clip(Path(f"/x/c{n}"))) for n in range(4)))
+WANTED = [Wanted(Clip(Path("/x/c0")), ("a/1",), 1.0, timed=False)]
 
-GOOD = Part("meld", "test", "0", (Count("dialogues", 280, 280), Count("turns of joy", 402)), "somebody", {})
-TAKEN = Targets("targets=last, n=268", 268, {}, {"joy": 268}, 200, {}, 2)
-CLIPS = Clips("open", 3, 3, 4, 0, ())
-REPORT = Report(GOOD, CLIPS, TAKEN)
+
+def corpus(**notes: int) -> Corpus:
+    return Corpus("mine", "all", ("joy", "awe"), (TALK,), "0", notes)
 
 
 def bad(name: str, reason: str = "unreadable", *, known: bool = False, harmless: bool = False) -> BadClip:
     return BadClip(name, (f"{name}/1",), reason, "it is broken", known, harmless)
 
 
-def problems(*clips: BadClip, missing: int = 0) -> list[str]:
-    return replace(REPORT, clips=replace(CLIPS, bad=clips, missing=missing)).problems()
+def clips(*bad: BadClip, missing: int = 0) -> Part:
+    return check_clips(corpus(clips_missing=missing), WANTED, bad, "open")
 
 
-def test_sound() -> None:
-    assert REPORT.problems() == []
-    assert replace(REPORT, clips=None).problems() == []
-    assert problems(bad("a", known=True), bad("b", "long", harmless=True)) == []
-    assert problems(bad("a", "missing", known=True), missing=1) == []
+def test_what_is_known_or_harmless_is_no_problem() -> None:
+    assert clips().problems == []
+    assert clips(bad("a", known=True), bad("b", "long", harmless=True)).problems == []
+    assert clips(bad("a", "missing", known=True), missing=1).problems == []
+    assert "clips: 1 of 4 turns have one; 1 files opened" in text(clips())
 
 
 def test_clips_are_told_by_reason_the_first_by_name() -> None:
     many = [bad(f"c{number}") for number in range(7)]
-    assert problems(*many, bad("x", "missing"), missing=1) == [
+    assert clips(*many, bad("x", "missing"), missing=1).problems == [
         "clips missing: 1 (x)",
         "clips unreadable: 7 (c0, c1, c2, c3, c4 and 2 more)",
     ]
-    assert problems(BadClip("", ("d/2",), "missing", "")) == ["clips missing: 1 (d/2)"]
-    assert problems(bad("\x1b[2J")) == ["clips unreadable: 1 (\\u001b[2J)"]
+    assert clips(BadClip("", ("d/2",), "missing", "")).problems == ["clips missing: 1 (d/2)"]
+    assert clips(missing=3).problems == ["clips missing: 3 that cannot be named"]
 
 
 def test_a_file_with_several_bad_spans_is_told_once() -> None:
     spans = [BadClip("film.avi", (f"d/{n}",), "outside", f"starts at {n} s, after the end") for n in range(3)]
-    assert problems(*spans, bad("other.avi", "outside")) == ["clips outside: 2 (film.avi, other.avi)"]
-    assert problems(*(BadClip("", (f"d/{n}",), "missing", "") for n in range(2))) == ["clips missing: 2 (d/0, d/1)"]
-
-
-def test_missing_clips_without_a_name_count() -> None:
-    assert problems(missing=3) == ["clips missing: 3 that cannot be named"]
-
-
-def test_counts_damage_samples_and_memory() -> None:
-    wrong = replace(GOOD, counts=(Count("dialogues", 279, 280),), notes={"rows_malformed": 2, "spans_reversed": 1})
-    assert replace(REPORT, corpus=wrong).problems() == [
-        "meld test: 279 dialogues (280 official)",
-        "meld test: rows_malformed 2: the files are not as published",
+    assert clips(*spans, bad("other.avi", "outside")).problems == ["clips outside: 2 (film.avi, other.avi)"]
+    assert clips(*(BadClip("", (f"d/{n}",), "missing", "") for n in range(2))).problems == [
+        "clips missing: 2 (d/0, d/1)"
     ]
-    assert replace(REPORT, memory=replace(wrong, notes={})).problems() == [
-        "memory: meld test: 279 dialogues (280 official)"
-    ]
-    assert replace(REPORT, refused="no such folder").problems() == ["memory: no such folder"]
-    empty = replace(TAKEN, samples=0, told="targets=last, n=0")
-    assert replace(REPORT, targets=empty).problems() == ["the protocol leaves no sample: targets=last, n=0"]
-    assert replace(REPORT, targets=replace(TAKEN, official=268)).problems() == []
-    fewer = replace(TAKEN, official=269)
-    assert replace(REPORT, targets=fewer).problems() == ["268 samples (269 official): targets=last, n=268"]
 
 
-@pytest.mark.parametrize(
-    "note",
-    [
-        *("evaluations_unreadable", "evaluations_without_turn", "labels_missing", "labels_unknown"),
-        *("lines_unreadable", "dialogues_without_turns", "rows_incomplete"),
-    ],
-)
-def test_notes_of_damage_are_problems(note: str) -> None:
-    damaged = replace(REPORT, corpus=replace(GOOD, notes={note: 3, "labels_xxx": 9}))
-    assert damaged.problems() == [f"meld test: {note} 3: the files are not as published"]
+def test_what_is_wrong_comes_before_what_is_known_and_what_is_harmless() -> None:
+    told = text(clips(bad("fine", "long", harmless=True), bad("known", known=True), bad("wrong")))
+    places = [told.index(f"{name}/1") for name in ("wrong", "known", "fine")]
+    assert places == sorted(places)
+    assert "known in the published release" in told
+    assert "frames are taken all the same" in told
+    assert "0 missing, 2 cannot be used; 1 of these" in told
 
 
-def test_json_holds_all_and_any_name() -> None:
-    clips = replace(CLIPS, bad=tuple(bad(f"caf\udce9 {number}") for number in range(9)))
-    report = replace(REPORT, clips=clips)
-    content = json.loads(report.to_json())
-    assert [one["clip"] for one in content["clips"]["bad"]] == [f"caf\udce9 {number}" for number in range(9)]
-    assert content["problems"] == report.problems()
-    assert content["corpus"]["counts"][0] == {"what": "dialogues", "found": 280, "official": 280}
+def test_the_first_of_many_are_named_and_turns_counted() -> None:
+    shared = BadClip("film.avi", ("d/1", "d/2", "d/3"), "outside", "too late")
+    told = text(clips(shared, *(bad(f"c{n}") for n in range(8))))
+    assert "d/1 +2" in told
+    assert "and 3 more" in told
+    assert "c4" in told
+    assert "c5" not in told
+
+
+def test_foreign_names_steer_nothing_and_are_kept_as_they_are() -> None:
+    part = clips(bad("\x1b[2J[red]x"), *(bad(f"caf\udce9 {number}") for number in range(9)))
+    assert "\x1b[2J" not in text(part)
+    assert "\\u001b[2J[red]x" in text(part)
+    assert "\\u001b[2J[red]x" in part.problems[0]
+    found = json.loads(json.dumps(part.facts))["bad"]
+    assert [one["clip"] for one in found[1:]] == [f"caf\udce9 {number}" for number in range(9)]
+
+
+def test_a_file_is_named_by_its_place_under_the_root() -> None:
+    flaws = {WANTED[0].clip: Flaw("unreadable", "the file is empty")}
+    assert [one.clip for one in bad_clips(corpus(), WANTED, flaws, "/x")] == ["c0"]
+    assert [one.clip for one in bad_clips(corpus(), WANTED, flaws, "/")] == ["x/c0"]
+    assert [one.clip for one in bad_clips(corpus(), WANTED, flaws, None)] == ["c0"]
+
+
+def test_targets_by_label_and_what_is_looked_at_in_vain() -> None:
+    taken = protocol("all")
+    selection = select(corpus(), taken)
+    part = check_targets(taken, selection, corpus(), 1, {})
+    assert "targets: joy 1 (33.3 %), no label 2 (66.7 %)" in text(part)
+    assert "turns before the target: 3 of 3\n" in text(part)
+    vain = check_targets(taken, selection, corpus(), 1, {Clip(Path("/x/c1")): Flaw("empty", "")})
+    assert "2 of 3; looked at in vain: empty 1" in " ".join(text(vain).split())
+    assert vain.facts["in_vain"] == {"empty": 1}
+    assert "in vain" not in text(check_targets(taken, selection, corpus(), 1, None))
+
+
+def test_no_sample_is_a_problem() -> None:
+    taken = protocol("last", ["awe"])
+    part = check_targets(taken, select(corpus(), taken), corpus(), 2, None)
+    [problem] = part.problems
+    assert problem.startswith("the protocol leaves no sample: targets=last emotions=awe, n=0")

@@ -1,14 +1,14 @@
 """Whether the longest dialogue fits: counted from the prompts that a run would send, with no model and no clip."""
 
 from mmerg.backends.protocol import Engine
-from mmerg.checking.probes import Found
+from mmerg.checking.probes import Finding
 from mmerg.checking.room import room
 from mmerg.settings.model import RunSettings
 from mmerg.settings.parse import parse
 from tests.composed import composed
 
 
-def found(num_ctx: int, *settings: str, eyes: bool = True, own: int = 0) -> Found:
+def found(num_ctx: int, *settings: str, eyes: bool = True, own: int = 0) -> Finding:
     capabilities = ("completion", "vision") if eyes else ("completion",)
     engine = Engine(
         backend="ollama",
@@ -22,17 +22,17 @@ def found(num_ctx: int, *settings: str, eyes: bool = True, own: int = 0) -> Foun
     return room(parse(composed("dataset=demo", "memory=none", "backbone=llava-13b", *settings), RunSettings), engine)
 
 
-def tokens(one: Found) -> int:
-    return int(one.text.split(" up to about ")[1].split()[0])
+def tokens(one: Finding) -> int:
+    return int(one[1].split(" up to about ")[1].split()[0])
 
 
 def test_what_does_not_fit_is_told_with_what_to_do() -> None:
-    assert found(30_000).status == "ok"
+    assert found(30_000)[0] == "ok"
     small = found(3_000, own=30_000)
-    assert small.status == "failed"
-    assert "or a larger backbone.load.num_ctx" in small.text
-    assert "larger" not in found(3_000).text
-    assert found(1_000).text.endswith("frames=none, or another model")
+    assert small[0] == "failed"
+    assert "or a larger backbone.load.num_ctx" in small[1]
+    assert "larger" not in found(3_000)[1]
+    assert found(1_000)[1].endswith("frames=none, or another model")
 
 
 def test_images_replies_and_repairs_are_counted() -> None:
