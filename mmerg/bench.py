@@ -102,7 +102,7 @@ def _folder_name(dataset: str, n: int, settings: Sequence[str], options: Options
     return f"{dataset}-{n}-{hashlib.sha256(text.encode(errors='surrogatepass')).hexdigest()[:8]}"
 
 
-def main(given_arguments: Sequence[str] | None = None) -> int:
+def main(arguments: Sequence[str] | None = None) -> int:
     """The command."""
     parser = Parser(
         prog="python -m mmerg.bench", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -112,17 +112,12 @@ def main(given_arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--n", type=int, default=50, metavar="N", help="samples; default: 50")
     parser.add_argument("--out", type=Path, metavar="DIR", help="in place of the folder under runs/.bench")
     parser.add_argument("--config-dir", metavar="DIR", help="pages of your own, by group: DIR/backbone/mine.yaml")
-    parser.add_argument("settings", nargs="*", metavar="key=value", help="for every run: dataset.root=~/MELD")
+    parser.add_argument("words", nargs="*", metavar="key=value", help="a setting for every run: dataset.root=~/MELD")
     add_arguments(parser)
-    given = parser.parse_intermixed_args(given_arguments)
-    # `--backbones a b key=value`: what has a "=" is no name of a model
-    settings = [word for word in (*(given.backbones or ()), *given.settings) if "=" in word]
-    if given.backbones is not None:
-        given.backbones = [word for word in given.backbones if "=" not in word]
-        if not given.backbones:
-            parser.error("--backbones names none")
-    if stray := [word for word in given.settings if "=" not in word]:
-        parser.error(f"{stray[0]} is no setting: key=value")
+    given = parser.parse_intermixed_args(arguments)
+    words = [*(given.backbones or ()), *given.words]  # a name of a model has no "="
+    settings = [word for word in words if "=" in word]
+    given.backbones = [word for word in words if "=" not in word]
 
     def command() -> int:
         given.config_dir = folder_of_pages(given.config_dir) if given.config_dir is not None else None

@@ -105,7 +105,9 @@ def keep_memory(settings: RunSettings, ended: Ended) -> None:
     """Ask what the model takes that this start of a run has loaded, and keep it beside the run for later calls, which
     need not load it."""
     if ended.made:
-        write_record(Path(ended.run) / MEMORY, _ask(settings))
+        memory = _ask(settings)
+        if memory.size or not _read_memory(Path(ended.run)).size:
+            write_record(Path(ended.run) / MEMORY, memory)
 
 
 def _ask(settings: RunSettings) -> Memory:
@@ -125,10 +127,14 @@ def _ask(settings: RunSettings) -> Memory:
     return Memory(why="the model was not loaded any more")
 
 
-def _memory(path: Path, n: int) -> Iterator[Score]:
-    memory = Memory(why="no call had to be made, so no model was loaded")
+def _read_memory(run: Path) -> Memory:
     with suppress(OSError, ValueError):
-        memory = read_record(path / MEMORY, Memory)
+        return read_record(run / MEMORY, Memory)
+    return Memory(why="no call had to be made, so no model was loaded")
+
+
+def _memory(path: Path, n: int) -> Iterator[Score]:
+    memory = _read_memory(path)
     for name, value in (("GiB", memory.size), ("% on CPU", memory.on_cpu)):
         yield Score(name=name, value=value, n=n, higher_is_better=False, why=memory.why)
 
