@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from mmerg.console.terminal import printable
 from mmerg.plots import style
 from mmerg.plots.blame import PASSED, UNAUDITED, UNFINISHED, draw_blame
-from mmerg.plots.curve import Setting, draw_curves, group_runs, paper_points
+from mmerg.plots.curve import Setting, draw_curves, group_runs
 from mmerg.plots.dots import draw_differences, draw_panels, draw_scores
 from mmerg.plots.matrix import confusion_counts, draw_matrix
 from mmerg.plots.run_data import TITLES, RunData, caption
@@ -21,7 +21,7 @@ from mmerg.scoring.paired import Comparison
 from mmerg.scoring.score import Confusion, Score
 from tests.plots.audited_runs import build, score
 from tests.plots.boxes import outside, overlaps, smallest
-from tests.scoring.run_builder import LABELS, build_run, manifest_of
+from tests.scoring.run_builder import LABELS, manifest_of
 
 CAPTION = "meld test · targets=last emotions=all, n=268, 12 dialogues without a history · merg · qwen3.5-27b"
 MANY = [f"{word}-{number}" for number in range(6) for word in ("anger", "anticipating", "joy", "embarrassed")]
@@ -174,7 +174,7 @@ def test_curves_of_any_number_of_series(backbones: str, tmp_path: Path) -> None:
     assert why == ""
     lines = figure.axes[1].get_lines()
     assert np.asarray(lines[0].get_ydata()).tolist() == [61, 62, 66]
-    assert len(lines) == len(backbones) + 1  # the paper's
+    assert len(lines) == len(backbones)
 
 
 def groups(runs: list[RunData], setting: Setting) -> list[list[str]]:
@@ -213,12 +213,3 @@ def test_figures_that_were_not_measured_in_one_way_are_named(tmp_path: Path) -> 
     assert other.scores
     other.scores.scores["dist1"] = other.scores.scores["dist1"].model_copy(update={"signature": "tok:13a"})
     assert caption([one, other]).endswith("(see signatures): Distinct-1, %")
-
-
-def test_the_paper_stands_beside_runs_of_its_corpus_alone(tmp_path: Path) -> None:
-    points, source = paper_points([scored(tmp_path, "a")], "top_k")
-    first = [(point.x, point.scores["acc"].value, point.scores["acc"].n) for point in points[:2]]
-    assert first == [(0, 74.2, 31), (1, 83.87, 31)]
-    assert source.startswith("paper: MERG")
-    other = RunData(About(build_run(tmp_path / "m", []), manifest_of([], corpus="meld")))
-    assert paper_points([other], "top_k") == ([], "")
