@@ -13,11 +13,11 @@ from rich.rule import Rule
 from rich.table import Table
 
 from mmerg.console.run_tables import ROWS, Summary, describe_memory, failures, plan
-from mmerg.console.story import heading, lines
 from mmerg.console.terminal import STARTS_OVER, Parser, console, escape, plural, run_command, start
 from mmerg.errors import RunError
-from mmerg.runs.events import Rerun
-from mmerg.runs.facts import repeats
+from mmerg.reporting.agents import Agents
+from mmerg.reporting.sample import Sample
+from mmerg.reporting.story import story
 from mmerg.runs.folder import read_results
 from mmerg.runs.labels import labels
 from mmerg.runs.manifest import MANIFEST, JudgingManifest, read_abouts, read_any_manifest
@@ -48,7 +48,7 @@ def show_run(out: Console, path: Path) -> int:
 
 def show_sample(out: Console, path: Path, sample: str, prompts: bool) -> int:
     """The story of one sample. Raises RunError where the run has no such sample."""
-    read_any_manifest(path)
+    manifest = read_any_manifest(path)
     found, results = read_events(path, sample), read_results(path)
     if not found and sample in results:
         hint = "run the same again: a sample without events is done again, from the reply cache"
@@ -56,16 +56,8 @@ def show_sample(out: Console, path: Path, sample: str, prompts: bool) -> int:
     if not found:
         known = ", ".join(list(results)[:8]) or "none yet"
         raise RunError(f"the run has no sample {sample!r}", where=str(path), hint=f"samples: {known}")
-    as_before, begun = repeats(found), 0
-    for event in found:
-        if title := heading(event, begun):
-            out.print(Rule(escape(title)))
-        if isinstance(event, Rerun) and event.t in as_before:
-            same = f"pass {event.t} is pass {event.t - 1} again: {as_before[event.t]} answered as before"
-            out.print(escape(same), soft_wrap=True)
-        for line in lines(event, prompts):
-            out.print(escape(line), soft_wrap=True)
-        begun = getattr(event, "t", begun)
+    for part in story(Sample(found, Agents(manifest)), prompts):
+        out.print(part if isinstance(part, Rule) else escape(part), soft_wrap=True)
     result = results.get(sample)
     if result and result.response and not result.passes:
         out.print(Rule(escape("the reply, which another system wrote")))

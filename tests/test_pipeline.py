@@ -14,9 +14,9 @@ import jsonschema
 import pytest
 
 from mmerg.backends.protocol import Finish
-from mmerg.console.story import lines
 from mmerg.console.terminal import plural
 from mmerg.errors import Failure
+from mmerg.reporting.story import lines
 from mmerg.runs.events import Called, FramesTaken, Produced
 from mmerg.runs.folder import read_results
 from mmerg.runs.manifest import read_manifest

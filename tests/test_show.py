@@ -104,9 +104,7 @@ def test_the_story_of_a_sample(show: Shown, capsys: pytest.CaptureFixture[str]) 
         "correction",
         "mend psp",
         "(1, 1, 1, 1)",
-        "selected: pass 1",
-        "(1, 1, 0, 1, 0)",
-        "(1, 1, 1, 1, -1)",
+        "selected: Pass 1 won: it passed the check of psp, which pass 0 did not; the loop ended: all checks passed",
         "never shown to the model",
         "SECRET words (sadness)",
     ]
@@ -115,7 +113,6 @@ def test_the_story_of_a_sample(show: Shown, capsys: pytest.CaptureFixture[str]) 
         found = shown.find(part, place)
         assert found >= 0, f"{part!r} is not there after {shown[max(0, place - 200) : place]!r}\n{shown}"
         place = found + len(part)
-    assert "(1, 1, 1, 1, -1)  <- selected" in shown
     assert (result.selected_pass, str(result.response) in shown) == (1, True)
 
 
@@ -179,7 +176,7 @@ def test_a_sample_whose_audit_cannot_be_read(show: Shown, capsys: pytest.Capture
     assert shown.count("gra could not be used (schema_invalid)") == 3
     assert "unaudited (schema_invalid): Invalid JSON" in shown
     assert "    see the raw replies: mmerg show RUN SAMPLE --prompts" in shown
-    assert "selected: pass 0; the loop ended: an audit could not be read" in shown
+    assert "selected: Pass 0 is the only one: an audit could not be read" in shown
 
 
 def test_the_table_of_a_run(show: Shown, capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,6 +1,6 @@
 """Events as lines of text."""
 
-from mmerg.console.story import lines
+from mmerg.reporting.story import lines
 from mmerg.runs import events
 
 

@@ -7,7 +7,7 @@ A symbol means what the stage that gives it is said to give; those that no stage
 from collections.abc import Container
 from typing import Any, NamedTuple
 
-from mmerg.runs.manifest import Manifest
+from mmerg.runs.manifest import Started
 
 GIVEN = {"D": "dialogue", "V": "keyframes", "M": "exemplars"}  # what stages see that no stage gives
 
@@ -24,7 +24,7 @@ class Agents:
     """named: the stages by name, in order. auditor: its name, "" for a system without one; audits: what it sees.
     emotion: the symbol, and the field of it, that hold the forecast label."""
 
-    def __init__(self, manifest: Manifest) -> None:
+    def __init__(self, manifest: Started) -> None:
         system, auditor = manifest.setting("system", {}), manifest.setting("system.auditor", {})
         without, stages = set(system.get("without") or ()), system.get("stages") or {}
         gone = {stage.get("gives") for name, stage in stages.items() if name in without}

@@ -24,7 +24,7 @@ from mmerg.reporting.folder import ReportFolder
 from mmerg.reporting.frames import Faces, Frames
 from mmerg.reporting.outcome import OUTCOMES, Outcome, counted_outcomes, label_became, outcome
 from mmerg.reporting.render import file_name, render
-from mmerg.reporting.sample import Sample
+from mmerg.reporting.sample import FORMS, Sample
 from mmerg.runs.events import ENDED
 from mmerg.runs.folder import FRAMES
 from mmerg.runs.labels import labels
@@ -37,12 +37,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 EVERY = 500  # samples from one word of progress to the next
-FORMS = {  # sentences without their full stop
-    "images": "The keyframes were sent as images",
-    "montage": "The keyframes were sent as one numbered grid",
-    "descriptions": "The model takes no images, so descriptions measured from the keyframes were sent in their place",
-    "none": "No keyframes were sent",
-}
 HOW = ("limit", "ids", "only_failed", "cache")  # of a start, what says which samples it took up; the rest is hosts
 WORDS = {"ENDED": ENDED, "FORMS": FORMS, "HOW": HOW, "OUTCOMES": OUTCOMES, "PASSED": PASSED, "PLANTED": COLUMNS}
 Say = Callable[[str], None]

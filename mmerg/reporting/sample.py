@@ -16,6 +16,12 @@ from mmerg.reporting.changes import Field, fields
 from mmerg.runs import events
 from mmerg.runs.facts import repeats
 
+FORMS = {  # sentences without their full stop
+    "images": "The keyframes were sent as images",
+    "montage": "The keyframes were sent as one numbered grid",
+    "descriptions": "The model takes no images, so descriptions measured from the keyframes were sent in their place",
+    "none": "No keyframes were sent",
+}
 _SHORT = 120  # characters; what is shorter is shown again
 
 
@@ -179,13 +185,18 @@ class Sample:
 
     @property
     def why(self) -> str:
-        """Why a pass was selected, in a sentence that names the check that decided; "" where none was."""
+        """Why a pass was selected, and why the loop ended; "" where none was."""
         if not self.selected:
             return ""
-        t, ranks, checks = self.selected.t, self.selected.ranks, self.checks
+        t, ended = self.selected.t, events.ENDED.get(self.selected.ended, self.selected.ended)
+        if t not in self.selected.ranks:
+            return f"Pass {t} is the only one: {ended}"
+        return f"{self._describe_choice(t)}; the loop ended: {ended}"
+
+    def _describe_choice(self, t: int) -> str:
+        """Why pass t was selected, in a sentence that names the check that decided."""
+        ranks, checks = self.selected.ranks, self.checks
         others = {other: rank for other, rank in ranks.items() if other != t}
-        if t not in ranks:
-            return f"Pass {t} is the only one: {events.ENDED.get(self.selected.ended, self.selected.ended)}"
         if self.selected.by == "last":
             latest = "the latest that could be audited (final_selection=last), whatever its checks"
             return f"Pass {t} is {latest if checks else 'the last one'}"

@@ -12,7 +12,6 @@ import pytest
 from mmerg.backends.cache import Cache
 from mmerg.backends.protocol import Backend, Finish, Reply, Request, Sampling
 from mmerg.backends.scripted import ENGINE, Answer, Scripted
-from mmerg.console.story import lines as story_lines
 from mmerg.corpora.dialogue import Clip, Sample, Turn
 from mmerg.engine.look import Looker
 from mmerg.engine.parallel import in_flight
@@ -22,6 +21,7 @@ from mmerg.engine.sources import Supply
 from mmerg.engine.state import State
 from mmerg.errors import CallError, Failure
 from mmerg.frames.store import FrameStore
+from mmerg.reporting.story import lines as story_lines
 from mmerg.runs import events
 from mmerg.runs.result import Result
 from mmerg.settings.model import FramesSettings

@@ -114,7 +114,7 @@ def test_an_audit_that_could_not_be_read() -> None:
     sample = sample_of(Told("a", ("1101", "x")))
     assert [bool(sample.last("audited", t=t)) for t in sample.numbers] == [True, False]
     assert sample.audited == [0, 1]
-    assert sample.why == "Pass 0 is the only one that could be audited: psp failed"
+    assert sample.why.startswith("Pass 0 is the only one that could be audited: psp failed; the loop ended: an audit")
 
 
 def test_a_system_without_auditor_or_config_is_shown_by_its_events() -> None:
@@ -177,7 +177,7 @@ def test_why_a_pass_was_selected(
     event = events.Selected.model_validate({"sample": "a", "t": t, "ranks": ranks, **more})
     sample = Sample([event], NONE)
     sample.checks = checks
-    assert sample.why == f"Pass {t} {why}"
+    assert sample.why == f"Pass {t} {why}; the loop ended: {events.ENDED[more['ended']]}"
 
 
 def test_what_became_of_each() -> None:

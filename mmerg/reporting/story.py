@@ -1,25 +1,31 @@
-"""Events as lines of text for a reader: what happened, in order."""
+"""A sample as lines of text: what happened, in order."""
 
 from collections.abc import Iterator, Mapping
 
+from rich.rule import Rule
+
+from mmerg.console.terminal import escape
+from mmerg.reporting.changes import fields
+from mmerg.reporting.sample import FORMS, Sample
 from mmerg.runs import events
 
 INDENT = "    "
-_FORMS = {
-    "images": "sent as images",
-    "montage": "sent as one numbered grid",
-    "descriptions": "the model has no eyes, it was sent these measured descriptions in place of images",
-    "none": "none",
-}
 
 
-def heading(event: events.Event, begun: int) -> str:
-    """The pass that an event begins, of which the last before it is `begun`; "" for other events."""
-    if isinstance(event, events.Rerun):
-        return f"pass {event.t}: again from {event.stage}"
-    if isinstance(event, events.FramesTaken):
-        return "pass 0"
-    return f"pass {event.t}" if isinstance(event, events.Called | events.Supplied) and event.t > begun else ""
+def story(sample: Sample, prompts: bool) -> Iterator[Rule | str]:
+    """All of it, a rule where a pass begins."""
+    begun = -1
+    for event in sample.events:
+        t = getattr(event, "t", begun)
+        if isinstance(event, events.FramesTaken) or t > max(begun, 0):
+            again = f": again from {event.stage}" if isinstance(event, events.Rerun) else ""
+            yield Rule(escape(f"pass {max(t, 0)}{again}"))
+        if isinstance(event, events.Rerun) and t in sample.repeated:
+            yield f"pass {t} is pass {t - 1} again: {sample.repeated[t]} answered as before"
+        if isinstance(event, events.Selected):
+            yield f"selected: {sample.why}"
+        yield from lines(event, prompts)
+        begun = t
 
 
 def lines(event: events.Event, prompts: bool) -> Iterator[str]:
@@ -35,7 +41,7 @@ def _lines(event: events.Event, prompts: bool) -> Iterator[str]:  # noqa: PLR091
             yield f"dialogue {event.dialogue}, reply by {event.responder or 'the next speaker'}"
             yield from (f"{n}. {speaker}: {text}" for n, (speaker, text) in enumerate(event.history, start=1))
         case events.FramesTaken():
-            yield f"frames: {_FORMS[event.form]}"
+            yield FORMS[event.form]
             for turn in event.turns:
                 yield from _turn_frames(turn)
         case events.Called():
@@ -66,11 +72,6 @@ def _lines(event: events.Event, prompts: bool) -> Iterator[str]:  # noqa: PLR091
             yield f"pass {event.t} could not be finished ({event.failure}): {event.what}"
         case events.Rerun():
             yield f"why: {event.reason}\ncorrection: {event.correction}"
-        case events.Selected():
-            by = "" if event.by == "lexicographic" else ", the last one"
-            yield f"selected: pass {event.t}{by}; the loop ended: {events.ENDED.get(event.ended, event.ended)}"
-            for t, rank in event.ranks.items():
-                yield f"pass {t}: {rank}{'  <- selected' if t == event.t else ''}"
         case events.Judged(verdict=verdict):
             said = verdict.choice if verdict.score is None else verdict.score
             shown = f", run {verdict.order[0] + 1} shown first" if len(verdict.order) > 1 else ""
@@ -79,7 +80,7 @@ def _lines(event: events.Event, prompts: bool) -> Iterator[str]:  # noqa: PLR091
             yield from filter(None, [verdict.reason])
         case events.SampleFailed():
             yield from (f"failed ({event.failure}): {event.what}", *filter(None, (event.where, event.hint)))
-        case events.SampleDone():
+        case events.Selected() | events.SampleDone():
             yield ""
 
 
@@ -118,20 +119,15 @@ def _exemplar(item: Mapping[str, object]) -> Iterator[str]:
 
 
 def _value(value: object) -> Iterator[str]:
-    """A validated output, a field a line."""
-    if not isinstance(value, dict):
-        yield from str(value).splitlines()
-        return
-    for key, inner in value.items():
-        if isinstance(inner, list) and inner:
-            yield f"{key}:"
-            yield from (f"  - {_item(item)}" for item in inner)
-        elif inner not in (None, []):
-            yield f"{key}: {inner}"
-
-
-def _item(item: object) -> str:
-    """One of a list: "turn 3: what was seen there"."""
-    if not isinstance(item, dict):
-        return str(item)
-    return " ".join(f"{key} {value}:" if isinstance(value, int) else str(value) for key, value in item.items())
+    """An output, a field a line."""
+    for field in fields(value):
+        if not field.name and not field.many:
+            yield from field.text.splitlines()
+        elif field.many:
+            yield f"{field.name}:"
+            for line in field.lines:
+                places = {"turn": line.turn, "frame": line.frame}
+                about = "".join(f"{name} {number}: " for name, number in places.items() if number is not None)
+                yield f"  - {about}{line.text}"
+        else:
+            yield f"{field.name}: {field.text}"
