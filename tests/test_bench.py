@@ -11,6 +11,7 @@ import pytest
 
 from mmerg.bench import main
 from mmerg.runs.folder import read_results
+from tests import tiny_text
 from tests.benching.bencher import MODELS, NOWHERE, QUICK, TWO, Bencher, answer, figures, table
 from tests.ollama_server import TEXT_MODEL, VISION_MODEL
 from tests.scripted_ollama import SIZE, ScriptedOllama, scripted_ollama
@@ -132,9 +133,11 @@ def test_the_scores_beside_a_run_keep_others_and_get_no_speed(bench: Bencher) ->
 def test_without_a_server_the_small_model_runs_in_this_process(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main(["--n", "1", *QUICK, f"runs={tmp_path}", NOWHERE, "backbone.load.num_ctx=2048"]) == 0
+    tiny = f"backbone.gguf={tiny_text.write(tmp_path / 'tiny.gguf')}"
+    settings = (f"runs={tmp_path}/runs", NOWHERE, tiny, "backbone.load.num_ctx=16384")
+    assert main(["--n", "1", *QUICK, *settings]) == 0
     assert "smollm2-135m runs in this process in their place" in capsys.readouterr().out
-    [row] = figures(table(tmp_path)).values()
+    [row] = figures(table(tmp_path / "runs")).values()
     assert row["seconds"]["n"] == "1"
     assert float(row["prompt tok/s"]["value"]) > 0
     assert float(row["reply tok/s"]["value"]) > 0
