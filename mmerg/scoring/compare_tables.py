@@ -33,7 +33,7 @@ def terminal(compared: Compared, labels: Mapping[str, str], verbose: bool = Fals
             lines += [f"  {one.metric}: {one.signature}" for one in pair.comparisons if one.signature]
         yield from map(escape, lines)
     yield from (escape(f"warning: {warning}") for warning in compared.warnings)
-    yield escape(_how(compared) if verbose else "--verbose lists all samples, signatures, and how each was had")
+    yield escape(_how(compared) if verbose else "--verbose lists all samples, signatures, and how each was computed")
 
 
 def _heading(pair: Pair, labels: Mapping[str, str]) -> str:

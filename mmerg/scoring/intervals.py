@@ -5,13 +5,10 @@ effect (Dean and Pagano 2015), times (z/t)² with t of one degree of freedom les
 1998).
 bootstrap: percentiles over dialogues drawn with repetition (Efron and Tibshirani 1993, chapters 8 and 13), seeded, and
 expanded as t is wider than z, since few dialogues give too narrow ones (Hesterberg 2015, arXiv 1411.5279).
-jackknife: estimate ± 1.96 standard errors, from leaving out one dialogue, or one of 200 groups of them, at a time. For
-figures over distinct n-grams a bootstrap is not sound: a dialogue that is drawn twice adds n-grams and no distinct
-ones, so every resample lies below the estimate and the percentiles miss it. Leaving out repeats nothing, all parts
-have one size, and the variance that they give errs upward on average (Efron and Stein 1981; for counts of kinds,
-Heltshe and Forrester 1983). Under 10 dialogues it holds the truth far too seldom (34 % of times with 3, 71 % with 5),
-so there is none.
-What gives the same value in every draw has no interval, either: it would have no width.
+jackknife: estimate ± 1.96 standard errors, from leaving out one dialogue, or one of 200 groups of them, at a time
+(Efron and Stein 1981; for counts of kinds, Heltshe and Forrester 1983). For figures over distinct n-grams: a dialogue
+that a bootstrap draws twice adds no distinct ones, so every resample lies below the estimate. Under 10 dialogues it
+holds the truth too seldom (34 % of times with 3, 71 % with 5), so there is none.
 
     interval("bootstrap", value, dialogues, resamples=1000, seed=0)
 """

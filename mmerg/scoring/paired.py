@@ -4,16 +4,14 @@ A dialogue is drawn, left out or exchanged whole, since its samples are not inde
 
 difference: B − A, with its 95 % interval: for shares Newcombe's (1998, method 10), with the effective n of `intervals`
 where dialogues have several samples; for all else as in `intervals`.
-p: for shares McNemar's exact test; for all else, and for shares where dialogues have several samples, a permutation
-test: the two runs' results of a dialogue are exchanged or not, and p = (1 + hits) / (1 + draws), a hit being a
-difference at least as large as ours, either way (Phipson and Smyth 2010, arXiv 1603.05766). k dialogues can be
-exchanged in 2^k ways: where these are no more than the draws, each is looked at, and p is the share of hits, exact.
-It is for figures that judge and were declared before; what describes a run, such as its calls, has none.
+p: for shares McNemar's exact test; for all else, and where dialogues have several samples, a permutation test: the two
+runs' results of a dialogue are exchanged or not, p = (1 + hits) / (1 + draws), a hit being a difference at least as
+large, either way (Phipson and Smyth 2010, arXiv 1603.05766). Where all 2^k exchanges of k dialogues are no more than
+the draws, each is looked at, and p is exact.
 detectable: the smallest difference that so many pairs find with 80 % power at 5 %: of McNemar's test at the observed
 discordance, or 2.8 standard errors.
 
-Where both sides have several seeds, a figure is the mean over them, and a dialogue is drawn or exchanged with all its
-samples of all seeds.
+With several seeds a figure is the mean over them; a dialogue is drawn or exchanged with its samples of all seeds.
 
     pairing = pair([read_run(a)], [read_run(b)])
     compare(accuracy(), pairing, draws=2000, seed=0)
@@ -121,11 +119,10 @@ def compare(metric: Metric, pairing: Pairing, *, draws: int, seed: int, tested: 
     about: dict[str, Any] = {
         "metric": metric.name,
         "n": n,
-        "dialogues": len(set(dialogues)),
         "left_out": pairing.samples - n,
-        "higher_is_better": metric.higher_is_better,
         "signature": metric.signature,
     }
+    about |= {"dialogues": len(set(dialogues)), "higher_is_better": metric.higher_is_better}
     if not n:
         return Comparison(**about, why=f"no pair has, on both sides, {metric.needs}")
     value = metric.ready((*kept.a, *kept.b))
@@ -219,7 +216,7 @@ class Pairs:
         return found | {"detectable": DETECTABLE * error if error > ROUNDING else None}
 
     def exchanged(self, draws: int, seed: int) -> dict[str, Any]:
-        """p of the permutation test, and how it was had."""
+        """p of the permutation test, and how it was computed."""
         from scipy.stats import permutation_test
 
         count, n = len(self.dialogues), len(self.a)

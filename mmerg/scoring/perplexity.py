@@ -1,6 +1,6 @@
 """Perplexity of the replies: exp(Σ −ln p / Σ tokens) over all replies together, lower is better.
 
-self_ppl is under the model that generated them, as its server told it: how sure the model was of its own words.
+self_ppl is under the model that generated them, as its server gave it: how sure the model was of its own words.
 Figures of different models, and those of an outside model, are not comparable. MERG's table (arXiv 2604.18988) can only
 be this: 1.2 to 2.3.
 

@@ -16,7 +16,6 @@ from mmerg.scoring.bertscore import bert_scores
 from mmerg.scoring.descriptive import descriptive
 from mmerg.scoring.distinct import CL100K, Level, adjusted, distinct
 from mmerg.scoring.emotions import accuracy, macro_f1
-from mmerg.scoring.extras import require
 from mmerg.scoring.metric import Metric
 from mmerg.scoring.perplexity import ref_perplexity, self_perplexity
 from mmerg.scoring.score import DRAWS
@@ -76,20 +75,14 @@ def options_of(given: argparse.Namespace) -> Options:
 
 
 def check(options: Options) -> None:
-    """Raises ConfigError for an option that means nothing, and where a package of the extra `metrics` is missing."""
+    """Raises ConfigError for an option that means nothing."""
     for name, least in {"vocabulary": 1, "resamples": 1, "seed": 0}.items():
         if (value := getattr(options, name)) < least:
             raise ConfigError(f"{name} is {value}, it must be {least} or more", where=f"--{name}")
-    for option, given, other in (
-        ("--bert-layers", options.bert_layers is not None and options.bert is None, "--bert"),
-        ("--ref-context", options.ref_context and options.ref_ppl is None, "--ref-ppl"),
-    ):
-        if given:
-            raise ConfigError(f"{option} says nothing without {other}", where=option)
-    if options.bert is not None:
-        require("torch", "transformers", "bert_score")
-    if options.ref_ppl is not None:
-        require("torch", "transformers")
+    if options.bert is None and options.bert_layers is not None:
+        raise ConfigError("--bert-layers says nothing without --bert", where=f"--bert-layers {options.bert_layers}")
+    if options.ref_ppl is None and options.ref_context:
+        raise ConfigError("--ref-context says nothing without --ref-ppl", where="--ref-context")
 
 
 def standard_metrics(engine: Engine, options: Options = DEFAULTS) -> list[Metric]:

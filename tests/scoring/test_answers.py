@@ -13,7 +13,7 @@ from mmerg.runs import events
 from mmerg.runs.facts import facts_of
 from mmerg.runs.result import Result
 from mmerg.scoring.answers import improper, read_run
-from tests.scoring.run_builder import AT, HISTORY, build_run, called, events_of, result, tokens_of
+from tests.scoring.run_builder import AT, HISTORY, build_run, called, result, tokens_of
 
 
 def fields_of(one: Result, told: Iterable[events.Event], response: str = "R") -> dict[str, Any]:
@@ -123,8 +123,3 @@ def test_folders_that_cannot_be_scored(tmp_path: Path) -> None:
     (folder / "results.jsonl").write_text("{}\n", encoding="utf-8")
     with pytest.raises(RunError, match="line 1 is not"):
         read_run(folder)
-
-
-def test_the_builder_tells_what_a_finished_sample_tells() -> None:
-    kinds = [event.kind for event in events_of(result("a/1", selected_pass=1, passes=2), [-1.0], HISTORY)]
-    assert kinds == ["sample_started", "called", "produced", "called", "produced", "selected", "sample_done"]

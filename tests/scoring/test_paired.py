@@ -78,17 +78,13 @@ def test_failed_samples_are_wrong_in_accuracy_and_left_out_elsewhere() -> None:
     assert (words.n, words.left_out) == (3, 3)
 
 
-def test_samples_of_one_run_alone_are_counted_by_side() -> None:
+def test_the_same_samples_are_paired_and_those_of_one_run_alone_counted() -> None:
     found = pair([run_of(right("xxxx"))], [run_of(right("xx"))])
     assert (len(found.a), found.a_alone, found.b_alone) == (2, 2, 0)
     found = pair([run_of(right("xx"))], [run_of(right("xx"), start=5)])
     assert (len(found.a), found.a_alone, found.b_alone) == (0, 2, 2)
-
-
-def test_pairs_are_the_same_samples_whatever_the_order_of_results() -> None:
-    run = run_of([Told(number, "joy", seconds=number) for number in range(6)])
-    other = ScoredRun(run.path, run.manifest, run.answers[::-1])
-    found = pair([run], [other])
+    run = run_of(timed(range(6)))
+    found = pair([run], [replace(run, answers=run.answers[::-1])])
     assert [answer.id for answer in found.a] == [answer.id for answer in found.b]
 
 
@@ -99,9 +95,9 @@ def test_permutation_agrees_with_all_exchanges() -> None:
     sums = [abs(float(np.dot(signs, gaps))) for signs in product((1, -1), repeat=len(gaps))]
     exact = float(np.mean([one >= abs(gaps.sum()) - 1e-9 for one in sums]))
     assert 0.01 < exact < 0.1
-    found = compared(SECONDS, timed(a), timed(b), draws=20_000)
-    assert found.p == pytest.approx(exact, abs=0.006)
-    assert found.test == "permutation, 20000 draws, seed 0"
+    found = compared(SECONDS, timed(a), timed(b), draws=4000)
+    assert found.p == pytest.approx(exact, abs=0.012)
+    assert found.test == "permutation, 4000 draws, seed 0"
     found = compared(SECONDS, timed(a), timed(b), draws=2**15)
     assert found.p == pytest.approx(exact)
     assert found.test == "permutation, all 32768 exchanges of 15 dialogues"
@@ -199,12 +195,13 @@ ANSWERS = st.lists(st.tuples(st.integers(0, 4), SIDE, SIDE), min_size=1, max_siz
 METRICS: list[Metric] = [accuracy(), distinct(1, words="whitespace"), SECONDS]
 
 
-@settings(max_examples=60)
+@settings(max_examples=40)
 @given(ANSWERS, st.sampled_from(METRICS))
 def test_exchanging_the_runs_turns_the_difference_round(drawn: list[tuple[int, Side, Side]], metric: Metric) -> None:
     a, b = [Told(d, *side) for d, side, _ in drawn], [Told(d, *side) for d, _, side in drawn]
-    one, other = compared(metric, a, b, draws=40), compared(metric, b, a, draws=40)
+    one, other, alike = (compared(metric, *sides, draws=30) for sides in ((a, b), (b, a), (a, a)))
     assert (one.n, one.left_out, one.why) == (other.n, other.left_out, other.why)
+    assert (alike.difference, alike.p) == ((0.0, 1.0) if alike.n else (None, None))
     if one.difference is None:
         assert one.n == 0
         return
@@ -215,29 +212,6 @@ def test_exchanging_the_runs_turns_the_difference_round(drawn: list[tuple[int, S
         assert other.interval == pytest.approx((-one.interval[1], -one.interval[0]))
         assert one.interval[0] <= one.difference <= one.interval[1]
     assert 0 < (one.p or 0) <= 1
-
-
-@settings(max_examples=30)
-@given(ANSWERS, st.sampled_from(METRICS))
-def test_identical_runs_do_not_differ(drawn: list[tuple[int, Side, Side]], metric: Metric) -> None:
-    a = [Told(d, *side) for d, side, _ in drawn]
-    found = compared(metric, a, a, draws=20)
-    if found.n:
-        assert (found.difference, found.p) == (0.0, 1.0)
-
-
-def test_a_difference_without_width_has_no_interval() -> None:
-    found = compared(SECONDS, timed([1.0] * 12), timed([3.0] * 12))
-    assert (found.difference, found.interval, found.detectable) == (2.0, None, None)
-    assert found.why == "no interval: it would have no width, every draw giving the same"
-
-
-def test_few_dialogues_have_no_jackknife() -> None:
-    a, b = ([Told(number, "joy", reply * (number + 1)) for number in range(9)] for reply in ("a b ", "c "))
-    found = compared(distinct(1, words="whitespace"), a, b)
-    assert (found.interval, found.detectable) == (None, None)
-    assert found.why == "no interval: a jackknife of fewer than 10 dialogues misleads"
-    assert found.p is not None
 
 
 def test_the_same_seed_gives_the_same_figures() -> None:
