@@ -14,6 +14,7 @@ import httpx
 import pytest
 
 from tests.ollama_server import ROOT
+from tests.processes import forked
 
 
 @contextmanager
@@ -84,8 +85,7 @@ def test_a_name_for_others_or_a_token_of_ones_own_asks_for_it(
 
 def refused(*words: str, **environment: str) -> str:
     command = [sys.executable, "-m", "mmerg.serve", *words]
-    around = {**os.environ, **environment}
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=120, env=around)
+    done = forked(command, cwd=ROOT, env={**os.environ, **environment})
     assert done.returncode == 2, done.stderr
     return done.stderr
 

@@ -5,9 +5,14 @@ async for one in answers(served, offered, sent, Wish(stops=["\n"])):
 """
 
 import time
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
+from typing import Any
+
+from fastapi import Request as Http
+from fastapi.responses import JSONResponse, Response
+from starlette.concurrency import run_in_threadpool
 
 from mmerg.backends.protocol import Backend, Finish, Message, Reply, Request
 from mmerg.errors import Failure
@@ -18,8 +23,8 @@ from mmerg.serving.refused import OF_CALLS, RefusedError
 from mmerg.serving.served import Served
 from mmerg.serving.told import SILENT
 from mmerg.serving.told import Message as Told
-from mmerg.serving.turns import replying
-from mmerg.serving.worded import status, thought
+from mmerg.serving.turns import Streamed, begun, replying, unless_gone
+from mmerg.serving.worded import worded
 from mmerg.serving.work import Tell
 
 TASK_TOKENS = 512  # of a title, tags or follow-ups
@@ -35,6 +40,10 @@ class Wish:
     tokens: int | None = None
     seed: int | None = None
     user: str = ""
+
+    def until(self, text: str) -> str:
+        """`text` up to the first of the texts at which it is to end."""
+        return text[: min((at for stop in self.stops if stop and (at := text.find(stop)) >= 0), default=len(text))]
 
 
 @dataclass(frozen=True)
@@ -56,7 +65,10 @@ class Answer:
     seconds: float
 
 
-def answers(served: Served, offered: Offered, sent: Sequence[Sent], wish: Wish) -> AsyncGenerator[Doing | Answer, None]:
+Happening = AsyncGenerator[Doing | Answer, None]
+
+
+def answers(served: Served, offered: Offered, sent: Sequence[Sent], wish: Wish) -> Happening:
     """The agents' work and its reply; what a front end asks for itself is one plain call. Raises MmergError, at once
     for what is no talk."""
     if prompt := task_of(sent):
@@ -65,8 +77,21 @@ def answers(served: Served, offered: Offered, sent: Sequence[Sent], wish: Wish) 
     return _agents(replying(served, asked), wish)
 
 
-async def whole(happening: AsyncGenerator[Doing | Answer, None]) -> tuple[Answer, str]:
-    """The answer alone, and all thoughts before it, a line each."""
+async def respond(
+    request: Http,
+    ask: Callable[[], Happening],
+    streamed: Callable[[Happening], AsyncGenerator[bytes, None]] | None,
+    media_type: str,
+    whole: Callable[[Answer, str], dict[str, Any]],
+) -> Response:
+    """The response to a request: a stream of what happens, or the answer alone with all thoughts before it."""
+    happening = await begun(await run_in_threadpool(ask))
+    if streamed:
+        return Streamed(streamed(happening), media_type=media_type)
+    return JSONResponse(whole(*await unless_gone(request, _last(happening))))
+
+
+async def _last(happening: Happening) -> tuple[Answer, str]:
     thoughts: list[str] = []
     async with aclosing(happening):
         async for one in happening:
@@ -76,13 +101,12 @@ async def whole(happening: AsyncGenerator[Doing | Answer, None]) -> tuple[Answer
     raise AssertionError("a turn ends with an answer, or raises")
 
 
-async def _plain(served: Served, offered: Offered, prompt: str, wish: Wish) -> AsyncGenerator[Doing | Answer, None]:
+async def _plain(served: Served, offered: Offered, prompt: str, wish: Wish) -> Happening:
     if len(prompt) > (most := served.settings.limits.text * TASK_TURNS):
         long = f"the prompt has {len(prompt)} characters, over {most}"
         raise RefusedError(long, where="messages", hint="ask for less, or raise limits.text")
-    sampling = offered.experiment.sampling
     tokens = min(wish.tokens or TASK_TOKENS, TASK_TOKENS)
-    request = Request((Message("user", prompt),), sampling.changed({"num_predict": tokens}))
+    request = Request((Message("user", prompt),), offered.experiment.sampling.changed({"num_predict": tokens}))
 
     def job(backend: Backend, _: Tell) -> Reply:
         return backend.complete(request)
@@ -91,25 +115,24 @@ async def _plain(served: Served, offered: Offered, prompt: str, wish: Wish) -> A
         async for what in happening:
             if isinstance(what, Reply):
                 finish = "length" if what.finish is Finish.LENGTH else "stop"
-                text = _until(what.text.strip(), wish.stops)
+                text = wish.until(what.text.strip())
                 yield Answer(text, finish, what.prompt_tokens, what.response_tokens, what.seconds)
             else:
                 yield Doing("", "")
 
 
-async def _agents(happening: AsyncGenerator[Told, None], wish: Wish) -> AsyncGenerator[Doing | Answer, None]:
+async def _agents(happening: AsyncGenerator[Told, None], wish: Wish) -> Happening:
     text, begun = "", time.monotonic()
     async with aclosing(happening):
-        async for message in happening:
-            name, told = message
+        async for name, told in happening:
             _refuse(name, told)
+            doing = Doing(*worded((name, told)))
             if name == "reply":
-                text = _until(told["text"], wish.stops)
+                text = wish.until(told["text"])
             elif name == "done":
-                tokens = told["prompt_tokens"], told["response_tokens"]
-                yield Answer(text, "stop", *tokens, time.monotonic() - begun)
-            elif name == SILENT or any((thought(message), status(message))):
-                yield Doing(thought(message), status(message))
+                yield Answer(text, "stop", told["prompt_tokens"], told["response_tokens"], time.monotonic() - begun)
+            elif name == SILENT or doing != Doing("", ""):
+                yield doing
 
 
 def _refuse(name: str, told: dict[str, str]) -> None:
@@ -120,8 +143,3 @@ def _refuse(name: str, told: dict[str, str]) -> None:
     problems = [one for one in told.get("problem", "").split("; ") if one and OVER_BUDGET not in one]
     if name == "frames" and problems:
         raise RefusedError(f"a picture cannot be shown to the model: {'; '.join(problems)}", where="messages")
-
-
-def _until(text: str, stops: Sequence[str]) -> str:
-    """`text` up to the first of the texts at which it is to end."""
-    return text[: min((at for stop in stops if stop and (at := text.find(stop)) >= 0), default=len(text))]

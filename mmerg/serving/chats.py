@@ -4,7 +4,6 @@ The least recently used go first once there are too many, or all together are ov
 """
 
 import zlib
-from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import chain
@@ -51,58 +50,32 @@ class Turn:
         return len(self._packed) + sum(map(len, list(self.frames.values())))  # a turn at work adds to them
 
 
-@dataclass
-class Chat:
-    """All tries at its replies, by their ids."""
-
-    turns: dict[str, Turn] = field(default_factory=dict)
-
-    def begin(self, model: str, place: int, *, kept: bool) -> Turn:
-        """Another try; what came after that place was of a talk that goes on otherwise now."""
-        self.turns = {turn.id: turn for turn in self.turns.values() if turn.place <= place}
-        turn = Turn(model, place, kept)
-        self.turns[turn.id] = turn
-        return turn
-
-
-class Chats:
-    """Chats by their names."""
+class Chats(dict[str, list[Turn]]):
+    """The tries of each chat, by its name; the least recently used chat comes first."""
 
     def __init__(self, most: int = MOST, room: int = ROOM) -> None:
-        self._chats: OrderedDict[str, Chat] = OrderedDict()
+        super().__init__()
         self._most, self._room = most, room
 
-    def __len__(self) -> int:
-        return len(self._chats)
-
-    def open(self, name: str) -> Chat:
-        """The chat of that name, a new one where there is none; it is the last to be left out."""
-        chat = self._chats.setdefault(name, Chat())
-        self._chats.move_to_end(name)
-        self._make_room()
-        return chat
-
-    def __contains__(self, name: str) -> bool:
-        return name in self._chats
+    def begin(self, name: str, model: str, place: int, *, kept: bool) -> Turn:
+        """Another try in a chat, begun where there is none. What came after that place was of a talk that goes on
+        otherwise now."""
+        turn = Turn(model, place, kept)
+        self[name] = [*(before for before in self.pop(name, []) if before.place <= place), turn]
+        sizes = {chat: sum(turn.size for turn in turns) for chat, turns in self.items()}
+        while len(self) > 1 and (len(self) > self._most or sum(sizes.values()) > self._room):
+            oldest = next(iter(self))
+            del self[oldest], sizes[oldest]
+        return turn
 
     def ended(self, ids: Iterable[str]) -> list[Turn]:
         """Those of the tries with these ids that are in memory and have ended, in this order."""
         turns = {turn.id: turn for turn in self._turns()}
         return [turns[one] for one in ids if one in turns and turns[one].result]
 
-    def forget(self, name: str) -> bool:
-        """Whether there was such a chat."""
-        return self._chats.pop(name, None) is not None
-
     def frame(self, sha256: str) -> bytes | None:
         """A frame of any chat."""
         return next((turn.frames[sha256] for turn in self._turns() if sha256 in turn.frames), None)
 
     def _turns(self) -> Iterator[Turn]:
-        return chain.from_iterable(chat.turns.values() for chat in self._chats.values())
-
-    def _make_room(self) -> None:
-        sizes = {name: sum(turn.size for turn in chat.turns.values()) for name, chat in self._chats.items()}
-        while len(self._chats) > 1 and (len(self._chats) > self._most or sum(sizes.values()) > self._room):
-            name, _ = self._chats.popitem(last=False)
-            del sizes[name]
+        return chain.from_iterable(self.values())

@@ -25,12 +25,8 @@ PIXELS = 50_000_000  # of one picture
 def limit() -> None:
     """No more time, memory and files from here on, and nothing is written but the answer."""
     os.environ["OPENCV_IO_MAX_IMAGE_PIXELS"] = str(PIXELS)
-    for what, most in (
-        (resource.RLIMIT_CPU, CPU_SECONDS),
-        (resource.RLIMIT_AS, BYTES),
-        (resource.RLIMIT_CORE, 0),
-        (resource.RLIMIT_FSIZE, 0),
-    ):
+    limits = {resource.RLIMIT_CPU: CPU_SECONDS, resource.RLIMIT_AS: BYTES}
+    for what, most in (limits | {resource.RLIMIT_CORE: 0, resource.RLIMIT_FSIZE: 0}).items():
         resource.setrlimit(what, (most, most))
 
 

@@ -11,7 +11,7 @@ import socket
 import threading
 import webbrowser
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from importlib.metadata import version
 from typing import TYPE_CHECKING
 
@@ -42,7 +42,10 @@ def serve(settings: ServeSettings, line: Line) -> int:
     except ImportError as error:
         hint = 'pip install "mmerg[serve]"'
         raise ConfigError("the server needs packages that are not installed", where=str(error), hint=hint) from error
-    with closing(listener(settings.host, settings.port)) as heard, _served(settings, line) as served:
+    with (
+        closing(listener(settings.host, settings.port)) as heard,
+        served_by(*answering(settings, patience=PATIENCE), settings, line) as served,
+    ):
         token = _token(settings)
         logging.basicConfig(format="%(asctime)s %(message)s")
         logging.getLogger("mmerg").setLevel(logging.INFO)
@@ -59,14 +62,8 @@ def _refuse_idle(line: Line) -> None:
     for setting in line.settings:
         key = setting.partition("=")[0].lstrip("+").partition(".")[0]
         if key in IDLE or setting in ("frames=shuffled", "frames.show=shuffled"):
-            raise ConfigError(
-                f"{setting} is nothing to a talk", where="command line", hint="leave it out: it is for runs"
-            )
-
-
-def _served(settings: ServeSettings, line: Line) -> AbstractContextManager[Served]:
-    pool, engine = answering(settings, patience=PATIENCE)
-    return served_by(pool, engine, settings, line)
+            what, hint = f"{setting} is nothing to a talk", "leave it out: it is for runs"
+            raise ConfigError(what, where="command line", hint=hint)
 
 
 @contextmanager
@@ -103,22 +100,16 @@ def listener(host: str, port: int) -> socket.socket:
     """A socket that listens there. Raises ConfigError where it cannot."""
     try:
         family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
-        opened = socket.socket(family, kind, protocol)  # asyncio sends at once only on one whose protocol is named
+        with ExitStack() as undo:  # asyncio sends at once only on a socket whose protocol is named
+            opened = undo.enter_context(socket.socket(family, kind, protocol))
+            opened.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            opened.bind(address)
+            opened.listen()
+            undo.pop_all()
     except OSError as error:
-        raise _unheard(host, port, error) from error
-    try:
-        opened.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        opened.bind(address)
-        opened.listen()
-    except OSError as error:
-        opened.close()
-        raise _unheard(host, port, error) from error
+        what = f"the server cannot listen there: {error.strerror or error}"
+        raise ConfigError(what, where=f"host={host} port={port}", hint="port=0 takes one that is free") from error
     return opened
-
-
-def _unheard(host: str, port: int, error: OSError) -> ConfigError:
-    what = f"the server cannot listen there: {error.strerror or error}"
-    return ConfigError(what, where=f"host={host} port={port}", hint="port=0 takes one that is free")
 
 
 def _token(settings: ServeSettings) -> str:

@@ -76,18 +76,14 @@ def owner_of(user: str, text: str) -> str:
 
 def asked_of(offered: Offered, sent: Sequence[Sent], limits: LimitSettings, seed: int | None, user: str) -> Asked:
     """The reply that is wanted. user: whoever asks, as far as that can be told. Programs send the whole talk with every
-    turn: pictures of turns that nobody looks at any longer, or for which there is no room beside later ones, are passed
-    over. Raises RefusedError for what is no talk."""
+    turn: earlier pictures that nobody looks at any longer, or for which there is no room, are passed over. Raises
+    RefusedError for what is no talk."""
     turns = list(_turns(sent))
     talk: list[Said] = []
     room = limits.pictures
     for after, (number, speaker, message) in enumerate(reversed(turns)):
-        pictures = message.pictures if after < offered.settings.frames.last_turns else ()
-        if len(pictures) > room:
-            if not after:
-                what, hint = f"{len(pictures)} pictures are shown, over {room}", "show fewer, or raise limits.pictures"
-                raise RefusedError(what, where=f"message {number}", hint=hint)
-            pictures = ()
+        looked_at = after < offered.settings.frames.last_turns and (not after or len(message.pictures) <= room)
+        pictures = message.pictures if looked_at else ()
         room -= len(pictures)
         shown = tuple(_picture(data, f"message {number}", limits) for data in pictures)
         talk.append(Said(speaker, message.text.strip() or WORDLESS, shown))

@@ -7,21 +7,20 @@ import json
 from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
 from datetime import UTC, datetime
+from functools import partial
 from hashlib import sha256
 from typing import Any, Literal
 
 from fastapi import APIRouter, Request
 from fastapi.responses import JSONResponse, Response
 from pydantic import BaseModel
-from starlette.concurrency import run_in_threadpool
 
 from mmerg.errors import MmergError
-from mmerg.serving.answers import Answer, Doing, Wish, answers, whole
+from mmerg.serving.answers import Answer, Happening, Wish, answers, respond
 from mmerg.serving.messages import AnySeed, Sent, read, who
 from mmerg.serving.offered import Offered
 from mmerg.serving.refused import sentence
 from mmerg.serving.served import Served
-from mmerg.serving.turns import Streamed, begun, unless_gone
 
 TAG = ":latest"  # behind the name of a model that has no other
 LINES = "application/x-ndjson"
@@ -114,31 +113,25 @@ async def _answered(served: Served, request: Request, body: Asked, sent: list[Se
     if not sent:  # asks for the model to be loaded, or not to be
         why = "unload" if body.keep_alive in (0, "0") else "load"
         return JSONResponse({**_line(body, put("", "")), "done": True, "done_reason": why})
-    happening = await begun(await run_in_threadpool(answers, served, offered, sent, body.wish(who(request))))
-    if body.stream is not False:
-        return Streamed(_streamed(body, happening, put), media_type=LINES)
-    return JSONResponse(await unless_gone(request, _whole(body, happening, put)))
 
+    async def streamed(happening: Happening) -> AsyncGenerator[bytes, None]:
+        try:
+            async with aclosing(happening):
+                async for one in happening:
+                    if isinstance(one, Answer):
+                        yield _json({**_line(body, put(one.text, "")), "done": False})
+                        yield _json(_last(body, one, put("", "")))
+                    else:  # without a thought it is a sign of life
+                        thought = f"{one.thought}\n" if one.thought and body.think is not False else ""
+                        yield _json({**_line(body, put("", thought)), "done": False})
+        except MmergError as error:
+            yield _json(failed(error))
 
-async def _streamed(
-    body: Asked, happening: AsyncGenerator[Doing | Answer, None], put: Put
-) -> AsyncGenerator[bytes, None]:
-    try:
-        async with aclosing(happening):
-            async for one in happening:
-                if isinstance(one, Answer):
-                    yield _json({**_line(body, put(one.text, "")), "done": False})
-                    yield _json(_last(body, one, put("", "")))
-                else:  # without a thought it is a sign of life
-                    thought = f"{one.thought}\n" if one.thought and body.think is not False else ""
-                    yield _json({**_line(body, put("", thought)), "done": False})
-    except MmergError as error:
-        yield _json(failed(error))
+    def whole(answer: Answer, thoughts: str) -> dict[str, Any]:
+        return _last(body, answer, put(answer.text, "" if body.think is False else thoughts))
 
-
-async def _whole(body: Asked, happening: AsyncGenerator[Doing | Answer, None], put: Put) -> dict[str, Any]:
-    answer, thoughts = await whole(happening)
-    return _last(body, answer, put(answer.text, "" if body.think is False else thoughts))
+    ask = partial(answers, served, offered, sent, body.wish(who(request)))
+    return await respond(request, ask, None if body.stream is False else streamed, LINES, whole)
 
 
 def _message(text: str, thinking: str) -> dict[str, Any]:

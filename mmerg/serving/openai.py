@@ -12,16 +12,14 @@ from typing import Annotated, Any, Literal
 from uuid import uuid4
 
 from fastapi import APIRouter, Request
-from fastapi.responses import JSONResponse, Response
+from fastapi.responses import Response
 from pydantic import BaseModel, Field
-from starlette.concurrency import run_in_threadpool
 
 from mmerg.errors import MmergError
-from mmerg.serving.answers import Answer, Doing, Wish, answers, whole
+from mmerg.serving.answers import Answer, Doing, Happening, Wish, answers, respond
 from mmerg.serving.messages import AnySeed, Sent, of_data_url, read, who
 from mmerg.serving.refused import RefusedError, sentence, status_of
 from mmerg.serving.served import Served
-from mmerg.serving.turns import Streamed, begun, unless_gone
 
 ALIVE = b": at work\n\n"  # a comment, for proxies and programs that give up on what is silent
 END = b"data: [DONE]\n\n"
@@ -88,7 +86,7 @@ class Chunks:
         self._usage = bool(body.stream_options and body.stream_options.include_usage)
         self._head = {"id": f"chatcmpl-{uuid4().hex}", "created": int(time.time()), "model": body.model}
 
-    async def streamed(self, happening: AsyncGenerator[Doing | Answer, None]) -> AsyncGenerator[bytes, None]:
+    async def streamed(self, happening: Happening) -> AsyncGenerator[bytes, None]:
         yield self._delta({"role": "assistant", "content": ""})
         try:
             async with aclosing(happening):
@@ -99,8 +97,7 @@ class Chunks:
             yield _data(failed(error))
         yield END
 
-    async def whole(self, happening: AsyncGenerator[Doing | Answer, None]) -> dict[str, Any]:
-        answer, thoughts = await whole(happening)
+    def whole(self, answer: Answer, thoughts: str) -> dict[str, Any]:
         message = {"role": "assistant", "content": answer.text, "reasoning_content": thoughts}
         choice = {"index": 0, "message": message, "finish_reason": answer.finish, "logprobs": None}
         return {**self._head, "object": "chat.completion", "choices": [choice], "usage": _usage(answer)}
@@ -118,16 +115,16 @@ class Chunks:
         yield self._delta({"content": answer.text})
         yield self._delta({}, answer.finish)
         if self._usage:
-            yield self._chunk(choices=[], usage=_usage(answer))
+            yield self._chunk([], usage=_usage(answer))
 
     def _delta(self, delta: dict[str, str], finish: str | None = None) -> bytes:
-        return self._chunk(choices=[{"index": 0, "delta": delta, "finish_reason": finish}])
+        return self._chunk([{"index": 0, "delta": delta, "finish_reason": finish}])
 
     def _status(self, text: str, *, done: bool) -> bytes:
-        return self._chunk(choices=[], event={"type": "status", "data": {"description": text, "done": done}})
+        return self._chunk([], event={"type": "status", "data": {"description": text, "done": done}})
 
-    def _chunk(self, **more: object) -> bytes:
-        return _data({**self._head, "object": "chat.completion.chunk", **more})
+    def _chunk(self, choices: list[dict[str, object]], **more: object) -> bytes:
+        return _data({**self._head, "object": "chat.completion.chunk", "choices": choices, **more})
 
 
 def routes(served: Served) -> APIRouter:
@@ -144,17 +141,16 @@ def routes(served: Served) -> APIRouter:
     @router.post("/chat/completions")
     async def complete(request: Request) -> Response:
         body = await read(request, Completion)
-        happening = await begun(await run_in_threadpool(_asked, served, body, who(request)))
-        if body.stream:
-            return Streamed(Chunks(body).streamed(happening), media_type="text/event-stream")
-        return JSONResponse(await unless_gone(request, Chunks(body).whole(happening)))
+        chunks, client = Chunks(body), who(request)
+
+        def ask() -> Happening:
+            sent = [said.sent(number) for number, said in enumerate(body.messages, start=1)]
+            return answers(served, served.model(body.model), sent, body.wish(client))
+
+        streamed = chunks.streamed if body.stream else None
+        return await respond(request, ask, streamed, "text/event-stream", chunks.whole)
 
     return router
-
-
-def _asked(served: Served, body: Completion, client: str) -> AsyncGenerator[Doing | Answer, None]:
-    sent = [said.sent(number) for number, said in enumerate(body.messages, start=1)]
-    return answers(served, served.model(body.model), sent, body.wish(client))
 
 
 def failed(error: MmergError) -> dict[str, object]:

@@ -3,7 +3,7 @@
 import json
 import re
 import socket
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from pathlib import Path
 from typing import Annotated, Literal
@@ -49,8 +49,6 @@ class TurnText(BaseModel):
 
 
 class Talk(BaseModel):
-    """What the page sends of a turn, beside its files."""
-
     model_config = ConfigDict(extra="forbid")
 
     chat: ChatName
@@ -61,9 +59,7 @@ class Talk(BaseModel):
 
 
 class Saved(BaseModel):
-    """What is to be saved: the ids of replies, as `accepted` told them."""
-
-    turns: list[str]
+    turns: list[str]  # the ids of replies, as `accepted` told them
 
 
 def routes(served: Served) -> APIRouter:
@@ -92,7 +88,7 @@ def routes(served: Served) -> APIRouter:
             said[-1] = Said(said[-1].who, said[-1].text, uploads)
         kept = checked(said, served.settings.limits)
         asked = Asked(served.model(talk.system), talk.chat, kept, talk.seed, owner=talk.chat)
-        turn = served.chats.open(talk.chat).begin(asked.offered.id, len(said), kept=talk.keep)
+        turn = served.chats.begin(talk.chat, asked.offered.id, len(said), kept=talk.keep)
         return Streamed(_streamed(await begun(replying(served, asked, turn))), media_type="text/event-stream")
 
     @router.get("/page/frames/{name}")
@@ -113,7 +109,7 @@ def routes(served: Served) -> APIRouter:
 
     @router.delete("/page/chats/{name}")
     async def forget(name: str) -> dict[str, bool]:
-        return {"forgotten": served.chats.forget(name)}
+        return {"forgotten": served.chats.pop(name, None) is not None}
 
     @router.get("/page/{name}")
     async def file(name: str) -> Response:
@@ -144,39 +140,31 @@ async def _received(request: Request, served: Served) -> tuple[Talk, tuple[Uploa
     """The form's talk and files. Raises RefusedError."""
     limits = served.settings.limits
     most = limits.text * limits.turns * 12  # bytes: JSON may spell a character as \uXXXX\uXXXX
-    uploads: list[Upload] = []
     try:
         async with request.form(max_files=limits.pictures + 1, max_fields=1, max_part_size=most) as form:
-            for name, value in form.multi_items():
-                if isinstance(value, UploadFile):
-                    if name not in ("clip", "picture"):
-                        raise RefusedError(f"a file is called {name!r:.40}", where="files", hint="clip, or picture")
-                    uploads.append(Upload("clip" if name == "clip" else "picture", await value.read()))
+            files = [(name, await one.read()) for name, one in form.multi_items() if isinstance(one, UploadFile)]
             talk = await run_in_threadpool(parsed, str(form.get("talk", "")).encode(), Talk)
     except HTTPException as error:
         raise RefusedError(f"the form cannot be read: {error.detail}", where="the form", hint=FORM) from error
-    if len([upload for upload in uploads if upload.kind == "clip"]) > 1:
-        raise RefusedError("several clips are shown at once", where="files", hint="one clip, or pictures")
-    return talk, tuple(uploads)
+    names = [name for name, _ in files]
+    if not set(names) <= {"clip", "picture"} or names.count("clip") > 1:
+        what = f"these files cannot be taken: {', '.join(names)!r:.80}"
+        raise RefusedError(what, where="files", hint="one `clip`, or several called `picture`")
+    return talk, tuple(Upload("clip" if name == "clip" else "picture", data) for name, data in files)
 
 
 def _setup(served: Served) -> dict[str, object]:
-    settings, dry = served.settings, served.engine.backend == DRY
-    backbone = settings.backbone
-    name, note = ("dry run", "no model is asked: replies say nothing") if dry else (backbone.name, backbone.note)
+    settings, backbone = served.settings, {"name": "dry run", "note": "no model is asked: replies say nothing"}
+    if served.engine.backend != DRY:
+        backbone = {"name": settings.backbone.name, "note": settings.backbone.note}
+    remote = [host for host in settings.backend.hosts if not is_loopback(urlsplit(host).hostname or "localhost")]
     return {
         "systems": [_system(offered) for offered in served.offered.values()],
-        "backbone": {"name": name, "note": note},
-        "goes_to": _goes_to(settings.backend.hosts),
+        "backbone": backbone,
+        "goes_to": " and the model at ".join([f"mmerg on {socket.gethostname()}", *remote]),  # all that is shown
         "limits": settings.limits.plain() | {"clip_seconds": settings.frames.max_seconds},
         "saves": settings.save,
     }
-
-
-def _goes_to(hosts: Sequence[str]) -> str:
-    """Where what is shown goes: this machine, and those that the model is on."""
-    models = [host for host in hosts if not is_loopback(urlsplit(host).hostname or "localhost")]
-    return " and the model at ".join([f"mmerg on {socket.gethostname()}", *models])
 
 
 def _system(offered: Offered) -> dict[str, object]:

@@ -1,6 +1,6 @@
 """A talk as any client brings it, checked, and the sample that it is to the engine."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -69,27 +69,19 @@ def checked(said: Sequence[Said], limits: LimitSettings) -> tuple[Said, ...]:
     """The last limits.turns turns that say something, all but the last cut to limits.text. Raises RefusedError where
     they are no talk that a reply can follow."""
     kept = [one for one in said if one.text.strip() or one.shown][-limits.turns :]
-    for what, hint in _wrong(kept, limits):
-        raise RefusedError(what, where="the talk", hint=hint)
+    if not kept or kept[-1].who != "you":
+        what = "there is no turn of the user's to reply to"
+        raise RefusedError(what, where="the talk", hint="say something, and let the user's turn be the last")
+    shown = [upload for one in kept for upload in one.shown]
+    _limit("text", f"the turn has {len(kept[-1].text)} characters", len(kept[-1].text), limits.text)
+    _limit("pictures", f"{len(shown)} pictures are shown", len(shown), limits.pictures)
+    for upload in shown:
+        size, most = len(upload.data) / 2**20, limits.clip_mb if upload.kind == "clip" else limits.picture_mb
+        _limit(f"{upload.kind}_mb", f"a {upload.kind} has {size:.1f} MB", size, most)
     return (*(replace(one, text=one.text[: limits.text]) for one in kept[:-1]), kept[-1])
 
 
-def _wrong(said: Sequence[Said], limits: LimitSettings) -> Iterator[tuple[str, str]]:
-    if not said:
-        yield "there is no turn to reply to", "say something"
-    elif said[-1].who != "you":
-        yield "the last turn is not the user's: there is nothing to reply to", "let the user's turn be the last"
-    elif len(said[-1].text) > limits.text:
-        what = f"the turn has {len(said[-1].text)} characters, over {limits.text}"
-        yield what, "say it shorter, or raise limits.text"
-    yield from _wrong_files([upload for one in said for upload in one.shown], limits)
-
-
-def _wrong_files(shown: Sequence[Upload], limits: LimitSettings) -> Iterator[tuple[str, str]]:
-    if len(shown) > limits.pictures:
-        yield f"{len(shown)} pictures are shown, over {limits.pictures}", "show fewer, or raise limits.pictures"
-    for upload in shown:
-        most = limits.clip_mb if upload.kind == "clip" else limits.picture_mb
-        if len(upload.data) > most * 2**20:
-            what = f"a {upload.kind} has {len(upload.data) / 2**20:.1f} MB, over {most}"
-            yield what, f"show a smaller one, or raise limits.{upload.kind}_mb"
+def _limit(setting: str, what: str, count: float, most: int) -> None:
+    if count > most:
+        hint = f"say or show less, or raise limits.{setting}"
+        raise RefusedError(f"{what}, over {most}", where="the talk", hint=hint)

@@ -15,7 +15,6 @@ from mmerg.serving.work import SILENCE, Place
 
 Message = tuple[str, dict[str, Any]]
 SILENT = "silent"  # there was nothing to tell for a while
-FRAME_URL = "/page/frames/{}.jpg"
 
 
 class Told:
@@ -51,7 +50,7 @@ class Told:
                 yield "said", said | self._cost()
                 yield from self._next(what.t, what.stage)
             case events.Audited():
-                yield "audit", {**_audit(what), **self._cost()}
+                yield "audit", _audit(what) | self._cost()
             case events.Unaudited():
                 why = f"the audit cannot be read: {what.what}"
                 unread = {"pass": what.t, "findings": [], "blamed": None, "instruction": "", "problem": why}
@@ -67,19 +66,13 @@ class Told:
                 yield "chosen", {"pass": what.t, "passes": self._passes, "why": _why(what)}
             case events.SampleFailed():
                 self._failed = what
+            case Result() if self._failed:
+                cause, hint = self._failed, hint_for(self._failed.failure, self._failed.hint)
+                failed = {"what": cause.what, "where": cause.where, "hint": hint, "failure": cause.failure.value}
+                yield "failed", failed
             case Result():
-                yield from self._ended(what)
-            case _:
-                pass
-
-    def _ended(self, result: Result) -> Iterator[Message]:
-        if failed := self._failed:
-            told = {"what": failed.what, "where": failed.where, "hint": hint_for(failed.failure, failed.hint)}
-            yield "failed", told | {"failure": failed.failure.value}
-            return
-        yield "reply", {"text": result.response or "", "emotion": result.emotion or ""}
-        names = ("calls", "prompt_tokens", "response_tokens", "seconds")
-        yield "done", {name: getattr(result, name) for name in names}
+                yield "reply", {"text": what.response or "", "emotion": what.emotion or ""}
+                yield "done", what.model_dump(include={"calls", "prompt_tokens", "response_tokens", "seconds"})
 
     def _cost(self) -> dict[str, float]:
         """Of the agent that has ended its work."""
@@ -90,35 +83,30 @@ class Told:
 
     def _next(self, t: int, after: str) -> Iterator[Message]:
         """Who is asked after the agent `after`, as our loops do it: the stages in order, then the auditor."""
-        names = [stage.name for stage in self._system.stages]
-        auditor = self._system.auditor
-        if after and (auditor is not None and after == auditor.name):
-            return
-        following = names[names.index(after) + 1 :] if after in names else names
-        if following:
+        stages = [stage.name for stage in self._system.stages]
+        agents = stages + ([self._system.auditor.name] if self._system.auditor else [])
+        if following := agents[agents.index(after) + 1 :] if after in agents else agents:
             yield "asked", {"pass": t, "agent": following[0]}
-        elif auditor is not None:
-            yield "asked", {"pass": t, "agent": auditor.name}
-        elif t + 1 < self._system.draws:
+        elif after in stages and t + 1 < self._system.draws:
             self._passes = t + 2
-            yield "asked", {"pass": t + 1, "agent": names[0]}
+            yield "asked", {"pass": t + 1, "agent": stages[0]}
 
 
 def _frames(event: events.FramesTaken, wrong: Mapping[str, str]) -> dict[str, Any]:
-    pairs = [(turn, frame, index) for turn in event.turns for index, frame in enumerate(turn.frames)]
-    shown = [
+    frames = [
         {
-            "number": number,
             "turn": turn.turn,
             "time": frame.time,
-            "url": FRAME_URL.format(frame.sha256),
+            "url": f"/page/frames/{frame.sha256}.jpg",
             "description": turn.descriptions[index] if turn.descriptions else "",
         }
-        for number, (turn, frame, index) in enumerate(pairs, start=1)
+        for turn in event.turns
+        for index, frame in enumerate(turn.frames)
     ]
     own = {name: wrong.get(name, turn.problem) for turn in event.turns for name in [f"turn {turn.turn}"]}
     problems = [f"{name}: {problem}" for name, problem in own.items() if problem]
-    return {"frames": shown, "problem": "; ".join(problems)}
+    numbered = [{"number": number, **frame} for number, frame in enumerate(frames, start=1)]
+    return {"frames": numbered, "problem": "; ".join(problems)}
 
 
 def _audit(event: events.Audited) -> dict[str, Any]:
@@ -131,7 +119,5 @@ def _audit(event: events.Audited) -> dict[str, Any]:
 def _why(event: events.Selected) -> str:
     """Why the loop ended, and why this pass is the one."""
     ended = events.ENDED.get(event.ended, event.ended)
-    if len(event.ranks) < 2:
-        return ended
     by = "it is the last one" if event.by == "last" else "its rank is the highest, of equals the earlier"
-    return f"{ended}; {by}"
+    return f"{ended}; {by}" if len(event.ranks) > 1 else ended

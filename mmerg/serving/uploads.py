@@ -53,41 +53,38 @@ class Uploads(Ahead):
 
     def wrong(self) -> dict[str, str]:
         """Why some of a path's files, or all, give no frames, by path."""
-        told = {str(path): dict.fromkeys(f"{e.what}: {e.hint}" for e in self._errors(path)) for path in self._found}
-        return {path: "; ".join(errors) for path, errors in told.items() if errors}
+        told = {path: [one for one in found if isinstance(one, ClipError)] for path, found in self._found.items()}
+        texts = {
+            path: dict.fromkeys(f"{error.what}: {error.hint}" for error in errors) for path, errors in told.items()
+        }
+        return {str(path): "; ".join(errors) for path, errors in texts.items() if errors}
 
     def extract(self, clips: Sequence[Clip], _: FramesSettings, store: FrameStore) -> list[Found]:
         """The keyframes of each clip, their bytes in `store`, or why there are none at all."""
         return [self._of(clip.path, store) for clip in clips]
 
     def _of(self, path: Path, store: FrameStore) -> Found:
-        good = [one for one in self._found[path] if not isinstance(one, ClipError)]
-        frames = tuple(frame.model_copy(update={"sha256": store.write(data)}) for frame, data in good)
-        return frames or self._errors(path)[0]
-
-    def _errors(self, path: Path) -> list[ClipError]:
-        return [one for one in self._found[path] if isinstance(one, ClipError)]
+        frames: list[Frame] = []
+        for one in self._found[path]:
+            if not isinstance(one, ClipError):
+                frames.append(one[0].model_copy(update={"sha256": store.write(one[1])}))
+        return tuple(frames) or next(one for one in self._found[path] if isinstance(one, ClipError))
 
 
 def decoded(
     uploads: Sequence[Upload], settings: FramesSettings, seconds: float = SECONDS
 ) -> list[tuple[Frame, bytes] | ClipError]:
     """The keyframes of `uploads` as a child process gives them, with their JPEGs, where it needs no more seconds."""
-    stop = current()
-    with ExitStack() as files:
-        opened = []
+    stop, pipe = current(), subprocess.PIPE
+    with ExitStack() as opened:
+        files = []
         for upload in uploads:
-            file = files.enter_context(tempfile.TemporaryFile())
+            file = opened.enter_context(tempfile.TemporaryFile())
             file.write(upload.data)
             file.seek(0)
-            opened.append(file)
-        job = {
-            "settings": settings.plain() | {"face_reader": None},
-            "files": [[upload.kind, file.fileno()] for upload, file in zip(uploads, opened, strict=True)],
-        }
-        command = [sys.executable, "-m", "mmerg.serving.decoder"]
-        fds = [file.fileno() for file in opened]
-        pipe = subprocess.PIPE
+            files.append((upload.kind, file.fileno()))
+        job = {"settings": settings.plain() | {"face_reader": None}, "files": files}
+        command, fds = [sys.executable, "-m", "mmerg.serving.decoder"], [number for _, number in files]
         process = subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL, pass_fds=fds)
         try:
             stop.hold(process.kill)

@@ -1,6 +1,5 @@
 """What happens in a turn as lines for chat programs: for their thinking block, and their status line."""
 
-from collections.abc import Iterator
 from typing import Any
 
 from mmerg.serving.offered import titled
@@ -9,54 +8,33 @@ from mmerg.serving.told import Message
 LONGEST = 400  # characters of an output
 
 
-def thought(message: Message) -> str:
-    """A line for the thinking block; "" where there is nothing to say."""
-    return next(_thoughts(*message), "")
-
-
-def status(message: Message) -> str:
-    """What is being done now; "" where it is what it was."""
-    return next(_statuses(*message), "")
-
-
-def _thoughts(name: str, told: dict[str, Any]) -> Iterator[str]:
-    match name:
-        case "frames" if told["frames"] or told["problem"]:
-            problem = f" ({told['problem']})" if told["problem"] else ""
-            yield f"Frames: {len(told['frames'])}{problem}"
-        case "supplied" if told["items"] or told["problem"]:
-            yield f"{told['kind']} for {_title(told)}: {len(told['items']) or told['problem']}"
-        case "refused":
-            yield f"{_title(told)} is asked again: {told['complaint']}"
-        case "said":
-            yield f"{_title(told)}: {_short(told['output'])}"
-        case "audit":
-            yield f"Audit: {_audit(told)}"
-        case "lost":
-            yield f"Pass {told['pass']} could not be finished: {told['what']}"
-        case "rerun":
-            yield f"Again from {titled(told['from'])}"
-        case "chosen" if told["passes"] > 1:
-            yield f"Pass {told['pass']} is the reply: {told['why']}"
-
-
-def _statuses(name: str, told: dict[str, Any]) -> Iterator[str]:
+def worded(message: Message) -> tuple[str, str]:
+    """A line for the thinking block, and what is being done now; "" where there is nothing to say."""
+    name, told = message
+    agent, thought, status = titled(told.get("agent", "")), "", ""
     match name:
         case "accepted":
-            place = told["place"]
-            waiting = f"Waiting: {place} {'turn is' if place == 1 else 'turns are'} before this one"
-            yield waiting if place else "At work"
+            waiting = f"Waiting: {told['place']} {'turn is' if told['place'] == 1 else 'turns are'} before this one"
+            status = waiting if told["place"] else "At work"
         case "asked":
-            again = f", pass {told['pass']}" if told["pass"] else ""
-            yield f"{_title(told)}{again}"
+            status = agent + (f", pass {told['pass']}" if told["pass"] else "")
+        case "frames" if told["frames"] or told["problem"]:
+            thought = f"Frames: {len(told['frames'])}" + (f" ({told['problem']})" if told["problem"] else "")
+        case "supplied" if told["items"] or told["problem"]:
+            thought = f"{told['kind']} for {agent}: {len(told['items']) or told['problem']}"
+        case "said":
+            thought = f"{agent}: {_short(told['output'])}"
+        case "refused":
+            thought = status = f"{agent} is asked again: {told['complaint']}"
         case "audit":
-            yield f"audit: {_audit(told)}"
-        case "refused" | "rerun":
-            yield from _thoughts(name, told)
-
-
-def _title(told: dict[str, Any]) -> str:
-    return titled(told["agent"])
+            thought, status = f"Audit: {_audit(told)}", f"audit: {_audit(told)}"
+        case "lost":
+            thought = f"Pass {told['pass']} could not be finished: {told['what']}"
+        case "rerun":
+            thought = status = f"Again from {titled(told['from'])}"
+        case "chosen" if told["passes"] > 1:
+            thought = f"Pass {told['pass']} is the reply: {told['why']}"
+    return thought, status
 
 
 def _audit(told: dict[str, Any]) -> str:

@@ -1,7 +1,6 @@
 """Turns at work: each waits in the line, then runs in a thread of its own, and tells what happens as it happens.
 
-The event loop only hands on. A turn whose client is gone is broken off, its call to the model too; its slot is free
-once its thread has ended.
+A turn whose client is gone is broken off, its call to the model too; its slot is free once its thread has ended.
 
     async for told in work.turn("chat 7", job):      # Place(2), Place(0), all that `job` tells, and what it returns
         ...
@@ -36,9 +35,8 @@ class Place:
 
 
 class Work:
-    """Turns on the slots of `pool`, and what is decoded for them before they stand in its line; of each at most
-    `longest` wait. silence: seconds after which whoever waits is told that there is nothing to tell. `close` breaks off
-    all of them."""
+    """Turns on the slots of `pool`, and what is decoded for them before; of each at most `longest` wait. silence:
+    seconds without news after which SILENCE is told. `close` breaks off all of them."""
 
     def __init__(self, pool: Pool, longest: int) -> None:
         self._pool = pool
@@ -47,8 +45,8 @@ class Work:
         self.silence = 15.0
 
     def turn(self, owner: str, job: Job) -> AsyncGenerator[object, None]:
-        """The places in the line of `owner` and others, what `job` tells, what it returns; SILENCE in between. Raises
-        what `job` raises, and RefusedError where the line is too long, or no model's server is there."""
+        """The turn's places in the line, what `job` tells, and what it returns. Raises what `job` raises, and
+        RefusedError where the line is too long, or no model's server is there."""
 
         def leased(tell: Tell) -> object:
             try:
@@ -68,13 +66,13 @@ class Work:
     ) -> AsyncGenerator[object, None]:
         ticket = line.join(owner)
         try:
-            while ticket.place:
-                yield Place(ticket.place)
+            while place := line.place(ticket):
+                yield Place(place)
                 with suppress(TimeoutError):
                     async with asyncio.timeout(self.silence):
-                        await ticket.moved()
+                        await line.moved(ticket, place)
         except BaseException:
-            ticket.leave()
+            line.leave(ticket)
             raise
         stop, told = Stop(), asyncio.Queue[object]()
         loop, ended = asyncio.get_running_loop(), object()
@@ -87,14 +85,13 @@ class Work:
             with stop.over_this_thread():
                 return job(tell)
 
-        future = loop.run_in_executor(threads, work)
-
         def end(_: object) -> None:
-            ticket.leave()
+            line.leave(ticket)
             told.put_nowait(ended)
             if not future.cancelled():
-                future.exception()  # of a turn that nobody waits for it is not asked otherwise
+                future.exception()  # asked for, as asyncio logs one of which nobody hears
 
+        future = loop.run_in_executor(threads, work)
         future.add_done_callback(end)
         try:
             yield Place(0)

@@ -8,12 +8,13 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from mmerg.backends.dry import Dry
 from mmerg.backends.pool import Host, Pool
 from mmerg.backends.protocol import Backend
 from mmerg.serving.app import server_of
+from mmerg.serving.chats import MOST, Chats
 from mmerg.serving.launch import listener, served_by
 from mmerg.serving.served import Served
 from mmerg.settings.command import read_line
@@ -32,13 +33,19 @@ class Running:
 
 @contextmanager
 def running(
-    backend: Backend | None = None, *overrides: str, slots: int = 1, patience: float = 1.0, token: str = ""
+    backend: Backend | None = None,
+    *overrides: str,
+    slots: int = 1,
+    patience: float = 1.0,
+    token: str = "",
+    chats: int = MOST,
 ) -> Iterator[Running]:
-    """backend: None for the dry one. overrides: as the command line has them."""
+    """backend: None for the dry one. overrides: as the command line has them. chats: how many the page keeps."""
     words = ["backend=dry", *overrides]
     settings = parse(composed(*words, name="serve"), ServeSettings)
     pool = Pool([Host(backend or Dry(), slots, "scripted")], patience=patience, wait=0.05)
     with served_by(pool, pool.describe(), settings, read_line(words)) as served:
+        served = replace(served, chats=Chats(chats))
         server, heard = server_of(served, token), listener("127.0.0.1", 0)
         thread = threading.Thread(target=server.run, args=([heard],))
         thread.start()

@@ -107,7 +107,7 @@ def test_generate_loads_and_answers(client: ollama.Client, scripted: Scripted) -
 @pytest.mark.parametrize(
     ("wrong", "said"),
     [
-        ({"messages": [{"role": "assistant", "content": "Hi."}]}, "the last turn is not the user's"),
+        ({"messages": [{"role": "assistant", "content": "Hi."}]}, "there is no turn of the user's to reply to"),
         ({"messages": [{"role": "tool", "content": "Hi."}]}, "role 'tool' has no place there"),
         ({"messages": [{"role": "user", "content": "Hi.", "images": ["data:image/png;base64,aGk="]}]}, "no base64"),
         ({"messages": [{"role": "user", "content": "Hi.", "images": ["aGk="]}]}, "no JPEG, PNG, WebP or GIF"),

@@ -166,9 +166,9 @@ def test_a_model_says_what_it_lacks(client: OpenAI) -> None:
 @pytest.mark.parametrize(
     ("wrong", "said"),
     [
-        ({"messages": [{"role": "assistant", "content": "Hello."}]}, "the last turn is not the user's"),
-        ({"messages": [{"role": "system", "content": "Be kind."}]}, "there is no turn to reply to"),
-        ({"messages": [{"role": "user", "content": " "}]}, "there is no turn to reply to"),
+        ({"messages": [{"role": "assistant", "content": "Hello."}]}, "there is no turn of the user's to reply to"),
+        ({"messages": [{"role": "system", "content": "Be kind."}]}, "there is no turn of the user's to reply to"),
+        ({"messages": [{"role": "user", "content": " "}]}, "there is no turn of the user's to reply to"),
         ({"messages": []}, "messages: List should have at least 1 item"),
         ({"messages": [*HEY, {"role": "system", "content": "x"}, *HEY]}, "role 'system' has no place there"),
         ({"messages": [*HEY, {"role": "tool", "content": "x", "tool_call_id": "1"}]}, "role 'tool' has no place there"),

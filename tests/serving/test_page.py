@@ -155,8 +155,8 @@ def test_what_is_shown_is_decoded_before_its_turn_stands_in_the_models_line() ->
 @pytest.mark.parametrize(
     ("more", "status", "said"),
     [
-        ({"turns": []}, 400, "there is no turn to reply to"),
-        ({"turns": [{"who": "mmerg", "text": "Hi."}]}, 400, "the last turn is not the user's"),
+        ({"turns": []}, 400, "there is no turn of the user's to reply to"),
+        ({"turns": [{"who": "mmerg", "text": "Hi."}]}, 400, "there is no turn of the user's to reply to"),
         ({"turns": [{"who": "me", "text": "Hi."}]}, 400, "turns.0.who"),
         ({"turns": [{"who": "you", "text": "a" * 4001}]}, 400, "the turn has 4001 characters, over 4000"),
         ({"chat": "../../etc"}, 400, "chat: String should match"),
@@ -176,8 +176,8 @@ def test_what_is_no_talk_is_refused(server: Running, more: dict[str, Any], statu
 def test_too_many_files_are_refused(server: Running) -> None:
     assert turn(server, *[("picture", picture())] * 9).json()["what"] == "9 pictures are shown, over 8"
     assert turn(server, *[("picture", picture())] * 10).status_code == 400
-    assert turn(server, ("clip", b"1"), ("clip", b"2")).json()["what"] == "several clips are shown at once"
-    assert turn(server, ("other", b"1")).json()["what"] == "a file is called 'other'"
+    assert turn(server, ("clip", b"1"), ("clip", b"2")).json()["what"] == "these files cannot be taken: 'clip, clip'"
+    assert turn(server, ("other", b"1")).json()["what"] == "these files cannot be taken: 'other'"
 
 
 def test_another_seed_is_another_try() -> None:

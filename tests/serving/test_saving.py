@@ -117,8 +117,8 @@ def test_saving_can_be_switched_off(tmp_path: Path) -> None:
 def test_the_least_recently_used_chats_are_forgotten_first() -> None:
     chats = Chats(most=3, room=1000)
     for name in "abcad":
-        chats.open(name)
+        chats.begin(name, "m", 1, kept=False)
     assert [name in chats for name in "abcd"] == [True, False, True, True]
-    chats.open("e").begin("m", 1, kept=False).frames["0"] = b"0" * 2000
-    chats.open("e")
+    chats.begin("e", "m", 1, kept=False).frames["0"] = b"0" * 2000
+    chats.begin("e", "m", 1, kept=False)
     assert [name in chats for name in "acde"] == [False, False, False, True]

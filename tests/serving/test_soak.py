@@ -33,10 +33,10 @@ class Faulty(Dry):
 
 
 def some(server: Running, client: httpx.Client, first: int) -> None:
-    """Fifty turns of the page, each in a chat of its own, and ten over every other API, some whose client hangs up, and
-    some that fail; one shows something."""
+    """Fifteen turns of the page, each in a chat of its own, and three over every other API, some whose client hangs up,
+    and some that fail; one shows something."""
     assert "event: done" in turn(server, ("picture", picture()), chat=f"chat-{first}").text
-    for number in range(first, first + 50):
+    for number in range(first, first + 15):
         assert "event: done" in turn(server, chat=f"chat-{number}").text
         if number % 5:
             continue
@@ -57,13 +57,13 @@ def left() -> dict[str, int]:
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the system tells open files elsewhere")
 def test_turns_leave_nothing_behind() -> None:
-    with running(Faulty()) as server, httpx.Client(timeout=60) as client:
-        for first in (0, 50, 100):  # the page keeps 128 chats
+    with running(Faulty(), chats=20) as server, httpx.Client(timeout=60) as client:
+        for first in (0, 15):
             some(server, client, first)
         client.get(f"{server.url}/v1/models")
         early = left()
-        some(server, client, 150)
+        some(server, client, 30)
         client.get(f"{server.url}/v1/models")
         late = left()
-    assert early["Turn"] >= 128
+    assert early["Turn"] >= 20
     assert {name: late[name] - early[name] for name in late if late[name] > early[name] + 2} == {}

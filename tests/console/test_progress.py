@@ -7,7 +7,7 @@ import pytest
 from rich.console import Console
 
 from mmerg.backends.protocol import Finish, Reply
-from mmerg.console.progress import Progress
+from mmerg.console.progress import Bar, Building, Progress
 from mmerg.errors import Failure
 from mmerg.runs.events import Called, FramesTaken, SampleStarted
 from mmerg.runs.result import Result
@@ -92,39 +92,26 @@ def test_between_the_ends_of_samples_there_is_a_line_when_its_time_has_come() ->
     assert watched.lines == []
 
 
-def test_calls_from_the_cache_are_told_only_where_there_are_any() -> None:
-    run = Watched(1)
-    run.start("a")
-    run.call("a")
-    run.end("a")
-    assert "cached" not in run.lines[-1]
-
-
-def test_tokens_from_the_cache_are_no_speed() -> None:
+def test_replies_from_the_cache_are_no_speed() -> None:
     run = Watched(1)
     run.start("a")
     run.call("a", cached=True)
     run.end("a")
-    assert run.last("rate") == [0]
+    assert run.last("calls", "cached", "rate") == [1, 1, 0]
 
 
-def test_what_an_earlier_command_did_is_told_once() -> None:
-    run = Watched(2, kept=5)
-    with run.progress:
-        run.start("a")
-        run.end("a")
-    assert run.lines[0] == "5 samples are finished already and are kept"
-    assert run.last("ended", "total") == [1, 2]
-
-
-def test_one_is_not_several() -> None:
-    run = Watched(1, kept=1)
-    with run.progress:
-        run.start("a")
-        run.call("a")
-        run.end("a")
-    assert run.lines[0] == "1 sample is finished already and is kept"
-    assert run.lines[1].startswith("1/1 sample · 0 failed · 0 in flight · 1 call · ")
+def test_what_an_earlier_command_did_is_told_once_and_one_is_not_several() -> None:
+    for kept, told in (
+        (5, "5 samples are finished already and are kept"),
+        (1, "1 sample is finished already and is kept"),
+    ):
+        run = Watched(1, kept=kept)
+        with run.progress:
+            run.start("a")
+            run.call("a")
+            run.end("a")
+        assert run.lines[0] == told
+        assert run.lines[1].startswith("1/1 sample · 0 failed · 0 in flight · 1 call · ")
 
 
 @pytest.mark.parametrize("terminal", [False, True])
@@ -152,3 +139,30 @@ def test_a_terminal_gets_one_line_that_is_redrawn() -> None:
     shown = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", run.out.getvalue())
     assert [(match["ended"], match["flying"]) for match in LINE.finditer(shown)][-1] == ("1", "1")
     assert "\n" not in shown.strip()
+
+
+def bar(terminal: bool, every: float) -> str:
+    file = StringIO()
+    with Bar(Console(file=file, force_terminal=terminal, width=100), "clips", every) as shown:
+        for done in range(1, 4):
+            shown.at(done, 3)
+    return file.getvalue()
+
+
+def test_a_bar_on_a_terminal_and_plain_lines_elsewhere_when_their_time_has_come() -> None:
+    assert "3/3" in bar(terminal=True, every=0)
+    assert bar(terminal=False, every=0) == "clips: 1 of 3\nclips: 2 of 3\n"
+    assert bar(terminal=False, every=3600) == ""
+
+
+@pytest.mark.parametrize("terminal", [False, True])
+def test_a_memory_that_is_built_has_a_line_at_its_end(terminal: bool) -> None:
+    file = StringIO()
+    with Building(Console(file=file, force_terminal=terminal, width=100, color_system=None)) as watch:
+        watch.note("[bold]damaged\x1b[31m")
+        for done in (128, 256, 300):
+            watch.embedded(done, 300)
+    said = file.getvalue()
+    assert "[bold]damaged\\u001b[31m\n" in said
+    assert said.endswith("memory: texts embedded: 300 of 300\n") or terminal
+    assert ("300/300" in said) == terminal
