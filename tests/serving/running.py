@@ -44,8 +44,8 @@ def running(
     words = ["backend=dry", *overrides]
     settings = parse(composed(*words, name="serve"), ServeSettings)
     pool = Pool([Host(backend or Dry(), slots, "scripted")], patience=patience, wait=0.05)
-    with served_by(pool, pool.describe(), settings, read_line(words)) as served:
-        served = replace(served, chats=Chats(chats))
+    with served_by(pool, pool.describe(), settings, read_line(words)) as made:
+        served = replace(made, chats=Chats(chats))
         server, heard = server_of(served, token), listener("127.0.0.1", 0)
         thread = threading.Thread(target=server.run, args=([heard],))
         thread.start()
