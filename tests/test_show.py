@@ -8,6 +8,8 @@ from typing import Any
 import pytest
 
 from mmerg.experiment.launch import launch
+from mmerg.reporting.story import lines
+from mmerg.runs import events
 from mmerg.runs.folder import read_results
 from mmerg.settings.model import RunSettings
 from mmerg.settings.parse import parse
@@ -138,9 +140,18 @@ def test_foreign_text_neither_steers_the_terminal_nor_is_markup(
     assert "[/red]" in shown
 
 
+def test_what_a_source_of_the_users_gives_is_shown_field_by_field() -> None:
+    item = {"text": "a fact", "similarity": 0.5}
+    event = events.Supplied(sample="a/1", t=0, stage="one", symbol="N", content=(item,))
+    told = [line.strip() for line in lines(event, prompts=False)]
+    assert told == ["N, supplied to one:", "text: a fact", "similarity: 0.5"]
+
+
 def test_prompts_are_shown_only_where_asked_for(show: Shown, capsys: pytest.CaptureFixture[str]) -> None:
     show("story/4")
     without = capsys.readouterr().out
+    calls = re.findall(r"call of (\w+): 10 \+ \d+ tokens, \d+\.\d\d s on http://127", without)
+    assert calls == [*STAGES, "gra", "psp", "sgrg", "gra"]
     assert show("story/4", "--prompts") == 0
     shown = capsys.readouterr().out
     assert "Your step: perception" not in without
@@ -156,21 +167,14 @@ def test_prompts_are_shown_only_where_asked_for(show: Shown, capsys: pytest.Capt
     assert "SECRET" not in before_the_reveal
 
 
-def test_calls_are_told_with_their_cost(show: Shown, capsys: pytest.CaptureFixture[str]) -> None:
-    show("story/4")
-    calls = re.findall(r"call of (\w+): 10 \+ \d+ tokens, \d+\.\d\d s on http://127", capsys.readouterr().out)
-    assert calls == [*STAGES, "gra", "psp", "sgrg", "gra"]
-
-
-def test_a_failed_sample(show: Shown, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_sample_that_failed_and_one_whose_audit_cannot_be_read(
+    show: Shown, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert show("ill/2") == 0
     shown = capsys.readouterr().out
     assert shown.count("psp could not be used (schema_invalid)") == 3
     assert "failed (schema_invalid): Invalid JSON" in shown
     assert "selected" not in shown
-
-
-def test_a_sample_whose_audit_cannot_be_read(show: Shown, capsys: pytest.CaptureFixture[str]) -> None:
     assert show("mute/2") == 0
     shown = capsys.readouterr().out
     assert shown.count("gra could not be used (schema_invalid)") == 3
@@ -226,13 +230,6 @@ def test_a_run_without_results_yet(show: Shown, tmp_path: Path, capsys: pytest.C
     assert "0 samples" in capsys.readouterr().out
     assert main([str(tmp_path), "story/4"]) == 2
     assert "none yet" in capsys.readouterr().err
-
-
-def test_arguments_that_are_wrong(capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit) as caught:
-        main(["run", "--unheard-of"])
-    assert caught.value.code == 2
-    assert "usage: python -m mmerg.show" in capsys.readouterr().err
 
 
 def test_without_a_run_those_that_are_there_are_named(

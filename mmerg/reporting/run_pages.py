@@ -53,10 +53,9 @@ class Row(NamedTuple):
 
 
 class RunPages(RunData):
-    """A run as its first page tells it. judged: what judges said.
-    ended: why loops ended. failures: the samples that failed, by class. asked_again, given_up: refused replies by stage
-    and reason, those that another call of the stage in the same pass followed and those that none did. lost: keyframes
-    that the run has no file of. Raises RunError where the folder is no run of this version."""
+    """A run as its first page tells it. asked_again, given_up: refused replies by stage and reason, those that another
+    call of the stage in the same pass followed and those that none did. lost: keyframes that the run has no file of.
+    Raises RunError where the folder is no run of this version."""
 
     def __init__(self, path: Path) -> None:
         about = About(path, read_manifest(path))

@@ -2,7 +2,7 @@
 found wrong with it, and why a pass was selected. Stages are what the config and the events name; nothing knows MERG.
 
     sample = Sample(read_events(run, "d1/4"), Agents(manifest))
-    sample.rows[0].cells[1].state    # 'kept'
+    [cell.state for cell in sample.cells("mpa")]    # ['made', 'kept']
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -54,17 +54,6 @@ class Cell(NamedTuple):
     fields: tuple[Field, ...]
 
 
-class Row(NamedTuple):
-    """A stage over all passes: what it gives and was shown, in words. origin: the pass that made what the selected pass
-    kept of it, None where that made its own."""
-
-    stage: str
-    title: str
-    sees: tuple[str, ...]
-    cells: tuple[Cell, ...]
-    origin: int | None
-
-
 class Sample:
     """held: whether the run's folder has a frame of this hash. numbers: the passes that were begun, from 0. order:
     stages as the config has them, then what else the events name. checks: the names of the audit's. blamed: agents that
@@ -74,6 +63,9 @@ class Sample:
         self, found: Sequence[events.Event], agents: Agents, held: Callable[[str], bool] = lambda _: True
     ) -> None:
         self.events, self.agents, self.held = found, agents, held
+        self._by_kind: dict[str, list[events.Event]] = {}
+        for event in found:
+            self._by_kind.setdefault(event.kind, []).append(event)
         self.started, self.taken = self.last("sample_started"), self.last("frames_taken")
         self.selected, self.failed = self.last("selected"), self.last("sample_failed")
         self.history = self.started.history if self.started else ()
@@ -90,11 +82,8 @@ class Sample:
 
     def find(self, kind: str, **where: object) -> list[Any]:
         """The events of a kind with these values, as `t=0, stage="psp"`."""
-        return [
-            event
-            for event in self.events
-            if event.kind == kind and all(getattr(event, name) == value for name, value in where.items())
-        ]
+        found = self._by_kind.get(kind, [])
+        return [event for event in found if all(getattr(event, name) == value for name, value in where.items())]
 
     def last(self, kind: str, **where: object) -> Any:
         """The last of them, None where there is none."""
@@ -151,29 +140,23 @@ class Sample:
         label = made.output.get(*field) if made and field and isinstance(made.output, Mapping) else None
         return label if isinstance(label, str) else None
 
-    @cached_property
-    def rows(self) -> tuple[Row, ...]:
-        """All stages but the auditor."""
-        return tuple(self._row(stage) for stage in self.order if stage != self.agents.auditor)
+    def title(self, stage: str) -> str:
+        """What a stage gives, in words."""
+        symbol = next((event.symbol for event in self.find("produced", stage=stage)), "")
+        return self.agents.named.get(stage, Agent(symbol)).title or stage
 
-    def _row(self, stage: str) -> Row:
-        produced = {event.t: event for event in self.find("produced", stage=stage)}
-        symbol = next((event.symbol for event in produced.values()), "")
-        agent = self.agents.named.get(stage, Agent(symbol))
-        cells = tuple(self._cells(stage, produced))
-        kept = [cell.since for cell in cells if self.selected and (cell.t, cell.state) == (self.selected.t, "kept")]
-        return Row(stage, agent.title or stage, self.sees(stage, agent.sees), cells, kept[0] if kept else None)
-
-    def sees(self, stage: str, symbols: Sequence[str]) -> tuple[str, ...]:
+    def sees(self, stage: str) -> tuple[str, ...]:
         """What an agent is shown, in words; where it was asked, without what this sample had none of."""
+        symbols = self.agents.audits if stage == self.agents.auditor else self.agents.named.get(stage, Agent()).sees
         asked = self.find("called", stage=stage)
         there = {"M": any(event.content for event in self.find("supplied", symbol="M")), "V": self.form != "none"}
         kept = [symbol for symbol in symbols if not asked or there.get(symbol, True)]
         described = "descriptions of " if self.form == "descriptions" else ""
         return tuple(f"{described if symbol == 'V' else ''}{self.agents.meaning(symbol)}" for symbol in kept)
 
-    def _cells(self, stage: str, produced: Mapping[int, events.Produced]) -> Iterator[Cell]:
-        """An output stands from the pass before only where the rerun began behind its stage."""
+    def cells(self, stage: str) -> Iterator[Cell]:
+        """A stage in each pass. An output stands from the pass before only where the rerun began behind its stage."""
+        produced = {event.t: event for event in self.find("produced", stage=stage)}
         before: events.Produced | None = None
         for t in self.numbers:
             made, again = produced.get(t), self.last("rerun", t=t)

@@ -21,28 +21,32 @@ def sample_of(told: Told) -> Sample:
 
 
 def states(sample: Sample) -> dict[str, list[str]]:
-    return {row.stage: [cell.state for cell in row.cells] for row in sample.rows}
+    return {stage: [cell.state for cell in sample.cells(stage)] for stage in stages(sample)}
+
+
+def stages(sample: Sample) -> list[str]:
+    return [stage for stage in sample.order if stage != sample.agents.auditor]
 
 
 def test_stages_come_from_the_config() -> None:
     sample = sample_of(Told("a"))
-    assert [(row.stage, row.title, row.sees) for row in sample.rows] == [
+    assert [(stage, sample.title(stage), sample.sees(stage)) for stage in stages(sample)] == [
         ("mpa", "Evidence", ("dialogue", "keyframes")),
         ("caef", "Forecast", ("dialogue", "keyframes", "evidence")),
         ("psp", "Plan", ("dialogue", "evidence", "forecast")),
         ("sgrg", "Response", ("dialogue", "evidence", "forecast", "plan", "exemplars")),
     ]
     assert sample.agents.auditor == "gra"
-    assert sample.sees("gra", MERG.audits) == (*("dialogue", "keyframes", "evidence", "forecast", "plan", "response"),)
+    assert sample.sees("gra") == (*("dialogue", "keyframes", "evidence", "forecast", "plan", "response"),)
 
 
 def test_an_agent_is_not_said_to_see_what_the_sample_had_none_of() -> None:
     found = [event for event in events_of(Told("a")) if not isinstance(event, events.Supplied | events.FramesTaken)]
     sample = Sample(found, MERG)
-    assert sample.rows[0].sees == ("dialogue",)
-    assert sample.rows[3].sees[-1] == "plan"
+    assert sample.sees("mpa") == ("dialogue",)
+    assert sample.sees("sgrg")[-1] == "plan"
     blind = events.FramesTaken(sample="a", at=AT, form="descriptions", turns=())
-    assert Sample([*found, blind], MERG).rows[0].sees[1] == "descriptions of keyframes"
+    assert Sample([*found, blind], MERG).sees("mpa")[1] == "descriptions of keyframes"
 
 
 def test_what_was_kept_and_what_was_made_anew() -> None:
@@ -53,11 +57,9 @@ def test_what_was_kept_and_what_was_made_anew() -> None:
         "psp": ["made", "made", "made"],
         "sgrg": ["made", "made", "made"],
     }
-    assert [row.origin for row in sample.rows] == [0, 1, None, None]
-    assert [row.origin for row in sample_of(Told("a", ("1011", "1000"))).rows] == [None] * 4
-    assert [cell.since for cell in sample.rows[0].cells] == [0, 0, 0]
-    [first, second, _] = sample.rows[1].cells
-    assert (first.since, second.since) == (0, 0)
+    assert [cell.since for cell in sample.cells("mpa")] == [0, 0, 0]
+    [first, second, third] = sample.cells("caef")
+    assert (first.since, second.since, third.since) == (0, 0, 1)
     assert {field.name for field in second.fields if field.changed} == {"emotion"}
     assert sample.first_label == "joy"
     assert sample.blamed == ("caef", "psp")
@@ -81,7 +83,7 @@ def test_a_pass_that_repeats_the_one_before_says_so(cached: bool) -> None:
     sample = Sample(found, MERG)
     assert sample.repeated == {1: "mpa"}
     assert sample.cached(1) == cached
-    assert not any(field.changed for row in sample.rows for cell in row.cells for field in cell.fields)
+    assert not any(field.changed for stage in stages(sample) for cell in sample.cells(stage) for field in cell.fields)
     assert sample_of(Told("a", ("0111", "1111"))).repeated == {}
 
 
@@ -126,11 +128,11 @@ def test_a_system_without_auditor_or_config_is_shown_by_its_events() -> None:
     ]
     sample = Sample(found, NONE)
     assert states(sample) == {"writer": ["made"]}
-    assert sample.rows[0].title == "R"
+    assert sample.title("writer") == "R"
     assert not sample.audited
     assert sample.why == "Pass 0 is the only one: the system has no auditor"
     empty = Sample([], NONE)
-    assert (empty.history, empty.rows, empty.failed, empty.why) == ((), (), None, "")
+    assert (empty.history, empty.order, empty.failed, empty.why) == ((), [], None, "")
 
 
 def test_a_large_pass_number_costs_nothing() -> None:
