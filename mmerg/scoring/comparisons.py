@@ -11,9 +11,10 @@ from typing import TypeAlias
 
 from mmerg.errors import ConfigError, RunError, some
 from mmerg.runs.config_diff import alike_but_for, config_diff
-from mmerg.scoring.answers import ScoredRun, describe_improper, improper
-from mmerg.scoring.metric import Metric, deciding
+from mmerg.scoring.answers import ScoredRun, describe_improper, dialogue, improper
+from mmerg.scoring.metric import Metric, deciding, mean
 from mmerg.scoring.paired import Comparison, Pairing, compare, pair
+from mmerg.scoring.score import Score
 from mmerg.scoring.shares import LEVEL, holm
 from mmerg.scoring.spread import by_seeds, seed_of
 from mmerg.scoring.standard import Options, standard_metrics
@@ -26,7 +27,8 @@ PRIMARY = ("acc", "dist2", "bert_f1")  # what is tested unless it was declared o
 
 class Pair(Record):
     """Two runs, or two settings with as many seeds: how many samples both finished, how many one of them alone; the
-    settings in which they differ, with both values; and every figure."""
+    settings in which they differ, with both values; the share of samples whose forecast differs, which shows whether a
+    setting such as the frames does anything, None where no sample has two; and every figure."""
 
     a: str
     b: str
@@ -36,6 +38,7 @@ class Pair(Record):
     a_alone: int
     b_alone: int
     settings: dict[str, tuple[str, ...]]
+    other_forecasts: Score | None = None
     comparisons: tuple[Comparison, ...]
 
 
@@ -165,11 +168,18 @@ def _pair(a: Side, b: Side, pairing: Pairing, options: Options) -> Pair:
         a_alone=pairing.a_alone,
         b_alone=pairing.b_alone,
         settings={one.name: one.values for one in config_diff([a[0].manifest, b[0].manifest])},
+        other_forecasts=_other_forecasts(pairing),
         comparisons=tuple(
             _comparison(metric, other, pairing, options, metric.name in primary)
             for metric, other in zip(metrics, others, strict=True)
         ),
     )
+
+
+def _other_forecasts(pairing: Pairing) -> Score | None:
+    both = [(a, b) for a, b in zip(pairing.a, pairing.b, strict=True) if a.emotion and b.emotion]
+    differ = mean([100.0 * (a.emotion != b.emotion) for a, b in both])
+    return Score.over(differ, [dialogue(a) for a, _ in both], "wilson", name="other_forecasts") if both else None
 
 
 def _comparison(metric: Metric, other: Metric, pairing: Pairing, options: Options, tested: bool) -> Comparison:
