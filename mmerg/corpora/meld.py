@@ -76,6 +76,10 @@ class Meld:
             self._dialogue(number, [rows[key] for key in keys], clips, notes)
             for number, keys in groupby(sorted(rows), key=lambda key: key[0])
         ]
+        archives = [root / folder / f"{name}.tar.gz" for name in (self.split, RAW) for folder in ("", RAW)]
+        if len(clips.absent) == len(rows) and (packed := files.first_file(archives)):
+            hint = f"unpack {packed}, or read words only: dataset.reader.clips=false"
+            raise CorpusError(f"no clip of MELD's {self.split} split is unpacked", where=str(root), hint=hint)
         name, digest = "meld-dyadic" if self._dyadic else "meld", hashlib.sha256(data).hexdigest()
         corpus = files.make_corpus(name, self.split, self._labels, dialogues, digest, notes, clips.absent)
         refuse_mixed_up(corpus, path, data, places)

@@ -15,7 +15,7 @@ from mmerg.corpora.protocols import select
 from mmerg.errors import CorpusError, MmergError
 from tests.composed import plain_of, protocol
 
-from .meld_builder import COLUMNS, CSV_NAMES, DYADIC_COLUMNS, Builder, Line, two_dyads
+from .meld_builder import COLUMNS, CSV_NAMES, DYADIC_COLUMNS, Builder, Line, three_dialogues, two_dyads
 
 REAL = Path(__file__).parents[2] / ".." / "shared" / "data" / "meld"
 needs_real = pytest.mark.skipif(not REAL.is_dir(), reason="the real MELD csv files are not beside this checkout")
@@ -171,6 +171,18 @@ def test_a_missing_csv_names_what_where_and_what_is_there(tmp_path: Path) -> Non
     packed = tmp_path / "MELD.Raw/test.tar.gz"
     packed.write_bytes(b"packed")
     assert refused(Meld(tmp_path)).hint.startswith(f"unpack {packed}; set dataset.root")
+
+
+def test_clips_that_are_still_packed_stop_a_run_that_would_show_none(tmp_path: Path) -> None:
+    Builder(without_clips=frozenset((line.dialogue, line.utterance) for line in three_dialogues())).write(tmp_path)
+    (tmp_path / "train.tar.gz").write_bytes(b"another split's")
+    assert Meld(tmp_path).load().notes == {"clips_missing": 6}
+    packed = tmp_path / "MELD.Raw.tar.gz"
+    packed.write_bytes(b"packed")
+    error = refused(Meld(tmp_path))
+    assert error.what == "no clip of MELD's test split is unpacked"
+    assert error.hint == f"unpack {packed}, or read words only: dataset.reader.clips=false"
+    assert len(Meld(tmp_path, clips=False).load().dialogues) == 3
 
 
 def test_columns_that_are_missing_or_there_twice(tmp_path: Path) -> None:
