@@ -46,7 +46,8 @@ class _Gather:
         start = clip.start or 0.0
         known = claimed > start
         seconds = extent or (min(self.end, claimed) if known else self.end) - start
-        self.step = seconds / self.density if seconds < math.inf else 1.0 / _USUAL_FPS
+        # A span may be so short that a part of it is no number above 0.
+        self.step = max(seconds / self.density, 1e-9) if seconds < math.inf else 1.0 / _USUAL_FPS
         if known and seconds > 2.0 * settings.max_seconds:
             self._too_long(f"the file claims {seconds:.0f} s")
 
