@@ -18,6 +18,7 @@ from mmerg.console.terminal import STARTS_OVER, Parser, console, escape, run_com
 from mmerg.errors import RunError
 from mmerg.runs.folder import read_results
 from mmerg.runs.manifest import About, read_abouts
+from mmerg.runs.samples import gone
 from mmerg.storage.files import private_folder, replacing, writing
 from mmerg.tidy.frames import batches, schema
 from mmerg.tidy.inspect_log import write_log
@@ -40,7 +41,10 @@ def export(out: Console, paths: Sequence[Path], folder: Path | None, prompts: bo
             for name, part in parts.items()
         }
         for about in abouts:
-            if lost := len(read_results(about.path).lost):
+            results = read_results(about.path)
+            if lost := len(results.lost):
+                if lost == len(results):
+                    raise gone(about.path)
                 out.print(escape(f"{about.run}: there are no events of {lost} samples: no passes, no calls"))
             for name, columns in tables.items():
                 for batch in _batches(out, about, name, columns):
