@@ -129,7 +129,8 @@ def as_latex(sheet: Sheet) -> str:
     heads, *rows = (" & ".join(cells) + r" \\" for cells in (map(_latex, sheet.heads), *body))
     return "\n".join(
         (
-            *(r"\begin{table*}", r"\centering", rf"\caption{{{_latex(sheet.title)}}}"),
+            *(r"\begin{table*}", r"\centering"),
+            *[rf"\caption{{{_latex(sheet.title)}}}"] * bool(sheet.title),
             *[rf"\label{{{sheet.label}}}"] * bool(sheet.label),
             *(rf"\begin{{tabular}}{{l{'r' * (len(sheet.heads) - 1)}}}", r"\toprule", heads, r"\midrule", *rows),
             *(r"\bottomrule", r"\end{tabular}"),
