@@ -193,8 +193,8 @@ def test_samples_without_events(run: Path, capsys: pytest.CaptureFixture[str]) -
     assert main([str(run)]) == 0
     assert "run: there are no events of 3 samples: no passes, no calls" in capsys.readouterr().out
     assert len(rows(run / "export", "samples")) == 4
-    for lose in (lambda: next((run / "samples").iterdir()).unlink(), lambda: (run / "samples").rmdir()):
-        lose()
+    for lost in (next((run / "samples").iterdir()).unlink, (run / "samples").rmdir):
+        lost()
         assert main([str(run)]) == 2
         assert "the events of this run are gone" in capsys.readouterr().err
 
