@@ -30,10 +30,9 @@ def main() -> int:
         print(USAGE.format(commands="\n".join(f"  {name:<10}  {told}" for name, told in commands().items())))  # noqa: T201
         return 0 if len(sys.argv) > 1 else WRONG
     if name == "--version":
-        from importlib.metadata import version
+        from mmerg.settings.command import print_version
 
-        print(f"mmerg {version('mmerg')}")  # noqa: T201
-        return 0
+        return print_version()
     if name not in commands():
         return run_command(lambda: _refuse(name))
     sys.argv[:] = [f"mmerg {name}", *rest]

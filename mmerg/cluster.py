@@ -10,12 +10,11 @@ interrupted.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from mmerg.console.terminal import run_command, start
 from mmerg.errors import ConfigError
-from mmerg.settings.command import composing
+from mmerg.settings.command import run_composed
 
 if TYPE_CHECKING:
     from mmerg.settings.model import ClusterSettings
@@ -24,18 +23,18 @@ if TYPE_CHECKING:
 def main() -> int:
     """The command."""
     what, *arguments = sys.argv[1:] or ["--help"]
+    if what in ("-h", "--help"):
+        what, arguments = "run", ["--help"]
 
-    def job(settings: Callable[[], ClusterSettings]) -> int:
+    def job(settings: ClusterSettings) -> int:
         from mmerg.jobs.launch import launch_cluster  # only once there is something to run: --help stays quick
 
-        return launch_cluster(settings(), arguments)
+        return launch_cluster(settings, arguments)
 
     def command() -> int:
-        if what in ("-h", "--help"):
-            return composing(job, "cluster", __doc__, ["--help"])
         if what != "run":
             raise ConfigError(f"there is no mmerg cluster {what}", where="command line", hint="mmerg cluster run …")
-        return composing(job, "cluster", __doc__, arguments)
+        return run_composed("cluster", job, __doc__, arguments)
 
     return run_command(command)
 

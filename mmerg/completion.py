@@ -2,12 +2,13 @@
 
 import sys
 
-from mmerg.console.terminal import run_command, start
+from mmerg.console.terminal import commands, run_command, start
 from mmerg.errors import ConfigError
-from mmerg.settings.command import OPTIONS, read_line, setting_keys
+from mmerg.settings.command import read_line
+from mmerg.settings.listing import OPTIONS, groups_of, keys_of_page
 from mmerg.settings.pages import groups, pages_of
 
-# Commands that compose a page of their name.
+# Commands that compose a page of their name; run and bench compose another.
 ITS_OWN = ("cluster", "data", "doctor", "import", "judge", "serve", "train")
 PAGES = {"run": "config", "bench": "config"} | {name: name for name in ITS_OWN}
 # What stands behind the last = or : is a word of its own to bash, and only that is replaced.
@@ -26,28 +27,27 @@ complete -o default -o nospace -F _mmerg mmerg"""
 def words(line: str) -> list[str]:
     """What the last word of a command line may become."""
     *before, last = line.split(" ")
-    before = [word for word in before if word]
-    if len(before) < 2:
-        from mmerg.console.terminal import commands
-
+    _, *given = [word for word in before if word] or [""]
+    if not given:
         return [f"{name} " for name in commands() if name.startswith(last)]
-    page = PAGES.get(before[1])
+    page = PAGES.get(given[0])
     if page is None:
         return []
+    return [word for word in _words(page, given[1:], last) if word.startswith(last)]
+
+
+def _words(page: str, given: list[str], last: str) -> list[str]:
     if last.startswith("-"):
-        return [f"{option.split()[0]} " for option in OPTIONS if option.startswith(last)]
+        return [f"{option.split()[0]} " for option in OPTIONS]
     try:
-        own = read_line(before[2:]).own
+        own = read_line(given).own
     except ConfigError:  # the command itself will say what is wrong
         own = None
-    keys = setting_keys(page)
-    chosen = [group for group in groups(own) if group in keys or group not in groups()]
+    chosen = [*groups_of(page), *(group for group in groups(own) if group not in groups())]
     group, equals, _ = last.partition("=")
     if equals:
-        found = [f"{group}={name} " for name in pages_of(group, own)] if group in chosen else []
-    else:
-        found = [f"{key}=" for key in dict.fromkeys([*chosen, *keys])]
-    return [one for one in found if one.startswith(last)]
+        return [f"{group}={name} " for name in pages_of(group, own)] if group in chosen else []
+    return [f"{key}=" for key in dict.fromkeys([*chosen, *keys_of_page(page)])]
 
 
 def main() -> int:

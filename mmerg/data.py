@@ -8,12 +8,10 @@ Exit code 0 sound, 1 something is wrong with the data or a run would refuse the 
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from mmerg.console.terminal import run_command, start
-from mmerg.settings.command import composing
+from mmerg.console.terminal import start
+from mmerg.settings.command import settings_command
 
 if TYPE_CHECKING:
     from mmerg.settings.model import DataSettings
@@ -21,15 +19,16 @@ if TYPE_CHECKING:
 NO_REPORT = "no report is written, and a check starts over"
 
 
+def job(settings: DataSettings) -> int:
+    """The check."""
+    from mmerg.checking.check import check_data  # only once there is something to check: --help stays quick
+
+    return check_data(settings)
+
+
 def main() -> int:
     """The command."""
-
-    def job(settings: Callable[[], DataSettings]) -> int:
-        from mmerg.checking.check import check_data  # only once there is something to check: --help stays quick
-
-        return run_command(lambda: check_data(settings()), NO_REPORT)
-
-    return run_command(lambda: composing(job, "data", __doc__, sys.argv[1:]), NO_REPORT)
+    return settings_command("data", job, __doc__, interrupted=NO_REPORT)
 
 
 if __name__ == "__main__":

@@ -21,11 +21,11 @@ from mmerg.checking import at_once, probes
 from mmerg.checking.audits import RUNS, audits
 from mmerg.checking.probes import Finding
 from mmerg.checking.room import room
-from mmerg.console.terminal import STARTS_OVER, console, escape, run_command, start
+from mmerg.console.terminal import STARTS_OVER, console, escape, start
 from mmerg.errors import CallError, Failure, SampleError
 from mmerg.experiment.wiring import hosts_of, make
 from mmerg.settings.backbone import DoctorSettings, ExamSettings
-from mmerg.settings.command import composing
+from mmerg.settings.command import settings_command
 from mmerg.settings.model import RunSettings
 
 MARKS = {"ok": "✓", "failed": "✗", "open": "?"}
@@ -138,14 +138,10 @@ def _embed(host: str, engine: Engine) -> Finding:
 
 def main() -> int:
     """The command."""
-
-    def job(settings: Callable[[], DoctorSettings]) -> int:
-        return run_command(lambda: examine(settings()), STARTS_OVER)
-
     given = sys.argv[1:]
     with_dataset = any(word.startswith("dataset=") for word in given) and not {"-h", "--help"} & set(given)
     page = "config" if with_dataset else "doctor"  # a run's settings, as the same command line gives them
-    return run_command(lambda: composing(job, page, __doc__, given), STARTS_OVER)
+    return settings_command(page, examine, __doc__, given, interrupted=STARTS_OVER)
 
 
 if __name__ == "__main__":

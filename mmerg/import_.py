@@ -7,27 +7,25 @@ Exit code 0 all samples have a reply, 1 some have none, 2 configuration or input
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from mmerg.console.terminal import STARTS_OVER, run_command, start
-from mmerg.settings.command import composing
+from mmerg.console.terminal import STARTS_OVER, start
+from mmerg.settings.command import settings_command
 
 if TYPE_CHECKING:
     from mmerg.settings.model import ImportSettings
 
 
-def job(settings: Callable[[], ImportSettings]) -> int:
-    """The import, its errors printed."""
+def job(settings: ImportSettings) -> int:
+    """The import."""
     from mmerg.experiment.importing import import_replies  # only once there is something to import: --help stays quick
 
-    return run_command(lambda: import_replies(settings()), STARTS_OVER)
+    return import_replies(settings)
 
 
 def main() -> int:
     """The command."""
-    return run_command(lambda: composing(job, "import", __doc__, sys.argv[1:]), STARTS_OVER)
+    return settings_command("import", job, __doc__, interrupted=STARTS_OVER)
 
 
 if __name__ == "__main__":

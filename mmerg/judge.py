@@ -11,13 +11,13 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from itertools import takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from mmerg.console.terminal import run_command, start
-from mmerg.settings.command import composing
+from mmerg.console.terminal import start
+from mmerg.settings.command import settings_command
 
 if TYPE_CHECKING:
     from mmerg.settings.model import JudgeSettings
@@ -36,14 +36,14 @@ def split(arguments: Sequence[str]) -> tuple[list[Path], list[str]]:
 
 def main() -> int:
     """The command."""
-    folders, sys.argv[1:] = split(sys.argv[1:])
+    folders, arguments = split(sys.argv[1:])
 
-    def job(settings: Callable[[], JudgeSettings]) -> int:
+    def job(settings: JudgeSettings) -> int:
         from mmerg.judging.launch import launch  # only once there is something to judge: --help stays quick
 
-        return run_command(lambda: launch(settings(), folders))
+        return launch(settings, folders)
 
-    return run_command(lambda: composing(job, "judge", __doc__, sys.argv[1:]))
+    return settings_command("judge", job, __doc__, arguments)
 
 
 if __name__ == "__main__":

@@ -6,34 +6,35 @@ Exit code 0 all fine, 1 some samples failed, 2 configuration or input wrong, 130
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from mmerg.console.terminal import end_in_good_order, run_command, start
-from mmerg.settings.command import composing
+from mmerg.console.terminal import end_in_good_order, start
+from mmerg.settings.command import Row, settings_command
 
 if TYPE_CHECKING:
     from mmerg.settings.model import RunSettings
 
 
-def job(settings: Callable[[], RunSettings]) -> int:
-    """The run, or one a repeat, its errors printed; in a sweep, word of its end is left for the report."""
-    # Only once there is something to run: --help stays quick.
-    from mmerg.experiment.launch import launch
-    from mmerg.experiment.sweep import in_sweep, member, note
+def job(settings: RunSettings) -> int:
+    """The run, or one a repeat."""
+    from mmerg.experiment.launch import launch  # only once there is something to run: --help stays quick
 
-    ended = member(lambda: launch(settings()))
-    if in_sweep():
-        note(ended)
-    return ended.code
+    return max(ended.code for ended in launch(settings))
+
+
+def sweep(rows: Sequence[Row], at_once: int) -> int:
+    """The runs of a sweep, and what they cost."""
+    from mmerg.experiment.sweep import run_rows
+
+    return run_rows(rows, at_once)
 
 
 def main() -> int:
-    """The command. Ctrl-C reaches a sweep whose members are other processes here, outside of any member. What ends a
-    job of a cluster (SIGTERM) ends it as Ctrl-C does: replies are still copied from scratch."""
+    """The command. What ends a job of a cluster (SIGTERM) ends it as Ctrl-C does: replies are still copied from
+    scratch."""
     end_in_good_order()
-    return run_command(lambda: composing(job, "config", __doc__, sys.argv[1:]))
+    return settings_command("config", job, __doc__, sweep=sweep)
 
 
 if __name__ == "__main__":

@@ -8,11 +8,10 @@ Exit code 2 configuration wrong or no server answers, 130 interrupted, as it end
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from mmerg.console.terminal import run_command, start
-from mmerg.settings.command import composing, read_line
+from mmerg.console.terminal import start
+from mmerg.settings.command import read_line, settings_command
 
 if TYPE_CHECKING:
     from mmerg.settings.model import ServeSettings
@@ -20,15 +19,16 @@ if TYPE_CHECKING:
 CHATS = "chats that were not saved are gone"
 
 
+def job(settings: ServeSettings) -> int:
+    """The server."""
+    from mmerg.serving.launch import serve  # only once there is something to serve: --help stays quick
+
+    return serve(settings, read_line(sys.argv[1:]))
+
+
 def main() -> int:
     """The command."""
-
-    def job(settings: Callable[[], ServeSettings]) -> int:
-        from mmerg.serving.launch import serve  # only once there is something to serve: --help stays quick
-
-        return run_command(lambda: serve(settings(), read_line(sys.argv[1:])), CHATS)
-
-    return run_command(lambda: composing(job, "serve", __doc__, sys.argv[1:]), CHATS)
+    return settings_command("serve", job, __doc__, interrupted=CHATS)
 
 
 if __name__ == "__main__":

@@ -9,22 +9,21 @@ Exit code 0 trained, 2 configuration or input wrong, 130 interrupted.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from mmerg.console.terminal import STARTS_OVER, run_command, start
 from mmerg.errors import ConfigError
-from mmerg.settings.command import composing
+from mmerg.settings.command import run_composed
 
 if TYPE_CHECKING:
     from mmerg.settings.model import TrainSettings
 
 
-def job(settings: Callable[[], TrainSettings]) -> int:
-    """The training, its errors printed."""
+def job(settings: TrainSettings) -> int:
+    """The training."""
     from mmerg.experiment.training import train  # only once there is something to train: --help stays quick
 
-    return run_command(lambda: train(settings()), STARTS_OVER)
+    return train(settings)
 
 
 def command() -> int:
@@ -33,15 +32,13 @@ def command() -> int:
     if arguments[:1] == ["sem"]:
         arguments = arguments[1:]
     elif not {"-h", "--help", "--version"} & set(arguments):
-        what = (
-            f"there is nothing to train called {arguments[0]!r}" if arguments else "what is to be trained is not said"
-        )
         hint = "mmerg train sem dataset=empathetic dataset.root=… out=sem"
+        what = f"there is nothing to train called {arguments[0]!r}" if arguments else "say what is to be trained"
         raise ConfigError(what, where="command line", hint=hint)
     if "dataset.split" in {word.lstrip("+").partition("=")[0] for word in arguments}:
         what, hint = "dataset.split says nothing to a training", "split=… is what it is fitted to, validation=… another"
         raise ConfigError(what, where="command line", hint=hint)
-    return composing(job, "train", __doc__, arguments)
+    return run_composed("train", job, __doc__, arguments)
 
 
 def main() -> int:

@@ -17,7 +17,7 @@ from mmerg.report import main as report
 from mmerg.run import job as run_job
 from mmerg.runs.folder import read_results
 from mmerg.score import main as score
-from mmerg.settings.command import composing
+from mmerg.settings.command import settings_command
 from mmerg.settings.model import JudgeSettings
 from mmerg.settings.parse import parse
 from mmerg.show import main as show
@@ -39,7 +39,9 @@ def write(file: Path, lines: list[Any]) -> Path:
 
 def imported(folder: Path, lines: list[Any], *more: str) -> int:
     file = write(folder / "replies.jsonl", lines)
-    return composing(job, "import", "", [f"replies={file}", "dataset=demo", f"runs={folder}/runs", "name=CEM", *more])
+    return settings_command(
+        "import", job, "", [f"replies={file}", "dataset=demo", f"runs={folder}/runs", "name=CEM", *more]
+    )
 
 
 def only_run(folder: Path) -> Path:
@@ -132,7 +134,7 @@ def test_all_lines_that_are_wrong_are_told_at_once(tmp_path: Path, capsys: pytes
 
 def test_a_file_that_is_not_there(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     line = [f"replies={tmp_path}/none.jsonl", "dataset=demo", f"runs={tmp_path}/runs", "name=CEM"]
-    assert composing(job, "import", "", line) == 2
+    assert settings_command("import", job, "", line) == 2
     assert "the replies cannot be read: No such file or directory" in capsys.readouterr().err
 
 
@@ -159,7 +161,7 @@ def test_what_it_cannot_know_is_not_counted(run: Path, capsys: pytest.CaptureFix
 
 def test_it_stands_beside_a_run_of_ours(run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     line = ["dataset=demo", "backend=dry", "frames=none", "memory=none", "limit=null", f"runs={tmp_path}/ours"]
-    assert composing(run_job, "config", "", line) == 0
+    assert settings_command("config", run_job, "", line) == 0
     ours = Path(capsys.readouterr().out.splitlines()[-1].removeprefix("run: "))
     both = [str(ours), str(run)]
     assert score([*both, "--resamples", "50"]) == 0

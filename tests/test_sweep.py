@@ -12,12 +12,10 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from omegaconf import OmegaConf
 from rich.console import Console
 
-from mmerg.console.terminal import Swept
 from mmerg.errors import RunError
-from mmerg.experiment.sweep import Member, Report, cost, member, notes, read, table
+from mmerg.experiment.sweep import Member, cost, member, notes, table
 from mmerg.runs.manifest import read_manifest
 from mmerg.runs.result import Ended
 from tests.engine.parts import ROOT
@@ -101,38 +99,6 @@ def test_a_member_keeps_what_ran_before_it_failed_and_why(capsys: pytest.Capture
         found = member(lambda error=error: launched(error), 3, ("row=a",))  # type: ignore[misc]
         assert found == Member(number=3, overrides=("row=a",), code=2, error=why, runs=(ended("one", 9, 9),))
         assert capsys.readouterr().err.startswith("error: ")
-
-
-def test_words_of_an_earlier_sweep_are_not_counted(sweeper: Sweeper, tmp_path: Path) -> None:
-    settings = ("memory=none", "limit=1", f"hydra.sweep.dir={tmp_path}/swept")
-    assert sweeper.sweep(*settings, "system.max_iterations=0,1").returncode == 0
-    done = sweeper.sweep(*settings, "system.max_iterations=0")
-    assert done.returncode == 0
-    assert re.search(r"\n1 row\s", done.stdout)
-    assert "\n0 calls made" in done.stdout
-
-
-def test_a_member_that_left_no_word_is_told(tmp_path: Path) -> None:
-    for number in (0, 2):
-        (tmp_path / str(number)).mkdir()
-        member = Member(number=number, overrides=(), code=0)
-        (tmp_path / str(number) / "ended.json").write_text(member.model_dump_json(), encoding="utf-8")
-    with pytest.raises(Swept) as caught:
-        Report().on_multirun_end(OmegaConf.create({"hydra": {"sweep": {"dir": str(tmp_path)}}}))
-    assert caught.value.worst == 1
-
-
-def test_files_of_others_in_a_sweep_s_folder_stay(tmp_path: Path) -> None:
-    """Also one that is called as members' words are, and any that lies deeper."""
-    files = {name: tmp_path / name / "ended.json" for name in ("mine", "0", "deep/er")}
-    for file in files.values():
-        file.parent.mkdir(parents=True)
-        file.write_text(Member(number=0, overrides=(), code=0).model_dump_json(), encoding="utf-8")
-    files["mine"].write_text('{"ended": "yesterday"}', encoding="utf-8")
-    hydra = {"sweep": {"dir": str(tmp_path)}, "overrides": {"task": []}, "sweeper": {"params": None}}
-    Report().on_multirun_start(OmegaConf.create({"hydra": hydra}))
-    assert [name for name, file in files.items() if file.exists()] == ["mine", "deep/er"]
-    assert read(tmp_path) == {}
 
 
 def ended(name: str, calls: int, made: int, samples: int = 20) -> Ended:

@@ -6,7 +6,6 @@ import signal
 import subprocess
 from collections import Counter
 from collections.abc import Iterator
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +19,7 @@ from tests.scripted_ollama import merg_answer, scripted_ollama
 from tests.test_run import corpus_in
 from tests.test_sweep import Sweeper
 
-SIDE_BY_SIDE = ("hydra/launcher=joblib", "hydra.launcher.n_jobs=2")
+SIDE_BY_SIDE = ("-j", "2")
 
 
 class Asked:
@@ -95,8 +94,6 @@ def unbroken(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Sweeper
 def test_a_sweep_that_is_broken_off_goes_on_where_it_was(
     tmp_path: Path, unbroken: tuple[Sweeper, Asked], how: signal.Signals, more: tuple[str, ...]
 ) -> None:
-    if more and find_spec("hydra_plugins.hydra_joblib_launcher") is None:
-        pytest.skip("hydra-joblib-launcher is not installed")
     whole, asked = unbroken
     asked.questions.clear()
     asked.at, asked.how = 12, how  # each process has work: one that waits for more prints what loky says of Ctrl-C

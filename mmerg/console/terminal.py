@@ -36,14 +36,6 @@ class Parser(argparse.ArgumentParser):
         super().error(printable(message))
 
 
-class Swept(SystemExit):
-    """All members have ended, or one was interrupted; `worst` is the exit code of the whole."""
-
-    def __init__(self, worst: int) -> None:
-        super().__init__(worst)
-        self.worst = worst
-
-
 def commands() -> dict[str, str]:
     """The commands, each with the first words of its module at the top of the package."""
     found = {}

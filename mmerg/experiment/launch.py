@@ -27,7 +27,6 @@ from mmerg.engine.sources import Source
 from mmerg.errors import CorpusError, some
 from mmerg.experiment import wiring
 from mmerg.experiment.scratch import on_scratch
-from mmerg.experiment.sweep import in_sweep
 from mmerg.experiment.work import DRY_RUN, carry_out, describe_nothing, describe_wanted, is_new, pending, refusal
 from mmerg.runs.events import Emit
 from mmerg.runs.folder import Run, read_results
@@ -109,23 +108,23 @@ class Task:
         return Path(settings.runs) / "-".join([*told, *settings.tags, mark])
 
 
-def launch(settings: RunSettings) -> Iterator[Ended]:
-    """Runs what the settings say, once a repeat, and tells how each ended. Raises MmergError where nothing can be run,
-    and for repeats of which there is nothing to take up once the others have ended."""
+def launch(settings: RunSettings, *, brief: bool = False) -> Iterator[Ended]:
+    """Runs what the settings say, once a repeat, and tells how each ended; brief: without the replies. Raises
+    MmergError where nothing can be run, and for repeats of which there is nothing to take up once the others ended."""
     task = Task.of(settings)
     wiring.refuse_idle_seeds(settings, task.prompts.system)
     seeds = range(settings.seed, settings.seed + settings.repeats)
     repeats = [replace(task, settings=settings.model_copy(update={"seed": seed})) for seed in seeds]
     new = [repeat for repeat in repeats if settings.only_failed and is_new(repeat.path)]
     for repeat in (repeat for repeat in repeats if repeat not in new):
-        ended = _run(repeat, console())
+        ended = _run(repeat, console(), brief)
         print(f"run: {printable(str(repeat.path))}")  # noqa: T201 - the last line is for programs to read: no wrapping
         yield ended
     if new:
         raise refusal(new[0].settings.plain(), new[0].run, len(new))
 
 
-def _run(task: Task, out: Console) -> Ended:
+def _run(task: Task, out: Console, brief: bool) -> Ended:
     path, settings, wanted = task.path, task.settings, task.wanted
     asked = f"{len(wanted)} wanted now{f' of shard {settings.shard}' * (settings.shard is not None)}"
     clips = Snapshot.of(clip_files(task.corpus))
@@ -141,7 +140,7 @@ def _run(task: Task, out: Console) -> Ended:
         whole = settings.only_failed or before.sealed(sample.id for sample in task.selection.samples)
         same = manifest.identity.get("clips") == clips.digest()
         if whole and same and not pending(wanted, before, settings.only_failed):
-            return _shown_again(task, out, before, known)
+            return _shown_again(task, out, before, known, brief)
         if settings.only_failed:
             asked = describe_wanted(wanted, before)
     with ExitStack() as opened:
@@ -168,7 +167,7 @@ def _run(task: Task, out: Console) -> Ended:
             progress = carry_out(run, wanted, todo, work, pool, out, task.sources.values())
             run.seal([sample.id for sample in task.selection.samples])
             results = run.results.only(sample.id for sample in wanted).values()
-            _tell(out, settings, results)
+            _tell(out, settings, results, brief)
             if changed := clips.changed():
                 files, named = "clip is" if len(changed) == 1 else "clips are", some([one.name for one in changed], 3)
                 told = f"{len(changed)} {files} gone or changed since the run began ({named}): samples that were to "
@@ -177,7 +176,7 @@ def _run(task: Task, out: Console) -> Ended:
             return Ended.of(path, results, progress.kept, progress.made)
 
 
-def _shown_again(task: Task, out: Console, before: Results[Result], engine: Engine) -> Ended:
+def _shown_again(task: Task, out: Console, before: Results[Result], engine: Engine, brief: bool) -> Ended:
     """A run in which nothing is left to do, told from what it has written: no server is asked."""
     results = before.only(sample.id for sample in task.wanted).values()
     if task.settings.only_failed:
@@ -185,14 +184,14 @@ def _shown_again(task: Task, out: Console, before: Results[Result], engine: Engi
     else:
         _announce(out, task, f"{len(results)} wanted now", engine)
         out.print(f"{plural(len(results), 'sample')} {'is' if len(results) == 1 else 'are'} finished already")
-        _tell(out, task.settings, results)
+        _tell(out, task.settings, results, brief)
     return Ended.of(task.path, results, kept=len(results), made=0)
 
 
-def _tell(out: Console, settings: RunSettings, results: Collection[Result]) -> None:
-    """The run's tables; in a sweep, whose members are many, without the replies."""
+def _tell(out: Console, settings: RunSettings, results: Collection[Result], brief: bool) -> None:
+    """The run's tables; brief, as in a sweep of many runs, without the replies."""
     summary = Summary(results)
-    out.print(summary.counted if in_sweep() else summary.replies())
+    out.print(summary.counted if brief else summary.replies())
     for line in (summary.kept_back, *summary.notes()):
         if line:
             out.print(escape(line))
@@ -200,7 +199,7 @@ def _tell(out: Console, settings: RunSettings, results: Collection[Result]) -> N
         out.print(failed)
     if settings.backend.name == DRY:
         out.print(DRY_RUN.format("replies"))
-    elif settings.backbone.note and not in_sweep():
+    elif settings.backbone.note and not brief:
         out.print(escape(settings.backbone.note))
 
 

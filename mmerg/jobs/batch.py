@@ -3,7 +3,7 @@
 import os
 import signal
 import subprocess
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,11 +12,9 @@ from typing import Any, Literal
 
 from mmerg.console.terminal import INTERRUPTED, end_in_good_order
 from mmerg.errors import ConfigError
-from mmerg.jobs.job import Job
 from mmerg.jobs.work import Work, tail
 
 GPUS = "CUDA_VISIBLE_DEVICES"
-SUBMITIT = "submitit", "cluster"
 LOOK = 60.0  # seconds between two questions to squeue
 MONTH = 60 * 24 * 30  # minutes, as submitit wants a bound
 
@@ -40,11 +38,11 @@ class Ended:
         requeue: Any = signal.getsignal(out_of_time)  # submitit's; SLURM kills a job soon after it is requeued
         came = end_in_good_order(signal.SIGHUP, out_of_time)
         code = self.work()
-        if code == INTERRUPTED:
-            if out_of_time in came:
-                requeue(out_of_time, None)
-            raise SystemExit(code)
-        return code
+        if code != INTERRUPTED:
+            return code
+        if out_of_time in came:
+            requeue(out_of_time, None)
+        raise SystemExit(code)
 
     def checkpoint(self) -> Any:
         from submitit.helpers import DelayedSubmission
@@ -98,7 +96,7 @@ class Process(Batched):
     """One of this machine's, by the process that submitit starts for it."""
 
     def ended(self) -> bool:
-        return bool(self._job.done()) if self._job._process else not _runs(int(self.name))
+        return super().ended() if self._job._process else not _runs(int(self.name))
 
     def code(self) -> int | None:
         return super().code() if self._job.paths.result_pickle.exists() else None  # submitit waits for shared disks
@@ -115,18 +113,16 @@ class Local:
     at_once: int | None = 2
     ctrl_c: Literal["leave", "cancel"] = "leave"
     afar: bool = field(default=False, init=False)
-    package: tuple[str, str] = field(default=SUBMITIT, init=False)
+    package: str = field(default="submitit", init=False)
 
     def __post_init__(self) -> None:
         if self.at_once is not None and not (type(self.at_once) is int and self.at_once > 0):  # a bool is an int, too
             raise ConfigError(f"on.at_once is {self.at_once!r}", where="on.at_once", hint="a whole number from 1 on")
 
-    @property
-    def leaves(self) -> bool:
-        return self.ctrl_c == "leave"
+    def start(self, works: Sequence[Work], folder: Path) -> list[Process]:
+        from submitit import AutoExecutor
 
-    def start(self, works: Sequence[Work], folder: Path) -> list[Job]:
-        executor = _executor("local", folder)
+        executor = AutoExecutor(folder=folder, cluster="local")
         executor.update_parameters(timeout_min=MONTH)
         sees = {GPUS: os.environ[GPUS]} if GPUS in os.environ else {}
         before = signal.signal(signal.SIGINT, signal.SIG_IGN)  # which they inherit: Ctrl-C is for who watches them
@@ -135,12 +131,10 @@ class Local:
         finally:
             signal.signal(signal.SIGINT, before)
 
-    def known(self, name: str, folder: Path) -> Job | None:
-        if not (name.isdigit() and _runs(int(name))):
-            return None
+    def known(self, name: str, folder: Path) -> Process | None:
         from submitit import LocalJob
 
-        return Process(LocalJob(folder, name))
+        return Process(LocalJob(folder, name)) if name.isdigit() and _runs(int(name)) else None
 
 
 @dataclass
@@ -160,29 +154,25 @@ class Slurm:
     more: Mapping[str, Any] = field(default_factory=dict)
     at_once: int | None = field(default=None, init=False)  # SLURM itself sees to that
     afar: bool = field(default=True, init=False)
-    package: tuple[str, str] = field(default=SUBMITIT, init=False)
+    package: str = field(default="submitit", init=False)
 
-    @property
-    def leaves(self) -> bool:
-        return self.ctrl_c == "leave"
+    def start(self, works: Sequence[Work], folder: Path) -> list[Queued]:
+        from submitit import AutoExecutor
 
-    def start(self, works: Sequence[Work], folder: Path) -> list[Job]:
         given = {
+            "name": "mmerg",
+            "timeout_min": self.minutes,
+            "cpus_per_task": self.cpus,
+            "mem_gb": self.memory_gb,
+            "gpus_per_node": self.gpus or None,
             "slurm_partition": self.partition,
             "slurm_array_parallelism": self.parallel,
             "slurm_setup": list(self.setup) or None,
             "slurm_additional_parameters": dict(self.more) or None,
-            "gpus_per_node": self.gpus or None,
         }
         try:
-            executor = _executor("slurm", folder, slurm_max_num_timeout=self.requeues)
-            executor.update_parameters(
-                name="mmerg",
-                timeout_min=self.minutes,
-                cpus_per_task=self.cpus,
-                mem_gb=self.memory_gb,
-                **{key: value for key, value in given.items() if value is not None},
-            )
+            executor = AutoExecutor(folder=folder, cluster="slurm", slurm_max_num_timeout=self.requeues)
+            executor.update_parameters(**{key: value for key, value in given.items() if value is not None})
             with executor.batch():
                 jobs = [executor.submit(Ended(work)) for work in works]
         except RuntimeError as error:  # of submitit, with what sbatch said
@@ -191,18 +181,11 @@ class Slurm:
             raise ConfigError(f"SLURM takes no job: {what}", where="on", hint=hint) from error
         return [Queued(job) for job in jobs]
 
-    def known(self, name: str, folder: Path) -> Job | None:
+    def known(self, name: str, folder: Path) -> Queued | None:
         from submitit import SlurmJob
 
         job = Queued(SlurmJob(folder, name))
         return None if job.ended() else job
-
-
-def _executor(kind: str, folder: Path, **more: Any) -> Any:
-    from submitit import AutoExecutor
-
-    make: Callable[..., Any] = AutoExecutor
-    return make(folder=folder, cluster=kind, **more)
 
 
 def _runs(process: int) -> bool:

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Protocol
+from typing import Literal, Protocol
 
 from mmerg.jobs.work import Work
 
@@ -26,15 +26,15 @@ class Job(Protocol):
 
 
 class Jobs(Protocol):
-    """Where jobs run. at_once: how many are handed over at a time, None for all. leaves: whether Ctrl-C leaves them.
-    afar: whether they run on other machines. package: what must be installed, and by which extra."""
+    """Where jobs run. at_once: how many are handed over at a time, None for all. ctrl_c: what becomes of those at work
+    on Ctrl-C. afar: whether they run on other machines. package: what must be installed."""
 
     at_once: int | None
-    leaves: bool
+    ctrl_c: Literal["leave", "cancel"]
     afar: bool
-    package: tuple[str, str]
+    package: str
 
-    def start(self, works: Sequence[Work], folder: Path) -> list[Job]:
+    def start(self, works: Sequence[Work], folder: Path) -> Sequence[Job]:
         """Hands over a job a work; their logs and what a scheduler needs go to `folder`. Raises ConfigError where the
         scheduler refuses."""
 

@@ -6,10 +6,9 @@ from collections.abc import Mapping, Sequence
 from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from mmerg.errors import ConfigError
-from mmerg.jobs.job import Job
 from mmerg.jobs.work import Work, tail
 
 
@@ -58,22 +57,22 @@ class Ray:
     gpus: float = 0
     resources: Mapping[str, float] = field(default_factory=dict)
     at_once: int | None = field(default=None, init=False)  # Ray itself sees to that
-    leaves: bool = field(default=False, init=False)
+    ctrl_c: Literal["leave", "cancel"] = field(default="cancel", init=False)
     afar: bool = field(default=True, init=False)
-    package: tuple[str, str] = field(default=("ray", "ray"), init=False)
+    package: str = field(default="ray", init=False)
 
-    def start(self, works: Sequence[Work], folder: Path) -> list[Job]:
+    def start(self, works: Sequence[Work], folder: Path) -> list[RayTask]:
         import ray
 
         if not ray.is_initialized():
             self._connect()
         asked = {"num_cpus": self.cpus, "num_gpus": self.gpus, "resources": dict(self.resources)}
         do = ray.remote(**asked, max_retries=0)(perform)
-        made: list[Job] = []
-        for work in works:
-            log = folder / f"ray-{work.name}.log"
-            made.append(RayTask(do.remote(work, str(log), os.environ.get(work.token)), log))
-        return made
+        logs = [folder / f"ray-{work.name}.log" for work in works]
+        return [
+            RayTask(do.remote(work, str(log), os.environ.get(work.token)), log)
+            for work, log in zip(works, logs, strict=True)
+        ]
 
     def _connect(self) -> None:
         import ray
@@ -87,8 +86,8 @@ class Ray:
             hint = "ray start --head on one machine, ray start --address=… on the others; on.address=HOST:PORT names it"
             raise ConfigError(f"there is no Ray cluster at {self.address}", where="on.address", hint=hint) from error
 
-    def known(self, name: str, folder: Path) -> Job | None:  # noqa: ARG002 - none outlives its command
-        return None
+    def known(self, name: str, folder: Path) -> None:
+        """None outlives its command."""
 
 
 def perform(work: Work, log: str, token: str | None) -> int:

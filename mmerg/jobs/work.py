@@ -1,21 +1,22 @@
 """What a job does: one shard, as `mmerg run shard=3/64` does it; with a server of its own where it is to have one."""
 
-import http.client
 import os
 import shlex
 import signal
 import socket
 import subprocess
-from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager, suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from time import monotonic, sleep
-from typing import Any
+
+import httpx
 
 from mmerg.console.terminal import run_command, undisturbed
 from mmerg.errors import ConfigError
-from mmerg.settings.command import composing
+from mmerg.settings.command import run_composed
+from mmerg.settings.model import RunSettings
 
 POLL = 0.1  # seconds between two looks whether a server is ready
 GRACE = 10  # seconds that a server has to end
@@ -38,21 +39,20 @@ class Work:
     def __call__(self) -> int:
         """The exit code of the run."""
         os.chdir(self.folder)
+        return run_command(self._run)
 
-        def work() -> int:
-            if not self.server:
-                return composing(_job, "config", None, self.arguments)
-            log, secret = self.logs / f"server-{self.name}.log", os.environ.get(self.token, "")
-            with _server(self.server, self.seconds, log, secret) as url:
-                return composing(_job, "config", None, [*self.arguments, f"backend.hosts=[{url}]"])
-
-        return run_command(work)
+    def _run(self) -> int:
+        if not self.server:
+            return run_composed("config", _job, None, self.arguments)
+        log, secret = self.logs / f"server-{self.name}.log", os.environ.get(self.token, "")
+        with _server(self.server, self.seconds, log, secret) as url:
+            return run_composed("config", _job, None, [*self.arguments, f"backend.hosts=[{url}]"])
 
 
-def _job(settings: Callable[[], Any]) -> int:
+def _job(settings: RunSettings) -> int:
     from mmerg.experiment.launch import launch
 
-    return max(ended.code for ended in launch(settings()))
+    return max(ended.code for ended in launch(settings))
 
 
 @contextmanager
@@ -62,22 +62,22 @@ def _server(command: str, seconds: float, log: Path, secret: str) -> Iterator[st
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    words = ["env", *shlex.split(command.replace("{port}", str(port)))]
+    url, words = f"http://127.0.0.1:{port}", ["env", *shlex.split(command.replace("{port}", str(port)))]
     started = None
     try:
         with undisturbed(), log.open("ab") as said:  # its processes are a group of their own, so that none outlives it
             started = subprocess.Popen(words, stdout=said, stderr=subprocess.STDOUT, start_new_session=True)
         end = monotonic() + seconds
-        while (code := started.poll()) is not None or not _ready(port):
+        while (code := started.poll()) is not None or not _is_ready(url):
             if code is not None or monotonic() > end:
                 ended = f"it ended with {code}" if code is not None else f"{seconds:g} s passed"
-                said_last = tail(log) or "nothing"
-                shown = said_last.replace(secret, "***") if secret else said_last
+                last = tail(log) or "nothing"
+                shown = last.replace(secret, "***") if secret else last
                 what = f"the job's server is not ready: {ended}; it said: {shown}"
                 hint = "{port} in server= stands for the port to listen at; server_wait= gives it more seconds"
                 raise ConfigError(what, where=str(log), hint=hint)
             sleep(POLL)
-        yield f"http://127.0.0.1:{port}"
+        yield url
     finally:
         if started:
             for number in (signal.SIGTERM, signal.SIGKILL):
@@ -87,14 +87,12 @@ def _server(command: str, seconds: float, log: Path, secret: str) -> Iterator[st
                     started.wait(GRACE)
 
 
-def _ready(port: int) -> bool:
+def _is_ready(url: str) -> bool:
     """Whether a server answers: one that loads its model refuses, or answers 503; one without this path is ready."""
-    with closing(http.client.HTTPConnection("127.0.0.1", port, timeout=5)) as asked:
-        try:
-            asked.request("GET", "/health")
-            return asked.getresponse().status < 500
-        except (OSError, http.client.HTTPException):
-            return False
+    try:
+        return httpx.get(f"{url}/health", timeout=5, trust_env=False).status_code < 500
+    except httpx.HTTPError:
+        return False
 
 
 def tail(*files: Path) -> str:

@@ -1,36 +1,49 @@
-"""A command that composes its settings: its options and help, then one run of its job, or a sweep of Hydra's.
+"""A command whose settings Hydra composes: it reads the command line, and runs its job once or as a sweep.
 
-sys.exit(run_command(lambda: composing(job, "config", __doc__, sys.argv[1:])))
+def main() -> int:
+    return settings_command("data", check, __doc__)    # check: is given what reads the settings
 """
 
 from __future__ import annotations
 
 import os
-import re
 import sys
 from argparse import ArgumentError, ArgumentParser, Namespace
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from mmerg.console.terminal import run_command
 from mmerg.errors import ConfigError, did_you_mean
-from mmerg.settings.pages import conf_folder, pages_of
+from mmerg.settings.listing import OPTIONS, help_text
 
 if TYPE_CHECKING:
     from omegaconf import DictConfig
 
-Job: TypeAlias = Callable[[Callable[[], Any]], int]
-OPTIONS = {
-    "--help": "this page",
-    "--version": "mmerg's version",
-    "--config-dir DIR": "pages of your own, by group: DIR/dataset/mine.yaml is dataset=mine",
-    "--cfg job": "print what the settings compose to, and stop; with -p GROUP a part of it",
-    "-m": "a sweep: a run for each value of key=a,b",
-}
-_LINE = re.compile(r"^( *)(\w+):(?: +(?!#)(.+?))??(?: +# (.*))?$")
-_DEFAULT = re.compile(r"^  - \"?(\w+)\"?: (\S+)", re.MULTILINE)  # "on" is true to YAML
-_INSIDE = re.compile(r"^  - /(\w+)@(\w+): (\S+)", re.MULTILINE)  # a page that another includes, and where
-_ELSEWHERE = ("defaults", "hydra", "stages", "vocabulary", "result", "aspects", "reader")  # a page has these for itself
+    from mmerg.settings.model import RunSettings
+
+Job: TypeAlias = Callable[[Any], int]  # is given the settings
+GOES_ON = "the same command goes on from here"  # what a command says that was interrupted
+
+
+@dataclass(frozen=True)
+class Row:
+    """One run of a sweep. words: its command line. own: the user's folder of pages."""
+
+    words: tuple[str, ...]
+    own: Path | None
+
+    def settings(self) -> RunSettings:
+        """Raises ConfigError for what is wrong with them."""
+        from mmerg.settings.compose import compose
+        from mmerg.settings.model import RunSettings
+        from mmerg.settings.parse import parse
+
+        return parse(compose("config", self.words, self.own).config, RunSettings)
+
+
+Sweep: TypeAlias = Callable[[Sequence[Row], int], int]
 
 
 class Line(Namespace):
@@ -39,9 +52,9 @@ class Line(Namespace):
     settings: list[str]
     own: Path | None
     multirun: bool
+    at_once: int
     cfg: str | None
     package: str
-    resolve: bool
     help: bool
     version: bool
 
@@ -52,17 +65,18 @@ def read_line(arguments: Sequence[str]) -> Line:
     parser.add_argument("--config-dir", "-cd", dest="own", nargs="?", const="", type=folder_of_pages)
     parser.add_argument("--cfg", "-c", choices=["job"])
     parser.add_argument("--package", "-p", default="")
-    for flag, short in {"--multirun": "-m", "--help": "-h", "--version": None, "--resolve": None}.items():
-        parser.add_argument(flag, *filter(None, [short]), action="store_true")
+    parser.add_argument("-j", dest="at_once", type=int, default=1)
+    for flags in (("--multirun", "-m"), ("--help", "-h"), ("--version",)):
+        parser.add_argument(*flags, action="store_true")
     try:
         line, words = parser.parse_known_args(arguments, Line())
     except ArgumentError as error:
         raise ConfigError(str(error), where="command line", hint="--help lists the options") from error
-    if unknown := next((word.partition("=")[0] for word in words if word.startswith("-")), None):
-        names = [option.split()[0] for option in OPTIONS]
-        hint = did_you_mean(unknown, names) or f"options: {', '.join(names)}"
-        raise ConfigError(f"there is no option {unknown}", where="command line", hint=hint)
     line.settings = words
+    for option in (word.partition("=")[0] for word in words if word.startswith("-")):
+        names = [name.split()[0] for name in OPTIONS]
+        hint = did_you_mean(option, names) or f"options: {', '.join(names)}"
+        raise ConfigError(f"there is no option {option}", where="command line", hint=hint)
     return line
 
 
@@ -75,96 +89,61 @@ def folder_of_pages(given: str) -> Path:
     return folder.absolute()
 
 
-def composing(job: Job, page: str, usage: str | None, arguments: Sequence[str]) -> int:
-    """Runs `job` on what the command line composes of `page`; its exit code, of a sweep the worst. job: is given what
-    reads its settings, which raises ConfigError for all that is wrong with them. usage: what --help begins with.
-    Raises ConfigError for a command line that is wrong."""
+def settings_command(
+    page: str,
+    job: Job,
+    usage: str | None,
+    arguments: Sequence[str] | None = None,
+    *,
+    interrupted: str = GOES_ON,
+    sweep: Sweep | None = None,
+) -> int:
+    """The exit code of a command, its errors printed: see `run_composed`. interrupted: what Ctrl-C leaves to say."""
+    given = sys.argv[1:] if arguments is None else arguments
+    return run_command(lambda: run_composed(page, job, usage, given, sweep), interrupted)
+
+
+def run_composed(page: str, job: Job, usage: str | None, arguments: Sequence[str], sweep: Sweep | None = None) -> int:
+    """Runs `job` on what the command line composes of `page`; its exit code. usage: what --help begins with. sweep:
+    does the rows of a sweep, so many at once; without it there are none. Raises ConfigError for all that is wrong with
+    the command line or its settings."""
     line = read_line(arguments)
     if line.help:
-        print(help_of(page, usage or "", line.own))  # noqa: T201
+        print(help_text(page, usage or "", line.own, sweep=sweep is not None))  # noqa: T201
         return 0
     if line.version:
-        from importlib.metadata import version
-
-        print(f"mmerg {version('mmerg')}")  # noqa: T201
-        return 0
-    from mmerg.settings.compose import compose, notes, sweep
-    from mmerg.settings.kinds import PASSWORD
+        return print_version()
+    from mmerg.settings.compose import compose, notes, rows  # Hydra is loaded only where something is composed
     from mmerg.settings.model import COMMANDS
-    from mmerg.settings.parse import checked, parse, with_defaults
+    from mmerg.settings.parse import checked, parse
 
-    def member(config: DictConfig) -> int:
-        return job(lambda: parse(config, COMMANDS[page]))
-
-    settings = checked(line.settings, page, line.own, sweep=line.multirun)
-    if line.multirun:
-        return sweep(member, page, settings, line.own)
-    composed = compose(page, settings, line.own)
+    if line.multirun and sweep is None:
+        raise ConfigError("sweeps are for mmerg run", where="-m", hint="give a command for each value")
+    words = checked(line.settings, page, line.own, sweep=line.multirun)
+    if line.multirun and sweep:
+        return sweep([Row(tuple(row), line.own) for row in rows(page, words, line.own)], line.at_once)
+    composed = compose(page, words, line.own)
     if line.cfg:
-        from omegaconf import OmegaConf
-        from omegaconf.errors import OmegaConfBaseException
-
-        config = with_defaults(composed.config, COMMANDS[page]) if line.resolve else composed.config
-        node = OmegaConf.select(config, line.package) if line.package else config
-        if not OmegaConf.is_config(node):
-            raise ConfigError(f"-p: no group is called {line.package}", where="command line", hint="as -p backend")
-        try:
-            text = OmegaConf.to_yaml(node, resolve=line.resolve)
-        except OmegaConfBaseException as error:
-            what = str(error).splitlines()[0]
-            raise ConfigError(what, where="configuration", hint="set it, or leave --resolve away") from error
-        print(PASSWORD.sub("://***@", text), end="")  # noqa: T201
-        return 0
+        return _print_config(composed.config, line.package)
     for note in notes(composed, line.own, COMMANDS[page].model_fields):
         print(note, file=sys.stderr)  # noqa: T201
-    return member(composed.config)
+    return job(parse(composed.config, COMMANDS[page]))
 
 
-def help_of(page: str, usage: str, own: Path | None = None) -> str:
-    """The help of the command that composes `page`, from the pages as they are written: nothing is composed."""
-    chosen = _default_pages(page)
-    of_runs = ["experiment"] if "system" in chosen else []
-    groups = [f"  {group}={'|'.join(pages_of(group, own))}" for group in (*chosen, *of_runs)]
-    options = [f"  {option:<18}{told}" for option, told in OPTIONS.items()]
-    parts = {"Groups (group=page)": groups, "Settings (key=value)": [*_settings(page)], "Options": options}
-    told = (f"{title}:\n" + "\n".join(lines) for title, lines in parts.items())
-    return "\n\n".join([usage.strip(), *told])
+def print_version() -> int:
+    from importlib.metadata import version
+
+    print(f"mmerg {version('mmerg')}")  # noqa: T201
+    return 0
 
 
-def setting_keys(page: str) -> list[str]:
-    """The groups and settings of a command, by the keys that set them."""
-    groups = _default_pages(page)
-    settings = (line.strip().partition("=")[0] for line in _settings(page) if re.match(r"  [\w.]+=", line))
-    return [*groups, *(["experiment"] if "system" in groups else []), *settings]
+def _print_config(config: DictConfig, package: str) -> int:
+    from omegaconf import OmegaConf
 
+    from mmerg.settings.kinds import PASSWORD
 
-def _default_pages(page: str) -> dict[str, str]:
-    """The page that each group of a command has where none is chosen."""
-    return dict(_DEFAULT.findall((conf_folder() / f"{page}.yaml").read_text(encoding="utf-8")))
-
-
-def _settings(page: str) -> Iterator[str]:
-    """The settings of a command, of its groups those of the default pages, of a dataset those of MELD."""
-    yield from _settings_in(f"{page}.yaml")
-    for group, default in _default_pages(page).items():
-        shown = "meld" if group == "dataset" else default
-        yield from ("", f"  of {group}={shown}{', which is the default' * (shown == default)}")
-        yield from _settings_in(f"{group}/{shown}.yaml", f"{group}.")
-
-
-def _settings_in(file: str, above: str = "") -> Iterator[str]:
-    """A line a setting: what a command line gives to set it as it is, and what its page says of it."""
-    parents: list[str] = []
-    page = (conf_folder() / file).read_text(encoding="utf-8")
-    for line in page.splitlines():
-        found = _LINE.match(line)
-        if not found:
-            continue
-        depth, name, value, told = len(found[1]) // 2, found[2], found[3], found[4]
-        parents = [*parents[:depth], name]
-        if value is None or name.startswith("_") or not set(parents).isdisjoint(_ELSEWHERE):
-            continue
-        setting = f"  {above}{'.'.join(parents)}={value.replace(', ', ',')}"
-        yield f"{setting:<44}  {told}" if told else setting
-    for group, key, name in _INSIDE.findall(page):
-        yield from _settings_in(f"{group}/{name}.yaml", f"{above}{key}.")
+    node = OmegaConf.select(config, package) if package else config
+    if not OmegaConf.is_config(node):
+        raise ConfigError(f"-p: no group is called {package}", where="command line", hint="as -p backend")
+    print(PASSWORD.sub("://***@", OmegaConf.to_yaml(node)), end="")  # noqa: T201
+    return 0

@@ -3,19 +3,19 @@
 config = compose("config", checked(["dataset=meld", "dataset.root=~/MELD"], "config")).config
 """
 
-import os
+import pickle
 import re
 import sys
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 from hydra import compose as hydra_compose
 from hydra import initialize_config_dir
-from hydra import main as hydra_main
 from hydra.core.config_search_path import ConfigSearchPath
-from hydra.core.hydra_config import HydraConfig
+from hydra.core.override_parser.types import Override
 from hydra.core.plugins import Plugins
 from hydra.errors import HydraException
 from hydra.plugins.search_path_plugin import SearchPathPlugin
@@ -23,9 +23,9 @@ from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 from yaml import YAMLError
 
-from mmerg.console.terminal import Swept
 from mmerg.errors import ConfigError
 from mmerg.settings.kinds import PASSWORD
+from mmerg.settings.overrides import chooses_page, read_word, rows_of
 from mmerg.settings.pages import conf_folder, no_page, ollama_host
 from mmerg.settings.wrong import COMMAND_LINE, CONFIGURATION
 
@@ -36,10 +36,11 @@ _NO_SUCH_PAGE = re.compile(r"In '([^']+)': Could not (?:find|load) '(?:([^']*)/)
 
 @dataclass(frozen=True)
 class Composed:
-    """A config, and which page was chosen in each group."""
+    """A config; which page was chosen in each group; what an experiment's page sweeps over, by its key."""
 
     config: DictConfig
     choices: Mapping[str, str | None]
+    swept: Mapping[str, str]
 
 
 class OwnPages(SearchPathPlugin):
@@ -52,38 +53,49 @@ class OwnPages(SearchPathPlugin):
             search_path.prepend("own", f"file://{self.folder.absolute()}")
 
 
-def compose(page: str, overrides: Sequence[str], own: Path | None = None) -> Composed:
-    """What Hydra composes of `page` and the overrides. Raises ConfigError where it does not compose."""
+def compose(page: str, words: Sequence[str], own: Path | None = None) -> Composed:
+    """What the words of a command line make of `page`. Raises ConfigError where it does not compose."""
     use(own)
     try:
-        with initialize_config_dir(str(conf_folder()), version_base="1.3"):
-            config = hydra_compose(page, list(overrides), return_hydra_config=True)
+        read = [read_word(word) for word in words]
+        chosen = tuple(word.input_line or "" for word in read if chooses_page(word, own))
+        composed: Composed = pickle.loads(_pages(page, chosen, own))  # is copied ten times as fast as a config
+        for word in read:
+            if not chooses_page(word, own):
+                _set(composed.config, word)
     except _FAILURES as error:
         raise _not_composed(error, own) from error
-    choices = config.hydra.runtime.choices
+    return composed
+
+
+@cache
+def _pages(page: str, chosen: tuple[str, ...], _own: Path | None) -> bytes:
+    """The pages as Hydra composes them, before values are set, as a pickle."""
+    added = [f"+{word}" if word.startswith("experiment=") else word for word in chosen]
+    with initialize_config_dir(str(conf_folder()), version_base="1.3"):
+        config = hydra_compose(page, added, return_hydra_config=True)
+    hydra = config.hydra
+    choices = {str(group): name for group, name in hydra.runtime.choices.items() if not str(group).startswith("hydra")}
     OmegaConf.set_struct(config, False)
     del config["hydra"]
-    return Composed(config, {str(group): page for group, page in choices.items() if not str(group).startswith("hydra")})
+    return pickle.dumps(Composed(config, choices, dict(hydra.sweeper.params or {})))
 
 
-def sweep(job: Callable[[DictConfig], int], page: str, overrides: Sequence[str], own: Path | None) -> int:
-    """Hydra's sweep: `job` once a member, here or in other processes; the worst exit code."""
-    use(own)
-    os.environ["HYDRA_FULL_ERROR"] = "1"  # an error is raised, and told as ours are
-    sys.argv[1:] = ["-m", *overrides]
-    codes: list[int] = []
+def _set(config: DictConfig, word: Override) -> None:
+    """Sets what the word says, which may be what no page has, or takes it away."""
+    if not word.is_delete():
+        OmegaConf.update(config, word.key_or_group, word.value(), merge=True, force_add=True)
+        return
+    above, _, last = word.key_or_group.rpartition(".")
+    node = OmegaConf.select(config, above) if above else config
+    if isinstance(node, DictConfig):
+        node.pop(last, None)
 
-    @hydra_main(version_base="1.3", config_path=str(conf_folder()), config_name=page)
-    def member(config: DictConfig) -> None:
-        codes.append(job(config))
 
-    try:
-        member()
-    except Swept as swept:
-        return swept.worst
-    except _FAILURES[:3] as error:
-        raise _not_composed(error, own) from error
-    return max(codes, default=0)
+def rows(page: str, words: Sequence[str], own: Path | None) -> list[list[str]]:
+    """The command lines of a sweep."""
+    whole = [word for word in words if not read_word(word).is_sweep_override()]
+    return rows_of(words, dict(compose(page, whole, own).swept))
 
 
 def use(own: Path | None) -> None:
@@ -97,10 +109,7 @@ def use(own: Path | None) -> None:
 
 
 def own_folder() -> Path | None:
-    """The user's own folder of pages, also in a process that runs a member of a sweep."""
-    if OwnPages.folder is None and HydraConfig.initialized():
-        sources = HydraConfig.get().runtime.config_sources
-        return next((Path(source.path) for source in sources if source.provider == "own"), None)
+    """The user's own folder of pages."""
     return OwnPages.folder
 
 
@@ -108,22 +117,19 @@ def _not_composed(error: Exception, own: Path | None) -> ConfigError:
     """An error of Hydra's, in one line."""
     if isinstance(error, YAMLError):
         return ConfigError(f"a page is no YAML: {' '.join(str(error).split())}", where=CONFIGURATION)
-    lines = [line for line in str(error).strip().splitlines() if "HYDRA_FULL_ERROR" not in line]
-    what = " ".join(f"{lines[0] if lines else type(error).__name__} {error.__cause__ or ''}".split())
+    lines = str(error).strip().splitlines() or [type(error).__name__]
+    what = " ".join(f"{lines[0]} {error.__cause__ or ''}".split())
     if foreign := _NO_SUCH_GROUP.search(what):
         group, name, other = foreign.groups()
         what = f"{group}={name} chooses a page of {other}, which this command does not have"
         return ConfigError(what, where=COMMAND_LINE, hint=f"another {group}")
     if missing := _NO_SUCH_PAGE.search(what):
         page, group, name = missing.groups()
-        file = next(iter(_files(own, page)), page)
         hint = no_page(group, name, own) if group else f"a page beside {page}"
-        return ConfigError(f"{page} includes {group or '.'}/{name}, which is not there", where=str(file), hint=hint)
-    return ConfigError(
-        f"the configuration does not compose: {PASSWORD.sub('://***@', what)}",
-        where=COMMAND_LINE,
-        hint="--help lists groups and settings",
-    )
+        where = str(next(iter(_files(own, page)), page))
+        return ConfigError(f"{page} includes {group or '.'}/{name}, which is not there", where=where, hint=hint)
+    what = f"the configuration does not compose: {PASSWORD.sub('://***@', what)}"
+    return ConfigError(what, where=COMMAND_LINE, hint="--help lists groups and settings")
 
 
 def _files(own: Path | None, page: str) -> list[Path]:
@@ -141,18 +147,17 @@ def notes(composed: Composed, own: Path | None, known: Collection[str]) -> Itera
             yield f"{group}={page} is {files[0]}, in place of mmerg's own"
         if group == "dataset" and files and "@package _global_" in files[0].read_text(encoding="utf-8"):
             sets = OmegaConf.load(files[0])
-            kept = [
-                f"{key}={value}"
-                for key, value in leaves(OmegaConf.to_container(sets))
-                if key.partition(".")[0] in set(known) - {"dataset"}
-                and OmegaConf.select(composed.config, key) == OmegaConf.select(sets, key)
-            ]
+            beside = {key for key in known if key != "dataset"}
+            given = {key: value for key, value in leaves(sets) if key.partition(".")[0] in beside}
+            kept = [f"{key}={value}" for key, value in given.items() if OmegaConf.select(composed.config, key) == value]
             if kept:
                 yield f"dataset={page} sets {', '.join(kept)}"
 
 
 def leaves(node: Any, above: str = "") -> Iterator[tuple[str, Any]]:
-    """The values of nested settings, each by its dotted key."""
+    """The values of nested settings, each by its dotted key; references are not followed."""
+    if OmegaConf.is_config(node):
+        node = OmegaConf.to_container(node)
     if isinstance(node, dict):
         for key, value in node.items():
             yield from leaves(value, f"{above}.{key}" if above else str(key))

@@ -6,7 +6,7 @@ marked(RunSettings, RUNTIME)             # ["limit", "backend.hosts", …]
 """
 
 from collections.abc import Iterator
-from typing import Annotated, Any, get_args, get_origin
+from typing import Annotated, Any, TypeGuard, get_args, get_origin
 
 from pydantic.fields import FieldInfo
 
@@ -27,17 +27,14 @@ def kind_at(kind: type[Part], key: str) -> type[Part] | None:
     made with. Raises KeyError where there is no such setting."""
     node: Any = kind
     for name in key.split("."):
-        if is_part(node):
-            info = fields_of(node).get(name)
-            if info is None and node.model_config.get("extra") == "allow":
-                return None
-            node = bare(fields_of(node)[name].annotation)
-        elif get_origin(node) is dict:
+        if get_origin(node) is dict:
             node = bare(get_args(node)[1])
-        elif any(is_part(one) and one.model_config.get("extra") == "allow" for one in get_args(node)):
-            return None  # a word, or a class of anybody's
-        else:
-            raise KeyError(name)
+            continue
+        part = next(filter(is_part, (node, *get_args(node))), None)  # of two kinds the one with settings of its own
+        fields = fields_of(part) if part else {}
+        if part and name not in fields and part.model_config.get("extra") == "allow":
+            return None
+        node = bare(fields[name].annotation)
     return node if is_part(node) else None
 
 
@@ -55,7 +52,7 @@ def marked(kind: type[Part], mark: str) -> list[str]:
     return [key for key, info in every_key(kind) if mark in info.metadata]
 
 
-def is_part(node: Any) -> bool:
+def is_part(node: Any) -> TypeGuard[type[Part]]:
     return isinstance(node, type) and issubclass(node, Part)
 
 
@@ -64,6 +61,4 @@ def bare(annotation: Any) -> Any:
     if get_origin(annotation) is Annotated:
         return bare(get_args(annotation)[0])
     inner = [one for one in get_args(annotation) if one is not type(None)]
-    if type(None) in get_args(annotation) and len(inner) == 1:
-        return bare(inner[0])
-    return annotation
+    return bare(inner[0]) if type(None) in get_args(annotation) and len(inner) == 1 else annotation

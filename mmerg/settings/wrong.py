@@ -18,7 +18,7 @@ from mmerg.settings.tree import every_key, keys_of, kind_at
 
 Node = TypeVar("Node", bound=Part)
 COMMAND_LINE, CONFIGURATION = "command line", "configuration"
-_KINDS = {
+_MAY_BE = {  # by pydantic's name of an error, with what its context holds
     "int_type": "a whole number",
     "int_from_float": "a whole number",
     "float_type": "a number",
@@ -27,20 +27,28 @@ _KINDS = {
     "tuple_type": "a list: [a,b]",
     "too_short": "at least one, or leave it out",
     "dict_type": "settings by name",
+    "greater_than_equal": "at least {ge}",
+    "less_than_equal": "at most {le}",
+    "greater_than": "a number over {gt}",
+    "less_than": "under {lt}",
+    "value_error": "{error}",
 }
-_BOUNDS = {"ge": "at least {}", "le": "at most {}", "gt": "a number over {}", "lt": "under {}"}
 _SHORT = reprlib.Repr()
 _SHORT.maxstring = _SHORT.maxother = _SHORT.maxlong = 60
 
 
 @dataclass(frozen=True)
 class Wrong:
-    """One thing that is wrong: what it is, and what may stand there."""
+    """One thing that is wrong: what it is, and what may stand there. key: of the setting that is meant."""
 
     key: str
     what: str
     hint: str
     where: str = CONFIGURATION
+
+
+def no_value(key: str, where: str = CONFIGURATION) -> Wrong:
+    return Wrong(key, f"{key} has no value", f"set it on the command line: {key}=…", where)
 
 
 def refusal(wrongs: Sequence[Wrong]) -> ConfigError:
@@ -59,49 +67,44 @@ def unknown(kind: type[Part], key: str, where: str = COMMAND_LINE) -> Wrong:
         parent = kind_at(kind, above) if above else kind
     except KeyError:
         parent = None
-    beside = {name: f"{above}.{name}" if above else name for name in keys_of(parent)} if parent else {}
+    siblings = {name: f"{above}.{name}" if above else name for name in keys_of(parent)} if parent else {}
     every = [one for one, _ in every_key(kind)]
     near = (
-        [beside[name] for name in get_close_matches(last, beside, 1)]
-        or [one for one in every if f".{one}".endswith((f".{key}", f".{last}"))]
+        [siblings[name] for name in get_close_matches(last, siblings, 1)]
+        or [one for one in every if f".{one}".endswith(f".{last}")]
         or [one for one in every if get_close_matches(last, [one.rpartition(".")[2]], 1, 0.8)]
     )
-    known = f"settings: {', '.join(beside.values() or keys_of(kind))}"
+    known = f"settings: {', '.join(siblings.values() or keys_of(kind))}"
     hint = f"did you mean {' or '.join(near[:3])}?" if near else known
-    return Wrong(key, f"there is no setting {key}", hint, where)
+    return Wrong(near[0] if near else key, f"there is no setting {key}", hint, where)
 
 
 def of_validation(error: ValidationError, kind: type[Part], where: str = CONFIGURATION) -> Iterator[Wrong]:
     """Each thing that pydantic found, in our words."""
     for found in error.errors(include_url=False):
         key, value, context = ".".join(map(str, found["loc"])), found["input"], found.get("ctx", {})
+        what = f"{key} is {as_typed(value)}"
         match found["type"]:
             case "extra_forbidden":
                 yield unknown(kind, key, where)
-                continue
             case "missing" if key.endswith("._target_"):
                 what = f"{key.removesuffix('._target_')} names no class that would take settings"
                 yield Wrong(key, what, f"leave its settings away, or name one: {key}=…", where)
-                continue
             case "missing":
-                yield Wrong(key, f"{key} has no value", f"set it on the command line: {key}=…", where)
-                continue
+                yield no_value(key, where)
             case "model_type" if part := kind_at(kind, key):  # as where a row chooses a page of a group
-                of_class = "_target_, a class, and what it is made with"
-                hint = f"its settings by name: {', '.join(keys_of(part)) or of_class}"
+                hint = (
+                    f"its settings by name: {', '.join(keys_of(part)) or '_target_, a class, and what it is made with'}"
+                )
                 hint += "" if value is None or "." in key else f"; {key}={value} goes on the command line"
-                yield Wrong(key, f"{key} is {as_typed(value)}, and it holds several settings", hint, where)
-                continue
+                yield Wrong(key, f"{what}, and it holds several settings", hint, where)
             case "too_short" if value:  # of its items one is wrong, which is told
                 continue
             case "literal_error":
-                hint = one_of(value, re.findall(r"'([^']*)'", context["expected"]))
-            case "value_error":
-                hint = str(context["error"])
+                yield Wrong(key, what, one_of(value, re.findall(r"'([^']*)'", context["expected"])), where)
             case other:
-                bounds = (text.format(context[bound]) for bound, text in _BOUNDS.items() if bound in context)
-                hint = next(bounds, "") or _KINDS.get(other, found["msg"])
-        yield Wrong(key, f"{key} is {as_typed(value)}", hint, where)
+                hint = _MAY_BE[other].format(**context) if other in _MAY_BE else found["msg"]
+                yield Wrong(key, what, hint, where)
 
 
 def read_part(kind: type[Node], plain: Mapping[str, object], where: str) -> Node:

@@ -15,7 +15,7 @@ from mmerg.experiment.training import PAGE
 from mmerg.sem.artefact import CARD, WEIGHTS, causes_of, data_of, read, write
 from mmerg.sem.fit import Labelled, fit, idf
 from mmerg.sem.lexicon import Lexicon
-from mmerg.settings.command import composing
+from mmerg.settings.command import settings_command
 from mmerg.train import command, job
 from tests.sem.talks import EKMAN, MOODS, train, write_talks
 
@@ -146,7 +146,7 @@ def test_what_is_trained_must_be_said(capsys: pytest.CaptureFixture[str]) -> Non
     before = sys.argv[:]
     try:
         for words, told in (
-            ([], "what is to be trained is not said"),
+            ([], "say what is to be trained"),
             (["sam"], "nothing to train called 'sam'"),
             (["sem", "dataset=meld", "dataset.split=dev"], r"dataset.split says nothing[^$]*split=… is what"),
         ):
@@ -163,7 +163,7 @@ def test_what_is_trained_must_be_said(capsys: pytest.CaptureFixture[str]) -> Non
 
 def test_a_corpus_without_splits_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     line = ["dataset=iemocap", f"dataset.root={tmp_path}", f"out={tmp_path}/sem"]
-    assert composing(job, "train", "", line) == 2
+    assert settings_command("train", job, "", line) == 2
     assert "has no splits" in capsys.readouterr().err
 
 

@@ -10,8 +10,9 @@ import pytest
 
 from mmerg.completion import words
 from mmerg.errors import ConfigError
-from mmerg.settings.command import composing, help_of, read_line, setting_keys
-from mmerg.settings.compose import compose, notes
+from mmerg.settings.command import read_line, run_composed
+from mmerg.settings.compose import compose, notes, rows
+from mmerg.settings.listing import help_text, keys_of_page
 from mmerg.settings.model import COMMANDS, RunSettings
 from mmerg.settings.pages import ollama_host
 from mmerg.settings.parse import checked
@@ -98,14 +99,14 @@ def test_usage_names_the_command_as_it_was_typed(name: str) -> None:
 @pytest.mark.parametrize("name", ["run", "data", "doctor", "judge"])
 def test_the_version_is_ours(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     page = "config" if name == "run" else name
-    assert composing(lambda config: 1, page, "", ["--version"]) == 0
+    assert run_composed(page, lambda settings: 1, "", ["--version"]) == 0
     assert capsys.readouterr().out.startswith("mmerg ")
 
 
 @pytest.mark.parametrize("page", list(COMMANDS))
 def test_help_lists_settings_that_there_are(page: str) -> None:
     known = {key for key, _ in every_key(COMMANDS[page])}
-    listed = setting_keys(page)
+    listed = keys_of_page(page)
     extras = (
         "on.",
         "backend.adapter.",
@@ -125,7 +126,7 @@ def test_help_lists_settings_that_there_are(page: str) -> None:
         == ("dataset.root" in listed)
         == (page in ("config", "data", "import", "serve", "train", "cluster"))
     )
-    assert "--config-dir" in help_of(page, "")
+    assert "--config-dir" in help_text(page, "")
 
 
 def test_options_may_stand_anywhere() -> None:
@@ -147,14 +148,13 @@ def test_a_page_of_ones_own_wins_and_is_told(tmp_path: Path, monkeypatch: pytest
 
 
 @pytest.mark.parametrize("page", ["name: [", "name: a\nname: b\n", "a\tb: c", "*x", "!!python/object:os.x []"])
-@pytest.mark.parametrize("options", [(), ("-m",)])
-def test_a_page_that_is_no_yaml_is_told_with_its_line(page: str, options: tuple[str, ...], tmp_path: Path) -> None:
+def test_a_page_that_is_no_yaml_is_told_with_its_line(page: str, tmp_path: Path) -> None:
     file = tmp_path / "frames" / "mine.yaml"
     file.parent.mkdir()
     file.write_text(page, encoding="utf-8")
-    line = ["--config-dir", str(tmp_path), *options, "dataset=demo", "frames=mine"]
+    line = ["--config-dir", str(tmp_path), "dataset=demo", "frames=mine"]
     with pytest.raises(ConfigError, match="a page is no YAML") as told:
-        composing(lambda config: 0, "config", "", line)
+        run_composed("config", lambda settings: 0, "", line)
     assert f'in "{file}", line ' in told.value.what
 
 
@@ -175,22 +175,9 @@ def test_a_page_that_includes_one_that_is_not_there_is_named(included: str, told
     assert caught.value.hint.startswith("did you mean ")
 
 
-def test_what_is_printed_with_its_references_followed_holds_no_password(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setenv("OLLAMA_HOST", "http://me:secret@gpu1:1")
-    for backend, told in (("ollama", "- http://***@gpu1:1\n"), ("embedded", "  mmproj: ''\n")):
-        line = ["dataset=demo", f"backend={backend}", "--cfg", "job", "-p", "backend", "--resolve"]
-        assert composing(lambda config: 1, "config", "", line) == 0
-        assert told in (printed := capsys.readouterr().out)
-        assert "secret" not in printed
-    with pytest.raises(ConfigError, match="nowhere"):
-        composing(lambda config: 1, "config", "", ["dataset=demo", "seed=${nowhere}", "--cfg", "job", "--resolve"])
-
-
 def test_a_part_that_is_not_there_cannot_be_printed() -> None:
     with pytest.raises(ConfigError, match="no group is called nothing"):
-        composing(lambda config: 0, "config", "", ["--cfg", "job", "-p", "nothing"])
+        run_composed("config", lambda settings: 0, "", ["--cfg", "job", "-p", "nothing"])
 
 
 @pytest.mark.parametrize("setting", ["seed=1,2", "frames.seen_by=all,none"])
@@ -198,6 +185,20 @@ def test_several_values_of_one_run_are_told_how_to_sweep(setting: str) -> None:
     with pytest.raises(ConfigError, match=re.escape(f"one value; -m {setting} runs each")):
         checked(["dataset=demo", setting], "config")
     assert checked(["dataset=demo", setting], "config", sweep=True)
+
+
+def test_a_sweep_goes_over_all_combinations_and_over_what_the_page_says() -> None:
+    assert rows("config", ["seed=1,2", "dataset=demo", "frames=all,none"], None) == [
+        [f"seed={seed}", "dataset=demo", f"frames={frames}"] for seed in (1, 2) for frames in ("all", "none")
+    ]
+    assert rows("config", ["+experiment=topk", "limit=1"], None)[1] == ["row=k1", "+experiment=topk", "limit=1"]
+    assert rows("config", ["+experiment=topk", "row=k3"], None) == [["row=k3", "+experiment=topk"]]
+
+
+@pytest.mark.parametrize("page", [page for page in COMMANDS if page != "config"])
+def test_only_runs_are_swept(page: str) -> None:
+    with pytest.raises(ConfigError, match="sweeps are for mmerg run"):
+        run_composed(page, lambda settings: 1, "", ["-m"])
 
 
 def test_a_second_memory_is_composed_as_the_page_on_building_ones_own_says(tmp_path: Path) -> None:

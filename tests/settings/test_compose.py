@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from omegaconf import OmegaConf
 
 from mmerg.backends.protocol import Sampling
 from mmerg.backends.scripted import ENGINE
@@ -19,13 +18,13 @@ from mmerg.corpora.talk import Talk
 from mmerg.errors import ConfigError, CorpusError
 from mmerg.experiment.wiring import corpus_of, experiment_of, hosts_of, make, pool_of, prompts_of, sampling_of
 from mmerg.settings.backbone import ExamSettings
-from mmerg.settings.compose import compose
 from mmerg.settings.identity import at as settings_at
 from mmerg.settings.identity import runtime_settings
 from mmerg.settings.kinds import PLACE, Target
 from mmerg.settings.model import COMMANDS, TrainSettings
+from mmerg.settings.overrides import PATHS, quoted
 from mmerg.settings.pages import conf_folder
-from mmerg.settings.parse import PATHS, checked, parse, quoted
+from mmerg.settings.parse import parse
 from mmerg.settings.tree import marked
 from tests.composed import BASE, composed, plain_of, settings_of
 from tests.processes import forked
@@ -68,28 +67,6 @@ def test_every_option_composes_and_makes_its_parts(group: str, option: str, tmp_
     assert experiment.looker.settings.long_side == settings.backbone.image_side
     assert experiment.sampling == sampling_of(settings)
     assert not (tmp_path / "cache").exists()  # making parts does nothing yet
-
-
-@pytest.mark.parametrize(
-    "line",
-    [
-        (*BASE, "limit=3", "backbone.load.num_ctx=${backbone.nowhere}", r"runs='/a\'b/\${x}'", "sources.M.top_k=2"),
-        (
-            "dataset=demo",
-            "ids=[a,b]",
-            "+rows.x={seed: 3}",
-            "row=x",
-            "backend.adapter={_target_: a.B}",
-            "~protocol.seed",
-        ),
-    ],
-)
-def test_tests_compose_what_commands_do(line: tuple[str, ...]) -> None:
-    expected = compose("config", checked(line, "config")).config
-    for _ in range(2):  # what one test does to its config reaches no other
-        found = composed(*line)
-        assert OmegaConf.to_container(found) == OmegaConf.to_container(expected)
-        found.seed = 5
 
 
 @pytest.mark.parametrize("option", sorted(file.stem for file in (CONF / "backbone").glob("*.yaml")))

@@ -11,7 +11,8 @@ from mmerg.errors import ConfigError
 from mmerg.settings.identity import at
 from mmerg.settings.kinds import PLACE
 from mmerg.settings.model import RunSettings
-from mmerg.settings.parse import checked, quoted
+from mmerg.settings.overrides import quoted
+from mmerg.settings.parse import checked
 from mmerg.settings.tree import marked
 from tests.composed import BASE, composed, plain_of, resolve
 from tests.processes import forked

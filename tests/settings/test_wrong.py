@@ -26,7 +26,6 @@ def command(name: str, *arguments: str) -> subprocess.CompletedProcess[str]:
     [
         ("limt=3", "config", "limt", "did you mean limit?"),
         ("limt=1,2", "config", "limt", "did you mean limit?"),
-        ("datset=demo", "config", "datset", "did you mean dataset?"),
         ("frames.max_frame=3", "config", "frames.max_frame", "did you mean frames.max_frames?"),
         ("dataset.memory.rot=x", "config", "dataset.memory.rot", "did you mean dataset.memory.root?"),
         ("shet=3", "data", "shet", "did you mean sheet?"),
@@ -36,7 +35,7 @@ def command(name: str, *arguments: str) -> subprocess.CompletedProcess[str]:
 )
 def test_what_was_meant(argument: str, name: str, what: str, hint: str) -> None:
     with pytest.raises(ConfigError) as caught:
-        checked(["backbone=smollm2-135m", argument], name)
+        checked([*(["dataset=folder", "dataset.root=/x"] * (name in ("config", "data"))), argument], name)
     assert caught.value.what == f"there is no setting {what}"
     assert caught.value.hint == hint
 
@@ -51,12 +50,11 @@ def test_what_was_meant(argument: str, name: str, what: str, hint: str) -> None:
             "dataset.memory.root=x",
             "system.stages.mpa.sampling.top_k=1",
         ),
-        *("+experiment=table1", "experiment=table1", "+limt=3", "~limit", "hydra.verbose=true"),
-        *("hydra/launcher=basic", "dataset@other=demo", "rows.a.b=1", "backend.adapter.x=1"),
+        *("+experiment=table1", "experiment=table1", "+limt=3", "~limit", "rows.a.b=1", "backend.adapter.x=1"),
         "system.stages.mpa.sampling.top_k=1",
     ],
 )
-def test_the_rest_is_left_to_hydra(argument: str) -> None:
+def test_the_rest_is_nothing_to_complain_about(argument: str) -> None:
     checked([argument], "config", sweep=True)
 
 
@@ -100,5 +98,6 @@ def test_a_group_of_the_users_own_is_no_misspelt_setting(tmp_path: Path) -> None
 )
 def test_the_commands_say_it(name: str, hint: str) -> None:
     done = command(name, "limt=3")
-    told = f"error: there is no setting limt\n  where: command line\n  next:  {hint}\n"
-    assert (done.returncode, done.stdout, done.stderr) == (2, "", told)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "there is no setting limt" in done.stderr
+    assert hint in done.stderr
