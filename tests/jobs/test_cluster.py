@@ -155,7 +155,7 @@ def test_jobs_of_another_kind_are_not_waited_for(tmp_path: Path) -> None:
         (("run", "on=slurm"), "next:  scratch=/tmp"),
         (("run", "repeats=2"), "repeats is for mmerg run"),
         (("run", "shard=1/2"), "shard is for mmerg run"),
-        (("run", "-m", "seed=1,2"), "a sweep over a cluster is a command for each of its rows"),
+        (("run", "-m", "seed=1,2"), "sweeps are for mmerg run"),
         (("run", "on.at_onc=2"), "next:  it takes at_once, ctrl_c"),
         (("run", "shards=0"), "shards"),
         (("run", "on.at_once=0"), "a whole number from 1 on"),
