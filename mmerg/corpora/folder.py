@@ -10,11 +10,11 @@ import io
 import os
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, ValidationInfo, field_validator, model_validator
+from pydantic.dataclasses import dataclass as checked_dataclass
 
 from mmerg.corpora.dialogue import Clip, Corpus, Dialogue, Turn
 from mmerg.corpora.files import MARK, Clips, find_and_read, make_corpus, root_folder, unusable
@@ -79,7 +79,7 @@ def demo_root() -> Path:
     return Path(__file__).parent / "demo"
 
 
-@dataclass(frozen=True)
+@checked_dataclass(frozen=True)
 class Folder:
     """A folder dataset. labels: the emotions that turns may carry and a model may choose from; None: MELD's seven."""
 
