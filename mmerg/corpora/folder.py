@@ -93,7 +93,7 @@ class Folder:
         root = root_folder(self.root, f"set dataset.root to the folder that holds {self.file}")
         path, data = find_and_read([root / self.file], f"no {self.file} in the dataset's folder", LAYOUT)
         labels = MELD_LABELS if self.labels is None else self.labels
-        here, clips = path.resolve(), Clips([root])
+        name, digest, clips = root.resolve().name, hashlib.sha256(data).hexdigest(), Clips([root])
         dialogues: list[Dialogue] = []
         for line in _lines(data, path, labels):
             turns: list[Turn] = []
@@ -101,8 +101,8 @@ class Folder:
                 file = clips.find(f"{line.id}/{number}", turn.clip) if turn.clip else None
                 clip = Clip(file.resolve(), turn.start, turn.end) if file else None
                 turns.append(Turn(turn.speaker, turn.text, turn.emotion, clip))
-            dialogues.append(Dialogue(line.id, tuple(turns), line.respond_as, conversation=f"{here}#{line.id}"))
-        name, digest = root.resolve().name, hashlib.sha256(data).hexdigest()
+            conversation = f"{digest[:16]}#{line.id}"  # the same wherever the file lies
+            dialogues.append(Dialogue(line.id, tuple(turns), line.respond_as, conversation=conversation))
         return make_corpus(name, path.stem, labels, dialogues, digest, Counter(), clips.absent)
 
 
