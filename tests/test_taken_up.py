@@ -55,7 +55,7 @@ def test_what_is_taken_up_and_what_is_left_is_counted() -> None:
     wanted = [result(f"d{number}/2", None if number < 2 else "Oh.") for number in range(5)]
     results = Results(Result)
     for one in wanted:
-        results.put(one)
+        results.put(one.id, one.model_dump_json().encode() + b"\n")
     names = list(results)
     assert describe_wanted(wanted, results.only(names[:4])) == "2 of 5 failed, taken up again now"
     assert "1 of 5 is not done yet" in describe_nothing(wanted, results.only(names[1:]))
