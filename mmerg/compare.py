@@ -9,7 +9,9 @@ Exit code 0 compared, 2 runs that cannot be compared or a wrong option, 130 inte
 """
 
 import argparse
+from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from rich.console import Console
@@ -18,7 +20,7 @@ from rich.text import Text
 from mmerg.console.terminal import STARTS_OVER, Parser, console, run_command, start
 from mmerg.errors import ConfigError
 from mmerg.runs.labels import labels
-from mmerg.runs.manifest import read_abouts
+from mmerg.runs.manifest import check_runs
 from mmerg.scoring.answers import read_run
 from mmerg.scoring.compare_tables import terminal
 from mmerg.scoring.comparisons import DRAWS, PRIMARY, by_setting, compare_sides
@@ -31,8 +33,10 @@ def compare(given: argparse.Namespace) -> int:
     options, out = options_of(given), console()
     if len(given.run) < 2:
         raise ConfigError("one run alone cannot be compared", where="arguments", hint="give two runs or more")
-    read_abouts(given.run)
-    runs = [read_run(path) for path in given.run]
+    check_runs(given.run)
+    names = Counter(path.resolve().name for path in given.run)
+    labelled = [str(path) if names[path.resolve().name] > 1 else "" for path in given.run]
+    runs = [replace(read_run(path), label=label) for path, label in zip(given.run, labelled, strict=True)]
     first, *others = by_setting(runs)
     with Console(stderr=True).status("comparing"):
         compared = compare_sides(first, others, options)

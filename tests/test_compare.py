@@ -289,3 +289,30 @@ def test_forecasts_that_differ_are_counted_where_both_runs_have_one(
         for name, labels in forecasts.items()
     ]
     assert "forecasts that differ: 66.67 % [20.77–93.85] of 3 samples\n" in compare(capsys, *map(str, runs))
+
+
+def test_runs_whose_folders_have_one_name_are_called_by_their_paths(
+    pair: tuple[str, str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    again = tmp_path / "again" / "first"
+    shutil.copytree(pair[0], again)
+    shown = compare(capsys, pair[0], str(again))
+    assert f", {pair[0]}\nB: " in shown
+    assert f", {again}\n" in shown
+    assert f"warning: {pair[0]} and {again} have one identity: the same corpus, engine" in shown
+
+
+def test_shares_of_samples_that_share_dialogues_come_with_mcnemars_p_as_well(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    labels = {"a": ["joy", "anger"] * 6, "b": ["joy", "joy"] * 6}
+    runs = [
+        build_run(
+            tmp_path / name,
+            [result(f"d{place // 4}/{place}", "Oh.", label, gold="joy") for place, label in enumerate(of)],
+        )
+        for name, of in labels.items()
+    ]
+    shown = compare(capsys, *map(str, runs))
+    assert "12 pairs are from 3 dialogues, so p is of exchanging whole dialogues; McNemar's" in shown
+    assert "would be: acc 0.0312\n" in shown

@@ -22,6 +22,21 @@ from mmerg.scoring.spread import Spread, by_seeds, over
 
 PPL = ("self_ppl", "ref_ppl")
 RATED = ("empathy", "coherence", "fluency")  # by people in the papers, by a model here: not one scale
+HEADS = {  # of columns, as papers print them
+    "self_ppl": "PPL (self)",
+    "ref_ppl": "PPL (ref)",
+    "acc": "Acc",
+    "dist1": "Dist-1",
+    "dist2": "Dist-2",
+    "ead1": "EAD-1",
+    "ead2": "EAD-2",
+    "bert_p": "BERT P",
+    "bert_r": "BERT R",
+    "bert_f1": "BERT F1",
+    "empathy": "Emp",
+    "coherence": "Coh",
+    "fluency": "Flu",
+}
 BY_SIZE = ("dist1", "dist2", "ead1", "ead2")  # fall as replies get more
 _ROUNDING = 0.005  # a paper's figure stands for all that round to it
 
@@ -174,7 +189,8 @@ def sheet(matched: MatchedTable, verbose: bool = True) -> Sheet:
     """A line of the table a row; below a figure its interval and n."""
     paper = matched.paper
     rows = [(line.title, *(_cell(line, column) for column in paper.columns)) for line in matched.lines]
-    return Sheet(paper.title, ("", *paper.columns), rows, [f"source: {paper.source}", *matched.describe(verbose)])
+    heads = [HEADS.get(column, column.removeprefix("win_").replace("top", "top-")) for column in paper.columns]
+    return Sheet(paper.title, ("", *heads), rows, [f"source: {paper.source}", *matched.describe(verbose)])
 
 
 def _cell(line: Line, column: str) -> str:

@@ -16,9 +16,15 @@ from mmerg.runs.result import Result
 
 @dataclass(frozen=True)
 class ScoredRun(About):
-    """A run folder: its manifest, and a result for every sample that it finished, in the order of its file."""
+    """A run folder: its manifest, and a result for every sample that it finished, in the order of its file. label: its
+    name where that of its folder does not tell it from another's."""
 
     answers: tuple[Result, ...]
+    label: str = ""
+
+    @property
+    def run(self) -> str:
+        return self.label or self.path.resolve().name
 
 
 def dialogue(result: Result) -> str:

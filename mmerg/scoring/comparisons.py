@@ -15,7 +15,7 @@ from mmerg.scoring.answers import ScoredRun, describe_improper, dialogue, improp
 from mmerg.scoring.metric import Metric, deciding, mean
 from mmerg.scoring.paired import Comparison, Pairing, compare, pair
 from mmerg.scoring.score import Score
-from mmerg.scoring.shares import LEVEL, holm
+from mmerg.scoring.shares import LEVEL, holm, mcnemar
 from mmerg.scoring.spread import by_seeds, seed_of
 from mmerg.scoring.standard import Options, standard_metrics
 from mmerg.storage.record import Record
@@ -77,7 +77,12 @@ def compare_sides(first: Side, others: Sequence[Side], options: Options) -> Comp
     for side, (a, b) in zip(others, sides, strict=True):
         if left_out := [run.run for run in (*first, *side) if run not in (*a, *b)]:
             warnings.append(f"not compared, as the other side has fewer seeds: {', '.join(left_out)}")
-    warnings += [text for pair in pairs for text in _too_few(pair)]
+    warnings += [
+        f"{baseline.run} and {other.run} have one identity: the same corpus, engine, prompts and settings"
+        for other in chain(*others)
+        if other.manifest.identity == baseline.manifest.identity
+    ]
+    warnings += [text for pair in pairs for text in (*_too_few(pair), *_dependent(pair))]
     return Compared(
         protocol=baseline.manifest.protocol.description,
         draws=options.resamples,
@@ -231,6 +236,17 @@ def _too_few(pair: Pair) -> Iterator[str]:
     ]
     if missed:
         yield f"so few pairs cannot show a difference as small as found with {pair.b}: {', '.join(missed)}"
+
+
+def _dependent(pair: Pair) -> Iterator[str]:
+    """Shares where dialogues have several samples, which McNemar's test takes as independent."""
+    for one in pair.comparisons if len(pair.a_runs) == 1 else ():
+        if one.p is not None and one.a_right is not None and one.b_right is not None and one.dialogues < one.n:
+            independent = format_p(mcnemar(one.a_right, one.b_right))
+            yield (
+                f"with {pair.b}, {one.n} pairs are from {one.dialogues} dialogues, so p is of exchanging whole "
+                f"dialogues; McNemar's, which takes pairs as independent, would be: {one.metric} {independent}"
+            )
 
 
 def format_p(p: float | None) -> str:

@@ -78,7 +78,10 @@ def check(options: Options) -> None:
     """Raises ConfigError for an option that means nothing."""
     for name, least in {"vocabulary": 1, "resamples": 1, "seed": 0}.items():
         if (value := getattr(options, name)) < least:
-            raise ConfigError(f"{name} is {value}, it must be {least} or more", where=f"--{name}")
+            raise ConfigError(
+                f"{name} is {value}, it must be {least} or more",
+                where=f"--{name}" + ", --draws" * (name == "resamples"),
+            )
     if options.bert is None and options.bert_layers is not None:
         raise ConfigError("--bert-layers says nothing without --bert", where=f"--bert-layers {options.bert_layers}")
     if options.ref_ppl is None and options.ref_context:
