@@ -53,12 +53,18 @@ class TurnLine(BaseModel):
             raise ValueError(f"{emotion!r} is not one of {', '.join(labels)}; {hint}")
         return emotion
 
+    @field_validator("clip")
+    @classmethod
+    def _inside(cls, clip: str | None) -> str | None:
+        path = Path(os.path.normpath(clip or ""))
+        if path.is_absolute() or path.parts[:1] == ("..",):
+            raise ValueError(f"{clip!r} leaves the dataset's folder; give a path inside it")
+        return str(path) if clip else None
+
     @model_validator(mode="after")
     def _span(self) -> Self:
         if self.clip is None and (self.start is not None or self.end is not None):
             raise ValueError("start and end are seconds in the clip, and this turn has no clip")
-        if self.clip and Path(os.path.normpath(self.clip)).parts[:1] in (("/",), ("..",)):
-            raise ValueError(f"{self.clip!r} leaves the dataset's folder; give a path inside it")
         if self.end is not None and self.end <= (self.start or 0.0):
             raise ValueError(f"end ({self.end:g} s) is not after start ({self.start or 0.0:g} s)")
         return self

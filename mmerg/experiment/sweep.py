@@ -4,13 +4,17 @@ A row that cannot run does not stop the others. They share calls through the rep
 """
 
 import multiprocessing
+import os
 import shlex
+import signal
+import threading
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from multiprocessing.connection import Connection
+from multiprocessing.context import SpawnProcess
 from pathlib import Path
-from typing import TypeAlias
+from typing import Self, TypeAlias
 
 from rich.rule import Rule
 from rich.table import Table
@@ -47,8 +51,8 @@ def run_rows(rows: Sequence[Row], at_once: int) -> int:
     own = (" ".join(word for word in row.words if word not in common) for row in rows)
     jobs = [(number, row, next(own) or f"row {number}") for number, row in enumerate(rows)]
     members: list[Member] = []
-    with ThreadPoolExecutor(at_once) as threads:
-        for member in threads.map(_in_a_process, jobs) if at_once > 1 else map(_run_row, jobs):
+    with ThreadPoolExecutor(at_once) as threads, Processes() as processes:
+        for member in threads.map(processes.run, jobs) if at_once > 1 else map(_run_row, jobs):
             if member.code == INTERRUPTED:
                 raise KeyboardInterrupt
             members.append(member)
@@ -67,24 +71,57 @@ def _run_row(job: Job) -> Member:
     return member(lambda: launch(row.settings(), brief=True), number, row.words)
 
 
-def _in_a_process(job: Job) -> Member:
-    spawn = multiprocessing.get_context("spawn")
-    receiver, sender = spawn.Pipe(duplex=False)
-    process = spawn.Process(target=_send_member, args=(sender, job))
-    process.start()
-    sender.close()
-    try:
-        received: Member = receiver.recv()
-    except EOFError:
-        error = "its process was killed; the same command goes on from there"
-        received = Member(number=job[0], overrides=job[1].words, code=1, error=error)
-    process.join()
-    return received
+class Processes:
+    """Rows that run side by side, each in a process of its own. An error in the block, or a signal that this process
+    alone is sent, ends those that run, as Ctrl-C does, and begins no other."""
+
+    def __init__(self) -> None:
+        self._guard = threading.Lock()
+        self._running: set[SpawnProcess] = set()
+        self._stopped = False
+
+    def run(self, job: Job) -> Member:
+        """How the row of a process of its own ended."""
+        spawn = multiprocessing.get_context("spawn")
+        receiver, sender = spawn.Pipe(duplex=False)
+        process = spawn.Process(target=_send_member, args=(sender, job))
+        with self._guard:
+            if self._stopped:
+                return Member(number=job[0], overrides=job[1].words, code=INTERRUPTED)
+            process.start()
+            self._running.add(process)
+        sender.close()
+        try:
+            received: Member = receiver.recv()
+        except EOFError:
+            error = "its process was killed; the same command goes on from there"
+            received = Member(number=job[0], overrides=job[1].words, code=1, error=error)
+        process.join()
+        with self._guard:
+            self._running.remove(process)
+        return received
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        with self._guard:
+            self._stopped = True
+            for process in self._running:
+                process.terminate()
 
 
 def _send_member(sender: Connection, job: Job) -> None:
-    end_in_good_order()
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+    end_in_good_order(signal.SIGINT)
     sender.send(_run_row(job))
+
+
+def _end_with_parent() -> None:
+    """A row does not outlive its sweep, which would leave its run locked."""
+    if parent := multiprocessing.parent_process():
+        parent.join()
+        os.kill(os.getpid(), signal.SIGTERM)
 
 
 def member(launched: Callable[[], Iterable[Ended]], number: int = 0, overrides: Iterable[str] = ()) -> Member:

@@ -1,17 +1,16 @@
 """What a job does: one shard, as `mmerg run shard=3/64` does it; with a server of its own where it is to have one."""
 
+import http.client
 import os
 import shlex
 import signal
 import socket
 import subprocess
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from time import monotonic, sleep
-
-import httpx
 
 from mmerg.console.terminal import run_command, undisturbed
 from mmerg.errors import ConfigError
@@ -89,10 +88,12 @@ def _server(command: str, seconds: float, log: Path, secret: str) -> Iterator[st
 
 def _is_ready(url: str) -> bool:
     """Whether a server answers: one that loads its model refuses, or answers 503; one without this path is ready."""
-    try:
-        return httpx.get(f"{url}/health", timeout=5, trust_env=False).status_code < 500
-    except httpx.HTTPError:
-        return False
+    with closing(http.client.HTTPConnection(url.removeprefix("http://"), timeout=5)) as connection:
+        try:
+            connection.request("GET", "/health")
+            return connection.getresponse().status < 500
+        except (OSError, http.client.HTTPException):
+            return False
 
 
 def tail(*files: Path) -> str:

@@ -10,10 +10,11 @@ stay as they are, and nobody else writes them meanwhile.
 
 import json
 import os
+import resource
 import shutil
 from array import array
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import BinaryIO
@@ -108,6 +109,7 @@ def merge(run: Path, partial: bool = False) -> Merged:
     Raises RunError, with nothing changed, where one is missing, half done, being written, or made with other settings;
     where a sample is in two; and where the folder holds what no shard does.
     """
+    _allow_open_files()
     parts = _parts(run)
     merged = _manifest(parts)
     samples = merged.protocol.samples
@@ -142,6 +144,13 @@ def merge(run: Path, partial: bool = False) -> Merged:
                 _link_all(run, parts, index)
         write_whole(run / MANIFEST, merged.text(), durable=True)
     return Merged(len(parts), len(finished), index.failed, samples - len(finished))
+
+
+def _allow_open_files() -> None:
+    """Two for each shard, of which there may be thousands: as many as this process may have."""
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    with suppress(ValueError, OSError):  # a system without a limit may take no such number
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
 
 
 def _parts(run: Path) -> list[_Part]:

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Self
 
 from mmerg.errors import ConfigError, RunError, some
-from mmerg.storage.files import SAFE, open_regular, write_whole
+from mmerg.storage.files import SAFE, open_regular, why, write_whole
 
 SHARDS, ORDER = "shards", "order.jsonl"
 
@@ -78,6 +78,9 @@ def read_order(shard: Path) -> Iterator[tuple[int, str]]:
             for line in file:
                 place, sample = json.loads(line)
                 yield int(place), str(sample)
-    except (OSError, ValueError, TypeError, RecursionError) as error:
+    except (OSError, ValueError, TypeError, RecursionError, OverflowError) as error:
+        reason = why(error) if isinstance(error, OSError | ValueError) else "it is no list of places and samples"
         hint = "remove the file, and run the same shard again: it is written anew"
-        raise RunError("the samples of this shard cannot be read", where=str(shard / ORDER), hint=hint) from error
+        raise RunError(
+            f"the samples of this shard cannot be read: {reason}", where=str(shard / ORDER), hint=hint
+        ) from error

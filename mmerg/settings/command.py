@@ -72,6 +72,8 @@ def read_line(arguments: Sequence[str]) -> Line:
         line, words = parser.parse_known_args(arguments, Line())
     except ArgumentError as error:
         raise ConfigError(str(error), where="command line", hint="--help lists the options") from error
+    if line.at_once < 1:
+        raise ConfigError(f"-j is {line.at_once}", where="command line", hint="how many rows run at once, 1 or more")
     line.settings = words
     for option in (word.partition("=")[0] for word in words if word.startswith("-")):
         names = [name.split()[0] for name in OPTIONS]
@@ -121,7 +123,11 @@ def run_composed(page: str, job: Job, usage: str | None, arguments: Sequence[str
         raise ConfigError("sweeps are for mmerg run", where="-m", hint="give a command for each value")
     words = checked(line.settings, page, line.own, sweep=line.multirun)
     if line.multirun and sweep:
-        return sweep([Row(tuple(row), line.own) for row in rows(page, words, line.own)], line.at_once)
+        found = [Row(tuple(row), line.own) for row in rows(page, words, line.own)]
+        if not found:
+            hint = "give each key one value at least, separated by commas"
+            raise ConfigError("the sweep has no row", where="command line", hint=hint)
+        return sweep(found, line.at_once)
     composed = compose(page, words, line.own)
     if line.cfg:
         return _print_config(composed.config, line.package)

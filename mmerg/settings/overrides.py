@@ -60,7 +60,11 @@ def wrongs_of(argument: str, kind: type[Part], own: Path | None, *, sweep: bool)
         hint = f"did you mean {group}={argument}?" if group else quotes
         yield Wrong(group or key, f"{as_typed(argument)} cannot be read as a setting", hint, COMMAND_LINE)
         return
-    if PASSWORD.search(value) and key not in PATHS:
+    if re.split(r"[./]", key)[0] == "hydra":
+        yield wrong(
+            f"{key} is Hydra's own, which only composes settings here", "-m -j 2 runs two rows of a sweep at once"
+        )
+    elif PASSWORD.search(value) and key not in PATHS:
         yield wrong(f"{key} holds a password", NO_PASSWORD)
     elif sweep and key in PATHS and "," in value and value[0] not in "'\"":
         hint = f"rows of a page can each have their own (docs/experiments.md); one path: \"{key}='{value}'\""

@@ -91,9 +91,10 @@ def test_two_names_of_one_clip_are_one_path(tmp_path: Path) -> None:
         ({**ANA, "clip": "a.mp4", "start": 2, "end": 2}, "turns.0: end (2 s) is not after start (2 s)"),
         ({**ANA, "clip": "a.mp4", "end": 0}, "turns.0: end (0 s) is not after start (0 s)"),
         ({**ANA, "end": 2}, "turns.0: start and end are seconds in the clip, and this turn has no clip"),
-        ({**ANA, "clip": "../a.mp4"}, "turns.0: '../a.mp4' leaves the dataset's folder"),
-        ({**ANA, "clip": "sub/../../a.mp4"}, "turns.0: 'sub/../../a.mp4' leaves the dataset's folder"),
-        ({**ANA, "clip": "/etc/a.mp4"}, "turns.0: '/etc/a.mp4' leaves the dataset's folder"),
+        ({**ANA, "clip": "../a.mp4"}, "turns.0.clip: '../a.mp4' leaves the dataset's folder"),
+        ({**ANA, "clip": "sub/../../a.mp4"}, "turns.0.clip: 'sub/../../a.mp4' leaves the dataset's folder"),
+        ({**ANA, "clip": "/etc/a.mp4"}, "turns.0.clip: '/etc/a.mp4' leaves the dataset's folder"),
+        ({**ANA, "clip": "//etc/a.mp4"}, "turns.0.clip: '//etc/a.mp4' leaves the dataset's folder"),
         ({**ANA, "emotion": "boredom"}, "turns.0.emotion: 'boredom' is not one of neutral, joy"),
     ],
 )
