@@ -14,7 +14,7 @@ Tokenizer = Literal["nltk", "13a", "whitespace"]
 Words = Callable[[str], tuple[str, ...]]
 
 CACHED = 50_000  # replies: cutting is the slowest part of every figure that counts words
-NLTK = "3.10.4"  # the version whose rules these are
+NLTK = "3.10.4"  # the version whose rules these are (nltk.tokenize.destructive, Apache-2.0)
 NLTK_RULES = (  # characters of which a text has one where the pattern matches ("": any), pattern, replacement
     # opening quotes
     ("«“‘„`", "[«“‘„]|`+", r" \g<0> "),
