@@ -34,9 +34,9 @@ def compare(given: argparse.Namespace) -> int:
     if len(given.run) < 2:
         raise ConfigError("one run alone cannot be compared", where="arguments", hint="give two runs or more")
     check_runs(given.run)
-    names = Counter(path.resolve().name for path in given.run)
-    labelled = [str(path) if names[path.resolve().name] > 1 else "" for path in given.run]
-    runs = [replace(read_run(path), label=label) for path, label in zip(given.run, labelled, strict=True)]
+    runs = [read_run(path) for path in given.run]
+    names = Counter(run.run for run in runs)
+    runs = [replace(run, label=str(run.path)) if names[run.run] > 1 else run for run in runs]
     first, *others = by_setting(runs)
     with Console(stderr=True).status("comparing"):
         compared = compare_sides(first, others, options)

@@ -47,9 +47,8 @@ class Member(Record):
 def run_rows(rows: Sequence[Row], at_once: int) -> int:
     """Runs the rows, `at_once` of them side by side, each in a process of its own, and prints what came of them; the
     worst exit code. Ctrl-C ends them all."""
-    common = set.intersection(*(set(row.words) for row in rows))
-    own = (" ".join(word for word in row.words if word not in common) for row in rows)
-    jobs = [(number, row, next(own) or f"row {number}") for number, row in enumerate(rows)]
+    own = _own_words([row.words for row in rows])
+    jobs = [(number, row, own[number] or f"row {number}") for number, row in enumerate(rows)]
     members: list[Member] = []
     with ThreadPoolExecutor(at_once) as threads, Processes() as processes:
         for member in threads.map(processes.run, jobs) if at_once > 1 else map(_run_row, jobs):
@@ -152,8 +151,8 @@ def table(members: Sequence[Member]) -> Table:
     for name in ("samples", "kept", "failed", "unaudited", "calls", "made", "reused"):
         made.add_column(name, justify="right", no_wrap=True)
     made.add_column("run", ratio=1, overflow="fold")
-    for member in members:
-        own = escape(_own(member, members))
+    for member, name in zip(members, _names(members), strict=True):
+        own = escape(name)
         for number, run in enumerate(member.runs):
             samples = (run.samples, run.kept, run.failed, run.unaudited)
             figures = map(str, (*samples, run.calls, run.made, run.calls - run.made))
@@ -163,11 +162,16 @@ def table(members: Sequence[Member]) -> Table:
     return made
 
 
-def _own(member: Member, members: Sequence[Member]) -> str:
-    """The words that tell a row from the others, of a single one its name; its number where none does."""
-    common = set.intersection(*(set(other.overrides) for other in members))
-    own = [override for override in member.overrides if override not in common or override.startswith("row=")]
-    return " ".join(own) or f"row {member.number}"
+def _own_words(rows: Sequence[Sequence[str]]) -> list[str]:
+    """Of each row the words that tell it from the others, of a single one its name; "" where none does."""
+    common = set.intersection(*map(set, rows)) if rows else set()
+    return [" ".join(word for word in words if word not in common or word.startswith("row=")) for words in rows]
+
+
+def _names(members: Sequence[Member]) -> list[str]:
+    """What rows are called: by their own words, else by their numbers."""
+    own = _own_words([member.overrides for member in members])
+    return [words or f"row {member.number}" for words, member in zip(own, members, strict=True)]
 
 
 def notes(members: Sequence[Member]) -> Iterator[str]:
@@ -175,8 +179,7 @@ def notes(members: Sequence[Member]) -> Iterator[str]:
     why others could not run."""
     runs: dict[str, list[str]] = {}
     errors: dict[str, list[str]] = {}
-    for member in members:
-        own = _own(member, members)
+    for member, own in zip(members, _names(members), strict=True):
         for run in member.runs:
             runs.setdefault(run.run, []).append(own)
         if member.error:

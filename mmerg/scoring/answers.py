@@ -24,7 +24,7 @@ class ScoredRun(About):
 
     @property
     def run(self) -> str:
-        return self.label or self.path.resolve().name
+        return self.label or super().run
 
 
 def dialogue(result: Result) -> str:

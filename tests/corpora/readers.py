@@ -4,9 +4,10 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from mmerg.corpora.dialogue import Corpus, Dialogue, Turn
+from mmerg.errors import MmergError
 
 LABELS = ("joy", "anger")
 TALK = Dialogue("tea", (Turn("Ana", "I failed again.", "anger"), Turn("Ben", "That must hurt.", "joy")))
@@ -32,6 +33,23 @@ class Mislabelled(Sound):
     def load(self) -> Any:
         turns = (replace(TALK.turns[0], emotion="boredom"), TALK.turns[1])
         return replace(super().load(), dialogues=(replace(TALK, turns=turns),))
+
+
+class Reads(Protocol):
+    def load(self) -> Corpus: ...
+
+
+def corpus_or_told(reader: Reads) -> Corpus | None:
+    """What a reader makes of any bytes: a corpus with dialogues, or none and an error of ours that says what to do."""
+    try:
+        outcome: Corpus | MmergError = reader.load()
+    except MmergError as error:
+        outcome = error
+    if isinstance(outcome, MmergError):
+        assert outcome.hint
+        return None
+    assert outcome.dialogues
+    return outcome
 
 
 class OddError(Exception):

@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mmerg.corpora.dialogue import Corpus
 from mmerg.corpora.empathetic import LABEL_SETS, Empathetic
 from mmerg.corpora.protocols import select
-from mmerg.errors import ConfigError, CorpusError, MmergError
+from mmerg.errors import ConfigError, CorpusError
 from tests.composed import protocol
+from tests.corpora.readers import corpus_or_told
 
 from .empathetic_builder import COLUMNS, EMOTIONS, Builder, Line, of_size, two_conversations
 
@@ -85,21 +85,16 @@ ANY_CSV = st.one_of(
 def test_any_bytes_give_a_corpus_or_our_error(data: bytes, label_set: str) -> None:
     with tempfile.TemporaryDirectory() as folder:
         (Path(folder) / "test.csv").write_bytes(data)
-        try:
-            outcome: Corpus | MmergError = Empathetic(folder, label_set=label_set).load()  # type: ignore[arg-type]
-        except MmergError as error:
-            outcome = error
-    if isinstance(outcome, MmergError):
-        assert outcome.hint
+        corpus = corpus_or_told(Empathetic(folder, label_set=label_set))  # type: ignore[arg-type]
+    if not corpus:
         return
-    assert outcome.dialogues
-    for dialogue in outcome.dialogues:
+    for dialogue in corpus.dialogues:
         assert dialogue.turns
         for turn in dialogue.turns:
             assert turn.text == turn.text.strip() != ""
             assert turn.speaker in {"Speaker", "Listener"}
             assert turn.emotion is None or turn.emotion in LABEL_SETS[label_set]
-    assert len({dialogue.id for dialogue in outcome.dialogues}) == len(outcome.dialogues)
+    assert len({dialogue.id for dialogue in corpus.dialogues}) == len(corpus.dialogues)
 
 
 WORDS = st.text(st.characters(exclude_categories=["Cs", "Cc"], exclude_characters="_"), min_size=1, max_size=30).filter(

@@ -14,11 +14,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mmerg.corpora.dialogue import Clip, Corpus
+from mmerg.corpora.dialogue import Clip
 from mmerg.corpora.folder import EXAMPLE, DialogueLine, Folder, _lines
 from mmerg.corpora.protocols import select
-from mmerg.errors import CorpusError, MmergError
+from mmerg.errors import CorpusError
 from tests.composed import protocol
+from tests.corpora.readers import corpus_or_told
 
 ANA = {"speaker": "Ana", "text": "I failed again."}
 BEN = {"speaker": "Ben", "text": "That must hurt.", "emotion": "sadness"}
@@ -207,11 +208,7 @@ NEAR = st.fixed_dictionaries({"id": NAMES, "turns": st.lists(TURN, max_size=3)})
 def test_any_bytes_give_a_corpus_or_our_error(data: bytes) -> None:
     with tempfile.TemporaryDirectory() as folder:
         (Path(folder) / "dialogues.jsonl").write_bytes(data)
-        try:
-            outcome: Corpus | MmergError = Folder(folder).load()
-        except MmergError as error:
-            outcome = error
-    assert outcome.hint if isinstance(outcome, MmergError) else outcome.dialogues
+        corpus_or_told(Folder(folder))
 
 
 def test_a_hard_link_is_known_to_be_the_same_file(tmp_path: Path) -> None:

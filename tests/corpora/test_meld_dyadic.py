@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 from mmerg.corpora.dialogue import Clip, Corpus
 from mmerg.corpora.meld import Meld
 from mmerg.corpora.protocols import select
-from mmerg.errors import CorpusError, MmergError
+from mmerg.errors import CorpusError
 from tests.composed import plain_of, protocol
+from tests.corpora.readers import corpus_or_told
 
 from .meld_builder import COLUMNS, CSV_NAMES, DYADIC_COLUMNS, Builder, Line, three_dialogues, two_dyads
 
@@ -233,16 +234,10 @@ def test_the_test_split_under_the_name_of_dev(tmp_path: Path) -> None:
 def test_any_bytes_give_a_corpus_or_our_error(variant: Literal["multi", "dyadic"], data: bytes) -> None:
     with tempfile.TemporaryDirectory() as folder:
         (Path(folder) / CSV_NAMES[variant].format("test")).write_bytes(data)
-        try:
-            outcome: Corpus | MmergError = Meld(folder, variant=variant).load()
-        except MmergError as error:
-            outcome = error
-    if isinstance(outcome, MmergError):
-        assert outcome.hint
-        return
-    assert outcome.dialogues
-    assert len({dialogue.id for dialogue in outcome.dialogues}) == len(outcome.dialogues)
-    assert all(turn.text and turn.speaker for dialogue in outcome.dialogues for turn in dialogue.turns)
+        corpus = corpus_or_told(Meld(folder, variant=variant))
+    if corpus:
+        assert len({dialogue.id for dialogue in corpus.dialogues}) == len(corpus.dialogues)
+        assert all(turn.text and turn.speaker for dialogue in corpus.dialogues for turn in dialogue.turns)
 
 
 def test_the_plain_layout(tmp_path: Path) -> None:
