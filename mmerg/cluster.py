@@ -10,6 +10,7 @@ interrupted.
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from mmerg.console.terminal import run_command, start
@@ -20,16 +21,16 @@ if TYPE_CHECKING:
     from mmerg.settings.model import ClusterSettings
 
 
-def main() -> int:
-    """The command."""
-    what, *arguments = sys.argv[1:] or ["--help"]
+def main(arguments: Sequence[str] | None = None, look_every: float = 0.5) -> int:
+    """The command. look_every: seconds between two looks at the jobs."""
+    what, *arguments = (sys.argv[1:] if arguments is None else arguments) or ["--help"]
     if what in ("-h", "--help"):
         what, arguments = "run", ["--help"]
 
     def job(settings: ClusterSettings) -> int:
         from mmerg.jobs.launch import launch_cluster  # only once there is something to run: --help stays quick
 
-        return launch_cluster(settings, arguments)
+        return launch_cluster(settings, arguments, look_every)
 
     def command() -> int:
         if what != "run":

@@ -30,13 +30,12 @@ from mmerg.storage.files import private_folder, write_whole, writing
 JOBS, NOTED = ".jobs", "jobs.json"  # in shards/: logs, and what the scheduler calls the jobs: {"on": …, "jobs": {…}}
 PATIENCE = 60.0  # seconds that cancelled jobs have to end
 OWN = set(ClusterSettings.model_fields) - set(RunSettings.model_fields)
-POLL = 0.5  # seconds between two looks
 
 
-def launch_cluster(settings: ClusterSettings, arguments: Sequence[str]) -> int:
+def launch_cluster(settings: ClusterSettings, arguments: Sequence[str], look_every: float) -> int:
     """Runs all shards as jobs and merges them: 0, or 1 where samples failed. arguments: of the command line, which the
-    jobs get without what is the cluster's own. Raises ConfigError where the settings do not fit, before a job is handed
-    over, and RunError where a shard did not come to its end."""
+    jobs get without what is the cluster's own. look_every: seconds between two looks at the jobs. Raises ConfigError
+    where the settings do not fit, before a job is handed over, and RunError where a shard did not come to its end."""
     run = RunSettings.model_validate({key: value for key, value in settings.plain().items() if key not in OWN})
     out, jobs = console(), cast(Jobs, make(settings.on))
     if not find_spec(jobs.package):
@@ -59,11 +58,11 @@ def launch_cluster(settings: ClusterSettings, arguments: Sequence[str]) -> int:
         with ShardsAtWork(out, parts) as table:
             while any(part.state in ("waiting", "at work") for part in parts):
                 _hand_over(settings.on.target, jobs, folder, parts, work)
-                sleep(POLL)
+                sleep(look_every)
                 _collect(parts, settings.tries)
                 table.look()
     except KeyboardInterrupt:
-        _leave(jobs, parts, out)
+        _leave(jobs, parts, out, look_every)
         raise
     if undone := [part for part in parts if part.state == "not done"]:
         for part in undone:
@@ -147,7 +146,7 @@ def _collect(parts: Sequence[Part], tries: int) -> None:
             part.state, part.log = "not done", part.job.log() or "it said nothing"
 
 
-def _leave(jobs: Jobs, parts: Sequence[Part], out: Console) -> None:
+def _leave(jobs: Jobs, parts: Sequence[Part], out: Console, look_every: float) -> None:
     at_work = [part.job for part in parts if part.state == "at work" and part.job]
     if jobs.ctrl_c == "leave":
         out.print(f"{plural(len(at_work), 'job')} go on; the same command watches them again")
@@ -156,5 +155,5 @@ def _leave(jobs: Jobs, parts: Sequence[Part], out: Console) -> None:
         job.cancel()
     end = monotonic() + PATIENCE
     while any(not job.ended() for job in at_work) and monotonic() < end:
-        sleep(POLL)
+        sleep(look_every)
     out.print(f"{plural(len(at_work), 'job')} cancelled")

@@ -5,74 +5,38 @@ import os
 import signal
 import subprocess
 import sys
-import threading
 import time
-from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
+from mmerg.cluster import main
+from mmerg.errors import ConfigError
+from mmerg.experiment.launch import launch
 from mmerg.jobs.launch import JOBS, NOTED
 from mmerg.runs.manifest import read_manifest
 from mmerg.runs.shards import SHARDS
 from mmerg.storage.files import write_whole
+from tests.composed import settings_of
 from tests.jobs.cluster import (
+    COMMAND,
     DEMO,
     ENVIRONMENT,
     Watched,
-    command,
     folder_of,
+    holding_calls,
+    jobs_of,
     merged,
-    plain,
     process_of,
-    ran,
+    run_cluster,
     without_manifest,
 )
-from tests.scripted_ollama import scripted_ollama
+from tests.jobs.conftest import Plain
+from tests.processes import begun
+from tests.test_run import corpus_in
 
 pytest.importorskip("submitit", reason="submitit is not installed: pip install 'mmerg[cluster]'")
-
-
-def test_jobs_give_the_plain_run_file_by_file_and_the_same_command_has_nothing_to_do(tmp_path: Path) -> None:
-    assert ran(tmp_path, "run", *DEMO, "runs=plain").returncode == 0
-    given = ("run", *DEMO, "runs=parts", "shards=5", "on.at_once=2")  # one of them has no sample
-    done = ran(tmp_path, "cluster", *given)
-    assert done.returncode == 0, done.stderr
-    run = folder_of(tmp_path / "parts")
-    assert done.stdout.splitlines()[-1] == f"run: parts/{run.name}"
-    assert "merged 4 shards, 19 samples\n" in done.stdout
-    jobs = sorted((run / SHARDS / JOBS).iterdir())
-    assert sum(job.name.endswith("_log.err") for job in jobs) == 4
-    again = ran(tmp_path, "cluster", *given)
-    assert again.returncode == 0
-    assert "5 shards: 5 done · 19/19 samples · 0 failed" in again.stdout
-    assert sorted((run / SHARDS / JOBS).iterdir()) == jobs
-    assert merged(run) == without_manifest(folder_of(tmp_path / "plain"))
-
-
-def test_a_shard_that_says_what_is_wrong_is_not_tried_again_and_then_run_alone(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setitem(ENVIRONMENT, "CUDA_VISIBLE_DEVICES", "3")
-    given = ("run", *DEMO, "runs=runs", "shards=2")
-    server = "server='KEY=hidden sh -c \"echo sees $CUDA_VISIBLE_DEVICES; exit 1\"'"
-    done = ran(tmp_path, "cluster", *given, server, "tries=2")
-    assert done.returncode == 2
-    assert "2 of 2 shards did not come to their end: 1/2, 2/2" in done.stderr
-    assert "the job's server is not ready: it ended with 1; it said: sees 3" in done.stdout
-    assert "hidden" not in done.stdout + done.stderr
-    run = folder_of(tmp_path / "runs")
-    jobs = run / SHARDS / JOBS
-    assert jobs.stat().st_mode & 0o77 == 0
-    assert len(list(jobs.glob("*_log.err"))) == 2
-    assert ran(tmp_path, "run", *DEMO, "runs=runs", "shard=1/2").returncode == 0
-    again = ran(tmp_path, "cluster", *given)
-    assert again.returncode == 0
-    assert "1 done, 1 at work · 0/19 samples" not in again.stdout  # those of the shard that is done count
-    assert "1 done, 1 at work · " in again.stdout
-    assert len(list(jobs.glob("*_log.err"))) == 3
-
 
 LOADING = """
 import sys, http.server
@@ -90,17 +54,67 @@ http.server.HTTPServer(("127.0.0.1", int(sys.argv[1])), Server).serve_forever()
 """
 
 
-def test_a_job_may_have_a_server_of_its_own_and_waits_while_it_loads(tmp_path: Path) -> None:
+@pytest.fixture
+def dry(tmp_path: Path) -> tuple[str, ...]:
+    """Settings of runs in `runs` that ask no model, over four dialogues."""
+    return ("dataset=folder", f"dataset.root={corpus_in(tmp_path)}", "backend=dry", "memory=none", "runs=runs")
+
+
+def run_here(*settings: str) -> Path:
+    """What `mmerg run` does: its folder."""
+    [ended] = launch(settings_of(*settings))
+    assert ended.code == 0
+    return Path(ended.run)
+
+
+def test_jobs_with_a_server_each_give_the_plain_run_file_by_file_and_the_same_command_has_nothing_to_do(
+    tmp_path: Path, dry: tuple[str, ...]
+) -> None:
+    corpus = tmp_path / "corpus" / "dialogues.jsonl"
+    corpus.write_text("\n".join(corpus.read_text(encoding="utf-8").splitlines()[:2]), encoding="utf-8")
+    plain = run_here(*dry, f"runs={tmp_path / 'plain'}")
     (tmp_path / "loading.py").write_text(LOADING, encoding="utf-8")
     server = f"server='{sys.executable} loading.py {{port}}'"
-    done = ran(tmp_path, "cluster", "run", *DEMO, "runs=runs", "shards=2", server)
+    given = (*dry, "shards=3", "on.at_once=2", server)  # one of them has no sample
+    done = run_cluster(tmp_path, *given)
     assert done.returncode == 0, done.stdout + done.stderr
-    logs = sorted((folder_of(tmp_path / "runs") / SHARDS / JOBS).glob("server-*.log"))
-    assert ["asked 4\n" in log.read_text(encoding="utf-8") for log in logs] == [True, True]
-    starts = read_manifest(folder_of(tmp_path / "runs")).sessions
+    run = folder_of(tmp_path / "runs")
+    assert done.stdout.splitlines()[-1] == f"run: runs/{run.name}"
+    assert "merged 2 shards, 2 samples\n" in done.stdout
+    jobs = sorted(jobs_of(tmp_path / "runs").iterdir())
+    assert sum(job.name.endswith("_log.err") for job in jobs) == 2
+    logs = [job.read_text(encoding="utf-8") for job in jobs if job.name.startswith("server-")]
+    assert ["asked 4\n" in log for log in logs] == [True, True]  # each waits while its server loads
+    starts = read_manifest(run).sessions
     hosts = {host for start in starts for host in start.how["backend.hosts"]}
     assert len(hosts) == 2
     assert all(host.startswith("http://127.0.0.1:") for host in hosts)
+    again = run_cluster(tmp_path, *given)
+    assert again.returncode == 0
+    assert "3 shards: 3 done · 2/2 samples · 0 failed" in again.stdout
+    assert sorted(jobs_of(tmp_path / "runs").iterdir()) == jobs
+    assert merged(run) == without_manifest(plain)
+
+
+def test_a_shard_that_says_what_is_wrong_is_not_tried_again_and_then_run_alone(
+    tmp_path: Path, dry: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(ENVIRONMENT, "CUDA_VISIBLE_DEVICES", "3")
+    run_here(*dry, f"runs={tmp_path / 'runs'}", "shard=1/2")
+    server = "server='KEY=hidden sh -c \"echo sees $CUDA_VISIBLE_DEVICES; exit 1\"'"
+    done = run_cluster(tmp_path, *dry, "shards=2", server, "tries=2")
+    assert done.returncode == 2
+    assert "1 of 2 shards did not come to their end: 2/2" in done.stderr
+    assert "the job's server is not ready: it ended with 1; it said: sees 3" in done.stdout
+    assert "hidden" not in done.stdout + done.stderr
+    jobs = jobs_of(tmp_path / "runs")
+    assert jobs.stat().st_mode & 0o77 == 0
+    assert len(list(jobs.glob("*_log.err"))) == 1
+    again = run_cluster(tmp_path, *dry, "shards=2")
+    assert again.returncode == 0
+    assert "1 done, 1 at work · 0/4 samples" not in again.stdout  # those of the shard that is done count
+    assert "1 done, 1 at work · " in again.stdout
+    assert len(list(jobs.glob("*_log.err"))) == 2
 
 
 def lives(group: int) -> bool:
@@ -113,40 +127,34 @@ def lives(group: int) -> bool:
     return False
 
 
-def test_no_server_outlives_its_job(tmp_path: Path) -> None:
+def test_no_server_outlives_its_job(tmp_path: Path, dry: tuple[str, ...]) -> None:
     """A signal that ends a process unless it is caught, to a job whose server is a shell with a child."""
-    given = ("run", *DEMO, "runs=runs", "shards=1", "tries=1", "server='sh -c \"echo $$; sleep 600 & wait\"'")
-    with subprocess.Popen(
-        command("cluster", *given), cwd=tmp_path, env=ENVIRONMENT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-    ) as process:
-        logs = f"runs/*/{SHARDS}/{JOBS}"
-        while not (said := "".join(log.read_text(encoding="ascii") for log in tmp_path.glob(f"{logs}/server-1.log"))):
-            assert process.poll() is None
-        [noted] = tmp_path.glob(f"{logs}/{NOTED}")
-        os.kill(process_of(int(json.loads(noted.read_bytes())["jobs"]["1/1"])), signal.SIGHUP)
-        assert process.wait() == 2
-    while lives(int(said)):
+    server = "server='sh -c \"echo $$; sleep 600 & wait\"'"
+    out = tmp_path / "out"
+    out.mkdir()
+    process = begun([*COMMAND, *dry, "shards=1", "tries=1", server], out, cwd=tmp_path, env=ENVIRONMENT)
+    logs = f"runs/*/{SHARDS}/{JOBS}"
+    while not (group := "".join(log.read_text(encoding="ascii") for log in tmp_path.glob(f"{logs}/server-1.log"))):
+        assert process.is_alive()
+        time.sleep(0.01)
+    [noted] = tmp_path.glob(f"{logs}/{NOTED}")
+    os.kill(process_of(int(json.loads(noted.read_bytes())["jobs"]["1/1"])), signal.SIGHUP)
+    process.join()
+    assert process.exitcode == 2
+    while lives(int(group)):
         time.sleep(0.05)
 
 
-def test_jobs_of_another_kind_are_not_waited_for(tmp_path: Path) -> None:
-    assert ran(tmp_path, "run", *DEMO, "runs=runs", "shard=1/1").returncode == 0
-    alive = subprocess.Popen([sys.executable, "-c", "input()", "submitit"], stdin=subprocess.PIPE)
-    write_whole(
-        folder_of(tmp_path / "runs") / SHARDS / JOBS / NOTED,
-        json.dumps({"on": "mmerg.jobs.batch.Slurm", "jobs": {"1/1": str(alive.pid)}}),
-    )
+def test_jobs_of_another_kind_are_not_waited_for(tmp_path: Path, dry: tuple[str, ...]) -> None:
+    dry = (*dry, f"runs={tmp_path / 'runs'}")
+    run_here(*dry, "shard=1/1")
+    alive = subprocess.Popen(["sh", "-c", "read end", "submitit"], stdin=subprocess.PIPE)
+    noted = {"on": "mmerg.jobs.batch.Slurm", "jobs": {"1/1": str(alive.pid)}}
+    write_whole(jobs_of(tmp_path / "runs") / NOTED, json.dumps(noted))
     try:
-        done = subprocess.run(
-            command("cluster", "run", *DEMO, "runs=runs", "shards=1"),
-            cwd=tmp_path,
-            env=ENVIRONMENT,
-            timeout=300,
-            check=False,
-        )
+        assert main(["run", *dry, "shards=1"]) == 0
     finally:
         alive.communicate()
-    assert done.returncode == 0
 
 
 @pytest.mark.parametrize(
@@ -164,97 +172,62 @@ def test_jobs_of_another_kind_are_not_waited_for(tmp_path: Path) -> None:
     ],
 )
 def test_what_does_not_go_together_is_refused_before_a_job_is_begun(
-    wrong: tuple[str, ...], said: str, tmp_path: Path
+    wrong: tuple[str, ...], said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    done = ran(tmp_path, "cluster", wrong[0], *DEMO, "runs=runs", *wrong[1:])
-    assert done.returncode == 2
-    assert said in done.stderr
+    assert main([wrong[0], *DEMO, f"runs={tmp_path}", *wrong[1:]]) == 2
+    assert said in capsys.readouterr().err
     assert not list(tmp_path.rglob(SHARDS))
 
 
-def test_a_run_keeps_its_number_of_shards(tmp_path: Path) -> None:
-    assert ran(tmp_path, "run", *DEMO, "runs=runs", "shard=1/4").returncode == 0
-    for other in (("cluster", "run", "shards=3"), ("run", "shard=3/3")):
-        done = ran(tmp_path, *other, *DEMO, "runs=runs")
-        assert done.returncode == 2
-        assert "the run was begun with 4 shards, not 3" in done.stderr
+def test_a_run_keeps_its_number_of_shards(
+    tmp_path: Path, dry: tuple[str, ...], capsys: pytest.CaptureFixture[str]
+) -> None:
+    dry = (*dry, f"runs={tmp_path}")
+    run_here(*dry, "shard=1/4")
+    refused = "the run was begun with 4 shards, not 3"
+    assert main(["run", *dry, "shards=3"]) == 2
+    assert refused in capsys.readouterr().err
+    with pytest.raises(ConfigError, match=refused):
+        run_here(*dry, "shard=3/3")
 
 
-def in_the_midst(folder: Path, act: Callable[[Watched], None], *more: str) -> tuple[str, int, int]:
-    """What a command says of which `act` is done once both its jobs have begun a call; its exit code, and the calls."""
-    begun, go_on = threading.Barrier(3), threading.Event()
-
-    def hook(call: int) -> None:
-        if not go_on.is_set():
-            begun.wait(120)
-            go_on.wait(60)
-
-    with scripted_ollama(hook) as server:
-        watched = Watched(folder, server, *more)
-        begun.wait(120)
-        while not list(watched.runs.glob(f"*-merg-*/{SHARDS}/{JOBS}/{NOTED}")):
-            pass
-        act(watched)
-        go_on.set()
-        said = watched.said()
-        code = watched.process.exitcode
-        assert code is not None
-        if code in (130, -signal.SIGKILL):
-            again = Watched(folder, server, *more)
-            said += again.said()
-            code = again.process.exitcode
-            assert code is not None
-        return said, code, server.calls
-
-
-def test_a_job_that_is_killed_is_handed_over_again_and_nothing_is_lost(tmp_path: Path) -> None:
-    def kill(watched: Watched) -> None:
-        for job in watched.jobs():
-            os.kill(process_of(job), signal.SIGKILL)
-
-    said, code, _ = in_the_midst(tmp_path, kill)
-    assert code == 0, said
-    assert merged(folder_of(tmp_path / "runs")) == plain(tmp_path)[0]
-
-
-@pytest.mark.parametrize(("how", "jobs"), [(signal.SIGTERM, 4), (signal.SIGUSR2, 2)])
-def test_a_job_that_is_asked_to_end_leaves_no_result(how: signal.Signals, jobs: int, tmp_path: Path) -> None:
-    """One that SLURM requeues keeps its number: with a result it would count as over. On SIGUSR2, as when its time is
-    up, submitit requeues it, here too."""
-
-    def end(watched: Watched) -> None:
-        for job in watched.jobs():
+def test_jobs_that_are_killed_or_asked_to_end_are_done_again_and_nothing_is_lost(tmp_path: Path, plain: Plain) -> None:
+    """One is killed, one asked to end as SLURM does before it requeues it, which keeps its number: with a result it
+    would count as over. On SIGUSR2, as when its time is up, submitit itself starts the job again, here too."""
+    with holding_calls(3) as calls:
+        watched = Watched(tmp_path, calls.server, "shards=3", "on.at_once=3")
+        calls.begun.wait()
+        watched.wait_for_jobs()
+        for job, how in zip(watched.jobs(), (signal.SIGKILL, signal.SIGTERM, signal.SIGUSR2), strict=True):
             os.kill(process_of(job), how)
-
-    said, code, _ = in_the_midst(tmp_path, end)
-    assert code == 0, said
-    run = folder_of(tmp_path / "runs")
-    logs = run / SHARDS / JOBS
-    assert len(list(logs.glob("*_log.err"))) == jobs
-    assert len(list(logs.glob("*_result.pkl"))) == 2
-    assert merged(run) == plain(tmp_path)[0]
+        calls.go_on.set()
+        assert watched.exit_code() == 0, watched.output()
+    jobs = jobs_of(watched.runs)
+    assert len(list(jobs.glob("*_log.err"))) == 3 + 2
+    assert len(list(jobs.glob("*_result.pkl"))) == 3
+    assert merged(folder_of(watched.runs)) == plain.held
 
 
-@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
-def test_ctrl_c_leaves_the_jobs_and_the_same_command_watches_them_again(how: signal.Signals, tmp_path: Path) -> None:
-    said, code, calls = in_the_midst(tmp_path, lambda watched: watched.signalled(how))
-    assert code == 0, said
-    assert ("2 jobs go on; the same command watches them again" in said) == (how is signal.SIGINT)
-    assert len(list(folder_of(tmp_path / "runs").glob(f"{SHARDS}/{JOBS}/*_log.err"))) == 2
-    run, as_many = plain(tmp_path)
-    assert merged(folder_of(tmp_path / "runs")) == run
-    assert calls == as_many  # nothing is asked twice
-
-
-def test_ctrl_c_may_end_the_jobs(tmp_path: Path) -> None:
-    jobs: list[int] = []
-
-    def interrupt(watched: Watched) -> None:
-        jobs.extend(watched.jobs())
-        watched.signalled(signal.SIGINT)
-
-    said, code, _ = in_the_midst(tmp_path, interrupt, "on.ctrl_c=cancel")
-    assert "2 jobs cancelled" in said
-    assert code == 0
-    assert len(list(folder_of(tmp_path / "runs").glob(f"{SHARDS}/{JOBS}/*_log.err"))) == 4
-    assert merged(folder_of(tmp_path / "runs")) == plain(tmp_path)[0]
+def test_ctrl_c_leaves_or_cancels_the_jobs_and_the_same_command_goes_on(tmp_path: Path, plain: Plain) -> None:
+    """Whether the command that watches is interrupted or killed, the next one watches the same jobs."""
+    with holding_calls(2) as calls:
+        first = Watched(tmp_path, calls.server, "shards=2")
+        calls.begun.wait()
+        first.wait_for_jobs()
+        assert first.signalled(signal.SIGINT) == 130
+        assert "2 jobs go on; the same command watches them again" in first.output()
+        second = Watched(tmp_path, calls.server, "shards=2")
+        second.wait_for_jobs()
+        assert second.signalled(signal.SIGKILL) == -signal.SIGKILL
+        third = Watched(tmp_path, calls.server, "shards=2", "on.ctrl_c=cancel")
+        third.wait_for_jobs()
+        assert calls.server.calls == 2  # those of the first jobs
+        assert len(list(jobs_of(first.runs).glob("*_log.err"))) == 2
+        assert third.signalled(signal.SIGINT) == 130
+        assert "2 jobs cancelled" in third.output()
+        calls.go_on.set()
+        last = Watched(tmp_path, calls.server, "shards=2")
+        assert last.exit_code() == 0, last.output()
+        assert calls.server.calls == plain.calls + 2  # the two that were given up
+    assert len(list(jobs_of(first.runs).glob("*_log.err"))) == 4
+    assert merged(folder_of(first.runs)) == plain.held

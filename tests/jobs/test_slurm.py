@@ -9,11 +9,11 @@ import pytest
 from mmerg.jobs.batch import Queued
 from mmerg.jobs.launch import JOBS, NOTED
 from mmerg.runs.shards import SHARDS
-from tests.jobs.cluster import DEMO, ENVIRONMENT, folder_of, ran
+from tests.jobs.cluster import DEMO, ENVIRONMENT, jobs_of, run_cluster
 
 SlurmJob = pytest.importorskip("submitit", reason="submitit is not installed: pip install 'mmerg[cluster]'").SlurmJob
 
-GIVEN = ("run", *DEMO, "runs=runs", "shards=2", "on=slurm", "cache=off")
+GIVEN = (*DEMO, "runs=runs", "shards=2", "on=slurm", "cache=off")
 
 
 @pytest.fixture
@@ -33,7 +33,7 @@ def make(folder: Path, name: str, lines: str) -> None:
 
 def test_what_sbatch_refuses_is_told_in_a_sentence(commands: Path, tmp_path: Path) -> None:
     make(commands, "sbatch", "echo 'sbatch: error: Batch job submission failed: Invalid account' >&2; exit 1")
-    done = ran(tmp_path, "cluster", *GIVEN)
+    done = run_cluster(tmp_path, *GIVEN)
     assert done.returncode == 2
     assert "error: SLURM takes no job: Batch job submission failed: Invalid account\n" in done.stderr
     assert "Traceback" not in done.stderr
@@ -41,7 +41,7 @@ def test_what_sbatch_refuses_is_told_in_a_sentence(commands: Path, tmp_path: Pat
 
 def test_a_disk_that_takes_no_job_is_not_slurms_fault(commands: Path, tmp_path: Path) -> None:
     make(commands, "sbatch", f"rm -r runs/*/{SHARDS}/{JOBS}; echo Submitted batch job 17")
-    done = ran(tmp_path, "cluster", *GIVEN)
+    done = run_cluster(tmp_path, *GIVEN)
     assert done.returncode == 2
     assert "error: this cannot be written: No such file or directory\n" in done.stderr
 
@@ -76,8 +76,8 @@ def test_squeue_tells_what_sacct_does_not(
 
 def test_ctrl_c_while_jobs_are_handed_over_loses_none(commands: Path, tmp_path: Path) -> None:
     make(commands, "sbatch", "kill -INT $PPID; echo Submitted batch job 17")
-    done = ran(tmp_path, "cluster", *GIVEN)
+    done = run_cluster(tmp_path, *GIVEN)
     assert done.returncode == 130
     assert "2 jobs go on" in done.stdout
-    noted = json.loads((folder_of(tmp_path / "runs") / SHARDS / JOBS / NOTED).read_bytes())
+    noted = json.loads((jobs_of(tmp_path / "runs") / NOTED).read_bytes())
     assert noted == {"on": "mmerg.jobs.batch.Slurm", "jobs": {"1/2": "17_0", "2/2": "17_1"}}
