@@ -13,7 +13,7 @@ from socketserver import BaseServer
 @contextmanager
 def serving(server: BaseServer) -> Iterator[None]:
     """Answer in a thread; when the block ends, stop and wait for it. Who made the server closes it."""
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.005})
     thread.start()
     try:
         yield

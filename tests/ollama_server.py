@@ -11,7 +11,6 @@ import os
 import signal
 import socket
 import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Iterator
@@ -24,8 +23,8 @@ import ollama
 import pytest
 
 from tests import tiny_text
+from tools import get_ollama, tiny_vision
 
-ROOT = Path(__file__).parents[1]
 TEXT_MODEL = "tiny-text"
 VISION_MODEL = "tiny-vision"
 SMOLLM2 = "smollm2"
@@ -96,12 +95,15 @@ def gguf_of_smollm2() -> Path:
 def find_binary() -> Path:
     """An ollama binary that is already on this machine; nothing is built here. Without one a test is skipped, or fails
     where MMERG_REQUIRE_OLLAMA is set."""
-    tool = [sys.executable, str(ROOT / "tools" / "get_ollama.py"), "--check"]
-    found = subprocess.run(tool, capture_output=True, text=True, check=False)
-    if found.returncode:
+    reason = "not on PATH, and never built here"
+    try:
+        binary = get_ollama.find()
+    except get_ollama.NoBinaryError as error:
+        binary, reason = None, str(error)
+    if binary is None:
         give_up = pytest.fail if os.environ.get("MMERG_REQUIRE_OLLAMA") else pytest.skip
-        give_up(f"no ollama binary ({found.stderr.strip()}); tools/get_ollama.py gets one")
-    return Path(found.stdout.strip().splitlines()[-1])
+        give_up(f"no ollama binary ({reason}); tools/get_ollama.py gets one")
+    return binary
 
 
 @pytest.fixture(scope="session")
@@ -114,7 +116,7 @@ def vision_gguf() -> Iterator[Path]:
     """The GGUF file of VISION_MODEL."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "tiny-vision.gguf"
-        subprocess.run([sys.executable, str(ROOT / "tools" / "tiny_vision.py"), str(path)], check=True)
+        tiny_vision.write(path)
         yield path
 
 

@@ -126,10 +126,10 @@ def _run(*command: str, environment: dict[str, str] | None = None) -> None:
         raise NoBinaryError(f"`{' '.join(command[:4])} …` ended with exit code {done.returncode}; its output is above")
 
 
-def main() -> int:
+def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description="Find or build an ollama binary.")
     parser.add_argument("--check", action="store_true", help="only look; exit code 3 where there is none")
-    check = parser.parse_args().check
+    check = parser.parse_args(arguments).check
     try:
         path = find()
         if path is None and check:

@@ -34,6 +34,7 @@ class Faulty(socketserver.ThreadingTCPServer):
 
     daemon_threads = True
     allow_reuse_address = True
+    request_queue_size = 64  # with the usual 5, clients that come at once wait a second
 
     def __init__(self) -> None:
         super().__init__(("127.0.0.1", 0), _Handler)

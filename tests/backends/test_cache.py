@@ -3,8 +3,6 @@
 import json
 import signal
 import sqlite3
-import subprocess
-import sys
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -19,22 +17,9 @@ from mmerg.backends.cache import cached as with_cache
 from mmerg.backends.protocol import Finish, Image, Message, Reply, Request, Sampling, TokenLogprob
 from mmerg.backends.scripted import ENGINE, Scripted
 from mmerg.errors import CallError, ConfigError, Failure
+from tests.backends.cache_users import ask_slowly, hello, start, write_replies
 
 REQUEST = Request((Message("system", "be kind"), Message("user", "hello", (Image("ab" * 32, b"jpeg"),))), Sampling())
-
-WRITER = """
-import sys
-from pathlib import Path
-from mmerg.backends.cache import Cache
-from mmerg.backends.protocol import Message, Request, Sampling
-from mmerg.backends.scripted import Scripted
-path, start, count = Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3])
-backend = Cache(Scripted(lambda request: request.messages[0].text * 200), path)
-for number in range(start, start + count):
-    backend.complete(Request((Message("user", f"number {number} "),), Sampling()))
-    print(number, flush=True)
-backend.close()
-"""
 
 
 @pytest.fixture
@@ -169,36 +154,28 @@ def test_where_the_first_asker_fails_the_next_asks_itself(path: Path) -> None:
     assert seen == ["fine False", "fine True", "full"]
 
 
-def start(path: Path, first: int, number: int) -> subprocess.Popen[str]:
-    command = [sys.executable, "-c", WRITER, str(path), str(first), str(number)]
-    return subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
-
-
-def read_line(process: subprocess.Popen[str]) -> str:
-    assert process.stdout
-    return process.stdout.readline()
-
-
 def test_a_process_killed_while_writing_leaves_a_file_that_works(path: Path) -> None:
-    with start(path, 0, 10**6) as process:
-        for _ in range(20):
-            last = read_line(process)
-        process.send_signal(signal.SIGKILL)
-    assert process.returncode == -signal.SIGKILL
-    assert count(path) > int(last)  # all that was reported as answered
+    process, numbers = start(write_replies, path, 0, 10**6)
+    for _ in range(20):
+        last = numbers.recv()
+    process.kill()
+    process.join()
+    assert process.exitcode == -signal.SIGKILL
+    assert count(path) > last  # all that was reported as answered
     inner = Scripted(lambda request: "new")
     backend = Cache(inner, path)
-    kept = [backend.complete(Request((Message("user", f"number {n} "),), Sampling())) for n in range(int(last) + 1)]
+    kept = [backend.complete(Request((Message("user", f"number {n} "),), Sampling())) for n in range(last + 1)]
     assert all(reply.cached and reply.text.startswith("number") for reply in kept)
     assert backend.complete(REQUEST).text == "new"
     backend.close()
 
 
 def test_processes_share_one_file_from_the_first_moment(path: Path) -> None:
-    processes = [start(path, 25 * number, 50) for number in range(3)]
-    for process in processes:
-        out, _ = process.communicate()
-        assert (process.returncode, len(out.splitlines())) == (0, 50)
+    started = [start(write_replies, path, 25 * number, 50) for number in range(3)]
+    for number, (process, numbers) in enumerate(started):
+        assert [numbers.recv() for _ in range(50)] == list(range(25 * number, 25 * number + 50))
+        process.join()
+        assert process.exitcode == 0
     assert count(path) == 100
 
 
@@ -312,45 +289,23 @@ def test_closing_closes_inside_and_interrupts_later_calls(path: Path) -> None:
     assert not path.with_name("cache.sqlite-wal").exists()
 
 
-ASKER = """
-import sys
-from pathlib import Path
-from mmerg.backends.cache import Cache
-from mmerg.backends.protocol import Message, Request, Sampling
-from mmerg.backends.scripted import Scripted
-folder = Path(sys.argv[1])
-def answer(request):
-    with (folder / "calls").open("a") as file:
-        file.write("called\\n")
-    return "the answer"
-cache = Cache(Scripted(answer, latency=0.5), folder / "replies.sqlite")
-print(cache.complete(Request((Message("user", "hello"),), Sampling())).text)
-cache.close()
-"""
-
-
 def test_processes_that_ask_the_same_at_once_call_once(tmp_path: Path) -> None:
-    command = [sys.executable, "-c", ASKER, str(tmp_path)]
-    askers = [
-        subprocess.Popen(command, cwd=Path(__file__).parents[2], stdout=subprocess.PIPE, text=True) for _ in range(3)
-    ]
-    assert [asker.communicate(timeout=60)[0] for asker in askers] == ["the answer\n"] * 3
+    replies = [start(ask_slowly, tmp_path, 0.2)[1] for _ in range(3)]
+    assert [reply.recv() for reply in replies] == ["the answer"] * 3
     assert (tmp_path / "calls").read_text() == "called\n"
 
 
 def test_a_killed_process_frees_the_call_that_it_made(tmp_path: Path) -> None:
-    command = [sys.executable, "-c", ASKER.replace("latency=0.5", "latency=3600.0"), str(tmp_path)]
-    with subprocess.Popen(command, cwd=Path(__file__).parents[2]) as holder:
-        while not list(tmp_path.glob("*.lock")):
-            time.sleep(0.01)
-        caught: list[str] = []
-        backend = Cache(Scripted(["mine"]), tmp_path / "replies.sqlite")
-        request = Request((Message("user", "hello"),), Sampling())
-        thread = threading.Thread(target=lambda: caught.append(backend.complete(request).text))
-        thread.start()
-        thread.join(0.3)
-        assert caught == []
-        holder.kill()
+    holder, _ = start(ask_slowly, tmp_path, 3600.0)
+    while not list(tmp_path.glob("*.lock")):
+        time.sleep(0.01)
+    caught: list[str] = []
+    backend = Cache(Scripted(["mine"]), tmp_path / "replies.sqlite")
+    thread = threading.Thread(target=lambda: caught.append(backend.complete(hello()).text))
+    thread.start()
+    thread.join(0.1)
+    assert caught == []
+    holder.kill()
     thread.join(60)
     assert caught == ["mine"]
     assert sorted(file.name for file in tmp_path.glob("*.lock")) == []

@@ -1,11 +1,10 @@
 """Reply caches as files: a base that is only read, several as one, the oldest dropped; replies on a scratch disk."""
 
-import os
 import signal
-import subprocess
 import sys
 from collections.abc import Callable
 from contextlib import closing
+from multiprocessing.process import BaseProcess
 from pathlib import Path
 from types import FrameType
 
@@ -20,8 +19,9 @@ from mmerg.console.terminal import end_in_good_order
 from mmerg.errors import CallError, ConfigError, RunError
 from mmerg.experiment.scratch import on_scratch
 from mmerg.runs.shards import Shard
+from tests.backends.cache_users import die_with_a_reply, start
 from tests.composed import settings_of
-from tests.engine.parts import ROOT
+from tests.processes import begun
 from tests.scripted_ollama import scripted_ollama
 from tests.test_run import Runner, corpus_in
 
@@ -125,13 +125,10 @@ def test_merging_keeps_all_of_the_first_and_adds_what_is_new(tmp_path: Path) -> 
 
 def test_replies_of_a_process_that_was_killed_are_merged_too(tmp_path: Path) -> None:
     """What it wrote lies in the log beside the file."""
-    code = (
-        "import os, sys\nfrom pathlib import Path\nfrom tests.backends.test_cache_files import *\n"
-        "cache = Cache(Scripted(['said']), Path(sys.argv[1]))\ncache.complete(ask('a'))\nos.kill(os.getpid(), 9)"
-    )
     path = tmp_path / "a.sqlite"
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    assert subprocess.run([sys.executable, "-c", code, str(path)], env=environment, check=False).returncode == -9
+    process, _ = start(die_with_a_reply, path)
+    process.join()
+    assert process.exitcode == -signal.SIGKILL
     assert held(path).in_use
     assert merged([path], tmp_path / "to.sqlite") == 1
     with pytest.raises(ConfigError, match="is being written"):
@@ -189,27 +186,25 @@ def test_a_wrong_command_line_is_refused(wrong: list[str], capsys: pytest.Captur
 
 def test_a_run_keeps_its_replies_on_scratch_and_takes_them_along_when_it_is_ended(tmp_path: Path) -> None:
     """SIGTERM in the middle, as when a job is preempted; another machine then goes on, and asks nothing twice."""
-    started: list[subprocess.Popen[bytes]] = []
+    started: list[BaseProcess] = []
 
     def stop(call: int) -> None:
         if call == 9:
-            started[0].send_signal(signal.SIGTERM)
+            started[0].terminate()
 
     with scripted_ollama(stop) as server:
         run = Runner(corpus_in(tmp_path), tmp_path / "runs", server.url)
-        given = (f"scratch={tmp_path / 'local'}", "shard=1/1", "backbone.concurrency=1", "memory=none")
-        started.append(subprocess.Popen(run.arguments(*given), cwd=run.corpus))
-        assert started[0].wait() == 130
-        shard = Shard(1, 1).folder(run.folder())
-        assert held(shard / "replies.sqlite").replies in (8, 9)
+        given = (f"scratch={tmp_path / 'local'}", "shard=1/1", "backbone.concurrency=1", "memory=none", "limit=2")
+        started.append(begun(run.arguments(*given), tmp_path, cwd=run.corpus))
+        started[0].join()
+        assert started[0].exitcode == 130
+        replies = Shard(1, 1).folder(run.folder()) / "replies.sqlite"
+        assert (kept := held(replies).replies) in (8, 9)
         assert list((tmp_path / "local").iterdir()) == []
         assert not (tmp_path / "runs" / ".cache" / "replies.sqlite").exists()
-        kept, calls = held(shard / "replies.sqlite").replies, server.calls
+        calls = server.calls
         assert run(*given).returncode == 0
-    with scripted_ollama() as undisturbed:
-        other = Runner(run.corpus, tmp_path / "whole", undisturbed.url)
-        assert other("memory=none").returncode == 0
-        assert server.calls - calls == undisturbed.calls - kept
+        assert server.calls - calls == held(replies).replies - kept > 0
 
 
 def filled_on_scratch(folder: Path, act: Callable[[Path], object]) -> None:

@@ -3,7 +3,7 @@
 import json
 import socket
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pytest
 
@@ -26,7 +26,8 @@ from tests.backends.conftest import (
 )
 
 REQUEST = Request((Message("user", "Hello"),), Sampling(num_predict=8))
-SHORT = Deadlines(connect=0.3, first_token=0.3, stall=0.3, total=30)
+PATIENT = Deadlines(connect=30, first_token=30, stall=30, total=30)
+SILENT = replace(PATIENT, first_token=0.1, stall=0.1)  # for servers that say nothing
 OVERFLOW = json.dumps({"error": {"code": 400, "message": "too long", "type": "exceed_context_size_error"}})
 HTML = whole(b"<html><body>502 Bad Gateway</body></html>", kind="text/html; charset=utf-8")
 
@@ -43,12 +44,12 @@ class Wire:
     away: str
     pull: str
 
-    def backend(self, host: str, deadlines: Deadlines = SHORT) -> Backend:
+    def backend(self, host: str, deadlines: Deadlines = PATIENT) -> Backend:
         if self.name == "ollama":
             return Ollama(host=host, model="m", load={"num_ctx": 512}, deadlines=deadlines)
         return OpenAI(host=host, model="m", dialect="vllm", load={"num_ctx": 512}, deadlines=deadlines)
 
-    def failure(self, server: Faulty, *steps: bytes, deadlines: Deadlines = SHORT) -> CallError:
+    def failure(self, server: Faulty, *steps: bytes, deadlines: Deadlines = PATIENT) -> CallError:
         """How a call ends that is answered so."""
         server.answer(*steps, path=self.path)
         with pytest.raises(CallError) as caught:
@@ -77,11 +78,11 @@ def wire(request: pytest.FixtureRequest) -> Wire:
     return request.param
 
 
-def backend(host: str, deadlines: Deadlines = SHORT) -> Backend:
+def backend(host: str, deadlines: Deadlines = PATIENT) -> Backend:
     return OLLAMA.backend(host, deadlines)
 
 
-def failure_of(server: Faulty, *steps: bytes, deadlines: Deadlines = SHORT) -> CallError:
+def failure_of(server: Faulty, *steps: bytes, deadlines: Deadlines = PATIENT) -> CallError:
     return OLLAMA.failure(server, *steps, deadlines=deadlines)
 
 
@@ -116,23 +117,22 @@ def test_a_torn_answer_is_not_taken_for_its_end(faulty: Faulty, wire: Wire, name
 @pytest.mark.parametrize("part", [0, 1, 2], ids=["nothing", "after the head", "in the first line"])
 def test_silence_ends(faulty: Faulty, wire: Wire, part: int) -> None:
     said = [b"", head(wire.kind), head(wire.kind) + chunk(wire.body[:9])][part]
-    error = wire.failure(faulty, said, HANG)
+    error = wire.failure(faulty, said, HANG, deadlines=SILENT)
     assert error.failure is Failure.TIMEOUT
-    assert "the first_token deadline of 0.3 s" in error.what
+    assert "the first_token deadline of 0.1 s" in error.what
 
 
 def test_the_total_deadline_is_over_all(faulty: Faulty, wire: Wire) -> None:
-    patient = Deadlines(connect=5, first_token=60, stall=60, total=0.4)
-    error = wire.failure(faulty, head(wire.kind) + chunk(wire.body[:9]), HANG, deadlines=patient)
-    assert (error.failure, "the total deadline of 0.4 s" in error.what) == (Failure.TIMEOUT, True)
+    steps = (head(wire.kind) + chunk(wire.body[:9]), HANG)
+    error = wire.failure(faulty, *steps, deadlines=replace(PATIENT, total=0.1))
+    assert (error.failure, "the total deadline of 0.1 s" in error.what) == (Failure.TIMEOUT, True)
 
 
 @pytest.mark.parametrize("drip", [b"a", chunk(b" \n")], ids=["bytes of a head", "blank lines"])
 def test_a_dripping_server_does_not_outlast_the_total_deadline(faulty: Faulty, wire: Wire, drip: bytes) -> None:
     start = b"HTTP/1.1 200 OK\r\nX-Slow: " if drip == b"a" else head(wire.kind)
-    patient = Deadlines(connect=5, first_token=60, stall=60, total=0.5)
-    faulty.drip = drip
-    assert wire.failure(faulty, start, DRIP, deadlines=patient).failure is Failure.TIMEOUT
+    faulty.drip, faulty.drip_seconds = drip, 0.01
+    assert wire.failure(faulty, start, DRIP, deadlines=replace(PATIENT, total=0.15)).failure is Failure.TIMEOUT
 
 
 @pytest.mark.parametrize(
@@ -177,7 +177,7 @@ def test_nothing_listens(wire: Wire, call: Callable[[Backend], object]) -> None:
 
 def test_tls_to_a_plain_server(faulty: Faulty, wire: Wire) -> None:
     with pytest.raises(CallError) as caught:
-        wire.backend(faulty.host.replace("http:", "https:")).complete(REQUEST)
+        wire.backend(faulty.host.replace("http:", "https:"), replace(PATIENT, connect=0.1)).complete(REQUEST)
     assert caught.value.failure is Failure.UNREACHABLE
 
 
@@ -210,7 +210,7 @@ def test_describe_names_its_failures(faulty: Faulty, path: str, answer: bytes, f
     wire = WIRES["api" not in path]
     faulty.answer(answer, path=path)
     with pytest.raises(CallError) as caught:
-        wire.backend(faulty.host).describe()
+        wire.backend(faulty.host, SILENT if answer == HANG else PATIENT).describe()
     assert caught.value.failure is failure
     if failure is Failure.MODEL_NOT_FOUND:
         assert wire.pull in caught.value.hint
@@ -255,9 +255,9 @@ def test_finishes_that_are_not_stop(faulty: Faulty, steps: tuple[bytes, ...], fi
     ids=["between lines", "in a chunk's size"],
 )
 def test_silence_within_a_stream_ends(faulty: Faulty, steps: tuple[bytes, ...]) -> None:
-    error = failure_of(faulty, *steps)
+    error = failure_of(faulty, *steps, deadlines=replace(PATIENT, stall=0.1))
     assert error.failure is Failure.TIMEOUT
-    assert "the stall deadline of 0.3 s" in error.what
+    assert "the stall deadline of 0.1 s" in error.what
 
 
 @pytest.mark.parametrize(

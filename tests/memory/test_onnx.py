@@ -35,6 +35,18 @@ def embedder() -> Onnx:
     return Onnx(MODEL, TOKENIZER)
 
 
+@pytest.fixture(scope="module")
+def single(embedder: Onnx) -> Onnx:
+    """The same model in one thread."""
+    return Onnx(MODEL, TOKENIZER, threads=1)
+
+
+@pytest.fixture(scope="module")
+def short(embedder: Onnx) -> Onnx:
+    """The same model for texts of ten tokens."""
+    return Onnx(MODEL, TOKENIZER, max_length=10)
+
+
 @pytest.fixture
 def own(tmp_path: Path, embedder: Onnx) -> Path:
     """A folder of one's own, laid out as a sentence transformer's export."""
@@ -56,16 +68,15 @@ def test_the_vectors_are_those_of_the_float_model(embedder: Onnx) -> None:
         assert float(vectors[one] @ vectors[other]) == pytest.approx(cosine, abs=0.004)
 
 
-def test_a_vector_depends_on_its_text_alone(embedder: Onnx) -> None:
+def test_a_vector_depends_on_its_text_alone(embedder: Onnx, single: Onnx) -> None:
     texts = [*WEATHER, "Hm.", " ".join(["I failed again and nobody called."] * 12), "é ü 你好", "?!"]
     together = embedder.embed(texts)
     assert np.array_equal(together, np.vstack([embedder.embed([text]) for text in texts]))
     assert np.array_equal(together[::-1], embedder.embed(texts[::-1]))
-    assert np.array_equal(together, Onnx(MODEL, TOKENIZER, threads=1).embed(texts))
+    assert np.array_equal(together, single.embed(texts))
 
 
-def test_of_a_long_text_the_last_words_count(embedder: Onnx) -> None:
-    short = Onnx(MODEL, TOKENIZER, max_length=10)
+def test_of_a_long_text_the_last_words_count(short: Onnx) -> None:
     first, second, other = short.embed(["cats " * 40 + "the end is near", "dogs " * 40 + "the end is near", "a b"])
     tail = short.embed(["dogs dogs dogs dogs the end is near"])[0]
     assert float(second @ tail) == pytest.approx(1.0, abs=1e-6)
@@ -76,25 +87,26 @@ def test_half_a_surrogate_pair_is_a_text(embedder: Onnx) -> None:
     assert np.isfinite(embedder.embed(["what \ud800 is"])).all()
 
 
-def test_the_identity_says_what_a_vector_depends_on(embedder: Onnx, own: Path) -> None:
-    told = json.loads(embedder.identity())
-    assert told["model"] == "8199be6f699a395f99f89df973f9dc5285fbcfcdb2ae1a4e1201dab014f3d2a6"  # as its package says
-    assert {"tokenizer", "pooling", "max_length", "onnxruntime", "tokenizers"} <= set(told)
-    assert (told["machine"], told["provider"]) == (platform.machine(), "CPUExecutionProvider")
-    assert Onnx(MODEL, TOKENIZER, threads=1).identity() == embedder.identity()
-    assert Onnx(MODEL, TOKENIZER, max_length=128).identity() != embedder.identity()
-    assert Onnx("", "", folder=str(own)).identity() == embedder.identity()
+def test_the_identity_says_what_a_vector_depends_on(embedder: Onnx, single: Onnx, short: Onnx, own: Path) -> None:
+    identity = json.loads(embedder.identity())
+    assert (
+        identity["model"] == "8199be6f699a395f99f89df973f9dc5285fbcfcdb2ae1a4e1201dab014f3d2a6"
+    )  # as its package says
+    assert {"tokenizer", "pooling", "max_length", "onnxruntime", "tokenizers"} <= set(identity)
+    assert (identity["machine"], identity["provider"]) == (platform.machine(), "CPUExecutionProvider")
+    assert single.identity() == embedder.identity() != short.identity()
     with (own / "tokenizer.json").open("a", encoding="utf-8") as file:
         file.write("\n")
     assert Onnx("", "", folder=str(own)).identity() != embedder.identity()
 
 
 def test_a_folder_of_ones_own(embedder: Onnx, own: Path) -> None:
-    assert np.array_equal(Onnx(MODEL, TOKENIZER, folder=str(own)).embed(WEATHER), embedder.embed(WEATHER))
     (own / "1_Pooling").mkdir()
     pooling = own / "1_Pooling" / "config.json"
     pooling.write_text('{"word_embedding_dimension": 384, "pooling_mode_mean_tokens": true}', encoding="utf-8")
-    Onnx("", "", folder=str(own)).identity()
+    same = Onnx(MODEL, TOKENIZER, folder=str(own))
+    assert same.identity() == embedder.identity()
+    assert np.array_equal(same.embed(WEATHER), embedder.embed(WEATHER))
     pooling.write_text('{"pooling_mode_cls_token": true, "pooling_mode_mean_tokens": false}', encoding="utf-8")
     with pytest.raises(ConfigError, match="pools by pooling_mode_cls_token, not by the mean"):
         Onnx("", "", folder=str(own)).identity()

@@ -5,6 +5,7 @@ import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
+from dataclasses import replace
 
 import pytest
 
@@ -30,8 +31,9 @@ from tests.backends.conftest import (
     whole,
 )
 
-SHORT = Deadlines(connect=0.5, first_token=0.4, stall=0.4, total=30)
-PATIENT = Deadlines(connect=5, first_token=60, stall=60, total=0.5)
+PATIENT = Deadlines(connect=60, first_token=60, stall=60, total=60)
+SILENT = replace(PATIENT, first_token=0.1, stall=0.1)  # for servers that say nothing
+DRIPPING = replace(PATIENT, total=0.15)  # for those that never end
 HELLO = Request((Message("user", "Hello"),), Sampling(num_predict=8))
 InThread = Callable[[Callable[[], object]], Callable[[], object]]
 
@@ -48,15 +50,16 @@ def lines_of(http: Http, most: int = 2**26) -> list[bytes]:
         return list(answer.lines())
 
 
-def used(server: Faulty, deadlines: Deadlines = SHORT) -> Http:
-    """A client with one connection, over which one request went."""
-    http = Http(server.host, OLLAMA, deadlines)
+def used(server: Faulty, deadlines: Deadlines = PATIENT) -> Http:
+    """A client with one connection, over which one request went, in its own time."""
+    http = Http(server.host, OLLAMA, PATIENT)
     server.answer_once(stream(b"warm\n"))
     assert lines_of(http) == [b"warm"]
+    http._deadlines = deadlines
     return http
 
 
-def new(server: Faulty, deadlines: Deadlines = SHORT) -> Http:
+def new(server: Faulty, deadlines: Deadlines = PATIENT) -> Http:
     return Http(server.host, OLLAMA, deadlines)
 
 
@@ -124,12 +127,13 @@ def test_a_reply_counts_though_its_stream_never_ends_after_the_last_line(kept: F
     ],
 )  # fmt: skip
 def test_every_fault_is_named_on_a_new_connection_and_on_a_used_one(
-    kept: Faulty, begin: Callable[[Faulty], Http], steps: tuple[bytes, ...], failure: Failure
+    kept: Faulty, begin: Callable[[Faulty, Deadlines], Http], steps: tuple[bytes, ...], failure: Failure
 ) -> None:
-    http = begin(kept)
+    http = begin(kept, SILENT if HANG in steps else PATIENT)
     kept.answer(*steps)
     before = len(kept.requests)
     assert failure_of(http).failure is failure
+    assert HANG not in steps or kept.reached_hang.wait(60)
     assert len(kept.requests) == before + 1, "what was answered in part is not asked again"
     assert kept.connections == 1
 
@@ -148,8 +152,8 @@ def test_every_fault_is_named_on_a_new_connection_and_on_a_used_one(
 def test_a_dripping_server_does_not_outlast_the_deadline(
     kept: Faulty, begin: Callable[[Faulty, Deadlines], Http], start: bytes, drip: bytes
 ) -> None:
-    http = begin(kept, PATIENT)
-    kept.drip = drip
+    http = begin(kept, DRIPPING)
+    kept.drip, kept.drip_seconds = drip, 0.01
     kept.answer(start, DRIP)
     error = failure_of(http)
     assert error.failure in {Failure.TIMEOUT, Failure.SERVER_ERROR}
@@ -179,7 +183,7 @@ def test_closing_breaks_a_request_off(
 
 def test_an_idle_connection_that_the_server_closed_is_replaced_unseen(faulty: Faulty) -> None:
     faulty.answer(stream(b"a\n"))  # the server closes after each answer, and does not say so
-    with closing(Http(faulty.host, OLLAMA, SHORT)) as http:
+    with closing(new(faulty)) as http:
         assert [lines_of(http) for _ in range(20)] == [[b"a"]] * 20
     assert faulty.connections == 20
 
@@ -229,7 +233,7 @@ def test_what_nobody_asked_for_is_not_taken_for_the_next_answer(kept: Faulty) ->
         (head(), chunk(b"a line\n" * 2**13), 2**20),
         (head(), chunk(b"a" * 2**16), 2**26),
         (b"HTTP/1.1 200 OK\r\n", b"X-Flood: " + b"a" * 2**14 + b"\r\n", 2**26),
-        (b"", b"HTTP/1.1 100 Continue\r\n\r\n" * 2**10, 2**26),
+        (b"", b"HTTP/1.1 100 Continue\r\nX-Flood: " + b"a" * 2**14 + b"\r\n\r\n", 2**26),
     ],
     ids=["endless lines", "an endless line", "an endless head", "endless 100 Continue"],
 )
@@ -267,10 +271,9 @@ def test_the_reply_of_a_model_has_room_for_its_tokens(kept: Faulty) -> None:
 @pytest.mark.parametrize("path", ["/api/version", "/api/tags", "/api/show", "/api/embed"])
 @pytest.mark.parametrize("drip", [b"a", b"HTTP/1.1 100 Continue\r\n\r\n"], ids=["head", "100 Continue"])
 def test_a_dripping_host_does_not_hold_up_its_description(kept: Faulty, path: str, drip: bytes) -> None:
-    kept.drip = drip
+    kept.drip, kept.drip_seconds = drip, 0.01
     kept.answer(b"HTTP/1.1 200 OK\r\nX-Slow: " if drip == b"a" else b"", DRIP, path=path)
-    short = Deadlines(connect=1, first_token=0.4, stall=0.4, total=0.4)
-    with closing(OllamaHost(kept.host, short)) as host, pytest.raises(CallError) as caught:
+    with closing(OllamaHost(kept.host, replace(SILENT, total=0.1))) as host, pytest.raises(CallError) as caught:
         host.embed("m", ["a"]) if path == "/api/embed" else host.describe("m", {})
     assert caught.value.failure is Failure.TIMEOUT
 
@@ -353,5 +356,5 @@ def test_an_address_with_a_password_is_refused_and_not_shown(host: str) -> None:
 
 def test_the_address_of_a_server_behind_a_path(kept: Faulty) -> None:
     kept.answer(json_answer({"version": "1"}), path="/behind/api/version")
-    with closing(Http(f"{kept.host}/behind/", OLLAMA, SHORT)) as http, http.ask("/api/version") as answer:
+    with closing(Http(f"{kept.host}/behind/", OLLAMA, PATIENT)) as http, http.ask("/api/version") as answer:
         assert json.loads(answer.body()) == {"version": "1"}

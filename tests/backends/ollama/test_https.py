@@ -17,15 +17,15 @@ from tests.backends.conftest import HANG, LAST, Faulty, chunk, head, line, strea
 REQUEST = Request((Message("user", "Hello"),), Sampling(num_predict=8))
 
 
-@pytest.fixture
-def certificate(tmp_path: Path) -> Path:
+@pytest.fixture(scope="module")
+def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A certificate for 127.0.0.1 and its key, made by the openssl program."""
     if not shutil.which("openssl"):
         pytest.skip("needs the openssl program to make a certificate")
-    pem = tmp_path / "both.pem"
-    key = tmp_path / "key.pem"
-    wanted = ["-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=127.0.0.1"]
-    names = ["-addext", "subjectAltName=IP:127.0.0.1"]
+    folder = tmp_path_factory.mktemp("certificate")
+    pem, key = folder / "both.pem", folder / "key.pem"
+    wanted = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2"]
+    names = ["-subj", "/CN=127.0.0.1", "-addext", "subjectAltName=IP:127.0.0.1"]
     made = ["openssl", "req", "-x509", *wanted, *names, "-keyout", str(key), "-out", str(pem)]
     subprocess.run(made, check=True, capture_output=True)
     pem.write_text(pem.read_text() + key.read_text())

@@ -26,7 +26,6 @@ from tests.ollama_server import (
     SMOLLM2,
     TEXT_MODEL,
     VISION_MODEL,
-    Server,
     create_from_gguf,
     gguf_of_smollm2,
     start_server,
@@ -186,18 +185,6 @@ def test_close_breaks_off_a_call_and_frees_the_server(
     assert other.complete(ask("Hello", num_predict=2)).response_tokens == 2
 
 
-@pytest.fixture
-def own_server(ollama_binary: Path, tmp_path: Path) -> Iterator[Server]:
-    """A server with SmolLM2 that a test may break."""
-    gguf = gguf_of_smollm2()
-    server = start_server(ollama_binary, tmp_path)
-    try:
-        create_from_gguf(server.host, SMOLLM2, gguf)
-        yield server
-    finally:
-        server.kill()
-
-
 LONG = {
     "model": SMOLLM2,
     "messages": [{"role": "user", "content": "Numbers?"}],
@@ -214,33 +201,29 @@ def begun(answer: Answer) -> Iterator[bytes]:
     return lines
 
 
-def cut_short(server: Server) -> None:
-    with Http(server.host, OLLAMA).ask("/api/chat", LONG) as answer:
-        lines = begun(answer)
+def test_a_runner_and_then_its_server_killed_in_mid_stream(ollama_binary: Path, tmp_path: Path) -> None:
+    """Without its runner the server lives on, says in the stream what happened, and starts another one."""
+    gguf, server = gguf_of_smollm2(), start_server(ollama_binary, tmp_path)
+    http = Http(server.host, OLLAMA)
+    backend = Ollama(host=server.host, model=SMOLLM2, load=LOAD)
+    try:
+        create_from_gguf(server.host, SMOLLM2, gguf)
+        if sys.platform.startswith("linux"):  # where the runner's process is listed in /proc
+            with http.ask("/api/chat", LONG) as answer:
+                lines = begun(answer)
+                for runner in children(server.process.pid):
+                    os.kill(runner, signal.SIGKILL)
+                last = list(lines)[-1]
+            assert OLLAMA.classify(200, last.decode()).failure is Failure.RUNNER_CRASH
+            assert backend.complete(ask("Hello", num_predict=2)).response_tokens == 2
+        with pytest.raises(CallError) as caught, http.ask("/api/chat", LONG) as answer:
+            lines = begun(answer)
+            server.kill()
+            list(lines)
+    finally:
         server.kill()
-        list(lines)
-
-
-def test_a_server_killed_in_mid_stream(own_server: Server) -> None:
-    with pytest.raises(CallError) as caught:
-        cut_short(own_server)
     assert caught.value.failure is Failure.RUNNER_CRASH
-    dead = Ollama(host=own_server.host, model=SMOLLM2, load=LOAD)
-    assert failure_of(dead, ask("Hello")).failure is Failure.UNREACHABLE
-
-
-@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="finds the runner's process in /proc")
-def test_a_runner_killed_in_mid_stream(own_server: Server) -> None:
-    """The server lives on, and says in the stream that its runner is gone."""
-    http = Http(own_server.host, OLLAMA)
-    with http.ask("/api/chat", LONG) as answer:
-        lines = begun(answer)
-        for runner in children(own_server.process.pid):
-            os.kill(runner, signal.SIGKILL)
-        last = list(lines)[-1]
-    assert OLLAMA.classify(200, last.decode()).failure is Failure.RUNNER_CRASH
-    backend = Ollama(host=own_server.host, model=SMOLLM2, load=LOAD)
-    assert backend.complete(ask("Hello", num_predict=2)).response_tokens == 2
+    assert failure_of(backend, ask("Hello")).failure is Failure.UNREACHABLE
 
 
 def children(pid: int) -> list[int]:

@@ -1,14 +1,12 @@
 """The tools that give tests their server and their vision model."""
 
 import hashlib
-import os
-import subprocess
-import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from tests.ollama_server import ROOT
+from tools.get_ollama import main
 
 VERSION = "0.24.0"
 VISION_SHA256 = "02dd6701768f753cf9e11b671c15a9e814f72531354627ae61ab9922165ab5ea"
@@ -25,29 +23,38 @@ def program(path: Path) -> Path:
     return path
 
 
-def check(**environment: str) -> subprocess.CompletedProcess[str]:
-    tool = [sys.executable, str(ROOT / "tools" / "get_ollama.py"), "--check"]
-    clean = {name: value for name, value in os.environ.items() if name not in {"MMERG_OLLAMA", "PATH"}}
-    return subprocess.run(tool, env=clean | environment, capture_output=True, text=True, check=False)
+@pytest.fixture
+def check(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Callable[..., tuple[int, str, str]]:
+    """`get_ollama.py --check` with these variables: its exit code and what it prints on either stream."""
+
+    def run(**environment: str) -> tuple[int, str, str]:
+        monkeypatch.delenv("MMERG_OLLAMA", raising=False)
+        for name, value in environment.items():
+            monkeypatch.setenv(name, value)
+        return main(["--check"]), *capsys.readouterr()
+
+    return run
 
 
-def test_places_are_looked_at_in_order(tmp_path: Path) -> None:
+def test_places_are_looked_at_in_order(tmp_path: Path, check: Callable[..., tuple[int, str, str]]) -> None:
     cached = program(tmp_path / "cache" / "mmerg" / "ollama" / VERSION / "ollama")
     on_path = program(tmp_path / "bin" / "ollama")
     named = program(tmp_path / "named")
     places = {"XDG_CACHE_HOME": str(tmp_path / "cache"), "PATH": str(tmp_path / "none")}
-    assert check(**places).stdout.splitlines()[-1] == str(cached)
+    assert check(**places) == (0, f"{cached}\n", "")
     places["PATH"] = str(on_path.parent)
-    assert check(**places).stdout.splitlines()[-1] == str(on_path)
+    assert check(**places) == (0, f"{on_path}\n", "")
     places["MMERG_OLLAMA"] = str(named)
-    assert check(**places).stdout.splitlines()[-1] == str(named)
+    assert check(**places) == (0, f"{named}\n", "")
 
 
 @pytest.mark.parametrize(
     ("named", "said"), [("", "run: python tools/get_ollama.py"), ("/none", "MMERG_OLLAMA is /none")]
 )
-def test_without_a_binary_the_reason_is_said(tmp_path: Path, named: str, said: str) -> None:
-    done = check(XDG_CACHE_HOME=str(tmp_path), PATH=str(tmp_path), MMERG_OLLAMA=named)
-    assert (done.returncode, done.stdout) == (3, "")
-    assert said in done.stderr
+def test_without_a_binary_the_reason_is_said(
+    tmp_path: Path, check: Callable[..., tuple[int, str, str]], named: str, said: str
+) -> None:
+    code, out, err = check(XDG_CACHE_HOME=str(tmp_path), PATH=str(tmp_path), MMERG_OLLAMA=named)
+    assert (code, out) == (3, "")
+    assert said in err
     assert list(tmp_path.iterdir()) == []

@@ -1,0 +1,56 @@
+"""Processes that use one reply cache: each function here runs in a process of its own, forked from a warm one.
+
+process, numbers = start(write_replies, path, 0, 50)
+"""
+
+import os
+from collections.abc import Callable
+from contextlib import closing
+from multiprocessing.connection import Connection
+from multiprocessing.process import BaseProcess
+from pathlib import Path
+
+from mmerg.backends.cache import Cache
+from mmerg.backends.protocol import Message, Request, Sampling
+from mmerg.backends.scripted import Scripted
+from tests.processes import server
+
+
+def start(act: Callable[..., None], *given: object) -> tuple[BaseProcess, Connection]:
+    """Run `act(connection, *given)` in another process; also the end on which what it sends arrives."""
+    receiving, sending = server().Pipe(duplex=False)
+    process = server().Process(target=act, args=(sending, *given))
+    process.start()
+    sending.close()
+    return process, receiving
+
+
+def hello(text: str = "hello") -> Request:
+    return Request((Message("user", text),), Sampling())
+
+
+def write_replies(sending: Connection, path: Path, first: int, number: int) -> None:
+    """Has `number` calls answered, and sends the number of each once its reply is kept."""
+    with closing(Cache(Scripted(lambda request: request.messages[0].text * 200), path)) as cache:
+        for place in range(first, first + number):
+            cache.complete(hello(f"number {place} "))
+            sending.send(place)
+
+
+def ask_slowly(sending: Connection, folder: Path, seconds: float) -> None:
+    """Asks one call, which takes so long and leaves a line in the file `calls`; sends the reply."""
+
+    def answer(_: Request) -> str:
+        with (folder / "calls").open("a", encoding="utf-8") as file:
+            file.write("called\n")
+        return "the answer"
+
+    with closing(Cache(Scripted(answer, latency=seconds), folder / "replies.sqlite")) as cache:
+        sending.send(cache.complete(hello()).text)
+
+
+def die_with_a_reply(_: Connection, path: Path) -> None:
+    """Keeps the reply to a call and is killed before the file is closed."""
+    cache = Cache(Scripted(["said"]), path)
+    cache.complete(hello("a"))
+    os.kill(os.getpid(), 9)
