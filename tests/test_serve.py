@@ -13,7 +13,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from tests.ollama_server import ROOT
+from tests.engine.parts import ROOT
 from tests.processes import forked
 
 
