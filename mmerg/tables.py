@@ -21,6 +21,7 @@ from mmerg.paper.published import FILES, PaperTable, published
 from mmerg.papertables.candidates import Candidate, dataset_of, judged_by, read_candidate
 from mmerg.papertables.matched import facts, match_rows, sheet
 from mmerg.papertables.others import Other, add_others, read_other
+from mmerg.papertables.rows import Rows
 from mmerg.runs.manifest import MANIFEST, check_runs, read_any_manifest
 from mmerg.scoring.score import UnscoredError
 
@@ -48,7 +49,7 @@ def tables(given: argparse.Namespace) -> int:
         runs = judged_by(runs, given.judge)
     # a run stands in the tables of its dataset; where there is none, in all
     places = {paper.title: [run for run in runs if _is_of(run, paper, datasets)] for paper in papers}
-    drawn = [add_others(match_rows(paper, places[paper.title]), list(others.values())) for paper in papers]
+    drawn = [add_others(match_rows(Rows(paper), places[paper.title]), list(others.values())) for paper in papers]
     sheets = [sheet(table, given.verbose or given.format != "text") for table in drawn]
     deliver(given.format, given.out, sheets, sheets, (fact for table in drawn for fact in facts(table)))
     for line in left_out:

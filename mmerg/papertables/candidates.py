@@ -51,8 +51,7 @@ def read_candidate(path: Path) -> Candidate:
     if dataset_of(manifest) is None:
         raise RunError("the manifest does not say of which dataset the run is", where=str(path), hint="see `ls runs/`")
     scores = read_scores(path, manifest.identity)
-    blind = manifest.setting("frames.seen_by") == "none"  # what was asked for, as the settings say
-    visual_input = KEYFRAMES if blind else describe_visual_input(read_results(path).values())
+    visual_input = describe_visual_input(manifest, read_results(path).values())
     return Candidate(path, manifest, visual_input, scores, read_judgements(path))
 
 
@@ -75,15 +74,17 @@ def dataset_of(manifest: Manifest | JudgingManifest) -> str | None:
     return manifest.setting("dataset.name") if isinstance(manifest, Manifest) else None
 
 
-def describe_visual_input(results: Iterable[Result]) -> str:
-    """What the agents saw of the keyframes: a run whose clips were not found is one of text. A run of which no clip was
-    looked at yet is taken for one with keyframes."""
-    found = KEYFRAMES
+def describe_visual_input(manifest: Manifest, results: Iterable[Result]) -> str:
+    """What the agents saw of the keyframes. A run whose clips could not be used is one of text, but where the settings
+    ask for text they say so themselves. A run of which no clip was looked at yet is taken for one with keyframes."""
+    if manifest.setting("frames.seen_by") == "none":
+        return KEYFRAMES
+    visual_input = KEYFRAMES
     for result in results:
         if result.frames:
             return "descriptions measured from keyframes" if result.frames_form == "descriptions" else KEYFRAMES
         if result.turns_looked_at:
-            found = "no clip could be used: text only"
-        elif result.frames_form and found == KEYFRAMES:
-            found = "no clip was found: text only"
-    return found
+            visual_input = "no clip could be used: text only"
+        elif result.frames_form and visual_input == KEYFRAMES:
+            visual_input = "no clip was found: text only"
+    return visual_input

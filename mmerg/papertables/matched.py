@@ -1,6 +1,6 @@
 """A paper's table with runs below its rows, and whether the paper's figure lies in the interval of a run.
 
-matched = match_rows(published("topk")[0], [read_candidate(folder)])
+matched = match_rows(Rows(published("topk")[0]), [read_candidate(folder)])
 matched.lines[1].inside["acc"]    # True: the paper's accuracy lies in the run's 95 % interval
 console.print(sheet(matched))
 """
@@ -81,11 +81,11 @@ class MatchedTable:
         return [*notes, *self.paper.notes, *self.notes, *(self.signatures if verbose else ())]
 
 
-def match_rows(table: PaperTable, runs: Sequence[Candidate]) -> MatchedTable:
+def match_rows(rows: Rows, runs: Sequence[Candidate]) -> MatchedTable:
     """The paper's rows, each followed by the runs that are set as it is, and by those that are its system on other data
     or another model, which get no marks. Runs that fit no row come last, with what differs from the nearest. A table
     that no run can fit stays the paper's alone."""
-    rows = Rows(table)
+    table = rows.table
     numbered = dict(enumerate(runs, start=1)) if rows.settings else {}
     left = dict(numbered)
     lines: list[Line] = []

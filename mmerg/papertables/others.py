@@ -2,7 +2,7 @@
 of two runs in TRACE's table of wins (arXiv 2509.21849). None is compared with the paper's figures, which are of another
 model or judge.
 
-add_others(match_rows(table, []), [read_other(Path("sem"))])
+add_others(match_rows(Rows(table), []), [read_other(Path("sem"))])
 """
 
 from collections.abc import Mapping, Sequence

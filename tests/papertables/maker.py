@@ -6,6 +6,7 @@ run_lines(match("ablations", run))[0].row    # "without MPA"
 
 from collections.abc import Sequence
 from copy import deepcopy
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -14,8 +15,9 @@ from mmerg.frames.store import Frame
 from mmerg.judging.figures import preferences
 from mmerg.judging.judgement import JUDGEMENT, VERDICTS, Judgement, Match, judgement_file, replies_digest
 from mmerg.paper.published import Name, published
-from mmerg.papertables.candidates import read_candidate
+from mmerg.papertables.candidates import Candidate, describe_visual_input, read_candidate
 from mmerg.papertables.matched import Line, MatchedTable, match_rows
+from mmerg.papertables.rows import Rows
 from mmerg.runs.events import Form, FramesTaken, TurnFrames, Verdict
 from mmerg.runs.facts import facts_of
 from mmerg.runs.folder import read_results
@@ -96,6 +98,35 @@ class Maker:
         return self.runs / name
 
 
+class Candidates:
+    """Makes runs as they are when read, for tests of their settings: scored once for all that have like forecasts."""
+
+    def __init__(self, folder: Path) -> None:
+        self.make = Maker(folder)
+        self.scored: dict[str, Candidate] = {}
+
+    def __call__(
+        self,
+        name: str = "run",
+        *,
+        looked: Sequence[FramesTaken] | None = None,
+        settings: dict[str, Any] | None = None,
+        **changes: Any,
+    ) -> Candidate:
+        """settings: all of them, in place of the main row's with `changes`."""
+        counts = {count: changes.pop(count) for count in ("right", "n", "samples") if count in changes}
+        settings = settings or config(**changes)
+        key = f"{settings['dataset']['name']}-{counts}"
+        if key not in self.scored:
+            dataset = {"name": settings["dataset"]["name"]}
+            self.scored[key] = read_candidate(self.make(key, dataset=dataset, **counts))
+        scored = self.scored[key]
+        manifest = scored.manifest.model_copy(update={"settings": settings})
+        samples = [result("d0/4", **seen_in(event)) for event in ((saw("images"),) if looked is None else looked)]
+        visual_input = describe_visual_input(manifest, samples)
+        return replace(scored, path=Path(name), manifest=manifest, visual_input=visual_input)
+
+
 def seen_in(event: FramesTaken) -> dict[str, Any]:
     """What a result tells of a look at clips."""
     facts = facts_of([event])
@@ -147,9 +178,16 @@ def judging_of(first: Path, second: Path, corpus: str = "empathetic") -> Path:
     return folder
 
 
-def match(name: Name, *runs: Path, number: int = 0) -> MatchedTable:
+def match(name: Name, *runs: Path | Candidate, number: int = 0) -> MatchedTable:
     """The paper's table of that name and number with the runs."""
-    return match_rows(published(name)[number], [read_candidate(run) for run in runs])
+    candidates = [run if isinstance(run, Candidate) else read_candidate(run) for run in runs]
+    return match_rows(rows_of(name, number), candidates)
+
+
+@cache
+def rows_of(name: Name, number: int) -> Rows:
+    """Composed once for all tests."""
+    return Rows(published(name)[number])
 
 
 def run_lines(drawn: MatchedTable) -> list[Line]:

@@ -1,21 +1,18 @@
 """Which row of a paper a run is, and where its figures are held against the paper's."""
 
-import json
 import re
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import pytest
 from omegaconf import OmegaConf
 
 from mmerg.paper.published import Name, Published, published
-from mmerg.papertables.candidates import read_candidate
+from mmerg.papertables.candidates import Candidate
 from mmerg.papertables.matched import Line
 from mmerg.runs.events import Form, FramesTaken, TurnFrames
-from mmerg.runs.manifest import MANIFEST
 from tests.composed import plain_of
-from tests.papertables.maker import MELD, Maker, match, run_lines, saw
+from tests.papertables.maker import MELD, Candidates, match, run_lines, saw
 from tests.scoring.run_builder import AT, ROOT
 
 MISSED = TurnFrames(turn=2, problem="unreadable")
@@ -42,18 +39,20 @@ TEXT_ONLY = (TEXT, TEXT)
         ("main", "MERG", {"limit": 3, "backend": {"hosts": ["http://a:1"]}}),
     ],
 )
-def test_a_run_stands_below_its_row(table: Name, row: str, changes: dict[str, Any], make: Maker) -> None:
-    drawn = match(table, make("run", **changes))
+def test_a_run_stands_below_its_row(table: Name, row: str, changes: dict[str, Any], candidate: Candidates) -> None:
+    drawn = match(table, candidate("run", **changes))
     [line] = run_lines(drawn)
     assert (line.row, line.run, line.note) == (row, "run", "")
     assert drawn.lines[drawn.lines.index(line) - 1].name == row
 
 
 @pytest.mark.parametrize("row", [row for row in published("backbones")[0].rows if row.fits])
-def test_a_backbone_of_the_paper_has_the_settings_of_its_page(row: Published, make: Maker) -> None:
+def test_a_backbone_of_the_paper_has_the_settings_of_its_page(row: Published, candidate: Candidates) -> None:
     settings = plain_of("dataset=iemocap", "dataset.root=/data", f"backbone={(row.fits or {})['backbone']}")
     changes = {name: settings[name] for name in ("backbone", "backend", "frames")}
-    assert [(line.row, line.note) for line in run_lines(match("backbones", make("run", **changes)))] == [(row.name, "")]
+    assert [(line.row, line.note) for line in run_lines(match("backbones", candidate("run", **changes)))] == [
+        (row.name, "")
+    ]
 
 
 @pytest.mark.parametrize(
@@ -66,9 +65,9 @@ def test_the_rows_of_an_experiment_are_those_of_its_table(name: Name, experiment
     assert sorted(map(str, rows)) == sorted(str(row.fits) for row in table.rows if row.fits is not None)
 
 
-def test_a_run_of_meld_stands_in_its_table(make: Maker) -> None:
-    assert run_lines(match("main", make("run", dataset=MELD), number=1))[0].row == "MERG"
-    [line] = run_lines(match("main", make("dev", dataset=MELD | {"split": "dev"}), number=1))
+def test_a_run_of_meld_stands_in_its_table(candidate: Candidates) -> None:
+    assert run_lines(match("main", candidate("run", dataset=MELD), number=1))[0].row == "MERG"
+    [line] = run_lines(match("main", candidate("dev", dataset=MELD | {"split": "dev"}), number=1))
     assert (line.row, line.fits, line.note) == ("MERG", False, "set as its row, but dataset.split is dev, not test")
 
 
@@ -99,9 +98,9 @@ SAME: dict[Name, str] = {"main": "MERG", "ablations": "cascaded (MERG)", "iterat
     ],
 )
 def test_a_rows_system_on_other_data_or_another_model_stands_with_it_without_marks(
-    changes: dict[str, Any], told: str, make: Maker
+    changes: dict[str, Any], told: str, candidate: Candidates
 ) -> None:
-    run = make("run", **changes)
+    run = candidate("run", **changes)
     for table, row in SAME.items():
         drawn = match(table, run)
         [line] = run_lines(drawn)
@@ -121,9 +120,9 @@ def test_a_rows_system_on_other_data_or_another_model_stands_with_it_without_mar
     ],
 )
 def test_a_run_that_saw_no_keyframes_is_not_set_as_its_row(
-    looked: Sequence[FramesTaken], told: str, make: Maker
+    looked: Sequence[FramesTaken], told: str, candidate: Candidates
 ) -> None:
-    run = make("run", looked=looked)
+    run = candidate("run", looked=looked)
     for table, row in SAME.items():
         [line] = run_lines(match(table, run))
         assert (line.row, line.title) == (row, "· run 1 (differs)")
@@ -131,22 +130,22 @@ def test_a_run_that_saw_no_keyframes_is_not_set_as_its_row(
         assert not line.inside
 
 
-def test_results_that_tell_of_no_look_at_clips_is_not_held_against_a_run(make: Maker) -> None:
-    assert run_lines(match("main", make("run", looked=())))[0].note == ""
+def test_results_that_tell_of_no_look_at_clips_is_not_held_against_a_run(candidate: Candidates) -> None:
+    assert run_lines(match("main", candidate("run", looked=())))[0].note == ""
 
 
 @pytest.mark.parametrize("form", ["images", "montage"])
-def test_one_sample_with_a_keyframe_is_enough(form: Form, make: Maker) -> None:
-    [line] = run_lines(match("main", make("run", looked=(TEXT, saw("none", MISSED), saw(form)))))
+def test_one_sample_with_a_keyframe_is_enough(form: Form, candidate: Candidates) -> None:
+    [line] = run_lines(match("main", candidate("run", looked=(TEXT, saw("none", MISSED), saw(form)))))
     assert (line.row, line.note) == ("MERG", "")
 
 
 @pytest.mark.parametrize(("dataset", "number"), [({}, 0), (MELD, 1)])
 @pytest.mark.parametrize(("seen_by", "looked"), [("none", TEXT_ONLY), ("all", None)])
 def test_other_agents_than_the_papers_that_see_keyframes_are_no_row(
-    seen_by: str, looked: Sequence[FramesTaken] | None, dataset: dict[str, Any], number: int, make: Maker
+    seen_by: str, looked: Sequence[FramesTaken] | None, dataset: dict[str, Any], number: int, candidate: Candidates
 ) -> None:
-    run = make("run", looked=looked, frames={"seen_by": seen_by}, dataset=dataset)
+    run = candidate("run", looked=looked, frames={"seen_by": seen_by}, dataset=dataset)
     [line] = run_lines(match("main", run, number=number))
     assert line.note == f"no row of the paper; nearest is MERG, but frames.seen_by is {seen_by}, not paper"
     assert not line.inside
@@ -156,7 +155,7 @@ def test_tables_of_text_alone_ask_for_no_keyframes() -> None:
     assert not any(table.keyframes for table in (*published("trace"), *published("hef")))
 
 
-def test_an_ablation_on_other_data_stands_with_the_papers(make: Maker) -> None:
+def test_an_ablation_on_other_data_stands_with_the_papers(candidate: Candidates) -> None:
     changes: dict[str, dict[str, Any]] = {
         "without MPA": {"without": ["mpa"]},
         "without CAEF": {"without": ["caef"]},
@@ -165,17 +164,17 @@ def test_an_ablation_on_other_data_stands_with_the_papers(make: Maker) -> None:
         "independent": {"organization": "independent"},
         "cascaded (MERG)": {},
     }
-    runs = [make(row, dataset={"name": "meld"}, **change) for row, change in changes.items()]
+    runs = [candidate(row, dataset={"name": "meld"}, **change) for row, change in changes.items()]
     drawn = match("ablations", *runs)
     assert [(line.row, line.run) for line in run_lines(drawn)] == [(row, row) for row in changes]
     [told] = [note for note in drawn.describe() if "set as its row" in note]
     assert told.startswith("run 1, run 2, run 3, run 4, run 5, run 6: ")
 
 
-def test_a_model_that_is_no_row_is_no_row_of_the_backbones(make: Maker) -> None:
-    [line] = run_lines(match("backbones", make("run", backbone={"name": "tiny"})))
+def test_a_model_that_is_no_row_is_no_row_of_the_backbones(candidate: Candidates) -> None:
+    [line] = run_lines(match("backbones", candidate("run", backbone={"name": "tiny"})))
     assert (line.row, line.title) == ("", "· run 1 (no row)")
-    [line] = run_lines(match("backbones", make("other", backbone={"name": "llava-13b"}, dataset={"name": "meld"})))
+    [line] = run_lines(match("backbones", candidate("other", backbone={"name": "llava-13b"}, dataset={"name": "meld"})))
     assert (line.row, line.title) == ("LLaVA:13B", "· run 1 (differs)")
 
 
@@ -202,8 +201,10 @@ def test_a_model_that_is_no_row_is_no_row_of_the_backbones(make: Maker) -> None:
         ({"system": {"name": "own", "result": {}}}, "system.name is own, not merg"),
     ],
 )
-def test_a_run_that_is_no_row_is_listed_with_what_differs(changes: dict[str, Any], told: str, make: Maker) -> None:
-    drawn = match("main", make("run", **changes))
+def test_a_run_that_is_no_row_is_listed_with_what_differs(
+    changes: dict[str, Any], told: str, candidate: Candidates
+) -> None:
+    drawn = match("main", candidate("run", **changes))
     assert drawn.lines[-1].run == "run"
     assert drawn.lines[-1].row == ""
     assert f"nearest is MERG, but {told}" in drawn.lines[-1].note
@@ -213,12 +214,10 @@ def test_a_run_that_is_no_row_is_listed_with_what_differs(changes: dict[str, Any
 OTHER_MODEL = "set as its row, but backbone.name is qwen3.5-27b, not gpt-4o"
 
 
-def line_on_empathetic(table: Name, run: Path, *settings: str) -> Line:
-    """Where a run on EmpatheticDialogues stands, `run` with its settings."""
-    manifest = json.loads((run / MANIFEST).read_text(encoding="utf-8"))
-    manifest["settings"] = plain_of("dataset=empathetic", "dataset.root=/data", *settings)
-    (run / MANIFEST).write_text(json.dumps(manifest), encoding="utf-8")
-    [line] = run_lines(match(table, run))
+def line_on_empathetic(table: Name, candidate: Candidates, *words: str) -> Line:
+    """Where a run on EmpatheticDialogues with these settings stands."""
+    settings = plain_of("dataset=empathetic", "dataset.root=/data", *words)
+    [line] = run_lines(match(table, candidate(settings=settings)))
     return line
 
 
@@ -230,9 +229,9 @@ def line_on_empathetic(table: Name, run: Path, *settings: str) -> Line:
     ],
 )
 def test_a_run_of_trace_stands_below_its_row_with_another_model_than_the_papers(
-    row: str, experiment_row: str, make: Maker
+    row: str, experiment_row: str, candidate: Candidates
 ) -> None:
-    line = line_on_empathetic("trace", make("run"), "+experiment=trace_ablations", f"row={experiment_row}")
+    line = line_on_empathetic("trace", candidate, "+experiment=trace_ablations", f"row={experiment_row}")
     assert (line.row, line.note) == (row, OTHER_MODEL)
     assert not line.inside
 
@@ -245,14 +244,14 @@ def test_a_run_of_trace_stands_below_its_row_with_another_model_than_the_papers(
         (["sources.K.min_similarity=0.1"], "sources.K.min_similarity is 0.1, not 0.5"),
     ],
 )
-def test_what_differs_in_a_source_makes_it_no_row(settings: list[str], told: str, make: Maker) -> None:
-    line = line_on_empathetic("trace", make("run"), "system=trace", *settings)
+def test_what_differs_in_a_source_makes_it_no_row(settings: list[str], told: str, candidate: Candidates) -> None:
+    line = line_on_empathetic("trace", candidate, "system=trace", *settings)
     assert line.row == ""
     assert line.note == f"no row of the paper; nearest is TRACE, but backbone.name is qwen3.5-27b, not gpt-4o, {told}"
 
 
-def test_a_setting_of_the_memory_that_trace_never_asks_is_nothing(make: Maker) -> None:
-    assert line_on_empathetic("trace", make("run"), "system=trace", "memory.top_k=5").row == "TRACE"
+def test_a_setting_of_the_memory_that_trace_never_asks_is_nothing(candidate: Candidates) -> None:
+    assert line_on_empathetic("trace", candidate, "system=trace", "memory.top_k=5").row == "TRACE"
 
 
 WHOLE = ["system=hef", "sources.W.k1=1", "sources.W.lexicon=true", "sources.W.transductive=true"]
@@ -273,9 +272,9 @@ WHOLE = ["system=hef", "sources.W.k1=1", "sources.W.lexicon=true", "sources.W.tr
     ],
 )
 def test_a_run_of_hef_is_told_in_what_it_is_not_the_papers(
-    settings: list[str], row: str, told: str, make: Maker
+    settings: list[str], row: str, told: str, candidate: Candidates
 ) -> None:
-    line = line_on_empathetic("hef", make("run"), *settings)
+    line = line_on_empathetic("hef", candidate, *settings)
     model = {"Llama2-7B with HEF (k2 = 10)": "llama2-7b"}.get(row, "chatgpt")
     differs = ", ".join(filter(None, (f"backbone.name is qwen3.5-27b, not {model}", told)))
     assert (line.row, line.note) == ("", f"no row of the paper; nearest is {row}, but {differs}")
@@ -283,21 +282,18 @@ def test_a_run_of_hef_is_told_in_what_it_is_not_the_papers(
     assert not line.inside
 
 
-def test_what_differs_is_cut_where_it_is_much(make: Maker) -> None:
-    run = make("run")
-    manifest = json.loads((run / MANIFEST).read_text(encoding="utf-8"))
-    manifest["settings"] = {"dataset": {"name": "iemocap"}, "system": {"name": "merg"}}
-    (run / MANIFEST).write_text(json.dumps(manifest), encoding="utf-8")
-    [line] = run_lines(match("main", run))
+def test_what_differs_is_cut_where_it_is_much(candidate: Candidates) -> None:
+    bare = {"dataset": {"name": "iemocap"}, "system": {"name": "merg"}}
+    [line] = run_lines(match("main", candidate(settings=bare)))
     assert "backbone.name is –, not qwen3.5-27b, " in line.note
     assert len(line.note) < 1000
     assert re.search(r"and \d\d more$", line.note)
 
 
-def test_figures_intervals_n_and_marks(make: Maker) -> None:
-    run = make("run", right=24)
+def test_figures_intervals_n_and_marks(candidate: Candidates) -> None:
+    run = candidate("run", right=24)
     [line] = run_lines(match("main", run))
-    kept = read_candidate(run).scores.scores
+    kept = run.scores.scores
     assert line.scores["acc"] == kept["acc"]
     assert line.scores["acc"].n == 31
     assert line.inside["acc"]  # 83.87 within 24 of 31: 60 to 89
@@ -314,23 +310,23 @@ def test_the_papers_accuracy_has_wilsons_interval_where_n_is_known() -> None:
     assert not any(score.interval for line in match("main", number=1).lines for score in line.scores.values())
 
 
-def test_no_mark_where_figures_do_not_compare(make: Maker) -> None:
-    def marks(name: Name, run: Path, number: int = 0) -> set[str]:
+def test_no_mark_where_figures_do_not_compare(candidate: Candidates) -> None:
+    def marks(name: Name, run: Candidate, number: int = 0) -> set[str]:
         [line] = run_lines(match(name, run, number=number))
         return set(line.inside)
 
-    assert "self_ppl" in marks("main", make("run"))
-    assert not marks("iterations", make("unsure", max_iterations=3))
-    assert not marks("main", make("cut", n=20, right=9, samples=31))
-    found = marks("main", make("meld", dataset=MELD), 1)
+    assert "self_ppl" in marks("main", candidate("run"))
+    assert not marks("iterations", candidate("unsure", max_iterations=3))
+    assert not marks("main", candidate("cut", n=20, right=9, samples=31))
+    found = marks("main", candidate("meld", dataset=MELD), 1)
     assert "acc" in found
     assert "dist1" not in found
-    labelled = make("labelled", dataset=MELD, protocol={"targets": "labelled"})
+    labelled = candidate("labelled", dataset=MELD, protocol={"targets": "labelled"})
     assert "protocol.targets is labelled, not last" in run_lines(match("main", labelled, number=1))[0].note
 
 
-def test_what_is_unfinished_is_told(make: Maker) -> None:
-    drawn = match("main", make("run", n=20, right=15, samples=31))
+def test_what_is_unfinished_is_told(candidate: Candidates) -> None:
+    drawn = match("main", candidate("run", n=20, right=15, samples=31))
     assert any(
         "20 samples scored, 0 of them failed; unfinished: 11 of the protocol's samples have no result yet" in note
         for note in drawn.notes
