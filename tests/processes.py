@@ -1,20 +1,26 @@
-"""`mmerg` commands in processes of their own, at half of what an interpreter each costs.
+"""`mmerg` commands without an interpreter each, which costs more than most of what they do.
 
     done = forked([sys.executable, "-m", "mmerg.run", "dataset=demo"], cwd=folder)
+    done = in_process([sys.executable, "-m", "mmerg.run", "dataset=demo"], cwd=folder)
 
-A process that has imported what commands need is forked for each: it has its own files, signals, environment and exit
-code. What an interpreter makes of its own variables (PYTHONPATH …) and how it starts is for tests with `subprocess`.
+`in_process` calls the command's `main` in the test's own process. For `forked`, a process that has imported what
+commands need is forked each time: a command has its own files, signals, environment and exit code. What an interpreter
+makes of its own variables (PYTHONPATH …) and how it starts is for tests with `subprocess`.
 """
 
 import atexit
+import io
 import multiprocessing
 import os
 import runpy
+import signal
 import subprocess
 import sys
 import tempfile
 from collections.abc import Mapping, Sequence
+from contextlib import chdir, redirect_stderr, redirect_stdout
 from functools import cache
+from importlib import import_module
 from multiprocessing.context import ForkServerContext
 from multiprocessing.process import BaseProcess
 from pathlib import Path
@@ -64,6 +70,32 @@ def forked(
         process.close()
     assert code is not None
     return subprocess.CompletedProcess(list(map(str, command)), code, *said)
+
+
+def in_process(
+    command: Sequence[object], *, cwd: Path | None = None, env: Mapping[str, str] | None = None
+) -> subprocess.CompletedProcess[str]:
+    """The same in this process, for commands that no signal ends and that start no process. An exception that no
+    command catches is raised here."""
+    python, flag, module, *arguments = map(str, command)
+    assert (python, flag) == (sys.executable, "-m")
+    main = import_module("mmerg.__main__" if module == "mmerg" else module).main
+    arguments_before, environment_before = sys.argv[:], dict(os.environ)
+    handler_before = signal.getsignal(signal.SIGTERM)
+    out, err = io.StringIO(), io.StringIO()
+    sys.argv[:] = [module, *arguments]
+    os.environ.update(env or {})
+    try:
+        with chdir(cwd or Path.cwd()), redirect_stdout(out), redirect_stderr(err):
+            code = main()
+    except SystemExit as error:  # as argparse ends
+        code = int(str(error.code))
+    finally:
+        sys.argv[:] = arguments_before
+        os.environ.clear()
+        os.environ.update(environment_before)
+        signal.signal(signal.SIGTERM, handler_before)
+    return subprocess.CompletedProcess(list(map(str, command)), code, out.getvalue(), err.getvalue())
 
 
 def _command(module: str, arguments: list[str], cwd: str, environment: dict[str, str], out: str) -> None:

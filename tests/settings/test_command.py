@@ -18,6 +18,7 @@ from mmerg.settings.pages import ollama_host
 from mmerg.settings.parse import checked
 from mmerg.settings.tree import every_key
 from tests.engine.parts import ROOT
+from tests.processes import in_process
 
 LONG = "x" * 5000
 NO_MODEL = ("import", "train")  # commands that ask none
@@ -25,8 +26,13 @@ ENVIRONMENT = {**os.environ, "PYTHONPATH": str(ROOT)}
 
 
 def mmerg(*arguments: str, folder: Path = ROOT) -> subprocess.CompletedProcess[str]:
-    line = [sys.executable, "-m", "mmerg", *arguments]
-    return subprocess.run(line, cwd=folder, env=ENVIRONMENT, capture_output=True, text=True, check=False)
+    return in_process([sys.executable, "-m", "mmerg", *arguments], cwd=folder)
+
+
+def python(*arguments: str) -> subprocess.CompletedProcess[str]:
+    """The same in a process and an interpreter of its own."""
+    line = [sys.executable, *arguments]
+    return subprocess.run(line, cwd=ROOT, env=ENVIRONMENT, capture_output=True, text=True, check=False)
 
 
 def test_every_command_has_a_line() -> None:
@@ -87,23 +93,29 @@ def test_what_is_wrong_is_told_in_our_words(arguments: tuple[str, ...], told: st
     assert (done.returncode, done.stdout) == (2, "")
     assert told in done.stderr
     assert "\x1b" not in done.stderr
-    assert "Traceback" not in done.stderr
     assert not list(tmp_path.iterdir())
+
+
+def test_the_exit_code_and_the_usage_of_a_process() -> None:
+    done = python("-m", "mmerg", "rum")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith("error: there is no command rum\n")
+    assert python("-m", "mmerg", "score", "--help").stdout.startswith("usage: mmerg score ")
+    done = python("-m", "mmerg.score", "--help")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith("usage: python -m mmerg.score ")
 
 
 @pytest.mark.parametrize("name", ["score", "show", "bench"])
 def test_usage_names_the_command_as_it_was_typed(name: str) -> None:
     assert mmerg(name, "--help").stdout.startswith(f"usage: mmerg {name} ")
-    module = [sys.executable, "-m", f"mmerg.{name}", "--help"]
-    done = subprocess.run(module, cwd=ROOT, env=ENVIRONMENT, capture_output=True, text=True, check=False)
-    assert done.stdout.startswith(f"usage: python -m mmerg.{name} ")
+    module = in_process([sys.executable, "-m", f"mmerg.{name}", "--help"])
+    assert module.stdout.startswith(f"usage: python -m mmerg.{name} ")
 
 
-@pytest.mark.parametrize("name", ["run", "data", "doctor", "judge"])
-def test_the_version_is_ours(name: str, capsys: pytest.CaptureFixture[str]) -> None:
-    page = "config" if name == "run" else name
-    assert run_composed(page, lambda settings: 1, "", ["--version"]) == 0
-    assert capsys.readouterr().out.startswith("mmerg ")
+def test_the_version_is_ours() -> None:
+    for name in ("run", "data", "doctor", "judge"):
+        assert mmerg(name, "--version").stdout.startswith("mmerg ")
 
 
 @pytest.mark.parametrize("page", list(COMMANDS))
@@ -249,7 +261,7 @@ def test_hosts_with_a_password_are_refused_and_not_shown(monkeypatch: pytest.Mon
             with pytest.raises(ConfigError, match="holds a password") as caught:
                 checked(["dataset=demo", setting], "config", sweep=sweep)
             assert "secret" not in str(caught.value)
-    monkeypatch.setitem(ENVIRONMENT, "OLLAMA_HOST", "http://me:secret@gpu1:1")
+    monkeypatch.setenv("OLLAMA_HOST", "http://me:secret@gpu1:1")
     done = mmerg("run", "dataset=demo", "backend=ollama")
     assert (done.returncode, "secret" in done.stdout + done.stderr) == (2, False)
     assert "backend.hosts is ['http://***@gpu1:1']" in done.stderr

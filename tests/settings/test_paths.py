@@ -1,6 +1,5 @@
 """A path means the same wherever it is set: on the command line, in a row, on a page."""
 
-import os
 import sys
 from pathlib import Path
 
@@ -15,7 +14,7 @@ from mmerg.settings.overrides import quoted
 from mmerg.settings.parse import checked
 from mmerg.settings.tree import marked
 from tests.composed import BASE, composed, plain_of, resolve
-from tests.processes import forked
+from tests.processes import in_process
 
 OF_A_RUN = marked(RunSettings, PLACE)
 PAGES = ("memory=minilm", "backbone=smollm2-135m")
@@ -78,8 +77,6 @@ def test_one_path_and_a_sweep_over_the_rest_are_fine(arguments: list[str], sweep
 
 
 def test_the_command_says_it(tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "mmerg.run", "-m", "dataset=demo", "runs=a,b"]
-    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
-    done = forked(command, cwd=tmp_path, env=environment)
+    done = in_process([sys.executable, "-m", "mmerg.run", "-m", "dataset=demo", "runs=a,b"], cwd=tmp_path)
     assert (done.returncode, "a path cannot be swept over" in done.stderr) == (2, True)
     assert list(tmp_path.iterdir()) == []

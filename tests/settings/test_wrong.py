@@ -12,13 +12,11 @@ from hypothesis import strategies as st
 from mmerg.errors import ConfigError
 from mmerg.judge import split
 from mmerg.settings.parse import checked
-from tests.engine.parts import ROOT
-from tests.processes import forked
+from tests.processes import in_process
 
 
 def command(name: str, *arguments: str) -> subprocess.CompletedProcess[str]:
-    line = [sys.executable, "-m", f"mmerg.{name}", *arguments]
-    return forked(line, cwd=ROOT)
+    return in_process([sys.executable, "-m", f"mmerg.{name}", *arguments])
 
 
 @pytest.mark.parametrize(
@@ -43,13 +41,7 @@ def test_what_was_meant(argument: str, name: str, what: str, hint: str) -> None:
 @pytest.mark.parametrize(
     "argument",
     [
-        *(
-            "limit=3",
-            "dataset=demo",
-            "frames.max_frames=3",
-            "dataset.memory.root=x",
-            "system.stages.mpa.sampling.top_k=1",
-        ),
+        *("limit=3", "dataset=demo", "frames.max_frames=3", "dataset.memory.root=x"),
         *("+experiment=table1", "experiment=table1", "+limt=3", "~limit", "rows.a.b=1", "backend.adapter.x=1"),
         "system.stages.mpa.sampling.top_k=1",
     ],
@@ -87,17 +79,10 @@ def test_a_group_of_the_users_own_is_no_misspelt_setting(tmp_path: Path) -> None
     assert "did you mean limit?" in command("run", *own, "limt=3").stderr
 
 
-@pytest.mark.parametrize(
-    ("name", "hint"),
-    [
-        ("run", "did you mean limit?"),
-        ("data", "did you mean limit?"),
-        ("doctor", "settings: backbone, backend, audits"),
-        ("judge", "did you mean limit?"),
-    ],
-)
-def test_the_commands_say_it(name: str, hint: str) -> None:
-    done = command(name, "limt=3")
-    assert (done.returncode, done.stdout) == (2, "")
-    assert "there is no setting limt" in done.stderr
-    assert hint in done.stderr
+def test_the_commands_say_it() -> None:
+    limit, doctors = "did you mean limit?", "settings: backbone, backend, audits"
+    for name, hint in {"run": limit, "data": limit, "doctor": doctors, "judge": limit}.items():
+        done = command(name, "limt=3")
+        assert (done.returncode, done.stdout) == (2, "")
+        assert "there is no setting limt" in done.stderr
+        assert hint in done.stderr
