@@ -26,6 +26,7 @@ from tests.ollama_server import (
     SMOLLM2,
     TEXT_MODEL,
     VISION_MODEL,
+    Server,
     create_from_gguf,
     gguf_of_smollm2,
     start_server,
@@ -193,6 +194,13 @@ LONG = {
 }
 
 
+def cut_short(server: Server) -> None:
+    with Http(server.host, OLLAMA).ask("/api/chat", LONG) as answer:
+        lines = begun(answer)
+        server.kill()
+        list(lines)
+
+
 def begun(answer: Answer) -> Iterator[bytes]:
     """The lines after the first of a reply that takes the server far longer than a test."""
     assert answer.status == 200
@@ -216,10 +224,8 @@ def test_a_runner_and_then_its_server_killed_in_mid_stream(ollama_binary: Path, 
                 last = list(lines)[-1]
             assert OLLAMA.classify(200, last.decode()).failure is Failure.RUNNER_CRASH
             assert backend.complete(ask("Hello", num_predict=2)).response_tokens == 2
-        with pytest.raises(CallError) as caught, http.ask("/api/chat", LONG) as answer:
-            lines = begun(answer)
-            server.kill()
-            list(lines)
+        with pytest.raises(CallError) as caught:
+            cut_short(server)
     finally:
         server.kill()
     assert caught.value.failure is Failure.RUNNER_CRASH
