@@ -14,7 +14,6 @@ are Wilson's, of J Newcombe's, with an effective n where dialogues have several 
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -91,22 +90,31 @@ def figures(cases: Sequence[Case], stages: Sequence[str], signature: str) -> dic
 
 def _figures(pairs: Sequence[tuple[Case, Case]], stage: str, signature: str) -> dict[str, Score]:
     """pairs: the clean pass and a planted one of a sample, which several pairs may be of."""
-    about: dict[str, Any] = {"higher_is_better": True, "signature": signature}
     clean, planted = list({case.sample: case for case, _ in pairs}.values()), [case for _, case in pairs]
-    found = [case.fails(stage) is True for case in planted]
-    held = {
+    caught = [case.fails(stage) is True for case in planted]
+    right = {
         "specificity": (clean, [case.fails(stage) is False for case in clean]),
-        "sensitivity": (planted, found),
+        "sensitivity": (planted, caught),
         "blame": (planted, [case.audit is not None and case.audit.fault == case.stage for case in planted]),
     }
     scores = {}
-    for name, (of, right) in held.items():
-        shares = [[100.0 * one] for one in right]
-        scores[name] = mean(name, shares, [case.dialogue for case in of], "wilson", **about)
-    caught = np.array([*(case.fails(stage) is not False for case, _ in pairs), *found], float)
-    gap = Pairs(metric.mean(100 * caught), [case.dialogue for case in planted])
-    about |= {key: told for key, told in gap.shares().items() if key in ("interval", "method", "why")}
-    return scores | {"j": Score(name="j", value=gap.observed, n=len(pairs), **about)}
+    for name, (of, verdicts) in right.items():
+        shares, dialogues = [[100.0 * one] for one in verdicts], [case.dialogue for case in of]
+        scores[name] = mean(name, shares, dialogues, "wilson", higher_is_better=True, signature=signature)
+    failed = np.array([*(case.fails(stage) is not False for case, _ in pairs), *caught], float)
+    j = Pairs(metric.mean(100 * failed), [case.dialogue for case in planted])
+    ends, method, why = j.of_shares().interval
+    scores["j"] = Score(
+        name="j",
+        value=j.observed,
+        n=len(pairs),
+        interval=ends,
+        method=method,
+        higher_is_better=True,
+        signature=signature,
+        why=why,
+    )
+    return scores
 
 
 def read_planted(run: Path, identity: Mapping[str, str]) -> Planted | None:

@@ -21,14 +21,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from statistics import stdev
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
 
 from mmerg.runs.result import Result
 from mmerg.scoring.answers import ScoredRun, dialogue
-from mmerg.scoring.intervals import ONE_DIALOGUE, ROUNDING, Dialogues, each, resampled
+from mmerg.scoring.intervals import ONE_DIALOGUE, ROUNDING, Dialogues, Interval, each, resampled
 from mmerg.scoring.metric import Floats, Indices, IntervalBy, Metric, Value
 from mmerg.scoring.shares import DETECTABLE, mcnemar, newcombe, smallest_shift
 from mmerg.storage.record import Record
@@ -116,38 +117,45 @@ def compare(metric: Metric, pairing: Pairing, *, draws: int, seed: int, tested: 
     """The figure of B less that of A, over the pairs for which both have one; with p and changes if `tested`."""
     kept, seeds = pairing.counted(metric), pairing.seeds
     n, dialogues = kept.samples, [dialogue(answer) for answer in kept.a]
-    about: dict[str, Any] = {
-        "metric": metric.name,
-        "n": n,
-        "left_out": pairing.samples - n,
-        "signature": metric.signature,
-    }
-    about |= {"dialogues": len(set(dialogues)), "higher_is_better": metric.higher_is_better}
+    comparison = partial(
+        Comparison,
+        metric=metric.name,
+        n=n,
+        dialogues=len(set(dialogues)),
+        left_out=pairing.samples - n,
+        higher_is_better=metric.higher_is_better,
+        signature=metric.signature,
+    )
     if not n:
-        return Comparison(**about, why=f"no pair has, on both sides, {metric.needs}")
+        return comparison(why=f"no pair has, on both sides, {metric.needs}")
     value = metric.ready((*kept.a, *kept.b))
-    pairs = Pairs(value if seeds == 1 else _mean(value, n, seeds), dialogues)
+    pairs = Pairs(value if seeds == 1 else _mean_over_seeds(value, n, seeds), dialogues)
     if not np.isfinite(pairs.observed):
-        return Comparison(**about, why="it is not finite over these pairs")
+        return comparison(why="it is not finite over these pairs")
     shares = metric.interval_by == "wilson"
-    found = about | (pairs.shares() if shares else pairs.resampled(metric.interval_by, draws, seed))
-    if seeds > 1:
-        each_seed = [value(np.arange(n) + n * place) for place in range(2 * seeds)]
-        found |= {"a_sd": stdev(each_seed[:seeds]), "b_sd": stdev(each_seed[seeds:])}
-    if tested and shares and pairs.independent:
-        found |= {"p": mcnemar(found["a_right"], found["b_right"]), "test": "McNemar, exact"}
-    elif tested:
-        found |= pairs.exchanged(draws, seed)
-    return Comparison(
-        **found,
+    difference = pairs.of_shares() if shares else pairs.resampled(metric.interval_by, draws, seed)
+    a_right, b_right = difference.right_alone or (None, None)
+    p, test = pairs.test(difference, draws, seed) if tested else (None, "")
+    each_seed = [value(np.arange(n) + n * place) for place in range(2 * seeds)]
+    return comparison(
         a_value=pairs.value(pairs.a),
         b_value=pairs.value(pairs.b),
+        a_sd=stdev(each_seed[:seeds]) if seeds > 1 else None,
+        b_sd=stdev(each_seed[seeds:]) if seeds > 1 else None,
         difference=pairs.observed,
+        interval=difference.interval.ends,
+        method=difference.interval.method,
+        why=difference.interval.why,
+        p=p,
+        test=test,
+        a_right=a_right,
+        b_right=b_right,
+        detectable=difference.detectable,
         changes=tuple(_changes(metric, kept, value)) if tested else (),
     )
 
 
-def _mean(value: Value, n: int, seeds: int) -> Value:
+def _mean_over_seeds(value: Value, n: int, seeds: int) -> Value:
     """The mean over seeds of a figure over results that stand in blocks of `n`, a block a seed of either side."""
 
     def mean(indices: Indices) -> float:
@@ -175,6 +183,15 @@ def _changes(metric: Metric, kept: Pairing, value: Value) -> Iterator[Change]:
         )
 
 
+class Difference(NamedTuple):
+    """What is known of a difference. detectable: see `Comparison`. right_alone: of shares, how many pairs A alone has
+    right, and B alone."""
+
+    interval: Interval
+    detectable: float | None
+    right_alone: tuple[int, int] | None = None
+
+
 class Pairs:
     """n results of A, then those of B, ready to be valued. names: the dialogues of A's."""
 
@@ -189,39 +206,40 @@ class Pairs:
     def difference(self, indices: Indices) -> float:
         return self.value(indices + len(self.a)) - self.value(indices)
 
-    def resampled(self, by: IntervalBy, draws: int, seed: int) -> dict[str, Any]:
-        """The difference's interval or why there is none, and what so many pairs can show."""
-        found, error = resampled(by, self.difference, self.observed, self.dialogues, draws=draws, seed=seed)
-        detectable = DETECTABLE * error if error else None
-        return {"interval": found.ends, "method": found.method, "why": found.why, "detectable": detectable}
+    def resampled(self, by: IntervalBy, draws: int, seed: int) -> Difference:
+        """The difference's interval by a bootstrap or a jackknife."""
+        interval, error = resampled(by, self.difference, self.observed, self.dialogues, draws=draws, seed=seed)
+        return Difference(interval, DETECTABLE * error if error else None)
 
-    def shares(self) -> dict[str, Any]:
-        """Who alone is right how often, Newcombe's interval, and what so many pairs can show."""
+    def of_shares(self) -> Difference:
+        """Newcombe's interval of a difference of shares."""
         n = len(self.a)
         right_a, right_b = (each(self.value, 2 * n) > 0).reshape(2, n)
         counts = [int(np.sum(a & b)) for a in (right_a, ~right_a) for b in (right_b, ~right_b)]
-        _, a_right, b_right, _ = counts
-        found: dict[str, Any] = {"a_right": a_right, "b_right": b_right}
+        _, a_alone, b_alone, _ = counts
         if len(self.dialogues) < 2:
-            return found | {"why": ONE_DIALOGUE}
+            return Difference(Interval(None, why=ONE_DIALOGUE), None, (a_alone, b_alone))
         gaps = right_b.astype(float) - right_a
-        known = float(n) if self.independent else self.dialogues.effective_n(gaps)
-        low, high = newcombe(*(count * known / n for count in counts))
-        method = "Newcombe, method 10" + f", {self.dialogues.describe_n(known)}" * (not self.independent)
-        found |= {"interval": (100 * low, 100 * high), "method": method}
+        effective = float(n) if self.independent else self.dialogues.effective_n(gaps)
+        low, high = newcombe(*(count * effective / n for count in counts))
+        method = "Newcombe, method 10" + f", {self.dialogues.describe_n(effective)}" * (not self.independent)
         if self.independent:
-            shift = smallest_shift(n, (a_right + b_right) / n)
-            return found | {"detectable": None if shift is None else 100 * shift}
-        error = 100 * float(gaps.std()) / float(np.sqrt(known))
-        return found | {"detectable": DETECTABLE * error if error > ROUNDING else None}
+            detectable = smallest_shift(n, (a_alone + b_alone) / n)
+        else:
+            error = float(gaps.std()) / float(np.sqrt(effective))
+            detectable = DETECTABLE * error if 100 * error > ROUNDING else None
+        percent = None if detectable is None else 100 * detectable
+        return Difference(Interval((100 * low, 100 * high), method), percent, (a_alone, b_alone))
 
-    def exchanged(self, draws: int, seed: int) -> dict[str, Any]:
-        """p of the permutation test, and how it was computed."""
+    def test(self, difference: Difference, draws: int, seed: int) -> tuple[float, str]:
+        """p and how it was computed: McNemar's test for shares of independent pairs, else a permutation test."""
+        if difference.right_alone and self.independent:
+            return mcnemar(*difference.right_alone), "McNemar, exact"
         from scipy.stats import permutation_test
 
         count, n = len(self.dialogues), len(self.a)
         if count < 2:
-            return {"p": 1.0, "test": "permutation of one dialogue"}
+            return 1.0, "permutation of one dialogue"
         enough = abs(self.observed) * (1 - ROUNDING) - ROUNDING
 
         def hit(exchanged: Floats, _: Floats) -> float:
@@ -229,7 +247,7 @@ class Pairs:
             shift = np.where(exchanged[self.dialogues.numbers], n, 0)
             return float(not abs(self.value(self.b - shift) - self.value(self.a + shift)) < enough)
 
-        found = permutation_test(
+        tested = permutation_test(
             (np.zeros(count), np.ones(count)),
             hit,
             permutation_type="samples",
@@ -241,4 +259,4 @@ class Pairs:
         )
         every = count < draws.bit_length()  # 2^count <= draws
         ways = f"all {2**count} exchanges of {count} dialogues" if every else f"{draws} draws, seed {seed}"
-        return {"p": float(found.pvalue), "test": f"permutation, {ways}"}
+        return float(tested.pvalue), f"permutation, {ways}"
